@@ -1,2 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that the GPU model and a host share.
+//!
+//! The model sees memory as a bus of 4 KiB pages ([`Bus`]). Behind it lies either memory that this process owns
+//! ([`Ram`], for replays and tests) or the memory of a virtual machine ([`Mapped`], mapped from file descriptors).
+//! Every access is a relaxed atomic one, so that shader threads, a guest's processors and devices may touch the same
+//! bytes at the same time. All unsafe code of the model that deals with memory lives in this crate.
+
+mod bus;
+mod mapped;
+mod page;
+mod ram;
+
+pub use bus::{Bus, BusError};
+pub use mapped::{MapError, Mapped};
+pub use page::{PAGE_SIZE, Page};
+pub use ram::Ram;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The bus: physical memory as the GPU sees it.
+
+use crate::{PAGE_SIZE, Page};
+
+/// No memory answers at a bus address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no memory at bus address {address:#x}")]
+pub struct BusError {
+    /// The address of the first byte that could not be accessed.
+    pub address: u64,
+}
+
+/// The physical address space of the GPU.
+pub trait Bus: Send + Sync {
+    /// The page at bus address `address` (the low 12 bits are ignored), or `None` where there is no memory: a bus
+    /// error.
+    fn page(&self, address: u64) -> Option<Page<'_>>;
+
+    /// Fills `to` from `address` on.
+    ///
+    /// # Errors
+    ///
+    /// The first address without memory; what lies before it has been read.
+    fn read(&self, address: u64, to: &mut [u8]) -> Result<(), BusError> {
+        let mut done = 0;
+        while done < to.len() {
+            let (page, offset) = locate(self, address, done)?;
+            done += page.copy_to_slice(offset, &mut to[done..]);
+        }
+        Ok(())
+    }
+
+    /// Writes `from` from `address` on.
+    ///
+    /// # Errors
+    ///
+    /// The first address without memory; what lies before it has been written.
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), BusError> {
+        let mut done = 0;
+        while done < from.len() {
+            let (page, offset) = locate(self, address, done)?;
+            done += page.copy_from_slice(offset, &from[done..]);
+        }
+        Ok(())
+    }
+}
+
+fn locate<B: Bus + ?Sized>(
+    bus: &B,
+    address: u64,
+    done: usize,
+) -> Result<(Page<'_>, usize), BusError> {
+    let at = address
+        .checked_add(done as u64)
+        .ok_or(BusError { address: u64::MAX })?;
+    let page = bus.page(at).ok_or(BusError { address: at })?;
+    Ok((page, at as usize & (PAGE_SIZE - 1)))
+}
+
+impl<B: Bus + ?Sized> Bus for std::sync::Arc<B> {
+    fn page(&self, address: u64) -> Option<Page<'_>> {
+        (**self).page(address)
+    }
+}
+
+impl<B: Bus + ?Sized> Bus for &B {
+    fn page(&self, address: u64) -> Option<Page<'_>> {
+        (**self).page(address)
+    }
+}

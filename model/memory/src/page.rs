@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One page of shared memory and the accesses to it.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Bytes in a page of the bus.
+pub const PAGE_SIZE: usize = 4096;
+
+const MASK: usize = PAGE_SIZE - 1;
+
+/// 4096 bytes of memory that other threads and other processes may access at the same time.
+///
+/// Offsets count bytes from the start of the page. Values are little-endian. An access whose offset is a multiple of
+/// its size is one atomic access; any other is made of bytes. Offsets wrap inside the page: a caller that crosses the
+/// end of a page splits the access itself.
+#[derive(Clone)]
+pub struct Page<'a> {
+    base: NonNull<u8>,
+    /// Keeps a mapping alive that may be removed from its bus while pages of it are in use.
+    _owner: Option<Arc<dyn Any + Send + Sync>>,
+    _memory: PhantomData<&'a [AtomicU8]>,
+}
+
+// SAFETY: a page gives access to its memory through atomics only, and what owns the memory is Send and Sync.
+unsafe impl Send for Page<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Page<'_> {}
+
+impl std::fmt::Debug for Page<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Page").field("base", &self.base).finish()
+    }
+}
+
+macro_rules! word_access {
+    ($load:ident, $store:ident, $int:ty, $atomic:ty, $bytes:literal) => {
+        #[doc = concat!("Reads ", $bytes, " bytes at `offset`.")]
+        #[inline(always)]
+        pub fn $load(&self, offset: usize) -> $int {
+            const SIZE: usize = size_of::<$int>();
+            if offset % SIZE == 0 {
+                // SAFETY: `offset & MASK` lies in the page and is a multiple of SIZE, so the aligned access of SIZE
+                // bytes stays inside; the page is valid memory for the lifetime of `self`.
+                let cell = unsafe { &*self.base.as_ptr().add(offset & MASK).cast::<$atomic>() };
+                <$int>::from_le(cell.load(Relaxed))
+            } else {
+                let mut bytes = [0; SIZE];
+                for (i, byte) in bytes.iter_mut().enumerate() {
+                    *byte = self.load_u8(offset.wrapping_add(i));
+                }
+                <$int>::from_le_bytes(bytes)
+            }
+        }
+
+        #[doc = concat!("Writes ", $bytes, " bytes at `offset`.")]
+        #[inline(always)]
+        pub fn $store(&self, offset: usize, value: $int) {
+            const SIZE: usize = size_of::<$int>();
+            if offset % SIZE == 0 {
+                // SAFETY: as for the load above.
+                let cell = unsafe { &*self.base.as_ptr().add(offset & MASK).cast::<$atomic>() };
+                cell.store(value.to_le(), Relaxed);
+            } else {
+                for (i, byte) in value.to_le_bytes().into_iter().enumerate() {
+                    self.store_u8(offset.wrapping_add(i), byte);
+                }
+            }
+        }
+    };
+}
+
+macro_rules! atomic_update {
+    ($update:ident, $exchange:ident, $int:ty, $atomic:ty) => {
+        /// Replaces the word at `offset` (rounded down to a multiple of the word's size) by `new(old)` atomically
+        /// and returns the old value. `new` may run more than once.
+        #[inline]
+        pub fn $update(&self, offset: usize, mut new: impl FnMut($int) -> $int) -> $int {
+            let at = offset & MASK & !(size_of::<$int>() - 1);
+            // SAFETY: `at` lies in the page and is a multiple of the size.
+            let cell = unsafe { &*self.base.as_ptr().add(at).cast::<$atomic>() };
+            let mut old = cell.load(Relaxed);
+            loop {
+                let next = new(<$int>::from_le(old)).to_le();
+                match cell.compare_exchange_weak(old, next, Relaxed, Relaxed) {
+                    Ok(_) => return <$int>::from_le(old),
+                    Err(now) => old = now,
+                }
+            }
+        }
+
+        /// Writes `new` at `offset` (rounded down to a multiple of the word's size) if the word there equals
+        /// `expected`, atomically. Returns the old value.
+        #[inline]
+        pub fn $exchange(&self, offset: usize, expected: $int, new: $int) -> $int {
+            let at = offset & MASK & !(size_of::<$int>() - 1);
+            // SAFETY: `at` lies in the page and is a multiple of the size.
+            let cell = unsafe { &*self.base.as_ptr().add(at).cast::<$atomic>() };
+            let result = cell.compare_exchange(expected.to_le(), new.to_le(), Relaxed, Relaxed);
+            <$int>::from_le(result.unwrap_or_else(|now| now))
+        }
+    };
+}
+
+impl<'a> Page<'a> {
+    /// A page at `base`.
+    ///
+    /// # Safety
+    ///
+    /// `base` must be aligned to 4096 and point to 4096 bytes that stay readable and writable for `'a`, or for as
+    /// long as `owner` lives. Nobody may hold a plain (non-atomic) reference to the bytes meanwhile.
+    pub(crate) unsafe fn new(
+        base: NonNull<u8>,
+        owner: Option<Arc<dyn Any + Send + Sync>>,
+    ) -> Page<'a> {
+        debug_assert_eq!(base.as_ptr() as usize & MASK, 0);
+        Page {
+            base,
+            _owner: owner,
+            _memory: PhantomData,
+        }
+    }
+
+    /// The address of the page in this process, for code that brings its own rules of access.
+    #[inline]
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// Reads one byte at `offset`.
+    #[inline(always)]
+    pub fn load_u8(&self, offset: usize) -> u8 {
+        // SAFETY: the masked offset lies in the page.
+        unsafe { &*self.base.as_ptr().add(offset & MASK).cast::<AtomicU8>() }.load(Relaxed)
+    }
+
+    /// Writes one byte at `offset`.
+    #[inline(always)]
+    pub fn store_u8(&self, offset: usize, value: u8) {
+        // SAFETY: the masked offset lies in the page.
+        unsafe { &*self.base.as_ptr().add(offset & MASK).cast::<AtomicU8>() }.store(value, Relaxed);
+    }
+
+    word_access!(load_u16, store_u16, u16, AtomicU16, "2");
+    word_access!(load_u32, store_u32, u32, AtomicU32, "4");
+    word_access!(load_u64, store_u64, u64, AtomicU64, "8");
+    atomic_update!(fetch_update_u32, compare_exchange_u32, u32, AtomicU32);
+    atomic_update!(fetch_update_u64, compare_exchange_u64, u64, AtomicU64);
+
+    /// Reads 16 bytes at `offset`, as two accesses of 8.
+    #[inline(always)]
+    pub fn load_u128(&self, offset: usize) -> u128 {
+        u128::from(self.load_u64(offset)) | u128::from(self.load_u64(offset.wrapping_add(8))) << 64
+    }
+
+    /// Writes 16 bytes at `offset`, as two accesses of 8.
+    #[inline(always)]
+    pub fn store_u128(&self, offset: usize, value: u128) {
+        self.store_u64(offset, value as u64);
+        self.store_u64(offset.wrapping_add(8), (value >> 64) as u64);
+    }
+
+    /// Copies bytes of the page, from `offset` on, into `to`; returns how many (the page may end first).
+    pub fn copy_to_slice(&self, offset: usize, to: &mut [u8]) -> usize {
+        let count = to.len().min(PAGE_SIZE.saturating_sub(offset));
+        let mut at = offset;
+        let (head, rest) = to[..count].split_at_mut(count.min(offset.next_multiple_of(8) - offset));
+        for byte in head {
+            *byte = self.load_u8(at);
+            at += 1;
+        }
+        let mut words = rest.chunks_exact_mut(8);
+        for word in &mut words {
+            word.copy_from_slice(&self.load_u64(at).to_le_bytes());
+            at += 8;
+        }
+        for byte in words.into_remainder() {
+            *byte = self.load_u8(at);
+            at += 1;
+        }
+        count
+    }
+
+    /// Copies `from` into the page, from `offset` on; returns how many bytes fit before the end of the page.
+    pub fn copy_from_slice(&self, offset: usize, from: &[u8]) -> usize {
+        let count = from.len().min(PAGE_SIZE.saturating_sub(offset));
+        let mut at = offset;
+        let (head, rest) = from[..count].split_at(count.min(offset.next_multiple_of(8) - offset));
+        for &byte in head {
+            self.store_u8(at, byte);
+            at += 1;
+        }
+        let words = rest.chunks_exact(8);
+        let mut tail = at + words.len() * 8;
+        for &byte in words.remainder() {
+            self.store_u8(tail, byte);
+            tail += 1;
+        }
+        for word in words {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(word);
+            self.store_u64(at, u64::from_le_bytes(bytes));
+            at += 8;
+        }
+        count
+    }
+
+    /// Fills the whole page with `value`, eight bytes at a time.
+    pub fn fill_u64(&self, value: u64) {
+        for at in (0..PAGE_SIZE).step_by(8) {
+            self.store_u64(at, value);
+        }
+    }
+}
