@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How far two tensors are apart.
+
+use crate::Tensor;
+
+/// What a comparison of two tensors of the same shape found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Difference {
+    /// Elements compared.
+    pub elements: usize,
+    /// Elements whose bits differ.
+    pub different: usize,
+    /// Elements outside the tolerance; a NaN against a number is.
+    pub outside: usize,
+    /// Largest absolute difference; infinite if a NaN or an infinity stands against a number.
+    pub max_absolute: f64,
+    /// Largest difference relative to the larger magnitude of the *expected* tensor's element and
+    /// of its mean magnitude, so that elements that happen to be near zero do not dominate.
+    pub max_relative: f64,
+    /// Row-major index of the element that is furthest off, if any differs.
+    pub worst: Option<usize>,
+}
+
+impl Difference {
+    /// True if every element is within the tolerance.
+    pub fn within(&self) -> bool {
+        self.outside == 0
+    }
+}
+
+/// Compares `found` with `expected`, both of the same shape; `None` if they are not.
+///
+/// An element is within the tolerance if it differs by at most `relative` times the larger of its
+/// expected magnitude and the mean expected magnitude. With `relative` 0 values must be equal.
+pub fn compare(found: &Tensor, expected: &Tensor, relative: f64) -> Option<Difference> {
+    if found.shape() != expected.shape() {
+        return None;
+    }
+    let elements = expected.len();
+    let finite = || expected.values().map(f64::abs).filter(|v| v.is_finite());
+    let count = finite().count().max(1);
+    let mean = finite().sum::<f64>() / count as f64;
+    let mut out = Difference {
+        elements,
+        different: 0,
+        outside: 0,
+        max_absolute: 0.0,
+        max_relative: 0.0,
+        worst: None,
+    };
+    let same_type = found.dtype() == expected.dtype();
+    for (i, (f, e)) in found.values().zip(expected.values()).enumerate() {
+        let same_bits = same_type && found.bits(i) == expected.bits(i);
+        if same_bits {
+            continue;
+        }
+        out.different += 1;
+        if f == e || (f.is_nan() && e.is_nan()) {
+            continue;
+        }
+        let mut absolute = (f - e).abs();
+        if absolute.is_nan() {
+            absolute = f64::INFINITY;
+        }
+        let scale = if e.is_finite() {
+            e.abs().max(mean)
+        } else {
+            mean
+        };
+        let ratio = if scale > 0.0 {
+            absolute / scale
+        } else {
+            f64::INFINITY
+        };
+        if ratio > relative {
+            out.outside += 1;
+        }
+        out.max_absolute = out.max_absolute.max(absolute);
+        if out.worst.is_none() || ratio > out.max_relative {
+            out.max_relative = ratio;
+            out.worst = Some(i);
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_found_and_scaled() {
+        let a = Tensor::from_f32(&[3], &[1.0, 2.0, 3.0]).unwrap();
+        let b = Tensor::from_f32(&[3], &[1.0, 2.0, 3.3]).unwrap();
+        let d = compare(&b, &a, 1e-5).unwrap();
+        assert_eq!((d.different, d.outside, d.worst), (1, 1, Some(2)));
+        assert!((d.max_relative - 0.1).abs() < 1e-6);
+        assert!(compare(&a, &a, 0.0).unwrap().within());
+        let nan = Tensor::from_f32(&[3], &[1.0, f32::NAN, 3.0]).unwrap();
+        assert_eq!(compare(&nan, &a, 1.0).unwrap().outside, 1);
+        assert!(compare(&nan, &nan, 0.0).unwrap().within());
+        let short = Tensor::from_f32(&[2], &[1.0, 2.0]).unwrap();
+        assert!(compare(&short, &a, 1.0).is_none());
+    }
+
+    #[test]
+    fn infinities_do_not_hide() {
+        let a = Tensor::from_f32(&[2], &[f32::INFINITY, 1.0]).unwrap();
+        let b = Tensor::from_f32(&[2], &[5.0, 1.0]).unwrap();
+        assert!(!compare(&b, &a, 1e-3).unwrap().within());
+        assert!(!compare(&a, &b, 1e-3).unwrap().within());
+    }
+}

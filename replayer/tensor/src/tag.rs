@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tensors whose elements can be told apart, so that each can be found in GPU memory.
+
+use std::collections::HashMap;
+
+use crate::{DType, Tensor, TensorError};
+
+/// How well a tensor's elements can be told apart by their bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Distinctiveness {
+    /// Number of elements.
+    pub elements: usize,
+    /// Number of different bit patterns among them.
+    pub distinct: usize,
+    /// Elements whose bits are all zero, which memory is full of.
+    pub zeros: usize,
+    /// How often the most frequent pattern occurs.
+    pub most_frequent: usize,
+}
+
+impl Distinctiveness {
+    /// True if every element has a pattern of its own and none is zero.
+    pub fn is_perfect(&self) -> bool {
+        self.distinct == self.elements && self.zeros == 0
+    }
+}
+
+/// Counts how many of a tensor's elements have a bit pattern of their own.
+pub fn distinctiveness(tensor: &Tensor) -> Distinctiveness {
+    let mut seen: HashMap<u64, usize> = HashMap::new();
+    for i in 0..tensor.len() {
+        *seen.entry(tensor.bits(i)).or_default() += 1;
+    }
+    Distinctiveness {
+        elements: tensor.len(),
+        distinct: seen.len(),
+        zeros: seen.get(&0).copied().unwrap_or(0),
+        most_frequent: seen.values().copied().max().unwrap_or(0),
+    }
+}
+
+/// Makes a tensor whose elements are as different from each other as the type allows.
+///
+/// Floats lie in [1/4, 1) with either sign, so that a network computes ordinary numbers from
+/// them; integers use their whole range. The same arguments give the same tensor; another `seed` gives
+/// one that differs from it in nearly every element.
+pub fn tag_tensor(dtype: DType, shape: &[u64], seed: u64) -> Result<Tensor, TensorError> {
+    let mut tensor = Tensor::zeros(dtype, shape)?;
+    for i in 0..tensor.len() {
+        let n = i as u64;
+        let bits = match dtype {
+            // Two binades of either sign: 2^25 patterns, each used once.
+            DType::F32 => {
+                let p = permute(n ^ seed.rotate_left(7), seed, 25);
+                0x3e80_0000 + (p & 0x00ff_ffff) + ((p >> 24) << 31)
+            }
+            DType::F64 => {
+                let p = permute(n, seed, 54);
+                0x3fd0_0000_0000_0000 + (p & ((1 << 53) - 1)) + ((p >> 53) << 63)
+            }
+            DType::F16 => {
+                let p = permute(n, seed, 12);
+                0x3400 + (p & 0x7ff) + ((p >> 11) << 15)
+            }
+            DType::Bool => permute(n, seed, 16) & 1,
+            _ => {
+                let width = dtype.size() as u32 * 8;
+                // Zero is no tag: skip it, so that patterns 1..2^width are used in turn.
+                let span = if width == 64 {
+                    u64::MAX
+                } else {
+                    (1 << width) - 1
+                };
+                1 + permute(n % span, seed, width.min(40)) % span
+            }
+        };
+        tensor.set_bits(i, bits);
+    }
+    Ok(tensor)
+}
+
+/// A permutation of the numbers of `width` bits that depends on `seed` (multiply and shift rounds).
+fn permute(value: u64, seed: u64, width: u32) -> u64 {
+    let mask = if width >= 64 {
+        u64::MAX
+    } else {
+        (1 << width) - 1
+    };
+    let half = width.div_ceil(2).max(1);
+    let key = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut v = value & mask;
+    for round in 0..3u32 {
+        // Odd factors and xor-shifts of half the width are each invertible modulo 2^width.
+        v = v.wrapping_mul(key.rotate_left(round * 21) | 1) & mask;
+        v = v.wrapping_add(seed >> round) & mask;
+        v ^= v >> half;
+    }
+    v
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_distinct() {
+        for (d, n) in [
+            (DType::F32, 20000),
+            (DType::F16, 4096),
+            (DType::F64, 5000),
+            (DType::I32, 5000),
+            (DType::I16, 5000),
+            (DType::I64, 5000),
+            (DType::U8, 255),
+        ] {
+            let found = distinctiveness(&tag_tensor(d, &[n], 1).unwrap());
+            // The few patterns that the modulo folds onto others do not matter to the search.
+            assert!(found.distinct as u64 + 2 >= n, "{d}: {found:?}");
+            assert_eq!(found.zeros, 0, "{d}");
+        }
+        let f = tag_tensor(DType::F32, &[4096], 1).unwrap();
+        assert!(distinctiveness(&f).is_perfect());
+        assert!(f.values().all(|v| (0.25..1.0).contains(&v.abs())));
+    }
+
+    #[test]
+    fn seeds_differ() {
+        let a = tag_tensor(DType::F32, &[1000], 1).unwrap();
+        let b = tag_tensor(DType::F32, &[1000], 2).unwrap();
+        let same = (0..1000).filter(|i| a.bits(*i) == b.bits(*i)).count();
+        assert!(same < 5, "{same}");
+        assert_eq!(a, tag_tensor(DType::F32, &[1000], 1).unwrap());
+    }
+
+    #[test]
+    fn plain_inputs_are_recognised_as_bad() {
+        let ones = Tensor::from_fn(DType::F32, &[10], |_| 1.0).unwrap();
+        let d = distinctiveness(&ones);
+        assert!(!d.is_perfect());
+        assert_eq!(d.most_frequent, 10);
+    }
+}
