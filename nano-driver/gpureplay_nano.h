@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/* What user space sees of the nano driver: /dev/gpureplay-nano. */
+#ifndef GPUREPLAY_NANO_H
+#define GPUREPLAY_NANO_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define GPUREPLAY_NANO_VERSION	1
+
+/* How much the kernel lets this opener do. Chosen once, before anything else. */
+#define GPUREPLAY_NANO_GUARDED	0	/* the kernel owns page tables and checks every register write */
+#define GPUREPLAY_NANO_DIRECT	1	/* registers are mapped, bus addresses are told; needs CAP_SYS_RAWIO */
+
+/* Properties of the device, struct gpureplay_nano_info.flags. */
+#define GPUREPLAY_NANO_COHERENT	(1u << 0)	/* the GPU snoops CPU caches: no sync is needed */
+
+struct gpureplay_nano_info {
+	__u32 version;		/* out: GPUREPLAY_NANO_VERSION */
+	__u32 mode;		/* out: the mode in force */
+	__u32 flags;		/* out: GPUREPLAY_NANO_COHERENT */
+	__u32 register_bytes;	/* out: length of the register window */
+	__u64 free_bytes;	/* out: memory that the machine could give now */
+	__u64 reserved;		/* in: 0 */
+};
+
+struct gpureplay_nano_mode {
+	__u32 mode;
+	__u32 reserved;
+};
+
+/* What the GPU may do with a mapping, struct gpureplay_nano_map.flags. */
+#define GPUREPLAY_NANO_READ	(1u << 0)
+#define GPUREPLAY_NANO_WRITE	(1u << 1)
+#define GPUREPLAY_NANO_EXECUTE	(1u << 2)
+
+/*
+ * Zeroed pages of the kernel's choice. Guarded: mapped for the GPU at `va`.
+ * Direct: `va` is only a name; ask GPUREPLAY_NANO_IOC_BUS where the pages are.
+ */
+struct gpureplay_nano_map {
+	__u64 va;		/* in: GPU virtual address, page aligned */
+	__u64 pages;		/* in: number of 4 KiB pages */
+	__u32 flags;		/* in: READ, WRITE or EXECUTE; never WRITE and EXECUTE */
+	__u32 reserved;		/* in: 0 */
+	__u64 mmap_offset;	/* out: where mmap() finds the pages */
+};
+
+struct gpureplay_nano_unmap {
+	__u64 va;
+	__u64 reserved;
+};
+
+/* Bus addresses of pages of a mapping; direct mode only. */
+struct gpureplay_nano_bus {
+	__u64 va;		/* in: the mapping's va */
+	__u64 first;		/* in: first page of interest */
+	__u64 count;		/* in: pages of interest */
+	__u64 addresses;	/* in: user pointer to count __u64 */
+};
+
+/* Cache maintenance over a range of one mapping; nothing to do on coherent devices. */
+#define GPUREPLAY_NANO_TO_GPU	1
+#define GPUREPLAY_NANO_FROM_GPU	2
+
+struct gpureplay_nano_sync {
+	__u64 va;
+	__u64 bytes;
+	__u32 direction;
+	__u32 reserved;
+};
+
+#define GPUREPLAY_NANO_MAX_ACCESSES	256
+
+struct gpureplay_nano_access {
+	__u32 offset;		/* register offset in bytes, a multiple of 4 */
+	__u32 write;		/* 0 read, 1 write */
+	__u32 value;		/* in for a write, out for a read */
+	__u32 reserved;		/* 0 */
+};
+
+/* Register accesses, in order, each checked; a refused one ends the list with EPERM. */
+struct gpureplay_nano_registers {
+	__u64 accesses;		/* user pointer to struct gpureplay_nano_access[count] */
+	__u32 count;		/* in: up to GPUREPLAY_NANO_MAX_ACCESSES */
+	__u32 done;		/* out: accesses carried out */
+};
+
+#define GPUREPLAY_NANO_LINE_JOB	0
+#define GPUREPLAY_NANO_LINE_MMU	1
+#define GPUREPLAY_NANO_LINE_GPU	2
+
+/*
+ * One per read(): the interrupts of one line since it was last read. The line
+ * is masked in its INT_MASK register from the interrupt until user space
+ * writes that register again.
+ */
+struct gpureplay_nano_event {
+	__u64 time_ns;		/* monotonic time of the latest interrupt */
+	__u32 line;
+	__u32 status;		/* INT_STAT values, ORed */
+	__u32 count;		/* interrupts, at least 1 */
+	__u32 fault_status;	/* MMU line: AS_FAULTSTATUS of address space 0 */
+	__u64 fault_address;	/* MMU line: AS_FAULTADDRESS of address space 0 */
+};
+
+#define GPUREPLAY_NANO_IOC_INFO		_IOWR('G', 0x80, struct gpureplay_nano_info)
+#define GPUREPLAY_NANO_IOC_MODE		_IOW('G', 0x81, struct gpureplay_nano_mode)
+#define GPUREPLAY_NANO_IOC_MAP		_IOWR('G', 0x82, struct gpureplay_nano_map)
+#define GPUREPLAY_NANO_IOC_UNMAP	_IOW('G', 0x83, struct gpureplay_nano_unmap)
+#define GPUREPLAY_NANO_IOC_BUS		_IOW('G', 0x84, struct gpureplay_nano_bus)
+#define GPUREPLAY_NANO_IOC_SYNC		_IOW('G', 0x85, struct gpureplay_nano_sync)
+#define GPUREPLAY_NANO_IOC_REGISTERS	_IOWR('G', 0x86, struct gpureplay_nano_registers)
+#define GPUREPLAY_NANO_IOC_ACTIVATE	_IO('G', 0x87)	/* guarded: point address space 0 at our tables */
+#define GPUREPLAY_NANO_IOC_RESET	_IO('G', 0x88)	/* soft reset, then hard reset if that fails */
+
+#endif
