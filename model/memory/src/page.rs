@@ -194,10 +194,8 @@ impl<'a> Page<'a> {
             at += 1;
         }
         let words = rest.chunks_exact(8);
-        let mut tail = at + words.len() * 8;
-        for &byte in words.remainder() {
+        for (tail, &byte) in (at + words.len() * 8..).zip(words.remainder()) {
             self.store_u8(tail, byte);
-            tail += 1;
         }
         for word in words {
             let mut bytes = [0; 8];

@@ -1,2 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bifrost shader cores: execution of decoded shaders.
+//!
+//! [`run`] executes one compute dispatch: a shader over a grid of work groups, with the descriptors that a job gives
+//! it. Memory is reached through an [`AddressSpace`], work is spread over the host's [`Threads`], and a [`Control`]
+//! bounds it. What goes wrong comes back as the fault that hardware would raise, with its place in words.
+
+#![deny(unsafe_code)]
+
+mod control;
+mod dispatch;
+mod fault;
+mod run;
+mod space;
+mod statistics;
+mod threads;
+
+pub use control::Control;
+pub use dispatch::{Architecture, Dispatch, ThreadStorage, WorkgroupStorage};
+pub use fault::{FaultKind, ShaderFault};
+pub use run::run;
+pub use space::{Access, AddressSpace, MmuFault};
+pub use statistics::Statistics;
+pub use threads::Threads;

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a compute job asks of the shader cores.
+
+/// Generations of the Bifrost architecture. Encodings are the same; warp width and descriptors differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Architecture {
+    /// Version 6: Mali-G71, Mali-G72. Warps of 4 lanes.
+    V6,
+    /// Version 7: Mali-G31, Mali-G51, Mali-G52, Mali-G76. Warps of 8 lanes.
+    #[default]
+    V7,
+}
+
+impl Architecture {
+    /// Lanes of a warp: threads that cross-lane instructions see together.
+    pub fn warp_lanes(self) -> u32 {
+        match self {
+            Architecture::V6 => 4,
+            Architecture::V7 => 8,
+        }
+    }
+}
+
+/// Storage of each thread (stack, spilled registers), from the Local Storage descriptor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadStorage {
+    /// Address of the first thread's storage; 0 when there is none.
+    pub base: u64,
+    /// Bytes that each thread owns: 16 << size code.
+    pub bytes_per_thread: u32,
+    /// How many threads the allocation holds: threads of a core times the range of core ids.
+    pub threads: u32,
+}
+
+/// Storage that the threads of a work group share, from the Local Storage descriptor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkgroupStorage {
+    /// Address of the first instance; 0 when there is none.
+    pub base: u64,
+    /// Bytes of an instance.
+    pub bytes: u32,
+    /// How many instances the allocation holds: instances of a core times the range of core ids.
+    pub instances: u32,
+}
+
+/// One compute dispatch. Addresses are virtual addresses of the GPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dispatch {
+    /// Generation of the GPU.
+    pub architecture: Architecture,
+    /// Address of the first clause; a multiple of 16.
+    pub shader: u64,
+    /// Threads of a work group in x, y, z; each at least 1.
+    pub workgroup_size: [u32; 3],
+    /// Work groups in x, y, z; each at least 1.
+    pub workgroup_count: [u32; 3],
+    /// Address of the push uniforms: 64-bit slots that instructions read directly.
+    pub push_uniforms: u64,
+    /// How many 64-bit slots there are, 0 to 127.
+    pub push_uniform_count: u32,
+    /// Address of the uniform buffer table: 8 bytes each.
+    pub uniform_buffers: u64,
+    /// Entries of the uniform buffer table.
+    pub uniform_buffer_count: u32,
+    /// Address of the attribute descriptors: 8 bytes each.
+    pub attributes: u64,
+    /// How many attributes there are.
+    pub attribute_count: u32,
+    /// Address of the attribute buffer descriptors: records of 16 bytes.
+    pub attribute_buffers: u64,
+    /// Address of the texture descriptors.
+    pub textures: u64,
+    /// How many textures there are.
+    pub texture_count: u32,
+    /// Address of the sampler descriptors: 32 bytes each.
+    pub samplers: u64,
+    /// How many samplers there are.
+    pub sampler_count: u32,
+    /// Storage of threads.
+    pub thread_storage: ThreadStorage,
+    /// Storage of work groups.
+    pub workgroup_storage: WorkgroupStorage,
+    /// Whether the shader state says that the shader contains a barrier.
+    pub barrier: bool,
+}
+
+impl Dispatch {
+    /// Threads of a work group, or `None` when the product overflows.
+    pub fn workgroup_threads(&self) -> Option<u32> {
+        let [x, y, z] = self.workgroup_size;
+        x.checked_mul(y)?.checked_mul(z)
+    }
+
+    /// Work groups of the dispatch; at most 2^96, so a wide number.
+    pub fn workgroups(&self) -> u128 {
+        self.workgroup_count
+            .iter()
+            .map(|&count| u128::from(count))
+            .product()
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What ends a dispatch before its time.
+
+use crate::MmuFault;
+
+/// Kinds of faults that the shader cores raise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// The program counter left the shader: `INSTR_INVALID_PC`.
+    InvalidPc,
+    /// A clause or an instruction that no encoding allows, or that a compute shader may not contain:
+    /// `INSTR_INVALID_ENC`.
+    InvalidEncoding,
+    /// A barrier that the job did not announce: `INSTR_BARRIER_FAULT`.
+    Barrier,
+    /// A descriptor that makes no sense (grid, storage, texture, attribute): `DATA_INVALID_FAULT`.
+    InvalidData,
+    /// The MMU refused an access.
+    Mmu(MmuFault),
+    /// The control's budget was used up before the shader ended.
+    Budget,
+    /// The control asked to stop.
+    Aborted,
+}
+
+impl FaultKind {
+    /// The exception code that `JS_STATUS` and the job header show, from the Mali register interface.
+    pub fn exception_code(&self) -> u8 {
+        match self {
+            FaultKind::InvalidPc => 0x50,
+            FaultKind::InvalidEncoding => 0x51,
+            FaultKind::Barrier => 0x55,
+            FaultKind::InvalidData => 0x58,
+            FaultKind::Mmu(fault) => fault.code,
+            // Job terminated: what a hard stop leaves.
+            FaultKind::Budget | FaultKind::Aborted => 0x04,
+        }
+    }
+}
+
+/// A fault with its place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text} (clause at {clause:#x}, address {address:#x})")]
+pub struct ShaderFault {
+    /// What happened.
+    pub kind: FaultKind,
+    /// The address that the fault is about: of the instruction, or of the data that could not be reached.
+    pub address: u64,
+    /// Address of the clause that was executing.
+    pub clause: u64,
+    /// The instruction and the reason, for people.
+    pub text: String,
+}
