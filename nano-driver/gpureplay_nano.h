@@ -9,11 +9,11 @@
 #define GPUREPLAY_NANO_VERSION	1
 
 /* How much the kernel lets this opener do. Chosen once, before anything else. */
-#define GPUREPLAY_NANO_GUARDED	0	/* the kernel owns page tables and checks every register write */
-#define GPUREPLAY_NANO_DIRECT	1	/* registers are mapped, bus addresses are told; needs CAP_SYS_RAWIO */
+#define GPUREPLAY_NANO_GUARDED	0	/* the kernel owns page tables, checks register writes */
+#define GPUREPLAY_NANO_DIRECT	1	/* registers mapped, bus addresses told; CAP_SYS_RAWIO */
 
 /* Properties of the device, struct gpureplay_nano_info.flags. */
-#define GPUREPLAY_NANO_COHERENT	(1u << 0)	/* the GPU snoops CPU caches: no sync is needed */
+#define GPUREPLAY_NANO_COHERENT	0x1	/* the GPU snoops CPU caches: no sync is needed */
 
 struct gpureplay_nano_info {
 	__u32 version;		/* out: GPUREPLAY_NANO_VERSION */
@@ -30,9 +30,9 @@ struct gpureplay_nano_mode {
 };
 
 /* What the GPU may do with a mapping, struct gpureplay_nano_map.flags. */
-#define GPUREPLAY_NANO_READ	(1u << 0)
-#define GPUREPLAY_NANO_WRITE	(1u << 1)
-#define GPUREPLAY_NANO_EXECUTE	(1u << 2)
+#define GPUREPLAY_NANO_READ	0x1
+#define GPUREPLAY_NANO_WRITE	0x2
+#define GPUREPLAY_NANO_EXECUTE	0x4
 
 /*
  * Zeroed pages of the kernel's choice. Guarded: mapped for the GPU at `va`.
@@ -111,7 +111,7 @@ struct gpureplay_nano_event {
 #define GPUREPLAY_NANO_IOC_BUS		_IOW('G', 0x84, struct gpureplay_nano_bus)
 #define GPUREPLAY_NANO_IOC_SYNC		_IOW('G', 0x85, struct gpureplay_nano_sync)
 #define GPUREPLAY_NANO_IOC_REGISTERS	_IOWR('G', 0x86, struct gpureplay_nano_registers)
-#define GPUREPLAY_NANO_IOC_ACTIVATE	_IO('G', 0x87)	/* guarded: point address space 0 at our tables */
-#define GPUREPLAY_NANO_IOC_RESET	_IO('G', 0x88)	/* soft reset, then hard reset if that fails */
+#define GPUREPLAY_NANO_IOC_ACTIVATE	_IO('G', 0x87)	/* address space 0 to the tables */
+#define GPUREPLAY_NANO_IOC_RESET	_IO('G', 0x88)	/* soft, then hard reset */
 
 #endif

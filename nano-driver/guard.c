@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Guarded mode: the GPU's page tables (Mali LPAE), address space 0, and the registers user space may write. */
+/* Guarded mode: the GPU's page tables (Mali LPAE) and the registers user space may write. */
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
 #include <linux/slab.h>
