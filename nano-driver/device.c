@@ -13,7 +13,6 @@
 #include <linux/regulator/consumer.h>
 #include <linux/reset.h>
 #include <linux/slab.h>
-#include <linux/version.h>
 
 #include "nano.h"
 
@@ -27,7 +26,9 @@ static_assert(sizeof(struct gpureplay_nano_registers) == 16);
 static_assert(sizeof(struct gpureplay_nano_event) == 32);
 
 static const char *const nano_line_names[NANO_LINES] = { "job", "mmu", "gpu" };
-static const u32 nano_line_bases[NANO_LINES] = { JOB_INT_RAWSTAT, MMU_INT_RAWSTAT, GPU_INT_RAWSTAT };
+static const u32 nano_line_bases[NANO_LINES] = {
+	JOB_INT_RAWSTAT, MMU_INT_RAWSTAT, GPU_INT_RAWSTAT
+};
 
 static int nano_wait_reset(struct nano *nano, u32 command)
 {
@@ -150,7 +151,7 @@ static void nano_detach_domain(void *domain)
 	dev_pm_domain_detach(domain, true);
 }
 
-/* One domain is attached by the bus; several (MT8183) are ours to attach and to keep with the GPU. */
+/* One domain is attached by the bus; several (MT8183) are ours to attach. */
 static int nano_attach_domains(struct device *dev)
 {
 	int count = of_count_phandle_with_args(dev->of_node, "power-domains",
@@ -198,18 +199,27 @@ static int nano_get_resources(struct platform_device *pdev, struct nano *nano)
 /* Learns how wide bus addresses may be, and leaves the GPU reset and off. */
 static int nano_start(struct nano *nano)
 {
-	u32 features;
+	u32 features, bits;
 	int ret = nano_power_on(nano);
 
 	if (ret)
 		return ret;
 	features = readl(nano->registers + GPU_MMU_FEATURES);
-	ret = dma_set_mask_and_coherent(nano->dev, DMA_BIT_MASK(clamp(features >> 8 & 0xff,
-								     32u, 48u)));
+	bits = clamp(features >> 8 & 0xff, 32u, 48u);
+	ret = dma_set_mask_and_coherent(nano->dev, DMA_BIT_MASK(bits));
 	if (!ret)
 		ret = nano_reset(nano);
 	nano_power_off(nano);
 	return ret;
+}
+
+/* Runs first of all when the driver is unbound; the rest is released after it. */
+static void nano_unbind(void *data)
+{
+	struct nano *nano = data;
+
+	misc_deregister(&nano->misc);
+	nano_revoke(nano);
 }
 
 static int nano_probe(struct platform_device *pdev)
@@ -233,7 +243,7 @@ static int nano_probe(struct platform_device *pdev)
 	INIT_LIST_HEAD(&nano->tables);
 	ret = nano_get_resources(pdev, nano);
 	if (ret)
-		return dev_err_probe(dev, ret, "registers, clocks, resets, supply or power domains\n");
+		return dev_err_probe(dev, ret, "registers, clocks, resets, supply or domains\n");
 	ret = devm_pm_runtime_enable(dev);
 	if (!ret)
 		ret = nano_start(nano);
@@ -255,26 +265,9 @@ static int nano_probe(struct platform_device *pdev)
 	nano->misc.fops = &nano_file_operations;
 	nano->misc.mode = 0600;
 	nano->misc.parent = dev;
-	return misc_register(&nano->misc);
+	ret = misc_register(&nano->misc);
+	return ret ?: devm_add_action_or_reset(dev, nano_unbind, nano);
 }
-
-static void nano_unbind(struct platform_device *pdev)
-{
-	struct nano *nano = platform_get_drvdata(pdev);
-
-	misc_deregister(&nano->misc);
-	nano_revoke(nano);
-}
-
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
-static int nano_remove(struct platform_device *pdev)
-{
-	nano_unbind(pdev);
-	return 0;
-}
-#else
-#define nano_remove nano_unbind
-#endif
 
 static const struct of_device_id nano_of_match[] = {
 	{ .compatible = "arm,mali-bifrost" },
@@ -284,12 +277,10 @@ MODULE_DEVICE_TABLE(of, nano_of_match);
 
 static struct platform_driver nano_driver = {
 	.probe = nano_probe,
-	.remove = nano_remove,
 	.driver = {
 		.name = "gpureplay-nano",
 		.of_match_table = nano_of_match,
 		.pm = pm_ptr(&nano_pm),
-		.suppress_bind_attrs = false,
 	},
 };
 module_platform_driver(nano_driver);
