@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! LZ4 encoder with optimal parsing for blocks of at most a page.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+const SHORTEST: usize = 4;
+const CHAIN_LIMIT: usize = 512;
+const TABLE_BITS: u32 = 13;
+
+fn hash(bytes: &[u8]) -> usize {
+    let word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    (word.wrapping_mul(2_654_435_761) >> (32 - TABLE_BITS)) as usize
+}
+
+/// Bytes that a length needs beyond its four bits in the token.
+fn extra(length: usize) -> usize {
+    if length < 15 {
+        0
+    } else {
+        (length - 15) / 255 + 1
+    }
+}
+
+/// For each position from `start`: the longest match with an earlier position, as (length, distance).
+fn longest_matches(window: &[u8], start: usize) -> Vec<(usize, usize)> {
+    let mut heads = vec![usize::MAX; 1 << TABLE_BITS];
+    let mut previous = vec![usize::MAX; window.len()];
+    let mut best = vec![(0, 0); window.len() - start];
+    for at in 0..(window.len() + 1).saturating_sub(SHORTEST) {
+        let slot = hash(&window[at..]);
+        if at >= start {
+            let limit = window.len() - at;
+            let mut candidate = heads[slot];
+            let (mut length, mut distance) = (SHORTEST - 1, 0);
+            for _ in 0..CHAIN_LIMIT {
+                if candidate == usize::MAX || length == limit {
+                    break;
+                }
+                if window[candidate + length] == window[at + length] {
+                    let common = window[candidate..]
+                        .iter()
+                        .zip(&window[at..])
+                        .take_while(|(left, right)| left == right)
+                        .count();
+                    if common > length {
+                        (length, distance) = (common, at - candidate);
+                    }
+                }
+                candidate = previous[candidate];
+            }
+            if distance != 0 {
+                best[at - start] = (length, distance);
+            }
+        }
+        previous[at] = heads[slot];
+        heads[slot] = at;
+    }
+    best
+}
+
+fn push_length(out: &mut Vec<u8>, length: usize) {
+    if length >= 15 {
+        let mut rest = length - 15;
+        while rest >= 255 {
+            out.push(255);
+            rest -= 255;
+        }
+        out.push(rest as u8);
+    }
+}
+
+/// Compresses `window[start..]`, using what is before it as dictionary.
+pub(super) fn compress(window: &[u8], start: usize) -> Vec<u8> {
+    let matches = longest_matches(window, start);
+    let count = matches.len();
+    // Cheapest encoding from each position to the end, in bytes; a match is (length, distance), a literal (1, 0).
+    // Literal runs cost their bytes here; the rare extension bytes of a long run are neglected.
+    let mut cost = vec![0usize; count + 1];
+    let mut step = vec![(1usize, 0usize); count];
+    cost[count] = 1;
+    for at in (0..count).rev() {
+        cost[at] = cost[at + 1] + 1;
+        let (longest, distance) = matches[at];
+        for length in SHORTEST..=longest {
+            let with_match = cost[at + length] + 3 + extra(length - SHORTEST);
+            if with_match <= cost[at] {
+                cost[at] = with_match;
+                step[at] = (length, distance);
+            }
+        }
+    }
+
+    let block = &window[start..];
+    let mut out = Vec::new();
+    let (mut at, mut literals) = (0, 0);
+    while at < count {
+        let (length, distance) = step[at];
+        if distance == 0 {
+            at += 1;
+            continue;
+        }
+        let run = at - literals;
+        let coded = length - SHORTEST;
+        out.push(((run.min(15) as u8) << 4) | coded.min(15) as u8);
+        push_length(&mut out, run);
+        out.extend_from_slice(&block[literals..at]);
+        out.extend_from_slice(&(distance as u16).to_le_bytes());
+        push_length(&mut out, coded);
+        at += length;
+        literals = at;
+    }
+    let run = count - literals;
+    out.push((run.min(15) as u8) << 4);
+    push_length(&mut out, run);
+    out.extend_from_slice(&block[literals..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lz4::{History, Level, check};
+
+    #[test]
+    fn blocks_come_back_with_history_and_sliding() {
+        let mut writer = History::new();
+        let mut reader = History::new();
+        let mut level = Level::default();
+        let mut state = 1u32;
+        for round in 0..40usize {
+            let block: Vec<u8> = (0..(1 + round * 577 % 4096))
+                .map(|i| {
+                    state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+                    if round % 3 == 0 {
+                        (state >> 30) as u8
+                    } else {
+                        ((i * round) >> 5) as u8
+                    }
+                })
+                .collect();
+            let (window, start) = writer.push(&block);
+            let packed = compress(window, start);
+            level = check(&packed, level, block.len()).unwrap();
+            assert_eq!(reader.decode(&packed, block.len()).unwrap(), block);
+        }
+    }
+
+    #[test]
+    fn damaged_blocks_are_refused_alike_by_check_and_decode() {
+        let block: Vec<u8> = (0..600usize).map(|i| ((i * i) >> 4) as u8).collect();
+        let mut writer = History::new();
+        let (window, start) = writer.push(&block);
+        let packed = compress(window, start);
+        for at in 0..packed.len() {
+            for flip in [1, 16, 128, 255] {
+                let mut damaged = packed.clone();
+                damaged[at] ^= flip;
+                let checked = check(&damaged, Level::default(), block.len()).is_some();
+                assert_eq!(
+                    History::new().decode(&damaged, block.len()).is_some(),
+                    checked
+                );
+            }
+            assert!(check(&packed[..at], Level::default(), block.len()).is_none());
+        }
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tensors as the encoder takes them.
+
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use zerocopy::little_endian::{I32, U32, U64};
+
+use super::{Builder, EncodeError, TensorId};
+use crate::codes::{ElementType, TensorKind};
+use crate::layout::{AxisEntry, PieceEntry, TENSOR_EXTERNAL, TENSOR_QUANTISED, TensorEntry};
+use crate::{MAX_AXES, MAX_RANK};
+
+/// A named array and where its elements lie in GPU memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tensor {
+    /// Name, unique in the recording; printable ASCII without spaces.
+    pub name: String,
+    /// Its part in the computation.
+    pub kind: TensorKind,
+    /// Type of the elements.
+    pub element: ElementType,
+    /// Extents, slowest dimension first (C order).
+    pub shape: Vec<u32>,
+    /// Where the elements lie. Pieces may overlap in elements: a tensor that the app copies is written to all its places.
+    pub pieces: Vec<Piece>,
+    /// Quantisation (scale, zero point): real value = scale * (stored - zero point).
+    pub quantisation: Option<(f32, i32)>,
+    /// The recording carries no value; it must be bound before the first run.
+    pub external: bool,
+}
+
+/// A loop nest from elements to addresses, see [`crate::layout::PieceEntry`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// GPU virtual address of the first element.
+    pub va: u64,
+    /// Index of the first element in the array in C order.
+    pub element: u32,
+    /// Loops, slowest first.
+    pub axes: Vec<Axis>,
+}
+
+/// One loop of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Number of steps.
+    pub extent: u32,
+    /// Elements of the array per step.
+    pub element_stride: u32,
+    /// Bytes of GPU memory per step.
+    pub byte_stride: u32,
+}
+
+impl Piece {
+    /// All elements of a dense array in C order.
+    pub fn dense(elements: u32, element: ElementType, va: u64) -> Self {
+        let axis = Axis {
+            extent: elements,
+            element_stride: 1,
+            byte_stride: element.size(),
+        };
+        Self {
+            va,
+            element: 0,
+            axes: vec![axis],
+        }
+    }
+
+    /// An array whose dimensions have the given strides in bytes (rows may be padded, dimensions permuted).
+    pub fn strided(shape: &[u32], byte_strides: &[u32], va: u64) -> Self {
+        let mut element_stride = 1u32;
+        let mut axes: Vec<Axis> = shape
+            .iter()
+            .zip(byte_strides)
+            .rev()
+            .map(|(&extent, &byte_stride)| {
+                let axis = Axis {
+                    extent,
+                    element_stride,
+                    byte_stride,
+                };
+                element_stride = element_stride.saturating_mul(extent);
+                axis
+            })
+            .collect();
+        axes.reverse();
+        Self {
+            va,
+            element: 0,
+            axes,
+        }
+    }
+}
+
+impl Tensor {
+    /// A tensor that lies in GPU memory without gaps, in C order.
+    pub fn dense(
+        name: &str,
+        kind: TensorKind,
+        element: ElementType,
+        shape: &[u32],
+        va: u64,
+    ) -> Self {
+        let elements = shape
+            .iter()
+            .fold(1u32, |product, &extent| product.saturating_mul(extent));
+        Self {
+            name: name.into(),
+            kind,
+            element,
+            shape: shape.to_vec(),
+            pieces: vec![Piece::dense(elements, element, va)],
+            quantisation: None,
+            external: false,
+        }
+    }
+}
+
+impl Builder {
+    /// Adds a tensor. It takes part in the program through [`Builder::bind_input`] and [`Builder::bind_output`].
+    pub fn tensor(&mut self, tensor: Tensor) -> TensorId {
+        let id = TensorId(self.tensors.len() as u32);
+        let sound = tensor.shape.len() <= MAX_RANK
+            && !tensor.pieces.is_empty()
+            && tensor
+                .pieces
+                .iter()
+                .all(|piece| piece.axes.len() <= MAX_AXES);
+        if !sound {
+            self.fail(EncodeError::Shape(tensor.name));
+            return id;
+        }
+        if !self.names.insert(tensor.name.clone()) {
+            self.fail(EncodeError::NameTwice(tensor.name.clone()));
+        }
+        let mut shape = [U32::ZERO; MAX_RANK];
+        for (entry, &extent) in shape.iter_mut().zip(&tensor.shape) {
+            *entry = U32::new(extent);
+        }
+        let (scale, zero_point) = tensor.quantisation.unwrap_or((0.0, 0));
+        let quantised = if tensor.quantisation.is_some() {
+            TENSOR_QUANTISED
+        } else {
+            0
+        };
+        let external = if tensor.external { TENSOR_EXTERNAL } else { 0 };
+        let entry = TensorEntry {
+            name: U32::new(self.intern(&tensor.name)),
+            kind: tensor.kind.code(),
+            element: tensor.element.code(),
+            rank: tensor.shape.len() as u8,
+            flags: quantised | external,
+            shape,
+            first_piece: U32::new(self.pieces.len() as u32),
+            pieces: U32::new(tensor.pieces.len() as u32),
+            scale: U32::new(scale.to_bits()),
+            zero_point: I32::new(zero_point),
+        };
+        self.tensors.push(entry);
+        for piece in tensor.pieces {
+            self.pieces.push(PieceEntry {
+                va: U64::new(piece.va),
+                element: U32::new(piece.element),
+                first_axis: U32::new(self.axes.len() as u32),
+                axes: U32::new(piece.axes.len() as u32),
+                zero: U32::ZERO,
+            });
+            self.axes.extend(piece.axes.iter().map(|axis| AxisEntry {
+                extent: U32::new(axis.extent),
+                element_stride: U32::new(axis.element_stride),
+                byte_stride: U32::new(axis.byte_stride),
+            }));
+        }
+        id
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tables of a recording as they lie in the file: little-endian, without alignment requirement.
+//!
+//! Fields called `zero` must be zero; a reader refuses anything else.
+
+use zerocopy::little_endian::{I32, U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::MAX_RANK;
+
+/// First eight bytes of every recording.
+pub const MAGIC: [u8; 8] = *b"GPUREPLY";
+/// Version that changes when an older reader would misread the file.
+pub const MAJOR: u16 = 1;
+/// Version that changes when sections or codes are added.
+pub const MINOR: u16 = 0;
+/// Number of sections that every file of version 1 has.
+pub const SECTIONS: usize = 9;
+/// Header flag: the recording was taken where GPU and CPU caches are coherent.
+pub const FLAG_COHERENT: u32 = 1;
+/// Tensor flag: `scale` and `zero_point` are meaningful.
+pub const TENSOR_QUANTISED: u8 = 1;
+/// Tensor flag: the recording carries no value for this weight, it must be bound before the first run.
+pub const TENSOR_EXTERNAL: u8 = 2;
+
+/// The first 64 bytes of a recording.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: [u8; 8],
+    /// [`MAJOR`].
+    pub major: U16,
+    /// [`MINOR`].
+    pub minor: U16,
+    /// Entries in the section table that follows the header.
+    pub section_count: U32,
+    /// Length of the whole file in bytes.
+    pub file_length: U64,
+    /// `GPU_ID` of the GPU that was recorded; the product is in bits 31:16.
+    pub gpu_id: U32,
+    /// [`FLAG_COHERENT`].
+    pub flags: U32,
+    /// Checksum of header and section table, computed with this field zero.
+    pub checksum: U64,
+    /// Reserved.
+    pub zero: [u8; 24],
+}
+
+/// One entry of the section table (32 bytes).
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct SectionEntry {
+    /// [`crate::Section`]; the entries' kinds ascend.
+    pub kind: U32,
+    /// Reserved.
+    pub zero: U32,
+    /// Offset from the start of the file, a multiple of 8: the end of the section before it, rounded up.
+    pub offset: U64,
+    /// Length in bytes, without the zeros that fill up to the next multiple of 8.
+    pub length: U64,
+    /// Checksum of the section, the filling zeros included.
+    pub checksum: U64,
+}
+
+/// `read(register) & mask == value` must hold on the GPU that replays (12 bytes).
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct IdentityCheck {
+    /// Register offset in bytes.
+    pub register: U32,
+    /// Bits that are compared.
+    pub mask: U32,
+    /// Their value.
+    pub value: U32,
+}
+
+/// A run of pages of GPU memory (16 bytes). Regions ascend and are disjoint; their pages are zero when set-up starts.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct Region {
+    /// First GPU virtual address, a multiple of the page size.
+    pub va: U64,
+    /// Number of pages, at least 1.
+    pub pages: U32,
+    /// [`crate::Access`].
+    pub access: u8,
+    /// [`crate::RegionKind`].
+    pub kind: u8,
+    /// Reserved.
+    pub zero: U16,
+}
+
+/// A part of the program (32 bytes). Segments cover all actions in order, set-up first, finish last.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct Segment {
+    /// Offset of the name in the section `strings`.
+    pub name: U32,
+    /// [`crate::SegmentKind`].
+    pub kind: u8,
+    /// Reserved.
+    pub zero: [u8; 3],
+    /// Index of the first action.
+    pub first_action: U32,
+    /// Number of actions.
+    pub actions: U32,
+    /// Where the bytes of the first upload start in the section `data`.
+    pub data: U64,
+    /// Number of submits.
+    pub submits: U32,
+    /// Number of jobs, over all chains.
+    pub jobs: U32,
+}
+
+/// One action (16 bytes); [`crate::Action`] gives the operands their names.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct ActionEntry {
+    /// [`crate::Opcode`].
+    pub op: u8,
+    /// Small operand.
+    pub a: u8,
+    /// 16-bit operand.
+    pub b: U16,
+    /// 32-bit operand.
+    pub c: U32,
+    /// 64-bit operand.
+    pub d: U64,
+}
+
+/// A named array (48 bytes).
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct TensorEntry {
+    /// Offset of the name in the section `strings`.
+    pub name: U32,
+    /// [`crate::TensorKind`].
+    pub kind: u8,
+    /// [`crate::ElementType`].
+    pub element: u8,
+    /// Number of dimensions.
+    pub rank: u8,
+    /// [`TENSOR_QUANTISED`], [`TENSOR_EXTERNAL`].
+    pub flags: u8,
+    /// Extent of each dimension, slowest first (C order); unused entries are zero.
+    pub shape: [U32; MAX_RANK],
+    /// First entry in the section `pieces`.
+    pub first_piece: U32,
+    /// Number of pieces, at least 1.
+    pub pieces: U32,
+    /// Quantisation: real value = scale * (stored - zero_point). Bits of an IEEE 754 single.
+    pub scale: U32,
+    /// Quantisation: the stored value that means zero.
+    pub zero_point: I32,
+}
+
+/// A part of a tensor that one loop nest maps to GPU memory (24 bytes).
+///
+/// For indices i0, i1, … below the extents of the axes, element `element + Σ i·element_stride` of the array in C order
+/// lies at GPU address `va + Σ i·byte_stride`.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct PieceEntry {
+    /// GPU virtual address of the first element.
+    pub va: U64,
+    /// Index of the first element in the array in C order.
+    pub element: U32,
+    /// First entry in the section `axes`.
+    pub first_axis: U32,
+    /// Number of axes, slowest first; 0 for a single element.
+    pub axes: U32,
+    /// Reserved.
+    pub zero: U32,
+}
+
+/// One loop of a piece (12 bytes).
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct AxisEntry {
+    /// Number of steps, at least 1.
+    pub extent: U32,
+    /// Elements of the array per step.
+    pub element_stride: U32,
+    /// Bytes of GPU memory per step.
+    pub byte_stride: U32,
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! LZ4 blocks of at most a page, with the segment's previous uploads as dictionary.
+//!
+//! Descriptors and uniforms of neighbouring jobs resemble each other, so a block may refer back to earlier
+//! blocks of its segment. Both sides keep a [`History`]: a buffer of [`WINDOW`] bytes to which every decoded block is
+//! appended; when a block does not fit any more, the last half of the buffer moves to its front.
+
+/// Bytes that a [`History`] holds.
+pub const WINDOW: usize = 32 * 1024;
+/// Longest decoded block.
+pub const MAX_BLOCK: usize = 4096;
+
+/// The fill level of a history buffer; the rule by which it slides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Level(usize);
+
+impl Level {
+    /// Bytes in the buffer.
+    pub const fn bytes(self) -> usize {
+        self.0
+    }
+
+    /// Whether a block of `length` bytes needs the buffer to slide first.
+    const fn slides(self, length: usize) -> bool {
+        self.0 + length > WINDOW
+    }
+
+    /// The level before a block of `length` bytes is appended, after sliding where that is needed.
+    pub const fn make_room(self, length: usize) -> Self {
+        if self.slides(length) {
+            Self(WINDOW / 2)
+        } else {
+            self
+        }
+    }
+
+    /// The level after a block of `length` bytes was appended.
+    pub const fn append(self, length: usize) -> Self {
+        Self(self.0 + length)
+    }
+}
+
+/// What was decoded before, and room for the next block.
+#[derive(Clone, Debug)]
+pub struct History {
+    bytes: [u8; WINDOW],
+    level: Level,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl History {
+    /// An empty history.
+    pub const fn new() -> Self {
+        Self {
+            bytes: [0; WINDOW],
+            level: Level(0),
+        }
+    }
+
+    /// Forgets everything; done at the start of each segment.
+    pub fn clear(&mut self) {
+        self.level = Level(0);
+    }
+
+    /// Makes room for a block of `length` bytes.
+    fn slide(&mut self, length: usize) {
+        let room = self.level.make_room(length);
+        if room != self.level {
+            let start = self.level.0 - room.0;
+            self.bytes.copy_within(start..self.level.0, 0);
+            self.level = room;
+        }
+    }
+
+    /// Decodes a block to `length` bytes, which stay part of the history. `None` when [`check`] would refuse it.
+    pub fn decode(&mut self, block: &[u8], length: usize) -> Option<&[u8]> {
+        if length > MAX_BLOCK {
+            return None;
+        }
+        self.slide(length);
+        let start = self.level.0;
+        let end = start + length;
+        walk(block, Some(self.bytes.get_mut(..end)?), start, end)?;
+        self.level = Level(end);
+        self.bytes.get(start..end)
+    }
+
+    /// Appends bytes as if they had been decoded, and returns the history with them at its end (for the encoder).
+    #[cfg(feature = "encode")]
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> (&[u8], usize) {
+        self.slide(bytes.len());
+        let start = self.level.0;
+        let end = start + bytes.len();
+        self.bytes[start..end].copy_from_slice(bytes);
+        self.level = Level(end);
+        (&self.bytes[..end], start)
+    }
+}
+
+/// Checks that a block decodes to exactly `length` bytes when the history is at `level`, without decoding it.
+/// Returns the level after the block.
+pub fn check(block: &[u8], level: Level, length: usize) -> Option<Level> {
+    if length > MAX_BLOCK {
+        return None;
+    }
+    let start = level.make_room(length).0;
+    walk(block, None, start, start + length)?;
+    Some(Level(start + length))
+}
+
+/// Adds the bytes that continue a length of 15 in a token.
+fn extend(block: &mut &[u8], mut length: usize) -> Option<usize> {
+    if length == 15 {
+        loop {
+            let (&byte, rest) = block.split_first()?;
+            *block = rest;
+            length += usize::from(byte);
+            if length > MAX_BLOCK {
+                return None;
+            }
+            if byte != 255 {
+                break;
+            }
+        }
+    }
+    Some(length)
+}
+
+/// Walks a block from output position `at` to `end`, writing where there is a buffer. `None` on any inconsistency.
+fn walk(mut block: &[u8], mut out: Option<&mut [u8]>, mut at: usize, end: usize) -> Option<()> {
+    loop {
+        let (&token, rest) = block.split_first()?;
+        block = rest;
+        let literals = extend(&mut block, usize::from(token >> 4))?;
+        let (bytes, rest) = block.split_at_checked(literals)?;
+        block = rest;
+        if literals > end - at {
+            return None;
+        }
+        if let Some(out) = &mut out {
+            for (to, from) in out.get_mut(at..)?.iter_mut().zip(bytes) {
+                *to = *from;
+            }
+        }
+        at += literals;
+        if block.is_empty() {
+            return (at == end && token & 15 == 0).then_some(());
+        }
+        let (&[low, high], rest) = block.split_first_chunk::<2>()?;
+        block = rest;
+        let distance = usize::from(u16::from_le_bytes([low, high]));
+        let length = extend(&mut block, usize::from(token & 15))? + 4;
+        if distance == 0 || distance > at || length > end - at {
+            return None;
+        }
+        if let Some(out) = &mut out {
+            for index in at..at + length {
+                let byte = *out.get(index - distance)?;
+                *out.get_mut(index)? = byte;
+            }
+        }
+        at += length;
+    }
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The checked, zero-copy view of a recording.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::action::Actions;
+use crate::checksum::{Checksum, checksum};
+use crate::codes::{ElementType, Section};
+use crate::layout::{
+    ActionEntry, AxisEntry, Header, IdentityCheck, MAGIC, MAJOR, PieceEntry, Region, SECTIONS,
+    SectionEntry, Segment, TensorEntry,
+};
+
+/// Why a file is not a recording, and in which section that shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// Where.
+    pub section: Section,
+    /// What.
+    pub fault: Fault,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It does not start with the magic number.
+    NotARecording,
+    /// It was written by a newer version, whose major number is given.
+    Version(u16),
+    /// It ends before the section does, or goes on after the last one.
+    Length,
+    /// Sections are missing, repeated, out of order, overlapping or have holes between them.
+    Table,
+    /// A field or a byte that must be zero is not.
+    NotZero,
+    /// The bytes are not those that were written.
+    Checksum,
+    /// The length is no multiple of the size of an entry.
+    EntrySize,
+    /// A name is not ended, or has characters other than printable ASCII.
+    Name,
+}
+
+/// A recording whose bytes are known to be those that were written.
+#[derive(Clone, Copy, Debug)]
+pub struct Recording<'a> {
+    header: &'a Header,
+    identity: &'a [IdentityCheck],
+    regions: &'a [Region],
+    segments: &'a [Segment],
+    actions: &'a [ActionEntry],
+    tensors: &'a [TensorEntry],
+    pieces: &'a [PieceEntry],
+    axes: &'a [AxisEntry],
+    strings: &'a [u8],
+    data: &'a [u8],
+}
+
+const fn error(section: Section, fault: Fault) -> ParseError {
+    ParseError { section, fault }
+}
+
+/// The table of a section.
+fn entries<'a, T: FromBytes + KnownLayout + Immutable + Unaligned>(
+    sections: &[&'a [u8]; SECTIONS],
+    section: Section,
+) -> Result<&'a [T], ParseError> {
+    let bytes = sections[section.code() as usize - 1];
+    <[T]>::ref_from_bytes(bytes).map_err(|_| error(section, Fault::EntrySize))
+}
+
+/// The sections' bytes, each checked against its checksum.
+fn sections(bytes: &[u8]) -> Result<(&Header, [&[u8]; SECTIONS]), ParseError> {
+    let head = |fault| error(Section::Header, fault);
+    let (header, rest) = Header::ref_from_prefix(bytes).map_err(|_| head(Fault::NotARecording))?;
+    if header.magic != MAGIC {
+        return Err(head(Fault::NotARecording));
+    }
+    if header.major.get() != MAJOR {
+        return Err(head(Fault::Version(header.major.get())));
+    }
+    if header.file_length.get() != bytes.len() as u64 {
+        return Err(head(Fault::Length));
+    }
+    let (table, _) =
+        <[SectionEntry; SECTIONS]>::ref_from_prefix(rest).map_err(|_| head(Fault::Length))?;
+    let mut unsummed = *header;
+    unsummed.checksum.set(0);
+    let sum = Checksum::new()
+        .update(unsummed.as_bytes())
+        .update(table.as_bytes())
+        .value();
+    if sum != header.checksum.get() {
+        return Err(head(Fault::Checksum));
+    }
+    if header.section_count.get() as usize != SECTIONS {
+        return Err(head(Fault::Table));
+    }
+    if header.zero != [0; 24] {
+        return Err(head(Fault::NotZero));
+    }
+
+    let mut found = [&[][..]; SECTIONS];
+    let mut end = size_of::<Header>() + size_of_val(table);
+    for ((entry, found), &section) in table.iter().zip(&mut found).zip(&Section::ALL[1..]) {
+        if entry.kind.get() != section.code().into() || entry.offset.get() != end as u64 {
+            return Err(head(Fault::Table));
+        }
+        if entry.zero.get() != 0 {
+            return Err(head(Fault::NotZero));
+        }
+        let short = error(section, Fault::Length);
+        let length = usize::try_from(entry.length.get()).map_err(|_| short)?;
+        let padded = length.checked_next_multiple_of(8).ok_or(short)?;
+        let whole = bytes
+            .get(end..)
+            .and_then(|rest| rest.get(..padded))
+            .ok_or(short)?;
+        if checksum(whole) != entry.checksum.get() {
+            return Err(error(section, Fault::Checksum));
+        }
+        let (body, padding) = whole.split_at_checked(length).ok_or(short)?;
+        if padding.iter().any(|&byte| byte != 0) {
+            return Err(error(section, Fault::NotZero));
+        }
+        *found = body;
+        end += padded;
+    }
+    if end != bytes.len() {
+        return Err(error(Section::Data, Fault::Length));
+    }
+    Ok((header, found))
+}
+
+/// Whether every name is ended and printable ASCII without spaces.
+fn names_are_sound(strings: &[u8]) -> bool {
+    strings.last().is_none_or(|&byte| byte == 0)
+        && strings
+            .iter()
+            .all(|&byte| byte == 0 || byte.is_ascii_graphic())
+}
+
+impl<'a> Recording<'a> {
+    /// Checks the bytes of a recording and finds its sections.
+    ///
+    /// # Errors
+    /// The first section that is damaged, and how. Every change of a single byte is found.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let (header, sections) = sections(bytes)?;
+        let strings = sections[Section::Strings.code() as usize - 1];
+        if !names_are_sound(strings) {
+            return Err(error(Section::Strings, Fault::Name));
+        }
+        Ok(Self {
+            header,
+            identity: entries(&sections, Section::Identity)?,
+            regions: entries(&sections, Section::Regions)?,
+            segments: entries(&sections, Section::Segments)?,
+            actions: entries(&sections, Section::Actions)?,
+            tensors: entries(&sections, Section::Tensors)?,
+            pieces: entries(&sections, Section::Pieces)?,
+            axes: entries(&sections, Section::Axes)?,
+            strings,
+            data: sections[Section::Data.code() as usize - 1],
+        })
+    }
+
+    /// The file's header.
+    pub const fn header(&self) -> &'a Header {
+        self.header
+    }
+
+    /// `GPU_ID` of the GPU that was recorded.
+    pub const fn gpu_id(&self) -> u32 {
+        self.header.gpu_id.get()
+    }
+
+    /// What must hold on the GPU that replays.
+    pub const fn identity(&self) -> &'a [IdentityCheck] {
+        self.identity
+    }
+
+    /// GPU memory.
+    pub const fn regions(&self) -> &'a [Region] {
+        self.regions
+    }
+
+    /// Parts of the program.
+    pub const fn segments(&self) -> &'a [Segment] {
+        self.segments
+    }
+
+    /// Entries of all actions; [`Self::segment_actions`] decodes them.
+    pub const fn action_entries(&self) -> &'a [ActionEntry] {
+        self.actions
+    }
+
+    /// Named arrays.
+    pub const fn tensors(&self) -> &'a [TensorEntry] {
+        self.tensors
+    }
+
+    /// The section `data`.
+    pub const fn data(&self) -> &'a [u8] {
+        self.data
+    }
+
+    /// The actions of a segment. No actions when the segment's range is outside the section `actions`.
+    pub fn segment_actions(&self, segment: &Segment) -> Actions<'a> {
+        let entries = range(
+            self.actions,
+            segment.first_action.get(),
+            segment.actions.get(),
+        );
+        Actions::new(entries.unwrap_or(&[]), self.data, segment.data.get())
+    }
+
+    /// The pieces of a tensor; `None` when they lie outside the section `pieces`.
+    pub fn pieces(&self, tensor: &TensorEntry) -> Option<&'a [PieceEntry]> {
+        range(self.pieces, tensor.first_piece.get(), tensor.pieces.get())
+    }
+
+    /// The axes of a piece; `None` when they lie outside the section `axes`.
+    pub fn axes(&self, piece: &PieceEntry) -> Option<&'a [AxisEntry]> {
+        range(self.axes, piece.first_axis.get(), piece.axes.get())
+    }
+
+    /// The shape of a tensor, slowest dimension first.
+    pub fn shape(&self, tensor: &'a TensorEntry) -> &'a [zerocopy::little_endian::U32] {
+        tensor
+            .shape
+            .get(..tensor.rank.into())
+            .unwrap_or(&tensor.shape)
+    }
+
+    /// Number of elements of a tensor; `None` when it exceeds 32 bits.
+    pub fn elements(&self, tensor: &TensorEntry) -> Option<u32> {
+        let rank = usize::from(tensor.rank);
+        tensor
+            .shape
+            .iter()
+            .take(rank)
+            .try_fold(1u32, |product, extent| product.checked_mul(extent.get()))
+    }
+
+    /// Size of a tensor's elements in C order in bytes; `None` for an unknown type or more than 32 bits.
+    pub fn tensor_bytes(&self, tensor: &TensorEntry) -> Option<u32> {
+        let element = ElementType::from_code(tensor.element.into())?;
+        self.elements(tensor)?.checked_mul(element.size())
+    }
+
+    /// The name at an offset of the section `strings`; `None` outside of it.
+    pub fn name_bytes(&self, offset: u32) -> Option<&'a [u8]> {
+        let rest = self.strings.get(usize::try_from(offset).ok()?..)?;
+        rest.split(|&byte| byte == 0)
+            .next()
+            .filter(|_| !rest.is_empty())
+    }
+
+    /// The name at an offset of the section `strings`; `""` outside of it.
+    pub fn name(&self, offset: u32) -> &'a str {
+        self.name_bytes(offset)
+            .and_then(|name| core::str::from_utf8(name).ok())
+            .unwrap_or("")
+    }
+
+    /// The tensor with a name, and its index.
+    pub fn tensor_named(&self, name: &str) -> Option<(u32, &'a TensorEntry)> {
+        (0u32..)
+            .zip(self.tensors)
+            .find(|(_, tensor)| self.name_bytes(tensor.name.get()) == Some(name.as_bytes()))
+    }
+
+    /// The region that contains all of `va .. va + length`.
+    pub fn region_of(&self, va: u64, length: u64) -> Option<&'a Region> {
+        let end = va.checked_add(length)?;
+        let after = self.regions.partition_point(|region| region.va.get() <= va);
+        let region = self.regions.get(after.checked_sub(1)?)?;
+        (end <= region.end()).then_some(region)
+    }
+}
+
+impl Region {
+    /// Size in bytes.
+    pub const fn bytes(&self) -> u64 {
+        self.pages.get() as u64 * crate::PAGE_SIZE as u64
+    }
+
+    /// First address after the region (saturating at the end of the address space).
+    pub const fn end(&self) -> u64 {
+        self.va.get().saturating_add(self.bytes())
+    }
+}
+
+fn range<T>(table: &[T], first: u32, count: u32) -> Option<&[T]> {
+    let first = usize::try_from(first).ok()?;
+    table.get(first..)?.get(..usize::try_from(count).ok()?)
+}
