@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The rules that make a trace complete.
+
+use crate::{ErrorCode, Event, Record};
+
+/// Why a trace cannot be trusted to be complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// Records are missing, or doubled.
+    #[error("record {found} follows record {}: {} missing", expected.wrapping_sub(1), found.wrapping_sub(*expected))]
+    Gap {
+        /// Sequence number that should come.
+        expected: u64,
+        /// Sequence number that came.
+        found: u64,
+    },
+    /// The recorder says so.
+    #[error("the recorder reports at record {sequence}: {code} {detail:#x}")]
+    Reported {
+        /// Number of the ERROR record.
+        sequence: u64,
+        /// Why.
+        code: ErrorCode,
+        /// Depends on the code.
+        detail: u64,
+    },
+    /// A second BEGIN.
+    #[error("record {sequence} is a second BEGIN: two traces were joined")]
+    SecondBegin {
+        /// Number of the record.
+        sequence: u64,
+    },
+    /// Something after END.
+    #[error("record {sequence} follows END")]
+    AfterEnd {
+        /// Number of the record.
+        sequence: u64,
+    },
+    /// END does not count what was read.
+    #[error("END counts {stated} records, {read} were read")]
+    Count {
+        /// Records that END states.
+        stated: u64,
+        /// Records read.
+        read: u64,
+    },
+    /// No END.
+    #[error("the trace has no END: the recording was cut off after record {last}")]
+    NoEnd {
+        /// The last record's number.
+        last: u64,
+    },
+}
+
+/// Checks the records of a trace one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct Check {
+    next: u64,
+    ended: bool,
+}
+
+impl Check {
+    /// A check at the start of a trace.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next record. After a problem the check goes on from that record, so that a dump can show all.
+    pub fn observe(&mut self, record: &Record<'_>) -> Result<(), Problem> {
+        let sequence = record.sequence;
+        let expected = std::mem::replace(&mut self.next, sequence.wrapping_add(1));
+        if sequence != expected {
+            return Err(Problem::Gap {
+                expected,
+                found: sequence,
+            });
+        }
+        if self.ended {
+            return Err(Problem::AfterEnd { sequence });
+        }
+        match record.event {
+            Event::Begin(_) if sequence != 0 => Err(Problem::SecondBegin { sequence }),
+            Event::Error { code, detail } => Err(Problem::Reported {
+                sequence,
+                code,
+                detail,
+            }),
+            Event::End { records, .. } => {
+                self.ended = true;
+                if records == sequence {
+                    Ok(())
+                } else {
+                    Err(Problem::Count {
+                        stated: records,
+                        read: sequence,
+                    })
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Call at the end of the stream.
+    pub fn finish(&self) -> Result<(), Problem> {
+        if self.ended {
+            Ok(())
+        } else {
+            Err(Problem::NoEnd {
+                last: self.next.wrapping_sub(1),
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Driver, Reader, Writer};
+
+    fn problems(trace: &[u8]) -> Vec<Problem> {
+        let mut reader = Reader::new(trace);
+        let mut check = Check::new();
+        let mut out = vec![];
+        while let Some(record) = reader.next_record().unwrap() {
+            out.extend(check.observe(&record).err());
+        }
+        out.extend(check.finish().err());
+        out
+    }
+
+    fn start() -> Writer<Vec<u8>> {
+        Writer::begin(Vec::new(), Driver::Panfrost, false, "panfrost", "6.12").unwrap()
+    }
+
+    #[test]
+    fn a_complete_trace_has_no_problem() {
+        let mut w = start();
+        w.reg_write(0x30, 1).unwrap();
+        assert_eq!(problems(&w.end().unwrap()), []);
+    }
+
+    #[test]
+    fn gaps_errors_and_missing_ends_are_found() {
+        let mut w = start();
+        w.reg_write(0x30, 1).unwrap();
+        w.error(ErrorCode::LogFull, 5).unwrap();
+        let trace = w.end().unwrap();
+        assert_eq!(
+            problems(&trace),
+            [Problem::Reported {
+                sequence: 2,
+                code: ErrorCode::LogFull,
+                detail: 5
+            }]
+        );
+
+        // Without record 1 (120 bytes of BEGIN, then 32 bytes).
+        let gap = [&trace[..120], &trace[152..]].concat();
+        assert_eq!(
+            problems(&gap)[0],
+            Problem::Gap {
+                expected: 1,
+                found: 2
+            }
+        );
+        assert_eq!(problems(&trace[..152]), [Problem::NoEnd { last: 1 }]);
+        let twice = [trace.as_slice(), trace.as_slice()].concat();
+        assert!(problems(&twice).len() > 1);
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The records as they lie in the stream, little-endian; names and meanings are those of the C header.
+
+use zerocopy::little_endian::{I32, U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The version of the stream that this crate reads and writes.
+pub const VERSION: u32 = 1;
+/// BEGIN flag: the GPU snoops the CPU's caches.
+pub const BEGIN_COHERENT: u32 = 1;
+/// Address space of records that belong to none.
+pub const AS_NONE: u32 = u32::MAX;
+/// The longest record that is accepted, in bytes: a page with its headers, or a note of that size.
+pub const MAX_RECORD: usize = 8192;
+
+macro_rules! layouts {
+    ($($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty,)+ })+) => {
+        $(
+            $(#[$meta])*
+            #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+            #[repr(C)]
+            pub struct $name { $($(#[$field_meta])* pub $field: $type,)+ }
+        )+
+    };
+}
+
+layouts! {
+    /// The start of every record (24 bytes).
+    Header {
+        /// [`crate::RecordType`].
+        kind: U16,
+        /// [`crate::Context`].
+        context: u8,
+        /// Job slot, or [`crate::Line`] of interrupt records.
+        slot_or_line: u8,
+        /// Bytes of the record, with this header and padding.
+        length: U32,
+        /// 0 for BEGIN, then one more each.
+        sequence: U64,
+        /// Monotonic clock, nanoseconds.
+        time_ns: U64,
+    }
+    /// BEGIN (96 bytes).
+    BeginPayload {
+        /// [`VERSION`].
+        version: U32,
+        /// [`crate::PAGE_SIZE`].
+        page_size: U32,
+        /// [`crate::Driver`].
+        driver: U32,
+        /// [`BEGIN_COHERENT`].
+        flags: U32,
+        /// Name, padded with NUL.
+        driver_name: [u8; 16],
+        /// Kernel release, padded with NUL.
+        kernel_release: [u8; 64],
+    }
+    /// REG_READ and REG_WRITE (8 bytes).
+    RegisterPayload {
+        /// Bytes from the start of the GPU's registers.
+        offset: U32,
+        /// Value read or about to be written.
+        value: U32,
+    }
+    /// POLL_BEGIN and POLL_END (16 bytes).
+    PollPayload {
+        /// Register polled.
+        offset: U32,
+        /// Last value read; 0 in POLL_BEGIN.
+        last_value: U32,
+        /// 0 or a negative errno; 0 in POLL_BEGIN.
+        result: I32,
+        /// The driver's bound.
+        timeout_us: U32,
+    }
+    /// IRQ_ENTER and IRQ_EXIT (8 bytes).
+    IrqPayload {
+        /// 0 none, 1 handled, 2 wake thread; 0 in IRQ_ENTER.
+        irqreturn: U32,
+        /// 0.
+        reserved: U32,
+    }
+    /// MAP and UNMAP (24 bytes).
+    MappingPayload {
+        /// Address space or [`AS_NONE`].
+        space: U32,
+        /// The driver's own flags.
+        flags: U32,
+        /// GPU virtual address.
+        va: U64,
+        /// Bytes.
+        size: U64,
+    }
+    /// SUBMIT (16 bytes).
+    SubmitPayload {
+        /// Address space.
+        space: U32,
+        /// 0.
+        reserved: U32,
+        /// GPU virtual address of the first job descriptor.
+        chain_head: U64,
+    }
+    /// REGION (24 bytes).
+    RegionPayload {
+        /// Address space.
+        space: U32,
+        /// [`crate::RegionFlags`].
+        flags: U32,
+        /// First GPU virtual address.
+        va: U64,
+        /// Number of pages.
+        pages: U64,
+    }
+    /// PAGE (16 bytes), followed by the page or by nothing when the page is zero.
+    PagePayload {
+        /// Address space.
+        space: U32,
+        /// [`crate::Phase`].
+        phase: U32,
+        /// GPU virtual address.
+        va: U64,
+    }
+    /// COMPLETE (8 bytes).
+    CompletePayload {
+        /// JS_STATUS.
+        status: U32,
+        /// 0.
+        reserved: U32,
+    }
+    /// ERROR (16 bytes).
+    ErrorPayload {
+        /// [`crate::ErrorCode`].
+        code: U32,
+        /// 0.
+        reserved: U32,
+        /// Depends on the code.
+        detail: U64,
+    }
+    /// END (16 bytes).
+    EndPayload {
+        /// Records before this one.
+        records: U64,
+        /// Bytes before this one.
+        bytes: U64,
+    }
+}

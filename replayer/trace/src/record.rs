@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One decoded record.
+
+use core::fmt;
+
+/// Defines a C-like enum with its number in the stream and the name that people read.
+macro_rules! numbered {
+    ($(#[$meta:meta])* $name:ident: $repr:ty { $($(#[$item_meta:meta])* $item:ident = $value:literal, $text:literal;)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$item_meta])* $item = $value,)+ }
+        impl $name {
+            /// The value with this number in the stream, if there is one.
+            pub const fn from_code(code: $repr) -> Option<Self> {
+                match code { $($value => Some(Self::$item),)+ _ => None }
+            }
+            /// The number in the stream.
+            pub const fn code(self) -> $repr { self as $repr }
+            /// The name that dumps use.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$item => $text,)+ }
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.pad(self.name()) }
+        }
+    };
+}
+
+numbered! {
+    /// What a record tells.
+    RecordType: u16 {
+        /// The first record.
+        Begin = 1, "BEGIN";
+        /// A register was read.
+        RegRead = 2, "REG_READ";
+        /// A register is about to be written.
+        RegWrite = 3, "REG_WRITE";
+        /// The driver starts to poll a register.
+        PollBegin = 4, "POLL_BEGIN";
+        /// The driver stopped to poll.
+        PollEnd = 5, "POLL_END";
+        /// An interrupt handler starts.
+        IrqEnter = 6, "IRQ_ENTER";
+        /// An interrupt handler ends.
+        IrqExit = 7, "IRQ_EXIT";
+        /// The driver says that it mapped memory.
+        Map = 8, "MAP";
+        /// The driver says that it unmapped memory.
+        Unmap = 9, "UNMAP";
+        /// A job chain is about to start.
+        Submit = 10, "SUBMIT";
+        /// A run of mapped pages.
+        Region = 11, "REGION";
+        /// The contents of a page that changed.
+        Page = 12, "PAGE";
+        /// A job chain ended.
+        Complete = 13, "COMPLETE";
+        /// A remark.
+        Note = 14, "NOTE";
+        /// The trace is not complete.
+        Error = 15, "ERROR";
+        /// The last record.
+        End = 16, "END";
+    }
+}
+
+numbered! {
+    /// Where the driver was.
+    Context: u8 {
+        /// A process.
+        Process = 0, "process";
+        /// An interrupt thread.
+        ThreadedIrq = 1, "irq-thread";
+        /// A hard interrupt.
+        HardIrq = 2, "irq";
+    }
+}
+
+numbered! {
+    /// The GPU's interrupt lines.
+    Line: u8 {
+        /// Job slots.
+        Job = 0, "job";
+        /// Page faults and bus errors.
+        Mmu = 1, "mmu";
+        /// Reset, power, caches, faults of the whole GPU.
+        Gpu = 2, "gpu";
+    }
+}
+
+numbered! {
+    /// The driver that was recorded.
+    Driver: u32 {
+        /// Linux's own.
+        Panfrost = 1, "panfrost";
+        /// Arm's.
+        Kbase = 2, "kbase";
+    }
+}
+
+numbered! {
+    /// When a page was read.
+    Phase: u32 {
+        /// Before a job: what the CPU changed.
+        Before = 0, "before";
+        /// After a job: what the GPU changed.
+        After = 1, "after";
+    }
+}
+
+numbered! {
+    /// Why the recorder says that a trace is not complete.
+    ErrorCode: u32 {
+        /// No room in the log where sleeping is impossible; detail: records lost.
+        LogFull = 1, "the log was full where the driver cannot wait; records lost";
+        /// A page table cannot be followed; detail: the entry.
+        Walk = 2, "a page table cannot be followed; entry";
+        /// A mapped page cannot be read; detail: its GPU virtual address.
+        Page = 3, "a mapped page cannot be read; GPU address";
+        /// An unknown translation mode; detail: the register.
+        Translation = 4, "unknown translation mode; register";
+        /// No memory; detail: bytes asked for.
+        Memory = 5, "the kernel had no memory; bytes";
+        /// A job began while another one ran; detail: slots.
+        Overlap = 6, "a job began while another one ran; slots";
+        /// The GPU was set up before the recording started; detail: a register.
+        Late = 7, "the GPU was set up before the recording started; register";
+        /// A doorbell without a memory dump; detail: the chain's head.
+        Dump = 8, "a job started without a memory dump before it; chain";
+        /// An access outside the GPU's registers; detail: the bus address.
+        Foreign = 9, "an access outside the GPU's registers; bus address";
+        /// A register access of unexpected width; detail: bytes.
+        Width = 10, "a register access of unexpected width; bytes";
+        /// The reader went away.
+        Reader = 11, "the reader went away";
+        /// A probe was not run by the kernel; detail: times.
+        Missed = 12, "the kernel did not run a probe; times";
+    }
+}
+
+/// What the GPU may do with a run of pages, and how it is shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RegionFlags(pub u32);
+
+impl RegionFlags {
+    /// The GPU may read.
+    pub const READ: Self = Self(1);
+    /// The GPU may write.
+    pub const WRITE: Self = Self(2);
+    /// The GPU may execute.
+    pub const EXECUTE: Self = Self(4);
+    /// CPU and GPU share it cached.
+    pub const CPU_CACHED: Self = Self(8);
+    /// The list of this address space starts anew with this record.
+    pub const FIRST: Self = Self(0x100);
+
+    /// Whether all bits of `other` are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl core::ops::BitOr for RegionFlags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl fmt::Display for RegionFlags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letter = |flag, letter| if self.contains(flag) { letter } else { '-' };
+        write!(
+            f,
+            "{}{}{}{}",
+            letter(Self::READ, 'r'),
+            letter(Self::WRITE, 'w'),
+            letter(Self::EXECUTE, 'x'),
+            letter(Self::CPU_CACHED, 'c')
+        )
+    }
+}
+
+/// Where a trace comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begin<'a> {
+    /// The driver.
+    pub driver: Driver,
+    /// The GPU snoops the CPU's caches.
+    pub coherent: bool,
+    /// The driver's name.
+    pub driver_name: &'a str,
+    /// The kernel's release.
+    pub kernel_release: &'a str,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// The trace begins.
+    Begin(Begin<'a>),
+    /// A register was read.
+    RegRead {
+        /// Byte offset.
+        offset: u32,
+        /// What the GPU answered.
+        value: u32,
+    },
+    /// A register is about to be written.
+    RegWrite {
+        /// Byte offset.
+        offset: u32,
+        /// What will be written.
+        value: u32,
+    },
+    /// The driver starts to poll; its reads follow as [`Event::RegRead`].
+    PollBegin {
+        /// Register's byte offset.
+        offset: u32,
+        /// The driver's bound in microseconds.
+        timeout_us: u32,
+    },
+    /// The driver stopped to poll.
+    PollEnd {
+        /// Register's byte offset.
+        offset: u32,
+        /// What it read last.
+        last_value: u32,
+        /// 0 or a negative errno.
+        result: i32,
+        /// The driver's bound in microseconds.
+        timeout_us: u32,
+    },
+    /// An interrupt handler starts.
+    IrqEnter {
+        /// The line.
+        line: Line,
+    },
+    /// An interrupt handler ends.
+    IrqExit {
+        /// The line.
+        line: Line,
+        /// 0 none, 1 handled, 2 wake thread.
+        irqreturn: u32,
+    },
+    /// The driver says that it mapped memory.
+    Map {
+        /// Address space, if known.
+        space: Option<u32>,
+        /// The driver's own flags.
+        flags: u32,
+        /// GPU virtual address.
+        va: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// The driver says that it unmapped memory.
+    Unmap {
+        /// Address space, if known.
+        space: Option<u32>,
+        /// The driver's own flags.
+        flags: u32,
+        /// GPU virtual address.
+        va: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// A job chain is about to start.
+    Submit {
+        /// Job slot.
+        slot: u8,
+        /// Address space.
+        space: u32,
+        /// GPU virtual address of the first job descriptor.
+        chain_head: u64,
+    },
+    /// A run of mapped pages.
+    Region {
+        /// Address space.
+        space: u32,
+        /// Access and sharing.
+        flags: RegionFlags,
+        /// First GPU virtual address, a multiple of the page size.
+        va: u64,
+        /// Number of pages, at least 1.
+        pages: u64,
+    },
+    /// The contents of a page that changed.
+    Page {
+        /// Address space.
+        space: u32,
+        /// Before or after the job.
+        phase: Phase,
+        /// GPU virtual address, a multiple of the page size.
+        va: u64,
+        /// The contents; `None` if all bytes are zero.
+        bytes: Option<&'a [u8; crate::PAGE_SIZE]>,
+    },
+    /// A job chain ended.
+    Complete {
+        /// Job slot.
+        slot: u8,
+        /// JS_STATUS.
+        status: u32,
+    },
+    /// A remark.
+    Note(&'a str),
+    /// The trace is not complete.
+    Error {
+        /// Why.
+        code: ErrorCode,
+        /// Depends on the code.
+        detail: u64,
+    },
+    /// The trace ends.
+    End {
+        /// Records before this one.
+        records: u64,
+        /// Bytes before this one.
+        bytes: u64,
+    },
+}
+
+/// One record of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Byte offset in the trace.
+    pub position: u64,
+    /// Number of the record, from 0.
+    pub sequence: u64,
+    /// Monotonic clock in nanoseconds.
+    pub time_ns: u64,
+    /// Where the driver was.
+    pub context: Context,
+    /// What happened.
+    pub event: Event<'a>,
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One record as a line of text, with register names.
+
+use core::fmt::{self, Write};
+
+use mali_regs::{JobStatus, lookup};
+
+use crate::{Event, PAGE_SIZE, Record};
+
+/// What a line of text shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Style {
+    /// Show a page's bytes below its line.
+    pub hexdump: bool,
+}
+
+/// A register by its name, or by its offset if it has none.
+struct Register(u32);
+
+impl fmt::Display for Register {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match lookup(self.0) {
+            Some(located) => write!(f, "{located}"),
+            None => write!(f, "{:#06x}", self.0),
+        }
+    }
+}
+
+/// An address space's number.
+struct Space(Option<u32>);
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(space) => write!(f, "AS{space}"),
+            None => f.write_str("AS?"),
+        }
+    }
+}
+
+/// Writes one record as one line: number, seconds since `start_ns`, context, and what happened.
+pub fn write_record(
+    out: &mut impl Write,
+    record: &Record<'_>,
+    start_ns: u64,
+    style: Style,
+) -> fmt::Result {
+    let time = record.time_ns.wrapping_sub(start_ns);
+    write!(
+        out,
+        "{:8} {:5}.{:06} {:10} ",
+        record.sequence,
+        time / 1_000_000_000,
+        time / 1000 % 1_000_000,
+        record.context
+    )?;
+    match record.event {
+        Event::Begin(begin) => {
+            let coherent = if begin.coherent { ", coherent" } else { "" };
+            writeln!(
+                out,
+                "BEGIN {} ({}) on Linux {}{coherent}",
+                begin.driver, begin.driver_name, begin.kernel_release
+            )
+        }
+        Event::RegRead { offset, value } => {
+            writeln!(out, "read  {} = {value:#010x}", Register(offset))
+        }
+        Event::RegWrite { offset, value } => {
+            writeln!(out, "write {} = {value:#010x}", Register(offset))
+        }
+        Event::PollBegin { offset, timeout_us } => {
+            writeln!(
+                out,
+                "poll  {} for at most {timeout_us} us",
+                Register(offset)
+            )
+        }
+        Event::PollEnd {
+            offset,
+            last_value,
+            result,
+            ..
+        } => {
+            let verdict = if result == 0 { "done" } else { "FAILED" };
+            writeln!(
+                out,
+                "poll  {} {verdict} ({result}) with {last_value:#010x}",
+                Register(offset)
+            )
+        }
+        Event::IrqEnter { line } => writeln!(out, "irq   {line} {{"),
+        Event::IrqExit { line, irqreturn } => {
+            let verdict = match irqreturn {
+                0 => "not ours",
+                1 => "handled",
+                2 => "wakes the thread",
+                _ => "unknown",
+            };
+            writeln!(out, "irq   {line} }} {verdict}")
+        }
+        Event::Map {
+            space,
+            flags,
+            va,
+            size,
+        } => {
+            writeln!(
+                out,
+                "map   {} {va:#x} {size:#x} bytes flags {flags:#x}",
+                Space(space)
+            )
+        }
+        Event::Unmap {
+            space,
+            flags,
+            va,
+            size,
+        } => {
+            writeln!(
+                out,
+                "unmap {} {va:#x} {size:#x} bytes flags {flags:#x}",
+                Space(space)
+            )
+        }
+        Event::Submit {
+            slot,
+            space,
+            chain_head,
+        } => {
+            writeln!(
+                out,
+                "SUBMIT slot {slot} {} chain {chain_head:#x}",
+                Space(Some(space))
+            )
+        }
+        Event::Region {
+            space,
+            flags,
+            va,
+            pages,
+        } => {
+            let first = if flags.contains(crate::RegionFlags::FIRST) {
+                " (list starts)"
+            } else {
+                ""
+            };
+            writeln!(
+                out,
+                "region {} {va:#x} {pages} pages {flags}{first}",
+                Space(Some(space))
+            )
+        }
+        Event::Page {
+            space,
+            phase,
+            va,
+            bytes,
+        } => {
+            match bytes {
+                None => writeln!(out, "page  {} {va:#x} {phase} zero", Space(Some(space)))?,
+                Some(bytes) => {
+                    let used = bytes.iter().filter(|b| **b != 0).count();
+                    writeln!(
+                        out,
+                        "page  {} {va:#x} {phase} {used} bytes not zero",
+                        Space(Some(space))
+                    )?;
+                    if style.hexdump {
+                        hexdump(out, va, bytes)?;
+                    }
+                }
+            }
+            Ok(())
+        }
+        Event::Complete { slot, status } => {
+            let name = JobStatus(status).name().unwrap_or("unknown");
+            writeln!(out, "COMPLETE slot {slot} {name} ({status:#x})")
+        }
+        Event::Note(text) => writeln!(out, "note  {}", text.escape_debug()),
+        Event::Error { code, detail } => writeln!(out, "ERROR {code} {detail:#x}"),
+        Event::End { records, bytes } => writeln!(out, "END {records} records, {bytes} bytes"),
+    }
+}
+
+/// Lines of 32 bytes as words; lines of zeros are left out.
+fn hexdump(out: &mut impl Write, va: u64, bytes: &[u8; PAGE_SIZE]) -> fmt::Result {
+    for (i, line) in bytes.chunks_exact(32).enumerate() {
+        if line.iter().all(|b| *b == 0) {
+            continue;
+        }
+        write!(out, "{:>30}{:#012x}:", "", va + 32 * i as u64)?;
+        for word in line.chunks_exact(4) {
+            write!(
+                out,
+                " {:02x}{:02x}{:02x}{:02x}",
+                word[3], word[2], word[1], word[0]
+            )?;
+        }
+        out.write_char('\n')?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Driver, Phase, Reader, Writer};
+
+    #[test]
+    fn registers_are_named() {
+        let mut w = Writer::begin(Vec::new(), Driver::Panfrost, false, "panfrost", "6.12").unwrap();
+        w.reg_write(0x18e0, 1).unwrap();
+        w.reg_read(0x3ffc, 1).unwrap();
+        let mut page = [0; PAGE_SIZE];
+        page[64] = 9;
+        w.page(0, Phase::Before, 0x5000, &page).unwrap();
+        w.complete(1, 0x51).unwrap();
+        let trace = w.end().unwrap();
+        let mut reader = Reader::new(trace.as_slice());
+        let mut text = String::new();
+        while let Some(record) = reader.next_record().unwrap() {
+            write_record(&mut text, &record, 0, Style { hexdump: true }).unwrap();
+        }
+        for part in [
+            "write JS1_COMMAND_NEXT = 0x00000001",
+            "read  0x3ffc = 0x00000001",
+            "0x0000005040: 00000009",
+            "INSTR_INVALID_ENC",
+            "END 5 records",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+    }
+}
