@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The 64-bit value that a tuple can read besides registers: uniforms, embedded constants and special values.
+
+/// Which parts of an embedded constant are relative to the address of the clause (its first byte).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Relative {
+    /// A plain number.
+    #[default]
+    None,
+    /// The whole value is an offset: clause address + value, sign-extended from 60 bits.
+    Whole,
+    /// The high word is the low word of clause address + offset (28 bits, signed); the low word is plain.
+    High,
+    /// Both words are such 28-bit offsets.
+    Both,
+}
+
+impl Relative {
+    /// The value that a shader sees in a clause at `clause_address`.
+    pub const fn resolve(self, value: u64, clause_address: u64) -> u64 {
+        const fn word(offset: u32, address: u64) -> u64 {
+            let offset = ((offset << 4) as i32) >> 4;
+            (address as u32).wrapping_add(offset as u32) as u64
+        }
+        match self {
+            Relative::None => value,
+            Relative::Whole => clause_address.wrapping_add((((value << 4) as i64) >> 4) as u64),
+            Relative::High => {
+                (value & 0xffff_ffff) | (word((value >> 32) as u32, clause_address) << 32)
+            }
+            Relative::Both => {
+                word(value as u32, clause_address)
+                    | (word((value >> 32) as u32, clause_address) << 32)
+            }
+        }
+    }
+}
+
+/// What a tuple's FAU index (fast access uniform) selects. Source selectors 4 and 5 read its low and high word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Fau {
+    /// 0
+    #[default]
+    Zero,
+    /// Number of the lane in its warp.
+    LaneId,
+    /// Number of the warp.
+    WarpId,
+    /// Number of the shader core.
+    CoreId,
+    /// Width and height of the framebuffer.
+    FramebufferSize,
+    /// Parameter of the alpha test.
+    AtestDatum,
+    /// Address of the sample positions.
+    SamplePositions,
+    /// Blend descriptor of a render target (0-7).
+    Blend(u8),
+    /// Push uniform slot (0-127, 64 bits each: words 2n and 2n + 1).
+    Uniform(u8),
+    /// Constant embedded in the clause.
+    Constant {
+        /// The value, with the low four bits that the tuple supplies.
+        value: u64,
+        /// Which parts of it are relative to the clause's address.
+        relative: Relative,
+        /// Number of the constant in the clause (0-5).
+        index: u8,
+    },
+    /// The index names a constant (0-5) that the clause does not have. An instruction that reads it does not decode.
+    Missing(u8),
+    /// A reserved index. An instruction that reads it does not decode.
+    Reserved(u8),
+}

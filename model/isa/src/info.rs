@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The shape of the instruction table's entries.
+
+use crate::table::{Mnemonic, Modifier, Op};
+
+/// One of the two arithmetic units that execute the halves of a tuple.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Unit {
+    /// Fused multiply-add unit, 23-bit instruction words. Executes first.
+    Fma,
+    /// Add and message unit, 20-bit instruction words.
+    Add,
+}
+
+impl Unit {
+    /// Number of bits of the unit's instruction word.
+    pub const fn width(self) -> u32 {
+        match self {
+            Unit::Fma => 23,
+            Unit::Add => 20,
+        }
+    }
+
+    /// `*` for the FMA unit and `+` for the ADD unit, as in disassembly.
+    pub const fn mark(self) -> char {
+        match self {
+            Unit::Fma => '*',
+            Unit::Add => '+',
+        }
+    }
+}
+
+/// Everything the table says about one operation.
+#[derive(Debug)]
+pub struct OpInfo {
+    /// The operation.
+    pub op: Op,
+    /// What it computes, without the unit.
+    pub mnemonic: Mnemonic,
+    /// The unit that executes it.
+    pub unit: Unit,
+    /// Name, for example `FADD.f32`.
+    pub name: &'static str,
+    /// What it computes, in a line; sources are called a, b, c and d.
+    pub does: &'static str,
+    /// The sources, a first.
+    pub sources: &'static [SourceInfo],
+    /// The modifiers, sorted by name.
+    pub modifiers: &'static [ModifierInfo],
+    /// Numbers in the instruction word.
+    pub immediates: &'static [ImmediateInfo],
+    /// Ways to encode it.
+    pub encodings: &'static [Encoding],
+    /// The message it sends, for message operations.
+    pub message: Option<Message>,
+    /// What it does with the staging registers of its clause.
+    pub staging: Option<Staging>,
+    /// Must be in the last tuple of a clause.
+    pub last: bool,
+    /// Has a result (that may go to a register or only to t, t0 or t1).
+    pub result: bool,
+    /// Reads a table of the special-function unit.
+    pub table: bool,
+    /// No compiler is known to emit it.
+    pub unused: bool,
+    /// Only in clauses of message type 64-bit, whose register blocks name register pairs.
+    pub wide: bool,
+    /// Why we believe that the encoding is right.
+    pub evidence: Evidence,
+}
+
+/// A 3-bit source selector in the instruction word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceInfo {
+    /// Lowest bit of the selector.
+    pub start: u8,
+    /// Bit n is set if selector n is allowed.
+    pub allowed: u8,
+}
+
+/// A modifier of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModifierInfo {
+    /// Which modifier.
+    pub modifier: Modifier,
+    /// Where it is, or `None` if that depends on the encoding.
+    pub position: Option<BitField>,
+    /// Its values by encoded number (`None` is reserved). Without a position: all the values that it can have.
+    pub options: &'static [Option<u8>],
+    /// The value that disassembly leaves out.
+    pub default: Option<u8>,
+}
+
+/// A number in the instruction word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImmediateInfo {
+    /// Name, for example `texture_index`.
+    pub name: &'static str,
+    /// Where it is.
+    pub position: BitField,
+}
+
+/// Some bits of an instruction word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BitField {
+    /// Lowest bit.
+    pub start: u8,
+    /// Number of bits.
+    pub size: u8,
+}
+
+impl BitField {
+    /// The bits of `word` that the field covers, shifted down.
+    pub const fn get(self, word: u32) -> u32 {
+        (word >> self.start) & ((1 << self.size) - 1)
+    }
+
+    /// `value` shifted into place; surplus bits are dropped.
+    pub const fn put(self, value: u32) -> u32 {
+        (value & ((1 << self.size) - 1)) << self.start
+    }
+}
+
+/// One way to encode an operation. A word is this encoding if `word & mask == exact`, the selectors of sources a and b
+/// are in the given order, and no field or modifier has a reserved value.
+#[derive(Debug)]
+pub struct Encoding {
+    /// Values of the fixed bits.
+    pub exact: u32,
+    /// The fixed bits.
+    pub mask: u32,
+    /// Condition on the selectors of sources a and b, compared as numbers.
+    pub order: Option<Order>,
+    /// Modifiers that this encoding implies: index in [`OpInfo::modifiers`] and value.
+    pub fixed: &'static [(u8, u8)],
+    /// Bit fields that hold one or several modifiers.
+    pub fields: &'static [Field],
+}
+
+/// A bit field whose values stand for values of modifiers.
+#[derive(Debug)]
+pub struct Field {
+    /// Where it is.
+    pub position: BitField,
+    /// The modifiers, as indices in [`OpInfo::modifiers`].
+    pub modifiers: &'static [u8],
+    /// Their values for each value of the field; `None` or missing is reserved.
+    pub values: &'static [Option<&'static [u8]>],
+}
+
+/// Order of the selectors of sources a and b. Commutative operations store a bit of information in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// a < b
+    Less,
+    /// a <= b
+    LessOrEqual,
+    /// a > b
+    Greater,
+    /// a >= b
+    GreaterOrEqual,
+}
+
+impl Order {
+    /// Whether two selectors are in this order.
+    pub const fn holds(self, a: u8, b: u8) -> bool {
+        match self {
+            Order::Less => a < b,
+            Order::LessOrEqual => a <= b,
+            Order::Greater => a > b,
+            Order::GreaterOrEqual => a >= b,
+        }
+    }
+}
+
+/// Message types of a clause header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Message {
+    /// Varying interpolation.
+    Varying,
+    /// Attribute or image access.
+    Attribute,
+    /// Texture access.
+    Tex,
+    /// Texture access with an interpolated coordinate.
+    Vartex,
+    /// Load from memory.
+    Load,
+    /// Store to memory.
+    Store,
+    /// Atomic operation.
+    Atomic,
+    /// Work-group barrier.
+    Barrier,
+    /// Blending.
+    Blend,
+    /// Tile buffer access.
+    Tile,
+    /// Depth and stencil output.
+    ZStencil,
+    /// Alpha test.
+    Atest,
+    /// Job management.
+    Job,
+    /// No message: the clause consists of 64-bit operations.
+    Wide,
+}
+
+impl Message {
+    /// The message of a header's `message_type` (0: none), or `Err` with the number if it is reserved.
+    pub const fn from_number(number: u8) -> Result<Option<Message>, u8> {
+        Ok(Some(match number {
+            0 => return Ok(None),
+            1 => Message::Varying,
+            2 => Message::Attribute,
+            3 => Message::Tex,
+            4 => Message::Vartex,
+            5 => Message::Load,
+            6 => Message::Store,
+            7 => Message::Atomic,
+            8 => Message::Barrier,
+            9 => Message::Blend,
+            10 => Message::Tile,
+            12 => Message::ZStencil,
+            13 => Message::Atest,
+            14 => Message::Job,
+            15 => Message::Wide,
+            other => return Err(other),
+        }))
+    }
+
+    /// The number in the header.
+    pub const fn number(self) -> u8 {
+        match self {
+            Message::Varying => 1,
+            Message::Attribute => 2,
+            Message::Tex => 3,
+            Message::Vartex => 4,
+            Message::Load => 5,
+            Message::Store => 6,
+            Message::Atomic => 7,
+            Message::Barrier => 8,
+            Message::Blend => 9,
+            Message::Tile => 10,
+            Message::ZStencil => 12,
+            Message::Atest => 13,
+            Message::Job => 14,
+            Message::Wide => 15,
+        }
+    }
+
+    /// The name, as disassembly spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Message::Varying => "vary",
+            Message::Attribute => "attr",
+            Message::Tex => "tex",
+            Message::Vartex => "vartex",
+            Message::Load => "load",
+            Message::Store => "store",
+            Message::Atomic => "atomic",
+            Message::Barrier => "barrier",
+            Message::Blend => "blend",
+            Message::Tile => "tile",
+            Message::ZStencil => "z_stencil",
+            Message::Atest => "atest",
+            Message::Job => "job",
+            Message::Wide => "64bit",
+        }
+    }
+}
+
+/// What a message operation does with the registers from the header's staging register on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Staging {
+    /// It reads them.
+    pub read: bool,
+    /// It writes them.
+    pub write: bool,
+    /// How many registers.
+    pub count: StagingCount,
+}
+
+/// Number of staging registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StagingCount {
+    /// Always that many.
+    Words(u8),
+    /// `vector_size` components of the register format.
+    Format,
+    /// A descriptor operand says it.
+    Descriptor,
+}
+
+/// Why we believe that an encoding and its meaning are right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// Where it comes from.
+    pub source: EvidenceSource,
+    /// How sure we are.
+    pub confidence: Confidence,
+}
+
+/// Where the knowledge of an encoding comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvidenceSource {
+    /// Mesa's published description of the instruction set.
+    Documented,
+    /// Found in shaders that Arm's compiler made for real silicon.
+    Silicon,
+    /// Follows from the structure of its encoding group; not seen.
+    Structure,
+}
+
+/// How sure an encoding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confidence {
+    /// Name known, executed, and the results checked; or documented.
+    Certain,
+    /// Follows from structure or data flow.
+    Likely,
+    /// A guess.
+    Guess,
+}

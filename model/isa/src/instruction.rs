@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One decoded instruction: operation, source selectors, modifiers, immediates.
+
+use crate::table::{Modifier, Op};
+
+/// Most sources an operation has.
+pub const MAX_SOURCES: usize = 4;
+/// Most modifiers an operation has.
+pub const MAX_MODIFIERS: usize = 10;
+/// Most immediates an operation has.
+pub const MAX_IMMEDIATES: usize = 2;
+
+/// What a 3-bit source selector names. Which register a port reads and what the FAU value is, the tuple says
+/// ([`crate::Tuple::operand`] puts both together).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[repr(u8)]
+pub enum Source {
+    /// Register read port 0.
+    #[default]
+    Port0 = 0,
+    /// Register read port 1.
+    Port1 = 1,
+    /// Register read port 2 (slot 2 of the register block).
+    Port2 = 2,
+    /// Zero on the FMA unit; on the ADD unit the result of the tuple's FMA instruction.
+    Stage = 3,
+    /// Low word of the tuple's FAU value (uniform, constant or special). In a 64-bit tuple: all of it.
+    FauLow = 4,
+    /// High word of the tuple's FAU value.
+    FauHigh = 5,
+    /// Result of the previous tuple's FMA instruction.
+    T0 = 6,
+    /// Result of the previous tuple's ADD instruction.
+    T1 = 7,
+}
+
+impl Source {
+    /// All selectors by number.
+    pub const ALL: [Source; 8] = [
+        Source::Port0,
+        Source::Port1,
+        Source::Port2,
+        Source::Stage,
+        Source::FauLow,
+        Source::FauHigh,
+        Source::T0,
+        Source::T1,
+    ];
+
+    /// The source of a selector; only the low three bits count.
+    pub const fn from_selector(selector: u32) -> Source {
+        Source::ALL[(selector & 7) as usize]
+    }
+
+    /// The selector.
+    pub const fn selector(self) -> u8 {
+        self as u8
+    }
+}
+
+/// One instruction of one unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// The operation.
+    pub op: Op,
+    /// The sources; as many as [`crate::OpInfo::sources`] has are valid, the others are `Port0`.
+    pub sources: [Source; MAX_SOURCES],
+    /// Values of the modifiers in the order of [`crate::OpInfo::modifiers`]; read them with [`Instruction::modifier`].
+    pub modifiers: [u8; MAX_MODIFIERS],
+    /// Immediates in the order of [`crate::OpInfo::immediates`].
+    pub immediates: [u8; MAX_IMMEDIATES],
+}
+
+impl Instruction {
+    /// The operation with its default modifiers (the first allowed value where the table gives no default) and all
+    /// sources at the first selector that they may have.
+    pub fn new(op: Op) -> Instruction {
+        let info = op.info();
+        let mut instruction = Instruction {
+            op,
+            sources: [Source::Port0; MAX_SOURCES],
+            modifiers: [0; MAX_MODIFIERS],
+            immediates: [0; MAX_IMMEDIATES],
+        };
+        for (slot, source) in instruction.sources.iter_mut().zip(info.sources) {
+            *slot = Source::from_selector(source.allowed.trailing_zeros());
+        }
+        for (slot, modifier) in instruction.modifiers.iter_mut().zip(info.modifiers) {
+            *slot = modifier
+                .default
+                .or(modifier.options.iter().flatten().next().copied())
+                .unwrap_or(0);
+        }
+        instruction
+    }
+
+    /// The sources that the operation has.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources[..self.op.info().sources.len().min(MAX_SOURCES)]
+    }
+
+    /// The value of a modifier (a number of its type; 0 or 1 for a flag), or `None` if the operation does not have it.
+    pub fn modifier(&self, modifier: Modifier) -> Option<u8> {
+        let index = self
+            .op
+            .info()
+            .modifiers
+            .iter()
+            .position(|m| m.modifier == modifier)?;
+        self.modifiers.get(index).copied()
+    }
+
+    /// Sets a modifier. Returns whether the operation has it.
+    pub fn set_modifier(&mut self, modifier: Modifier, value: u8) -> bool {
+        let index = self
+            .op
+            .info()
+            .modifiers
+            .iter()
+            .position(|m| m.modifier == modifier);
+        match index.and_then(|i| self.modifiers.get_mut(i)) {
+            Some(slot) => {
+                *slot = value;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The value of an immediate by name.
+    pub fn immediate(&self, name: &str) -> Option<u8> {
+        let index = self
+            .op
+            .info()
+            .immediates
+            .iter()
+            .position(|i| i.name == name)?;
+        self.immediates.get(index).copied()
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The 35-bit register block of a tuple: which registers it reads, and where the previous tuple's results go.
+
+use crate::clause::{Destination, Part};
+
+/// A register block as encoded (35 bits).
+///
+/// | bits | field |
+/// |---|---|
+/// | 0-7 | FAU index |
+/// | 8-13 | slot 3: register written |
+/// | 14-19 | slot 2: register read or written |
+/// | 20-24 | port 0 |
+/// | 25-30 | port 1 |
+/// | 31-34 | control |
+///
+/// In a clause of 64-bit tuples the fields are `FAU 8, A 5, B 5, port 0 4, port 1 5, control 8` and name pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct RegisterBlock(pub u64);
+
+/// What a register block says: the reads of its tuple and the writes of the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct RegisterUse {
+    /// Registers that ports 0, 1 and 2 read.
+    pub ports: [Option<u8>; 3],
+    /// Where the previous tuple's FMA result goes.
+    pub fma: Option<Destination>,
+    /// Where the previous tuple's ADD result goes.
+    pub add: Option<Destination>,
+}
+
+impl RegisterBlock {
+    /// The FAU index.
+    pub const fn fau_index(self) -> u8 {
+        self.0 as u8
+    }
+
+    const fn field(self, start: u32, size: u32) -> u8 {
+        ((self.0 >> start) & ((1 << size) - 1)) as u8
+    }
+
+    /// What the block of a normal tuple says; `first` for the first tuple of a clause. `Err` with the mode if it is
+    /// reserved.
+    pub fn narrow(self, first: bool) -> Result<RegisterUse, u8> {
+        let (slot3, slot2) = (self.field(8, 6), self.field(14, 6));
+        let (port0, port1, control) = (self.field(20, 5), self.field(25, 6), self.field(31, 4));
+        let mut used = RegisterUse::default();
+        let control = if control == 0 {
+            // One port: the control bits move into port 1's field and port 0 gets a sixth bit.
+            if port1 & 2 == 0 {
+                used.ports[0] = Some(port0 | (port1 & 1) << 5);
+            }
+            port1 >> 2
+        } else if port0 <= port1 {
+            (used.ports[0], used.ports[1]) = (Some(port0), Some(port1));
+            control
+        } else {
+            (used.ports[0], used.ports[1]) = (Some(63 - port0), Some(63 - port1));
+            control
+        };
+        let mode = if first {
+            (control & 7) | (control & 8) << 1
+        } else {
+            control + if slot2 == slot3 { 16 } else { 0 }
+        };
+        let write = |register, part| Some(Destination { register, part });
+        const PARTS: [Part; 3] = [Part::Low, Part::High, Part::Full];
+        const TWINS: [Part; 3] = [Part::Full, Part::Low, Part::High];
+        match mode {
+            1..=6 | 20 => used.ports[2] = Some(slot2),
+            _ => {}
+        }
+        match mode {
+            1..=3 => used.fma = write(slot3, PARTS[usize::from(mode - 1)]),
+            4..=6 => used.add = write(slot3, PARTS[usize::from(mode - 4)]),
+            7..=15 => {
+                used.fma = write(slot2, PARTS[usize::from((mode - 7) / 3)]);
+                used.add = write(slot3, PARTS[usize::from((mode - 7) % 3)]);
+            }
+            16 | 20 | 27 => {}
+            17..=19 => used.fma = write(slot3, TWINS[usize::from(mode - 17)]),
+            21..=23 => used.add = write(slot3, TWINS[usize::from(mode - 21)]),
+            24 => (used.fma, used.add) = (write(slot2, Part::Low), write(slot3, Part::High)),
+            26 => (used.fma, used.add) = (write(slot2, Part::High), write(slot3, Part::Low)),
+            other => return Err(other),
+        }
+        Ok(used)
+    }
+}
