@@ -82,10 +82,8 @@ enum gpureplay_error_code {
 	GPUREPLAY_ERROR_OVERLAP		= 6,	/* a job began while another one ran [slots, one bit each] */
 	GPUREPLAY_ERROR_LATE		= 7,	/* the GPU was set up before the recording [register] */
 	GPUREPLAY_ERROR_DUMP		= 8,	/* a doorbell came without a dump before it [chain head] */
-	GPUREPLAY_ERROR_FOREIGN		= 9,	/* access outside the GPU's registers [bus address] */
-	GPUREPLAY_ERROR_WIDTH		= 10,	/* a register access of unexpected width [bytes] */
-	GPUREPLAY_ERROR_READER		= 11,	/* the reader went away during the recording [0] */
-	GPUREPLAY_ERROR_MISSED		= 12,	/* a probe was not run by the kernel [times] */
+	GPUREPLAY_ERROR_JOB_LOST	= 9,	/* the GPU was reset while jobs ran [slots, one bit each] */
+	GPUREPLAY_ERROR_MISSED		= 10,	/* the kernel skipped a probe [times] */
 };
 
 struct gpureplay_record {
@@ -167,10 +165,12 @@ struct gpureplay_end {
 };
 
 /*
- * Control. Opening the device for reading starts a recording, read() streams
- * it, GPUREPLAY_IOC_STOP ends it (read() then returns what is left, END, and
- * 0), and close() ends it at once. GPUREPLAY_IOC_STATUS also works on a file
- * that was opened for writing only, which never starts a recording.
+ * Control. Opening the device for reading starts a recording (one at a time;
+ * -EBUSY otherwise), read() streams it, GPUREPLAY_IOC_STOP or writing "stop"
+ * ends it (read() then returns what is left, END, and 0), and close() ends it
+ * at once. A file opened for writing only never starts a recording: it may
+ * stop the running one and ask for its status. When no driver is bound yet the
+ * recording begins with the driver's probe, and nothing is read until then.
  */
 enum gpureplay_state {
 	GPUREPLAY_STATE_IDLE		= 0,	/* nobody records */
@@ -184,7 +184,7 @@ struct gpureplay_status {
 	__u32 driver;		/* enum gpureplay_driver, 0 while no driver is bound */
 	__u64 records;
 	__u64 bytes;
-	__u64 jobs;		/* completed */
+	__u64 jobs;		/* that completed */
 	__u64 errors;		/* ERROR records */
 	__u64 blocked_ns;	/* time the driver waited for the reader */
 };

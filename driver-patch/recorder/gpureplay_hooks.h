@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a GPU driver calls: the recorder's interface inside the kernel.
+ *
+ * Every hook is a no-op, or the plain kernel call that it stands for, while
+ * nobody records. Hooks may be called in any context unless they say that
+ * they sleep.
+ */
+#ifndef _GPUREPLAY_HOOKS_H
+#define _GPUREPLAY_HOOKS_H
+
+#include <linux/interrupt.h>
+#include <linux/io.h>
+#include <linux/jump_label.h>
+#include <linux/types.h>
+
+#include "gpureplay_trace.h"
+
+struct device;
+
+/* True while somebody records: one patched branch per hook otherwise. */
+DECLARE_STATIC_KEY_FALSE(gpureplay_recording);
+
+static inline bool gpureplay_is_recording(void)
+{
+	return static_branch_unlikely(&gpureplay_recording);
+}
+
+/*
+ * Call once, when the registers are mapped and before the first access. The
+ * device is forgotten by itself when the driver lets go of @dev. An error
+ * pointer in @registers is ignored, so that the call may stand in front of the
+ * driver's own check.
+ */
+void gpureplay_attach(struct device *dev, void __iomem *registers,
+		      enum gpureplay_driver driver);
+
+/*
+ * @timeout (jiffies) kills a job that takes too long. It is raised while a
+ * recording runs, because writing a job's memory to the log takes time, and
+ * restored afterwards.
+ */
+void gpureplay_job_timeout(long *timeout);
+
+/* Register accesses: use the macros of gpureplay_mmio.h instead. */
+void gpureplay_log_write(volatile void __iomem *address, u64 value,
+			 unsigned int width);
+u64 gpureplay_log_read(const volatile void __iomem *address,
+		       unsigned int width);
+void gpureplay_poll_begin(const volatile void __iomem *address, u64 timeout_us);
+void gpureplay_poll_end(const volatile void __iomem *address, u64 timeout_us,
+			int result);
+
+/*
+ * Around the code that gives one job to slot @slot. Sleeps: the second job
+ * waits until the first one has completed.
+ */
+void gpureplay_submit_begin(unsigned int slot);
+void gpureplay_submit_end(unsigned int slot);
+
+/*
+ * After JS_CONFIG_NEXT was written and before the doorbell. Sleeps: writes the
+ * address space's mapping and its changed pages to the log. A driver that
+ * cannot sleep there leaves the call out; then the doorbell itself does it,
+ * limited by the log's free space.
+ */
+void gpureplay_submit_memory(unsigned int slot);
+
+/*
+ * Registers an interrupt handler, as devm_request_threaded_irq() does, with a
+ * wrapper that logs entry and exit and, on the job line, what jobs have done.
+ */
+int gpureplay_request_irq(struct device *dev, unsigned int irq,
+			  irq_handler_t handler, irq_handler_t thread,
+			  unsigned long flags, const char *name, void *dev_id,
+			  enum gpureplay_irq_line line);
+
+/* Around every change of the GPU's page tables. Sleeps while they are read. */
+void gpureplay_tables_lock(void);
+void gpureplay_tables_unlock(void);
+
+/* The driver's own announcement of a mapping; @as may be negative for none. */
+void gpureplay_map(int as, u32 flags, u64 va, u64 size);
+void gpureplay_unmap(int as, u32 flags, u64 va, u64 size);
+
+#endif /* _GPUREPLAY_HOOKS_H */
