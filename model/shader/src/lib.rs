@@ -7,6 +7,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod alu;
 mod control;
 mod dispatch;
 mod fault;

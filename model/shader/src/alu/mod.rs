@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Arithmetic of the execution engine's lanes: one pure function per operation, on bit patterns.
+//!
+//! Every function takes and returns register contents (`u32`, or `u64` where an operation works on a
+//! register pair), touches nothing else, and is free of data-dependent branches where that is possible,
+//! so that a loop over the lanes of a warp becomes vector code. Modifiers that are the same for all
+//! lanes (rounding, clamping, swizzles) are plain arguments; a caller hoists the match on them out of
+//! its loop.
+//!
+//! Choices that no public source settles are made once, here:
+//! * An arithmetic NaN result is the quiet NaN `0x7fc0_0000` (`0x7e00` in half precision), so that
+//!   results do not depend on the host.
+//! * Functions that hardware computes from tables (reciprocal, root, exponent, logarithm, sine, …) are
+//!   correctly rounded. Silicon may differ in the last place.
+//! * Of two zeros the maximum is `+0` and the minimum `-0`.
+
+pub mod convert;
+pub mod cube;
+pub mod float;
+pub mod half;
+pub mod integer;
+pub mod lanes;
+pub mod pack;
+pub mod power;
+pub mod rounding;
+pub mod scale;
+pub mod shift;
+pub mod special;
+
+/// Rounding of an inexact result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Round {
+    /// To nearest, ties to even (`none` in the instruction tables).
+    #[default]
+    Even,
+    /// Towards plus infinity (`rtp`).
+    Up,
+    /// Towards minus infinity (`rtn`).
+    Down,
+    /// Towards zero (`rtz`).
+    Zero,
+    /// To nearest, ties away from zero (`rtna`).
+    Away,
+    /// To odd: an inexact result has its last bit set (`rto`).
+    Odd,
+}
+
+/// Limits applied to a floating-point result after rounding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Clamp {
+    /// No limit.
+    #[default]
+    None,
+    /// `[0, inf]`; NaN becomes 0.
+    ZeroInf,
+    /// `[-1, 1]`; NaN becomes 0.
+    MinusOneOne,
+    /// `[0, 1]`; NaN becomes 0.
+    ZeroOne,
+}
+
+/// What a minimum or maximum does with NaN (`sem` in the instruction tables).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Nan {
+    /// The operand that is a number wins (`nan_suppress`).
+    #[default]
+    Suppress,
+    /// NaN wins (`nan_propagate`).
+    Propagate,
+    /// As the C expression `a < b ? a : b` (`c`): the second operand wins when unordered.
+    C,
+    /// As `b < a ? b : a` (`inverse_c`): the first operand wins when unordered.
+    InverseC,
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Compare {
+    /// Equal.
+    Eq,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+    /// Not equal; true if an operand is NaN.
+    Ne,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Less or greater: ordered and not equal.
+    GtLt,
+    /// Ordered: neither operand is NaN.
+    Total,
+}
+
+/// How a comparison writes "true".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Truth {
+    /// The integer 1.
+    #[default]
+    I1,
+    /// The number 1.0 of the operands' width.
+    F1,
+    /// All bits set.
+    M1,
+}
+
+impl Truth {
+    /// The 32-bit pattern for a comparison of 32-bit operands that was `yes`.
+    #[inline(always)]
+    pub const fn word(self, yes: bool) -> u32 {
+        let mask = (yes as u32).wrapping_neg();
+        mask & match self {
+            Truth::I1 => 1,
+            Truth::F1 => 0x3f80_0000,
+            Truth::M1 => u32::MAX,
+        }
+    }
+
+    /// The 16-bit pattern for a comparison of 16-bit operands that was `yes`.
+    #[inline(always)]
+    pub const fn half(self, yes: bool) -> u16 {
+        let mask = (yes as u16).wrapping_neg();
+        mask & match self {
+            Truth::I1 => 1,
+            Truth::F1 => 0x3c00,
+            Truth::M1 => u16::MAX,
+        }
+    }
+
+    /// The 8-bit pattern for a comparison of 8-bit operands that was `yes`.
+    #[inline(always)]
+    pub const fn byte(self, yes: bool) -> u8 {
+        let mask = (yes as u8).wrapping_neg();
+        mask & match self {
+            Truth::I1 | Truth::F1 => 1,
+            Truth::M1 => u8::MAX,
+        }
+    }
+}
+
+/// Half of a register, or the whole, as source of a 32-bit operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Widen {
+    /// All 32 bits.
+    #[default]
+    None,
+    /// Bits 15:0.
+    H0,
+    /// Bits 31:16.
+    H1,
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Shifts: combined with logic, with addition, of 64 bits, and the halves of 64-bit address arithmetic.
+
+use super::lanes::Part;
+
+/// Direction and kind of a shift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shift {
+    /// Left.
+    Left,
+    /// Right, zeros come in.
+    Right,
+    /// Right, copies of the sign come in.
+    Arithmetic,
+}
+
+/// The logic operation that follows a shift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Logic {
+    /// And.
+    And,
+    /// Or.
+    Or,
+    /// Exclusive or.
+    Xor,
+}
+
+/// The arithmetic operation that follows a shift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sum {
+    /// `shifted + other`.
+    Add,
+    /// `shifted - other`.
+    Sub,
+    /// `other - shifted`.
+    ReverseSub,
+}
+
+/// Element size of a shift and where each element's count comes from: a byte of the third source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Counts {
+    /// One 32-bit element, count in the given byte.
+    Word(u8),
+    /// Two 16-bit elements, counts in the given bytes.
+    Half([u8; 2]),
+    /// Four 8-bit elements, counts in the given bytes.
+    Byte([u8; 4]),
+}
+
+impl Counts {
+    /// The `lanes2` modifier of 16-bit shifts, in encoded order: b00, b11, b22, b33, b01, b23, b02.
+    #[inline(always)]
+    pub const fn halves_from_encoding(index: u32) -> Counts {
+        Counts::Half(match index {
+            0 => [0, 0],
+            1 => [1, 1],
+            2 => [2, 2],
+            3 => [3, 3],
+            4 => [0, 1],
+            5 => [2, 3],
+            _ => [0, 2],
+        })
+    }
+
+    /// The `lanes2` modifier of 8-bit shifts, in encoded order: b0123, b0000, b1111, b2222, b3333.
+    #[inline(always)]
+    pub const fn bytes_from_encoding(index: u32) -> Counts {
+        Counts::Byte(match index {
+            1 => [0; 4],
+            2 => [1; 4],
+            3 => [2; 4],
+            4 => [3; 4],
+            _ => [0, 1, 2, 3],
+        })
+    }
+}
+
+/// Each element of `x` shifted by its count, which counts modulo the element's size.
+#[inline(always)]
+pub fn shift(x: u32, count: u32, shift: Shift, counts: Counts) -> u32 {
+    match counts {
+        Counts::Word(lane) => {
+            let n = (count >> (8 * (lane & 3))) & 31;
+            match shift {
+                Shift::Left => x << n,
+                Shift::Right => x >> n,
+                Shift::Arithmetic => ((x as i32) >> n) as u32,
+            }
+        }
+        Counts::Half(lanes) => {
+            let one = |i: u32| {
+                let n = (count >> (8 * (lanes[i as usize] & 3))) & 15;
+                let h = (x >> (16 * i)) as u16;
+                let y = match shift {
+                    Shift::Left => h << n,
+                    Shift::Right => h >> n,
+                    Shift::Arithmetic => ((h as i16) >> n) as u16,
+                };
+                (y as u32) << (16 * i)
+            };
+            one(0) | one(1)
+        }
+        Counts::Byte(lanes) => {
+            let one = |i: u32| {
+                let n = (count >> (8 * (lanes[i as usize] & 3))) & 7;
+                let b = (x >> (8 * i)) as u8;
+                let y = match shift {
+                    Shift::Left => b << n,
+                    Shift::Right => b >> n,
+                    Shift::Arithmetic => ((b as i8) >> n) as u8,
+                };
+                (y as u32) << (8 * i)
+            };
+            one(0) | one(1) | one(2) | one(3)
+        }
+    }
+}
+
+/// `LSHIFT_AND` and its relatives: `shifted` combined with `other`, inverted first (`not_other`) or afterwards (`not_result`).
+#[inline(always)]
+pub const fn logic(
+    shifted: u32,
+    other: u32,
+    logic: Logic,
+    not_other: bool,
+    not_result: bool,
+) -> u32 {
+    let other = other ^ (not_other as u32).wrapping_neg();
+    let result = match logic {
+        Logic::And => shifted & other,
+        Logic::Or => shifted | other,
+        Logic::Xor => shifted ^ other,
+    };
+    result ^ (not_result as u32).wrapping_neg()
+}
+
+/// `LSHIFT_ADD` and its relatives.
+#[inline(always)]
+pub const fn sum(shifted: u32, other: u32, sum: Sum) -> u32 {
+    match sum {
+        Sum::Add => shifted.wrapping_add(other),
+        Sum::Sub => shifted.wrapping_sub(other),
+        Sum::ReverseSub => other.wrapping_sub(shifted),
+    }
+}
+
+/// Kind of a 64-bit shift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Double {
+    /// Left.
+    Left,
+    /// Right, zeros come in.
+    Right,
+    /// Right, copies of the sign come in.
+    Arithmetic,
+    /// Rotation to the left.
+    RotateLeft,
+    /// Rotation to the right.
+    RotateRight,
+}
+
+/// `*_DOUBLE.i32`: the 64 bits `{high, low}` shifted; the count is taken modulo 64, or, with `bytes`, is in bytes modulo 8.
+#[inline(always)]
+pub const fn double(low: u32, high: u32, count: u32, kind: Double, bytes: bool) -> u64 {
+    let x = (high as u64) << 32 | low as u64;
+    let n = (if bytes { count << 3 } else { count }) & 63;
+    match kind {
+        Double::Left => x << n,
+        Double::Right => x >> n,
+        Double::Arithmetic => ((x as i64) >> n) as u64,
+        Double::RotateLeft => x.rotate_left(n),
+        Double::RotateRight => x.rotate_right(n),
+    }
+}
+
+/// `FLSHIFT_DOUBLE.i32`: the high word of `{high, low}` shifted left by less than 32.
+#[inline(always)]
+pub const fn funnel_left(low: u32, high: u32, count: u32, bytes: bool) -> u32 {
+    let n = (if bytes { count << 3 } else { count }) & 31;
+    ((((high as u64) << 32 | low as u64) << n) >> 32) as u32
+}
+
+/// `FRSHIFT_DOUBLE.i32`: the low word of `{high, low}` shifted right by less than 32.
+#[inline(always)]
+pub const fn funnel_right(low: u32, high: u32, count: u32, bytes: bool) -> u32 {
+    let n = (if bytes { count << 3 } else { count }) & 31;
+    (((high as u64) << 32 | low as u64) >> n) as u32
+}
+
+/// How `SHADDXL` extends its second source to 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Extend {
+    /// It is the low word of a 64-bit number, whose high word `SHADDXH` gets.
+    I64,
+    /// Zero-extended.
+    U32,
+    /// Sign-extended.
+    S32,
+}
+
+/// The carry of a `SHADDXL` for the `SHADDXH` (or the load or store) in the same tuple.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carry {
+    /// What the shifted low word adds to the high word: carry, shifted-out bits, extension.
+    pub high: u32,
+}
+
+/// `SHADDXL`: the low word of `a + (extended part of b << shift)`, and what goes to the high word.
+#[inline(always)]
+pub const fn shaddxl(a: u32, b: u32, shift: u32, extend: Extend, part: Part) -> (u32, Carry) {
+    let wide = match extend {
+        Extend::I64 => b as u64,
+        Extend::U32 => part.zero_extend(b) as u64,
+        Extend::S32 => part.sign_extend(b) as i32 as i64 as u64,
+    };
+    let sum = (a as u64).wrapping_add(wide << (shift & 7));
+    let high = (sum >> 32) as u32;
+    (sum as u32, Carry { high })
+}
+
+/// `SHADDXH`: the high word of the sum that [`shaddxl`] began. `b` counts only when that was [`Extend::I64`].
+#[inline(always)]
+pub const fn shaddxh(a: u32, b: u32, shift: u32, extend: Extend, carry: Carry) -> u32 {
+    let other = match extend {
+        Extend::I64 => b << (shift & 7),
+        Extend::U32 | Extend::S32 => 0,
+    };
+    a.wrapping_add(carry.high).wrapping_add(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_halves_bytes() {
+        let x = 0x8123_4567;
+        assert_eq!(shift(x, 0x2404, Shift::Left, Counts::Word(0)), x << 4);
+        assert_eq!(shift(x, 0x2404, Shift::Right, Counts::Word(1)), x >> 4);
+        assert_eq!(
+            shift(x, 33, Shift::Arithmetic, Counts::Word(0)),
+            ((x as i32) >> 1) as u32
+        );
+        let c = Counts::halves_from_encoding;
+        assert_eq!(shift(x, 4, Shift::Left, c(0)), 0x1230_5670);
+        assert_eq!(shift(x, 0x0008_0004, Shift::Right, c(6)), 0x0081_0456);
+        assert_eq!(shift(x, 0x0000_0804, Shift::Arithmetic, c(4)), 0xff81_0456);
+        let c = Counts::bytes_from_encoding;
+        assert_eq!(shift(x, 4, Shift::Left, c(1)), 0x1030_5070);
+        assert_eq!(shift(x, 0x0403_0201, Shift::Arithmetic, c(0)), 0xf804_1133);
+        assert_eq!(shift(x, 0x0800_0000, Shift::Left, c(4)), x);
+    }
+
+    #[test]
+    fn followed_by_logic_or_sum() {
+        assert_eq!(logic(0xf0, 0x3c, Logic::And, false, false), 0x30);
+        assert_eq!(logic(0xf0, 0x3c, Logic::And, true, false), 0xc0);
+        assert_eq!(logic(0xf0, 0x3c, Logic::Or, false, true), !0xfc);
+        assert_eq!(logic(0xf0, 0x3c, Logic::Xor, true, true), 0xcc);
+        assert_eq!(sum(10, 3, Sum::Add), 13);
+        assert_eq!(sum(10, 3, Sum::Sub), 7);
+        assert_eq!(sum(10, 3, Sum::ReverseSub), (-7i32) as u32);
+    }
+
+    #[test]
+    fn sixty_four_bits() {
+        let x = 0x8123_4567_89ab_cdefu64;
+        let (l, h) = (x as u32, (x >> 32) as u32);
+        for n in 0..128 {
+            assert_eq!(double(l, h, n, Double::Left, false), x << (n & 63));
+            assert_eq!(double(l, h, n, Double::Right, false), x >> (n & 63));
+            assert_eq!(
+                double(l, h, n, Double::Arithmetic, false),
+                ((x as i64) >> (n & 63)) as u64
+            );
+            assert_eq!(
+                double(l, h, n, Double::RotateLeft, false),
+                x.rotate_left(n & 63)
+            );
+            assert_eq!(
+                double(l, h, n, Double::RotateRight, true),
+                x.rotate_right(n * 8 & 63)
+            );
+            assert_eq!(funnel_right(l, h, n, false), (x >> (n & 31)) as u32);
+            assert_eq!(
+                funnel_left(l, h, n, false),
+                ((x as u128) << (n & 31) >> 32) as u32
+            );
+        }
+    }
+
+    #[test]
+    fn addresses() {
+        let words = [0u32, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_fff0, u32::MAX];
+        for al in words {
+            for ah in [0u32, 0xffff, u32::MAX] {
+                for bl in words {
+                    for bh in words {
+                        for s in 0..8 {
+                            let a = (ah as u64) << 32 | al as u64;
+                            let check = |e: Extend, part: Part, b: u64| {
+                                let (low, carry) = shaddxl(al, bl, s, e, part);
+                                let high = shaddxh(ah, bh, s, e, carry);
+                                let got = (high as u64) << 32 | low as u64;
+                                assert_eq!(got, a.wrapping_add(b << s));
+                            };
+                            check(Extend::I64, Part::Word, (bh as u64) << 32 | bl as u64);
+                            check(Extend::U32, Part::Word, bl as u64);
+                            check(Extend::S32, Part::Word, bl as i32 as i64 as u64);
+                            check(Extend::U32, Part::H1, bl as u64 >> 16);
+                            check(Extend::S32, Part::H0, bl as i16 as i64 as u64);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
