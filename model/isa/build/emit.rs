@@ -41,6 +41,8 @@ pub(crate) fn table(kinds: &Kinds, operations: &[Operation]) -> String {
         one(&mut t, operation);
     }
     t.push_str("];\n");
+    index(&mut t, "FMA_INDEX", operations, true);
+    index(&mut t, "ADD_INDEX", operations, false);
     t
 }
 
@@ -312,4 +314,29 @@ fn encoding(t: &mut String, e: &Encoding) {
         t.push_str("] }, ");
     }
     t.push_str("] },");
+}
+
+/// Encodings by the top eight bits of the word, the most specific first, so that a decoder looks at few.
+fn index(t: &mut String, name: &str, operations: &[Operation], fma: bool) {
+    let shift = if fma { 15 } else { 12 };
+    let _ = writeln!(t, "pub(crate) static {name}: [&[(u16, u8)]; 256] = [");
+    for top in 0..256u32 {
+        let mut found = Vec::new();
+        for (number, operation) in operations.iter().enumerate().filter(|(_, o)| o.fma == fma) {
+            for (place, encoding) in operation.encodings.iter().enumerate() {
+                if (encoding.mask >> shift) & (top ^ (encoding.exact >> shift)) == 0 {
+                    found.push((encoding.mask.count_ones(), encoding.mask, number, place));
+                }
+            }
+        }
+        found.sort_by_key(|&(ones, mask, number, place)| {
+            (u32::MAX - ones, u32::MAX - mask, number, place)
+        });
+        t.push_str("    &[");
+        for (_, _, number, place) in found {
+            let _ = write!(t, "({number}, {place}), ");
+        }
+        t.push_str("],\n");
+    }
+    t.push_str("];\n");
 }

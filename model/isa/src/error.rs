@@ -2,6 +2,7 @@
 //! What can be wrong with a clause.
 
 use crate::info::Unit;
+use crate::table::Op;
 use core::fmt;
 
 /// Why a clause does not decode. `tuple` counts from 0.
@@ -24,6 +25,18 @@ pub enum DecodeError {
     Header {
         /// The header's 45 bits.
         bits: u64,
+    },
+    /// A branch goes to an address that is not a multiple of 16 or lies before the shader.
+    Target {
+        /// Bytes from the start of the branching clause.
+        distance: i32,
+    },
+    /// The constants' modifier nibbles are reserved.
+    Constants {
+        /// Number of the first constant of the pair.
+        index: u8,
+        /// The two nibbles, the first one low.
+        nibbles: u8,
     },
     /// A reserved register control.
     Registers {
@@ -67,6 +80,16 @@ impl fmt::Display for DecodeError {
             DecodeError::Header { bits } => {
                 write!(f, "clause header {bits:#013x} has reserved values")
             }
+            DecodeError::Target { distance } => write!(
+                f,
+                "no clause can be at this target (branch by {distance:#x})"
+            ),
+            DecodeError::Constants { index, nibbles } => {
+                write!(
+                    f,
+                    "constant {index} has the reserved modifiers {nibbles:#04x}"
+                )
+            }
             DecodeError::Registers { tuple, bits } => {
                 write!(
                     f,
@@ -95,3 +118,98 @@ impl fmt::Display for DecodeError {
 }
 
 impl core::error::Error for DecodeError {}
+
+/// Why an instruction or a clause cannot be encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The operation cannot read this source (0 is a).
+    Source {
+        /// The operation.
+        op: Op,
+        /// Which source.
+        source: u8,
+    },
+    /// An immediate is too large for its field.
+    Immediate {
+        /// The operation.
+        op: Op,
+        /// Which immediate.
+        immediate: u8,
+    },
+    /// No encoding of the operation has this combination of modifiers and order of sources.
+    Modifiers {
+        /// The operation.
+        op: Op,
+    },
+    /// A clause has one to eight tuples.
+    Tuples {
+        /// How many there are.
+        count: usize,
+    },
+    /// More constants than fit beside that many tuples, or constants with bits 0-3.
+    Constants {
+        /// How many there are.
+        count: usize,
+    },
+    /// Two constants that share a word have modifiers that cannot be expressed in this order; exchange them.
+    ConstantOrder {
+        /// Number of the first of the two.
+        index: u8,
+    },
+    /// A header field is too large.
+    Header,
+    /// A register block has more than 35 bits.
+    Registers {
+        /// Which tuple.
+        tuple: u8,
+    },
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            EncodeError::Source { op, source } => {
+                let letter = char::from(b'a' + (source & 3));
+                write!(
+                    f,
+                    "{} cannot read its source {letter} from there",
+                    op.info().name
+                )
+            }
+            EncodeError::Immediate { op, immediate } => {
+                let name = op
+                    .info()
+                    .immediates
+                    .get(usize::from(immediate))
+                    .map_or("immediate", |i| i.name);
+                write!(f, "{}: {name} is too large", op.info().name)
+            }
+            EncodeError::Modifiers { op } => {
+                write!(
+                    f,
+                    "{} has no encoding for these modifiers and this order of sources",
+                    op.info().name
+                )
+            }
+            EncodeError::Tuples { count } => write!(f, "a clause has 1 to 8 tuples, not {count}"),
+            EncodeError::Constants { count } => {
+                write!(f, "{count} constants do not fit into the clause")
+            }
+            EncodeError::ConstantOrder { index } => {
+                write!(
+                    f,
+                    "constants {index} and {} must be exchanged",
+                    u16::from(index) + 1
+                )
+            }
+            EncodeError::Header => write!(f, "a field of the clause header is too large"),
+            EncodeError::Registers { tuple } => write!(
+                f,
+                "the register block of tuple {tuple} has more than 35 bits"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for EncodeError {}

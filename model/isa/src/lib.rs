@@ -6,17 +6,28 @@
 extern crate alloc;
 
 mod clause;
+mod constants;
+mod decode;
 mod error;
 mod fau;
+mod header;
 mod info;
 mod instruction;
+mod layout;
 mod registers;
+mod shader;
 mod table;
+mod word;
 
 pub use clause::*;
+pub use constants::fau_index;
+pub use decode::*;
 pub use error::*;
 pub use fau::*;
 pub use info::*;
 pub use instruction::*;
+pub use layout::{MAX_WORDS, WORD_BYTES};
 pub use registers::*;
+pub use shader::*;
 pub use table::*;
+pub use word::*;

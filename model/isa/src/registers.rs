@@ -86,4 +86,34 @@ impl RegisterBlock {
         }
         Ok(used)
     }
+
+    /// What the block of a 64-bit tuple says. `Err` with the control if it is reserved.
+    ///
+    /// Control 0xfa: slot A is read as source 2 and pair B is written. 0xfb: slot A is written (B = 6) or nothing is
+    /// (B = 7). 0xff: as 0xfb, but only port 0 is read, from pairs 16-31. Two ports are in ascending order; what a
+    /// descending order would mean is not known.
+    pub fn wide(self) -> Result<RegisterUse, u8> {
+        let (a, b) = (self.field(8, 5), self.field(13, 5));
+        let (port0, port1, control) = (self.field(18, 4), self.field(22, 5), self.field(27, 8));
+        let low = |pair: u8| Some(pair * 2);
+        let write = |pair: u8| {
+            Some(Destination {
+                register: pair * 2,
+                part: Part::Pair,
+            })
+        };
+        let mut used = RegisterUse::default();
+        match control {
+            0xfa | 0xfb if port0 <= port1 => used.ports = [low(port0), low(port1), None],
+            0xff if port1 == 12 => used.ports[0] = low(port0 + 16),
+            other => return Err(other),
+        }
+        match (control, b) {
+            (0xfa, _) => (used.ports[2], used.fma) = (low(a), write(b)),
+            (_, 6) => used.fma = write(a),
+            (_, 7) => {}
+            _ => return Err(control),
+        }
+        Ok(used)
+    }
 }

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A whole shader: the clauses that control flow can reach.
+
+use crate::clause::{Clause, FlowControl, Operand};
+use crate::decode::decode_clause_with;
+use crate::error::DecodeError;
+use crate::fau::{Fau, Relative};
+use crate::info::Unit;
+use crate::layout::WORD_BYTES;
+use crate::table::Mnemonic;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Where a branch goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// To the clause at this distance in bytes from the start of the branching clause.
+    Relative(i32),
+    /// To an address that is known only at run time.
+    Dynamic,
+}
+
+/// A branch at the end of a clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Branch {
+    /// Tuple that holds the branch (always the last one a compiler emits).
+    pub tuple: u8,
+    /// Where it goes.
+    pub target: Target,
+    /// Whether it may not be taken.
+    pub conditional: bool,
+}
+
+impl Clause {
+    /// The clause's branch, if it has one.
+    pub fn branch(&self) -> Option<Branch> {
+        self.tuples.iter().enumerate().find_map(|(index, tuple)| {
+            // The target is the last source of every branch.
+            let (unit, conditional) = match (tuple.add.op.mnemonic(), tuple.fma.op.mnemonic()) {
+                (Mnemonic::Jump, _) => (Unit::Add, false),
+                (
+                    Mnemonic::BranchF16
+                    | Mnemonic::BranchF32
+                    | Mnemonic::BranchI16
+                    | Mnemonic::BranchI32
+                    | Mnemonic::BranchS16
+                    | Mnemonic::BranchS32
+                    | Mnemonic::BranchU16
+                    | Mnemonic::BranchU32
+                    | Mnemonic::BranchzF16
+                    | Mnemonic::BranchzF32
+                    | Mnemonic::BranchzI16
+                    | Mnemonic::BranchzI32
+                    | Mnemonic::BranchzS16
+                    | Mnemonic::BranchzS32
+                    | Mnemonic::BranchzU16
+                    | Mnemonic::BranchzU32
+                    | Mnemonic::BranchcI16
+                    | Mnemonic::BranchcI32
+                    | Mnemonic::BranchDiverg
+                    | Mnemonic::BranchNoDiverg
+                    | Mnemonic::BranchLowbitsF32,
+                    _,
+                ) => (Unit::Add, true),
+                (_, Mnemonic::JumpEx) => (Unit::Fma, true),
+                _ => return None,
+            };
+            let sources = tuple.instruction(unit).sources();
+            // JUMP_EX keeps its target in source b, the condition being source a.
+            let operand = sources
+                .last()
+                .and_then(|source| tuple.operand(unit, *source));
+            let target = match operand {
+                Some(Operand::FauHigh(Fau::Constant {
+                    value,
+                    relative: Relative::High | Relative::Both,
+                    ..
+                })) => Target::Relative((((value >> 32) as u32) << 4) as i32 >> 4),
+                Some(Operand::FauLow(Fau::Constant {
+                    value,
+                    relative: Relative::Both,
+                    ..
+                })) => Target::Relative(((value as u32) << 4) as i32 >> 4),
+                _ => Target::Dynamic,
+            };
+            Some(Branch {
+                tuple: index as u8,
+                target,
+                conditional,
+            })
+        })
+    }
+
+    /// Whether the next clause in memory can follow this one.
+    pub fn falls_through(&self) -> bool {
+        self.header.flow_control != FlowControl::End
+            && self.branch().is_none_or(|branch| branch.conditional)
+    }
+}
+
+/// A clause with its place in the shader.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Byte offset of the clause from the shader's first byte.
+    pub offset: u32,
+    /// Size in bytes.
+    pub size: u32,
+    /// The clause.
+    pub clause: Clause,
+}
+
+/// The clauses of a shader, sorted by offset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shader {
+    /// Every clause that control flow can reach from the first.
+    pub clauses: Vec<Placed>,
+    /// Whether some branch has a target that is known only at run time.
+    pub dynamic: bool,
+}
+
+/// Why a shader does not decode: the clause at `offset` is invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShaderError<E = DecodeError> {
+    /// Byte offset of the clause from the shader's first byte. May be negative or unaligned only for a bad branch.
+    pub offset: i64,
+    /// What is wrong with it.
+    pub error: E,
+}
+
+impl<E: fmt::Display> fmt::Display for ShaderError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "clause at offset {:#x}: {}", self.offset, self.error)
+    }
+}
+
+impl<E: core::error::Error> core::error::Error for ShaderError<E> {}
+
+impl Shader {
+    /// Decodes the shader at the start of `code`, following all branches.
+    ///
+    /// # Errors
+    /// The first clause that does not decode, in order of discovery.
+    pub fn decode(code: &[u8]) -> Result<Shader, ShaderError> {
+        Shader::decode_with(|offset| {
+            let start = offset as usize;
+            let word = code
+                .get(start..start.saturating_add(WORD_BYTES))
+                .and_then(|w| w.try_into().ok());
+            word.ok_or(DecodeError::Truncated { offset: start })
+        })
+    }
+
+    /// Decodes a shader whose 16-byte words are read by byte offset from its start, for example through an MMU.
+    /// Branches that leave the 4 GiB above the shader's start are an error.
+    ///
+    /// # Errors
+    /// As [`Shader::decode`], or what `word` returns.
+    pub fn decode_with<E: From<DecodeError>>(
+        mut word: impl FnMut(u32) -> Result<[u8; WORD_BYTES], E>,
+    ) -> Result<Shader, ShaderError<E>> {
+        let mut found: BTreeMap<u32, Placed> = BTreeMap::new();
+        let mut pending = alloc::vec![0u32];
+        let mut dynamic = false;
+        while let Some(offset) = pending.pop() {
+            if found.contains_key(&offset) {
+                continue;
+            }
+            let decoded = decode_clause_with(|index| {
+                let at = offset.checked_add((index * WORD_BYTES) as u32);
+                word(at.ok_or(DecodeError::Truncated {
+                    offset: index * WORD_BYTES,
+                })?)
+            });
+            let (clause, size) = decoded.map_err(|error| ShaderError {
+                offset: offset.into(),
+                error,
+            })?;
+            let size = size as u32;
+            match clause.branch().map(|branch| branch.target) {
+                Some(Target::Relative(distance)) => {
+                    let target = i64::from(offset) + i64::from(distance);
+                    let bad = || ShaderError {
+                        offset: target,
+                        error: DecodeError::Target { distance }.into(),
+                    };
+                    if target & 15 != 0 {
+                        return Err(bad());
+                    }
+                    pending.push(u32::try_from(target).map_err(|_| bad())?);
+                }
+                Some(Target::Dynamic) => dynamic = true,
+                None => {}
+            }
+            if clause.falls_through() {
+                let next = offset.checked_add(size).ok_or(DecodeError::Truncated {
+                    offset: size as usize,
+                });
+                pending.push(next.map_err(|e| ShaderError {
+                    offset: offset.into(),
+                    error: e.into(),
+                })?);
+            }
+            found.insert(
+                offset,
+                Placed {
+                    offset,
+                    size,
+                    clause,
+                },
+            );
+        }
+        Ok(Shader {
+            clauses: found.into_values().collect(),
+            dynamic,
+        })
+    }
+
+    /// The index of the clause at a byte offset.
+    pub fn index_of(&self, offset: u32) -> Option<usize> {
+        self.clauses
+            .binary_search_by_key(&offset, |placed| placed.offset)
+            .ok()
+    }
+
+    /// Size of the code in bytes: the end of the last clause.
+    pub fn size(&self) -> u64 {
+        self.clauses.last().map_or(0, |placed| {
+            u64::from(placed.offset) + u64::from(placed.size)
+        })
+    }
+
+    /// Number of instructions, NOPs included.
+    pub fn instructions(&self) -> usize {
+        self.clauses
+            .iter()
+            .map(|placed| placed.clause.tuples.len() * 2)
+            .sum()
+    }
+}
