@@ -1,93 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Element types: names, sizes, and how one element's bits read as a number.
+//! Element types: NumPy's names for them, and how one element's bits read as a number.
 
-use core::fmt;
-use core::str::FromStr;
+pub use gpureplay_format::ElementType as DType;
 
-/// The type of a tensor's elements. All are stored little-endian.
-///
-/// The discriminants are the codes that a recording stores; they never change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum DType {
-    /// IEEE 754 binary32.
-    F32 = 1,
-    /// IEEE 754 binary16.
-    F16 = 2,
-    /// IEEE 754 binary64.
-    F64 = 3,
-    /// Signed 8-bit integer.
-    I8 = 4,
-    /// Unsigned 8-bit integer.
-    U8 = 5,
-    /// Signed 16-bit integer.
-    I16 = 6,
-    /// Unsigned 16-bit integer.
-    U16 = 7,
-    /// Signed 32-bit integer.
-    I32 = 8,
-    /// Unsigned 32-bit integer.
-    U32 = 9,
-    /// Signed 64-bit integer.
-    I64 = 10,
-    /// Unsigned 64-bit integer.
-    U64 = 11,
-    /// One byte that is 0 or 1.
-    Bool = 12,
+/// What files and people need to know of an element type, beyond its number and size in a recording.
+pub trait Element: Sized {
+    /// Bytes of one element: 1, 2, 4 or 8.
+    fn bytes(self) -> usize;
+    /// True for the floating-point types.
+    fn is_float(&self) -> bool;
+    /// The letter and size of the type in an .npy header, without the byte order.
+    fn npy_code(self) -> &'static str;
+    /// The type of a name: short (`f32`), NumPy's (`float32`) or with byte order (`<f4`).
+    ///
+    /// # Errors
+    /// A message that lists the known names.
+    fn from_name(name: &str) -> Result<Self, String>;
+    /// One element's value as a double; 64-bit integers round. `bits` holds the element in its low bytes.
+    fn value(self, bits: u64) -> f64;
+    /// The bits of `value` in this type: rounded to nearest even, integers saturate.
+    fn bits(self, value: f64) -> u64;
 }
 
-/// Every element type, in the order of the codes.
-const ALL: [DType; 12] = [
-    DType::F32,
-    DType::F16,
-    DType::F64,
-    DType::I8,
-    DType::U8,
-    DType::I16,
-    DType::U16,
-    DType::I32,
-    DType::U32,
-    DType::I64,
-    DType::U64,
-    DType::Bool,
-];
-
-impl DType {
-    /// Every element type.
-    pub const fn all() -> &'static [DType] {
-        &ALL
+impl Element for DType {
+    fn bytes(self) -> usize {
+        self.size() as usize
     }
 
-    /// Bytes of one element: 1, 2, 4 or 8.
-    pub const fn size(self) -> usize {
-        match self {
-            DType::I8 | DType::U8 | DType::Bool => 1,
-            DType::F16 | DType::I16 | DType::U16 => 2,
-            DType::F32 | DType::I32 | DType::U32 => 4,
-            DType::F64 | DType::I64 | DType::U64 => 8,
-        }
+    fn is_float(&self) -> bool {
+        matches!(self, DType::F16 | DType::F32 | DType::F64)
     }
 
-    /// The name users write and read, as NumPy spells it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DType::F32 => "float32",
-            DType::F16 => "float16",
-            DType::F64 => "float64",
-            DType::I8 => "int8",
-            DType::U8 => "uint8",
-            DType::I16 => "int16",
-            DType::U16 => "uint16",
-            DType::I32 => "int32",
-            DType::U32 => "uint32",
-            DType::I64 => "int64",
-            DType::U64 => "uint64",
-            DType::Bool => "bool",
-        }
-    }
-
-    /// The letter and size of the type in an .npy header, without the byte order.
-    pub(crate) const fn npy_code(self) -> &'static str {
+    fn npy_code(self) -> &'static str {
         match self {
             DType::F32 => "f4",
             DType::F16 => "f2",
@@ -104,25 +48,34 @@ impl DType {
         }
     }
 
-    /// The code that a recording stores.
-    pub const fn code(self) -> u8 {
-        self as u8
+    fn from_name(name: &str) -> Result<Self, String> {
+        let long = |d: &DType| match d {
+            DType::Bool => "bool".to_string(),
+            d => {
+                let kind = match &d.npy_code()[..1] {
+                    "f" => "float",
+                    "u" => "uint",
+                    _ => "int",
+                };
+                format!("{kind}{}", d.size() * 8)
+            }
+        };
+        // "u8" is 8 bits to people and 8 bytes to NumPy: NumPy's reading needs its byte order.
+        let code = name.strip_prefix(['<', '|', '=']);
+        DType::ALL
+            .iter()
+            .find(|d| d.name() == name || long(d) == name || Some(d.npy_code()) == code)
+            .copied()
+            .ok_or_else(|| {
+                let names: Vec<&str> = DType::ALL.iter().map(|d| d.name()).collect();
+                format!(
+                    "unknown element type '{name}'; expected one of {}",
+                    names.join(" ")
+                )
+            })
     }
 
-    /// The type of a stored code, if there is one.
-    pub fn from_code(code: u8) -> Option<DType> {
-        ALL.iter().copied().find(|d| d.code() == code)
-    }
-
-    /// True for the floating-point types.
-    pub const fn is_float(self) -> bool {
-        matches!(self, DType::F16 | DType::F32 | DType::F64)
-    }
-
-    /// One element's value as a double; 64-bit integers round.
-    ///
-    /// `bits` holds the element in its low `size()` bytes.
-    pub fn value(self, bits: u64) -> f64 {
+    fn value(self, bits: u64) -> f64 {
         match self {
             DType::F32 => f64::from(f32::from_bits(bits as u32)),
             DType::F16 => f64::from(f16_to_f32(bits as u16)),
@@ -138,8 +91,7 @@ impl DType {
         }
     }
 
-    /// The bits of `value` in this type: rounded to nearest, integers saturate.
-    pub fn bits(self, value: f64) -> u64 {
+    fn bits(self, value: f64) -> u64 {
         match self {
             DType::F32 => u64::from((value as f32).to_bits()),
             DType::F16 => u64::from(f32_to_f16(value as f32)),
@@ -154,41 +106,6 @@ impl DType {
             DType::U64 => value.round_ties_even() as u64,
             DType::Bool => u64::from(value != 0.0),
         }
-    }
-}
-
-impl fmt::Display for DType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for DType {
-    type Err = String;
-
-    /// Accepts NumPy's names (`float32`), short names (`f32`) and .npy codes (`<f4`).
-    fn from_str(text: &str) -> Result<Self, String> {
-        let short = |d: &DType| {
-            let letter = if *d == DType::Bool {
-                "b"
-            } else {
-                &d.name()[..1]
-            };
-            format!("{letter}{}", d.size() * 8)
-        };
-        let plain = text.trim_start_matches(['<', '|', '=']);
-        ALL.iter()
-            .find(|d| d.name() == text || short(d) == text)
-            .or_else(|| {
-                // "u8" and "i8" mean 8 bits to people and 8 bytes to NumPy: the NumPy reading needs '<'.
-                ALL.iter()
-                    .find(|d| plain.len() < text.len() && d.npy_code() == plain)
-            })
-            .copied()
-            .ok_or_else(|| {
-                let names: Vec<&str> = ALL.iter().map(|d| d.name()).collect();
-                format!("unknown element type '{text}'; known: {}", names.join(", "))
-            })
     }
 }
 
@@ -259,21 +176,18 @@ mod tests {
 
     #[test]
     fn names_parse() {
-        assert_eq!("float32".parse(), Ok(DType::F32));
-        assert_eq!("f16".parse(), Ok(DType::F16));
-        assert_eq!("u8".parse(), Ok(DType::U8));
-        assert_eq!("<u8".parse(), Ok(DType::U64));
-        assert_eq!("|b1".parse(), Ok(DType::Bool));
-        assert!("float31".parse::<DType>().is_err());
-        for d in DType::all() {
-            assert_eq!(DType::from_code(d.code()), Some(*d));
-            assert_eq!(d.name().parse(), Ok(*d));
-        }
+        assert_eq!(DType::from_name("float32"), Ok(DType::F32));
+        assert_eq!(DType::from_name("f16"), Ok(DType::F16));
+        assert_eq!(DType::from_name("u8"), Ok(DType::U8));
+        assert_eq!(DType::from_name("uint8"), Ok(DType::U8));
+        assert_eq!(DType::from_name("<u8"), Ok(DType::U64));
+        assert_eq!(DType::from_name("|b1"), Ok(DType::Bool));
+        assert!(DType::from_name("float31").is_err());
     }
 
     #[test]
     fn values_and_bits_agree() {
-        for d in DType::all() {
+        for d in DType::ALL {
             for v in [0.0, 1.0] {
                 assert_eq!(d.value(d.bits(v)), v);
             }

@@ -1,65 +1,63 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where each element of a tensor lies in GPU memory.
+//! Where each element of a tensor lies in GPU memory, and the copy between the two.
 //!
-//! A layout is a set of axes, each with an extent, a stride among the tensor's row-major elements
-//! and a stride in GPU bytes. Padded rows, permuted dimensions and tiles (a dimension split into two
-//! axes) are all of this form.
+//! A layout is a list of a recording's pieces: loop nests from elements to addresses. Padded rows, permuted dimensions
+//! and tiles (a dimension split into two axes) are all of this form.
 
-use crate::{DType, Tensor};
+use gpureplay_format::{Axis, MAX_AXES, Piece};
 
-/// The most axes of a layout: a tensor's dimensions, some of them split for tiles.
-pub const MAX_AXES: usize = 12;
-
-/// One loop of the copy between a tensor and GPU memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Axis {
-    /// Number of steps, at least 1.
-    pub extent: u64,
-    /// Step among the tensor's row-major elements.
-    pub source_stride: i64,
-    /// Step in GPU memory, in bytes.
-    pub gpu_stride: i64,
-}
+use crate::{DType, Element, Tensor};
 
 /// The mapping from a tensor's elements to GPU addresses.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// GPU virtual address of element 0.
-    pub base: u64,
     /// Element type in GPU memory; the same as the tensor's.
     pub dtype: DType,
-    /// The axes, outermost first.
-    pub axes: Vec<Axis>,
+    /// Loop nests that together visit each element at least once.
+    pub pieces: Vec<Piece>,
 }
 
 /// Why a layout does not describe a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// More than [`MAX_AXES`] axes.
-    #[error("{axes} axes, at most {MAX_AXES} are supported")]
+    /// A piece has too many axes.
+    #[error("piece {piece} has {axes} axes, at most {MAX_AXES} are supported")]
     TooManyAxes {
+        /// Index of the piece.
+        piece: usize,
         /// Number of axes.
         axes: usize,
     },
     /// An axis of extent zero.
-    #[error("axis {axis} has no extent")]
+    #[error("piece {piece} has an axis without extent")]
     EmptyAxis {
-        /// Index of the axis.
-        axis: usize,
+        /// Index of the piece.
+        piece: usize,
     },
-    /// The axes do not visit each of the tensor's elements exactly once.
-    #[error("the axes visit {visited} of {elements} elements, or an element twice")]
-    NotACover {
-        /// Product of the extents.
-        visited: u64,
+    /// A piece visits an element that the tensor does not have.
+    #[error("piece {piece} visits element {element} of a tensor of {elements}")]
+    Element {
+        /// Index of the piece.
+        piece: usize,
+        /// The highest element visited.
+        element: u64,
         /// Elements of the tensor.
         elements: u64,
     },
-    /// An address would be below zero or above 2^64.
-    #[error("the axes leave the address space")]
-    AddressRange,
+    /// An element is in no piece.
+    #[error("no piece visits element {element}")]
+    NotCovered {
+        /// Row-major index of the element.
+        element: u64,
+    },
+    /// An address would be above 2^64.
+    #[error("piece {piece} leaves the address space")]
+    AddressRange {
+        /// Index of the piece.
+        piece: usize,
+    },
     /// The tensor's element type is not the layout's.
-    #[error("the elements are {found}, the layout is of {expected}")]
+    #[error("the elements are {}, the layout is of {}", found.name(), expected.name())]
     Type {
         /// The layout's type.
         expected: DType,
@@ -81,96 +79,62 @@ pub struct Run {
 
 impl Layout {
     /// A row-major layout without padding.
-    pub fn packed(base: u64, dtype: DType, shape: &[u64]) -> Layout {
-        let mut axes = Vec::new();
-        let mut stride = 1i64;
-        for extent in shape.iter().rev() {
-            axes.push(Axis {
-                extent: *extent,
-                source_stride: stride,
-                gpu_stride: stride.saturating_mul(dtype.size() as i64),
-            });
-            stride = stride.saturating_mul(i64::try_from(*extent).unwrap_or(i64::MAX));
+    pub fn packed(va: u64, dtype: DType, elements: u32) -> Layout {
+        Layout {
+            dtype,
+            pieces: vec![Piece::dense(elements, dtype, va)],
         }
-        axes.reverse();
-        Layout { base, dtype, axes }
     }
 
-    /// Number of elements that the axes visit; `None` if it does not fit in 64 bits.
-    pub fn elements(&self) -> Option<u64> {
-        self.axes
-            .iter()
-            .try_fold(1u64, |n, a| n.checked_mul(a.extent))
-    }
-
-    /// Checks that the axes visit each of `elements` elements once and stay in the address space.
+    /// Checks that the pieces visit each of `elements` elements and stay in the address space.
     pub fn check(&self, elements: u64) -> Result<(), LayoutError> {
-        if self.axes.len() > MAX_AXES {
-            return Err(LayoutError::TooManyAxes {
-                axes: self.axes.len(),
-            });
-        }
-        if let Some(axis) = self.axes.iter().position(|a| a.extent == 0) {
-            return Err(LayoutError::EmptyAxis { axis });
-        }
-        let visited = self.elements().unwrap_or(u64::MAX);
-        let cover = LayoutError::NotACover { visited, elements };
-        if visited != elements {
-            return Err(cover);
-        }
-        // Sorted by source stride, each axis must step over exactly what the smaller ones visit.
-        let mut axes: Vec<&Axis> = self.axes.iter().filter(|a| a.extent > 1).collect();
-        axes.sort_by_key(|a| a.source_stride);
-        let mut expected = 1u64;
-        for axis in axes {
-            if u64::try_from(axis.source_stride) != Ok(expected) {
-                return Err(cover);
+        let mut covered = vec![false; usize::try_from(elements).unwrap_or(0)];
+        for (index, piece) in self.pieces.iter().enumerate() {
+            if piece.axes.len() > MAX_AXES {
+                return Err(LayoutError::TooManyAxes {
+                    piece: index,
+                    axes: piece.axes.len(),
+                });
             }
-            expected *= axis.extent;
-        }
-        self.address_range().map(|_| ())
-    }
-
-    /// The lowest address and the one past the highest that the axes touch.
-    pub fn address_range(&self) -> Result<(u64, u64), LayoutError> {
-        let (mut low, mut high) = (i128::from(self.base), i128::from(self.base));
-        for axis in &self.axes {
-            let span = i128::from(axis.gpu_stride) * i128::from(axis.extent.saturating_sub(1));
-            if span < 0 {
-                low += span;
-            } else {
-                high += span;
+            if piece.axes.iter().any(|a| a.extent == 0) {
+                return Err(LayoutError::EmptyAxis { piece: index });
+            }
+            let (highest, _) =
+                reach(piece, self.dtype).ok_or(LayoutError::AddressRange { piece: index })?;
+            if highest >= elements {
+                return Err(LayoutError::Element {
+                    piece: index,
+                    element: highest,
+                    elements,
+                });
+            }
+            for run in runs(piece, self.dtype) {
+                let first = run.element as usize;
+                covered[first..first + run.count as usize].fill(true);
             }
         }
-        high += self.dtype.size() as i128;
-        match (u64::try_from(low), u64::try_from(high)) {
-            (Ok(low), Ok(high)) => Ok((low, high)),
-            _ => Err(LayoutError::AddressRange),
+        match covered.iter().position(|c| !c) {
+            Some(element) => Err(LayoutError::NotCovered {
+                element: element as u64,
+            }),
+            None => Ok(()),
         }
     }
 
-    /// The contiguous runs, in the order of the axes. Call [`Layout::check`] first.
-    pub fn runs(&self) -> Runs {
-        let size = self.dtype.size() as i64;
-        // Inner axes that are contiguous on both sides are one run.
-        let (mut count, mut outer) = (1u64, self.axes.len());
-        while let Some(axis) = outer.checked_sub(1).and_then(|i| self.axes.get(i)) {
-            let contiguous = axis.source_stride == count as i64
-                && axis.gpu_stride == (count as i64).wrapping_mul(size);
-            if axis.extent != 1 && !contiguous {
-                break;
-            }
-            count = count.saturating_mul(axis.extent);
-            outer -= 1;
+    /// The lowest address that is touched and the one past the highest; `None` if that leaves the address space.
+    pub fn address_range(&self) -> Option<(u64, u64)> {
+        let mut range: Option<(u64, u64)> = None;
+        for piece in &self.pieces {
+            let (_, end) = reach(piece, self.dtype)?;
+            let (low, high) = range.unwrap_or((piece.va, end));
+            range = Some((low.min(piece.va), high.max(end)));
         }
-        Runs {
-            axes: self.axes[..outer].to_vec(),
-            index: vec![0; outer],
-            element: 0,
-            address: self.base,
-            count,
-            done: self.axes.iter().any(|a| a.extent == 0),
-        }
+        range
+    }
+
+    /// The contiguous runs of all pieces. Call [`Layout::check`] first.
+    pub fn runs(&self) -> impl Iterator<Item = Run> + '_ {
+        self.pieces.iter().flat_map(|piece| runs(piece, self.dtype))
     }
 
     /// Copies a tensor's elements to GPU memory: `write(address, bytes)` for each contiguous run.
@@ -180,11 +144,13 @@ impl Layout {
         mut write: impl FnMut(u64, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         self.check_tensor(tensor)?;
-        let size = self.dtype.size() as u64;
+        let size = self.dtype.bytes();
         for run in self.runs() {
-            let (from, to) = (run.element * size, (run.element + run.count) * size);
-            let bytes = tensor.bytes().get(from as usize..to as usize);
-            write(run.address, bytes.ok_or(LayoutError::AddressRange)?)?;
+            let from = run.element as usize * size;
+            write(
+                run.address,
+                &tensor.bytes()[from..from + run.count as usize * size],
+            )?;
         }
         Ok(())
     }
@@ -196,11 +162,13 @@ impl Layout {
         mut read: impl FnMut(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         self.check_tensor(tensor)?;
-        let size = self.dtype.size() as u64;
+        let size = self.dtype.bytes();
         for run in self.runs() {
-            let (from, to) = (run.element * size, (run.element + run.count) * size);
-            let bytes = tensor.bytes_mut().get_mut(from as usize..to as usize);
-            read(run.address, bytes.ok_or(LayoutError::AddressRange)?)?;
+            let from = run.element as usize * size;
+            read(
+                run.address,
+                &mut tensor.bytes_mut()[from..from + run.count as usize * size],
+            )?;
         }
         Ok(())
     }
@@ -214,38 +182,62 @@ impl Layout {
         }
         self.check(tensor.len() as u64)
     }
+}
 
-    /// Merges neighbouring axes that step alike and drops those of extent 1; the mapping stays.
-    pub fn simplified(&self) -> Layout {
-        let mut axes: Vec<Axis> = Vec::new();
-        for axis in self.axes.iter().filter(|a| a.extent != 1) {
-            if let Some(last) = axes.last_mut() {
-                let steps = i64::try_from(axis.extent).unwrap_or(i64::MAX);
-                if axis.source_stride.checked_mul(steps) == Some(last.source_stride)
-                    && axis.gpu_stride.checked_mul(steps) == Some(last.gpu_stride)
-                {
-                    *last = Axis {
-                        extent: last.extent.saturating_mul(axis.extent),
-                        ..*axis
-                    };
-                    continue;
-                }
+/// The highest element that a piece visits, and the address after the highest byte.
+fn reach(piece: &Piece, dtype: DType) -> Option<(u64, u64)> {
+    let (mut element, mut address) = (u64::from(piece.element), piece.va);
+    for axis in &piece.axes {
+        let steps = u64::from(axis.extent.saturating_sub(1));
+        element = element.checked_add(steps * u64::from(axis.element_stride))?;
+        address = address.checked_add(steps * u64::from(axis.byte_stride))?;
+    }
+    Some((element, address.checked_add(u64::from(dtype.size()))?))
+}
+
+/// Merges neighbouring axes that step alike and drops those of extent 1; the mapping stays the same.
+pub(crate) fn simplify(axes: &[Axis]) -> Vec<Axis> {
+    let mut out: Vec<Axis> = Vec::new();
+    for axis in axes.iter().filter(|a| a.extent != 1) {
+        if let Some(last) = out.last_mut() {
+            let joins = axis.element_stride.checked_mul(axis.extent) == Some(last.element_stride)
+                && axis.byte_stride.checked_mul(axis.extent) == Some(last.byte_stride);
+            if let (true, Some(extent)) = (joins, last.extent.checked_mul(axis.extent)) {
+                *last = Axis { extent, ..*axis };
+                continue;
             }
-            axes.push(*axis);
         }
-        Layout {
-            base: self.base,
-            dtype: self.dtype,
-            axes,
+        out.push(*axis);
+    }
+    out
+}
+
+/// The contiguous runs of one piece.
+fn runs(piece: &Piece, dtype: DType) -> Runs {
+    let mut axes = simplify(&piece.axes);
+    let inner = axes.last().copied();
+    let count = match inner {
+        Some(axis) if axis.element_stride == 1 && axis.byte_stride == dtype.size() => {
+            axes.pop();
+            axis.extent
         }
+        _ => 1,
+    };
+    Runs {
+        index: vec![0; axes.len()],
+        done: piece.axes.iter().any(|a| a.extent == 0),
+        axes,
+        element: piece.element.into(),
+        address: piece.va,
+        count: count.into(),
     }
 }
 
-/// Iterator over a layout's contiguous runs.
+/// Iterator over the contiguous runs of a piece.
 #[derive(Clone, Debug)]
-pub struct Runs {
+struct Runs {
     axes: Vec<Axis>,
-    index: Vec<u64>,
+    index: Vec<u32>,
     element: u64,
     address: u64,
     count: u64,
@@ -266,21 +258,18 @@ impl Iterator for Runs {
         };
         self.done = true;
         for (index, axis) in self.index.iter_mut().zip(&self.axes).rev() {
+            let (element, byte) = (u64::from(axis.element_stride), u64::from(axis.byte_stride));
             *index += 1;
-            self.element = self.element.wrapping_add_signed(axis.source_stride);
-            self.address = self.address.wrapping_add_signed(axis.gpu_stride);
             if *index < axis.extent {
+                self.element = self.element.wrapping_add(element);
+                self.address = self.address.wrapping_add(byte);
                 self.done = false;
                 break;
             }
-            let back = axis.extent as i64;
-            self.element = self
-                .element
-                .wrapping_sub(axis.source_stride.wrapping_mul(back) as u64);
-            self.address = self
-                .address
-                .wrapping_sub(axis.gpu_stride.wrapping_mul(back) as u64);
             *index = 0;
+            let back = u64::from(axis.extent - 1);
+            self.element = self.element.wrapping_sub(element.wrapping_mul(back));
+            self.address = self.address.wrapping_sub(byte.wrapping_mul(back));
         }
         Some(run)
     }
@@ -317,22 +306,37 @@ mod tests {
         out
     }
 
-    fn axis(extent: u64, source_stride: i64, gpu_stride: i64) -> Axis {
+    fn axis(extent: u32, element_stride: u32, byte_stride: u32) -> Axis {
         Axis {
             extent,
-            source_stride,
-            gpu_stride,
+            element_stride,
+            byte_stride,
+        }
+    }
+
+    fn piece(axes: &[Axis]) -> Piece {
+        Piece {
+            va: 0x2000,
+            element: 0,
+            axes: axes.to_vec(),
         }
     }
 
     #[test]
     fn packed_is_one_run() {
-        let layout = Layout::packed(0x1000, DType::F32, &[4, 5, 6]);
+        let layout = Layout::packed(0x1000, DType::F32, 120);
         let runs: Vec<Run> = layout.runs().collect();
-        assert_eq!(runs.len(), 1);
-        assert_eq!(runs[0].count, 120);
-        assert_eq!(layout.address_range(), Ok((0x1000, 0x1000 + 480)));
-        assert_eq!(layout.simplified().axes, [axis(120, 1, 4)]);
+        assert_eq!(
+            runs,
+            [Run {
+                element: 0,
+                address: 0x1000,
+                count: 120
+            }]
+        );
+        assert_eq!(layout.address_range(), Some((0x1000, 0x1000 + 480)));
+        let dims = [axis(4, 30, 120), axis(5, 6, 24), axis(6, 1, 4)];
+        assert_eq!(simplify(&dims), [axis(120, 1, 4)]);
     }
 
     #[test]
@@ -347,14 +351,11 @@ mod tests {
             axis(2, 6, 8),
             axis(2, 1, 4),
         ];
-        let reversed = vec![axis(4, 6, -24), axis(6, 1, 4)];
-        for axes in [padded, transposed, tiled, reversed] {
+        for axes in [padded, transposed, tiled] {
             let layout = Layout {
-                base: 0x2000,
                 dtype: DType::F32,
-                axes,
+                pieces: vec![piece(&axes)],
             };
-            layout.check(24).unwrap();
             let memory = scatter_to_map(&layout, &t);
             assert_eq!(memory.len(), 96);
             assert_eq!(gather_from_map(&layout, &t, &memory), t);
@@ -362,25 +363,54 @@ mod tests {
     }
 
     #[test]
-    fn wrong_axes_are_refused() {
-        let layout = |axes| Layout {
-            base: 0,
-            dtype: DType::U8,
-            axes,
+    fn pieces_may_split_and_repeat_elements() {
+        let t = Tensor::from_fn(DType::U8, &[5], |i| i as f64).unwrap();
+        let half = |element, extent, va| Piece {
+            va,
+            element,
+            axes: vec![axis(extent, 1, 1)],
         };
-        assert!(layout(vec![axis(4, 1, 1)]).check(5).is_err());
-        assert!(layout(vec![axis(2, 1, 1), axis(2, 1, 2)]).check(4).is_err());
-        assert!(layout(vec![axis(0, 1, 1)]).check(0).is_err());
-        assert!(layout(vec![axis(2, 1, -1)]).check(2).is_err());
+        let layout = Layout {
+            dtype: DType::U8,
+            pieces: vec![half(0, 3, 0x10), half(3, 2, 0x20), half(0, 5, 0x30)],
+        };
+        let memory = scatter_to_map(&layout, &t);
+        assert_eq!((memory[&0x21], memory[&0x34], memory.len()), (4, 4, 10));
+    }
+
+    #[test]
+    fn wrong_axes_are_refused() {
+        let layout = |axes: &[Axis]| Layout {
+            dtype: DType::U8,
+            pieces: vec![piece(axes)],
+        };
+        assert!(matches!(
+            layout(&[axis(4, 1, 1)]).check(5),
+            Err(LayoutError::NotCovered { element: 4 })
+        ));
+        assert!(matches!(
+            layout(&[axis(6, 1, 1)]).check(5),
+            Err(LayoutError::Element { element: 5, .. })
+        ));
+        assert!(layout(&[axis(2, 1, 1), axis(2, 1, 2)]).check(4).is_err());
+        assert!(layout(&[axis(0, 1, 1)]).check(0).is_err());
+        let high = Piece {
+            va: u64::MAX - 2,
+            element: 0,
+            axes: vec![axis(4, 1, 1)],
+        };
         assert!(
-            layout(vec![axis(u64::MAX, 1, i64::MAX)])
-                .check(u64::MAX)
-                .is_err()
+            Layout {
+                dtype: DType::U8,
+                pieces: vec![high]
+            }
+            .check(4)
+            .is_err()
         );
-        assert!(layout(vec![axis(1, 1, 1); 13]).check(1).is_err());
+        assert!(layout(&[axis(1, 1, 1); 9]).check(1).is_err());
         let t = Tensor::zeros(DType::F32, &[1]).unwrap();
         assert!(
-            Layout::packed(0, DType::U8, &[1])
+            Layout::packed(0, DType::U8, 1)
                 .scatter(&t, |_, _| Ok::<(), LayoutError>(()))
                 .is_err()
         );

@@ -16,9 +16,9 @@ mod tag;
 mod tensor;
 
 pub use compare::{Difference, compare};
-pub use dtype::{DType, f16_to_f32, f32_to_f16};
+pub use dtype::{DType, Element, f16_to_f32, f32_to_f16};
 pub use file::{AtomicFile, write_atomic};
-pub use layout::{Axis, Layout, LayoutError, MAX_AXES, Run};
+pub use layout::{Layout, LayoutError, Run};
 pub use npy::{MAX_NPY_BYTES, NpyError, encode_npy, parse_npy, read_npy, write_npy};
 pub use tag::{Distinctiveness, distinctiveness, tag_tensor};
 pub use tensor::{MAX_RANK, Tensor, TensorError};

@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::tensor::byte_length;
-use crate::{DType, Tensor, TensorError, write_atomic};
+use crate::{DType, Element, Tensor, TensorError, write_atomic};
 
 /// The largest `.npy` file that is read, in bytes (16 GiB).
 pub const MAX_NPY_BYTES: u64 = 16 << 30;
@@ -66,7 +66,7 @@ pub enum NpyError {
         descr: String,
     },
     /// The data do not fill the shape.
-    #[error("shape {shape:?} of {dtype} needs {expected} bytes of data, the file has {found}")]
+    #[error("shape {shape:?} of {} needs {expected} bytes of data, the file has {found}", dtype.name())]
     DataLength {
         /// The element type.
         dtype: DType,
@@ -127,7 +127,11 @@ pub fn write_npy(path: &Path, tensor: &Tensor) -> Result<(), NpyError> {
 
 /// The bytes of an `.npy` file that holds this tensor.
 pub fn encode_npy(tensor: &Tensor) -> Vec<u8> {
-    let order = if tensor.dtype().size() == 1 { '|' } else { '<' };
+    let order = if tensor.dtype().bytes() == 1 {
+        '|'
+    } else {
+        '<'
+    };
     let mut shape: Vec<String> = tensor.shape().iter().map(u64::to_string).collect();
     if shape.len() == 1 {
         shape.push(String::new());
@@ -190,12 +194,12 @@ pub fn parse_npy(file: &[u8]) -> Result<Tensor, NpyError> {
         });
     }
     let mut bytes = if header.fortran_order {
-        row_major(data, header.dtype.size(), &header.shape)
+        row_major(data, header.dtype.bytes(), &header.shape)
     } else {
         data.to_vec()
     };
     if header.big_endian {
-        for element in bytes.chunks_exact_mut(header.dtype.size()) {
+        for element in bytes.chunks_exact_mut(header.dtype.bytes()) {
             element.reverse();
         }
     }
@@ -286,14 +290,14 @@ fn parse_descr(descr: &str) -> Result<(DType, bool), NpyError> {
     };
     let order = descr.chars().next().ok_or_else(bad)?;
     let code = descr.get(order.len_utf8()..).unwrap_or("");
-    let dtype = *DType::all()
+    let dtype = *DType::ALL
         .iter()
         .find(|d| d.npy_code() == code)
         .ok_or_else(bad)?;
     match order {
         '<' | '=' => Ok((dtype, false)),
         '>' => Ok((dtype, true)),
-        '|' if dtype.size() == 1 => Ok((dtype, false)),
+        '|' if dtype.bytes() == 1 => Ok((dtype, false)),
         _ => Err(bad()),
     }
 }
@@ -373,7 +377,7 @@ impl<'a> Cursor<'a> {
             }
             out.push(self.number()?);
             if out.len() > crate::MAX_RANK {
-                return Err(self.error("a shape of at most 8 dimensions"));
+                return Err(self.error("a shape of at most 6 dimensions"));
             }
             if !self.accept(b',') {
                 let plain_number = out.len() == 1;
@@ -421,7 +425,7 @@ mod tests {
 
     #[test]
     fn every_type_and_rank_round_trips() {
-        for d in DType::all() {
+        for d in DType::ALL {
             for shape in [&[][..], &[3], &[2, 3], &[2, 0, 5], &[1, 2, 1, 2]] {
                 let t = Tensor::from_fn(*d, shape, |i| (i % 2) as f64).unwrap();
                 let bytes = encode_npy(&t);

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::{DType, Tensor, TensorError};
+use crate::{DType, Element, Tensor, TensorError};
 
 /// How well a tensor's elements can be told apart by their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub fn tag_tensor(dtype: DType, shape: &[u64], seed: u64) -> Result<Tensor, Tens
             }
             DType::Bool => permute(n, seed, 16) & 1,
             _ => {
-                let width = dtype.size() as u32 * 8;
+                let width = dtype.bytes() as u32 * 8;
                 // Zero is no tag: skip it, so that patterns 1..2^width are used in turn.
                 let span = if width == 64 {
                     u64::MAX
@@ -115,8 +115,8 @@ mod tests {
         ] {
             let found = distinctiveness(&tag_tensor(d, &[n], 1).unwrap());
             // The few patterns that the modulo folds onto others do not matter to the search.
-            assert!(found.distinct as u64 + 2 >= n, "{d}: {found:?}");
-            assert_eq!(found.zeros, 0, "{d}");
+            assert!(found.distinct as u64 + 2 >= n, "{d:?}: {found:?}");
+            assert_eq!(found.zeros, 0, "{d:?}");
         }
         let f = tag_tensor(DType::F32, &[4096], 1).unwrap();
         assert!(distinctiveness(&f).is_perfect());
