@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Job chains: reading each job's header, running the job, writing its status back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Instant;
+
+use mali_memory::Bus;
+use mali_regs::{FaultStatus, JobConfig, JobConfigFlags, JobStatus};
+use mali_shader::{Control, MmuFault, Threads};
+
+use crate::clock::Clock;
+use crate::compute;
+use crate::descriptor::{JobHeader, JobType, WriteValue};
+use crate::log::{ComputeReport, JobReport, Log, Observer, log};
+use crate::profile::Profile;
+use crate::space::{JobMemory, Space, Stall, fault_status};
+
+/// A chain with more jobs than this is taken to be a loop, which would keep hardware busy until it is stopped.
+const MAXIMUM_JOBS: u32 = 1 << 20;
+
+/// A chain that a job slot has started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chain {
+    pub(crate) slot: u32,
+    pub(crate) head: u64,
+    pub(crate) config: JobConfig,
+    pub(crate) affinity: u64,
+}
+
+/// How a chain ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) status: JobStatus,
+    /// The job that ran last, or where a stopped chain resumes.
+    pub(crate) tail: u64,
+    /// Fault for the address space's registers.
+    pub(crate) mmu: Option<MmuFault>,
+}
+
+const RUN: u8 = 0;
+const STOP_AFTER_JOB: u8 = 1;
+const STOP_NOW: u8 = 2;
+
+/// Lets the register side stop a chain that runs.
+#[derive(Debug)]
+pub(crate) struct ChainControl {
+    request: AtomicU8,
+    pub(crate) shader: Control,
+}
+
+impl ChainControl {
+    pub(crate) fn new(clauses: u64) -> ChainControl {
+        ChainControl {
+            request: AtomicU8::new(RUN),
+            shader: Control::new(clauses),
+        }
+    }
+
+    /// Soft stop: the job that runs is the last.
+    pub(crate) fn stop_after_job(&self) {
+        self.request.fetch_max(STOP_AFTER_JOB, Ordering::Relaxed);
+    }
+
+    /// Hard stop or reset: the job that runs is abandoned.
+    pub(crate) fn stop_now(&self) {
+        self.request.store(STOP_NOW, Ordering::Relaxed);
+        self.shader.abort();
+    }
+
+    fn request(&self) -> u8 {
+        self.request.load(Ordering::Relaxed)
+    }
+}
+
+/// Everything a chain needs to run apart from the register side.
+pub(crate) struct Environment<B: Bus> {
+    pub(crate) profile: &'static Profile,
+    pub(crate) bus: Arc<B>,
+    pub(crate) space: Arc<Space>,
+    pub(crate) threads: Arc<Threads>,
+    pub(crate) control: Arc<ChainControl>,
+    pub(crate) clock: Clock,
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// Called when an access stalls; `None`: faults are reported at once.
+    pub(crate) notify: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// Shader cores that are on.
+    pub(crate) cores_ready: u64,
+    /// Whether the level-2 cache is on.
+    pub(crate) l2_ready: bool,
+}
+
+/// Why a job failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JobFault {
+    pub(crate) status: JobStatus,
+    /// Address for the header's fault pointer.
+    pub(crate) pointer: u64,
+    pub(crate) mmu: Option<MmuFault>,
+    pub(crate) text: String,
+}
+
+impl JobFault {
+    pub(crate) fn new(status: JobStatus, pointer: u64, text: impl Into<String>) -> JobFault {
+        JobFault {
+            status,
+            pointer,
+            mmu: None,
+            text: text.into(),
+        }
+    }
+
+    /// A fault while the job manager read or wrote a descriptor.
+    fn descriptor(status: JobStatus, fault: MmuFault) -> JobFault {
+        JobFault {
+            status,
+            pointer: fault.va,
+            mmu: Some(fault),
+            text: format!("descriptor: {fault}"),
+        }
+    }
+}
+
+impl From<MmuFault> for JobFault {
+    fn from(fault: MmuFault) -> JobFault {
+        JobFault {
+            status: JobStatus(fault.code.into()),
+            pointer: fault.va,
+            mmu: Some(fault),
+            text: fault.to_string(),
+        }
+    }
+}
+
+/// Runs a chain to its end, its first fault, or a stop.
+pub(crate) fn run<B: Bus>(environment: &Environment<B>, chain: &Chain) -> Outcome {
+    let notify = environment.notify.as_deref();
+    let notify = notify.map(|notify| move || notify());
+    let memory = JobMemory {
+        bus: &*environment.bus,
+        space: &environment.space,
+        stall: notify.as_ref().map(|notify| Stall {
+            control: &environment.control.shader,
+            notify,
+        }),
+    };
+    let mut runner = Runner {
+        environment,
+        chain,
+        memory,
+    };
+    runner.run()
+}
+
+struct Runner<'a, B: Bus> {
+    environment: &'a Environment<B>,
+    chain: &'a Chain,
+    memory: JobMemory<'a, B>,
+}
+
+impl<B: Bus> Runner<'_, B> {
+    fn run(&mut self) -> Outcome {
+        let mut address = self.chain.head;
+        for _ in 0..MAXIMUM_JOBS {
+            match self.environment.control.request() {
+                RUN => {}
+                STOP_AFTER_JOB => return ended(JobStatus::STOPPED, address, None),
+                _ => return ended(JobStatus::TERMINATED, address, None),
+            }
+            match self.job(address) {
+                Ok(0) => return ended(JobStatus::DONE, address, None),
+                Ok(next) => address = next,
+                Err(fault) => {
+                    let slot = self.chain.slot;
+                    if fault.status.is_fault() {
+                        log!(
+                            self.environment.log,
+                            Error,
+                            "slot {slot} job {address:#x}: {} {}",
+                            fault.status,
+                            fault.text
+                        );
+                    } else {
+                        log!(
+                            self.environment.log,
+                            Warning,
+                            "slot {slot} job {address:#x}: {} {}",
+                            fault.status,
+                            fault.text
+                        );
+                    }
+                    return ended(fault.status, address, fault.mmu);
+                }
+            }
+        }
+        log!(
+            self.environment.log,
+            Error,
+            "slot {}: chain {:#x} has no end",
+            self.chain.slot,
+            self.chain.head
+        );
+        ended(JobStatus::TERMINATED, address, None)
+    }
+
+    /// Runs one job and returns the address of the next.
+    fn job(&mut self, address: u64) -> Result<u64, JobFault> {
+        let started = Instant::now();
+        let header = self.header(address)?;
+        let job_type = JobType::from_bits(header.job_type());
+        let kind = job_type.map_or("RESERVED", JobType::name);
+        let result = self.execute(address, &header, job_type);
+        let status = match &result {
+            Ok(_) => JobStatus::DONE,
+            Err(fault) => fault.status,
+        };
+        let chain = self.chain;
+        if let Some(observer) = &self.environment.observer {
+            observer.job(&JobReport {
+                slot: chain.slot,
+                address_space: chain.config.address_space(),
+                address,
+                kind,
+                status,
+                duration: started.elapsed(),
+                compute: result.as_ref().ok().cloned().flatten(),
+            });
+        }
+        log!(
+            self.environment.log,
+            Debug,
+            "slot {} job {address:#x}: {kind} {status} in {:.3} ms",
+            chain.slot,
+            started.elapsed().as_secs_f64() * 1e3
+        );
+        self.write_back(address, result.as_ref().err())?;
+        result.map(|_| header.next())
+    }
+
+    fn header(&self, address: u64) -> Result<JobHeader, JobFault> {
+        if !address.is_multiple_of(64) {
+            let text = "job descriptor is not aligned to 64 bytes";
+            return Err(JobFault::new(JobStatus::JOB_CONFIG_FAULT, address, text));
+        }
+        let read = |fault| JobFault::descriptor(JobStatus::JOB_READ_FAULT, fault);
+        Ok(JobHeader::from_bytes(
+            &self.memory.bytes(address).map_err(read)?,
+        ))
+    }
+
+    fn execute(
+        &self,
+        address: u64,
+        header: &JobHeader,
+        job_type: Option<JobType>,
+    ) -> Result<Option<ComputeReport>, JobFault> {
+        let config = |text: String| JobFault::new(JobStatus::JOB_CONFIG_FAULT, address, text);
+        if header.is_64_bit() == 0 {
+            return Err(config(
+                "32-bit job descriptors do not exist on Bifrost".into(),
+            ));
+        }
+        let Some(job_type) = job_type else {
+            return Err(config(format!(
+                "job type {} does not exist",
+                header.job_type()
+            )));
+        };
+        let features = self.environment.profile.js_features;
+        let supported = features.get(self.chain.slot as usize).copied().unwrap_or(0);
+        if supported >> job_type as u32 & 1 == 0 {
+            return Err(config(format!(
+                "slot {} does not run {} jobs",
+                self.chain.slot,
+                job_type.name()
+            )));
+        }
+        if !self.environment.l2_ready {
+            let text = "the level-2 cache is off";
+            return Err(JobFault::new(JobStatus::JOB_POWER_FAULT, address, text));
+        }
+        match job_type {
+            JobType::Null | JobType::CacheFlush => Ok(None),
+            JobType::WriteValue => self.write_value(address).map(|()| None),
+            JobType::Compute => {
+                self.cores(address)?;
+                compute::run(self.environment, &self.memory, address).map(Some)
+            }
+            JobType::Fragment => {
+                // Contexts that compute also clear render targets; nothing they compute depends on it.
+                log!(
+                    self.environment.log,
+                    Warning,
+                    "job {address:#x}: FRAGMENT is not modelled and did nothing"
+                );
+                Ok(None)
+            }
+            other => Err(config(format!("{} jobs are not modelled", other.name()))),
+        }
+    }
+
+    fn cores(&self, address: u64) -> Result<(), JobFault> {
+        let chain = self.chain;
+        let usable = chain.affinity & self.environment.profile.shader_present;
+        if usable == 0 {
+            let text = format!("affinity {:#x} contains no shader core", chain.affinity);
+            return Err(JobFault::new(JobStatus::JOB_AFFINITY_FAULT, address, text));
+        }
+        if usable & self.environment.cores_ready == 0 {
+            let text = format!("the shader cores {usable:#x} are off");
+            return Err(JobFault::new(JobStatus::JOB_POWER_FAULT, address, text));
+        }
+        Ok(())
+    }
+
+    fn write_value(&self, address: u64) -> Result<(), JobFault> {
+        let read = |fault| JobFault::descriptor(JobStatus::JOB_READ_FAULT, fault);
+        let payload = WriteValue::from_bytes(&self.memory.bytes(address + 32).map_err(read)?);
+        let (value, size) = match payload.value_type() {
+            1 => (self.environment.clock.cycles(), 8),
+            2 => (self.environment.clock.timestamp(), 8),
+            3 => (0, 8),
+            kind @ 4..=7 => (payload.immediate(), 1 << (kind - 4)),
+            other => {
+                let text = format!("value type {other} does not exist");
+                return Err(JobFault::new(JobStatus::JOB_CONFIG_FAULT, address, text));
+            }
+        };
+        Ok(self
+            .memory
+            .write(payload.address(), &value.to_le_bytes()[..size])?)
+    }
+
+    /// Writes how the job ended into its header.
+    fn write_back(&self, address: u64, fault: Option<&JobFault>) -> Result<(), JobFault> {
+        if self
+            .chain
+            .config
+            .flags()
+            .contains(JobConfigFlags::DISABLE_WRITE_BACK)
+        {
+            return Ok(());
+        }
+        let result = match fault {
+            None => self.memory.write(address, &JobStatus::DONE.0.to_le_bytes()),
+            Some(fault) => {
+                let access = fault.mmu.as_ref().map_or(FaultStatus(0), fault_status).0 & 0x300;
+                let mut words = [0; 16];
+                words[..4].copy_from_slice(&(fault.status.0 | access).to_le_bytes());
+                words[8..].copy_from_slice(&fault.pointer.to_le_bytes());
+                self.memory.write(address, &words)
+            }
+        };
+        // The job's own fault is the one to report.
+        match (result, fault) {
+            (Err(error), None) => Err(JobFault::descriptor(JobStatus::JOB_WRITE_FAULT, error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn ended(status: JobStatus, tail: u64, mmu: Option<MmuFault>) -> Outcome {
+    Outcome { status, tail, mmu }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The GPU's two clocks, derived from the host's.
+
+use std::time::Instant;
+
+/// Source of cycle counts and timestamps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    pub(crate) fn new() -> Clock {
+        Clock {
+            start: Instant::now(),
+        }
+    }
+
+    fn nanoseconds(self) -> u64 {
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Cycles of an 800 MHz clock.
+    pub(crate) fn cycles(self) -> u64 {
+        self.nanoseconds() / 5 * 4
+    }
+
+    /// Ticks of a 62.5 MHz system counter, the frequency of QEMU's.
+    pub(crate) fn timestamp(self) -> u64 {
+        self.nanoseconds() / 16
+    }
+}

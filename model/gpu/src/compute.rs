@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Compute jobs: from descriptors to a dispatch on the shader cores.
+
+use mali_memory::Bus;
+use mali_regs::JobStatus;
+use mali_shader::{Dispatch, FaultKind, ThreadStorage, WorkgroupStorage};
+
+use crate::chain::{Environment, JobFault};
+use crate::descriptor::{Draw, Invocation, LocalStorage, RendererState};
+use crate::log::{ComputeReport, Level, log};
+use crate::profile::{Architecture, Profile};
+use crate::space::JobMemory;
+
+/// Bytes from a compute job's start to its invocation descriptor.
+pub(crate) const INVOCATION_OFFSET: u64 = 32;
+/// Bytes from a compute job's start to its draw descriptor.
+pub(crate) const DRAW_OFFSET: u64 = 64;
+
+/// Pointers to aligned descriptors carry flags in their low bits.
+pub(crate) const DESCRIPTOR_MASK: u64 = !63;
+
+/// Reads the descriptors of the compute job at `address` and runs it.
+pub(crate) fn run<B: Bus>(
+    environment: &Environment<B>,
+    memory: &JobMemory<'_, B>,
+    address: u64,
+) -> Result<ComputeReport, JobFault> {
+    let dispatch = dispatch(environment.profile, memory, address)?;
+    if environment.log.level() >= Level::Debug {
+        log!(environment.log, Debug, "job {address:#x}: {dispatch:x?}");
+    }
+    let result = mali_shader::run(
+        &dispatch,
+        memory,
+        &environment.threads,
+        &environment.control.shader,
+    );
+    match result {
+        Ok(statistics) => Ok(ComputeReport {
+            shader: dispatch.shader,
+            workgroup_size: dispatch.workgroup_size,
+            workgroup_count: dispatch.workgroup_count,
+            statistics,
+        }),
+        Err(fault) => Err(JobFault {
+            status: JobStatus(fault.kind.exception_code().into()),
+            pointer: fault.address,
+            mmu: match fault.kind {
+                FaultKind::Mmu(mmu) => Some(mmu),
+                _ => None,
+            },
+            text: format!("shader {:#x}: {fault}", dispatch.shader),
+        }),
+    }
+}
+
+fn dispatch<B: Bus>(
+    profile: &Profile,
+    memory: &JobMemory<'_, B>,
+    address: u64,
+) -> Result<Dispatch, JobFault> {
+    let invocation = Invocation::from_bytes(&memory.bytes(address + INVOCATION_OFFSET)?);
+    let draw = Draw::from_bytes(&memory.bytes(address + DRAW_OFFSET)?);
+    let state = RendererState::from_bytes(&memory.bytes(draw.state() & DESCRIPTOR_MASK)?);
+    let storage = match draw.thread_storage() & DESCRIPTOR_MASK {
+        0 => None,
+        at => Some(LocalStorage::from_bytes(&memory.bytes(at)?)),
+    };
+    let invalid = |text: &str| JobFault::new(JobStatus::DATA_INVALID_FAULT, address, text);
+    let (workgroup_size, workgroup_count) = invocation
+        .dimensions()
+        .ok_or_else(|| invalid("invocation shifts are out of order"))?;
+    let threads = workgroup_size
+        .iter()
+        .map(|&n| u64::from(n))
+        .product::<u64>();
+    if threads > u64::from(profile.max_workgroup_size) {
+        return Err(invalid(&format!(
+            "a work group of {threads} threads is more than the GPU has"
+        )));
+    }
+    Ok(Dispatch {
+        architecture: match profile.architecture {
+            Architecture::V6 => mali_shader::Architecture::V6,
+            Architecture::V7 => mali_shader::Architecture::V7,
+        },
+        shader: state.shader() & !15,
+        workgroup_size,
+        workgroup_count,
+        push_uniforms: draw.push_uniforms(),
+        push_uniform_count: state.uniform_count() as u32,
+        uniform_buffers: draw.uniform_buffers(),
+        uniform_buffer_count: state.uniform_buffer_count() as u32,
+        attributes: draw.attributes(),
+        attribute_count: state.attribute_count() as u32,
+        attribute_buffers: draw.attribute_buffers(),
+        textures: draw.textures(),
+        texture_count: state.texture_count() as u32,
+        samplers: draw.samplers(),
+        sampler_count: state.sampler_count() as u32,
+        thread_storage: thread_storage(profile, storage.as_ref()),
+        workgroup_storage: workgroup_storage(profile, storage.as_ref()),
+        barrier: state.contains_barrier() != 0,
+    })
+}
+
+fn thread_storage(profile: &Profile, storage: Option<&LocalStorage>) -> ThreadStorage {
+    let Some(storage) = storage.filter(|storage| storage.tls_base() != 0) else {
+        return ThreadStorage::default();
+    };
+    ThreadStorage {
+        base: storage.tls_base(),
+        bytes_per_thread: u32::try_from(storage.tls_bytes()).unwrap_or(u32::MAX),
+        threads: profile.max_threads * profile.core_id_range(),
+    }
+}
+
+fn workgroup_storage(profile: &Profile, storage: Option<&LocalStorage>) -> WorkgroupStorage {
+    match storage {
+        Some(storage) if storage.wls_base() != 0 && storage.wls_bytes() != 0 => WorkgroupStorage {
+            base: storage.wls_base(),
+            bytes: u32::try_from(storage.wls_bytes()).unwrap_or(u32::MAX),
+            instances: (storage.wls_instances() as u32).saturating_mul(profile.core_id_range()),
+        },
+        _ => WorkgroupStorage::default(),
+    }
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The GPUs that can be modelled, and the values of their feature registers.
+
+use mali_regs::{GpuId, gpu};
+
+/// Instruction set and descriptor generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Architecture {
+    /// First Bifrost generation: G71, G72. Warps of 4 lanes.
+    V6,
+    /// Second Bifrost generation: G31, G51, G52, G76. Warps of 8 lanes as runtimes see them.
+    V7,
+}
+
+/// Where the values of a profile come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Read from registers of the real GPU, by the recordings of the original GPUReplay.
+    Silicon,
+    /// Printed by Linux at boot on the named board; the rest as on the nearest GPU.
+    BootLog(&'static str),
+}
+
+/// One GPU: its name and all registers that say what it is.
+///
+/// Values that are the model's own choice and not the GPU's: `afbc_features` (1 declares frame buffer compression
+/// missing, which the model does not decode), `texture_features[0]` of all but G71 (0: no compressed textures), and
+/// `coherency_features` of all but G71 (1: ACE-lite; the model is always coherent with its host's memory).
+#[derive(Debug)]
+pub struct Profile {
+    /// Name on the command line: `g52`.
+    pub name: &'static str,
+    /// Where most values come from.
+    pub source: Source,
+    /// Generation of instructions and descriptors.
+    pub architecture: Architecture,
+    /// GPU_ID.
+    pub gpu_id: GpuId,
+    /// L2_FEATURES.
+    pub l2_features: u32,
+    /// CORE_FEATURES.
+    pub core_features: u32,
+    /// TILER_FEATURES.
+    pub tiler_features: u32,
+    /// MEM_FEATURES.
+    pub mem_features: u32,
+    /// MMU_FEATURES.
+    pub mmu_features: u32,
+    /// AS_PRESENT.
+    pub as_present: u32,
+    /// JS_PRESENT.
+    pub js_present: u32,
+    /// THREAD_MAX_THREADS.
+    pub max_threads: u32,
+    /// THREAD_MAX_WORKGROUP_SIZE.
+    pub max_workgroup_size: u32,
+    /// THREAD_MAX_BARRIER_SIZE.
+    pub max_barrier_size: u32,
+    /// THREAD_FEATURES.
+    pub thread_features: u32,
+    /// TEXTURE_FEATURES_0 to 3.
+    pub texture_features: [u32; 4],
+    /// JS0_FEATURES to JS2_FEATURES; slots beyond have none.
+    pub js_features: [u32; 3],
+    /// SHADER_PRESENT.
+    pub shader_present: u64,
+    /// TILER_PRESENT.
+    pub tiler_present: u64,
+    /// L2_PRESENT.
+    pub l2_present: u64,
+    /// COHERENCY_FEATURES.
+    pub coherency_features: u32,
+    /// AFBC_FEATURES.
+    pub afbc_features: u32,
+}
+
+impl Profile {
+    /// Bits of a virtual address.
+    pub const fn virtual_bits(&self) -> u32 {
+        self.mmu_features & 0xff
+    }
+
+    /// Bits of a physical address.
+    pub const fn physical_bits(&self) -> u32 {
+        self.mmu_features >> 8 & 0xff
+    }
+
+    /// One more than the highest core id.
+    pub const fn core_id_range(&self) -> u32 {
+        64 - self.shader_present.leading_zeros()
+    }
+
+    /// Offsets and values of all identity registers that are not 0.
+    pub fn identity(&self) -> impl Iterator<Item = (u32, u32)> {
+        let words = [
+            (gpu::GPU_ID, self.gpu_id.0),
+            (gpu::L2_FEATURES, self.l2_features),
+            (gpu::CORE_FEATURES, self.core_features),
+            (gpu::TILER_FEATURES, self.tiler_features),
+            (gpu::MEM_FEATURES, self.mem_features),
+            (gpu::MMU_FEATURES, self.mmu_features),
+            (gpu::AS_PRESENT, self.as_present),
+            (gpu::JS_PRESENT, self.js_present),
+            (gpu::AFBC_FEATURES, self.afbc_features),
+            (gpu::THREAD_MAX_THREADS, self.max_threads),
+            (gpu::THREAD_MAX_WORKGROUP_SIZE, self.max_workgroup_size),
+            (gpu::THREAD_MAX_BARRIER_SIZE, self.max_barrier_size),
+            (gpu::THREAD_FEATURES, self.thread_features),
+            (gpu::TEXTURE_FEATURES_0, self.texture_features[0]),
+            (gpu::TEXTURE_FEATURES_1, self.texture_features[1]),
+            (gpu::TEXTURE_FEATURES_2, self.texture_features[2]),
+            (gpu::TEXTURE_FEATURES_3, self.texture_features[3]),
+            (gpu::JS0_FEATURES, self.js_features[0]),
+            (gpu::JS1_FEATURES, self.js_features[1]),
+            (gpu::JS2_FEATURES, self.js_features[2]),
+            (gpu::SHADER_PRESENT_LO, self.shader_present as u32),
+            (gpu::SHADER_PRESENT_HI, (self.shader_present >> 32) as u32),
+            (gpu::TILER_PRESENT_LO, self.tiler_present as u32),
+            (gpu::TILER_PRESENT_HI, (self.tiler_present >> 32) as u32),
+            (gpu::L2_PRESENT_LO, self.l2_present as u32),
+            (gpu::L2_PRESENT_HI, (self.l2_present >> 32) as u32),
+            (gpu::COHERENCY_FEATURES, self.coherency_features),
+        ];
+        words.into_iter().filter(|(_, value)| *value != 0)
+    }
+
+    /// The profile with this name (`g52`), in any case, with or without `mali-` before it.
+    pub fn by_name(name: &str) -> Option<&'static Profile> {
+        let name = name.to_ascii_lowercase();
+        let name = name.strip_prefix("mali-").unwrap_or(&name);
+        PROFILES.iter().find(|profile| profile.name == name)
+    }
+
+    /// The profile of a product: the upper half of GPU_ID. Products that differ in minor revision match.
+    pub fn by_product(product: u16) -> Option<&'static Profile> {
+        let model = |product: u16| product & 0xf00f;
+        PROFILES
+            .iter()
+            .find(|profile| profile.gpu_id.product() == product)
+            .or_else(|| {
+                PROFILES
+                    .iter()
+                    .find(|profile| model(profile.gpu_id.product()) == model(product))
+            })
+    }
+}
+
+const V7: Profile = Profile {
+    name: "",
+    source: Source::BootLog(""),
+    architecture: Architecture::V7,
+    gpu_id: GpuId(0),
+    l2_features: 0x0711_0206,
+    core_features: 0,
+    tiler_features: 0x809,
+    mem_features: 1,
+    mmu_features: 0x2830,
+    as_present: 0xff,
+    js_present: 7,
+    max_threads: 0x300,
+    max_workgroup_size: 0x180,
+    max_barrier_size: 0x180,
+    thread_features: 0x0a04_6000,
+    texture_features: [0, 0x0000_ffff, 0x9f81_ffff, 0],
+    js_features: [0x20e, 0x4fe, 0x7e],
+    shader_present: 3,
+    tiler_present: 1,
+    l2_present: 1,
+    coherency_features: 1,
+    afbc_features: 1,
+};
+
+const V6: Profile = Profile {
+    architecture: Architecture::V6,
+    max_threads: 0x180,
+    texture_features: [0, 0x00ff_0fff, 0xfe3f_ffff, 0],
+    ..V7
+};
+
+/// Every GPU that can be modelled.
+pub static PROFILES: &[Profile] = &[
+    Profile {
+        name: "g52",
+        source: Source::BootLog("Amlogic S922X"),
+        gpu_id: GpuId(0x7212_0000),
+        ..V7
+    },
+    Profile {
+        name: "g31",
+        source: Source::BootLog("Allwinner H616"),
+        gpu_id: GpuId(0x7093_0000),
+        l2_features: 0x0710_0206,
+        tiler_features: 0x209,
+        mmu_features: 0x2821,
+        shader_present: 1,
+        ..V7
+    },
+    Profile {
+        name: "g76",
+        source: Source::BootLog("HiSilicon Kirin 990"),
+        gpu_id: GpuId(0x7211_0000),
+        l2_features: 0x0713_0206,
+        mem_features: 0x301,
+        shader_present: 0xffff,
+        l2_present: 0xf,
+        ..V7
+    },
+    Profile {
+        name: "g72",
+        source: Source::BootLog("MediaTek MT8183"),
+        gpu_id: GpuId(0x6221_0030),
+        l2_features: 0x0712_0206,
+        shader_present: 7,
+        ..V6
+    },
+    Profile {
+        name: "g71",
+        source: Source::Silicon,
+        gpu_id: GpuId(0x60a0_0002),
+        l2_features: 0x0713_0206,
+        mem_features: 0x101,
+        texture_features: [0xffff_ffff, 0x00ff_0fff, 0xfe3f_ffff, 0],
+        shader_present: 0xff,
+        coherency_features: 3,
+        ..V6
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_are_found() {
+        for profile in PROFILES {
+            assert_eq!(
+                Profile::by_name(profile.name).unwrap().gpu_id,
+                profile.gpu_id
+            );
+            let found = Profile::by_product(profile.gpu_id.product()).unwrap();
+            assert_eq!(found.gpu_id, profile.gpu_id);
+            assert!(
+                profile
+                    .gpu_id
+                    .name()
+                    .unwrap()
+                    .to_lowercase()
+                    .ends_with(profile.name)
+            );
+        }
+        assert_eq!(Profile::by_name("Mali-G52").unwrap().name, "g52");
+        assert_eq!(Profile::by_product(0x7402).unwrap().name, "g52");
+        assert_eq!(Profile::by_product(0x6000).unwrap().name, "g71");
+        assert!(Profile::by_name("g77").is_none() && Profile::by_product(0x9093).is_none());
+    }
+
+    #[test]
+    fn core_ids() {
+        assert_eq!(Profile::by_name("g52").unwrap().core_id_range(), 2);
+        assert_eq!(Profile::by_name("g76").unwrap().core_id_range(), 16);
+    }
+}
