@@ -1,2 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verifier and replay engine over the Gpu trait.
+//! Checks a recording, then replays it on a [`Gpu`].
+//!
+//! Two steps that the types keep in order: [`verify`] turns a [`Recording`](gpureplay_format::Recording) into a
+//! [`Verified`] one by rules that need no device; a [`Session`] accepts nothing else. The engine owns everything that
+//! could harm the machine or depends on it: reset, power, page tables, address spaces, doorbells, interrupt masks. A
+//! recording only says which memory there is, what goes in, which chains run, and what comes out.
+//!
+//! No allocation, no panic, no floating point, no unsafe code, no unbounded wait. Errors are small values
+//! ([`ReplayError`], [`Violation`]); their texts live in the command-line tool.
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate std;
+
+mod allow;
+pub mod engine;
+mod error;
+mod gpu;
+pub mod page_table;
+pub mod verify;
+
+pub use engine::{NoTensors, Options, Session, Tensors, Workspace};
+pub use error::{ErrorKind, NO_ACTION, ReplayError};
+pub use gpu::{DeviceError, Gpu, Lines};
+pub use verify::{Limits, Rule, Verified, Violation, verify};

@@ -200,6 +200,16 @@ impl<'a> Recording<'a> {
         self.tensors
     }
 
+    /// Pieces of all tensors; [`Self::pieces`] gives those of one.
+    pub const fn piece_entries(&self) -> &'a [PieceEntry] {
+        self.pieces
+    }
+
+    /// Axes of all pieces; [`Self::axes`] gives those of one.
+    pub const fn axis_entries(&self) -> &'a [AxisEntry] {
+        self.axes
+    }
+
     /// The section `data`.
     pub const fn data(&self) -> &'a [u8] {
         self.data

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Starts a job chain, waits for its end, and finds out how it ended.
+
+use gpureplay_format::{Action, Actions};
+use mali_regs::gpu::{
+    GPU_FAULT_ADDRESS_HI, GPU_FAULT_ADDRESS_LO, GPU_FAULT_STATUS, GPU_INT_RAWSTAT,
+};
+use mali_regs::job::{self, JOB_INT_CLEAR, JOB_INT_RAWSTAT};
+use mali_regs::job_slot::{self, offset};
+use mali_regs::mmu::MMU_INT_RAWSTAT;
+use mali_regs::{GpuInterrupt, JobCommand, JobStatus, address_space};
+
+use super::{Session, slice};
+use crate::error::ErrorKind;
+use crate::gpu::{Gpu, Lines};
+
+/// Thread priority that drivers give a job.
+const PRIORITY: u32 = 8 << 16;
+/// Faults that the GPU reports on its own line.
+const FAULTS: u32 = GpuInterrupt::FAULT.bits() | GpuInterrupt::MULTIPLE_FAULT.bits();
+
+impl<G: Gpu> Session<'_, '_, G> {
+    pub(super) fn submit(
+        &mut self,
+        slot: u8,
+        config: u16,
+        timeout_us: u32,
+        chain: u64,
+    ) -> Result<(), ErrorKind> {
+        let register = |register| offset(slot.into(), register);
+        // The NEXT registers keep their values: only a change needs to be written.
+        if self.loaded != Some((slot, config)) {
+            if self.gpu.read32(mali_regs::gpu::JS_PRESENT) >> slot & 1 == 0 {
+                return Err(ErrorKind::NoSuchSlot(slot));
+            }
+            self.gpu
+                .write32(register(job_slot::AFFINITY_NEXT_LO), self.affinity);
+            self.gpu.write32(register(job_slot::AFFINITY_NEXT_HI), 0);
+            let space = u32::from(self.address_space);
+            self.gpu.write32(
+                register(job_slot::CONFIG_NEXT),
+                PRIORITY | u32::from(config) | space,
+            );
+            self.loaded = Some((slot, config));
+        }
+        self.gpu
+            .write32(register(job_slot::HEAD_NEXT_LO), chain as u32);
+        self.gpu
+            .write32(register(job_slot::HEAD_NEXT_HI), (chain >> 32) as u32);
+        self.gpu
+            .write32(register(job_slot::COMMAND_NEXT), JobCommand::Start as u32);
+        self.submits = self.submits.wrapping_add(1);
+        self.wait_job(slot, timeout_us)
+    }
+
+    fn wait_job(&mut self, slot: u8, timeout_us: u32) -> Result<(), ErrorKind> {
+        let done = job::done(slot.into());
+        let failed = job::failed(slot.into());
+        let start = self.gpu.now_us();
+        loop {
+            let passed = self.gpu.now_us().wrapping_sub(start);
+            let late = passed > timeout_us.into();
+            let raised = if late {
+                Lines::ALL
+            } else {
+                self.gpu.wait_irq(Lines::ALL, slice(timeout_us, passed))
+            };
+            // Asked even when no line was raised: interrupts get lost.
+            let state = self.gpu.read32(JOB_INT_RAWSTAT);
+            if state & failed != 0 {
+                return Err(self.job_fault(slot));
+            }
+            if state & done != 0 {
+                self.gpu.write32(JOB_INT_CLEAR, done);
+                return Ok(());
+            }
+            if raised != Lines::JOB {
+                self.check_faults()?;
+            }
+            if late {
+                let tail = self.slot_pair(slot, job_slot::TAIL_LO);
+                let status = self.gpu.read32(offset(slot.into(), job_slot::STATUS));
+                return Err(ErrorKind::JobTimeout {
+                    slot,
+                    status,
+                    tail,
+                    timeout_us,
+                });
+            }
+        }
+    }
+
+    /// Reports faults that keep a job from ever ending.
+    fn check_faults(&mut self) -> Result<(), ErrorKind> {
+        let space = u32::from(self.address_space);
+        if self.gpu.read32(MMU_INT_RAWSTAT) != 0 {
+            return Err(self.mmu_fault(space));
+        }
+        if self.gpu.read32(GPU_INT_RAWSTAT) & FAULTS != 0 {
+            let status = self.gpu.read32(GPU_FAULT_STATUS);
+            let address = self.pair(GPU_FAULT_ADDRESS_LO, GPU_FAULT_ADDRESS_HI);
+            return Err(ErrorKind::GpuFault { status, address });
+        }
+        Ok(())
+    }
+
+    fn mmu_fault(&mut self, space: u32) -> ErrorKind {
+        let register = |register| address_space::offset(space, register);
+        let status = self.gpu.read32(register(address_space::FAULTSTATUS));
+        let address = self.pair(
+            register(address_space::FAULTADDRESS_LO),
+            register(address_space::FAULTADDRESS_HI),
+        );
+        ErrorKind::MmuFault { status, address }
+    }
+
+    fn job_fault(&mut self, slot: u8) -> ErrorKind {
+        let status = self.gpu.read32(offset(slot.into(), job_slot::STATUS));
+        let tail = self.slot_pair(slot, job_slot::TAIL_LO);
+        // An MMU fault says which address it was; the job's own status then follows from it.
+        if self.gpu.read32(MMU_INT_RAWSTAT) != 0 {
+            return self.mmu_fault(self.address_space.into());
+        }
+        let mut pointer = [0; 8];
+        let fault_address = match self.gpu.read_memory(tail.wrapping_add(8), &mut pointer) {
+            Ok(()) => u64::from_le_bytes(pointer),
+            Err(_) => 0,
+        };
+        ErrorKind::JobFault {
+            slot,
+            status,
+            tail,
+            fault_address,
+        }
+    }
+
+    fn slot_pair(&mut self, slot: u8, low: u32) -> u64 {
+        let low = offset(slot.into(), low);
+        self.pair(low, low + 4)
+    }
+
+    fn pair(&mut self, low: u32, high: u32) -> u64 {
+        let low = self.gpu.read32(low);
+        u64::from(self.gpu.read32(high)) << 32 | u64::from(low)
+    }
+
+    /// Requires DONE in every header that was made ready for the chain that just ended.
+    pub(super) fn check_headers(&mut self, since: &mut Actions<'_>) -> Result<(), ErrorKind> {
+        for action in since {
+            let header = match action {
+                Ok(Action::Rearm { va }) => va,
+                Ok(Action::Submit { .. }) => break,
+                _ => continue,
+            };
+            let mut status = [0; 4];
+            self.gpu.read_memory(header, &mut status)?;
+            let status = u32::from_le_bytes(status);
+            if status & 0xff != JobStatus::DONE.0 {
+                return Err(ErrorKind::JobNotDone { header, status });
+            }
+        }
+        Ok(())
+    }
+}

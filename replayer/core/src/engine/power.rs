@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Power, interrupt masks and the address space: what precedes the first action that needs them.
+
+use mali_regs::GpuInterrupt;
+use mali_regs::gpu::{
+    GPU_INT_CLEAR, GPU_INT_MASK, L2_PRESENT_LO, L2_PWROFF_LO, L2_PWRON_LO, L2_READY_LO,
+    MMU_FEATURES, SHADER_PRESENT_LO, SHADER_PWROFF_LO, SHADER_PWRON_LO, SHADER_READY_LO,
+};
+use mali_regs::job::{JOB_INT_CLEAR, JOB_INT_MASK};
+use mali_regs::mmu::{MMU_INT_CLEAR, MMU_INT_MASK};
+
+use super::Session;
+use crate::error::ErrorKind;
+use crate::gpu::Gpu;
+
+/// Bound of a power transition, as drivers have it.
+const POWER_TIMEOUT_US: u32 = 20_000;
+
+/// Interrupts of the GPU line that end or interrupt a replay.
+const GPU_INTERRUPTS: u32 = GpuInterrupt::FAULT.bits()
+    | GpuInterrupt::MULTIPLE_FAULT.bits()
+    | GpuInterrupt::CLEAN_CACHES_COMPLETED.bits();
+
+impl<G: Gpu> Session<'_, '_, G> {
+    /// Refuses a recording with regions that the GPU cannot address.
+    pub(super) fn check_address_range(&mut self) -> Result<(), ErrorKind> {
+        let bits = self.gpu.read32(MMU_FEATURES) & 0xff;
+        let end = self
+            .recording
+            .recording()
+            .regions()
+            .last()
+            .map_or(0, |region| region.end());
+        // A GPU that reports no width has the full one.
+        if bits != 0
+            && end
+                .checked_shr(bits)
+                .is_some_and(|beyond| beyond != 0 && end != 1 << bits)
+        {
+            return Err(ErrorKind::AddressRange(bits));
+        }
+        Ok(())
+    }
+
+    /// Switches level-2 cache and shader cores on, unmasks interrupts and gives the address space its tables.
+    pub(super) fn power_up(&mut self) -> Result<(), ErrorKind> {
+        if self.powered {
+            return Ok(());
+        }
+        for (present, on, ready) in [
+            (L2_PRESENT_LO, L2_PWRON_LO, L2_READY_LO),
+            (SHADER_PRESENT_LO, SHADER_PWRON_LO, SHADER_READY_LO),
+        ] {
+            self.affinity = self.gpu.read32(present);
+            self.gpu.write32(on, self.affinity);
+            self.wait_register(ready, self.affinity, self.affinity, POWER_TIMEOUT_US)?;
+        }
+        for (clear, mask, interrupts) in [
+            (GPU_INT_CLEAR, GPU_INT_MASK, GPU_INTERRUPTS),
+            (JOB_INT_CLEAR, JOB_INT_MASK, u32::MAX),
+            (MMU_INT_CLEAR, MMU_INT_MASK, u32::MAX),
+        ] {
+            self.gpu.write32(clear, u32::MAX);
+            self.gpu.write32(mask, interrupts);
+        }
+        self.address_space = self.gpu.activate()?;
+        self.powered = true;
+        Ok(())
+    }
+
+    /// Switches shader cores and level-2 cache off.
+    pub(super) fn power_down(&mut self) {
+        for (present, off) in [
+            (SHADER_PRESENT_LO, SHADER_PWROFF_LO),
+            (L2_PRESENT_LO, L2_PWROFF_LO),
+        ] {
+            let domain = self.gpu.read32(present);
+            self.gpu.write32(off, domain);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Static rules: what must hold before a recording may touch a device.
+//!
+//! Each rule has a name ([`Rule::name`]) that an error shows. Verification reads every table once, decodes no upload,
+//! and takes time linear in the length of the file.
+
+mod program;
+mod regions;
+mod tensors;
+
+use gpureplay_format::{Recording, Section};
+
+pub use rules::Rule;
+
+mod rules;
+
+/// Bounds on what a recording may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Pages of GPU memory.
+    pub pages: u64,
+    /// Longest single wait in microseconds.
+    pub wait_us: u32,
+    /// Longest time of all waits of one pass over the recording in microseconds.
+    pub total_us: u64,
+    /// Bytes that uploads, fills and tensors of one pass may move.
+    pub moved_bytes: u64,
+}
+
+impl Limits {
+    /// 4 GiB of memory, a minute per wait, an hour in total, 64 GiB moved.
+    pub const DEFAULT: Self = Self {
+        pages: 1 << 20,
+        wait_us: 60_000_000,
+        total_us: 3_600_000_000,
+        moved_bytes: 1 << 36,
+    };
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// The rule that a recording breaks, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule.
+    pub rule: Rule,
+    /// The section whose entry breaks it.
+    pub section: Section,
+    /// Index of the entry in its section.
+    pub index: u32,
+    /// The value that is not allowed: an address, an offset, a register, a time, a sum; see the rule.
+    pub value: u64,
+}
+
+/// A recording that keeps all rules. The engine accepts nothing else.
+#[derive(Clone, Copy, Debug)]
+pub struct Verified<'a> {
+    recording: Recording<'a>,
+}
+
+impl<'a> Verified<'a> {
+    /// The recording.
+    pub const fn recording(&self) -> &Recording<'a> {
+        &self.recording
+    }
+}
+
+/// Checks a recording against all rules.
+///
+/// # Errors
+/// The first rule that is broken, in the order regions, identity, tensors, program.
+pub fn verify<'a>(recording: Recording<'a>, limits: &Limits) -> Result<Verified<'a>, Violation> {
+    regions::check(&recording, limits)?;
+    regions::check_identity(&recording)?;
+    tensors::check(&recording)?;
+    program::check(&recording, limits)?;
+    Ok(Verified { recording })
+}
+
+/// Turns a condition into a rule.
+fn require(
+    holds: bool,
+    rule: Rule,
+    section: Section,
+    index: u32,
+    value: u64,
+) -> Result<(), Violation> {
+    if holds {
+        Ok(())
+    } else {
+        Err(Violation {
+            rule,
+            section,
+            index,
+            value,
+        })
+    }
+}
