@@ -11,6 +11,7 @@ pub mod alu;
 mod control;
 mod dispatch;
 mod fault;
+pub mod image;
 mod run;
 mod space;
 mod statistics;

@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn fma_rounds_once() {
         let mut s = 7;
-        let mut check = |a: u32, b: u32, c: u32| {
+        let check = |a: u32, b: u32, c: u32| {
             let want = f32::from_bits(a).mul_add(f32::from_bits(b), f32::from_bits(c));
             let want = if want.is_nan() { QUIET } else { want.to_bits() };
             assert_eq!(fma(a, b, c), want);

@@ -279,12 +279,12 @@ mod tests {
             );
             assert_eq!(
                 double(l, h, n, Double::RotateRight, true),
-                x.rotate_right(n * 8 & 63)
+                x.rotate_right((n * 8) & 63)
             );
             assert_eq!(funnel_right(l, h, n, false), (x >> (n & 31)) as u32);
             assert_eq!(
                 funnel_left(l, h, n, false),
-                ((x as u128) << (n & 31) >> 32) as u32
+                (((x as u128) << (n & 31)) >> 32) as u32
             );
         }
     }

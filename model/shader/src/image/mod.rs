@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Images: pixel formats, where a texel lies in memory, and what a sampler makes of texels.
+//!
+//! Everything here is a function of its arguments; memory is reached through a closure
+//! `FnMut(address, &mut [u8]) -> Result<(), E>` that the caller gives.
+
+pub mod address;
+mod codec;
+pub mod descriptor;
+pub mod format;
+pub mod register;
+pub mod sample;
+
+pub use address::{Extent, Layout, Plane};
+pub use descriptor::{Dimension, ImageBuffer, Sampler, Texture, Wrap};
+pub use format::{Channel, Kind, PixelFormat, UnknownFormat};
+pub use register::RegisterFormat;
+pub use sample::{Coordinates, Level, Lookup, fetch_texel, gather, sample};
+
+/// A texel in registers: four words, each a single-precision number or an integer as the format's [`Kind`] says.
+pub type Texel = [u32; 4];
