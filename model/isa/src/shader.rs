@@ -17,6 +17,8 @@ use core::fmt;
 pub enum Target {
     /// To the clause at this distance in bytes from the start of the branching clause.
     Relative(i32),
+    /// To address 0: the thread ends. Compilers branch there instead of to an empty last block.
+    End,
     /// To an address that is known only at run time.
     Dynamic,
 }
@@ -82,6 +84,7 @@ impl Clause {
                     relative: Relative::Both,
                     ..
                 })) => Target::Relative(((value as u32) << 4) as i32 >> 4),
+                Some(operand) if operand.constant() == Some(0) => Target::End,
                 _ => Target::Dynamic,
             };
             Some(Branch {
@@ -190,7 +193,7 @@ impl Shader {
                     pending.push(u32::try_from(target).map_err(|_| bad())?);
                 }
                 Some(Target::Dynamic) => dynamic = true,
-                None => {}
+                Some(Target::End) | None => {}
             }
             if clause.falls_through() {
                 let next = offset.checked_add(size).ok_or(DecodeError::Truncated {
