@@ -43,12 +43,12 @@ void gpureplay_attach(struct device *dev, void __iomem *registers,
 void gpureplay_job_timeout(long *timeout);
 
 /* Register accesses: use the macros of gpureplay_mmio.h instead. */
-void gpureplay_log_write(volatile void __iomem *address, u64 value,
+void gpureplay_log_write(void __iomem *address, u64 value,
 			 unsigned int width);
-u64 gpureplay_log_read(const volatile void __iomem *address,
+u64 gpureplay_log_read(const void __iomem *address,
 		       unsigned int width);
-void gpureplay_poll_begin(const volatile void __iomem *address, u64 timeout_us);
-void gpureplay_poll_end(const volatile void __iomem *address, u64 timeout_us,
+void gpureplay_poll_begin(const void __iomem *address, u64 timeout_us);
+void gpureplay_poll_end(const void __iomem *address, u64 timeout_us,
 			int result);
 
 /*

@@ -14,7 +14,7 @@
 
 #include "gpureplay_hooks.h"
 
-static inline void gpureplay_writel(u32 value, volatile void __iomem *address)
+static inline void gpureplay_writel(u32 value, void __iomem *address)
 {
 	if (gpureplay_is_recording())
 		gpureplay_log_write(address, value, 4);
@@ -23,7 +23,7 @@ static inline void gpureplay_writel(u32 value, volatile void __iomem *address)
 }
 
 static inline void gpureplay_writel_relaxed(u32 value,
-					    volatile void __iomem *address)
+					    void __iomem *address)
 {
 	if (gpureplay_is_recording())
 		gpureplay_log_write(address, value, 4);
@@ -31,14 +31,14 @@ static inline void gpureplay_writel_relaxed(u32 value,
 		writel_relaxed(value, address);
 }
 
-static inline u32 gpureplay_readl(const volatile void __iomem *address)
+static inline u32 gpureplay_readl(const void __iomem *address)
 {
 	if (gpureplay_is_recording())
 		return gpureplay_log_read(address, 4);
 	return readl(address);
 }
 
-static inline u32 gpureplay_readl_relaxed(const volatile void __iomem *address)
+static inline u32 gpureplay_readl_relaxed(const void __iomem *address)
 {
 	if (gpureplay_is_recording())
 		return gpureplay_log_read(address, 4);
@@ -59,7 +59,7 @@ static inline u32 gpureplay_readl_relaxed(const volatile void __iomem *address)
 #define iowrite32 gpureplay_writel
 
 #ifdef CONFIG_64BIT
-static inline void gpureplay_writeq(u64 value, volatile void __iomem *address)
+static inline void gpureplay_writeq(u64 value, void __iomem *address)
 {
 	if (gpureplay_is_recording())
 		gpureplay_log_write(address, value, 8);
@@ -67,7 +67,7 @@ static inline void gpureplay_writeq(u64 value, volatile void __iomem *address)
 		writeq(value, address);
 }
 
-static inline u64 gpureplay_readq(const volatile void __iomem *address)
+static inline u64 gpureplay_readq(const void __iomem *address)
 {
 	if (gpureplay_is_recording())
 		return gpureplay_log_read(address, 8);
@@ -88,7 +88,7 @@ static inline u64 gpureplay_readq(const volatile void __iomem *address)
 #undef readx_poll_timeout
 #define readx_poll_timeout(op, address, value, condition, sleep_us, limit_us) \
 ({ \
-	const volatile void __iomem *_gr_address = (address); \
+	const void __iomem *_gr_address = (address); \
 	u64 _gr_limit = (limit_us); \
 	int _gr_result; \
 	gpureplay_poll_begin(_gr_address, _gr_limit); \
@@ -102,7 +102,7 @@ static inline u64 gpureplay_readq(const volatile void __iomem *address)
 #define readx_poll_timeout_atomic(op, address, value, condition, delay_us, \
 				  limit_us) \
 ({ \
-	const volatile void __iomem *_gr_address = (address); \
+	const void __iomem *_gr_address = (address); \
 	u64 _gr_limit = (limit_us); \
 	int _gr_result; \
 	gpureplay_poll_begin(_gr_address, _gr_limit); \

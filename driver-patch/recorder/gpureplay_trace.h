@@ -59,31 +59,44 @@ enum gpureplay_driver {
 };
 
 /* struct gpureplay_begin.flags */
-#define GPUREPLAY_BEGIN_COHERENT	(1U << 0)	/* the GPU snoops the CPU's caches */
+#define GPUREPLAY_BEGIN_COHERENT	0x001	/* the GPU snoops the CPU's caches */
 
 /* struct gpureplay_region.flags */
-#define GPUREPLAY_REGION_READ		(1U << 0)
-#define GPUREPLAY_REGION_WRITE		(1U << 1)
-#define GPUREPLAY_REGION_EXECUTE	(1U << 2)
-#define GPUREPLAY_REGION_CPU_CACHED	(1U << 3)	/* CPU and GPU share it cached */
-#define GPUREPLAY_REGION_FIRST		(1U << 8)	/* the list of this space starts anew */
+#define GPUREPLAY_REGION_READ		0x001
+#define GPUREPLAY_REGION_WRITE		0x002
+#define GPUREPLAY_REGION_EXECUTE	0x004
+#define GPUREPLAY_REGION_CPU_CACHED	0x008	/* CPU and GPU share it cached */
+#define GPUREPLAY_REGION_FIRST		0x100	/* the list of this space starts anew */
 
 /* struct gpureplay_page.phase */
 #define GPUREPLAY_PHASE_BEFORE		0	/* before the doorbell */
 #define GPUREPLAY_PHASE_AFTER		1	/* after completion */
 
-/* struct gpureplay_error.code; the meaning of detail is in brackets. */
+/*
+ * struct gpureplay_error.code. What struct gpureplay_error.detail holds is in
+ * brackets.
+ */
 enum gpureplay_error_code {
-	GPUREPLAY_ERROR_LOG_FULL	= 1,	/* no room where sleeping is impossible [records lost] */
-	GPUREPLAY_ERROR_WALK		= 2,	/* page table cannot be followed [entry] */
-	GPUREPLAY_ERROR_PAGE		= 3,	/* a mapped page cannot be read [GPU VA] */
-	GPUREPLAY_ERROR_TRANSLATION	= 4,	/* unknown translation mode [TRANSTAB or TRANSCFG] */
-	GPUREPLAY_ERROR_MEMORY		= 5,	/* the kernel has no memory [bytes asked for] */
-	GPUREPLAY_ERROR_OVERLAP		= 6,	/* a job began while another one ran [slots, one bit each] */
-	GPUREPLAY_ERROR_LATE		= 7,	/* the GPU was set up before the recording [register] */
-	GPUREPLAY_ERROR_DUMP		= 8,	/* a doorbell came without a dump before it [chain head] */
-	GPUREPLAY_ERROR_JOB_LOST	= 9,	/* the GPU was reset while jobs ran [slots, one bit each] */
-	GPUREPLAY_ERROR_MISSED		= 10,	/* the kernel skipped a probe [times] */
+	/* No room where sleeping is impossible [records lost] */
+	GPUREPLAY_ERROR_LOG_FULL	= 1,
+	/* A page table cannot be followed [entry] */
+	GPUREPLAY_ERROR_WALK		= 2,
+	/* A mapped page cannot be read [GPU VA] */
+	GPUREPLAY_ERROR_PAGE		= 3,
+	/* Unknown translation mode [TRANSTAB or TRANSCFG] */
+	GPUREPLAY_ERROR_TRANSLATION	= 4,
+	/* The kernel has no memory [bytes asked for] */
+	GPUREPLAY_ERROR_MEMORY		= 5,
+	/* A job began while another one ran [slots, one bit each] */
+	GPUREPLAY_ERROR_OVERLAP		= 6,
+	/* The GPU was set up before the recording [register offset] */
+	GPUREPLAY_ERROR_LATE		= 7,
+	/* A doorbell came without a dump before it [chain head] */
+	GPUREPLAY_ERROR_DUMP		= 8,
+	/* Jobs were lost in a reset, or never ended [slots, one bit each] */
+	GPUREPLAY_ERROR_JOB_LOST	= 9,
+	/* The kernel skipped a probe [times] */
+	GPUREPLAY_ERROR_MISSED		= 10,
 };
 
 struct gpureplay_record {
@@ -192,26 +205,22 @@ struct gpureplay_status {
 #define GPUREPLAY_IOC_STOP	_IO('G', 0x70)
 #define GPUREPLAY_IOC_STATUS	_IOR('G', 0x71, struct gpureplay_status)
 
-#if defined(__KERNEL__) || \
-	(defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L)
-#define GPUREPLAY_TRACE_SIZE(name, bytes) \
-	_Static_assert(sizeof(struct name) == (bytes), #name " has a fixed size")
+#ifdef __KERNEL__
+#include <linux/build_bug.h>
 
-GPUREPLAY_TRACE_SIZE(gpureplay_record, 24);
-GPUREPLAY_TRACE_SIZE(gpureplay_begin, 96);
-GPUREPLAY_TRACE_SIZE(gpureplay_register, 8);
-GPUREPLAY_TRACE_SIZE(gpureplay_poll, 16);
-GPUREPLAY_TRACE_SIZE(gpureplay_irq, 8);
-GPUREPLAY_TRACE_SIZE(gpureplay_mapping, 24);
-GPUREPLAY_TRACE_SIZE(gpureplay_submit, 16);
-GPUREPLAY_TRACE_SIZE(gpureplay_region, 24);
-GPUREPLAY_TRACE_SIZE(gpureplay_page, 16);
-GPUREPLAY_TRACE_SIZE(gpureplay_complete, 8);
-GPUREPLAY_TRACE_SIZE(gpureplay_error, 16);
-GPUREPLAY_TRACE_SIZE(gpureplay_end, 16);
-GPUREPLAY_TRACE_SIZE(gpureplay_status, 48);
-
-#undef GPUREPLAY_TRACE_SIZE
+static_assert(sizeof(struct gpureplay_record) == 24);
+static_assert(sizeof(struct gpureplay_begin) == 96);
+static_assert(sizeof(struct gpureplay_register) == 8);
+static_assert(sizeof(struct gpureplay_poll) == 16);
+static_assert(sizeof(struct gpureplay_irq) == 8);
+static_assert(sizeof(struct gpureplay_mapping) == 24);
+static_assert(sizeof(struct gpureplay_submit) == 16);
+static_assert(sizeof(struct gpureplay_region) == 24);
+static_assert(sizeof(struct gpureplay_page) == 16);
+static_assert(sizeof(struct gpureplay_complete) == 8);
+static_assert(sizeof(struct gpureplay_error) == 16);
+static_assert(sizeof(struct gpureplay_end) == 16);
+static_assert(sizeof(struct gpureplay_status) == 48);
 #endif
 
 #endif /* _GPUREPLAY_TRACE_H */

@@ -30,7 +30,7 @@
 #define JOB_INT_STAT		0x100c
 #define JOB_INT_DONE(slot)	BIT(slot)
 #define JOB_INT_FAILED(slot)	BIT(16 + (slot))
-#define JOB_INT_SLOT(slot)	(JOB_INT_DONE(slot) | JOB_INT_FAILED(slot))
+#define JOB_INT_SLOT(slot)	(0x10001U << (slot))	/* either */
 
 #define JOB_SLOTS		16
 #define JOB_SLOT(slot)		(0x1800 + 0x80 * (slot))

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /dev/gpureplay. Opening it for reading records; read() streams the trace.
+ */
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "recorder.h"
+
+static DEFINE_MUTEX(read_mutex);
+
+static int gpureplay_open(struct inode *inode, struct file *file)
+{
+	if (file->f_mode & FMODE_READ) {
+		int ret = session_open();
+
+		if (ret)
+			return ret;
+	}
+	return stream_open(inode, file);
+}
+
+static int gpureplay_release(struct inode *inode, struct file *file)
+{
+	if (file->f_mode & FMODE_READ)
+		session_close();
+	return 0;
+}
+
+static ssize_t gpureplay_read(struct file *file, char __user *buffer,
+			      size_t bytes, loff_t *offset)
+{
+	ssize_t ret;
+
+	if (mutex_lock_interruptible(&read_mutex))
+		return -ERESTARTSYS;
+	ret = log_read(buffer, bytes, !(file->f_flags & O_NONBLOCK));
+	mutex_unlock(&read_mutex);
+	return ret;
+}
+
+/* One command: stop. For shells. */
+static ssize_t gpureplay_write(struct file *file, const char __user *buffer,
+			       size_t bytes, loff_t *offset)
+{
+	char command[16] = {};
+
+	if (bytes >= sizeof(command))
+		return -EINVAL;
+	if (copy_from_user(command, buffer, bytes))
+		return -EFAULT;
+	if (strcmp(strim(command), "stop"))
+		return -EINVAL;
+	session_stop();
+	return bytes;
+}
+
+static __poll_t gpureplay_poll(struct file *file, poll_table *table)
+{
+	return log_poll(file, table);
+}
+
+static long gpureplay_ioctl(struct file *file, unsigned int command,
+			    unsigned long argument)
+{
+	struct gpureplay_status status = {};
+
+	switch (command) {
+	case GPUREPLAY_IOC_STOP:
+		session_stop();
+		return 0;
+	case GPUREPLAY_IOC_STATUS:
+		session_status(&status);
+		if (copy_to_user((void __user *)argument, &status,
+				 sizeof(status)))
+			return -EFAULT;
+		return 0;
+	}
+	return -ENOTTY;
+}
+
+static const struct file_operations gpureplay_operations = {
+	.owner = THIS_MODULE,
+	.open = gpureplay_open,
+	.release = gpureplay_release,
+	.read = gpureplay_read,
+	.write = gpureplay_write,
+	.poll = gpureplay_poll,
+	.unlocked_ioctl = gpureplay_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+static struct miscdevice gpureplay_device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = GPUREPLAY_DEVICE_NAME,
+	.fops = &gpureplay_operations,
+	.mode = 0600,	/* a trace holds all that the GPU's memory holds */
+};
+module_misc_device(gpureplay_device);
+
+MODULE_DESCRIPTION("Records what a Mali driver does to its GPU");
+MODULE_AUTHOR("The gpureplay authors");
+MODULE_LICENSE("GPL");

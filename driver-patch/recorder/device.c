@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The attached GPU: where its registers are, its power, its job time-outs.
+ */
+#include <linux/delay.h>
+#include <linux/device.h>
+#include <linux/dma-map-ops.h>
+#include <linux/err.h>
+#include <linux/export.h>
+#include <linux/ioport.h>
+#include <linux/mutex.h>
+#include <linux/platform_device.h>
+#include <linux/pm_runtime.h>
+
+#include "mali.h"
+#include "recorder.h"
+
+/* How long a recording waits for other users of the GPU to finish. */
+#define IDLE_WAIT_MS	5000
+
+/* One hour: writing a job's memory to a slow reader counts as running it. */
+#define RECORDING_TIMEOUT	(3600L * HZ)
+
+#define MAX_TIMEOUTS	8
+
+static DEFINE_MUTEX(device_mutex);
+
+static struct {
+	struct device *dev;
+	void __iomem *registers;
+	size_t size;
+	enum gpureplay_driver driver;
+	bool pinned;		/* holds a runtime PM reference */
+	bool raised;		/* the time-outs are ours */
+	unsigned int timeouts;
+	long *timeout[MAX_TIMEOUTS];
+	long saved[MAX_TIMEOUTS];
+} gpu;
+
+/**
+ * device_offset - find out whether an address is one of the GPU's registers
+ * @address: what the driver accesses
+ * @offset: receives bytes from the start of the registers
+ */
+bool device_offset(const void __iomem *address, u32 *offset)
+{
+	uintptr_t from = (__force uintptr_t)READ_ONCE(gpu.registers);
+	uintptr_t at = (__force uintptr_t)address;
+
+	if (!from || at < from || at - from >= gpu.size)
+		return false;
+	*offset = at - from;
+	return true;
+}
+
+void __iomem *device_registers(void)
+{
+	return gpu.registers;
+}
+
+struct device *device_get(void)
+{
+	return gpu.dev;
+}
+
+bool device_is_attached(void)
+{
+	return READ_ONCE(gpu.dev);
+}
+
+bool device_is_coherent(void)
+{
+	return gpu.dev && dev_is_dma_coherent(gpu.dev);
+}
+
+enum gpureplay_driver device_driver(void)
+{
+	return device_is_attached() ? gpu.driver : 0;
+}
+
+const char *device_driver_name(void)
+{
+	return gpu.dev && gpu.dev->driver ? gpu.dev->driver->name : "";
+}
+
+static void raise_timeout(unsigned int index)
+{
+	gpu.saved[index] = *gpu.timeout[index];
+	WRITE_ONCE(*gpu.timeout[index], RECORDING_TIMEOUT);
+}
+
+static void raise_timeouts(void)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&device_mutex);
+	for (i = 0; !gpu.raised && i < gpu.timeouts; i++)
+		raise_timeout(i);
+	gpu.raised = true;
+}
+
+static void restore_timeouts(void)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&device_mutex);
+	for (i = 0; gpu.raised && i < gpu.timeouts; i++)
+		WRITE_ONCE(*gpu.timeout[i], gpu.saved[i]);
+	gpu.raised = false;
+}
+
+void gpureplay_job_timeout(long *timeout)
+{
+	mutex_lock(&device_mutex);
+	if (gpu.dev && gpu.timeouts < MAX_TIMEOUTS) {
+		gpu.timeout[gpu.timeouts] = timeout;
+		if (gpu.raised)
+			raise_timeout(gpu.timeouts);
+		gpu.timeouts++;
+	}
+	mutex_unlock(&device_mutex);
+}
+EXPORT_SYMBOL_GPL(gpureplay_job_timeout);
+
+/* The driver has let go of the device: its memory is about to be freed. */
+static void device_detach(void *data)
+{
+	struct device *dev = data;
+
+	mutex_lock(&device_mutex);
+	if (gpu.dev == dev) {
+		WRITE_ONCE(gpu.registers, NULL);
+		WRITE_ONCE(gpu.dev, NULL);
+		gpu.timeouts = 0;
+		gpu.raised = false;
+		if (gpu.pinned)
+			pm_runtime_put_noidle(dev);
+		gpu.pinned = false;
+	}
+	mutex_unlock(&device_mutex);
+	log_note("%s: the driver has let go of the GPU", dev_name(dev));
+	put_device(dev);
+}
+
+void gpureplay_attach(struct device *dev, void __iomem *registers,
+		      enum gpureplay_driver driver)
+{
+	struct resource *range = NULL;
+
+	if (IS_ERR_OR_NULL((__force void *)registers))
+		return;
+	if (dev_is_platform(dev))
+		range = platform_get_resource(to_platform_device(dev),
+					      IORESOURCE_MEM, 0);
+
+	mutex_lock(&device_mutex);
+	if (gpu.dev) {
+		mutex_unlock(&device_mutex);
+		dev_warn(dev, "gpureplay: only one GPU is recorded, %s comes first\n",
+			 dev_name(gpu.dev));
+		return;
+	}
+	gpu.size = range ? resource_size(range) : MALI_REGISTERS;
+	gpu.driver = driver;
+	gpu.timeouts = 0;
+	gpu.pinned = false;
+	gpu.raised = false;
+	gpu.dev = get_device(dev);
+	WRITE_ONCE(gpu.registers, registers);
+	mutex_unlock(&device_mutex);
+
+	if (devm_add_action_or_reset(dev, device_detach, dev))
+		return;
+	dev_info(dev, "gpureplay: the recorder watches this GPU\n");
+
+	if (!gpureplay_is_recording())
+		return;
+	mutex_lock(&device_mutex);
+	pm_runtime_get_noresume(dev);
+	gpu.pinned = true;
+	raise_timeouts();
+	mutex_unlock(&device_mutex);
+	session_attached();
+}
+EXPORT_SYMBOL_GPL(gpureplay_attach);
+
+/*
+ * With the power lock held nobody is in the middle of powering up, so the log
+ * starts exactly between two power cycles.
+ */
+static bool start_while_suspended(struct device *dev)
+{
+	bool suspended;
+
+	spin_lock_irq(&dev->power.lock);
+	suspended = dev->power.runtime_status == RPM_SUSPENDED &&
+		    !dev->power.disable_depth;
+	if (suspended)
+		log_start();
+	spin_unlock_irq(&dev->power.lock);
+	return suspended;
+}
+
+/**
+ * device_begin - start the log before the attached GPU's next power-up
+ *
+ * Then powers it up and keeps it so until device_end(): a power-down in
+ * between would only make the recording longer.
+ *
+ * Return: 0, -EBUSY when the GPU stays in use, or what powering up returned.
+ */
+int device_begin(void)
+{
+	struct device *dev = NULL;
+	unsigned int waited;
+	int ret = -ENODEV;
+
+	mutex_lock(&device_mutex);
+	if (gpu.dev)
+		dev = get_device(gpu.dev);
+	mutex_unlock(&device_mutex);
+	if (!dev)
+		return ret;
+
+	for (waited = 0; !start_while_suspended(dev); waited += 20) {
+		ret = -EBUSY;
+		if (waited >= IDLE_WAIT_MS)
+			goto put;
+		pm_runtime_suspend(dev);
+		msleep(20);
+	}
+
+	mutex_lock(&device_mutex);
+	raise_timeouts();
+	mutex_unlock(&device_mutex);
+
+	ret = pm_runtime_resume_and_get(dev);
+	mutex_lock(&device_mutex);
+	if (ret)
+		restore_timeouts();
+	else
+		gpu.pinned = true;
+	mutex_unlock(&device_mutex);
+put:
+	put_device(dev);
+	return ret;
+}
+
+/* Undo what device_begin() pinned. */
+void device_end(void)
+{
+	mutex_lock(&device_mutex);
+	restore_timeouts();
+	if (gpu.dev && gpu.pinned) {
+		pm_runtime_mark_last_busy(gpu.dev);
+		pm_runtime_put_autosuspend(gpu.dev);
+	}
+	gpu.pinned = false;
+	mutex_unlock(&device_mutex);
+}

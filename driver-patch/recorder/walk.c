@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The GPU's page tables, read as the GPU reads them: from the registers that
+ * the driver wrote. Two formats, four levels of 512 entries each: Mali's own
+ * (a leaf has type 1 on every level) and AArch64 with 4 KiB pages (a leaf has
+ * type 3 on the last level and type 1 above it).
+ */
+#include <linux/dma-direct.h>
+#include <linux/export.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/pfn.h>
+#include <linux/rwsem.h>
+
+#include "mali.h"
+#include "recorder.h"
+
+#define ENTRIES		512
+#define LAST_LEVEL	3
+#define ENTRY_ADDRESS	GENMASK_ULL(47, 12)
+#define ENTRY_TYPE	3
+#define ENTRY_BIT_6	BIT_ULL(6)	/* readable */
+#define ENTRY_BIT_7	BIT_ULL(7)	/* LPAE: writable, AArch64: read-only */
+#define ENTRY_NO_EXEC	BIT_ULL(54)
+
+enum table_format {
+	MALI_LPAE,
+	AARCH64_4K,
+};
+
+struct walk {
+	struct device *dev;
+	struct page_list *list;
+	enum table_format format;
+	unsigned int cached;	/* GPUREPLAY_REGION_CPU_CACHED or 0 */
+	u64 va_end;
+};
+
+/* Held for writing while the tables are read. */
+static DECLARE_RWSEM(tables_rwsem);
+
+void gpureplay_tables_lock(void)
+{
+	down_read(&tables_rwsem);
+}
+EXPORT_SYMBOL_GPL(gpureplay_tables_lock);
+
+void gpureplay_tables_unlock(void)
+{
+	up_read(&tables_rwsem);
+}
+EXPORT_SYMBOL_GPL(gpureplay_tables_unlock);
+
+static unsigned int level_shift(unsigned int level)
+{
+	return 12 + 9 * (LAST_LEVEL - level);
+}
+
+static bool is_table(const struct walk *walk, u64 entry, unsigned int level)
+{
+	return level < LAST_LEVEL && (entry & ENTRY_TYPE) == 3;
+}
+
+static bool is_leaf(const struct walk *walk, u64 entry, unsigned int level)
+{
+	unsigned int leaf = 1;
+
+	if (walk->format == AARCH64_4K && level == LAST_LEVEL)
+		leaf = 3;
+	return level && (entry & ENTRY_TYPE) == leaf;
+}
+
+static unsigned int access_flags(const struct walk *walk, u64 entry)
+{
+	unsigned int flags = walk->cached;
+	bool bit_6 = entry & ENTRY_BIT_6;
+	bool bit_7 = entry & ENTRY_BIT_7;
+
+	if (walk->format == AARCH64_4K) {
+		if (bit_6)
+			flags |= GPUREPLAY_REGION_READ;
+		if (bit_6 && !bit_7)
+			flags |= GPUREPLAY_REGION_WRITE;
+	} else {
+		if (bit_6)
+			flags |= GPUREPLAY_REGION_READ;
+		if (bit_7)
+			flags |= GPUREPLAY_REGION_WRITE;
+	}
+	if (!(entry & ENTRY_NO_EXEC))
+		flags |= GPUREPLAY_REGION_EXECUTE;
+	return flags;
+}
+
+static enum walk_result add_leaf(struct walk *walk, u64 va, u64 entry,
+				 unsigned int level)
+{
+	u64 bytes = 1ULL << level_shift(level);
+	u64 bus = entry & ENTRY_ADDRESS & ~(bytes - 1);
+	unsigned int flags = access_flags(walk, entry);
+	struct page_list *list = walk->list;
+	u64 at;
+
+	for (at = 0; at < bytes; at += GPUREPLAY_PAGE_SIZE) {
+		if (list->count == list->capacity)
+			return WALK_FULL;
+		list->pages[list->count++] = (struct mapped_page) {
+			.va = (va + at) | flags,
+			.bus = bus + at,
+		};
+	}
+	return WALK_DONE;
+}
+
+static enum walk_result walk_level(struct walk *walk, u64 table, u64 va,
+				   unsigned int level)
+{
+	phys_addr_t phys = dma_to_phys(walk->dev, table);
+	enum walk_result result = WALK_DONE;
+	const u64 *entries;
+	unsigned int i;
+	u64 entry;
+
+	if (!pfn_valid(PHYS_PFN(phys))) {
+		log_error(GPUREPLAY_ERROR_WALK, table);
+		return WALK_BROKEN;
+	}
+
+	entries = kmap_local_page(pfn_to_page(PHYS_PFN(phys))) +
+		  offset_in_page(phys);
+	for (i = 0; i < ENTRIES && result == WALK_DONE && va < walk->va_end;
+	     i++, va += 1ULL << level_shift(level)) {
+		entry = le64_to_cpu(READ_ONCE(((__le64 *)entries)[i]));
+		if (is_table(walk, entry, level)) {
+			result = walk_level(walk, entry & ENTRY_ADDRESS, va,
+					    level + 1);
+		} else if (is_leaf(walk, entry, level)) {
+			result = add_leaf(walk, va, entry, level);
+		} else if (entry & 1) {
+			log_error(GPUREPLAY_ERROR_WALK, entry);
+			result = WALK_BROKEN;
+		}
+	}
+	kunmap_local(entries);
+	return result;
+}
+
+/* The first level and the number of address bits, from the registers. */
+static bool walk_setup(struct walk *walk, unsigned int as, u64 *table,
+		       unsigned int *level)
+{
+	u64 transtab = registers_written64(ADDRESS_SPACE(as) + AS_TRANSTAB);
+	u64 transcfg = registers_written64(ADDRESS_SPACE(as) + AS_TRANSCFG);
+	unsigned int va_bits = registers_last_read(GPU_MMU_FEATURES) & 0xff;
+
+	if (!va_bits || va_bits > 48)
+		va_bits = 48;
+	*level = 0;
+	*table = transtab & ENTRY_ADDRESS;
+
+	switch (transcfg & TRANSCFG_MODE) {
+	case TRANSCFG_MODE_LEGACY:
+		if ((transtab & TRANSTAB_MODE) != TRANSTAB_MODE_TABLE) {
+			log_error(GPUREPLAY_ERROR_TRANSLATION, transtab);
+			return false;
+		}
+		walk->format = MALI_LPAE;
+		break;
+	case TRANSCFG_MODE_AARCH64_4K:
+		if (TRANSCFG_INA_BITS(transcfg))
+			va_bits = 55 - TRANSCFG_INA_BITS(transcfg);
+		else
+			va_bits = 48;
+		if (va_bits <= 30)
+			*level = 2;
+		else if (va_bits <= 39)
+			*level = 1;
+		walk->format = AARCH64_4K;
+		break;
+	default:
+		log_error(GPUREPLAY_ERROR_TRANSLATION, transcfg);
+		return false;
+	}
+	if (!*table) {
+		log_error(GPUREPLAY_ERROR_LATE, ADDRESS_SPACE(as));
+		return false;
+	}
+	walk->va_end = 1ULL << va_bits;
+	return true;
+}
+
+/**
+ * walk_tables - list every page that an address space maps
+ * @dev: the GPU
+ * @as: number of the address space
+ * @list: is filled by ascending address
+ */
+enum walk_result walk_tables(struct device *dev, unsigned int as,
+			     struct page_list *list)
+{
+	struct walk walk = {
+		.dev = dev,
+		.list = list,
+		.cached = device_is_coherent() ?
+			  GPUREPLAY_REGION_CPU_CACHED : 0,
+	};
+	unsigned int level;
+	u64 table;
+
+	list->count = 0;
+	if (!walk_setup(&walk, as, &table, &level))
+		return WALK_BROKEN;
+	return walk_level(&walk, table, 0, level);
+}
+
+void walk_lock(void)
+{
+	down_write(&tables_rwsem);
+}
+
+void walk_unlock(void)
+{
+	up_write(&tables_rwsem);
+}
