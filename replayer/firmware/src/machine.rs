@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where things are on QEMU's `virt` machine (`hw/arm/virt.c`: its memory map is fixed), and raw access to them.
+
+/// PL011 serial port.
+pub const UART: usize = 0x0900_0000;
+/// GICv3 distributor.
+pub const GIC_DISTRIBUTOR: usize = 0x0800_0000;
+/// GICv3 redistributor of the boot processor.
+pub const GIC_REDISTRIBUTOR: usize = 0x080a_0000;
+/// PCI Express configuration space (ECAM).
+pub const PCI_CONFIG: usize = 0x40_1000_0000;
+/// Start of the window in which PCI BARs are decoded.
+pub const PCI_WINDOW: usize = 0x1000_0000;
+/// First shared peripheral interrupt of PCI INTA..INTD, as an interrupt id.
+pub const PCI_FIRST_INTERRUPT: u32 = 32 + 3;
+/// Interrupt id of the virtual timer (a private peripheral interrupt).
+pub const TIMER_INTERRUPT: u32 = 27;
+/// First byte of RAM.
+pub const RAM: usize = 0x4000_0000;
+/// Bytes of RAM that the image relies on (`-m 512` or more).
+pub const RAM_SIZE: usize = 512 << 20;
+/// Where a recording may be loaded by the machine instead of being linked in.
+pub const LOADED_RECORDING: usize = RAM + (256 << 20);
+
+/// Reads a device register.
+pub fn read32(address: usize) -> u32 {
+    // SAFETY: callers pass device addresses of this machine, which the identity map covers as device memory; the
+    // load has no effect on Rust memory.
+    unsafe { core::ptr::read_volatile(address as *const u32) }
+}
+
+/// Writes a device register.
+pub fn write32(address: usize, value: u32) {
+    // SAFETY: as for `read32`; no Rust object lies in device memory.
+    unsafe { core::ptr::write_volatile(address as *mut u32, value) }
+}
