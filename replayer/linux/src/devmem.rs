@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The GPU through /dev/mem, for machines where no module can be loaded: polling instead of interrupts.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use gpureplay_core::{DeviceError, Gpu, Lines};
+use gpureplay_format::{Access, PAGE_SIZE};
+use mali_regs::gpu::{GPU_ID, GPU_INT_RAWSTAT};
+use mali_regs::job::JOB_INT_RAWSTAT;
+use mali_regs::mmu::MMU_INT_RAWSTAT;
+
+use crate::error::OpenError;
+use crate::machine;
+use crate::mapped::Mapped;
+use crate::mappings::Mappings;
+use crate::own_tables::{OwnTables, TablePages};
+
+/// A GPU whose registers are mapped from /dev/mem.
+///
+/// Only for cache-coherent GPUs that something else has powered: user space can neither maintain caches nor switch
+/// clocks. Memory is this process's own, locked, its physical addresses taken from /proc/self/pagemap.
+#[derive(Debug)]
+pub struct DevMem {
+    registers: Mapped,
+    pagemap: File,
+    mappings: Mappings,
+    tables: OwnTables,
+    start: Instant,
+}
+
+impl DevMem {
+    /// Opens the GPU of this machine.
+    ///
+    /// # Errors
+    /// There is no GPU, a driver holds it, it is not coherent or not powered, or the kernel forbids access.
+    pub fn open() -> Result<Self, OpenError> {
+        let node = machine::find_gpu(Path::new("/sys"))?;
+        if let Some(driver) = node.driver {
+            return Err(OpenError::Bound {
+                driver,
+                device: node.device,
+            });
+        }
+        if !node.coherent {
+            return Err(OpenError::NotCoherent);
+        }
+        let memory = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(nix::libc::O_SYNC)
+            .open("/dev/mem")
+            .map_err(|error| {
+                forbidden(
+                    "/dev/mem",
+                    &error,
+                    "run as root on a kernel with CONFIG_DEVMEM",
+                )
+            })?;
+        let length = usize::try_from(node.register_bytes)
+            .ok()
+            .filter(|length| (0x4000..=1 << 20).contains(length))
+            .ok_or(OpenError::NoGpu)?;
+        let registers = Mapped::new(&memory, node.registers, length).map_err(|error| {
+            forbidden(
+                "mapping the GPU's registers from /dev/mem",
+                &error,
+                "boot with iomem=relaxed, or unload the driver that claims them",
+            )
+        })?;
+        let pagemap = File::open("/proc/self/pagemap")
+            .map_err(|error| forbidden("/proc/self/pagemap", &error, "run as root"))?;
+        let device = Self {
+            registers,
+            pagemap,
+            mappings: Mappings::default(),
+            tables: OwnTables::default(),
+            start: Instant::now(),
+        };
+        let found = device.registers.read32(GPU_ID as usize);
+        if found == 0 || found == u32::MAX {
+            return Err(OpenError::NoAnswer { found });
+        }
+        // Locked pages stay in memory, but the kernel may still move them to make large free blocks.
+        let moves = std::fs::read_to_string("/proc/sys/vm/compact_unevictable_allowed");
+        if moves.is_ok_and(|text| text.trim() != "0") {
+            return Err(OpenError::Forbidden {
+                what: "keeping physical addresses",
+                reason: "vm.compact_unevictable_allowed is 1: the kernel moves locked pages".into(),
+                cure: "sysctl vm.compact_unevictable_allowed=0",
+            });
+        }
+        let probe = Mapped::locked(PAGE_SIZE as usize).map_err(|error| {
+            forbidden(
+                "locked memory",
+                &error,
+                "raise RLIMIT_MEMLOCK or run as root",
+            )
+        })?;
+        if device.physical(&probe).is_none() {
+            return Err(OpenError::Forbidden {
+                what: "reading physical addresses",
+                reason: "/proc/self/pagemap holds none".into(),
+                cure: "run with CAP_SYS_ADMIN",
+            });
+        }
+        Ok(device)
+    }
+
+    /// Physical address of each page of `memory`; `None` when the kernel keeps them to itself.
+    fn physical(&self, memory: &Mapped) -> Option<Vec<u64>> {
+        const PRESENT: u64 = 1 << 63;
+        const FRAME: u64 = (1 << 55) - 1;
+        let page = PAGE_SIZE as usize;
+        (0..memory.len() / page)
+            .map(|index| {
+                let mut entry = [0; 8];
+                let at = (memory.address() / page + index) as u64 * 8;
+                self.pagemap.read_exact_at(&mut entry, at).ok()?;
+                let entry = u64::from_ne_bytes(entry);
+                let frame = entry & FRAME;
+                (entry & PRESENT != 0 && frame != 0).then_some(frame * page as u64)
+            })
+            .collect()
+    }
+
+    fn raised(&self) -> Lines {
+        let lines = [JOB_INT_RAWSTAT, MMU_INT_RAWSTAT, GPU_INT_RAWSTAT];
+        let mut raised = 0;
+        for (line, register) in lines.into_iter().enumerate() {
+            if self.registers.read32(register as usize) != 0 {
+                raised |= 1 << line;
+            }
+        }
+        Lines(raised)
+    }
+}
+
+fn forbidden(what: &'static str, error: &io::Error, cure: &'static str) -> OpenError {
+    OpenError::Forbidden {
+        what,
+        reason: error.to_string(),
+        cure,
+    }
+}
+
+impl Gpu for DevMem {
+    fn read32(&mut self, register: u32) -> u32 {
+        self.registers.read32(register as usize)
+    }
+
+    fn write32(&mut self, register: u32, value: u32) {
+        // Memory that the GPU will read is written before the register that makes it read.
+        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+        self.registers.write32(register as usize, value);
+    }
+
+    fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
+        let deadline = Instant::now() + Duration::from_micros(timeout_us.into());
+        let mut pause = Duration::from_micros(10);
+        loop {
+            let raised = self.raised();
+            if raised.intersects(lines) {
+                return Lines(raised.0 & lines.0);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Lines::NONE;
+            }
+            std::thread::sleep(pause.min(left));
+            pause = (pause * 2).min(Duration::from_millis(1));
+        }
+    }
+
+    fn now_us(&mut self) -> u64 {
+        self.start.elapsed().as_micros() as u64
+    }
+
+    fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
+        let length = (pages as usize)
+            .checked_mul(PAGE_SIZE as usize)
+            .ok_or(DeviceError::OutOfMemory)?;
+        let memory = Mapped::locked(length).map_err(|_| DeviceError::OutOfMemory)?;
+        let addresses = self.physical(&memory).ok_or(DeviceError::OutOfMemory)?;
+        self.tables.remember(va, &addresses, access);
+        self.mappings.insert(va, memory);
+        Ok(())
+    }
+
+    fn activate(&mut self) -> Result<u8, DeviceError> {
+        let pages =
+            usize::try_from(self.tables.pages_needed()).map_err(|_| DeviceError::OutOfMemory)?;
+        let memory =
+            Mapped::locked(pages * PAGE_SIZE as usize).map_err(|_| DeviceError::OutOfMemory)?;
+        let addresses = self.physical(&memory).ok_or(DeviceError::OutOfMemory)?;
+        let tables = self.tables.build(TablePages::new(memory, addresses))?;
+        tables.activate(self, 0, true)?;
+        Ok(0)
+    }
+
+    fn release(&mut self) {
+        self.mappings.take();
+        self.tables.forget();
+    }
+
+    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.mappings.write(va, bytes, |_, _| Ok(()))
+    }
+
+    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.mappings.read(va, bytes, |_, _| Ok(()))
+    }
+}
+
+impl Drop for DevMem {
+    fn drop(&mut self) {
+        // A GPU that does not stop must not keep writing to pages that somebody else gets next.
+        if self.reset().is_err() {
+            self.mappings.take().into_iter().for_each(std::mem::forget);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why a device cannot be used, with the cure.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a device cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The nano driver is not there.
+    #[error(
+        "{path}: no such device; load nano-driver/gpureplay_nano.ko and bind the GPU to it (nano-driver/README.md)"
+    )]
+    NoDriver {
+        /// The device node.
+        path: PathBuf,
+    },
+    /// Somebody else has the device open.
+    #[error("{path}: another process has the GPU open")]
+    Busy {
+        /// The device node.
+        path: PathBuf,
+    },
+    /// The caller may not open it.
+    #[error("{path}: permission denied; run as root{more}")]
+    Permission {
+        /// The file.
+        path: PathBuf,
+        /// What else the kernel requires.
+        more: &'static str,
+    },
+    /// The driver speaks another version.
+    #[error(
+        "the nano driver speaks version {found}, this program version {expected}; build both from one tree"
+    )]
+    Version {
+        /// What this program speaks.
+        expected: u32,
+        /// What the driver speaks.
+        found: u32,
+    },
+    /// The device tree has no Mali GPU.
+    #[error("the device tree has no enabled node that is compatible with arm,mali-bifrost")]
+    NoGpu,
+    /// A driver holds the GPU.
+    #[error(
+        "the driver {driver} holds the GPU {device}; unbind it first: echo {device} > /sys/bus/platform/drivers/{driver}/unbind"
+    )]
+    Bound {
+        /// The driver's name.
+        driver: String,
+        /// The device's name.
+        device: String,
+    },
+    /// The kernel keeps /dev/mem away from devices or memory.
+    #[error("the kernel forbids {what} ({reason}); {cure}")]
+    Forbidden {
+        /// What was tried.
+        what: &'static str,
+        /// How the kernel said so.
+        reason: String,
+        /// What helps.
+        cure: &'static str,
+    },
+    /// The GPU does not snoop CPU caches, and this device cannot maintain them.
+    #[error(
+        "the GPU is not cache-coherent on this machine, and user space cannot maintain caches; use --device nano"
+    )]
+    NotCoherent,
+    /// The registers do not answer like a Mali GPU.
+    #[error(
+        "GPU_ID reads {found:#010x}: the GPU has no power or no clock; use --device nano, which switches both on"
+    )]
+    NoAnswer {
+        /// What was read.
+        found: u32,
+    },
+    /// Anything else.
+    #[error("{what}: {error}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// The error.
+        error: io::Error,
+    },
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Linux devices for the replay engine.
+//!
+//! [`nano::Nano`] drives the GPU through the nano driver (`nano-driver/` of this project), [`devmem::DevMem`] through
+//! /dev/mem where no module can be loaded. [`machine`] finds the GPU in the device tree and says what stands in the way.
+//!
+//! All unsafe code of the replayer on Linux lives in this crate: `ioctl`, `mmap`, and access to mapped memory.
+
+pub mod devmem;
+pub mod error;
+pub mod machine;
+mod mapped;
+mod mappings;
+pub mod nano;
+mod nano_abi;
+mod own_tables;
+
+pub use devmem::DevMem;
+pub use error::OpenError;
+pub use nano::{Mode, Nano};

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The GPU in the device tree, and what stands between this process and it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::OpenError;
+
+/// The GPU's node in the device tree, with what Linux made of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GpuNode {
+    /// Name of the platform device, such as `fde60000.gpu`.
+    pub device: String,
+    /// `compatible` strings, most specific first.
+    pub compatible: Vec<String>,
+    /// Physical address of the registers.
+    pub registers: u64,
+    /// Bytes of the register window.
+    pub register_bytes: u64,
+    /// Whether the GPU snoops CPU caches (`dma-coherent`).
+    pub coherent: bool,
+    /// The driver that holds the GPU now.
+    pub driver: Option<String>,
+}
+
+/// Finds the GPU among the platform devices below `sysfs` (`/sys`).
+///
+/// # Errors
+/// There is none, or sysfs cannot be read.
+pub fn find_gpu(sysfs: &Path) -> Result<GpuNode, OpenError> {
+    let devices = sysfs.join("bus/platform/devices");
+    let entries = fs::read_dir(&devices).map_err(|error| OpenError::Io {
+        what: devices.display().to_string(),
+        error,
+    })?;
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+        .iter()
+        .find_map(|path| read_node(path).ok().flatten())
+        .ok_or(OpenError::NoGpu)
+}
+
+/// The node of a platform device, if it is a GPU of this family.
+fn read_node(device: &Path) -> io::Result<Option<GpuNode>> {
+    let node = device.join("of_node");
+    let compatible = strings(&fs::read(node.join("compatible"))?);
+    if !compatible.iter().any(|name| name == "arm,mali-bifrost") {
+        return Ok(None);
+    }
+    let Some((registers, register_bytes)) = first_range(device, &node)? else {
+        return Ok(None);
+    };
+    let driver = fs::read_link(device.join("driver"))
+        .ok()
+        .and_then(|link| Some(link.file_name()?.to_str()?.to_owned()));
+    Ok(Some(GpuNode {
+        device: device
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        compatible,
+        registers,
+        register_bytes,
+        coherent: node.join("dma-coherent").exists(),
+        driver,
+    }))
+}
+
+fn strings(bytes: &[u8]) -> Vec<String> {
+    bytes
+        .split(|&byte| byte == 0)
+        .filter(|name| !name.is_empty())
+        .map(|name| String::from_utf8_lossy(name).into_owned())
+        .collect()
+}
+
+/// The first address and size of `reg`. Cell counts come from the parent node; addresses are taken as the CPU's, which
+/// they are where the parent's `ranges` is empty. The platform device's name starts with the translated address.
+fn first_range(device: &Path, node: &Path) -> io::Result<Option<(u64, u64)>> {
+    let reg = fs::read(node.join("reg"))?;
+    let parent = node.canonicalize()?.parent().map(Path::to_owned);
+    let cells = |name: &str, default: usize| {
+        parent
+            .as_ref()
+            .and_then(|parent| fs::read(parent.join(name)).ok())
+            .and_then(|bytes| Some(u32::from_be_bytes(bytes.try_into().ok()?) as usize))
+            .filter(|&cells| (1..=2).contains(&cells))
+            .unwrap_or(default)
+    };
+    let (address_cells, size_cells) = (cells("#address-cells", 2), cells("#size-cells", 1));
+    let number = |bytes: Option<&[u8]>| {
+        bytes.map(|bytes| {
+            bytes
+                .iter()
+                .fold(0u64, |value, &byte| value << 8 | u64::from(byte))
+        })
+    };
+    let address = number(reg.get(..4 * address_cells));
+    let size = number(reg.get(4 * address_cells..4 * (address_cells + size_cells)));
+    let named = device
+        .file_name()
+        .and_then(|name| name.to_str())
+        .and_then(|name| u64::from_str_radix(name.split('.').next()?, 16).ok());
+    Ok(named.or(address).zip(size))
+}
+
+/// What one check of the machine found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked at.
+    pub subject: &'static str,
+    /// Whether a replay can go on.
+    pub good: bool,
+    /// What was found.
+    pub found: String,
+    /// The command or step that helps, when it is not good.
+    pub cure: Option<String>,
+}
+
+/// Looks at everything that a replay on this machine's GPU needs.
+pub fn doctor(root: &Path) -> Vec<Finding> {
+    let gpu = find_gpu(&root.join("sys"));
+    let node = match &gpu {
+        Ok(node) => Finding {
+            subject: "GPU in the device tree",
+            good: true,
+            found: format!(
+                "{} ({}), registers at {:#x}, {} bytes",
+                node.device,
+                node.compatible.join(", "),
+                node.registers,
+                node.register_bytes
+            ),
+            cure: None,
+        },
+        Err(error) => Finding {
+            subject: "GPU in the device tree",
+            good: false,
+            found: error.to_string(),
+            cure: Some(
+                "boot with the board's own device tree; its gpu node must not be disabled".into(),
+            ),
+        },
+    };
+    let mut findings = vec![node];
+    if let Ok(node) = &gpu {
+        findings.push(driver(node));
+        findings.push(Finding {
+            subject: "cache coherency",
+            good: true,
+            found: if node.coherent {
+                "the GPU snoops CPU caches".into()
+            } else {
+                "the GPU does not snoop CPU caches: the nano driver maintains them, devmem cannot"
+                    .into()
+            },
+            cure: None,
+        });
+    }
+    findings.push(nano_node(root));
+    findings.push(dev_mem(root));
+    findings.push(memory(root));
+    findings
+}
+
+fn driver(node: &GpuNode) -> Finding {
+    let device = &node.device;
+    let (good, found, cure) = match node.driver.as_deref() {
+        Some("gpureplay-nano") => (true, "gpureplay-nano".to_owned(), None),
+        Some(other) => (
+            false,
+            other.to_owned(),
+            Some(format!(
+                "echo {device} > /sys/bus/platform/drivers/{other}/unbind; echo gpureplay-nano > \
+                 /sys/bus/platform/devices/{device}/driver_override; echo {device} > /sys/bus/platform/drivers_probe"
+            )),
+        ),
+        None => (
+            false,
+            "none".to_owned(),
+            Some(format!(
+                "insmod gpureplay_nano.ko; echo gpureplay-nano > /sys/bus/platform/devices/{device}/driver_override; \
+                 echo {device} > /sys/bus/platform/drivers_probe"
+            )),
+        ),
+    };
+    Finding {
+        subject: "driver that holds the GPU",
+        good,
+        found,
+        cure,
+    }
+}
+
+fn nano_node(root: &Path) -> Finding {
+    let path = root.join("dev/gpureplay-nano");
+    match fs::OpenOptions::new().read(true).write(true).open(&path) {
+        Ok(_) => Finding {
+            subject: "nano driver",
+            good: true,
+            found: format!("{} opens", path.display()),
+            cure: None,
+        },
+        Err(error) => Finding {
+            subject: "nano driver",
+            good: false,
+            found: format!("{}: {error}", path.display()),
+            cure: Some(match error.kind() {
+                io::ErrorKind::NotFound => {
+                    "insmod gpureplay_nano.ko (nano-driver/README.md)".into()
+                }
+                io::ErrorKind::PermissionDenied => "run as root".into(),
+                io::ErrorKind::ResourceBusy => "end the process that has it open".into(),
+                _ => "see the kernel's log: dmesg | grep gpureplay".into(),
+            }),
+        },
+    }
+}
+
+fn dev_mem(root: &Path) -> Finding {
+    let path = root.join("dev/mem");
+    let opened = fs::OpenOptions::new().read(true).write(true).open(&path);
+    let relaxed = fs::read_to_string(root.join("proc/cmdline"))
+        .is_ok_and(|line| line.split_whitespace().any(|word| word == "iomem=relaxed"));
+    match opened {
+        Ok(_) => Finding {
+            subject: "/dev/mem",
+            good: true,
+            found: if relaxed {
+                "opens, iomem=relaxed".into()
+            } else {
+                "opens; reaches the GPU only while no driver claims its registers".into()
+            },
+            cure: None,
+        },
+        Err(error) => Finding {
+            subject: "/dev/mem",
+            good: false,
+            found: error.to_string(),
+            cure: Some(
+                "run as root on a kernel with CONFIG_DEVMEM; needed for --device devmem only"
+                    .into(),
+            ),
+        },
+    }
+}
+
+fn memory(root: &Path) -> Finding {
+    let available = fs::read_to_string(root.join("proc/meminfo"))
+        .ok()
+        .and_then(|text| {
+            let line = text
+                .lines()
+                .find(|line| line.starts_with("MemAvailable:"))?;
+            line.split_whitespace().nth(1)?.parse::<u64>().ok()
+        });
+    Finding {
+        subject: "memory",
+        good: available.is_some_and(|kib| kib > 64 << 10),
+        found: available.map_or("unknown".into(), |kib| {
+            format!("{} MiB available", kib >> 10)
+        }),
+        cure: available
+            .filter(|&kib| kib <= 64 << 10)
+            .map(|_| "free memory: a recording's pages are pinned while it is open".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_a_gpu_says_so() {
+        let empty = std::env::temp_dir().join(format!("gpureplay-doctor-{}", std::process::id()));
+        fs::create_dir_all(empty.join("sys/bus/platform/devices")).unwrap();
+        let findings = doctor(&empty);
+        fs::remove_dir_all(&empty).unwrap();
+        let node = &findings[0];
+        assert!(!node.good);
+        assert!(node.found.contains("arm,mali-bifrost"), "{}", node.found);
+        assert!(
+            findings.iter().all(|finding| finding.good
+                || finding.cure.is_some()
+                || finding.subject == "memory")
+        );
+    }
+
+    #[test]
+    fn a_node_is_read_from_its_properties() {
+        let root = std::env::temp_dir().join(format!("gpureplay-node-{}", std::process::id()));
+        let device = root.join("bus/platform/devices/fde60000.gpu");
+        let node = device.join("of_node");
+        fs::create_dir_all(&node).unwrap();
+        fs::write(
+            node.join("compatible"),
+            b"rockchip,rk3568-mali\0arm,mali-bifrost\0",
+        )
+        .unwrap();
+        fs::write(
+            node.join("reg"),
+            [0, 0, 0, 0, 0xfd, 0xe6, 0, 0, 0, 0, 0x40, 0],
+        )
+        .unwrap();
+        let found = find_gpu(&root).unwrap();
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(
+            found,
+            GpuNode {
+                device: "fde60000.gpu".into(),
+                compatible: vec!["rockchip,rk3568-mali".into(), "arm,mali-bifrost".into()],
+                registers: 0xfde6_0000,
+                register_bytes: 0x4000,
+                coherent: false,
+                driver: None,
+            }
+        );
+    }
+}

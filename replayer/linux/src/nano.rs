@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The nano driver as a device for the replay engine.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use gpureplay_core::{DeviceError, Gpu, Lines};
+use gpureplay_format::{Access, PAGE_SIZE};
+use mali_regs::gpu::GPU_INT_MASK;
+use mali_regs::job::JOB_INT_MASK;
+use mali_regs::mmu::MMU_INT_MASK;
+use nix::poll::{PollFd, PollFlags, PollTimeout};
+
+use crate::error::OpenError;
+use crate::mapped::Mapped;
+use crate::mappings::Mappings;
+use crate::nano_abi as abi;
+use crate::own_tables::{OwnTables, TablePages};
+
+/// Where the driver puts its device.
+pub const PATH: &str = "/dev/gpureplay-nano";
+/// INT_MASK registers in the order of the driver's line numbers.
+const MASKS: [u32; 3] = [JOB_INT_MASK, MMU_INT_MASK, GPU_INT_MASK];
+/// Name of the mapping that holds page tables in direct mode: above every address that a GPU of this family has.
+const TABLES_NAME: u64 = 0xff00_0000_0000;
+
+/// How much the kernel lets this process do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The kernel owns page tables and checks every register write.
+    Guarded,
+    /// Registers are mapped into the process, which builds page tables itself. Needs `CAP_SYS_RAWIO`.
+    Direct,
+}
+
+/// A GPU behind the nano driver. Dropping it resets the GPU and frees its pages.
+#[derive(Debug)]
+pub struct Nano {
+    file: File,
+    coherent: bool,
+    mappings: Mappings,
+    /// Registers and page tables in direct mode.
+    direct: Option<(Mapped, OwnTables)>,
+    /// What the user of the device wrote into each INT_MASK.
+    masks: [u32; 3],
+    /// Lines that the driver masked when it took their interrupt.
+    silenced: Lines,
+    start: Instant,
+}
+
+fn refused(errno: nix::Error) -> DeviceError {
+    match errno {
+        nix::Error::ENOMEM => DeviceError::OutOfMemory,
+        nix::Error::ETIMEDOUT => DeviceError::ResetFailed,
+        other => DeviceError::Refused(other as i32),
+    }
+}
+
+fn io_error(what: &str) -> impl FnOnce(io::Error) -> OpenError + '_ {
+    move |error| OpenError::Io {
+        what: what.to_owned(),
+        error,
+    }
+}
+
+impl Nano {
+    /// Opens the driver's device; the driver resets the GPU.
+    ///
+    /// # Errors
+    /// The device is missing, busy, forbidden or of another version.
+    pub fn open(path: &Path, mode: Mode) -> Result<Self, OpenError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(nix::libc::O_NONBLOCK)
+            .open(path)
+            .map_err(|error| match error.raw_os_error() {
+                Some(nix::libc::EBUSY) => OpenError::Busy {
+                    path: path.to_owned(),
+                },
+                Some(nix::libc::EACCES | nix::libc::EPERM) => OpenError::Permission {
+                    path: path.to_owned(),
+                    more: "",
+                },
+                Some(nix::libc::ENOENT | nix::libc::ENODEV | nix::libc::ENXIO) => {
+                    OpenError::NoDriver {
+                        path: path.to_owned(),
+                    }
+                }
+                _ => OpenError::Io {
+                    what: path.display().to_string(),
+                    error,
+                },
+            })?;
+        let set = abi::SetMode {
+            mode: match mode {
+                Mode::Guarded => abi::GUARDED,
+                Mode::Direct => abi::DIRECT,
+            },
+            reserved: 0,
+        };
+        // SAFETY: the descriptor is open and the argument has the size that the request names.
+        unsafe { abi::set_mode(file.as_raw_fd(), &set) }.map_err(|errno| match errno {
+            nix::Error::EPERM => OpenError::Permission {
+                path: path.to_owned(),
+                more: " with CAP_SYS_RAWIO, or use the guarded mode",
+            },
+            other => io_error("nano driver: choose the mode")(other.into()),
+        })?;
+        let mut info = abi::Info::default();
+        // SAFETY: as above.
+        unsafe { abi::info(file.as_raw_fd(), &mut info) }
+            .map_err(|errno| io_error("nano driver: information")(errno.into()))?;
+        if info.version != abi::VERSION {
+            return Err(OpenError::Version {
+                expected: abi::VERSION,
+                found: info.version,
+            });
+        }
+        let direct = match mode {
+            Mode::Guarded => None,
+            Mode::Direct => {
+                let registers = Mapped::new(&file, 0, info.register_bytes as usize)
+                    .map_err(io_error("nano driver: map the registers"))?;
+                Some((registers, OwnTables::default()))
+            }
+        };
+        Ok(Self {
+            file,
+            coherent: info.flags & abi::COHERENT != 0,
+            mappings: Mappings::default(),
+            direct,
+            masks: [0; 3],
+            silenced: Lines::NONE,
+            start: Instant::now(),
+        })
+    }
+
+    /// Whether the GPU snoops CPU caches here.
+    pub fn is_coherent(&self) -> bool {
+        self.coherent
+    }
+
+    fn access(&self, offset: u32, write: bool, value: u32) -> Result<u32, nix::Error> {
+        let mut access = abi::Access {
+            offset,
+            write: write.into(),
+            value,
+            reserved: 0,
+        };
+        let mut list = abi::Registers {
+            accesses: (&raw mut access) as u64,
+            count: 1,
+            done: 0,
+        };
+        // SAFETY: `list` names one access that lives until the call returns.
+        unsafe { abi::registers(self.file.as_raw_fd(), &mut list) }?;
+        Ok(access.value)
+    }
+
+    fn sync(&self, va: u64, bytes: usize, direction: u32) -> Result<(), DeviceError> {
+        if self.coherent || bytes == 0 {
+            return Ok(());
+        }
+        let sync = abi::Sync {
+            va,
+            bytes: bytes as u64,
+            direction,
+            reserved: 0,
+        };
+        // SAFETY: plain data in, nothing out.
+        unsafe { abi::sync(self.file.as_raw_fd(), &sync) }
+            .map(|_| ())
+            .map_err(refused)
+    }
+
+    fn allocate(&self, va: u64, pages: u64, flags: u32) -> Result<Mapped, DeviceError> {
+        let mut map = abi::Map {
+            va,
+            pages,
+            flags,
+            ..abi::Map::default()
+        };
+        // SAFETY: the argument has the size that the request names.
+        unsafe { abi::map(self.file.as_raw_fd(), &mut map) }.map_err(refused)?;
+        let length = usize::try_from(pages)
+            .ok()
+            .and_then(|pages| pages.checked_mul(PAGE_SIZE as usize))
+            .ok_or(DeviceError::OutOfMemory)?;
+        Mapped::new(&self.file, map.mmap_offset, length)
+            .map_err(|error| DeviceError::Refused(error.raw_os_error().unwrap_or(0)))
+    }
+
+    /// Bus addresses of the pages of a mapping; direct mode only.
+    fn bus_addresses(&self, va: u64, pages: u64) -> Result<Vec<u64>, DeviceError> {
+        let mut addresses = vec![0u64; usize::try_from(pages).unwrap_or(0)];
+        let bus = abi::Bus {
+            va,
+            first: 0,
+            count: addresses.len() as u64,
+            addresses: addresses.as_mut_ptr() as u64,
+        };
+        // SAFETY: the driver writes `count` addresses into a vector of that length.
+        unsafe { abi::bus(self.file.as_raw_fd(), &bus) }.map_err(refused)?;
+        Ok(addresses)
+    }
+
+    /// Takes the interrupts that the driver holds, without waiting.
+    fn take_events(&mut self) -> Lines {
+        let mut raised = 0;
+        let mut bytes = [0u8; size_of::<abi::Event>()];
+        while let Ok(length) = (&self.file).read(&mut bytes) {
+            let Some(line) = bytes
+                .get(8..12)
+                .filter(|_| length == bytes.len())
+                .and_then(|field| field.try_into().ok())
+                .map(u32::from_ne_bytes)
+                .filter(|&line| line < 3)
+            else {
+                break;
+            };
+            raised |= 1 << line;
+        }
+        self.silenced = Lines(self.silenced.0 | raised);
+        Lines(raised)
+    }
+}
+
+impl Gpu for Nano {
+    fn read32(&mut self, register: u32) -> u32 {
+        match &self.direct {
+            Some((registers, _)) => registers.read32(register as usize),
+            None => self.access(register, false, 0).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn write32(&mut self, register: u32, value: u32) {
+        for (mask, at) in self.masks.iter_mut().zip(MASKS) {
+            if at == register {
+                *mask = value;
+            }
+        }
+        match &self.direct {
+            Some((registers, _)) => registers.write32(register as usize, value),
+            // A refused write changes nothing; the engine sees that in what it waits for.
+            None => drop(self.access(register, true, value)),
+        }
+    }
+
+    fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
+        let deadline = Instant::now() + Duration::from_micros(timeout_us.into());
+        // The handler of an earlier interrupt masked its line; a level that is still raised interrupts again.
+        for (line, at) in MASKS.into_iter().enumerate() {
+            if self.silenced.intersects(Lines(1 << line)) {
+                let value = self.masks.get(line).copied().unwrap_or(0);
+                self.write32(at, value);
+            }
+        }
+        self.silenced = Lines::NONE;
+        loop {
+            let raised = self.take_events();
+            if raised.intersects(lines) {
+                return Lines(raised.0 & lines.0);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Lines::NONE;
+            }
+            let milliseconds = left.as_micros().div_ceil(1000).min(60_000) as u16;
+            let mut poll = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
+            match nix::poll::poll(&mut poll, PollTimeout::from(milliseconds)) {
+                Ok(_) | Err(nix::Error::EINTR) => {}
+                Err(_) => return Lines::NONE,
+            }
+        }
+    }
+
+    fn now_us(&mut self) -> u64 {
+        self.start.elapsed().as_micros() as u64
+    }
+
+    fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
+        let memory = self.allocate(va, pages.into(), access.0.into())?;
+        if self.direct.is_some() {
+            let addresses = self.bus_addresses(va, pages.into())?;
+            if let Some((_, tables)) = &mut self.direct {
+                tables.remember(va, &addresses, access);
+            }
+        }
+        self.mappings.insert(va, memory);
+        Ok(())
+    }
+
+    fn activate(&mut self) -> Result<u8, DeviceError> {
+        let Some((registers, mut tables)) = self.direct.take() else {
+            // SAFETY: no argument.
+            unsafe { abi::activate(self.file.as_raw_fd()) }.map_err(refused)?;
+            return Ok(0);
+        };
+        let needed = tables.pages_needed();
+        let result = self
+            .allocate(TABLES_NAME, needed, Access::READ.0.into())
+            .and_then(|memory| {
+                let addresses = self.bus_addresses(TABLES_NAME, needed)?;
+                Ok(TablePages::new(memory, addresses))
+            })
+            .and_then(|pages| tables.build(pages));
+        self.direct = Some((registers, tables));
+        let tables = result?;
+        self.sync(
+            TABLES_NAME,
+            usize::try_from(needed).unwrap_or(0) * PAGE_SIZE as usize,
+            abi::TO_GPU,
+        )?;
+        let coherent = self.coherent;
+        tables.activate(self, 0, coherent)?;
+        Ok(0)
+    }
+
+    fn release(&mut self) {
+        let mut names: Vec<u64> = self
+            .mappings
+            .take()
+            .iter()
+            .map(|mapping| mapping.va)
+            .collect();
+        if let Some((_, tables)) = &mut self.direct
+            && tables.forget()
+        {
+            names.push(TABLES_NAME);
+        }
+        for va in names {
+            let unmap = abi::Unmap { va, reserved: 0 };
+            // SAFETY: plain data in. What cannot be unmapped now is freed when the file is closed.
+            let _ = unsafe { abi::unmap(self.file.as_raw_fd(), &unmap) };
+        }
+    }
+
+    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.mappings
+            .write(va, bytes, |at, length| self.sync(at, length, abi::TO_GPU))
+    }
+
+    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.mappings
+            .read(va, bytes, |at, length| self.sync(at, length, abi::FROM_GPU))
+    }
+
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        self.masks = [0; 3];
+        self.silenced = Lines::NONE;
+        // SAFETY: no argument.
+        unsafe { abi::reset(self.file.as_raw_fd()) }.map_err(refused)?;
+        self.take_events();
+        self.silenced = Lines::NONE;
+        Ok(())
+    }
+}
