@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engine on a GPU of few lines: right answers, typed errors within their bounds, a reset GPU after each error.
 
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use gpureplay_core::{

@@ -1,2 +1,159 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The GPU model as a device for the replay engine.
+//!
+//! ```
+//! use gpureplay_core::Gpu;
+//! use gpureplay_on_model::OnModel;
+//! use mali_model::{Options, Profile};
+//!
+//! let mut gpu = OnModel::new(Profile::by_name("g52").unwrap(), Options::default())?;
+//! gpu.reset().unwrap();
+//! assert_eq!(gpu.read32(0) >> 16, 0x7212);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod memory;
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gpureplay_core::page_table::{Format, PageTables};
+use gpureplay_core::{DeviceError, Gpu, Lines};
+use gpureplay_format::Access;
+use mali_memory::Ram;
+use mali_model::{Options, Profile};
+
+use memory::{Memory, Tables};
+
+/// Pages that the model has room for: 8 GiB of address space, of which only what is used costs memory.
+const PAGES: usize = 1 << 21;
+
+/// A modelled GPU with memory of its own.
+///
+/// Its clock stands still while a chain runs, so that waits do not end early because the model is slower than silicon; a chain
+/// that never ends is terminated when it has used up the model's clause budget.
+pub struct OnModel {
+    gpu: mali_model::Gpu<Ram>,
+    memory: Memory,
+    format: Format,
+    started: Instant,
+    working: Duration,
+    chains: u64,
+}
+
+impl OnModel {
+    /// Address space that the device uses.
+    const ADDRESS_SPACE: u8 = 0;
+
+    /// A GPU that has just got power.
+    ///
+    /// # Errors
+    /// The operating system has no address space left.
+    pub fn new(profile: &'static Profile, options: Options) -> io::Result<Self> {
+        let ram = Arc::new(Ram::new(PAGES)?);
+        Ok(Self {
+            gpu: mali_model::Gpu::new(profile, ram.clone(), options),
+            memory: Memory::new(ram),
+            format: Format::Lpae,
+            started: Instant::now(),
+            working: Duration::ZERO,
+            chains: 0,
+        })
+    }
+
+    /// Uses another page-table format than Mali LPAE.
+    pub fn with_format(mut self, format: Format) -> Self {
+        self.format = format;
+        self
+    }
+
+    /// Time that chains have taken so far.
+    pub fn working(&self) -> Duration {
+        self.working
+    }
+
+    /// Chains that have run so far.
+    pub fn chains(&self) -> u64 {
+        self.chains
+    }
+
+    /// The model.
+    pub fn model(&mut self) -> &mut mali_model::Gpu<Ram> {
+        &mut self.gpu
+    }
+
+    /// Bytes of GPU memory in use, page tables not counted.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory.bytes()
+    }
+
+    fn raised(&self) -> Lines {
+        let irq = self.gpu.irq();
+        let line = |raised, line: Lines| if raised { line.0 } else { 0 };
+        Lines(line(irq.job, Lines::JOB) | line(irq.mmu, Lines::MMU) | line(irq.gpu, Lines::GPU))
+    }
+}
+
+impl Gpu for OnModel {
+    fn read32(&mut self, register: u32) -> u32 {
+        self.gpu.read32(register)
+    }
+
+    fn write32(&mut self, register: u32, value: u32) {
+        self.gpu.write32(register, value);
+    }
+
+    fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
+        if self.gpu.has_work() {
+            let start = Instant::now();
+            self.chains += self.gpu.run() as u64;
+            self.working += start.elapsed();
+        }
+        let raised = Lines(self.raised().0 & lines.0);
+        if raised == Lines::NONE {
+            // Nothing happens in the model while nobody runs it.
+            std::thread::sleep(Duration::from_micros(timeout_us.into()));
+        }
+        raised
+    }
+
+    fn now_us(&mut self) -> u64 {
+        let idle = self.started.elapsed().saturating_sub(self.working);
+        u64::try_from(idle.as_micros()).unwrap_or(u64::MAX)
+    }
+
+    fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
+        self.memory.map(va, pages, access)
+    }
+
+    fn activate(&mut self) -> Result<u8, DeviceError> {
+        let mut tables = Tables {
+            memory: &mut self.memory,
+        };
+        let mut root = PageTables::new(self.format, &mut tables).ok_or(DeviceError::OutOfMemory)?;
+        for (va, pa, access) in tables.memory.mappings() {
+            root.map(&mut tables, va, pa, access)
+                .ok_or(DeviceError::OutOfMemory)?;
+        }
+        root.activate(self, Self::ADDRESS_SPACE, true)?;
+        Ok(Self::ADDRESS_SPACE)
+    }
+
+    fn release(&mut self) {
+        self.memory.release();
+    }
+
+    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.memory.write(va, bytes)
+    }
+
+    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.memory.read(va, bytes)
+    }
+
+    fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
+        self.memory.fill(va, length, byte)
+    }
+}
