@@ -7,15 +7,21 @@
 
 #![deny(unsafe_code)]
 
+#[macro_use]
+mod macros;
+
 pub mod alu;
 mod control;
 mod dispatch;
+mod engine;
 mod fault;
 pub mod image;
+mod program;
 mod run;
 mod space;
 mod statistics;
 mod threads;
+mod translate;
 
 pub use control::Control;
 pub use dispatch::{Architecture, Dispatch, ThreadStorage, WorkgroupStorage};

@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The way of a dispatch: checks, work groups, threads.
+//! The way of a dispatch: checks, layout of work groups, host threads.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use crate::engine::core::Core;
+use crate::engine::rows::LANES;
+use crate::engine::worker::{Layout, Worker};
+use crate::program::Program;
 use crate::{AddressSpace, Control, Dispatch, FaultKind, ShaderFault, Statistics, Threads};
+
+/// Most threads of a work group that the model accepts; hardware has 384 to 1024.
+const LARGEST_WORKGROUP: u32 = 4096;
+
+/// Fewer threads than this are not worth a second host thread.
+const WORTH_SHARING: u64 = 512;
 
 /// Executes a dispatch to its end.
 ///
@@ -14,12 +26,160 @@ pub fn run(
     threads: &Threads,
     control: &Control,
 ) -> Result<Statistics, ShaderFault> {
-    let _ = (space, threads);
-    control.give_back(control.take(0));
-    Err(ShaderFault {
-        kind: FaultKind::InvalidEncoding,
+    let stop = AtomicBool::new(false);
+    let mut core = Core::new(dispatch, space, control, &stop);
+    let invalid = |text: String| ShaderFault {
+        kind: FaultKind::InvalidData,
         address: dispatch.shader,
         clause: dispatch.shader,
-        text: "the shader cores do not execute instructions yet".into(),
-    })
+        text,
+    };
+    let size = dispatch
+        .workgroup_threads()
+        .filter(|&size| size <= LARGEST_WORKGROUP);
+    let size = size.ok_or_else(|| {
+        invalid(format!(
+            "work groups of {:?} threads",
+            dispatch.workgroup_size
+        ))
+    })?;
+    let workgroups = u64::try_from(dispatch.workgroups());
+    let workgroups =
+        workgroups.map_err(|_| invalid(format!("{:?} work groups", dispatch.workgroup_count)))?;
+    if size == 0 || workgroups == 0 {
+        return Ok(Statistics::default());
+    }
+    let mut program = threads.shader(dispatch.shader, &mut core.fetch);
+    program.set_uniforms(&uniforms(dispatch, &mut core)?);
+    let (layout, workers) =
+        layout(dispatch, &program, size, workgroups, threads.count()).map_err(invalid)?;
+
+    let next = AtomicU64::new(0);
+    let work = |core: Core<'_>,
+                program: Program,
+                index: u32|
+     -> Result<Statistics, (u64, Box<ShaderFault>)> {
+        let mut worker = Worker::new(core, program, layout, index);
+        loop {
+            let first = next.fetch_add(layout.together.into(), Relaxed);
+            if first >= workgroups || stop.load(Relaxed) {
+                return Ok(worker.core.statistics);
+            }
+            worker.run(first).map_err(|fault| {
+                stop.store(true, Relaxed);
+                (first, fault)
+            })?;
+        }
+    };
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let (work, stop) = (&work, &stop);
+        let others: Vec<_> = (1..workers)
+            .map(|index| {
+                let program = program.clone();
+                scope.spawn(move || work(Core::new(dispatch, space, control, stop), program, index))
+            })
+            .collect();
+        let own = work(core, program, 0);
+        others
+            .into_iter()
+            .filter_map(|other| other.join().ok())
+            .chain([own])
+            .collect()
+    });
+    let mut statistics = Statistics::default();
+    let mut fault: Option<(u64, Box<ShaderFault>)> = None;
+    for result in results {
+        match result {
+            Ok(part) => statistics.add(&part),
+            // A thread that was told to stop because of another's fault has nothing to say.
+            Err((_, other)) if other.kind == FaultKind::Aborted && !control.is_aborted() => {}
+            Err(other) if fault.as_ref().is_none_or(|first| other.0 < first.0) => {
+                fault = Some(other)
+            }
+            Err(_) => {}
+        }
+    }
+    match fault {
+        Some((_, fault)) => Err(*fault),
+        None => Ok(statistics),
+    }
+}
+
+/// The words of the push uniforms.
+fn uniforms(dispatch: &Dispatch, core: &mut Core<'_>) -> Result<Vec<u32>, ShaderFault> {
+    let mut bytes = vec![0; dispatch.push_uniform_count.min(128) as usize * 8];
+    core.read
+        .read(dispatch.push_uniforms, &mut bytes)
+        .map_err(|fault| ShaderFault {
+            kind: FaultKind::Mmu(fault),
+            address: fault.va,
+            clause: dispatch.shader,
+            text: format!("cannot read the push uniforms: {fault}"),
+        })?;
+    let word = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |word, &byte| word << 8 | u32::from(byte))
+    };
+    Ok(bytes.chunks_exact(4).map(word).collect())
+}
+
+/// How work groups share batches, and how many host threads work: as many as are worth it and as the allocations of
+/// thread and work-group storage allow.
+fn layout(
+    dispatch: &Dispatch,
+    program: &Program,
+    size: u32,
+    workgroups: u64,
+    threads: usize,
+) -> Result<(Layout, u32), String> {
+    let warp = if program.sees_warp {
+        dispatch.architecture.warp_lanes()
+    } else {
+        1
+    };
+    let pitch = size.next_multiple_of(warp);
+    let (tls, wls) = (&dispatch.thread_storage, &dispatch.workgroup_storage);
+    let mut lanes = u32::MAX;
+    if tls.base != 0 && tls.bytes_per_thread != 0 {
+        lanes = tls.threads;
+        if lanes < pitch {
+            return Err(format!(
+                "thread storage for {lanes} threads, but a work group has {size}"
+            ));
+        }
+    }
+    let mut instances = u32::MAX;
+    if wls.base != 0 && wls.bytes != 0 {
+        instances = wls.instances;
+        if instances == 0 {
+            return Err("work-group storage without an instance".into());
+        }
+    }
+    let mut together = (LANES as u32 / pitch)
+        .max(1)
+        .min(instances)
+        .min(lanes / pitch);
+    together = together.min(u32::try_from(workgroups).unwrap_or(u32::MAX));
+    let work = u64::from(size) * workgroups;
+    let workers = if work < WORTH_SHARING {
+        1
+    } else {
+        threads as u32
+    };
+    let sets = workgroups.div_ceil(together.into());
+    let workers = workers
+        .min(instances / together)
+        .min(lanes / (pitch * together));
+    let workers = u64::from(workers).min(sets).max(1) as u32;
+    Ok((
+        Layout {
+            size,
+            pitch,
+            together,
+            workgroups,
+        },
+        workers,
+    ))
 }

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A batch of lanes: who executes which clause next.
+//!
+//! Lanes that stand at the same clause execute together. When lanes disagree, those at the lowest address go first:
+//! compilers lay blocks out in program order, so lanes that branched ahead wait where the paths meet again.
+
+use super::core::Core;
+use super::micro::{Run, Trouble};
+use super::rows::Rows;
+use crate::ShaderFault;
+use crate::program::{Branch, Clause, Condition, Next, Program, Target};
+
+/// Lanes that stand at one clause.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    address: u64,
+    clause: u32,
+    mask: u64,
+}
+
+/// Up to 64 threads and where they are.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) rows: Rows,
+    /// Lanes that have not ended.
+    live: u64,
+    /// Lanes that can go on, highest address first.
+    runnable: Vec<Group>,
+    /// Lanes that wait at a barrier, with the clause after it.
+    waiting: Vec<Group>,
+}
+
+impl Batch {
+    pub(crate) fn new(rows: Rows) -> Batch {
+        Batch {
+            rows,
+            live: 0,
+            runnable: Vec::new(),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Puts the lanes of `mask` at the first clause.
+    pub(crate) fn start(&mut self, program: &Program, mask: u64) {
+        self.live = mask;
+        self.runnable.clear();
+        self.waiting.clear();
+        if mask != 0 {
+            self.runnable.push(Group {
+                address: program.entry,
+                clause: 0,
+                mask,
+            });
+        }
+    }
+
+    /// Whether lanes wait at a barrier.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Lets the lanes that wait at a barrier go on.
+    pub(crate) fn release(&mut self) {
+        for group in std::mem::take(&mut self.waiting) {
+            self.park(group);
+        }
+    }
+
+    /// Adds lanes to those that can go on.
+    fn park(&mut self, group: Group) {
+        if group.mask == 0 {
+            return;
+        }
+        let at = self
+            .runnable
+            .partition_point(|other| other.address > group.address);
+        match self.runnable.get_mut(at) {
+            Some(other) if other.address == group.address => other.mask |= group.mask,
+            _ => self.runnable.insert(at, group),
+        }
+    }
+
+    /// Executes until every lane has ended or waits at a barrier.
+    pub(crate) fn run(
+        &mut self,
+        program: &mut Program,
+        core: &mut Core<'_>,
+    ) -> Result<(), Box<ShaderFault>> {
+        program.complete(&mut self.rows);
+        while let Some(mut group) = self.runnable.pop() {
+            self.rows.activate(group.mask, self.live);
+            loop {
+                let clause = &program.clauses[group.clause as usize];
+                if let Err(trouble) = self.execute(program, clause, core) {
+                    return Err(clause.fault(trouble));
+                }
+                let Some(next) = self.advance(group, program, core) else {
+                    break;
+                };
+                if next.mask != group.mask {
+                    self.park(next);
+                    break;
+                }
+                group = next;
+                match self.runnable.last() {
+                    Some(other) if other.address <= group.address => {
+                        self.park(group);
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn execute(
+        &mut self,
+        program: &Program,
+        clause: &Clause,
+        core: &mut Core<'_>,
+    ) -> Result<(), Trouble> {
+        core.spend()?;
+        let lanes = u64::from(self.rows.mask().count_ones());
+        core.statistics.clauses += 1;
+        core.statistics.fma += clause.fma * lanes;
+        core.statistics.add += clause.add * lanes;
+        core.statistics.messages += clause.messages * lanes;
+        for op in &program.ops[clause.ops.clone()] {
+            match op.run {
+                Run::Rows(run) => run(op, &mut self.rows),
+                Run::Message(run) => run(op, &mut self.rows, core)?,
+            }
+        }
+        match &clause.trap {
+            Some(trap) => Err(Trouble::new(trap.kind, trap.address, trap.text.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Where the lanes of `group` go after `clause`. Lanes that leave the group are parked; `None` when none is left.
+    #[inline(always)]
+    fn advance(
+        &mut self,
+        group: Group,
+        program: &mut Program,
+        core: &mut Core<'_>,
+    ) -> Option<Group> {
+        let clause = &program.clauses[group.clause as usize];
+        let (next, barrier, branch) = (clause.next, clause.barrier, clause.branch);
+        let mut fall = group.mask;
+        let mut jump = None;
+        if let Some(Branch { condition, target }) = branch {
+            let taken = match condition {
+                Condition::Always => group.mask,
+                Condition::NonZero(row) => self.rows.nonzero(row),
+            };
+            fall &= !taken;
+            match target {
+                Target::Clause(index) if taken != 0 => {
+                    let address = program.clauses[index as usize].address;
+                    jump = Some(Group {
+                        address,
+                        clause: index,
+                        mask: taken,
+                    });
+                }
+                Target::Row(row) if taken != 0 => {
+                    self.scatter(program, core, group.address, taken, row)
+                }
+                _ => {}
+            }
+        }
+        let on = match next {
+            _ if fall == 0 => None,
+            Next::End => {
+                self.live &= !fall;
+                None
+            }
+            Next::Clause(index) => {
+                let address = program.clauses[index as usize].address;
+                Some(Group {
+                    address,
+                    clause: index,
+                    mask: fall,
+                })
+            }
+        };
+        if barrier {
+            self.waiting.extend(on);
+            return None;
+        }
+        match (jump, on) {
+            (Some(jump), Some(on)) => {
+                self.park(jump);
+                Some(on)
+            }
+            (jump, on) => jump.or(on),
+        }
+    }
+
+    /// Sends each lane of `taken` to the clause whose low address word `row` holds.
+    #[cold]
+    fn scatter(
+        &mut self,
+        program: &mut Program,
+        core: &mut Core<'_>,
+        from: u64,
+        taken: u64,
+        row: u16,
+    ) {
+        for lane in super::memory::lanes(taken) {
+            let address = from & !0xffff_ffff | u64::from(self.rows.get(row).0[lane]);
+            let clause = program.clause_at(address, &mut core.fetch);
+            self.park(Group {
+                address,
+                clause,
+                mask: 1 << lane,
+            });
+        }
+        program.complete(&mut self.rows);
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Micro-operations: what an instruction becomes once its operands and modifiers are resolved.
+
+use super::core::Core;
+use super::rows::Rows;
+use crate::FaultKind;
+
+/// One step of a clause: a function and the rows that it works on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MicroOp {
+    pub(crate) run: Run,
+    /// Destination row; for messages the first staging register.
+    pub(crate) d: u16,
+    /// Source rows.
+    pub(crate) a: u16,
+    pub(crate) b: u16,
+    pub(crate) c: u16,
+    pub(crate) e: u16,
+    /// Modifiers and immediates, as the function wants them.
+    pub(crate) m: u32,
+}
+
+/// The function of a micro-operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Run {
+    /// Works on rows alone and cannot fail.
+    Rows(fn(&MicroOp, &mut Rows)),
+    /// Touches memory, descriptors or clocks.
+    Message(fn(&MicroOp, &mut Rows, &mut Core<'_>) -> Result<(), Trouble>),
+}
+
+/// Why a micro-operation did not complete; the clause adds its place.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    pub(crate) kind: FaultKind,
+    /// Address of the data, or 0 when the instruction itself is meant.
+    pub(crate) address: u64,
+    /// What is wrong, for people.
+    pub(crate) text: String,
+}
+
+impl Trouble {
+    pub(crate) fn new(kind: FaultKind, address: u64, text: impl Into<String>) -> Trouble {
+        Trouble {
+            kind,
+            address,
+            text: text.into(),
+        }
+    }
+}
+
+impl From<crate::MmuFault> for Trouble {
+    fn from(fault: crate::MmuFault) -> Trouble {
+        Trouble::new(FaultKind::Mmu(fault), fault.va, fault.to_string())
+    }
+}

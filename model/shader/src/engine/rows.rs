@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Registers of a batch: one row per register, one column per lane, and loops over them.
+
+use super::micro::MicroOp;
+use super::simd::vectorised;
+
+/// Lanes of a batch: threads that execute together.
+pub(crate) const LANES: usize = 64;
+
+/// Lanes that a loop handles at once; the unit in which a batch may be narrower than [`LANES`].
+pub(crate) const CHUNK: usize = 16;
+
+/// Rows 0 to 63 are the registers of the architecture; what follows is temporary or constant.
+pub(crate) const REGISTERS: usize = 64;
+
+/// One 32-bit value for each lane.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub(crate) struct Row(pub(crate) [u32; LANES]);
+
+impl Row {
+    pub(crate) const ZERO: Row = Row([0; LANES]);
+}
+
+/// The rows of a batch.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    rows: Vec<Box<Row>>,
+    /// The row that the next result is written to, before it takes the place of its destination.
+    spare: Box<Row>,
+    /// All ones in active lanes, zero in others.
+    active: Box<Row>,
+    /// The same as bits.
+    mask: u64,
+    /// True if no lane that matters is inactive, so that results replace whole rows.
+    full: bool,
+    /// How many chunks hold lanes.
+    chunks: usize,
+}
+
+/// Runs `f` over chunks of lanes: `out[i] = f(sources[..][i])`.
+macro_rules! over_lanes {
+    ($out:expr, $chunks:expr, $f:expr, $($source:ident),+) => {{
+        let (out, chunks, f) = ($out, $chunks, $f);
+        vectorised(#[inline(always)] || {
+            for chunk in 0..chunks {
+                let range = chunk * CHUNK..chunk * CHUNK + CHUNK;
+                $(let $source = &$source.0[range.clone()];)+
+                let out = &mut out.0[range];
+                for i in 0..CHUNK {
+                    out[i] = f($($source[i]),+);
+                }
+            }
+        });
+    }};
+}
+
+impl Rows {
+    /// `count` rows of zeros for a batch of up to `lanes` lanes.
+    pub(crate) fn new(count: u16, lanes: usize) -> Rows {
+        Rows {
+            rows: (0..usize::from(count).max(REGISTERS))
+                .map(|_| Box::new(Row::ZERO))
+                .collect(),
+            spare: Box::new(Row::ZERO),
+            active: Box::new(Row::ZERO),
+            mask: 0,
+            full: false,
+            chunks: lanes.clamp(1, LANES).div_ceil(CHUNK),
+        }
+    }
+
+    /// Chooses which lanes results are written to. Lanes outside `live` may receive anything.
+    pub(crate) fn activate(&mut self, mask: u64, live: u64) {
+        self.full = mask & live == live;
+        if self.mask != mask {
+            self.mask = mask;
+            for (lane, active) in self.active.0.iter_mut().enumerate() {
+                *active = ((mask >> lane) as u32 & 1).wrapping_neg();
+            }
+        }
+    }
+
+    /// Active lanes.
+    #[inline(always)]
+    pub(crate) fn mask(&self) -> u64 {
+        self.mask
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, row: u16) -> &Row {
+        &self.rows[usize::from(row)]
+    }
+
+    /// A row as the place of results that are masked by the writer.
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, row: u16) -> &mut Row {
+        &mut self.rows[usize::from(row)]
+    }
+
+    /// How many rows there are.
+    pub(crate) fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Adds a row with the same value in all lanes.
+    pub(crate) fn push(&mut self, value: u32) {
+        self.rows.push(Box::new(Row([value; LANES])));
+    }
+
+    /// Puts `new` in place of `row`, or merges it where lanes are inactive.
+    #[inline(always)]
+    pub(crate) fn replace(&mut self, row: u16, new: &mut Box<Row>) {
+        std::mem::swap(&mut self.spare, new);
+        self.commit(row);
+        std::mem::swap(&mut self.spare, new);
+    }
+
+    /// How many lanes a loop must cover.
+    #[inline(always)]
+    pub(crate) fn lanes(&self) -> usize {
+        self.chunks * CHUNK
+    }
+
+    /// Puts the spare row in place of `row`, or merges it where lanes are inactive.
+    #[inline(always)]
+    fn commit(&mut self, row: u16) {
+        let row = usize::from(row);
+        if self.full || row >= REGISTERS {
+            std::mem::swap(&mut self.rows[row], &mut self.spare);
+        } else {
+            let (new, active, row) = (&self.spare, &self.active, &mut self.rows[row]);
+            for i in 0..self.chunks * CHUNK {
+                row.0[i] = row.0[i] & !active.0[i] | new.0[i] & active.0[i];
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn map1(&mut self, op: &MicroOp, f: impl Fn(u32) -> u32) {
+        let a = &*self.rows[usize::from(op.a)];
+        over_lanes!(&mut *self.spare, self.chunks, &f, a);
+        self.commit(op.d);
+    }
+
+    #[inline(always)]
+    pub(crate) fn map2(&mut self, op: &MicroOp, f: impl Fn(u32, u32) -> u32) {
+        let (a, b) = (
+            &*self.rows[usize::from(op.a)],
+            &*self.rows[usize::from(op.b)],
+        );
+        over_lanes!(&mut *self.spare, self.chunks, &f, a, b);
+        self.commit(op.d);
+    }
+
+    #[inline(always)]
+    pub(crate) fn map3(&mut self, op: &MicroOp, f: impl Fn(u32, u32, u32) -> u32) {
+        let (a, b) = (
+            &*self.rows[usize::from(op.a)],
+            &*self.rows[usize::from(op.b)],
+        );
+        let c = &*self.rows[usize::from(op.c)];
+        over_lanes!(&mut *self.spare, self.chunks, &f, a, b, c);
+        self.commit(op.d);
+    }
+
+    #[inline(always)]
+    pub(crate) fn map4(&mut self, op: &MicroOp, f: impl Fn(u32, u32, u32, u32) -> u32) {
+        let (a, b) = (
+            &*self.rows[usize::from(op.a)],
+            &*self.rows[usize::from(op.b)],
+        );
+        let (c, e) = (
+            &*self.rows[usize::from(op.c)],
+            &*self.rows[usize::from(op.e)],
+        );
+        over_lanes!(&mut *self.spare, self.chunks, &f, a, b, c, e);
+        self.commit(op.d);
+    }
+
+    /// Copies a row, moving no more than a pointer's worth of bookkeeping when nothing else is needed.
+    pub(crate) fn copy(&mut self, op: &MicroOp) {
+        self.spare.0 = self.rows[usize::from(op.a)].0;
+        self.commit(op.d);
+    }
+
+    /// Lanes among the active ones where the row is not zero.
+    pub(crate) fn nonzero(&self, row: u16) -> u64 {
+        let row = &self.rows[usize::from(row)];
+        let mut bits = 0;
+        for (byte, lanes) in row.0[..self.lanes()].chunks_exact(8).enumerate() {
+            let mut part = 0;
+            for (i, &lane) in lanes.iter().enumerate() {
+                part |= u64::from(lane != 0) << i;
+            }
+            bits |= part << (byte * 8);
+        }
+        bits & self.mask
+    }
+}

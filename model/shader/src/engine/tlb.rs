@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Translation look-aside buffers: pages that a host thread reached before in this dispatch.
+
+use mali_memory::{PAGE_SIZE, Page};
+
+use crate::{Access, AddressSpace, MmuFault};
+
+const ENTRIES: usize = 256;
+
+/// Offset of an address in its page.
+pub(crate) const OFFSET: u64 = PAGE_SIZE as u64 - 1;
+
+/// Direct-mapped translations of one kind of access.
+pub(crate) struct Tlb<'s> {
+    space: &'s dyn AddressSpace,
+    access: Access,
+    entries: Vec<(u64, Option<Page<'s>>)>,
+}
+
+impl<'s> Tlb<'s> {
+    pub(crate) fn new(space: &'s dyn AddressSpace, access: Access) -> Tlb<'s> {
+        Tlb {
+            space,
+            access,
+            entries: vec![(u64::MAX, None); ENTRIES],
+        }
+    }
+
+    /// The page of `va`.
+    #[inline(always)]
+    pub(crate) fn page(&mut self, va: u64) -> Result<&Page<'s>, MmuFault> {
+        let number = va / PAGE_SIZE as u64;
+        let slot = number as usize % ENTRIES;
+        if self.entries[slot].0 != number {
+            self.fill(slot, number, va)?;
+        }
+        match &self.entries[slot].1 {
+            Some(page) => Ok(page),
+            None => Err(MmuFault {
+                va,
+                access: self.access,
+                code: 0xc3,
+            }),
+        }
+    }
+
+    #[cold]
+    fn fill(&mut self, slot: usize, number: u64, va: u64) -> Result<(), MmuFault> {
+        let page = self.space.translate(va, self.access)?;
+        self.entries[slot] = (number, Some(page));
+        Ok(())
+    }
+
+    /// Reads bytes that may cross pages.
+    pub(crate) fn read(&mut self, va: u64, to: &mut [u8]) -> Result<(), MmuFault> {
+        let mut done = 0;
+        while done < to.len() {
+            let at = va.wrapping_add(done as u64);
+            done += self
+                .page(at)?
+                .copy_to_slice((at & OFFSET) as usize, &mut to[done..]);
+        }
+        Ok(())
+    }
+
+    /// Writes bytes that may cross pages. All pages are looked up before the first byte is written.
+    pub(crate) fn write(&mut self, va: u64, from: &[u8]) -> Result<(), MmuFault> {
+        if let Some(last) = from.len().checked_sub(1) {
+            self.page(va.wrapping_add(last as u64))?;
+        }
+        let mut done = 0;
+        while done < from.len() {
+            let at = va.wrapping_add(done as u64);
+            done += self
+                .page(at)?
+                .copy_from_slice((at & OFFSET) as usize, &from[done..]);
+        }
+        Ok(())
+    }
+}

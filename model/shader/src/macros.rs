@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Shorthands of the translation from instructions to micro-operations.
+
+/// Emits a micro-operation on rows: `map!(translator, destination, [sources], |values| result)`. The expression is
+/// compiled into a loop over lanes of its own.
+macro_rules! map {
+    ($t:expr, $d:expr, [$a:expr], |$x:pat_param| $body:expr) => {{
+        let (d, sources) = ($d, [$a]);
+        $t.rows(
+            |op, rows| {
+                rows.map1(
+                    op,
+                    #[inline(always)]
+                    |$x| $body,
+                )
+            },
+            d,
+            sources,
+            0,
+        );
+    }};
+    ($t:expr, $d:expr, [$a:expr, $b:expr], |$x:pat_param, $y:pat_param| $body:expr) => {{
+        let (d, sources) = ($d, [$a, $b]);
+        $t.rows(
+            |op, rows| {
+                rows.map2(
+                    op,
+                    #[inline(always)]
+                    |$x, $y| $body,
+                )
+            },
+            d,
+            sources,
+            0,
+        );
+    }};
+    ($t:expr, $d:expr, [$a:expr, $b:expr, $c:expr], |$x:pat_param, $y:pat_param, $z:pat_param| $body:expr) => {{
+        let (d, sources) = ($d, [$a, $b, $c]);
+        $t.rows(
+            |op, rows| {
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |$x, $y, $z| $body,
+                )
+            },
+            d,
+            sources,
+            0,
+        );
+    }};
+    ($t:expr, $d:expr, [$a:expr, $b:expr, $c:expr, $e:expr],
+     |$x:pat_param, $y:pat_param, $z:pat_param, $w:pat_param| $body:expr) => {{
+        let (d, sources) = ($d, [$a, $b, $c, $e]);
+        $t.rows(
+            |op, rows| {
+                rows.map4(
+                    op,
+                    #[inline(always)]
+                    |$x, $y, $z, $w| $body,
+                )
+            },
+            d,
+            sources,
+            0,
+        );
+    }};
+}
+
+/// Repeats `body` for each value of an enum, with the value as constant `name`: a modifier that is known when a shader
+/// is translated costs nothing when it runs.
+macro_rules! each {
+    ($value:expr, $name:ident: $kind:ident { $($variant:ident),+ $(,)? } => $body:expr) => {
+        match $value {
+            $($kind::$variant => {
+                const $name: $kind = $kind::$variant;
+                $body
+            })+
+        }
+    };
+}
+
+/// [`each!`] for the ways of rounding.
+macro_rules! each_round {
+    ($value:expr, $name:ident => $body:expr) => {
+        each!($value, $name: Round { Even, Up, Down, Zero, Away, Odd } => $body)
+    };
+}
+
+/// [`each!`] for comparisons.
+macro_rules! each_compare {
+    ($value:expr, $name:ident => $body:expr) => {
+        each!($value, $name: Compare { Eq, Gt, Ge, Ne, Lt, Le, GtLt, Total } => $body)
+    };
+}

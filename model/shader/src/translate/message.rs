@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Messages: loads, stores and what makes their addresses.
+
+use mali_isa::Mnemonic as M;
+use mali_isa::{Extend, Lanes, Segment, Unit};
+
+use super::{Side, Translator, Trap};
+use crate::engine::core::Core;
+use crate::engine::memory::{load, load_uniform, store};
+use crate::engine::micro::{MicroOp, Run, Trouble};
+use crate::engine::rows::Rows;
+use crate::program::special;
+
+/// A function that touches memory.
+pub(super) type OnMemory = fn(&MicroOp, &mut Rows, &mut Core<'_>) -> Result<(), Trouble>;
+
+/// Bytes that a load or store moves, and whether it stores.
+fn access(mnemonic: M) -> Option<(u32, bool)> {
+    Some(match mnemonic {
+        M::LoadI8 => (1, false),
+        M::LoadI16 => (2, false),
+        M::LoadI24 => (3, false),
+        M::LoadI32 => (4, false),
+        M::LoadI48 => (6, false),
+        M::LoadI64 => (8, false),
+        M::LoadI96 => (12, false),
+        M::LoadI128 => (16, false),
+        M::StoreI8 => (1, true),
+        M::StoreI16 => (2, true),
+        M::StoreI24 => (3, true),
+        M::StoreI32 => (4, true),
+        M::StoreI48 => (6, true),
+        M::StoreI64 => (8, true),
+        M::StoreI96 => (12, true),
+        M::StoreI128 => (16, true),
+        _ => return None,
+    })
+}
+
+impl Translator<'_> {
+    pub(super) fn message(&mut self) -> Result<bool, Trap> {
+        let mnemonic = self.ins.op.mnemonic();
+        if let Some((bytes, stores)) = access(mnemonic) {
+            self.memory(bytes, stores)?;
+            return Ok(true);
+        }
+        match mnemonic {
+            M::SegAdd | M::SegSub => self.segment()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// First staging register of the clause, checked to have `count` registers from there on.
+    pub(super) fn staging(&self, count: u32) -> Result<u16, Trap> {
+        let first = self.clause.header.staging_register;
+        if u32::from(first) + count > 64 {
+            return Err(self.trap("needs staging registers past r63"));
+        }
+        Ok(first.into())
+    }
+
+    fn memory(&mut self, bytes: u32, stores: bool) -> Result<(), Trap> {
+        let words = bytes.div_ceil(4);
+        let staging = self.staging(words)?;
+        let (a, b) = (self.source(0)?, self.source(1)?);
+        if self.ins.segment() == Segment::Ubo {
+            if stores {
+                return Err(self.trap("stores to a uniform buffer"));
+            }
+            let run = load_uniform(bytes);
+            return self.load(run, bytes, staging, a, b);
+        }
+        let (low, high) = match (self.side, self.ins.segment()) {
+            // The tuple's SHADDXL began the address, and this instruction completes it.
+            (Side::Address { .. }, Segment::None | Segment::Wls) => {
+                let high = self.add_high(a, b)?;
+                (self.stage, high)
+            }
+            _ => (a, b),
+        };
+        let (low, high) = match self.ins.segment() {
+            Segment::None | Segment::Stream => (low, high),
+            Segment::Wls => self.based(low, special::WORKGROUP_LOW, special::WORKGROUP_HIGH)?,
+            Segment::Tl => self.based(low, special::THREAD_LOW, special::THREAD_HIGH)?,
+            _ => return Err(self.trap("has a segment that compute shaders do not have")),
+        };
+        if !stores {
+            let run: OnMemory = match bytes {
+                1 => load::<1>,
+                2 => load::<2>,
+                3 => load::<3>,
+                4 => load::<4>,
+                6 => load::<6>,
+                8 => load::<8>,
+                12 => load::<12>,
+                _ => load::<16>,
+            };
+            return self.load(run, bytes, staging, low, high);
+        }
+        let run: OnMemory = match bytes {
+            1 => store::<1>,
+            2 => store::<2>,
+            3 => store::<3>,
+            4 => store::<4>,
+            6 => store::<6>,
+            8 => store::<8>,
+            12 => store::<12>,
+            _ => store::<16>,
+        };
+        for register in 0..words as u8 {
+            self.reads(staging as u8 + register);
+        }
+        self.emit(Run::Message(run), staging, [low, high, 0, 0], 0);
+        Ok(())
+    }
+
+    /// Emits a load and what its destination modifiers ask for.
+    fn load(
+        &mut self,
+        run: OnMemory,
+        bytes: u32,
+        staging: u16,
+        low: u16,
+        high: u16,
+    ) -> Result<(), Trap> {
+        let lanes = self.ins.lane_destination();
+        let signed = self.ins.extend() == Extend::Sext;
+        let part = match (bytes, lanes) {
+            (1, Lanes::B1) => Some((8, 0xff)),
+            (1, Lanes::B2) => Some((16, 0xff)),
+            (1, Lanes::B3) => Some((24, 0xff)),
+            (1, Lanes::H0) => Some((0, 0xffff)),
+            (1 | 2, Lanes::H1) => Some((16, 0xffff)),
+            _ => None,
+        };
+        if let Some((at, mask)) = part {
+            // Part of the register changes, the rest stays.
+            let loaded = self.temporary()?;
+            self.emit(Run::Message(run), loaded, [low, high, 0, 0], 0);
+            let loaded = if bytes == 1 && mask == 0xffff && signed {
+                self.part(loaded, crate::alu::lanes::Part::B0, true)?
+            } else {
+                loaded
+            };
+            self.reads(staging as u8);
+            let (mask, at) = (self.number(mask << at), self.number(at));
+            map!(
+                self,
+                staging,
+                [staging, loaded, mask, at],
+                |old, new, mask, at| { old & !mask | (new << at) & mask }
+            );
+            return Ok(());
+        }
+        self.emit(Run::Message(run), staging, [low, high, 0, 0], 0);
+        if bytes < 4 && signed && matches!(lanes, Lanes::W0 | Lanes::D0) {
+            let m = 32 - 8 * bytes;
+            self.rows(
+                |op, rows| {
+                    let n = op.m & 31;
+                    rows.map1(op, |x| (((x << n) as i32) >> n) as u32);
+                },
+                staging,
+                [staging],
+                m,
+            );
+        }
+        if lanes == Lanes::D0 {
+            let high = self.staging(2)? + 1;
+            if signed {
+                map!(self, high, [staging], |x| ((x as i32) >> 31) as u32);
+            } else {
+                let zero = self.number(0);
+                self.copy(zero, high);
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows of the address `offset` bytes after a base.
+    pub(super) fn based(
+        &mut self,
+        offset: u16,
+        base_low: u16,
+        base_high: u16,
+    ) -> Result<(u16, u16), Trap> {
+        let (low, high) = (self.temporary()?, self.temporary()?);
+        map!(self, low, [offset, base_low], |offset, base| offset
+            .wrapping_add(base));
+        map!(self, high, [low, base_low, base_high], |low, base, high| {
+            high.wrapping_add(u32::from(low < base))
+        });
+        Ok((low, high))
+    }
+
+    /// One half of a 64-bit address made from an offset in a segment: the FMA unit gives the low word, the ADD unit
+    /// the high word. Allocations do not cross a multiple of 4 GiB, so there is no carry.
+    fn segment(&mut self) -> Result<(), Trap> {
+        let a = self.source(0)?;
+        let low = self.unit == Unit::Fma;
+        let base = match (self.ins.segment(), low) {
+            (Segment::Wls, true) => special::WORKGROUP_LOW,
+            (Segment::Wls, false) => special::WORKGROUP_HIGH,
+            (Segment::Tl, true) => special::THREAD_LOW,
+            (Segment::Tl, false) => special::THREAD_HIGH,
+            _ => return Err(self.trap("names a segment that has no base")),
+        };
+        let d = self.dest;
+        let subtracts = self.ins.op.mnemonic() == M::SegSub;
+        // A null pointer is one whose both words are 0; the ADD half sees the FMA half's operand through its port.
+        match (subtracts, self.ins.preserve_null()) {
+            (false, false) => map!(self, d, [a, base], |a, base| a.wrapping_add(base)),
+            (true, false) => map!(self, d, [a, base], |a, base| a.wrapping_sub(base)),
+            (false, true) => {
+                let whole = self.null_test(a, low)?;
+                map!(self, d, [a, base, whole], |a, base, any| if any == 0 {
+                    0
+                } else {
+                    a.wrapping_add(base)
+                });
+            }
+            (true, true) => {
+                let whole = self.null_test(a, low)?;
+                map!(self, d, [a, base, whole], |a, base, any| if any == 0 {
+                    0
+                } else {
+                    a.wrapping_sub(base)
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A row that is zero where the offset of a segment instruction is null.
+    fn null_test(&mut self, a: u16, low: bool) -> Result<u16, Trap> {
+        if low {
+            // Keep the offset: the ADD half of the pair needs it after the register may have changed.
+            let kept = self.temporary()?;
+            self.copy(a, kept);
+            self.side = Side::Segment(kept);
+            return Ok(kept);
+        }
+        match self.side {
+            Side::Segment(offset) => {
+                let whole = self.temporary()?;
+                map!(self, whole, [a, offset], |a, b| a | b);
+                Ok(whole)
+            }
+            _ => Ok(a),
+        }
+    }
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From decoded clauses to micro-operations.
+//!
+//! Operands become row numbers, modifiers become the choice of a function or extra micro-operations on temporary rows.
+//! Results are written at once: the register of a tuple's FMA result only later when its ADD instruction still reads
+//! the register's old value.
+
+mod arithmetic;
+mod control;
+mod convert;
+mod float;
+mod half;
+mod integer;
+mod message;
+mod operands;
+mod shift;
+mod wide;
+
+use mali_isa::{FlowControl, Instruction, Mnemonic, Operand, Part, StagingCount, Tuple, Unit};
+
+use crate::FaultKind;
+use crate::engine::micro::{MicroOp, Run};
+use crate::engine::rows::Rows;
+use crate::program::{Branch, Clause, Constant, Next, Program, special};
+
+/// Why a clause cannot be executed.
+#[derive(Debug)]
+pub(crate) struct Trap {
+    pub(crate) kind: FaultKind,
+    pub(crate) text: String,
+}
+
+/// What an instruction of the FMA unit leaves for the ADD instruction of its tuple, besides its result.
+#[derive(Clone, Copy, Debug, Default)]
+enum Side {
+    #[default]
+    Nothing,
+    /// `SHADDXL`: row of what goes to the high word, and the shift if the second operand has a high word too.
+    Address { carry: u16, shift: Option<u32> },
+    /// `*_DOUBLE`: which kind of shift.
+    Double {
+        kind: crate::alu::shift::Double,
+        bytes: bool,
+    },
+    /// `SEG_ADD`: row of the low word of the offset.
+    Segment(u16),
+    /// `CUBEFACE1`: rows of the three coordinates.
+    Cube([u16; 3]),
+    /// `ATOM_C` and its relatives: operation, row of the argument, whether the old value is wanted.
+    Atomic {
+        op: mali_isa::Atomic,
+        argument: Option<u16>,
+        returns: bool,
+        wide: bool,
+    },
+}
+
+/// A function on rows.
+type OnRows = fn(&MicroOp, &mut Rows);
+
+/// Translates the instructions of one clause.
+struct Translator<'p> {
+    program: &'p mut Program,
+    clause: &'p mali_isa::Clause,
+    address: u64,
+    /// The instruction at work.
+    tuple: Tuple,
+    unit: Unit,
+    ins: Instruction,
+    /// Row of its result.
+    dest: u16,
+    /// Rows of the results that selectors t, t0 and t1 name.
+    stage: u16,
+    t0: u16,
+    t1: u16,
+    /// The same for the high words of 64-bit tuples.
+    wide: [u16; 2],
+    side: Side,
+    next_temporary: u16,
+    branch: Option<Branch>,
+    barrier: bool,
+}
+
+/// Translates a clause at `address` that takes `length` bytes.
+pub(crate) fn clause(
+    program: &mut Program,
+    address: u64,
+    clause: &mali_isa::Clause,
+    length: u64,
+) -> Result<Clause, Trap> {
+    let start = program.ops.len();
+    let zero = program.constant(Constant::Value(0));
+    let Some(&tuple) = clause.tuples.first() else {
+        return Err(Trap {
+            kind: FaultKind::InvalidEncoding,
+            text: "a clause without tuples".into(),
+        });
+    };
+    let mut t = Translator {
+        program,
+        clause,
+        address,
+        tuple,
+        unit: Unit::Fma,
+        ins: tuple.fma,
+        dest: zero,
+        stage: zero,
+        t0: zero,
+        t1: zero,
+        wide: [zero; 2],
+        side: Side::Nothing,
+        next_temporary: special::TEMPORARY,
+        branch: None,
+        barrier: false,
+    };
+    let (mut fma, mut add, mut messages) = (0, 0, 0);
+    for (index, tuple) in clause.tuples.iter().enumerate() {
+        t.tuple = *tuple;
+        t.next_temporary = special::TEMPORARY + (index as u16 & 1) * special::TEMPORARIES;
+        if tuple.is_wide() {
+            t.wide_tuple(zero)?;
+            fma += 1;
+            continue;
+        }
+        t.narrow_tuple(clause.tuples.get(index + 1), zero)?;
+        fma += u64::from(tuple.fma.op.mnemonic() != Mnemonic::Nop);
+        let message = tuple.add.op.info().message.is_some();
+        messages += u64::from(message);
+        add += u64::from(!message && tuple.add.op.mnemonic() != Mnemonic::Nop);
+    }
+    let (branch, barrier) = (t.branch, t.barrier);
+    let next = match clause.header.flow_control {
+        FlowControl::End => Next::End,
+        _ => Next::Clause(program.number(address.wrapping_add(length))),
+    };
+    let ops = start..program.ops.len();
+    Ok(Clause {
+        address,
+        ops,
+        next,
+        branch,
+        barrier,
+        trap: None,
+        fma,
+        add,
+        messages,
+    })
+}
+
+impl Translator<'_> {
+    fn narrow_tuple(&mut self, following: Option<&Tuple>, zero: u16) -> Result<(), Trap> {
+        let tuple = self.tuple;
+        let next_reads = |operand: Operand| {
+            following.is_some_and(|next| next.operands(Unit::Add).any(|read| read == operand))
+        };
+        let next_fma = following
+            .and_then(|next| next.fma_destination)
+            .map(|to| to.register);
+        let fma_register = self.register(tuple.fma_destination, Unit::Fma)?;
+        let add_register = self.register(tuple.add_destination, Unit::Add)?;
+
+        // The FMA result goes to its register at once unless someone still needs the register's old value, or needs
+        // the result after the register has got another one.
+        let late = fma_register.filter(|&register| {
+            self.add_touches(register)
+                || add_register == Some(register)
+                || (next_fma == Some(register) && next_reads(Operand::T0))
+        });
+        self.side = Side::Nothing;
+        self.unit = Unit::Fma;
+        self.ins = tuple.fma;
+        self.stage = zero;
+        let mut fma_row = match fma_register {
+            Some(register) if late.is_none() => register.into(),
+            _ => self.temporary()?,
+        };
+        self.dest = fma_row;
+        if tuple.fma.op.mnemonic() == Mnemonic::Nop {
+            match fma_register {
+                Some(_) => self.copy(zero, fma_row),
+                None => fma_row = zero,
+            }
+        } else {
+            self.instruction()?;
+        }
+
+        self.unit = Unit::Add;
+        self.ins = tuple.add;
+        self.stage = fma_row;
+        let late_add =
+            add_register.filter(|&register| next_fma == Some(register) && next_reads(Operand::T1));
+        let mut add_row = match add_register {
+            Some(register) if late_add.is_none() => register.into(),
+            _ => self.temporary()?,
+        };
+        self.dest = add_row;
+        if tuple.add.op.mnemonic() == Mnemonic::Nop {
+            match add_register {
+                Some(_) => self.copy(zero, add_row),
+                None => add_row = zero,
+            }
+        } else {
+            self.instruction()?;
+        }
+        if let Some(register) = late {
+            self.copy(fma_row, register.into());
+        }
+        if let Some(register) = late_add {
+            self.copy(add_row, register.into());
+        }
+        (self.t0, self.t1) = (fma_row, add_row);
+        Ok(())
+    }
+
+    /// The register that a result goes to.
+    fn register(&self, to: Option<mali_isa::Destination>, unit: Unit) -> Result<Option<u8>, Trap> {
+        match to {
+            None => Ok(None),
+            Some(to) if to.part == Part::Full => Ok(Some(to.register)),
+            Some(to) => Err(self.trap_at(
+                unit,
+                &format!("writes half of r{}, which no compiler does", to.register),
+            )),
+        }
+    }
+
+    /// Whether the ADD instruction of the tuple reads `register` or has it among its staging registers.
+    fn add_touches(&self, register: u8) -> bool {
+        let reads = self
+            .tuple
+            .operands(Unit::Add)
+            .any(|operand| operand == Operand::Register(register));
+        let staging = self.tuple.add.op.info().staging.is_some_and(|staging| {
+            let count = match staging.count {
+                StagingCount::Words(words) => words,
+                StagingCount::Format => 4,
+                StagingCount::Descriptor => 8,
+            };
+            let first = self.clause.header.staging_register;
+            register >= first && register - first < count
+        });
+        reads || staging
+    }
+
+    /// Emits the micro-operations of one instruction.
+    fn instruction(&mut self) -> Result<(), Trap> {
+        let done = self.float()?
+            || self.half()?
+            || self.arithmetic()?
+            || self.integer()?
+            || self.shift()?
+            || self.convert()?
+            || self.control()?
+            || self.message()?;
+        if done {
+            Ok(())
+        } else {
+            Err(self.trap("cannot be part of a compute shader"))
+        }
+    }
+
+    fn trap(&self, why: &str) -> Trap {
+        self.trap_at(self.unit, why)
+    }
+
+    fn trap_at(&self, unit: Unit, why: &str) -> Trap {
+        let info = self.tuple.instruction(unit).op.info();
+        Trap {
+            kind: FaultKind::InvalidEncoding,
+            text: format!("{}{} {why}", unit.mark(), info.name),
+        }
+    }
+
+    /// A row for a value that no register holds. It lasts until the end of the next tuple.
+    fn temporary(&mut self) -> Result<u16, Trap> {
+        let row = self.next_temporary;
+        self.next_temporary += 1;
+        if (row - special::TEMPORARY) % special::TEMPORARIES == special::TEMPORARIES - 1 {
+            return Err(self.trap("needs more temporary rows than there are"));
+        }
+        Ok(row)
+    }
+
+    fn emit(&mut self, run: Run, d: u16, sources: [u16; 4], m: u32) {
+        let [a, b, c, e] = sources;
+        self.program.ops.push(MicroOp {
+            run,
+            d,
+            a,
+            b,
+            c,
+            e,
+            m,
+        });
+    }
+
+    /// Emits a function of up to four rows.
+    fn rows<const N: usize>(&mut self, run: OnRows, d: u16, sources: [u16; N], m: u32) {
+        let mut all = [0; 4];
+        for (to, from) in all.iter_mut().zip(sources) {
+            *to = from;
+        }
+        self.emit(Run::Rows(run), d, all, m);
+    }
+
+    fn copy(&mut self, from: u16, to: u16) {
+        self.rows(|op, rows| rows.copy(op), to, [from], 0);
+    }
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Operands as rows: registers, uniforms, constants, results of neighbours, and parts of them.
+
+use mali_isa::{Fau, Lanes, Operand, Source};
+
+use super::{Translator, Trap};
+use crate::alu::lanes::{Halves, Part, bytes_to_halves};
+use crate::alu::{float, half};
+use crate::program::{Constant, special};
+
+impl Translator<'_> {
+    /// The row of source `index` (0 is a), as it is.
+    pub(super) fn source(&mut self, index: usize) -> Result<u16, Trap> {
+        let source = self.ins.sources().get(index).copied();
+        let source = source.ok_or_else(|| self.trap("lacks a source"))?;
+        self.selected(source)
+    }
+
+    pub(super) fn selected(&mut self, source: Source) -> Result<u16, Trap> {
+        let operand = self.tuple.operand(self.unit, source);
+        let operand = operand.ok_or_else(|| self.trap("reads a port that is not connected"))?;
+        self.row(operand)
+    }
+
+    fn row(&mut self, operand: Operand) -> Result<u16, Trap> {
+        Ok(match operand {
+            Operand::Register(register) => {
+                self.reads(register);
+                register.into()
+            }
+            Operand::Zero => self.number(0),
+            Operand::Stage => self.stage,
+            Operand::T0 => self.t0,
+            Operand::T1 => self.t1,
+            Operand::FauLow(fau) => self.fau(fau, false)?,
+            Operand::FauHigh(fau) => self.fau(fau, true)?,
+            Operand::Pair(_) | Operand::FauWide(_) => {
+                return Err(self.trap("mixes 32-bit and 64-bit operands"));
+            }
+        })
+    }
+
+    /// Remembers that a register's first value may be seen.
+    pub(super) fn reads(&mut self, register: u8) {
+        self.program.visible |= 1 << (register & 63);
+    }
+
+    /// The row that holds a number.
+    pub(super) fn number(&mut self, value: u32) -> u16 {
+        self.program.constant(Constant::Value(value))
+    }
+
+    /// The row of one word of a FAU value.
+    pub(super) fn fau(&mut self, fau: Fau, high: bool) -> Result<u16, Trap> {
+        Ok(match fau {
+            Fau::LaneId if !high => {
+                self.program.sees_warp = true;
+                special::LANE_ID
+            }
+            Fau::WarpId if !high => {
+                self.program.sees_warp = true;
+                special::WARP_ID
+            }
+            Fau::CoreId if !high => special::CORE_ID,
+            Fau::Uniform(slot) => self
+                .program
+                .constant(Constant::Uniform(2 * u16::from(slot) + u16::from(high))),
+            Fau::Constant {
+                value, relative, ..
+            } => {
+                let value = relative.resolve(value, self.address);
+                self.number(if high {
+                    (value >> 32) as u32
+                } else {
+                    value as u32
+                })
+            }
+            Fau::Missing(_) | Fau::Reserved(_) => {
+                return Err(self.trap("reads a reserved FAU index"));
+            }
+            // Values of fragments, which a compute shader sees as zero, and high words of ids.
+            _ => self.number(0),
+        })
+    }
+
+    /// The single-precision source `index`: widened, flushed, but without `abs` and `neg`.
+    pub(super) fn single(&mut self, index: usize) -> Result<u16, Trap> {
+        let mut row = self.source(index)?;
+        let lanes = self.lanes(index);
+        if matches!(lanes, Lanes::H0 | Lanes::H1) {
+            row = self.part(
+                row,
+                if lanes == Lanes::H0 {
+                    Part::H0
+                } else {
+                    Part::H1
+                },
+                false,
+            )?;
+            let wide = self.temporary()?;
+            self.rows(
+                |op, rows| rows.map1(op, |x| half::to_single(x as u16)),
+                wide,
+                [row],
+                0,
+            );
+            row = wide;
+        }
+        if self.flushes() {
+            let flushed = self.temporary()?;
+            self.rows(|op, rows| rows.map1(op, float::flush), flushed, [row], 0);
+            row = flushed;
+        }
+        Ok(row)
+    }
+
+    /// The single-precision source `index` with all its modifiers.
+    pub(super) fn single_modified(&mut self, index: usize) -> Result<u16, Trap> {
+        let row = self.single(index)?;
+        let (abs, neg) = self.signs(index);
+        self.modified(
+            row,
+            if abs { 0x7fff_ffff } else { u32::MAX },
+            if neg { 1 << 31 } else { 0 },
+        )
+    }
+
+    /// The pair of halves of source `index` with all its modifiers.
+    pub(super) fn halves(&mut self, index: usize) -> Result<u16, Trap> {
+        let row = self.source(index)?;
+        let lanes = self.lanes(index);
+        let mut row = self.arranged(row, lanes, false)?;
+        if self.flushes() {
+            let flushed = self.temporary()?;
+            self.rows(|op, rows| rows.map1(op, half::flush), flushed, [row], 0);
+            row = flushed;
+        }
+        let (abs, neg) = self.signs(index);
+        self.modified(
+            row,
+            if abs { 0x7fff_7fff } else { u32::MAX },
+            if neg { 0x8000_8000 } else { 0 },
+        )
+    }
+
+    /// `row & keep ^ flip`.
+    fn modified(&mut self, row: u16, keep: u32, flip: u32) -> Result<u16, Trap> {
+        if keep == u32::MAX && flip == 0 {
+            return Ok(row);
+        }
+        let (to, keep, flip) = (self.temporary()?, self.number(keep), self.number(flip));
+        self.rows(
+            |op, rows| rows.map3(op, |x, keep, flip| x & keep ^ flip),
+            to,
+            [row, keep, flip],
+            0,
+        );
+        Ok(to)
+    }
+
+    /// Absolute value and negation of source `index`.
+    pub(super) fn signs(&self, index: usize) -> (bool, bool) {
+        match index {
+            0 => (self.ins.abs0(), self.ins.neg0()),
+            1 => (self.ins.abs1(), self.ins.neg1()),
+            _ => (self.ins.abs2(), self.ins.neg2()),
+        }
+    }
+
+    /// The part of source `index` that is meant.
+    pub(super) fn lanes(&self, index: usize) -> Lanes {
+        match index {
+            0 => self.ins.lanes0(),
+            1 => self.ins.lanes1(),
+            2 => self.ins.lanes2(),
+            _ => self.ins.lanes3(),
+        }
+    }
+
+    /// Whether the clause replaces subnormal numbers by zero.
+    pub(super) fn flushes(&self) -> bool {
+        self.clause.header.flush_to_zero != mali_isa::FlushToZero::None
+    }
+
+    /// A part of a row, extended to 32 bits.
+    pub(super) fn part(&mut self, row: u16, part: Part, signed: bool) -> Result<u16, Trap> {
+        let (left, right) = match part {
+            Part::Word => return Ok(row),
+            Part::H0 => (16, 16),
+            Part::H1 => (0, 16),
+            Part::B0 => (24, 24),
+            Part::B1 => (16, 24),
+            Part::B2 => (8, 24),
+            Part::B3 => (0, 24),
+        };
+        let to = self.temporary()?;
+        let m = left | right << 8;
+        if signed {
+            self.rows(
+                |op, rows| {
+                    let (left, right) = (op.m & 31, op.m >> 8 & 31);
+                    rows.map1(op, |x| (((x << left) as i32) >> right) as u32);
+                },
+                to,
+                [row],
+                m,
+            );
+        } else {
+            self.rows(
+                |op, rows| {
+                    let (left, right) = (op.m & 31, op.m >> 8 & 31);
+                    rows.map1(op, |x| x << left >> right);
+                },
+                to,
+                [row],
+                m,
+            );
+        }
+        Ok(to)
+    }
+
+    /// The row with its lanes arranged: parts extended to the width that the arrangement's name has elements of.
+    pub(super) fn arranged(&mut self, row: u16, lanes: Lanes, signed: bool) -> Result<u16, Trap> {
+        let halves = |halves: Halves| match halves {
+            Halves::H01 => None,
+            Halves::H00 => Some([0, 1, 0, 1]),
+            Halves::H10 => Some([2, 3, 0, 1]),
+            Halves::H11 => Some([2, 3, 2, 3]),
+        };
+        let pick = match lanes {
+            Lanes::None | Lanes::W0 | Lanes::D0 | Lanes::H01 | Lanes::B0123 => None,
+            Lanes::H0 => return self.part(row, Part::H0, signed),
+            Lanes::H1 => return self.part(row, Part::H1, signed),
+            Lanes::B0 => return self.part(row, Part::B0, signed),
+            Lanes::B1 => return self.part(row, Part::B1, signed),
+            Lanes::B2 => return self.part(row, Part::B2, signed),
+            Lanes::B3 => return self.part(row, Part::B3, signed),
+            Lanes::H00 => halves(Halves::H00),
+            Lanes::H10 => halves(Halves::H10),
+            Lanes::H11 => halves(Halves::H11),
+            Lanes::B0000 => Some([0; 4]),
+            Lanes::B1111 => Some([1; 4]),
+            Lanes::B2222 => Some([2; 4]),
+            Lanes::B3333 => Some([3; 4]),
+            Lanes::B0011 => Some([0, 0, 1, 1]),
+            Lanes::B2233 => Some([2, 2, 3, 3]),
+            Lanes::B0101 => Some([0, 1, 0, 1]),
+            Lanes::B2323 => Some([2, 3, 2, 3]),
+            Lanes::B1032 => Some([1, 0, 3, 2]),
+            Lanes::B3210 => Some([3, 2, 1, 0]),
+            // The name gives the byte of the low half first.
+            pair => {
+                let name = pair.name().as_bytes();
+                let byte = |i: usize| u32::from(name.get(i).copied().unwrap_or(b'0') & 3);
+                let to = self.temporary()?;
+                let m = byte(1) | byte(2) << 2;
+                if signed {
+                    let run = |op: &_, rows: &mut crate::engine::rows::Rows| {
+                        pair_of_bytes(op, rows, true)
+                    };
+                    self.rows(run, to, [row], m);
+                } else {
+                    let run = |op: &_, rows: &mut crate::engine::rows::Rows| {
+                        pair_of_bytes(op, rows, false)
+                    };
+                    self.rows(run, to, [row], m);
+                }
+                return Ok(to);
+            }
+        };
+        let Some(pick) = pick else { return Ok(row) };
+        let to = self.temporary()?;
+        let m = pick
+            .iter()
+            .rev()
+            .fold(0, |m, &byte: &u32| m << 8 | byte * 8);
+        self.rows(
+            |op, rows| {
+                let [a, b, c, d] = op.m.to_le_bytes().map(u32::from);
+                rows.map1(op, |x| {
+                    (x >> a & 0xff)
+                        | (x >> b & 0xff) << 8
+                        | (x >> c & 0xff) << 16
+                        | (x >> d & 0xff) << 24
+                });
+            },
+            to,
+            [row],
+            m,
+        );
+        Ok(to)
+    }
+}
+
+fn pair_of_bytes(
+    op: &crate::engine::micro::MicroOp,
+    rows: &mut crate::engine::rows::Rows,
+    signed: bool,
+) {
+    let (low, high) = (op.m & 3, op.m >> 2 & 3);
+    rows.map1(op, |x| bytes_to_halves(x, low, high, signed));
+}
