@@ -245,14 +245,14 @@ impl Tuple {
     }
 }
 
-/// A clause: one to eight tuples with up to six constants, executed without interruption.
+/// A clause: one to eight tuples with embedded constants, executed without interruption.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clause {
     /// The header.
     pub header: ClauseHeader,
     /// The tuples in order of execution.
     pub tuples: Vec<Tuple>,
-    /// The embedded constants.
+    /// The embedded constants: at most seven, of which FAU indices reach the first six.
     pub constants: Vec<Constant>,
 }
 

@@ -35,8 +35,8 @@ pub(crate) fn decode(
     values: &[u64],
     alone: bool,
     single: Option<(u8, u8)>,
-) -> Result<[Constant; 6], DecodeError> {
-    let mut constants = [Constant::default(); 6];
+) -> Result<[Constant; 7], DecodeError> {
+    let mut constants = [Constant::default(); 7];
     let mut at = 0;
     if alone {
         let (a, b) = single.unwrap_or((0, 0));

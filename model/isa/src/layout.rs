@@ -17,7 +17,8 @@
 //! | 7 | 0, 2, 4, 7, 9 |
 //! | 8 | 0, 2, 4, 7, 10, 11 |
 //!
-//! Formats 3, 6, 8 and 11 hold one constant; then words of format 12 with two constants each follow.
+//! Formats 3, 6, 8 and 11 hold one constant; then words of format 12 with two constants each follow
+//! (six tuples have room for seven, of which the last cannot be selected).
 
 use crate::error::DecodeError;
 
@@ -56,7 +57,7 @@ pub(crate) struct Packed {
     /// Number of tuples.
     pub(crate) count: u8,
     /// 60 bits each.
-    pub(crate) constants: [u64; 6],
+    pub(crate) constants: [u64; 7],
     /// Number of constants.
     pub(crate) constant_count: u8,
     /// Modifier nibbles of constant 0, if it stands alone and its format has them.
