@@ -1,4 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Project tasks: the guest, checks, figures.
+//! Project tasks: the full-system guest.
+#![forbid(unsafe_code)]
 
-fn main() {}
+mod error;
+mod guest;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tasks of the project that are more than `cargo build`.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// The full-system guest: Debian's kernel and GPU stack in QEMU, with our model as the GPU.
+    Guest(guest::Guest),
+}
+
+fn main() -> ExitCode {
+    let Task::Guest(guest) = Cli::parse().task;
+    match guest.execute() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where things are: the repository, the guest's work folder, and this work tree's share of it.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::error::{Error, Result};
+
+/// Environment variable that moves the guest folder out of the repository.
+pub(crate) const GUEST_VARIABLE: &str = "GPUREPLAY_GUEST";
+
+/// The folders of one invocation.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    /// Top of the repository.
+    pub(crate) repository: PathBuf,
+    /// The guest: roots, kernel, image. May be shared by work trees.
+    pub(crate) guest: PathBuf,
+    /// What this work tree builds for the guest and keeps of its runs.
+    pub(crate) local: PathBuf,
+}
+
+impl Folder {
+    /// Finds the repository (from cargo's environment, or upwards from the current directory) and the guest folder.
+    pub(crate) fn find() -> Result<Folder> {
+        let repository = match env::var_os("CARGO_MANIFEST_DIR") {
+            Some(manifest) => Path::new(&manifest)
+                .ancestors()
+                .nth(2)
+                .map(Path::to_path_buf),
+            None => env::current_dir().ok().and_then(|dir| {
+                dir.ancestors()
+                    .find(|top| top.join("tools/guest/steps").is_dir())
+                    .map(Path::to_path_buf)
+            }),
+        };
+        let repository = repository
+            .filter(|top| top.join("tools/guest/steps").is_dir())
+            .ok_or_else(|| Error::Missing {
+                what: "the repository".into(),
+                remedy: "run `cargo xtask` inside of it".into(),
+            })?;
+        let guest = match env::var_os(GUEST_VARIABLE) {
+            Some(path) => PathBuf::from(path),
+            None => repository.join(".guest"),
+        };
+        if !guest.is_absolute() {
+            return Err(Error::Usage(format!(
+                "{GUEST_VARIABLE}={} must be an absolute path",
+                guest.display()
+            )));
+        }
+        let local = repository.join("target/guest");
+        Ok(Folder {
+            repository,
+            guest,
+            local,
+        })
+    }
+
+    /// The recipe: scripts and sources of the guest.
+    pub(crate) fn recipe(&self) -> PathBuf {
+        self.repository.join("tools/guest")
+    }
+
+    /// What the guest sees as `/opt/gpureplay`.
+    pub(crate) fn payload(&self) -> PathBuf {
+        self.local.join("opt")
+    }
+
+    /// A file that QEMU boots.
+    pub(crate) fn boot(&self, name: &str) -> PathBuf {
+        self.guest.join("boot").join(name)
+    }
+
+    /// Fails with the remedy when the guest has not been built.
+    pub(crate) fn require_built(&self) -> Result<()> {
+        for name in ["Image", "initramfs.gz", "root.ext4"] {
+            if !self.boot(name).is_file() {
+                return Err(Error::Missing {
+                    what: format!("the guest ({})", self.boot(name).display()),
+                    remedy: "run `cargo xtask guest build` first".into(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The release of the kernel that the guest runs, such as `6.12.107+deb13-arm64`.
+    pub(crate) fn stock_kernel(&self) -> Result<String> {
+        let path = self.guest.join("kernels");
+        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        text.lines()
+            .find_map(|line| line.strip_prefix("stock="))
+            .map(|version| format!("{version}-arm64"))
+            .ok_or_else(|| Error::Missing {
+                what: format!("the line `stock=` in {}", path.display()),
+                remedy: "run `cargo xtask guest build`".into(),
+            })
+    }
+
+    /// Takes the lock that keeps two builds out of one folder; held until dropped.
+    pub(crate) fn lock(dir: &Path) -> Result<Flock<fs::File>> {
+        create_dir(dir)?;
+        let path = dir.join("lock");
+        let file = fs::File::create(&path).map_err(Error::io("create", &path))?;
+        let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Ok(lock),
+            Err((file, _)) => file,
+        };
+        eprintln!("waiting for another build in {}", dir.display());
+        Flock::lock(file, FlockArg::LockExclusive)
+            .map_err(|(_, errno)| Error::io("lock", &path)(errno.into()))
+    }
+}
+
+/// Creates a directory and its parents.
+pub(crate) fn create_dir(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).map_err(Error::io("create", path))
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The Debian mirror: taken from the machine's own apt configuration, never named by us.
+
+use std::{fmt::Write as _, fs, path::Path, process::Command};
+
+use crate::error::{Error, Result};
+
+/// Environment variable for machines whose apt does not point at Debian.
+const MIRROR_VARIABLE: &str = "GPUREPLAY_DEBIAN_MIRROR";
+
+/// Writes `sources.list` (the guest's suite and its backports), `sources-old.list` (the older kernel) and `apt.conf`
+/// (how this machine reaches its mirror) into the guest folder. Files that would not change are left alone.
+pub(crate) fn write_sources(guest: &Path) -> Result<()> {
+    let mirror = match std::env::var(MIRROR_VARIABLE) {
+        Ok(mirror) => mirror,
+        Err(_) => of_machine()?,
+    };
+    let entry = |suite: &str| {
+        format!(
+            "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {mirror} {suite} main\n"
+        )
+    };
+    let sources = entry("trixie") + &entry("trixie-backports");
+    write_if_changed(&guest.join("sources.list"), &sources)?;
+    write_if_changed(&guest.join("sources-old.list"), &entry("bookworm"))?;
+    write_if_changed(&guest.join("apt.conf"), &acquire_options()?)
+}
+
+/// The address from which this machine installs its own release's main component.
+fn of_machine() -> Result<String> {
+    let text = output(
+        "apt-get",
+        &[
+            "indextargets",
+            "--format",
+            "$(REPO_URI) $(RELEASE) $(COMPONENT)",
+            "Created-By: Packages",
+        ],
+    )?;
+    main_mirror(&text).ok_or_else(|| Error::Missing {
+        what: "a Debian mirror in this machine's apt configuration".into(),
+        remedy: format!("set {MIRROR_VARIABLE} to a mirror's address"),
+    })
+}
+
+/// Picks the address of a plain Debian suite (not -security, -updates or a third party's) from lines of
+/// `address suite component`.
+fn main_mirror(targets: &str) -> Option<String> {
+    const SUITES: [&str; 7] = [
+        "bookworm", "trixie", "forky", "stable", "testing", "unstable", "sid",
+    ];
+    targets.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        let (address, suite, component) = (words.next()?, words.next()?, words.next()?);
+        (SUITES.contains(&suite) && component == "main").then(|| address.to_owned())
+    })
+}
+
+/// The options that decide whether the mirror can be reached at all, as apt.conf lines.
+fn acquire_options() -> Result<String> {
+    const KEPT: [&str; 4] = [
+        "Acquire::http::Proxy ",
+        "Acquire::https::Proxy ",
+        "Acquire::Check-Valid-Until ",
+        "Acquire::Check-Date ",
+    ];
+    let mut conf = String::from("Acquire::Retries \"3\";\nAPT::Install-Recommends \"false\";\n");
+    for line in output("apt-config", &["dump"])?.lines() {
+        if KEPT.iter().any(|name| line.starts_with(name)) {
+            // Writing to a string cannot fail.
+            let _ = writeln!(conf, "{line}");
+        }
+    }
+    Ok(conf)
+}
+
+fn output(program: &str, arguments: &[&str]) -> Result<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .map_err(|source| Error::Start {
+            program: program.into(),
+            source,
+        })?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(Error::Failed {
+            what: format!("{program} {}", arguments.join(" ")),
+            status: output.status,
+            log: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+}
+
+fn write_if_changed(path: &Path, text: &str) -> Result<()> {
+    if fs::read_to_string(path).is_ok_and(|old| old == text) {
+        return Ok(());
+    }
+    fs::write(path, text).map_err(Error::io("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::main_mirror;
+
+    #[test]
+    fn takes_the_plain_suite() {
+        let targets = "http://a.example/debian-security bookworm-security main\n\
+                       http://b.example/node nodistro main\n\
+                       http://c.example/debian bookworm contrib\n\
+                       http://c.example/debian bookworm main\n";
+        assert_eq!(
+            main_mirror(targets).as_deref(),
+            Some("http://c.example/debian")
+        );
+        assert_eq!(main_mirror("http://b.example/node nodistro main\n"), None);
+        assert_eq!(main_mirror("broken line"), None);
+    }
+}

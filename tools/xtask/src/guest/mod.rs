@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask guest`: builds and runs the full-system guest.
+
+mod build;
+mod cache;
+mod dtb;
+mod folder;
+mod kernel_log;
+mod machine;
+mod mirror;
+mod payload;
+mod record;
+mod run;
+mod session;
+mod shell;
+mod step;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use crate::error::Result;
+
+/// The `guest` task.
+#[derive(Args)]
+pub(crate) struct Guest {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Build(build::Build),
+    Run(run::Run),
+    Shell(shell::Shell),
+    Record(record::Record),
+    Test(test::Test),
+    Dtb(dtb::Dtb),
+}
+
+impl Guest {
+    /// Runs the chosen subcommand.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        match self.command {
+            Command::Build(command) => command.execute(),
+            Command::Run(command) => command.execute(),
+            Command::Shell(command) => command.execute(),
+            Command::Record(command) => command.execute(),
+            Command::Test(command) => command.execute(),
+            Command::Dtb(command) => command.execute(),
+        }
+    }
+}

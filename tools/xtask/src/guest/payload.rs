@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What this work tree adds to the guest: test programs, the `gpureplay` command, the patched driver; and the model
+//! server on the host's side. Each is brought up to date by its own build system.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{
+    folder::{Folder, create_dir},
+    session::Driver,
+    step::logged,
+};
+use crate::error::{Error, Result};
+
+/// Target of the guest's programs.
+const TARGET: &str = "aarch64-unknown-linux-gnu";
+/// Environment variable that replaces the model server's program.
+const SERVER_VARIABLE: &str = "GPUREPLAY_MODEL_SERVER";
+
+/// Builds everything.
+pub(crate) fn build(folder: &Folder) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    apps(folder)?;
+    command(folder)?;
+    patched_driver(folder)?;
+    host_server(folder)
+}
+
+/// Builds what a run with this driver needs.
+pub(crate) fn prepare(folder: &Folder, driver: Driver) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    apps(folder)?;
+    if driver == Driver::Patched {
+        command(folder)?;
+        patched_driver(folder)?;
+    }
+    host_server(folder)
+}
+
+/// The model server's program.
+pub(crate) fn model_server(folder: &Folder) -> Result<PathBuf> {
+    let path = match env::var_os(SERVER_VARIABLE) {
+        Some(path) => PathBuf::from(path),
+        None => target_dir(folder).join("release/mali-vfio-user"),
+    };
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err(Error::Missing {
+            what: format!("the model server ({})", path.display()),
+            remedy: "run `cargo xtask guest build`".into(),
+        })
+    }
+}
+
+fn target_dir(folder: &Folder) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| folder.repository.join("target"), PathBuf::from)
+}
+
+/// Compiles the C and C++ test programs and the OpenCL forwarder.
+fn apps(folder: &Folder) -> Result<()> {
+    let mut make = in_root(folder);
+    make.args(["make", "--no-print-directory", "-j2", "-C"])
+        .arg(folder.recipe().join("apps"))
+        .arg(with("OUT=", &folder.payload()))
+        .arg("SYSROOT=/guest/userland");
+    run(folder, &mut make, "test programs")
+}
+
+/// Cross-compiles the `gpureplay` command.
+fn command(folder: &Folder) -> Result<()> {
+    let home = env::var_os("CARGO_HOME").map_or_else(
+        || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cargo"),
+        PathBuf::from,
+    );
+    // The build root has no registry of its own: fetch here, build offline there.
+    let mut fetch = cargo();
+    fetch
+        .args(["fetch", "--locked", "--target", TARGET])
+        .current_dir(&folder.repository);
+    run(folder, &mut fetch, "crates for the guest")?;
+    let mut build = in_root(folder);
+    build
+        .env("GPUREPLAY_BIND", &home)
+        .arg("env")
+        .arg(with("CARGO_HOME=", &home))
+        .arg(format!(
+            "CARGO_TARGET_{}_LINKER=aarch64-linux-gnu-gcc",
+            TARGET.to_uppercase().replace('-', "_")
+        ))
+        .arg("RUSTFLAGS=-C target-feature=+crt-static")
+        .args(["cargo", "build", "--offline", "--locked", "--release"])
+        .args(["-p", "gpureplay", "--target", TARGET, "--target-dir"])
+        .arg(folder.local.join("cargo"));
+    run(folder, &mut build, "gpureplay for the guest")?;
+    let binary = folder
+        .local
+        .join("cargo")
+        .join(TARGET)
+        .join("release/gpureplay");
+    let bin = folder.payload().join("bin");
+    create_dir(&bin)?;
+    std::fs::copy(&binary, bin.join("gpureplay"))
+        .map(drop)
+        .map_err(Error::io("copy", binary))
+}
+
+/// Builds the driver with the recorder's hooks for the guest's kernel.
+fn patched_driver(folder: &Folder) -> Result<()> {
+    let script = folder.repository.join("driver-patch/build.sh");
+    if !script.is_file() {
+        return Err(Error::Missing {
+            what: script.display().to_string(),
+            remedy: "the work tree is not complete".into(),
+        });
+    }
+    let release = folder.stock_kernel()?;
+    let version: Vec<&str> = release.splitn(3, '.').take(2).collect();
+    let source = format!(
+        "/guest/src/linux-source-{}/drivers/gpu/drm/panfrost",
+        version.join(".")
+    );
+    let mut build = in_root(folder);
+    build
+        .arg("bash")
+        .arg(script)
+        .args(["--release", &release, "--driver", "panfrost"])
+        .args(["--source", &source, "--out"])
+        .arg(folder.payload().join("modules"));
+    run(folder, &mut build, "patched driver")
+}
+
+/// Compiles the model server for the host.
+fn host_server(folder: &Folder) -> Result<()> {
+    if env::var_os(SERVER_VARIABLE).is_some() {
+        return Ok(());
+    }
+    let mut build = cargo();
+    build
+        .args(["build", "--release", "--locked", "-p", "mali-vfio-user"])
+        .current_dir(&folder.repository);
+    run(folder, &mut build, "model server")
+}
+
+fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+fn in_root(folder: &Folder) -> Command {
+    let mut command = Command::new(folder.guest.join("in-root"));
+    command.current_dir(&folder.repository);
+    command
+}
+
+fn run(folder: &Folder, command: &mut Command, what: &str) -> Result<()> {
+    let name = what.replace(' ', "-");
+    logged(
+        command,
+        what,
+        &folder.local.join("log").join(format!("{name}.log")),
+    )
+}
+
+fn with(before: &str, path: &Path) -> std::ffi::OsString {
+    let mut option = std::ffi::OsString::from(before);
+    option.push(path);
+    option
+}
