@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The PCI device: the model's registers behind BAR 0, its interrupt lines joined on INTA, guest memory as its bus.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use mali_memory::Mapped;
+use mali_model::{Gpu, Level, Log, Work};
+use mali_regs::{Block, address_space, lookup};
+
+use crate::config_space::ConfigSpace;
+use crate::intx::Intx;
+use crate::logging::RegisterLog;
+use crate::protocol::{Command, Header, Malformed, Reply, errno, irq, region};
+use crate::warden::Warden;
+
+/// Bytes of BAR 0.
+const BAR_SIZE: u32 = 0x1_0000;
+
+/// Device information flags: can be reset, is a PCI device.
+const DEVICE_FLAGS: u32 = 0b11;
+
+/// Region information flags: readable, writable.
+const REGION_FLAGS: u32 = 0b11;
+
+struct State {
+    gpu: Gpu<Mapped>,
+    config: ConfigSpace,
+    intx: Intx,
+    registers: Option<RegisterLog>,
+    reads: u64,
+    writes: u64,
+    quit: bool,
+}
+
+impl State {
+    fn update_interrupt(&mut self) {
+        let level = self.gpu.irq().any();
+        self.intx.set_level(level);
+    }
+}
+
+/// The device, shared by the thread that serves QEMU and the one that runs jobs.
+pub(crate) struct Device {
+    state: Mutex<State>,
+    work: Condvar,
+    memory: Arc<Mapped>,
+    log: Arc<dyn Log>,
+    warden: Option<Arc<Warden>>,
+}
+
+/// Counts for the last line of the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Totals {
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) interrupts: u64,
+}
+
+impl Device {
+    pub(crate) fn new(
+        gpu: Gpu<Mapped>,
+        registers: Option<RegisterLog>,
+        log: Arc<dyn Log>,
+        warden: Option<Arc<Warden>>,
+    ) -> Device {
+        let memory = gpu.bus().clone();
+        let config = ConfigSpace::new(gpu.profile().gpu_id.product(), BAR_SIZE);
+        Device {
+            state: Mutex::new(State {
+                gpu,
+                config,
+                intx: Intx::default(),
+                registers,
+                reads: 0,
+                writes: 0,
+                quit: false,
+            }),
+            work: Condvar::new(),
+            memory,
+            log,
+            warden,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Executes a command. Ok: the body of the reply; an error: its number.
+    pub(crate) fn handle(
+        &self,
+        header: &Header,
+        body: &[u8],
+        fds: Vec<OwnedFd>,
+    ) -> Result<Vec<u8>, u32> {
+        let command = match Command::decode(header.command, body) {
+            Ok(command) => command,
+            Err(error) => {
+                self.log.write(
+                    Level::Error,
+                    format_args!("command {}: {error}", header.command),
+                );
+                return Err(match error {
+                    Malformed::Command(_) => errno::EOPNOTSUPP,
+                    _ => errno::EINVAL,
+                });
+            }
+        };
+        match command {
+            Command::Version => Ok(version()),
+            Command::DmaMap {
+                writable,
+                offset,
+                address,
+                size,
+            } => self
+                .map(writable, offset, address, size, fds)
+                .map(|()| vec![]),
+            Command::DmaUnmap {
+                all,
+                flags,
+                address,
+                size,
+            } => {
+                self.unmap(all, address, size)?;
+                Ok(Reply::default()
+                    .word(24)
+                    .word(flags)
+                    .long(address)
+                    .long(size)
+                    .0)
+            }
+            Command::DeviceInfo => {
+                let reply = Reply::default().word(16).word(DEVICE_FLAGS);
+                Ok(reply.word(region::COUNT).word(irq::COUNT).0)
+            }
+            Command::RegionInfo { index } => region_info(index),
+            Command::IrqInfo { index } => irq_info(index),
+            Command::SetIrqs {
+                flags,
+                index,
+                start,
+                count,
+            } => match index {
+                irq::INTX => self
+                    .lock()
+                    .intx
+                    .set(flags, start, count, fds)
+                    .map(|()| vec![]),
+                // QEMU switches off what the device does not have.
+                _ if index < irq::COUNT => Ok(vec![]),
+                _ => Err(errno::EINVAL),
+            },
+            Command::RegionRead {
+                offset,
+                region,
+                count,
+            } => self.read(offset, region, count),
+            Command::RegionWrite {
+                offset,
+                region,
+                data,
+            } => {
+                self.write(offset, region, data)?;
+                let reply = Reply::default().long(offset).word(region);
+                Ok(reply.word(data.len() as u32).0)
+            }
+            Command::Reset => {
+                self.reset();
+                Ok(vec![])
+            }
+        }
+    }
+
+    fn map(
+        &self,
+        writable: bool,
+        offset: u64,
+        address: u64,
+        size: u64,
+        fds: Vec<OwnedFd>,
+    ) -> Result<(), u32> {
+        let Some(fd) = fds.into_iter().next() else {
+            // Memory without a descriptor (a ROM, say) cannot be shared; the GPU sees a bus error there.
+            let message =
+                format_args!("{address:#x}+{size:#x} cannot be shared and stays unmapped");
+            self.log.write(Level::Warning, message);
+            return Ok(());
+        };
+        self.log.write(
+            Level::Info,
+            format_args!("guest memory {address:#x}+{size:#x}, file offset {offset:#x}"),
+        );
+        self.memory
+            .add(address, size, &fd, offset, writable)
+            .map_err(|error| {
+                self.log.write(Level::Error, format_args!("{error}"));
+                errno::EINVAL
+            })
+    }
+
+    fn unmap(&self, all: bool, address: u64, size: u64) -> Result<(), u32> {
+        if all {
+            self.memory.clear();
+            return Ok(());
+        }
+        // Regions that could not be shared are unknown here.
+        if let Err(error) = self.memory.remove(address, size) {
+            self.log.write(Level::Warning, format_args!("{error}"));
+        }
+        Ok(())
+    }
+
+    fn read(&self, offset: u64, region: u32, count: u32) -> Result<Vec<u8>, u32> {
+        let mut data = vec![0; count as usize];
+        let mut state = self.lock();
+        match region {
+            region::CONFIG => {
+                let interrupt = state.intx.level();
+                state.config.read(offset, &mut data, interrupt);
+            }
+            region::BAR0 => {
+                bar_range(offset, data.len())?;
+                let mut at = offset;
+                let mut rest = data.as_mut_slice();
+                while !rest.is_empty() {
+                    let register = at as u32 & !3;
+                    let value = state.gpu.read32(register);
+                    state.reads += 1;
+                    if let Some(log) = &mut state.registers {
+                        log.access('R', register, value);
+                    }
+                    let within = (at & 3) as usize;
+                    let bytes = &value.to_le_bytes()[within..];
+                    let length = bytes.len().min(rest.len());
+                    let (now, later) = rest.split_at_mut(length);
+                    now.copy_from_slice(&bytes[..length]);
+                    rest = later;
+                    at += length as u64;
+                }
+            }
+            _ => return Err(errno::EINVAL),
+        }
+        Ok(Reply::default()
+            .long(offset)
+            .word(region)
+            .word(count)
+            .bytes(&data)
+            .0)
+    }
+
+    fn write(&self, offset: u64, region: u32, data: &[u8]) -> Result<(), u32> {
+        let mut state = self.lock();
+        match region {
+            region::CONFIG => state.config.write(offset, data),
+            region::BAR0 => {
+                bar_range(offset, data.len())?;
+                let words = data.chunks_exact(4);
+                if !offset.is_multiple_of(4) || !words.remainder().is_empty() {
+                    let count = data.len();
+                    let message =
+                        format_args!("write of {count} bytes to {offset:#x} is not of words");
+                    self.log.write(Level::Warning, message);
+                    return Err(errno::EIO);
+                }
+                for (register, word) in (offset as u32..).step_by(4).zip(words) {
+                    let value = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+                    state.writes += 1;
+                    if let Some(log) = &mut state.registers {
+                        log.access('W', register, value);
+                    }
+                    state.gpu.write32(register, value);
+                    self.after_write(register);
+                }
+                state.update_interrupt();
+                if state.gpu.has_work() {
+                    self.work.notify_all();
+                }
+            }
+            _ => return Err(errno::EINVAL),
+        }
+        Ok(())
+    }
+
+    /// A command to an address space ends the stall of an access that faulted.
+    fn after_write(&self, register: u32) {
+        let Some(warden) = &self.warden else { return };
+        let located = lookup(register);
+        let command = |l: &mali_regs::Located| {
+            l.block == Block::AddressSpace && l.register.offset == address_space::COMMAND
+        };
+        if located.as_ref().is_some_and(command) {
+            warden.resume();
+        }
+    }
+
+    fn reset(&self) {
+        self.log.write(Level::Info, format_args!("device reset"));
+        let mut state = self.lock();
+        state.gpu.write32(
+            mali_regs::gpu::GPU_CMD,
+            mali_regs::GpuCommand::HardReset as u32,
+        );
+        state.gpu.write32(mali_regs::gpu::GPU_INT_CLEAR, u32::MAX);
+        state.config.reset();
+        state.intx.reset();
+    }
+
+    /// An access of a job waits for the driver: shows it the fault.
+    pub(crate) fn show_faults(&self) {
+        // First, so that the driver's answer finds the job stalled.
+        if let Some(warden) = &self.warden {
+            warden.stall();
+        }
+        let mut state = self.lock();
+        state.gpu.poll_faults();
+        state.update_interrupt();
+    }
+
+    /// Runs job chains as they come, until [`Device::quit`].
+    pub(crate) fn run_jobs(&self) {
+        while let Some(mut work) = self.wait_for_work() {
+            if let Some(warden) = &self.warden {
+                warden.begin();
+            }
+            loop {
+                let finished = work.execute();
+                let mut state = self.lock();
+                state.gpu.finish(finished);
+                state.update_interrupt();
+                match state.gpu.take_work() {
+                    Some(next) => work = next,
+                    None => break,
+                }
+            }
+            if let Some(warden) = &self.warden {
+                warden.end();
+            }
+        }
+    }
+
+    fn wait_for_work(&self) -> Option<Work<Mapped>> {
+        let mut state = self.lock();
+        loop {
+            if state.quit {
+                return None;
+            }
+            if let Some(work) = state.gpu.take_work() {
+                return Some(work);
+            }
+            state = self
+                .work
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Stops a job that runs and ends [`Device::run_jobs`].
+    pub(crate) fn quit(&self) -> Totals {
+        let mut state = self.lock();
+        state.quit = true;
+        state.gpu.write32(
+            mali_regs::gpu::GPU_CMD,
+            mali_regs::GpuCommand::HardReset as u32,
+        );
+        self.work.notify_all();
+        Totals {
+            reads: state.reads,
+            writes: state.writes,
+            interrupts: state.intx.fired(),
+        }
+    }
+}
+
+/// Version 0.1 and what this server can do.
+fn version() -> Vec<u8> {
+    let capabilities = format!(
+        "{{\"capabilities\":{{\"max_msg_fds\":1,\"max_data_xfer_size\":{}}}}}\0",
+        crate::protocol::MAXIMUM_DATA
+    );
+    let mut body = Vec::with_capacity(4 + capabilities.len());
+    body.extend(0u16.to_ne_bytes());
+    body.extend(1u16.to_ne_bytes());
+    body.extend(capabilities.as_bytes());
+    body
+}
+
+fn region_info(index: u32) -> Result<Vec<u8>, u32> {
+    let size = match index {
+        region::BAR0 => u64::from(BAR_SIZE),
+        region::CONFIG => crate::config_space::SIZE as u64,
+        _ if index < region::COUNT => 0,
+        _ => return Err(errno::EINVAL),
+    };
+    let flags = if size == 0 { 0 } else { REGION_FLAGS };
+    Ok(Reply::default()
+        .word(32)
+        .word(flags)
+        .word(index)
+        .word(0)
+        .long(size)
+        .long(0)
+        .0)
+}
+
+fn irq_info(index: u32) -> Result<Vec<u8>, u32> {
+    let (flags, count) = match index {
+        irq::INTX => (irq::INTX_FLAGS, 1),
+        _ if index < irq::COUNT => (0, 0),
+        _ => return Err(errno::EINVAL),
+    };
+    Ok(Reply::default()
+        .word(16)
+        .word(flags)
+        .word(index)
+        .word(count)
+        .0)
+}
+
+fn bar_range(offset: u64, length: usize) -> Result<(), u32> {
+    match offset.checked_add(length as u64) {
+        Some(end) if end <= u64::from(BAR_SIZE) => Ok(()),
+        _ => Err(errno::EINVAL),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mali_model::{NoLog, Options, Profile};
+
+    fn device() -> Device {
+        let profile = Profile::by_name("g52").unwrap();
+        let gpu = Gpu::new(profile, Arc::new(Mapped::new()), Options::default());
+        Device::new(gpu, None, Arc::new(NoLog), None)
+    }
+
+    fn send(device: &Device, command: u16, words: &[u32]) -> Result<Vec<u8>, u32> {
+        let mut header = [0; 16];
+        header[2..4].copy_from_slice(&command.to_ne_bytes());
+        let body: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        device.handle(&Header::from_bytes(&header), &body, vec![])
+    }
+
+    fn read(device: &Device, offset: u32, count: u32) -> Vec<u8> {
+        send(device, 9, &[offset, 0, region::BAR0, count]).unwrap()[16..].to_vec()
+    }
+
+    #[test]
+    fn registers_are_read_in_any_width() {
+        let device = device();
+        assert_eq!(read(&device, 0, 4), [0, 0, 0x12, 0x72]);
+        assert_eq!(read(&device, 2, 2), [0x12, 0x72]);
+        assert_eq!(read(&device, 0, 8), [0, 0, 0x12, 0x72, 6, 2, 0x11, 7]);
+        assert!(read(&device, 0, 0).is_empty());
+        assert_eq!(read(&device, 0xfffc, 4), [0; 4]);
+    }
+
+    #[test]
+    fn writes_are_whole_words_inside_the_bar() {
+        let device = device();
+        send(&device, 10, &[0x28, 0, region::BAR0, 4, 0x100]).unwrap();
+        assert_eq!(read(&device, 0x28, 4), [0, 1, 0, 0]);
+        for (offset, high) in [(0xffff, 0), (0x10000, 0), (0xffff_fffc, u32::MAX)] {
+            assert_eq!(
+                send(&device, 10, &[offset, high, region::BAR0, 4, 1]),
+                Err(errno::EINVAL)
+            );
+            assert_eq!(
+                send(&device, 9, &[offset, high, region::BAR0, 4]),
+                Err(errno::EINVAL)
+            );
+        }
+        assert_eq!(
+            send(&device, 10, &[0x2a, 0, region::BAR0, 4, 1]),
+            Err(errno::EIO)
+        );
+        assert_eq!(send(&device, 9, &[0, 0, 3, 4]), Err(errno::EINVAL));
+    }
+
+    #[test]
+    fn information_is_there_for_every_index_and_no_more() {
+        let device = device();
+        let info = send(&device, 5, &[32, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+        assert_eq!(info[16..24], 0x10000u64.to_ne_bytes());
+        for index in 0..12 {
+            let known = send(&device, 5, &[32, 0, index, 0, 0, 0, 0, 0]).is_ok();
+            assert_eq!(known, index < region::COUNT);
+            assert_eq!(
+                send(&device, 7, &[16, 0, index, 0]).is_ok(),
+                index < irq::COUNT
+            );
+        }
+        assert_eq!(send(&device, 11, &[0; 8]), Err(errno::EOPNOTSUPP));
+    }
+
+    #[test]
+    fn reset_leaves_no_interrupt() {
+        let device = device();
+        send(&device, 10, &[0x28, 0, region::BAR0, 4, u32::MAX]).unwrap();
+        send(&device, 10, &[0x30, 0, region::BAR0, 4, 7]).unwrap();
+        assert!(device.lock().intx.level());
+        send(&device, 13, &[]).unwrap();
+        assert!(!device.lock().intx.level());
+        assert_eq!(read(&device, 0x20, 4), [0; 4]);
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The two logs: messages with time and level, and every register access in order.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use mali_model::{Level, Log};
+use mali_regs::lookup;
+
+/// Messages of the server and the model.
+pub(crate) struct Messages {
+    level: Level,
+    start: Instant,
+    output: Mutex<Box<dyn Write + Send>>,
+}
+
+impl Messages {
+    /// To a file, or to standard error.
+    pub(crate) fn new(path: Option<&Path>, level: Level) -> io::Result<Messages> {
+        let output: Box<dyn Write + Send> = match path {
+            Some(path) => Box::new(File::create(path)?),
+            None => Box::new(io::stderr()),
+        };
+        Ok(Messages {
+            level,
+            start: Instant::now(),
+            output: Mutex::new(output),
+        })
+    }
+}
+
+impl Log for Messages {
+    fn level(&self) -> Level {
+        self.level
+    }
+
+    fn write(&self, level: Level, message: fmt::Arguments<'_>) {
+        if level > self.level {
+            return;
+        }
+        let time = self.start.elapsed().as_secs_f64();
+        let line = format!("{time:12.6} {level:7} {message}\n");
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        // A log that cannot be written must not end a guest.
+        let _ = output.write_all(line.as_bytes());
+    }
+}
+
+/// Every register access, one line each: `W 0x0030 0x00000001 GPU_CMD`.
+pub(crate) struct RegisterLog {
+    file: File,
+}
+
+impl RegisterLog {
+    pub(crate) fn new(path: &Path) -> io::Result<RegisterLog> {
+        Ok(RegisterLog {
+            file: File::create(path)?,
+        })
+    }
+
+    /// Adds one access. Each line is written at once, so that a killed server leaves a whole log.
+    pub(crate) fn access(&mut self, direction: char, offset: u32, value: u32) {
+        let line = match lookup(offset) {
+            Some(register) => format!("{direction} {offset:#06x} {value:#010x} {register}\n"),
+            None => format!("{direction} {offset:#06x} {value:#010x} -\n"),
+        };
+        let _ = self.file.write_all(line.as_bytes());
+    }
+}
