@@ -25,7 +25,11 @@ pub fn start_mmu() {
     for index in 0..512usize {
         let address = (index * GIGABYTE) as u64;
         let ram = (RAM / GIGABYTE..=(RAM + RAM_SIZE - 1) / GIGABYTE).contains(&index);
-        let attributes = if ram { INNER_SHAREABLE } else { 1 << 2 | NO_EXECUTE };
+        let attributes = if ram {
+            INNER_SHAREABLE
+        } else {
+            1 << 2 | NO_EXECUTE
+        };
         // SAFETY: one processor, no interrupts yet, and nobody else names MAP: the write is not shared.
         unsafe { (*table).0[index] = address | BLOCK | ACCESSED | attributes };
     }
@@ -77,7 +81,9 @@ pub fn start_timer(after: u64) {
     // SAFETY: the virtual timer belongs to this image.
     unsafe {
         asm!("mrs {}, cntfrq_el0", out(reg) frequency);
-        let ticks = after.saturating_mul((frequency / 1_000_000).max(1)).min(0x7fff_ffff);
+        let ticks = after
+            .saturating_mul((frequency / 1_000_000).max(1))
+            .min(0x7fff_ffff);
         asm!("msr cntv_tval_el0, {}", "msr cntv_ctl_el0, {}", "isb", in(reg) ticks, in(reg) 1u64);
     }
 }

@@ -17,7 +17,11 @@ const SPURIOUS: u64 = 1020;
 
 /// The frame that holds the bit of an interrupt: private ones live in the redistributor.
 fn frame(interrupt: u32) -> usize {
-    if interrupt < 32 { PRIVATE } else { GIC_DISTRIBUTOR }
+    if interrupt < 32 {
+        PRIVATE
+    } else {
+        GIC_DISTRIBUTOR
+    }
 }
 
 fn word(interrupt: u32) -> usize {
@@ -57,7 +61,10 @@ pub fn enable(interrupt: u32) {
 
 /// Keeps an interrupt from the processor; a level stays pending.
 pub fn disable(interrupt: u32) {
-    write32(frame(interrupt) + word(interrupt) + CLEAR_ENABLE, 1 << (interrupt % 32));
+    write32(
+        frame(interrupt) + word(interrupt) + CLEAR_ENABLE,
+        1 << (interrupt % 32),
+    );
 }
 
 /// Takes the pending interrupt, if there is one.

@@ -26,7 +26,10 @@ pub fn find(identity: u32, mask: u32) -> Option<Function> {
             continue;
         }
         write32(config + BAR0, PCI_WINDOW as u32);
-        write32(config + COMMAND, read32(config + COMMAND) | MEMORY_AND_MASTER);
+        write32(
+            config + COMMAND,
+            read32(config + COMMAND) | MEMORY_AND_MASTER,
+        );
         return Some(Function {
             registers: PCI_WINDOW,
             interrupt: PCI_FIRST_INTERRUPT + slot as u32 % 4,

@@ -46,6 +46,10 @@ pub fn hex(value: u64) {
     let digits = (64 - (value | 1).leading_zeros()).div_ceil(4);
     for digit in (0..digits).rev() {
         let nibble = (value >> (4 * digit)) as u8 & 15;
-        byte(if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 });
+        byte(if nibble < 10 {
+            b'0' + nibble
+        } else {
+            b'a' + nibble - 10
+        });
     }
 }

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A bare-metal image that replays one recording and says what came out.
+
+#![no_std]
+#![no_main]
+
+mod cpu;
+mod device;
+mod gic;
+mod machine;
+mod pci;
+mod report;
+mod uart;
+
+use core::arch::global_asm;
+use core::mem::MaybeUninit;
+
+use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
+use gpureplay_format::{Recording, TensorKind};
+
+use crate::uart::{number, text};
+
+global_asm!(include_str!("start.s"));
+include!(concat!(env!("OUT_DIR"), "/linked.rs"));
+
+/// Vendor under which the model presents itself; the device id is the GPU's product id.
+const PCI_VENDOR: u32 = 0x1234;
+const OUTPUT_BYTES: usize = 64 << 10;
+
+unsafe extern "C" {
+    static __stack_bottom: u8;
+    static __stack_top: u8;
+    static __image_end: u8;
+}
+
+static mut WORKSPACE: Workspace = Workspace::new();
+static mut BOARD: MaybeUninit<device::Board> = MaybeUninit::uninit();
+static mut OUTPUT: [u8; OUTPUT_BYTES] = [0; OUTPUT_BYTES];
+
+/// The values that were linked in, and room for one output.
+struct Linked<'a> {
+    recording: Recording<'a>,
+    output: &'a mut [u8],
+    /// The tensor that `output` holds, and its bytes.
+    found: Option<(u32, usize)>,
+}
+
+impl Linked<'_> {
+    /// Position of a tensor among those of its kind.
+    fn position(&self, tensor: u32, kind: TensorKind) -> Option<usize> {
+        let tensors = self.recording.tensors();
+        let this = tensors.get(tensor as usize)?;
+        let before = tensors.get(..tensor as usize)?;
+        let same = |entry: &&gpureplay_format::layout::TensorEntry| entry.kind == kind.code();
+        (this.kind == kind.code()).then(|| before.iter().filter(same).count())
+    }
+}
+
+impl Tensors for Linked<'_> {
+    fn input(&mut self, tensor: u32) -> Option<&[u8]> {
+        let position = self.position(tensor, TensorKind::Input)?;
+        INPUTS.get(position).copied()
+    }
+
+    fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
+        self.position(tensor, TensorKind::Output)?;
+        let entry = self.recording.tensors().get(tensor as usize)?;
+        let bytes = self.recording.tensor_bytes(entry)? as usize;
+        let room = self.output.get_mut(..bytes)?;
+        self.found = Some((tensor, bytes));
+        Some(room)
+    }
+}
+
+/// Order of f32 bit patterns that is the order of their values (not of NaNs).
+fn sortable(bits: u32) -> u32 {
+    if bits >> 31 == 0 {
+        bits | 1 << 31
+    } else {
+        !bits
+    }
+}
+
+fn print_output(linked: &Linked<'_>) {
+    let Some((tensor, bytes)) = linked.found else {
+        text("no output fits\n");
+        return;
+    };
+    let Some(entry) = linked.recording.tensors().get(tensor as usize) else {
+        return;
+    };
+    text("output ");
+    text(linked.recording.name(entry.name.get()));
+    text(" bits");
+    let words = linked.output.get(..bytes).unwrap_or(&[]).chunks_exact(4);
+    let mut largest = (0, 0);
+    for (index, word) in words.enumerate() {
+        let bits = word.try_into().map_or(0, u32::from_le_bytes);
+        if index < 64 {
+            text(" ");
+            uart::hex(bits.into());
+        }
+        if index == 0 || sortable(bits) > largest.1 {
+            largest = (index as u64, sortable(bits));
+        }
+    }
+    text("\nanswer ");
+    number(largest.0);
+    text("\n");
+}
+
+/// Bytes of the stack that were ever used.
+fn stack_used() -> u64 {
+    const PAINT: u64 = 0x5354_414b_5354_414b;
+    let (bottom, top) = (
+        &raw const __stack_bottom as u64,
+        &raw const __stack_top as u64,
+    );
+    let mut at = bottom;
+    // SAFETY: the stack's own memory, read as words between the symbols of the linker script.
+    while at < top && unsafe { (at as *const u64).read_volatile() } == PAINT {
+        at += 8;
+    }
+    top - at
+}
+
+fn recording_bytes() -> &'static [u8] {
+    if !LINKED.is_empty() {
+        return &LINKED;
+    }
+    const LONGEST: u64 = 128 << 20;
+    let start = machine::LOADED_RECORDING as *const u8;
+    // SAFETY: RAM that nothing else uses; the header's length field is inside, and the length is bounded by RAM.
+    unsafe {
+        let length = start.add(16).cast::<u64>().read_unaligned().min(LONGEST);
+        core::slice::from_raw_parts(start, length as usize)
+    }
+}
+
+fn replay(start: u64) {
+    let recording = match Recording::parse(recording_bytes()) {
+        Ok(recording) => recording,
+        Err(error) => {
+            text("REFUSED damaged section ");
+            text(error.section.name());
+            text("\n");
+            return;
+        }
+    };
+    let verified = match verify(recording, &Limits::DEFAULT) {
+        Ok(verified) => verified,
+        Err(violation) => return report::refused(&violation),
+    };
+    let Some(gpu) = pci::find(PCI_VENDOR, 0xffff) else {
+        return text("FAILED no GPU on the PCI bus\n");
+    };
+    let first = &raw const __image_end as u64;
+    let last = (machine::LOADED_RECORDING) as u64;
+    // SAFETY: one thread of execution; the interrupt handler does not touch these.
+    let (board, workspace, output) = unsafe {
+        (
+            &mut *(&raw mut BOARD),
+            &mut *(&raw mut WORKSPACE),
+            &mut *(&raw mut OUTPUT),
+        )
+    };
+    let board = board.write(device::Board::new(
+        gpu.registers,
+        gpu.interrupt,
+        first,
+        last,
+    ));
+    let mut linked = Linked {
+        recording,
+        output,
+        found: None,
+    };
+    let opened = cpu::ticks();
+    let mut session =
+        match Session::open(board, verified, workspace, Options::default(), &mut linked) {
+            Ok(session) => session,
+            Err(error) => return report::failed(&error),
+        };
+    let ready = cpu::ticks();
+    if let Err(error) = session.run(&mut linked) {
+        return report::failed(&error);
+    }
+    let done = cpu::ticks();
+    let chains = session.submits();
+    let interrupts = session.gpu().interrupts;
+    let memory = session.gpu().memory_used();
+    print_output(&linked);
+    if let Err(error) = session.finish() {
+        return report::failed(&error);
+    }
+    text("start-up ");
+    number(cpu::microseconds(opened - start));
+    text(" us, open ");
+    number(cpu::microseconds(ready - opened));
+    text(" us, run ");
+    number(cpu::microseconds(done - ready));
+    text(" us, chains ");
+    number(chains.into());
+    text(", interrupts ");
+    number(interrupts.into());
+    text(", memory ");
+    number(memory);
+    text(", stack ");
+    number(stack_used());
+    text("\nDONE\n");
+}
+
+/// Entry from `start.s` with the counter at reset.
+#[unsafe(no_mangle)]
+extern "C" fn firmware_main(start: u64) -> ! {
+    cpu::start_mmu();
+    gic::start();
+    gic::enable(machine::TIMER_INTERRUPT);
+    text("gpureplay firmware\n");
+    replay(start);
+    cpu::power_off()
+}
+
+/// Called by the interrupt vector.
+#[unsafe(no_mangle)]
+extern "C" fn firmware_interrupt() {
+    device::interrupt();
+}
+
+/// Called by every other vector: says what happened and ends.
+#[unsafe(no_mangle)]
+extern "C" fn firmware_exception(syndrome: u64, address: u64, fault: u64) -> ! {
+    text("EXCEPTION");
+    report::field("syndrome", syndrome);
+    report::field("at", address);
+    report::field("fault address", fault);
+    text("\n");
+    cpu::power_off()
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    text("PANIC\n");
+    cpu::power_off()
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the firmware says on the serial port.
+
+use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Violation};
+
+use crate::uart::{hex, number, text};
+
+/// Names a field and its value.
+pub fn field(name: &str, value: u64) {
+    text(" ");
+    text(name);
+    text(" ");
+    hex(value);
+}
+
+/// A recording that the verifier refuses.
+pub fn refused(violation: &Violation) {
+    text("REFUSED rule ");
+    text(violation.rule.name());
+    text(" at ");
+    number(violation.index.into());
+    text("\n");
+}
+
+/// A replay that failed. The GPU has been reset.
+pub fn failed(error: &ReplayError) {
+    text("FAILED ");
+    match error.kind {
+        ErrorKind::Device(DeviceError::OutOfMemory) => text("not enough memory"),
+        ErrorKind::Device(DeviceError::ResetFailed) => text("the GPU does not reset"),
+        ErrorKind::Device(DeviceError::NotMapped(va)) => field("not mapped", va),
+        ErrorKind::Device(_) => text("the GPU does not answer"),
+        ErrorKind::Identity {
+            register,
+            expected,
+            found,
+            ..
+        } => {
+            text("another GPU:");
+            field("register", register.into());
+            field("expected", expected.into());
+            field("found", found.into());
+        }
+        ErrorKind::JobFault {
+            status,
+            tail,
+            fault_address,
+            ..
+        } => {
+            text("job fault:");
+            field("status", status.into());
+            field("job", tail);
+            field("address", fault_address);
+        }
+        ErrorKind::JobTimeout { status, tail, .. } => {
+            text("job does not end:");
+            field("status", status.into());
+            field("job", tail);
+        }
+        ErrorKind::JobNotDone { header, status } => {
+            text("job not done:");
+            field("job", header);
+            field("status", status.into());
+        }
+        ErrorKind::MmuFault { status, address } => {
+            text("page fault:");
+            field("status", status.into());
+            field("address", address);
+        }
+        ErrorKind::GpuFault { status, address } => {
+            text("GPU fault:");
+            field("status", status.into());
+            field("address", address);
+        }
+        ErrorKind::Register {
+            register,
+            expected,
+            found,
+            ..
+        }
+        | ErrorKind::Interrupt {
+            register,
+            expected,
+            found,
+            ..
+        } => {
+            text("register:");
+            field("offset", register.into());
+            field("expected", expected.into());
+            field("found", found.into());
+        }
+        _ => text("tensor or segment"),
+    }
+    if error.action != NO_ACTION {
+        text(", action ");
+        number(error.action.into());
+    }
+    text(", after ");
+    number(error.submits.into());
+    text(" chains; GPU reset\n");
+}
