@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whole clauses made at random: every number of tuples and constants, all operations, normal and 64-bit; and bytes
 //! made at random, which must give an error or a clause but never a panic.
+#![allow(clippy::unwrap_used)]
 
 use mali_isa::*;
 

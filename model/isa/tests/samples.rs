@@ -3,6 +3,7 @@
 //!
 //! The two texts are brought to one spelling: order of modifiers, comments, float values of constants. Everything else
 //! must agree: mnemonics, modifiers, destinations, operands, constants, branch targets, headers.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

@@ -2,6 +2,7 @@
 //! The shaders of the recordings from real silicon (Mali-G71, Arm's own compiler): every clause that control flow
 //! reaches decodes, and survives encoding; the operations that Mesa does not have occur as often as counted
 //! independently.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

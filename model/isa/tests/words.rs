@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instruction words, exhaustively: every 20-bit and every 23-bit word has one meaning, and decoding and
 //! encoding are inverse.
+#![allow(clippy::unwrap_used)]
 
 use mali_isa::{Instruction, Modifier, Op, Source, Unit, decode_all, decode_word, encode_word};
 use std::collections::BTreeMap;
