@@ -69,7 +69,6 @@ impl Clause {
                 _ => return None,
             };
             let sources = tuple.instruction(unit).sources();
-            // JUMP_EX keeps its target in source b, the condition being source a.
             let operand = sources
                 .last()
                 .and_then(|source| tuple.operand(unit, *source));
