@@ -107,10 +107,9 @@ fn fau_word(f: &mut Formatter<'_>, fau: Fau, high: bool, origin: Option<u32>) ->
 /// A number, with its value as a float if that is of a size that people use.
 fn constant(f: &mut Formatter<'_>, word: u32) -> fmt::Result {
     write!(f, "{word:#010x}")?;
-    let float = f32::from_bits(word);
-    let size = float.abs();
+    let size = f32::from_bits(word & 0x7fff_ffff);
     if (1e-9..1e12).contains(&size) {
-        write!(f, " /* {float:?} */")
+        write!(f, " /* {:?} */", f32::from_bits(word))
     } else {
         Ok(())
     }
