@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A raw trace in memory, in the terms that the compiler thinks in: jobs, memory, mappings, settings.
+//!
+//! What only the driver needed is dropped here: polls, interrupts, power-up, address-space commands. The order of the rest
+//! is checked against what the registers say, so that a trace that was misunderstood does not become a recording.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use gpureplay_trace::{Check, Event, Line, PAGE_SIZE, Phase, Reader, Record, RegionFlags};
+use mali_regs::{
+    Block, Class, JobCommand, JobStatus, TranslationTable, address_space, gpu, job_slot, lookup,
+};
+
+use crate::chain::{self, JobHeader};
+use crate::error::CompileError;
+use crate::pages::{Memory, Moment};
+
+/// The stack that was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The GPU's kernel driver.
+    pub driver: String,
+    /// The kernel's release.
+    pub kernel: String,
+    /// GPU and CPU caches were coherent.
+    pub coherent: bool,
+}
+
+/// One submission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Job slot.
+    pub slot: u8,
+    /// JS_CONFIG as the driver wrote it.
+    pub config: u32,
+    /// GPU virtual address of the first header.
+    pub chain: u64,
+    /// The chain's headers in order.
+    pub headers: Vec<JobHeader>,
+    /// Number of the SUBMIT record.
+    pub sequence: u64,
+    /// Nanoseconds from submission to completion.
+    pub duration_ns: u64,
+}
+
+/// A buffer that the driver announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// First GPU virtual address.
+    pub va: u64,
+    /// Bytes, whole pages.
+    pub size: u64,
+}
+
+/// Everything in a raw trace that matters to a replay.
+#[derive(Debug, Default)]
+pub struct Capture {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// First value that each constant of the GPU was read with, by register offset.
+    pub identity: BTreeMap<u32, u32>,
+    /// Settings that the driver made after the last reset before the first job: register and value in order.
+    pub settings: Vec<(u32, u32)>,
+    /// Submissions in order.
+    pub jobs: Vec<Job>,
+    /// What each page held when.
+    pub memory: Memory,
+    /// What the GPU may do with each page, over the whole trace.
+    pub access: BTreeMap<u64, RegionFlags>,
+    /// Buffers by address, each with its size; a buffer that replaced another one at its address counts too.
+    pub buffers: Vec<Buffer>,
+    /// Remarks in the trace.
+    pub notes: Vec<String>,
+    /// Records read.
+    pub records: u64,
+    /// Bytes read.
+    pub bytes: u64,
+}
+
+/// The settings that a recording may hold; core, power and address-space registers belong to the engine.
+const SETTINGS: [u32; 4] = [
+    gpu::JM_CONFIG,
+    gpu::SHADER_CONFIG,
+    gpu::TILER_CONFIG,
+    gpu::L2_MMU_CONFIG,
+];
+
+/// State that is needed only while a trace is read.
+#[derive(Default)]
+struct Reading {
+    /// Last value written to each register.
+    written: BTreeMap<u32, u32>,
+    /// Root of the page tables of the first job.
+    root: Option<u64>,
+    /// Time of the running job's submission.
+    started: Option<u64>,
+    /// Settings since the last reset.
+    settings: Vec<(u32, u32)>,
+}
+
+impl Reading {
+    fn written(&self, offset: u32) -> u32 {
+        self.written.get(&offset).copied().unwrap_or(0)
+    }
+
+    fn written64(&self, low: u32) -> u64 {
+        u64::from(self.written(low)) | u64::from(self.written(low + 4)) << 32
+    }
+}
+
+impl Capture {
+    /// Reads a whole trace.
+    ///
+    /// # Errors
+    /// Anything that makes the trace incomplete, a job that did not end with DONE, or an order of events that
+    /// no driver produces.
+    pub fn read(stream: impl Read) -> Result<Capture, CompileError> {
+        let mut reader = Reader::new(stream);
+        let mut check = Check::new();
+        let mut reading = Reading::default();
+        let mut capture = Capture::default();
+        while let Some(record) = reader.next_record()? {
+            check.observe(&record)?;
+            capture.records += 1;
+            capture.take(&record, &mut reading)?;
+        }
+        capture.bytes = reader.position();
+        check.finish()?;
+        if reading.started.is_some() {
+            return Err(CompileError::JobUnfinished {
+                job: capture.jobs.len().saturating_sub(1),
+            });
+        }
+        if capture.jobs.is_empty() {
+            return Err(CompileError::NoJobs);
+        }
+        if !capture.identity.contains_key(&gpu::GPU_ID) {
+            return Err(CompileError::NoIdentity);
+        }
+        capture.buffers.sort_by_key(|b| (b.va, b.size));
+        capture.buffers.dedup();
+        Ok(capture)
+    }
+
+    /// GPU_ID as it was read.
+    pub fn gpu_id(&self) -> u32 {
+        self.identity.get(&gpu::GPU_ID).copied().unwrap_or(0)
+    }
+
+    /// The moment after the last job.
+    pub fn end(&self) -> Moment {
+        Moment::after(self.jobs.len().saturating_sub(1))
+    }
+
+    fn take(&mut self, record: &Record<'_>, reading: &mut Reading) -> Result<(), CompileError> {
+        match record.event {
+            Event::Begin(begin) => {
+                self.origin = Origin {
+                    driver: begin.driver_name.to_string(),
+                    kernel: begin.kernel_release.to_string(),
+                    coherent: begin.coherent,
+                };
+            }
+            Event::RegRead { offset, value } => {
+                if lookup(offset).is_some_and(|r| r.class() == Class::Identity) {
+                    self.identity.entry(offset).or_insert(value);
+                }
+            }
+            Event::RegWrite { offset, value } => {
+                self.register_write(record, reading, offset, value)?
+            }
+            Event::Submit {
+                slot,
+                space,
+                chain_head,
+            } => {
+                self.submit(record, reading, slot, space, chain_head)?;
+            }
+            Event::Complete { slot, status } => self.complete(record, reading, slot, status)?,
+            Event::Region {
+                flags, va, pages, ..
+            } => {
+                for page in 0..pages {
+                    let flags = RegionFlags(flags.0 & 0xf);
+                    let old = self
+                        .access
+                        .entry(va + page * PAGE_SIZE as u64)
+                        .or_insert(flags);
+                    *old = *old | flags;
+                }
+                if self.access.len() as u64 > MAX_PAGES {
+                    return Err(CompileError::TooMuchMemory {
+                        pages: self.access.len() as u64,
+                    });
+                }
+            }
+            Event::Page {
+                phase, va, bytes, ..
+            } => {
+                let moment = match (phase, reading.started) {
+                    (Phase::Before, None) => Moment::before(self.jobs.len()),
+                    (Phase::After, Some(_)) => Moment::after(self.jobs.len().saturating_sub(1)),
+                    // The dump after a job may follow its COMPLETE record.
+                    (Phase::After, None) if !self.jobs.is_empty() => {
+                        Moment::after(self.jobs.len() - 1)
+                    }
+                    _ => {
+                        return Err(CompileError::PageOrder {
+                            sequence: record.sequence,
+                            va,
+                        });
+                    }
+                };
+                self.memory.set(moment, va, bytes);
+            }
+            Event::Map { va, size, .. } => self.buffers.push(Buffer { va, size }),
+            Event::IrqEnter { line: Line::Mmu } => {
+                // A page fault fails its job, which COMPLETE reports; growing a heap does not.
+            }
+            Event::Note(text) => self.notes.push(text.to_string()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn register_write(
+        &mut self,
+        record: &Record<'_>,
+        reading: &mut Reading,
+        offset: u32,
+        value: u32,
+    ) -> Result<(), CompileError> {
+        reading.written.insert(offset, value);
+        let Some(located) = lookup(offset) else {
+            return Err(CompileError::UnknownRegister {
+                sequence: record.sequence,
+                offset,
+                value,
+            });
+        };
+        match located.class() {
+            // What drivers set before a reset is lost with it.
+            Class::Command if value == 1 || value == 2 => reading.settings.clear(),
+            Class::Quirk if SETTINGS.contains(&offset) => {
+                match reading
+                    .settings
+                    .iter_mut()
+                    .find(|(register, _)| *register == offset)
+                {
+                    Some((_, old)) => *old = value,
+                    None => reading.settings.push((offset, value)),
+                }
+            }
+            Class::Doorbell if value == JobCommand::Start as u32 && reading.started.is_none() => {
+                return Err(CompileError::DoorbellWithoutSubmit {
+                    sequence: record.sequence,
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn submit(
+        &mut self,
+        record: &Record<'_>,
+        reading: &mut Reading,
+        slot: u8,
+        space: u32,
+        chain: u64,
+    ) -> Result<(), CompileError> {
+        let job = self.jobs.len();
+        if reading.started.is_some() {
+            return Err(CompileError::JobsOverlap {
+                job,
+                sequence: record.sequence,
+            });
+        }
+        let register = |r| job_slot::offset(slot.into(), r);
+        let head = reading.written64(register(job_slot::HEAD_NEXT_LO));
+        if head != chain {
+            return Err(CompileError::ChainMismatch {
+                job,
+                submit: chain,
+                register: head,
+            });
+        }
+        let table = reading.written64(address_space::offset(space, address_space::TRANSTAB_LO));
+        let root = TranslationTable(table).root();
+        match reading.root {
+            Some(first) if first != root => {
+                return Err(CompileError::SecondContext { job, first, root });
+            }
+            _ => reading.root = Some(root),
+        }
+        if job == 0 {
+            self.settings = reading.settings.clone();
+        }
+        let headers = chain::walk(&self.memory, Moment::before(job), chain)
+            .map_err(|source| CompileError::Chain { job, source })?;
+        let config = reading.written(register(job_slot::CONFIG_NEXT));
+        self.jobs.push(Job {
+            slot,
+            config,
+            chain,
+            headers,
+            sequence: record.sequence,
+            duration_ns: 0,
+        });
+        reading.started = Some(record.time_ns);
+        Ok(())
+    }
+
+    fn complete(
+        &mut self,
+        record: &Record<'_>,
+        reading: &mut Reading,
+        slot: u8,
+        status: u32,
+    ) -> Result<(), CompileError> {
+        let Some(started) = reading.started.take() else {
+            return Err(CompileError::CompleteWithoutSubmit {
+                sequence: record.sequence,
+            });
+        };
+        let index = self.jobs.len() - 1;
+        let job = &mut self.jobs[index];
+        if job.slot != slot {
+            return Err(CompileError::CompleteWithoutSubmit {
+                sequence: record.sequence,
+            });
+        }
+        if status != JobStatus::DONE.0 {
+            return Err(CompileError::JobFailed {
+                job: index,
+                chain: job.chain,
+                status: JobStatus(status),
+            });
+        }
+        job.duration_ns = record.time_ns.saturating_sub(started);
+        Ok(())
+    }
+}
+
+/// The most pages that are accepted: 16 GiB.
+const MAX_PAGES: u64 = 1 << 22;
+

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Contents of pages, each stored once, and what every page of GPU memory held when.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, RandomState};
+
+use gpureplay_trace::PAGE_SIZE;
+
+const PAGE: u64 = PAGE_SIZE as u64;
+
+/// The bytes of one page.
+pub type PageBytes = [u8; PAGE_SIZE];
+
+/// Names the content of a page in a [`Pool`]. Equal contents have equal names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Content(u32);
+
+impl Content {
+    /// A page of zeros.
+    pub const ZERO: Content = Content(0);
+}
+
+/// Every different page content of a trace, stored once.
+#[derive(Debug)]
+pub struct Pool {
+    contents: Vec<Box<PageBytes>>,
+    by_hash: HashMap<u64, Vec<Content>>,
+    hasher: RandomState,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        let mut pool = Pool {
+            contents: Vec::new(),
+            by_hash: HashMap::new(),
+            hasher: RandomState::new(),
+        };
+        pool.intern(&[0; PAGE_SIZE]);
+        pool
+    }
+}
+
+impl Pool {
+    /// The name of a content; stores it if it is new.
+    pub fn intern(&mut self, bytes: &PageBytes) -> Content {
+        let same_hash = self.by_hash.entry(self.hasher.hash_one(bytes)).or_default();
+        for known in same_hash.iter() {
+            if *self.contents[known.0 as usize] == *bytes {
+                return *known;
+            }
+        }
+        let new = Content(self.contents.len() as u32);
+        self.contents.push(Box::new(*bytes));
+        same_hash.push(new);
+        new
+    }
+
+    /// The bytes of a content.
+    pub fn bytes(&self, content: Content) -> &PageBytes {
+        &self.contents[content.0 as usize]
+    }
+
+    /// Number of different contents, the page of zeros included.
+    pub fn len(&self) -> usize {
+        self.contents.len()
+    }
+
+    /// Never true: the page of zeros is always there.
+    pub fn is_empty(&self) -> bool {
+        self.contents.is_empty()
+    }
+}
+
+/// A point in the order of a trace: before or after a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(u32);
+
+impl Moment {
+    /// Just before job `job` starts: the CPU has written what it needs.
+    pub const fn before(job: usize) -> Moment {
+        Moment(2 * job as u32)
+    }
+
+    /// Just after job `job` ended.
+    pub const fn after(job: usize) -> Moment {
+        Moment(2 * job as u32 + 1)
+    }
+
+    /// The job.
+    pub const fn job(self) -> usize {
+        self.0 as usize / 2
+    }
+
+    /// True after a job: what changed since the moment before was changed by the GPU.
+    pub const fn is_after(self) -> bool {
+        self.0 % 2 == 1
+    }
+
+    /// The moment before this one; `None` at the start.
+    pub fn previous(self) -> Option<Moment> {
+        self.0.checked_sub(1).map(Moment)
+    }
+}
+
+/// What every page held at every moment.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// The contents.
+    pub pool: Pool,
+    pages: BTreeMap<u64, Vec<(Moment, Content)>>,
+    /// Addresses of the pages that changed at each moment, ascending.
+    changed: BTreeMap<Moment, Vec<u64>>,
+}
+
+impl Memory {
+    /// Notes that the page at `va` holds `bytes` from this moment on. Moments must not decrease.
+    pub fn set(&mut self, moment: Moment, va: u64, bytes: Option<&PageBytes>) {
+        let content = bytes.map_or(Content::ZERO, |b| self.pool.intern(b));
+        let history = self.pages.entry(va).or_default();
+        match history.last_mut() {
+            Some((last, old)) if *last == moment => *old = content,
+            Some((_, old)) if *old == content => return,
+            _ => history.push((moment, content)),
+        }
+        let changed = self.changed.entry(moment).or_default();
+        if let Err(at) = changed.binary_search(&va) {
+            changed.insert(at, va);
+        }
+    }
+
+    /// What the page at `va` holds at this moment; `None` if it is not known yet.
+    pub fn at(&self, moment: Moment, va: u64) -> Option<Content> {
+        let history = self.pages.get(&va)?;
+        let later = history.partition_point(|(m, _)| *m <= moment);
+        history
+            .get(later.checked_sub(1)?)
+            .map(|(_, content)| *content)
+    }
+
+    /// When the page at `va` changed last up to this moment.
+    pub fn last_change(&self, moment: Moment, va: u64) -> Option<Moment> {
+        let history = self.pages.get(&va)?;
+        let later = history.partition_point(|(m, _)| *m <= moment);
+        history.get(later.checked_sub(1)?).map(|(m, _)| *m)
+    }
+
+    /// When the page at `va` is seen first.
+    pub fn first_seen(&self, va: u64) -> Option<Moment> {
+        self.pages.get(&va)?.first().map(|(m, _)| *m)
+    }
+
+    /// All moments at which a page changed.
+    pub fn history(&self, va: u64) -> &[(Moment, Content)] {
+        self.pages.get(&va).map_or(&[], Vec::as_slice)
+    }
+
+    /// Addresses of all pages, ascending.
+    pub fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
+        self.pages.keys().copied()
+    }
+
+    /// Addresses of the pages that changed at this moment, ascending.
+    pub fn changed(&self, moment: Moment) -> &[u64] {
+        self.changed.get(&moment).map_or(&[], Vec::as_slice)
+    }
+
+    /// The page's bytes at this moment; zeros if it is not known.
+    pub fn page(&self, moment: Moment, va: u64) -> &PageBytes {
+        self.pool
+            .bytes(self.at(moment, va).unwrap_or(Content::ZERO))
+    }
+
+    /// Copies memory as it is at this moment; `false` if a page is not known.
+    pub fn read(&self, moment: Moment, va: u64, buffer: &mut [u8]) -> bool {
+        let mut at = va;
+        let mut rest = buffer;
+        while !rest.is_empty() {
+            let offset = (at % PAGE) as usize;
+            let length = rest.len().min(PAGE_SIZE - offset);
+            let Some(content) = self.at(moment, at - offset as u64) else {
+                return false;
+            };
+            let (now, later) = rest.split_at_mut(length);
+            now.copy_from_slice(&self.pool.bytes(content)[offset..offset + length]);
+            rest = later;
+            at = at.wrapping_add(length as u64);
+        }
+        true
+    }
+
+    /// Byte ranges of a page that differ between this moment and the one before it.
+    pub fn difference(&self, moment: Moment, va: u64) -> Vec<(usize, usize)> {
+        let old = moment
+            .previous()
+            .and_then(|m| self.at(m, va))
+            .unwrap_or(Content::ZERO);
+        let new = self.at(moment, va).unwrap_or(Content::ZERO);
+        if old == new {
+            return Vec::new();
+        }
+        differing(self.pool.bytes(old), self.pool.bytes(new))
+    }
+}
+
+/// Ranges of bytes that differ between two pages; ranges closer than 8 bytes are joined.
+pub fn differing(old: &PageBytes, new: &PageBytes) -> Vec<(usize, usize)> {
+    const JOIN: usize = 8;
+    let mut out: Vec<(usize, usize)> = Vec::new();
+    for (i, (a, b)) in old.iter().zip(new).enumerate() {
+        if a == b {
+            continue;
+        }
+        match out.last_mut() {
+            Some((_, end)) if i - *end < JOIN => *end = i + 1,
+            _ => out.push((i, i + 1)),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_are_stored_once() {
+        let mut memory = Memory::default();
+        let page = [5; PAGE_SIZE];
+        for (moment, va) in [(Moment::before(0), 0x1000), (Moment::before(0), 0x2000)] {
+            memory.set(moment, va, Some(&page));
+        }
+        memory.set(Moment::before(0), 0x3000, Some(&[0; PAGE_SIZE]));
+        assert_eq!(memory.pool.len(), 2);
+        assert_eq!(memory.at(Moment::before(0), 0x3000), Some(Content::ZERO));
+        assert_eq!(memory.at(Moment::before(0), 0x4000), None);
+    }
+
+    #[test]
+    fn history_is_kept() {
+        let mut memory = Memory::default();
+        let mut page = [0; PAGE_SIZE];
+        memory.set(Moment::before(0), 0x1000, None);
+        page[100] = 1;
+        memory.set(Moment::after(0), 0x1000, Some(&page));
+        memory.set(Moment::before(1), 0x1000, Some(&page));
+        page[104] = 1;
+        page[200] = 2;
+        memory.set(Moment::before(1), 0x1000, Some(&page));
+        assert_eq!(memory.page(Moment::before(0), 0x1000)[100], 0);
+        assert_eq!(memory.page(Moment::after(0), 0x1000)[104], 0);
+        assert_eq!(memory.page(Moment::after(7), 0x1000)[104], 1);
+        assert_eq!(memory.difference(Moment::after(0), 0x1000), [(100, 101)]);
+        assert_eq!(
+            memory.difference(Moment::before(1), 0x1000),
+            [(104, 105), (200, 201)]
+        );
+        assert_eq!(memory.changed(Moment::after(0)), [0x1000]);
+        let mut bytes = [9; 8];
+        assert!(memory.read(Moment::before(1), 0x1000 + 100, &mut bytes));
+        assert_eq!(bytes, [1, 0, 0, 0, 1, 0, 0, 0]);
+        assert!(!memory.read(Moment::before(1), 0x1ffc, &mut bytes));
+    }
+}

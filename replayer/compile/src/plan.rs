@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a replay must put into GPU memory, and when.
+//!
+//! The trace says what changed around each job, not what a job reads. The plan therefore restores whatever changed during
+//! the repeated part of the program to what it was at its start, so that every run begins with the memory that the first
+//! one had. Memory that the GPU wrote is restored buffer by buffer, because another input may make it write more of the
+//! same buffer; memory that the CPU rewrote is restored byte by byte. What a buffer of zeros costs is one fill.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gpureplay_format::{Access, RegionKind, TensorKind};
+use gpureplay_trace::{PAGE_SIZE, RegionFlags};
+
+use crate::capture::Capture;
+use crate::chain::{self, WRITTEN_BACK};
+use crate::error::CompileError;
+use crate::pages::{Content, Moment};
+use crate::ranges::Ranges;
+use crate::tag::{Found, Role};
+
+const PAGE: u64 = PAGE_SIZE as u64;
+
+/// Bytes that go to GPU memory at a point of the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Upload {
+    /// Which bytes.
+    pub ranges: Ranges,
+}
+
+/// A run of pages with one kind and access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// First GPU virtual address.
+    pub va: u64,
+    /// Number of pages.
+    pub pages: u32,
+    /// What the GPU may do.
+    pub access: Access,
+    /// What it holds.
+    pub kind: RegionKind,
+}
+
+/// The plan of a recording.
+#[derive(Debug)]
+pub struct Plan {
+    /// Index of the first job that is repeated; the jobs before it run once, in set-up.
+    pub first_run: usize,
+    /// Memory, ascending.
+    pub regions: Vec<Region>,
+    /// Bytes that lie in input tensors: never stored.
+    pub masked: Ranges,
+    /// What set-up loads before the first job, as it is then.
+    pub load: Ranges,
+    /// What is loaded before each job, as it is then: changes that the CPU made after the job before it.
+    pub before_job: Vec<Ranges>,
+    /// What set-up loads from later moments, because nothing before them can see it: moment and bytes.
+    pub early: Vec<(Moment, Ranges)>,
+    /// What every run restores to what it was just before job `first_run`.
+    pub restore: Ranges,
+    /// Pages that are mapped but hold nothing that must be loaded.
+    pub scratch_pages: u64,
+}
+
+/// Plans a recording with these tensors.
+pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> {
+    let first_run = tensors
+        .iter()
+        .filter(|t| t.role == Role::Input)
+        .map(|t| t.job)
+        .min()
+        .unwrap_or(0);
+    let planner = Planner {
+        capture,
+        kinds: kinds(capture, tensors)?,
+        masked: masked(tensors),
+        start: Moment::before(first_run),
+        first_run,
+    };
+    let plan = planner.plan()?;
+    // Jobs of set-up depend on weights. If a run restores what they computed, it would restore the recorded
+    // weights' results: then they belong to the run.
+    let weights = tensors.iter().any(|t| t.role == Role::Weight);
+    if weights && first_run > 0 && planner.restores_results(&plan) {
+        return Planner { first_run: 0, start: Moment::before(0), ..planner }.plan();
+    }
+    Ok(plan)
+}
+
+/// The kind that a role becomes in a recording.
+pub fn tensor_kind(role: Role) -> TensorKind {
+    match role {
+        Role::Input => TensorKind::Input,
+        Role::Output => TensorKind::Output,
+        Role::Weight => TensorKind::Weight,
+    }
+}
+
+fn masked(tensors: &[Found]) -> Ranges {
+    let mut out = Ranges::default();
+    for tensor in tensors.iter().filter(|t| t.role == Role::Input) {
+        let size = u64::from(tensor.layout.dtype.size());
+        for run in tensor.layout.runs() {
+            out.add(run.address, run.address + run.count * size);
+        }
+    }
+    out
+}
+
+/// What each page holds. Pages that the trace maps or dumps are all in it.
+fn kinds(capture: &Capture, tensors: &[Found]) -> Result<BTreeMap<u64, (RegionKind, Access)>, CompileError> {
+    let mut headers = BTreeSet::new();
+    for job in &capture.jobs {
+        for header in &job.headers {
+            headers.insert(header.va - header.va % PAGE);
+        }
+    }
+    let mut tensor_pages: BTreeMap<u64, usize> = BTreeMap::new();
+    for (index, tensor) in tensors.iter().enumerate() {
+        let size = u64::from(tensor.layout.dtype.size());
+        for run in tensor.layout.runs() {
+            let first = run.address - run.address % PAGE;
+            let end = run.address + run.count * size;
+            for va in (first..end).step_by(PAGE_SIZE) {
+                tensor_pages.insert(va, index);
+            }
+        }
+    }
+    let mut out = BTreeMap::new();
+    let default = RegionFlags::READ | RegionFlags::WRITE;
+    let dumped = capture.memory.addresses().map(|va| (va, default));
+    for (va, flags) in dumped.chain(capture.access.iter().map(|(va, flags)| (*va, *flags))) {
+        let write = flags.contains(RegionFlags::WRITE);
+        let data_access = if write { Access::READ_WRITE } else { Access::READ };
+        let kind = if flags.contains(RegionFlags::EXECUTE) {
+            (RegionKind::Code, Access::READ_EXECUTE)
+        } else if headers.contains(&va) {
+            (RegionKind::Descriptors, data_access)
+        } else {
+            (RegionKind::Data, data_access)
+        };
+        out.insert(va, kind);
+    }
+    for va in scratch_pages(capture) {
+        if !headers.contains(&va) && !tensor_pages.contains_key(&va) {
+            if let Some(kind) = out.get_mut(&va).filter(|k| k.0 == RegionKind::Data) {
+                kind.0 = RegionKind::Scratch;
+            }
+        }
+    }
+    for (va, index) in tensor_pages {
+        let what = match out.get(&va) {
+            Some((RegionKind::Code, _)) => "shader code",
+            Some((RegionKind::Descriptors, _)) => "job descriptors",
+            _ => continue,
+        };
+        return Err(CompileError::TensorPage { name: tensors[index].name.clone(), va, what });
+    }
+    Ok(out)
+}
+
+/// Pages of the buffers that jobs use as thread-local or workgroup-local storage.
+///
+/// Only buffers that the driver announced count: without their ends it is not known what else is there.
+fn scratch_pages(capture: &Capture) -> BTreeSet<u64> {
+    let mut out = BTreeSet::new();
+    for (index, job) in capture.jobs.iter().enumerate() {
+        for header in &job.headers {
+            let bases = chain::local_storage(&capture.memory, Moment::before(index), header);
+            for base in bases.into_iter().flatten().filter(|base| *base != 0) {
+                // A buffer that starts where the storage does is nothing else.
+                for buffer in capture.buffers.iter().filter(|b| b.va == base) {
+                    let end = buffer.va.saturating_add(buffer.size);
+                    out.extend((buffer.va..end).step_by(PAGE_SIZE).take(1 << 18));
+                }
+            }
+        }
+    }
+    out
+}
+
+struct Planner<'a> {
+    capture: &'a Capture,
+    kinds: BTreeMap<u64, (RegionKind, Access)>,
+    masked: Ranges,
+    start: Moment,
+    first_run: usize,
+}
+
+impl Planner<'_> {
+    fn kind(&self, va: u64) -> RegionKind {
+        self.kinds.get(&(va - va % PAGE)).map_or(RegionKind::Data, |k| k.0)
+    }
+
+    fn plan(&self) -> Result<Plan, CompileError> {
+        let capture = self.capture;
+        let jobs = capture.jobs.len();
+        let mut restore = self.written_by_gpu(self.first_run..jobs)?;
+        let mut before_job = vec![Ranges::default(); jobs];
+        let mut early: BTreeMap<Moment, Ranges> = BTreeMap::new();
+        for (job, ranges) in before_job.iter_mut().enumerate().skip(1) {
+            let moment = Moment::before(job);
+            for va in capture.memory.changed(moment).iter().copied() {
+                let kind = self.kind(va);
+                if kind == RegionKind::Scratch {
+                    continue;
+                }
+                let changed = self.changed_by_cpu(job, va);
+                if job <= self.first_run {
+                    // Set-up runs once: whatever the CPU did there is done again, in order.
+                    for (start, end) in changed {
+                        ranges.add(start, end);
+                    }
+                    continue;
+                }
+                if self.loads_early(job, va, kind, &restore)? {
+                    let early = early.entry(moment).or_default();
+                    changed.iter().for_each(|(start, end)| early.add(*start, *end));
+                } else {
+                    for (start, end) in changed {
+                        ranges.add(start, end);
+                        restore.add(start, end);
+                    }
+                }
+            }
+        }
+        self.drop_unseen(&mut restore);
+        let mut load = Ranges::default();
+        for va in capture.memory.changed(Moment::before(0)) {
+            if self.kind(*va) == RegionKind::Scratch {
+                continue;
+            }
+            // What every run restores need not be loaded first, unless set-up has jobs that may read it.
+            let skip = if self.first_run == 0 { restore.clone_within(*va) } else { Ranges::default() };
+            for (start, end) in skip.outside(*va, va + PAGE) {
+                load.add(start, end);
+            }
+        }
+        Ok(Plan {
+            first_run: self.first_run,
+            regions: self.regions(),
+            masked: self.masked.clone(),
+            load,
+            before_job,
+            early: early.into_iter().collect(),
+            restore,
+            scratch_pages: self.kinds.values().filter(|k| k.0 == RegionKind::Scratch).count() as u64,
+        })
+    }
+
+    /// What the GPU writes in these jobs, widened to whole buffers.
+    fn written_by_gpu(&self, jobs: std::ops::Range<usize>) -> Result<Ranges, CompileError> {
+        let mut out = Ranges::default();
+        for job in jobs {
+            let moment = Moment::after(job);
+            for va in self.capture.memory.changed(moment).iter().copied() {
+                let kind = self.kind(va);
+                if kind == RegionKind::Scratch || out.within(va, va + PAGE) == [(va, va + PAGE)] {
+                    continue;
+                }
+                let written = self.without_headers(job, va, self.capture.memory.difference(moment, va));
+                if written.is_empty() {
+                    continue;
+                }
+                if kind == RegionKind::Code {
+                    return Err(CompileError::CodeChanged { va, what: "written by the GPU", job });
+                }
+                let (start, end) = self.buffer(va);
+                for page in (start..end).step_by(PAGE_SIZE) {
+                    if matches!(self.kinds.get(&page), Some((RegionKind::Data, _))) || page == va {
+                        out.add(page, page + PAGE);
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// The buffer that a page belongs to, as far as the driver announced it; else the page alone.
+    fn buffer(&self, va: u64) -> (u64, u64) {
+        let end = |b: &crate::capture::Buffer| b.va.saturating_add(b.size);
+        self.capture
+            .buffers
+            .iter()
+            .filter(|b| b.va <= va && va < end(b))
+            .map(|b| (b.va, end(b)))
+            .min_by_key(|(start, end)| end - start)
+            .unwrap_or((va, va + PAGE))
+    }
+
+    /// Bytes of a page that the CPU changed before a job, without what the replay makes ready itself.
+    fn changed_by_cpu(&self, job: usize, va: u64) -> Vec<(u64, u64)> {
+        let moment = Moment::before(job);
+        let mut out = Vec::new();
+        for (start, end) in self.without_headers(job, va, self.capture.memory.difference(moment, va)) {
+            out.extend(self.masked.outside(start, end));
+        }
+        out
+    }
+
+    /// Offsets in a page as addresses, without the bytes of this job's headers that the GPU writes.
+    fn without_headers(&self, job: usize, va: u64, offsets: Vec<(usize, usize)>) -> Vec<(u64, u64)> {
+        let mut written_back = Ranges::default();
+        for header in &self.capture.jobs[job].headers {
+            if header.va / PAGE == va / PAGE {
+                written_back.add(header.va, header.va + WRITTEN_BACK);
+            }
+        }
+        offsets
+            .into_iter()
+            .flat_map(|(start, end)| written_back.outside(va + start as u64, va + end as u64))
+            .collect()
+    }
+
+    /// Whether a change that the CPU made between the repeated jobs can be loaded once, in set-up.
+    fn loads_early(&self, job: usize, va: u64, kind: RegionKind, restore: &Ranges) -> Result<bool, CompileError> {
+        let memory = &self.capture.memory;
+        let moment = Moment::before(job);
+        if kind == RegionKind::Code {
+            // Code is added where none was: no job before it can have run it.
+            let old = moment.previous().and_then(|m| memory.at(m, va)).unwrap_or(Content::ZERO);
+            let old = memory.pool.bytes(old);
+            let added = memory.difference(moment, va).iter().all(|(s, e)| {
+                old[*s..*e].iter().zip(&memory.page(moment, va)[*s..*e]).all(|(o, n)| o == n || *o == 0)
+            });
+            return if added { Ok(true) } else { Err(CompileError::CodeChanged { va, what: "rewritten", job }) };
+        }
+        // A page that appears with this change and never changes again, except for job headers.
+        let unchanged_later = memory.history(va).iter().all(|(m, _)| {
+            *m == moment
+                || m.is_after() && self.without_headers(m.job(), va, memory.difference(*m, va)).is_empty()
+        });
+        Ok(unchanged_later && memory.first_seen(va) == Some(moment) && !restore.touches(va, va + PAGE))
+    }
+
+    /// Takes out of the restored ranges what nobody can have seen: pages that are not mapped, and scratch.
+    fn drop_unseen(&self, restore: &mut Ranges) {
+        let mut out = Ranges::default();
+        for (start, end) in restore.iter() {
+            let mut at = start;
+            while at < end {
+                let page = at - at % PAGE;
+                let stop = end.min(page + PAGE);
+                let kind = self.kinds.get(&page).map(|k| k.0);
+                if matches!(kind, Some(RegionKind::Data | RegionKind::Descriptors)) {
+                    for (s, e) in self.masked.outside(at, stop) {
+                        out.add(s, e);
+                    }
+                }
+                at = stop;
+            }
+        }
+        *restore = out;
+    }
+
+    /// Whether a run restores bytes that jobs of set-up wrote.
+    fn restores_results(&self, plan: &Plan) -> bool {
+        (0..self.first_run).any(|job| {
+            let moment = Moment::after(job);
+            self.capture.memory.changed(moment).iter().any(|va| {
+                self.without_headers(job, *va, self.capture.memory.difference(moment, *va))
+                    .iter()
+                    .any(|(s, e)| plan.restore.touches(*s, *e))
+            })
+        })
+    }
+
+    fn regions(&self) -> Vec<Region> {
+        let mut out: Vec<Region> = Vec::new();
+        for (va, (kind, access)) in &self.kinds {
+            match out.last_mut() {
+                Some(last)
+                    if last.va + u64::from(last.pages) * PAGE == *va
+                        && last.kind == *kind
+                        && last.access == *access =>
+                {
+                    last.pages += 1;
+                }
+                _ => out.push(Region { va: *va, pages: 1, access: *access, kind: *kind }),
+            }
+        }
+        out
+    }
+
+    #[allow(dead_code)]
+    fn start(&self) -> Moment {
+        self.start
+    }
+}
+
+impl Ranges {
+    /// The part of the set that lies in one page.
+    fn clone_within(&self, page: u64) -> Ranges {
+        let mut out = Ranges::default();
+        for (start, end) in self.within(page, page + PAGE) {
+            out.add(start, end);
+        }
+        out
+    }
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Finds where the elements of a file's tensor lie in GPU memory.
+//!
+//! The app reads or writes an ordinary file; nothing says where its elements go. But their bit patterns do: each
+//! pattern of the file is looked up in the pages that changed ([`scan`]), and from the places where single elements
+//! were seen the strides follow ([`fit`]). A mapping counts only if *every* element is where it says, so a coincidence
+//! can make the search longer but not wrong.
+
+mod fit;
+mod scan;
+
+use gpureplay_format::{MAX_AXES, Piece};
+use gpureplay_tensor::{DType, Element, Layout, Tensor, distinctiveness};
+
+use crate::capture::Capture;
+use crate::pages::Moment;
+
+/// Why a tensor was not found.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum TagError {
+    /// Nothing of it is there.
+    #[error("{role} '{name}' ({dtype} {shape:?}): its elements are nowhere in memory that {writer}; {hint}", dtype = dtype.name())]
+    NotFound {
+        /// Input, output or weight.
+        role: &'static str,
+        /// Name of the tensor.
+        name: String,
+        /// Element type.
+        dtype: DType,
+        /// Shape.
+        shape: Vec<u64>,
+        /// Who writes such memory.
+        writer: &'static str,
+        /// What the user can do.
+        hint: String,
+    },
+    /// Some elements are there, but no layout explains them.
+    #[error("{role} '{name}' ({dtype} {shape:?}): {found} of {elements} elements were found in memory that {writer}, but no strides explain where they are: {detail}; {hint}", dtype = dtype.name())]
+    NoLayout {
+        /// Input, output or weight.
+        role: &'static str,
+        /// Name of the tensor.
+        name: String,
+        /// Element type.
+        dtype: DType,
+        /// Shape.
+        shape: Vec<u64>,
+        /// Elements of which the pattern was seen.
+        found: usize,
+        /// Elements of the tensor.
+        elements: usize,
+        /// Who writes such memory.
+        writer: &'static str,
+        /// Examples of what was found.
+        detail: String,
+        /// What the user can do.
+        hint: String,
+    },
+    /// A part of the tensor is also somewhere else.
+    #[error(
+        "input '{name}': elements {first} to {last} are also at {va:#x}, where the rest is not (a partial copy, before job {job}); a replay would not update them"
+    )]
+    PartialCopy {
+        /// Name of the tensor.
+        name: String,
+        /// First element of the part.
+        first: u64,
+        /// Last element of the part.
+        last: u64,
+        /// Where it lies.
+        va: u64,
+        /// The job that may read it.
+        job: usize,
+    },
+    /// The app writes the input again to another place.
+    #[error(
+        "input '{name}' is written again before job {job}, at {va:#x}; record one inference only"
+    )]
+    WrittenAgain {
+        /// Name of the tensor.
+        name: String,
+        /// The job before which it appears again.
+        job: usize,
+        /// Where.
+        va: u64,
+    },
+    /// The file cannot be a tensor of a recording.
+    #[error("'{name}' cannot be a tensor: {why}")]
+    Unsupported {
+        /// Name of the tensor.
+        name: String,
+        /// Why not.
+        why: String,
+    },
+}
+
+/// What part a file plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The app reads it; it changes with every run.
+    Input,
+    /// The app writes it.
+    Output,
+    /// The app reads it; it is part of the model.
+    Weight,
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Role::Input => "input",
+            Role::Output => "output",
+            Role::Weight => "weight",
+        }
+    }
+
+    fn writer(self) -> &'static str {
+        match self {
+            Role::Output => "the GPU wrote",
+            Role::Input | Role::Weight => "the app wrote",
+        }
+    }
+}
+
+/// A tensor that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Its part.
+    pub role: Role,
+    /// Name.
+    pub name: String,
+    /// Shape, slowest dimension first.
+    pub shape: Vec<u32>,
+    /// Where its elements lie; several pieces if the app keeps copies.
+    pub layout: Layout,
+    /// The job before which the app writes it, or the one that writes it.
+    pub job: usize,
+    /// The tensor in the type that the GPU sees; differs from the file's if the app converts.
+    pub tensor: Tensor,
+    /// The file's type, if the app converts.
+    pub converted_from: Option<DType>,
+}
+
+/// Finds one tensor.
+///
+/// Inputs and weights are searched in what the app wrote before each job, from the first to the last; outputs in
+/// what the GPU wrote, from the last job to the first.
+///
+/// # Errors
+/// What was found instead; see [`TagError`].
+pub fn find(capture: &Capture, role: Role, name: &str, tensor: &Tensor) -> Result<Found, TagError> {
+    let shape = check_shape(name, tensor)?;
+    let mut best: Option<TagError> = None;
+    for candidate in candidates(tensor) {
+        let converted_from = (candidate.dtype() != tensor.dtype()).then_some(tensor.dtype());
+        match find_as(capture, role, name, &candidate) {
+            Ok((job, pieces)) => {
+                let layout = Layout {
+                    dtype: candidate.dtype(),
+                    pieces,
+                };
+                return Ok(Found {
+                    role,
+                    name: name.to_string(),
+                    shape,
+                    layout,
+                    job,
+                    tensor: candidate,
+                    converted_from,
+                });
+            }
+            Err(error @ (TagError::PartialCopy { .. } | TagError::WrittenAgain { .. })) => {
+                return Err(error);
+            }
+            Err(error) => best = Some(best.map_or(error.clone(), |b| closer(b, error))),
+        }
+    }
+    Err(best.unwrap_or_else(|| TagError::Unsupported {
+        name: name.to_string(),
+        why: "it is empty".to_string(),
+    }))
+}
+
+/// The tensor as it is, then as the type that apps convert it to.
+fn candidates(tensor: &Tensor) -> Vec<Tensor> {
+    let mut out = vec![tensor.clone()];
+    let converted = match tensor.dtype() {
+        DType::F32 => Some(DType::F16),
+        DType::F64 => Some(DType::F32),
+        DType::I64 => Some(DType::I32),
+        _ => None,
+    };
+    if let Some(dtype) = converted {
+        let converted = Tensor::from_fn(dtype, tensor.shape(), |i| tensor.value(i));
+        out.extend(converted.ok());
+    }
+    out
+}
+
+/// The error that is worth showing: the one that found more.
+fn closer(a: TagError, b: TagError) -> TagError {
+    let found = |e: &TagError| match e {
+        TagError::NoLayout { found, .. } => *found,
+        _ => 0,
+    };
+    if found(&b) > found(&a) { b } else { a }
+}
+
+fn check_shape(name: &str, tensor: &Tensor) -> Result<Vec<u32>, TagError> {
+    let unsupported = |why: String| TagError::Unsupported {
+        name: name.to_string(),
+        why,
+    };
+    if tensor.is_empty() {
+        return Err(unsupported(format!(
+            "shape {:?} has no elements",
+            tensor.shape()
+        )));
+    }
+    if u32::try_from(tensor.bytes().len()).is_err() {
+        return Err(unsupported("it is larger than 4 GiB".to_string()));
+    }
+    let extents = tensor.shape().iter().map(|e| u32::try_from(*e));
+    extents
+        .collect::<Result<_, _>>()
+        .map_err(|_| unsupported("an extent exceeds 32 bits".to_string()))
+}
+
+fn find_as(
+    capture: &Capture,
+    role: Role,
+    name: &str,
+    tensor: &Tensor,
+) -> Result<(usize, Vec<Piece>), TagError> {
+    let keys = scan::Keys::new(tensor);
+    let moments: Vec<Moment> = match role {
+        Role::Output => (0..capture.jobs.len()).rev().map(Moment::after).collect(),
+        Role::Input | Role::Weight => (0..capture.jobs.len()).map(Moment::before).collect(),
+    };
+    let mut found: Option<(usize, Vec<Piece>)> = None;
+    let mut nearest: Option<(usize, String)> = None;
+    for moment in moments {
+        let pages = capture.memory.changed(moment);
+        let hits = scan::scan(&capture.memory, moment, pages, &keys);
+        if hits.is_empty() {
+            continue;
+        }
+        let search = fit::Search {
+            memory: &capture.memory,
+            moment,
+            tensor,
+            hits: &hits,
+            role,
+        };
+        let copies = search.layouts();
+        let Some(first) = copies.first() else {
+            let seen = hits.elements();
+            if nearest.as_ref().is_none_or(|(n, _)| *n < seen) {
+                nearest = Some((seen, search.describe()));
+            }
+            continue;
+        };
+        if role == Role::Output {
+            // Any place will do; the first is the lowest address.
+            return Ok((moment.job(), vec![first.clone()]));
+        }
+        if let Some((job, known)) = &found {
+            if copies.iter().all(|c| known.contains(c)) {
+                continue;
+            }
+            if role == Role::Input {
+                return Err(TagError::WrittenAgain {
+                    name: name.to_string(),
+                    job: moment.job(),
+                    va: first.va,
+                });
+            }
+            debug_assert!(*job < moment.job());
+        }
+        if role == Role::Input {
+            if let Some((first, last, va)) = search.leftover(&copies) {
+                return Err(TagError::PartialCopy {
+                    name: name.to_string(),
+                    first,
+                    last,
+                    va,
+                    job: moment.job(),
+                });
+            }
+        }
+        let job = found.as_ref().map_or(moment.job(), |(job, _)| *job);
+        let mut pieces = found.take().map_or_else(Vec::new, |(_, pieces)| pieces);
+        pieces.extend(copies);
+        pieces.sort_by_key(|p| p.va);
+        pieces.dedup();
+        found = Some((job, pieces));
+    }
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let (role_name, writer, dtype) = (role.name(), role.writer(), tensor.dtype());
+    let (name, shape, elements) = (name.to_string(), tensor.shape().to_vec(), tensor.len());
+    let hint = hint(role, tensor);
+    Err(match nearest {
+        None => TagError::NotFound {
+            role: role_name,
+            name,
+            dtype,
+            shape,
+            writer,
+            hint,
+        },
+        Some((found, detail)) => TagError::NoLayout {
+            role: role_name,
+            name,
+            dtype,
+            shape,
+            found,
+            elements,
+            writer,
+            detail,
+            hint,
+        },
+    })
+}
+
+/// What the user can do about a tensor that was not found.
+fn hint(role: Role, tensor: &Tensor) -> String {
+    let d = distinctiveness(tensor);
+    let shape: Vec<String> = tensor.shape().iter().map(u64::to_string).collect();
+    if role == Role::Output {
+        return "the app may compute its file from GPU memory instead of copying it (a softmax, an argmax, a \
+                conversion): let it write the plain result"
+            .to_string();
+    }
+    if d.distinct * 10 < d.elements * 9 {
+        return format!(
+            "only {} of its {} elements differ from each other: make a file that can be found with `gpureplay tag \
+             --shape {} --dtype {} FILE.npy`, and let the app read that",
+            d.distinct,
+            d.elements,
+            shape.join(","),
+            tensor.dtype().name()
+        );
+    }
+    "does the app read this file? it may also convert the values (normalise, quantise) before the GPU sees them"
+        .to_string()
+}
+
+/// Pieces have few axes; more cannot be stored.
+pub(crate) const AXES: usize = MAX_AXES;
+
+/// The bits of an element of this size at the start of `bytes`.
+pub(crate) fn element_bits(bytes: &[u8], dtype: DType) -> u64 {
+    let mut word = [0; 8];
+    word[..dtype.bytes()].copy_from_slice(&bytes[..dtype.bytes()]);
+    u64::from_le_bytes(word)
+}

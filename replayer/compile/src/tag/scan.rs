@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Looks up a tensor's bit patterns in pages of memory.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use gpureplay_tensor::{Element, Tensor};
+use gpureplay_trace::PAGE_SIZE;
+
+use crate::pages::{Memory, Moment};
+
+/// Places of one element beyond which more are not noted: the pattern is no tag.
+const MAX_PLACES: usize = 64;
+
+/// One multiplication: keys are bit patterns, not an adversary's.
+#[derive(Default)]
+pub(crate) struct Multiply(u64);
+
+impl Hasher for Multiply {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+    fn write_u64(&mut self, value: u64) {
+        let mixed = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+type Map<V> = HashMap<u64, V, BuildHasherDefault<Multiply>>;
+
+/// The patterns to look for: each is the bits of `length` bytes of memory, and belongs to one element.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    /// Bytes of a key: one element of four or eight bytes, or several smaller ones that lie side by side.
+    length: usize,
+    /// Keys lie at multiples of this in memory: the size of an element.
+    step: usize,
+    elements: Map<Option<u32>>,
+    /// One bit per hash: says quickly that a pattern is not among the keys.
+    filter: Vec<u64>,
+}
+
+impl std::fmt::Debug for Multiply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+const FILTER_BITS: u32 = 20;
+
+fn filter_slot(key: u64) -> (usize, u64) {
+    let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FILTER_BITS);
+    ((hash / 64) as usize, 1 << (hash % 64))
+}
+
+impl Keys {
+    /// The patterns of a tensor's elements; patterns that occur twice or are zero are of no use.
+    ///
+    /// Elements of one or two bytes are too small to tell apart: they are looked for in groups of eight bytes, side by
+    /// side along any one dimension.
+    pub(crate) fn new(tensor: &Tensor) -> Keys {
+        let size = tensor.dtype().bytes();
+        let mut keys = Keys {
+            length: size,
+            step: size,
+            elements: Map::default(),
+            filter: vec![0; 1 << (FILTER_BITS - 6)],
+        };
+        if size >= 4 {
+            for element in 0..tensor.len() {
+                keys.insert(tensor.bits(element), element);
+            }
+        } else {
+            let group = 8 / size;
+            keys.length = 8;
+            let mut stride = 1usize;
+            for extent in tensor.shape().iter().rev() {
+                let extent = *extent as usize;
+                // Along the innermost dimension a group may go on in the next row.
+                let reach = if stride == 1 {
+                    tensor.len()
+                } else {
+                    extent * stride
+                };
+                if (group - 1) * stride < reach {
+                    for element in 0..tensor.len() {
+                        let last = element + (group - 1) * stride;
+                        let same_line =
+                            stride == 1 || element / (extent * stride) == last / (extent * stride);
+                        if last >= tensor.len() || !same_line {
+                            continue;
+                        }
+                        let mut key = 0;
+                        for i in 0..group {
+                            key |= tensor.bits(element + i * stride) << (8 * size * i);
+                        }
+                        keys.insert(key, element);
+                    }
+                }
+                stride *= extent;
+            }
+        }
+        keys
+    }
+
+    fn insert(&mut self, key: u64, element: usize) {
+        if key == 0 {
+            return;
+        }
+        let (slot, bit) = filter_slot(key);
+        self.filter[slot] |= bit;
+        let new = Some(element as u32);
+        // The same group may be reached along two dimensions of extent 1.
+        self.elements
+            .entry(key)
+            .and_modify(|old| {
+                if *old != new {
+                    *old = None
+                }
+            })
+            .or_insert(new);
+    }
+
+    fn find(&self, key: u64) -> Option<u32> {
+        let (slot, bit) = filter_slot(key);
+        if self.filter[slot] & bit == 0 {
+            return None;
+        }
+        self.elements.get(&key).copied().flatten()
+    }
+}
+
+/// Where elements were seen.
+#[derive(Debug, Default)]
+pub(crate) struct Hits {
+    /// Element to addresses, ascending.
+    places: BTreeMap<u32, Vec<u64>>,
+}
+
+impl Hits {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Number of elements that were seen at least once.
+    pub(crate) fn elements(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Where an element was seen.
+    pub(crate) fn of(&self, element: u64) -> &[u64] {
+        u32::try_from(element)
+            .ok()
+            .and_then(|e| self.places.get(&e))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Elements with the addresses where they were seen, by element.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &[u64])> {
+        self.places
+            .iter()
+            .map(|(e, places)| (u64::from(*e), places.as_slice()))
+    }
+}
+
+/// Looks for the keys in these pages as they are at a moment.
+pub(crate) fn scan(memory: &Memory, moment: Moment, pages: &[u64], keys: &Keys) -> Hits {
+    let mut hits = Hits::default();
+    let mut window = vec![0u8; PAGE_SIZE + 8];
+    for va in pages {
+        if memory
+            .at(moment, *va)
+            .is_none_or(|c| c == crate::pages::Content::ZERO)
+        {
+            continue;
+        }
+        // A key may go on in the next page.
+        let tail = keys.length - keys.step;
+        window[..PAGE_SIZE].copy_from_slice(memory.page(moment, *va));
+        window[PAGE_SIZE..PAGE_SIZE + tail]
+            .copy_from_slice(&memory.page(moment, *va + PAGE_SIZE as u64)[..tail]);
+        for offset in (0..PAGE_SIZE).step_by(keys.step) {
+            let key = read_key(&window[offset..], keys.length);
+            if let Some(element) = keys.find(key) {
+                let places = hits.places.entry(element).or_default();
+                if places.len() < MAX_PLACES {
+                    places.push(*va + offset as u64);
+                }
+            }
+        }
+    }
+    hits
+}
+
+fn read_key(bytes: &[u8], length: usize) -> u64 {
+    match (length, bytes) {
+        (4, [a, b, c, d, ..]) => u64::from(u32::from_le_bytes([*a, *b, *c, *d])),
+        (_, [a, b, c, d, e, f, g, h, ..]) => u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]),
+        _ => 0,
+    }
+}
