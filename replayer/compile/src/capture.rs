@@ -9,7 +9,7 @@ use std::io::Read;
 
 use gpureplay_trace::{Check, Event, Line, PAGE_SIZE, Phase, Reader, Record, RegionFlags};
 use mali_regs::{
-    Block, Class, JobCommand, JobStatus, TranslationTable, address_space, gpu, job_slot, lookup,
+    Class, JobCommand, JobStatus, TranslationTable, address_space, gpu, job_slot, lookup,
 };
 
 use crate::chain::{self, JobHeader};
@@ -345,4 +345,3 @@ impl Capture {
 
 /// The most pages that are accepted: 16 GiB.
 const MAX_PAGES: u64 = 1 << 22;
-

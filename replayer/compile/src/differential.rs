@@ -1,10 +1,249 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two recordings of one app with different inputs must differ only in the inputs.
+//!
+//! What the app writes into GPU memory is compared job by job, byte by byte. A byte that differs and lies in no bound tensor
+//! depends on the input in a way that a replay would not reproduce: a value that the CPU computed from it, a shape, a
+//! copy that tagging missed.
+
+use std::collections::BTreeSet;
+
+use gpureplay_tensor::Tensor;
+
+use crate::capture::Capture;
+use crate::chain::WRITTEN_BACK;
+use crate::pages::{Moment, differing};
+use crate::ranges::Ranges;
+use crate::tag::{Found, Role};
+
+/// Differences that are listed; more are counted.
+const LISTED: usize = 8;
 
 /// A difference between two runs that no tensor explains.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what}")]
-pub struct Unexplained {
-    /// What differs, and where.
-    pub what: String,
+pub enum Unexplained {
+    /// The programs are not the same.
+    #[error(
+        "the two runs do not do the same work: {0}; a recording cannot replay a computation that depends on its input's values"
+    )]
+    Program(String),
+    /// The app wrote different bytes.
+    #[error("the two runs differ in {bytes} bytes that the app wrote and no bound tensor explains: {}{}", list.join("; "), if *more { "; …" } else { "" })]
+    Bytes {
+        /// How many bytes.
+        bytes: u64,
+        /// The first places.
+        list: Vec<String>,
+        /// There are more places than are listed.
+        more: bool,
+    },
+    /// A tensor of the second run is not where the first run's was.
+    #[error(
+        "{what} '{name}' of the second run is not where the first run's was: element {element:?} differs"
+    )]
+    Tensor {
+        /// Input, output or weight.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// Index of the first element that differs.
+        element: Vec<u64>,
+    },
+}
+
+/// What a comparison covered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreement {
+    /// Bytes that the app wrote and that are the same in both runs.
+    pub same_bytes: u64,
+    /// Bytes that differ and belong to bound tensors.
+    pub explained_bytes: u64,
+    /// Tensors of the second run that were compared with their files.
+    pub tensors: usize,
+}
+
+/// Compares two runs.
+///
+/// `found` are the tensors of the first run, `second_files` the files of the second by name; tensors without a second file
+/// must be the same in both.
+///
+/// # Errors
+/// The first kind of difference that is not explained.
+pub fn compare(
+    first: &Capture,
+    found: &[Found],
+    second: &Capture,
+    second_files: &[(String, Tensor)],
+) -> Result<Agreement, Unexplained> {
+    same_program(first, second)?;
+    let mut agreement = Agreement::default();
+    let mut bound = Ranges::default();
+    for tensor in found.iter().filter(|t| t.role != Role::Output) {
+        let size = u64::from(tensor.layout.dtype.size());
+        for run in tensor.layout.runs() {
+            bound.add(run.address, run.address + run.count * size);
+        }
+    }
+    let mut unexplained = Ranges::default();
+    let (mut list, mut more) = (Vec::new(), false);
+    for job in 0..first.jobs.len() {
+        let moment = Moment::before(job);
+        let pages: BTreeSet<u64> = first
+            .memory
+            .changed(moment)
+            .iter()
+            .chain(second.memory.changed(moment))
+            .copied()
+            .collect();
+        for va in pages {
+            let (a, b) = (
+                first.memory.page(moment, va),
+                second.memory.page(moment, va),
+            );
+            let mut written = Ranges::default();
+            for capture in [first, second] {
+                for (start, end) in capture.memory.difference(moment, va) {
+                    written.add(va + start as u64, va + end as u64);
+                }
+            }
+            let mut ignored = bound.clone_page(va);
+            for header in &first.jobs[job].headers {
+                ignored.add(header.va, header.va + WRITTEN_BACK);
+            }
+            let mut different = 0;
+            for (start, end) in differing(a, b) {
+                for (start, end) in written.within(va + start as u64, va + end as u64) {
+                    different += end - start;
+                    let outside = ignored.outside(start, end);
+                    agreement.explained_bytes +=
+                        (end - start) - outside.iter().map(|(s, e)| e - s).sum::<u64>();
+                    for (start, end) in outside {
+                        if list.len() < LISTED {
+                            let at = (start - va) as usize..(end - va) as usize;
+                            list.push(describe(job, start, &a[at.clone()], &b[at]));
+                        } else {
+                            more = true;
+                        }
+                        unexplained.add(start, end);
+                    }
+                }
+            }
+            agreement.same_bytes += written.bytes().saturating_sub(different);
+        }
+    }
+    if !unexplained.is_empty() {
+        return Err(Unexplained::Bytes {
+            bytes: unexplained.bytes(),
+            list,
+            more,
+        });
+    }
+    for (name, tensor) in second_files {
+        if let Some(found) = found.iter().find(|t| t.name == *name) {
+            same_tensor(second, found, tensor)?;
+            agreement.tensors += 1;
+        }
+    }
+    Ok(agreement)
+}
+
+fn describe(job: usize, va: u64, a: &[u8], b: &[u8]) -> String {
+    let hex = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .take(8)
+            .map(|b| format!("{b:02x}"))
+            .collect::<String>()
+    };
+    let dots = if a.len() > 8 { "…" } else { "" };
+    format!(
+        "{} bytes at {va:#x} before job {job} ({}{dots} and {}{dots})",
+        a.len(),
+        hex(a),
+        hex(b)
+    )
+}
+
+fn same_program(first: &Capture, second: &Capture) -> Result<(), Unexplained> {
+    if first.gpu_id() != second.gpu_id() {
+        return Err(Unexplained::Program(format!(
+            "GPU {:#x} and {:#x}",
+            first.gpu_id(),
+            second.gpu_id()
+        )));
+    }
+    if first.jobs.len() != second.jobs.len() {
+        return Err(Unexplained::Program(format!(
+            "{} and {} jobs",
+            first.jobs.len(),
+            second.jobs.len()
+        )));
+    }
+    for (index, (a, b)) in first.jobs.iter().zip(&second.jobs).enumerate() {
+        if (a.slot, a.chain) != (b.slot, b.chain) {
+            return Err(Unexplained::Program(format!(
+                "job {index} is chain {:#x} on slot {} and chain {:#x} on slot {}",
+                a.chain, a.slot, b.chain, b.slot
+            )));
+        }
+        if a.headers != b.headers {
+            return Err(Unexplained::Program(format!(
+                "the chain of job {index} has other jobs"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a tensor of the second run lies where the first run's did.
+fn same_tensor(second: &Capture, found: &Found, file: &Tensor) -> Result<(), Unexplained> {
+    let what = match found.role {
+        Role::Input => "input",
+        Role::Output => "output",
+        Role::Weight => "weight",
+    };
+    let differs = |element: usize| Unexplained::Tensor {
+        what,
+        name: found.name.clone(),
+        element: found.tensor.coordinates(element),
+    };
+    // The same conversion that the app did in the first run.
+    let converted = Tensor::from_fn(found.layout.dtype, file.shape(), |i| file.value(i));
+    let expected = match converted {
+        Ok(converted) if found.converted_from.is_some() => converted,
+        _ => file.clone(),
+    };
+    if expected.dtype() != found.layout.dtype || expected.len() != found.tensor.len() {
+        return Err(differs(0));
+    }
+    let moment = match found.role {
+        Role::Output => Moment::after(found.job),
+        Role::Input | Role::Weight => Moment::before(found.job),
+    };
+    let size = found.layout.dtype.size() as usize;
+    for run in found.layout.runs() {
+        let mut bytes = vec![0; run.count as usize * size];
+        let mapped = second.memory.read(moment, run.address, &mut bytes);
+        let from = run.element as usize * size;
+        let wanted = &expected.bytes()[from..from + bytes.len()];
+        if !mapped || bytes != wanted {
+            let at = bytes
+                .iter()
+                .zip(wanted)
+                .position(|(a, b)| a != b)
+                .unwrap_or(0);
+            return Err(differs(run.element as usize + at / size));
+        }
+    }
+    Ok(())
+}
+
+impl Ranges {
+    /// The part of the set that lies in the page at `va`.
+    fn clone_page(&self, va: u64) -> Ranges {
+        let mut out = Ranges::default();
+        for (start, end) in self.within(va, va + gpureplay_trace::PAGE_SIZE as u64) {
+            out.add(start, end);
+        }
+        out
+    }
 }

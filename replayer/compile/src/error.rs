@@ -151,6 +151,12 @@ pub enum CompileError {
     /// The recording cannot be encoded.
     #[error("encoding the recording: {0}")]
     Encode(#[from] EncodeError),
+    /// The encoder's output is not a recording.
+    #[error("the encoded recording does not parse: {0:?}")]
+    Unreadable(gpureplay_format::ParseError),
+    /// The recording breaks a rule of the replayer.
+    #[error("the recording would break the rule '{}' in section {} at entry {} (value {:#x}): {}", _0.rule.name(), _0.section.name(), _0.index, _0.value, _0.rule.demands().trim())]
+    Unverified(gpureplay_core::Violation),
     /// Two runs differ in what the inputs do not explain.
     #[error("{0}")]
     Differential(#[from] crate::differential::Unexplained),

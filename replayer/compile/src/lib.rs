@@ -1,15 +1,116 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Raw trace to recording.
+//!
+//! The recorder's trace ([`gpureplay_trace`]) holds everything that a driver did to the GPU and everything that the
+//! CPU put into its memory. Most of that is the driver's own business: probing, power, page tables, interrupts, polls.
+//! The replay engine does these things itself, so they vanish here. What remains is the smallest program with the
+//! same effect: what to load, what to restore before every run, where inputs go, which chains to start, where outputs
+//! are.
+//!
+//! 1. [`Capture::read`] checks a trace and keeps jobs, memory and mappings.
+//! 2. [`tag::find`] finds where the elements of the app's files lie in GPU memory.
+//! 3. [`plan::plan`] decides what to load and what to restore.
+//! 4. [`emit::emit`] writes the recording and verifies it by the replayer's own rules.
+//!
+//! [`compile`] does all four. [`differential::compare`] checks the result against a second run with other inputs.
+//! The same trace gives the same bytes.
 
 #![forbid(unsafe_code)]
 
 pub mod capture;
 pub mod chain;
 pub mod differential;
+pub mod emit;
 mod error;
 pub mod pages;
+pub mod plan;
 pub mod ranges;
 pub mod tag;
 
+use gpureplay_tensor::Tensor;
+
 pub use capture::Capture;
+pub use emit::{Granularity, Options};
 pub use error::CompileError;
+pub use tag::{Found, Role};
+
+/// A file that the app reads or writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TensorFile {
+    /// Its part.
+    pub role: Role,
+    /// The name that it gets in the recording.
+    pub name: String,
+    /// Its contents during the recording.
+    pub tensor: Tensor,
+}
+
+/// A finished recording and what is known about it.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The bytes of `recording.gpr`.
+    pub recording: Vec<u8>,
+    /// Where each tensor was found, in the order of the files.
+    pub tensors: Vec<Found>,
+    /// Sizes, for people.
+    pub summary: Summary,
+}
+
+/// Sizes of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Chains that every run submits.
+    pub run_chains: usize,
+    /// Chains that only set-up submits.
+    pub setup_chains: usize,
+    /// Jobs in all chains.
+    pub jobs: usize,
+    /// Pages of GPU memory.
+    pub pages: u64,
+    /// Pages that hold nothing outside a job.
+    pub scratch_pages: u64,
+    /// Bytes that set-up loads, zeros included.
+    pub loaded_bytes: u64,
+    /// Bytes that every run restores, zeros included.
+    pub restored_bytes: u64,
+    /// Bytes that every run loads between its jobs.
+    pub between_bytes: u64,
+}
+
+/// Compiles a trace.
+///
+/// # Errors
+/// A tensor that was not found, or memory that cannot be replayed; see [`CompileError`].
+pub fn compile(
+    capture: &Capture,
+    files: &[TensorFile],
+    options: &Options,
+) -> Result<Compiled, CompileError> {
+    let mut tensors = Vec::with_capacity(files.len());
+    for file in files {
+        tensors.push(tag::find(capture, file.role, &file.name, &file.tensor)?);
+    }
+    let plan = plan::plan(capture, &tensors)?;
+    let recording = emit::emit(capture, &plan, &tensors, options)?;
+    let run_chains = capture.jobs.len() - plan.first_run;
+    let summary = Summary {
+        run_chains,
+        setup_chains: plan.first_run,
+        jobs: capture.jobs.iter().map(|job| job.headers.len()).sum(),
+        pages: plan.regions.iter().map(|r| u64::from(r.pages)).sum(),
+        scratch_pages: plan.scratch_pages,
+        loaded_bytes: plan.load.bytes(),
+        restored_bytes: plan.restore.bytes(),
+        between_bytes: plan
+            .before_job
+            .iter()
+            .skip(plan.first_run + 1)
+            .map(|r| r.bytes())
+            .sum(),
+    };
+    Ok(Compiled {
+        recording,
+        tensors,
+        summary,
+    })
+}

@@ -20,13 +20,6 @@ use crate::tag::{Found, Role};
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// Bytes that go to GPU memory at a point of the program.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Upload {
-    /// Which bytes.
-    pub ranges: Ranges,
-}
-
 /// A run of pages with one kind and access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
@@ -73,7 +66,6 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
         capture,
         kinds: kinds(capture, tensors)?,
         masked: masked(tensors),
-        start: Moment::before(first_run),
         first_run,
     };
     let plan = planner.plan()?;
@@ -81,7 +73,11 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
     // weights' results: then they belong to the run.
     let weights = tensors.iter().any(|t| t.role == Role::Weight);
     if weights && first_run > 0 && planner.restores_results(&plan) {
-        return Planner { first_run: 0, start: Moment::before(0), ..planner }.plan();
+        return Planner {
+            first_run: 0,
+            ..planner
+        }
+        .plan();
     }
     Ok(plan)
 }
@@ -107,7 +103,10 @@ fn masked(tensors: &[Found]) -> Ranges {
 }
 
 /// What each page holds. Pages that the trace maps or dumps are all in it.
-fn kinds(capture: &Capture, tensors: &[Found]) -> Result<BTreeMap<u64, (RegionKind, Access)>, CompileError> {
+fn kinds(
+    capture: &Capture,
+    tensors: &[Found],
+) -> Result<BTreeMap<u64, (RegionKind, Access)>, CompileError> {
     let mut headers = BTreeSet::new();
     for job in &capture.jobs {
         for header in &job.headers {
@@ -130,7 +129,11 @@ fn kinds(capture: &Capture, tensors: &[Found]) -> Result<BTreeMap<u64, (RegionKi
     let dumped = capture.memory.addresses().map(|va| (va, default));
     for (va, flags) in dumped.chain(capture.access.iter().map(|(va, flags)| (*va, *flags))) {
         let write = flags.contains(RegionFlags::WRITE);
-        let data_access = if write { Access::READ_WRITE } else { Access::READ };
+        let data_access = if write {
+            Access::READ_WRITE
+        } else {
+            Access::READ
+        };
         let kind = if flags.contains(RegionFlags::EXECUTE) {
             (RegionKind::Code, Access::READ_EXECUTE)
         } else if headers.contains(&va) {
@@ -153,7 +156,11 @@ fn kinds(capture: &Capture, tensors: &[Found]) -> Result<BTreeMap<u64, (RegionKi
             Some((RegionKind::Descriptors, _)) => "job descriptors",
             _ => continue,
         };
-        return Err(CompileError::TensorPage { name: tensors[index].name.clone(), va, what });
+        return Err(CompileError::TensorPage {
+            name: tensors[index].name.clone(),
+            va,
+            what,
+        });
     }
     Ok(out)
 }
@@ -182,13 +189,14 @@ struct Planner<'a> {
     capture: &'a Capture,
     kinds: BTreeMap<u64, (RegionKind, Access)>,
     masked: Ranges,
-    start: Moment,
     first_run: usize,
 }
 
 impl Planner<'_> {
     fn kind(&self, va: u64) -> RegionKind {
-        self.kinds.get(&(va - va % PAGE)).map_or(RegionKind::Data, |k| k.0)
+        self.kinds
+            .get(&(va - va % PAGE))
+            .map_or(RegionKind::Data, |k| k.0)
     }
 
     fn plan(&self) -> Result<Plan, CompileError> {
@@ -214,7 +222,9 @@ impl Planner<'_> {
                 }
                 if self.loads_early(job, va, kind, &restore)? {
                     let early = early.entry(moment).or_default();
-                    changed.iter().for_each(|(start, end)| early.add(*start, *end));
+                    changed
+                        .iter()
+                        .for_each(|(start, end)| early.add(*start, *end));
                 } else {
                     for (start, end) in changed {
                         ranges.add(start, end);
@@ -230,7 +240,11 @@ impl Planner<'_> {
                 continue;
             }
             // What every run restores need not be loaded first, unless set-up has jobs that may read it.
-            let skip = if self.first_run == 0 { restore.clone_within(*va) } else { Ranges::default() };
+            let skip = if self.first_run == 0 {
+                restore.clone_within(*va)
+            } else {
+                Ranges::default()
+            };
             for (start, end) in skip.outside(*va, va + PAGE) {
                 load.add(start, end);
             }
@@ -243,7 +257,11 @@ impl Planner<'_> {
             before_job,
             early: early.into_iter().collect(),
             restore,
-            scratch_pages: self.kinds.values().filter(|k| k.0 == RegionKind::Scratch).count() as u64,
+            scratch_pages: self
+                .kinds
+                .values()
+                .filter(|k| k.0 == RegionKind::Scratch)
+                .count() as u64,
         })
     }
 
@@ -257,12 +275,17 @@ impl Planner<'_> {
                 if kind == RegionKind::Scratch || out.within(va, va + PAGE) == [(va, va + PAGE)] {
                     continue;
                 }
-                let written = self.without_headers(job, va, self.capture.memory.difference(moment, va));
+                let written =
+                    self.without_headers(job, va, self.capture.memory.difference(moment, va));
                 if written.is_empty() {
                     continue;
                 }
                 if kind == RegionKind::Code {
-                    return Err(CompileError::CodeChanged { va, what: "written by the GPU", job });
+                    return Err(CompileError::CodeChanged {
+                        va,
+                        what: "written by the GPU",
+                        job,
+                    });
                 }
                 let (start, end) = self.buffer(va);
                 for page in (start..end).step_by(PAGE_SIZE) {
@@ -291,14 +314,21 @@ impl Planner<'_> {
     fn changed_by_cpu(&self, job: usize, va: u64) -> Vec<(u64, u64)> {
         let moment = Moment::before(job);
         let mut out = Vec::new();
-        for (start, end) in self.without_headers(job, va, self.capture.memory.difference(moment, va)) {
+        for (start, end) in
+            self.without_headers(job, va, self.capture.memory.difference(moment, va))
+        {
             out.extend(self.masked.outside(start, end));
         }
         out
     }
 
     /// Offsets in a page as addresses, without the bytes of this job's headers that the GPU writes.
-    fn without_headers(&self, job: usize, va: u64, offsets: Vec<(usize, usize)>) -> Vec<(u64, u64)> {
+    fn without_headers(
+        &self,
+        job: usize,
+        va: u64,
+        offsets: Vec<(usize, usize)>,
+    ) -> Vec<(u64, u64)> {
         let mut written_back = Ranges::default();
         for header in &self.capture.jobs[job].headers {
             if header.va / PAGE == va / PAGE {
@@ -312,24 +342,49 @@ impl Planner<'_> {
     }
 
     /// Whether a change that the CPU made between the repeated jobs can be loaded once, in set-up.
-    fn loads_early(&self, job: usize, va: u64, kind: RegionKind, restore: &Ranges) -> Result<bool, CompileError> {
+    fn loads_early(
+        &self,
+        job: usize,
+        va: u64,
+        kind: RegionKind,
+        restore: &Ranges,
+    ) -> Result<bool, CompileError> {
         let memory = &self.capture.memory;
         let moment = Moment::before(job);
         if kind == RegionKind::Code {
             // Code is added where none was: no job before it can have run it.
-            let old = moment.previous().and_then(|m| memory.at(m, va)).unwrap_or(Content::ZERO);
+            let old = moment
+                .previous()
+                .and_then(|m| memory.at(m, va))
+                .unwrap_or(Content::ZERO);
             let old = memory.pool.bytes(old);
             let added = memory.difference(moment, va).iter().all(|(s, e)| {
-                old[*s..*e].iter().zip(&memory.page(moment, va)[*s..*e]).all(|(o, n)| o == n || *o == 0)
+                old[*s..*e]
+                    .iter()
+                    .zip(&memory.page(moment, va)[*s..*e])
+                    .all(|(o, n)| o == n || *o == 0)
             });
-            return if added { Ok(true) } else { Err(CompileError::CodeChanged { va, what: "rewritten", job }) };
+            return if added {
+                Ok(true)
+            } else {
+                Err(CompileError::CodeChanged {
+                    va,
+                    what: "rewritten",
+                    job,
+                })
+            };
         }
         // A page that appears with this change and never changes again, except for job headers.
         let unchanged_later = memory.history(va).iter().all(|(m, _)| {
             *m == moment
-                || m.is_after() && self.without_headers(m.job(), va, memory.difference(*m, va)).is_empty()
+                || m.is_after()
+                    && self
+                        .without_headers(m.job(), va, memory.difference(*m, va))
+                        .is_empty()
         });
-        Ok(unchanged_later && memory.first_seen(va) == Some(moment) && !restore.touches(va, va + PAGE))
+        Ok(unchanged_later
+            && memory.first_seen(va) == Some(moment)
+            && !restore.touches(va, va + PAGE))
     }
 
     /// Takes out of the restored ranges what nobody can have seen: pages that are not mapped, and scratch.
@@ -342,9 +397,7 @@ impl Planner<'_> {
                 let stop = end.min(page + PAGE);
                 let kind = self.kinds.get(&page).map(|k| k.0);
                 if matches!(kind, Some(RegionKind::Data | RegionKind::Descriptors)) {
-                    for (s, e) in self.masked.outside(at, stop) {
-                        out.add(s, e);
-                    }
+                    out.add(at, stop);
                 }
                 at = stop;
             }
@@ -375,15 +428,15 @@ impl Planner<'_> {
                 {
                     last.pages += 1;
                 }
-                _ => out.push(Region { va: *va, pages: 1, access: *access, kind: *kind }),
+                _ => out.push(Region {
+                    va: *va,
+                    pages: 1,
+                    access: *access,
+                    kind: *kind,
+                }),
             }
         }
         out
-    }
-
-    #[allow(dead_code)]
-    fn start(&self) -> Moment {
-        self.start
     }
 }
 

@@ -196,7 +196,7 @@ fn reach(piece: &Piece, dtype: DType) -> Option<(u64, u64)> {
 }
 
 /// Merges neighbouring axes that step alike and drops those of extent 1; the mapping stays the same.
-pub(crate) fn simplify(axes: &[Axis]) -> Vec<Axis> {
+pub fn simplify(axes: &[Axis]) -> Vec<Axis> {
     let mut out: Vec<Axis> = Vec::new();
     for axis in axes.iter().filter(|a| a.extent != 1) {
         if let Some(last) = out.last_mut() {

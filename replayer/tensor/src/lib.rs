@@ -18,7 +18,7 @@ mod tensor;
 pub use compare::{Difference, compare};
 pub use dtype::{DType, Element, f16_to_f32, f32_to_f16};
 pub use file::{AtomicFile, write_atomic};
-pub use layout::{Layout, LayoutError, Run};
+pub use layout::{Layout, LayoutError, Run, simplify};
 pub use npy::{MAX_NPY_BYTES, NpyError, encode_npy, parse_npy, read_npy, write_npy};
 pub use tag::{Distinctiveness, distinctiveness, tag_tensor};
 pub use tensor::{MAX_RANK, Tensor, TensorError};

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::{DType, Element, Tensor, TensorError};
+use crate::{DType, Tensor, TensorError};
 
 /// How well a tensor's elements can be told apart by their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -163,6 +163,10 @@ impl Builder {
         self.segments
             .last()
             .filter(|segment| segment.actions.get() > 0)?;
+        // An upload stays inside one region.
+        if self.regions.iter().any(|region| region.va.get() == va) {
+            return None;
+        }
         self.actions.last_mut().filter(|entry| {
             entry.op == Opcode::Upload.code()
                 && entry.a == Encoding::Raw.code()

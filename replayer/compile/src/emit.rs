@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Writes a plan as a recording.
+
+use gpureplay_core::{Limits, verify};
+use gpureplay_format::{Builder, Recording, SegmentKind, Tensor, TensorId};
+use gpureplay_tensor::simplify;
+use gpureplay_trace::PAGE_SIZE;
+use mali_regs::gpu;
+
+use crate::capture::Capture;
+use crate::chain;
+use crate::error::CompileError;
+use crate::pages::Moment;
+use crate::plan::{Plan, tensor_kind};
+use crate::ranges::Ranges;
+use crate::tag::{Found, Role};
+
+const PAGE: u64 = PAGE_SIZE as u64;
+
+/// How the program is cut into segments that can be run one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granularity {
+    /// The whole computation is one segment.
+    Network,
+    /// Segments of this many jobs, at least 1.
+    Jobs(usize),
+}
+
+/// Choices of a compilation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Size of segments.
+    pub granularity: Granularity,
+    /// Bound on each job, in microseconds.
+    pub timeout_us: u32,
+    /// Weights are not stored; they must be given when the recording is opened.
+    pub external_weights: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            granularity: Granularity::Network,
+            timeout_us: 10_000_000,
+            external_weights: false,
+        }
+    }
+}
+
+/// Encodes the plan, and verifies the result with the replayer's own rules.
+pub fn emit(
+    capture: &Capture,
+    plan: &Plan,
+    tensors: &[Found],
+    options: &Options,
+) -> Result<Vec<u8>, CompileError> {
+    let mut builder = Builder::new(capture.gpu_id());
+    builder.coherent(capture.origin.coherent);
+    for (register, mask, value) in identity(capture) {
+        builder.identity(register, mask, value);
+    }
+    for region in &plan.regions {
+        builder.region(region.va, region.pages, region.access, region.kind);
+    }
+    let ids: Vec<TensorId> = tensors
+        .iter()
+        .map(|t| builder.tensor(tensor(t, options)))
+        .collect();
+    let mut emitter = Emitter {
+        capture,
+        plan,
+        tensors,
+        ids,
+        options,
+        hidden: hidden(plan, tensors, options),
+        builder,
+    };
+    emitter.set_up();
+    emitter.run();
+    let bytes = emitter.builder.finish()?;
+    let recording = Recording::parse(&bytes).map_err(CompileError::Unreadable)?;
+    verify(recording, &Limits::DEFAULT).map_err(CompileError::Unverified)?;
+    Ok(bytes)
+}
+
+/// What the GPU that replays must have in common with the one that was recorded: register, mask, value.
+fn identity(capture: &Capture) -> Vec<(u32, u32, u32)> {
+    // The product; revision and status do not change what a job does.
+    let mut wanted = vec![(gpu::GPU_ID, 0xffff_0000)];
+    let slots = capture.jobs.iter().fold(0, |slots, job| {
+        slots | 1u32.checked_shl(job.slot.into()).unwrap_or(0)
+    });
+    wanted.push((gpu::JS_PRESENT, slots));
+    let storage = capture.jobs.iter().enumerate().any(|(index, job)| {
+        job.headers.iter().any(|header| {
+            let bases = chain::local_storage(&capture.memory, Moment::before(index), header);
+            bases.is_some_and(|bases| bases != [0, 0])
+        })
+    });
+    if storage {
+        // Thread storage was allocated for this many cores and threads.
+        for register in [
+            gpu::THREAD_MAX_THREADS,
+            gpu::SHADER_PRESENT_LO,
+            gpu::SHADER_PRESENT_HI,
+            gpu::THREAD_TLS_ALLOC,
+        ] {
+            wanted.push((register, u32::MAX));
+        }
+    }
+    wanted
+        .into_iter()
+        .filter_map(|(register, mask)| {
+            Some((register, mask, capture.identity.get(&register)? & mask))
+        })
+        .collect()
+}
+
+fn tensor(found: &Found, options: &Options) -> Tensor {
+    let mut pieces = found.layout.pieces.clone();
+    for piece in &mut pieces {
+        piece.axes = simplify(&piece.axes);
+    }
+    Tensor {
+        name: found.name.clone(),
+        kind: tensor_kind(found.role),
+        element: found.layout.dtype,
+        shape: found.shape.clone(),
+        pieces,
+        quantisation: None,
+        external: options.external_weights && found.role == Role::Weight,
+    }
+}
+
+/// Bytes that a recording does not store: inputs, and weights that are kept outside.
+fn hidden(plan: &Plan, tensors: &[Found], options: &Options) -> Ranges {
+    let mut out = plan.masked.clone();
+    if options.external_weights {
+        for weight in tensors.iter().filter(|t| t.role == Role::Weight) {
+            let size = u64::from(weight.layout.dtype.size());
+            for run in weight.layout.runs() {
+                out.add(run.address, run.address + run.count * size);
+            }
+        }
+    }
+    out
+}
+
+struct Emitter<'a> {
+    capture: &'a Capture,
+    plan: &'a Plan,
+    tensors: &'a [Found],
+    ids: Vec<TensorId>,
+    options: &'a Options,
+    hidden: Ranges,
+    builder: Builder,
+}
+
+impl Emitter<'_> {
+    fn set_up(&mut self) {
+        self.builder.segment("setup", SegmentKind::Setup);
+        for (register, value) in &self.capture.settings {
+            if let Ok(register) = u16::try_from(*register) {
+                self.builder.write(register, *value);
+            }
+        }
+        self.upload(&self.plan.load, Moment::before(0));
+        for (moment, ranges) in &self.plan.early {
+            self.upload(ranges, *moment);
+        }
+        self.bind(|t| t.role == Role::Weight);
+        for job in 0..self.plan.first_run {
+            self.upload(&self.plan.before_job[job], Moment::before(job));
+            self.submit(job);
+        }
+        if self.plan.first_run > 0 {
+            self.upload(
+                &self.plan.before_job[self.plan.first_run],
+                Moment::before(self.plan.first_run),
+            );
+        }
+    }
+
+    fn run(&mut self) {
+        let (first, count) = (self.plan.first_run, self.capture.jobs.len());
+        let step = match self.options.granularity {
+            Granularity::Network => count,
+            Granularity::Jobs(n) => n.max(1),
+        };
+        for (number, start) in (first..count).step_by(step).enumerate() {
+            let end = (start + step).min(count);
+            let name = match self.options.granularity {
+                Granularity::Network => "run".to_string(),
+                Granularity::Jobs(_) => format!("part{number}"),
+            };
+            self.builder.segment(&name, SegmentKind::Run);
+            if start == first {
+                self.restore();
+            }
+            for job in start..end {
+                if job > first {
+                    self.upload(&self.plan.before_job[job], Moment::before(job));
+                }
+                self.bind(|t| t.role == Role::Input && t.job == job);
+                self.submit(job);
+                for (t, id) in self.tensors.iter().zip(&self.ids) {
+                    if t.role == Role::Output && t.job.max(first) == job {
+                        self.builder.bind_output(*id);
+                    }
+                }
+            }
+        }
+    }
+
+    fn bind(&mut self, which: impl Fn(&Found) -> bool) {
+        for (t, id) in self.tensors.iter().zip(&self.ids) {
+            if which(t) {
+                self.builder.bind_input(*id);
+            }
+        }
+    }
+
+    fn submit(&mut self, job: usize) {
+        let job = &self.capture.jobs[job];
+        for header in &job.headers {
+            self.builder.rearm(header.va);
+        }
+        self.builder.submit_with(
+            job.slot,
+            job.config as u16,
+            job.chain,
+            self.options.timeout_us,
+        );
+    }
+
+    /// Memory at a moment, with zeros where nothing is stored.
+    fn bytes(&self, moment: Moment, start: u64, end: u64) -> Vec<u8> {
+        let offset = (start % PAGE) as usize;
+        let length = (end - start) as usize;
+        let mut bytes = self.capture.memory.page(moment, start - offset as u64)
+            [offset..offset + length]
+            .to_vec();
+        for (s, e) in self.hidden.within(start, end) {
+            bytes[(s - start) as usize..(e - start) as usize].fill(0);
+        }
+        bytes
+    }
+
+    /// Uploads these ranges as they are at a moment; parts that are hidden keep what is there.
+    fn upload(&mut self, ranges: &Ranges, moment: Moment) {
+        for (start, end) in ranges.iter() {
+            for (start, end) in pages(start, end) {
+                let bytes = self.bytes(moment, start, end);
+                self.builder.upload(start, &bytes);
+            }
+        }
+    }
+
+    /// Restores what a run changes; long stretches of zeros are one action.
+    fn restore(&mut self) {
+        let moment = Moment::before(self.plan.first_run);
+        let mut zeros: Option<(u64, u64)> = None;
+        let ranges: Vec<(u64, u64)> = self
+            .plan
+            .restore
+            .iter()
+            .flat_map(|(s, e)| pages(s, e))
+            .collect();
+        for (start, end) in ranges {
+            let bytes = self.bytes(moment, start, end);
+            let new_region = self
+                .plan
+                .regions
+                .binary_search_by_key(&start, |r| r.va)
+                .is_ok();
+            if bytes.iter().all(|b| *b == 0) {
+                match &mut zeros {
+                    Some((first, last))
+                        if *last == start && !new_region && end - *first < 1 << 31 =>
+                    {
+                        *last = end
+                    }
+                    _ => {
+                        self.fill_zeros(zeros);
+                        zeros = Some((start, end));
+                    }
+                }
+            } else {
+                self.fill_zeros(zeros.take());
+                self.builder.upload(start, &bytes);
+            }
+        }
+        self.fill_zeros(zeros);
+    }
+
+    fn fill_zeros(&mut self, range: Option<(u64, u64)>) {
+        if let Some((start, end)) = range {
+            self.builder.fill(start, (end - start) as u32, 0);
+        }
+    }
+}
+
+/// A range cut at the boundaries of pages.
+fn pages(start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
+    let mut at = start;
+    std::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        let from = at;
+        at = (at - at % PAGE + PAGE).min(end);
+        Some((from, at))
+    })
+}
