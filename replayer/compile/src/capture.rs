@@ -162,10 +162,10 @@ impl Capture {
                     coherent: begin.coherent,
                 };
             }
-            Event::RegRead { offset, value } => {
-                if lookup(offset).is_some_and(|r| r.class() == Class::Identity) {
-                    self.identity.entry(offset).or_insert(value);
-                }
+            Event::RegRead { offset, value }
+                if lookup(offset).is_some_and(|r| r.class() == Class::Identity) =>
+            {
+                self.identity.entry(offset).or_insert(value);
             }
             Event::RegWrite { offset, value } => {
                 self.register_write(record, reading, offset, value)?

@@ -76,7 +76,7 @@ pub fn walk(memory: &Memory, moment: Moment, head: u64) -> Result<Vec<JobHeader>
     let mut seen = std::collections::HashSet::new();
     let mut va = head;
     while va != 0 {
-        if va % ALIGNMENT != 0 {
+        if !va.is_multiple_of(ALIGNMENT) {
             return Err(ChainError::Alignment { va });
         }
         if !seen.insert(va) || out.len() == MAX_JOBS {

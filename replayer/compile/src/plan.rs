@@ -144,10 +144,11 @@ fn kinds(
         out.insert(va, kind);
     }
     for va in scratch_pages(capture) {
-        if !headers.contains(&va) && !tensor_pages.contains_key(&va) {
-            if let Some(kind) = out.get_mut(&va).filter(|k| k.0 == RegionKind::Data) {
-                kind.0 = RegionKind::Scratch;
-            }
+        if !headers.contains(&va)
+            && !tensor_pages.contains_key(&va)
+            && let Some(kind) = out.get_mut(&va).filter(|k| k.0 == RegionKind::Data)
+        {
+            kind.0 = RegionKind::Scratch;
         }
     }
     for (va, index) in tensor_pages {

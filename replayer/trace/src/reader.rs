@@ -150,7 +150,7 @@ impl<R: Read> Reader<R> {
         }
         let length = header.length.get();
         let whole = length as usize;
-        if !(HEADER..=MAX_RECORD).contains(&whole) || whole % 8 != 0 {
+        if !(HEADER..=MAX_RECORD).contains(&whole) || !whole.is_multiple_of(8) {
             return Err(TraceError::Length { position, length });
         }
         let payload = &mut self.buffer[HEADER..whole];
@@ -210,7 +210,7 @@ impl<'a> Payload<'a> {
     }
 
     fn page_aligned(&self, va: u64) -> Result<u64, TraceError> {
-        if va % PAGE_SIZE as u64 == 0 {
+        if va.is_multiple_of(PAGE_SIZE as u64) {
             Ok(va)
         } else {
             Err(self.field("va", va))

@@ -252,7 +252,7 @@ impl Search<'_> {
             // The sequence may go on by coincidence: also try the shorter repetitions that divide the rest.
             for extent in (2..=repeats)
                 .rev()
-                .filter(|e| self.elements() % (block * e) == 0)
+                .filter(|e| self.elements().is_multiple_of(block * e))
                 .take(4)
             {
                 axes.push(Axis {
@@ -496,7 +496,7 @@ mod tests {
                     continue;
                 }
                 assert_eq!(
-                    search(&t, &[layout.clone()], Role::Input),
+                    search(&t, std::slice::from_ref(&layout), Role::Input),
                     [layout],
                     "{dtype:?} {name}"
                 );
@@ -525,7 +525,10 @@ mod tests {
                 axis(4, 1, 4),
             ],
         );
-        assert_eq!(search(&t, &[tiled.clone()], Role::Input), [tiled]);
+        assert_eq!(
+            search(&t, std::slice::from_ref(&tiled), Role::Input),
+            [tiled]
+        );
     }
 
     #[test]
@@ -533,7 +536,10 @@ mod tests {
         let values = tag_tensor(DType::F32, &[20, 30], 3).unwrap();
         let relu = Tensor::from_fn(DType::F32, &[20, 30], |i| values.value(i).max(0.0)).unwrap();
         let padded = piece(0x2_0080, &[axis(20, 30, 160), axis(30, 1, 4)]);
-        assert_eq!(search(&relu, &[padded.clone()], Role::Output), [padded]);
+        assert_eq!(
+            search(&relu, std::slice::from_ref(&padded), Role::Output),
+            [padded]
+        );
     }
 
     #[test]

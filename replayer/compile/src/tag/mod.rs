@@ -19,38 +19,20 @@ use crate::pages::Moment;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TagError {
     /// Nothing of it is there.
-    #[error("{role} '{name}' ({dtype} {shape:?}): its elements are nowhere in memory that {writer}; {hint}", dtype = dtype.name())]
+    #[error("{wanted}: its elements are nowhere in memory that {}; {hint}", wanted.role.writer())]
     NotFound {
-        /// Input, output or weight.
-        role: &'static str,
-        /// Name of the tensor.
-        name: String,
-        /// Element type.
-        dtype: DType,
-        /// Shape.
-        shape: Vec<u64>,
-        /// Who writes such memory.
-        writer: &'static str,
+        /// What was looked for.
+        wanted: Box<Wanted>,
         /// What the user can do.
         hint: String,
     },
     /// Some elements are there, but no layout explains them.
-    #[error("{role} '{name}' ({dtype} {shape:?}): {found} of {elements} elements were found in memory that {writer}, but no strides explain where they are: {detail}; {hint}", dtype = dtype.name())]
+    #[error("{wanted}: {found} of its elements were found in memory that {}, but no strides explain where they are: {detail}; {hint}", wanted.role.writer())]
     NoLayout {
-        /// Input, output or weight.
-        role: &'static str,
-        /// Name of the tensor.
-        name: String,
-        /// Element type.
-        dtype: DType,
-        /// Shape.
-        shape: Vec<u64>,
+        /// What was looked for.
+        wanted: Box<Wanted>,
         /// Elements of which the pattern was seen.
         found: usize,
-        /// Elements of the tensor.
-        elements: usize,
-        /// Who writes such memory.
-        writer: &'static str,
         /// Examples of what was found.
         detail: String,
         /// What the user can do.
@@ -92,6 +74,26 @@ pub enum TagError {
         /// Why not.
         why: String,
     },
+}
+
+/// A tensor that was looked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// Its part.
+    pub role: Role,
+    /// Its name.
+    pub name: String,
+    /// Element type.
+    pub dtype: DType,
+    /// Shape.
+    pub shape: Vec<u64>,
+}
+
+impl std::fmt::Display for Wanted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (role, dtype) = (self.role.name(), self.dtype.name());
+        write!(f, "{role} '{}' ({dtype} {:?})", self.name, self.shape)
+    }
 }
 
 /// What part a file plays.
@@ -277,16 +279,16 @@ fn find_as(
             }
             debug_assert!(*job < moment.job());
         }
-        if role == Role::Input {
-            if let Some((first, last, va)) = search.leftover(&copies) {
-                return Err(TagError::PartialCopy {
-                    name: name.to_string(),
-                    first,
-                    last,
-                    va,
-                    job: moment.job(),
-                });
-            }
+        if role == Role::Input
+            && let Some((first, last, va)) = search.leftover(&copies)
+        {
+            return Err(TagError::PartialCopy {
+                name: name.to_string(),
+                first,
+                last,
+                va,
+                job: moment.job(),
+            });
         }
         let job = found.as_ref().map_or(moment.job(), |(job, _)| *job);
         let mut pieces = found.take().map_or_else(Vec::new, |(_, pieces)| pieces);
@@ -298,26 +300,18 @@ fn find_as(
     if let Some(found) = found {
         return Ok(found);
     }
-    let (role_name, writer, dtype) = (role.name(), role.writer(), tensor.dtype());
-    let (name, shape, elements) = (name.to_string(), tensor.shape().to_vec(), tensor.len());
+    let wanted = Box::new(Wanted {
+        role,
+        name: name.to_string(),
+        dtype: tensor.dtype(),
+        shape: tensor.shape().to_vec(),
+    });
     let hint = hint(role, tensor);
     Err(match nearest {
-        None => TagError::NotFound {
-            role: role_name,
-            name,
-            dtype,
-            shape,
-            writer,
-            hint,
-        },
+        None => TagError::NotFound { wanted, hint },
         Some((found, detail)) => TagError::NoLayout {
-            role: role_name,
-            name,
-            dtype,
-            shape,
+            wanted,
             found,
-            elements,
-            writer,
             detail,
             hint,
         },
