@@ -68,8 +68,10 @@ pub(crate) enum Condition {
 pub(crate) enum Target {
     /// To a clause.
     Clause(u32),
-    /// To the clause whose low address word is in a row.
+    /// To the clause whose low address word is in a row; 0 ends the thread.
     Row(u16),
+    /// Nowhere: the thread ends. A branch to address 0 does that.
+    End,
 }
 
 /// A branch at the end of a clause.
@@ -208,11 +210,6 @@ impl Program {
                 }
             });
         }
-    }
-
-    /// How many constants there are.
-    pub(crate) fn constants(&self) -> usize {
-        self.constants.len()
     }
 
     /// The row of a constant.

@@ -166,6 +166,7 @@ impl Batch {
                         mask: taken,
                     });
                 }
+                Target::End => self.live &= !taken,
                 Target::Row(row) if taken != 0 => {
                     self.scatter(program, core, group.address, taken, row)
                 }
@@ -211,7 +212,12 @@ impl Batch {
         row: u16,
     ) {
         for lane in super::memory::lanes(taken) {
-            let address = from & !0xffff_ffff | u64::from(self.rows.get(row).0[lane]);
+            let low = self.rows.get(row).0[lane];
+            if low == 0 {
+                self.live &= !(1 << lane);
+                continue;
+            }
+            let address = from & !0xffff_ffff | u64::from(low);
             let clause = program.clause_at(address, &mut core.fetch);
             self.park(Group {
                 address,

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use super::image::Descriptors;
 use super::micro::Trouble;
 use super::rows::Row;
 use super::tlb::Tlb;
@@ -29,6 +30,8 @@ pub(crate) struct Core<'s> {
     pub(crate) results: [Box<Row>; 4],
     /// Uniform buffers seen so far, by index.
     uniform_buffers: Vec<Option<UniformBuffer>>,
+    /// Textures, samplers and images seen so far.
+    pub(crate) descriptors: Descriptors,
     control: &'s Control,
     /// Set when another host thread of the same dispatch met a fault.
     stop: &'s AtomicBool,
@@ -53,6 +56,7 @@ impl<'s> Core<'s> {
             statistics: Statistics::default(),
             results: std::array::from_fn(|_| Box::new(Row::ZERO)),
             uniform_buffers: vec![None; dispatch.uniform_buffer_count.min(256) as usize],
+            descriptors: Descriptors::default(),
             control,
             stop,
             budget: 0,

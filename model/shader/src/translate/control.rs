@@ -2,12 +2,14 @@
 //! Branches, barriers, and instructions that look at other lanes.
 
 use mali_isa::Mnemonic as M;
-use mali_isa::{Fau, Lanes, Operand};
+use mali_isa::{Fau, InactiveResult, LaneOp, Lanes, Operand, Subgroup};
 
 use super::float::compare;
 use super::{Translator, Trap};
 use crate::alu::integer::Element;
 use crate::alu::{Compare, Truth, float, half, integer};
+use crate::engine::micro::Run;
+use crate::engine::warp;
 use crate::program::{Branch, Condition, Target};
 
 /// How a branch reads its operands.
@@ -69,6 +71,10 @@ impl Translator<'_> {
                 self.barrier = true;
                 Ok(true)
             }
+            M::ClperI32 | M::ClperOldI32 | M::Wmask => {
+                self.across(mnemonic)?;
+                Ok(true)
+            }
             _ => Ok(false),
         }
     }
@@ -104,9 +110,11 @@ impl Translator<'_> {
             Some(Operand::FauHigh(Fau::Constant {
                 value, relative, ..
             })) => Some((relative.resolve(value, self.address) >> 32) as u32),
-            _ => None,
+            Some(operand) => operand.constant(),
+            None => None,
         };
         let target = match known {
+            Some(0) => Target::End,
             Some(low) => Target::Clause(
                 self.program
                     .number(self.address & !0xffff_ffff | u64::from(low)),
@@ -119,5 +127,64 @@ impl Translator<'_> {
         };
         self.branch = Some(Branch { condition, target });
         Ok(true)
+    }
+
+    /// Instructions that look at other lanes of the warp.
+    fn across(&mut self, mnemonic: M) -> Result<(), Trap> {
+        self.program.sees_warp = true;
+        let d = self.dest;
+        let log2 = match self.ins.subgroup() {
+            Subgroup::Subgroup2 => 1,
+            Subgroup::Subgroup4 => 2,
+            Subgroup::Subgroup8 => 3,
+            Subgroup::Subgroup16 => 4,
+        };
+        if mnemonic == M::Wmask {
+            let a = self.source(0)?;
+            let fill = u32::from(self.ins.immediate("fill").unwrap_or(0));
+            self.emit(
+                Run::Message(warp::ballot),
+                d,
+                [a, 0, 0, 0],
+                log2 | fill << 8,
+            );
+            return Ok(());
+        }
+        let (a, b) = (self.source(0)?, self.source(1)?);
+        if mnemonic == M::ClperOldI32 {
+            self.emit(
+                Run::Message(warp::permute),
+                d,
+                [a, b, 0, 0],
+                warp::modifiers(2, LaneOp::None),
+            );
+            return Ok(());
+        }
+        let inactive = match self.ins.inactive_result() {
+            InactiveResult::Zero => 0,
+            InactiveResult::Umax => u32::MAX,
+            InactiveResult::I1 => 1,
+            InactiveResult::V2i1 => 0x1_0001,
+            InactiveResult::Smin => 0x8000_0000,
+            InactiveResult::Smax => 0x7fff_ffff,
+            InactiveResult::V2smin => 0x8000_8000,
+            InactiveResult::V2smax => 0x7fff_7fff,
+            InactiveResult::V4smin => 0x8080_8080,
+            InactiveResult::V4smax => 0x7f7f_7f7f,
+            InactiveResult::F1 => 0x3f80_0000,
+            InactiveResult::V2f1 => 0x3c00_3c00,
+            InactiveResult::Infn => 0xff80_0000,
+            InactiveResult::Inf => 0x7f80_0000,
+            InactiveResult::V2infn => 0xfc00_fc00,
+            InactiveResult::V2inf => 0x7c00_7c00,
+        };
+        let inactive = self.number(inactive);
+        self.emit(
+            Run::Message(warp::permute),
+            d,
+            [a, b, inactive, 0],
+            warp::modifiers(log2, self.ins.lane_op()),
+        );
+        Ok(())
     }
 }

@@ -6,10 +6,12 @@
 //! the register's old value.
 
 mod arithmetic;
+mod atomic;
 mod control;
 mod convert;
 mod float;
 mod half;
+mod image;
 mod integer;
 mod message;
 mod operands;
@@ -251,6 +253,8 @@ impl Translator<'_> {
             || self.shift()?
             || self.convert()?
             || self.control()?
+            || self.atomic()?
+            || self.image()?
             || self.message()?;
         if done {
             Ok(())

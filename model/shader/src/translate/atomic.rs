@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Atomic operations.
+//!
+//! The FMA unit's `ATOM_C` holds operation and argument, `ATOM_CX` in the same tuple does the access, and `ATOM_POST`
+//! would tell lanes of a warp that shared an access their own old values. Lanes access one by one here, so the value
+//! from `ATOM_CX` is right already.
+
+use mali_isa::Atomic as Name;
+use mali_isa::Mnemonic as M;
+use mali_isa::Segment;
+
+use super::{Side, Translator, Trap};
+use crate::alu::pack::Atomic;
+use crate::engine::atomic::{self, RETURNS};
+use crate::engine::micro::Run;
+use crate::program::special;
+
+/// Operation, and the argument of those that have their own.
+fn operation(name: Name) -> (Atomic, Option<u32>) {
+    match name {
+        Name::Aadd | Name::Aadds | Name::Aaddu => (Atomic::Add, None),
+        Name::Asmin => (Atomic::SMin, None),
+        Name::Asmax => (Atomic::SMax, None),
+        Name::Aumin => (Atomic::UMin, None),
+        Name::Aumax => (Atomic::UMax, None),
+        Name::Aand => (Atomic::And, None),
+        Name::Aor => (Atomic::Or, None),
+        Name::Axor => (Atomic::Xor, None),
+        Name::Ainc => (Atomic::Add, Some(1)),
+        Name::Adec => (Atomic::Add, Some(u32::MAX)),
+        Name::Aumax1 => (Atomic::UMax, Some(1)),
+        Name::Asmax1 => (Atomic::SMax, Some(1)),
+        Name::Aor1 => (Atomic::Or, Some(1)),
+    }
+}
+
+impl Translator<'_> {
+    pub(super) fn atomic(&mut self) -> Result<bool, Trap> {
+        let mnemonic = self.ins.op.mnemonic();
+        let wide = matches!(
+            mnemonic,
+            M::AtomCI64 | M::AtomCReturnI64 | M::AtomC1I64 | M::AtomC1ReturnI64
+        );
+        let returns = matches!(
+            mnemonic,
+            M::AtomCReturnI32 | M::AtomCReturnI64 | M::AtomC1ReturnI32 | M::AtomC1ReturnI64
+        );
+        match mnemonic {
+            M::AtomCI32 | M::AtomCReturnI32 | M::AtomCI64 | M::AtomCReturnI64 => {
+                // The port that holds the argument may be a result of the previous tuple, which stays valid here.
+                let argument = self.source(2)?;
+                self.side = Side::Atomic {
+                    op: self.ins.atomic(),
+                    argument: Some(argument),
+                    returns,
+                    wide,
+                };
+            }
+            M::AtomC1I32 | M::AtomC1ReturnI32 | M::AtomC1I64 | M::AtomC1ReturnI64 => {
+                self.side = Side::Atomic {
+                    op: self.ins.atomic(),
+                    argument: None,
+                    returns,
+                    wide,
+                };
+            }
+            M::AtomCx => self.access()?,
+            M::AtomPostI32 | M::AtomPostI64 | M::AtomPreI64 => {
+                let (a, d) = (self.source(0)?, self.dest);
+                self.copy(a, d);
+            }
+            M::AxchgI32 | M::AxchgI64 => {
+                let wide = mnemonic == M::AxchgI64;
+                let staging = self.staged(if wide { 2 } else { 1 })?;
+                let (low, high) = self.atomic_address()?;
+                let m = atomic::number(Atomic::Exchange) | RETURNS;
+                let run = if wide { atomic::double } else { atomic::word };
+                let second = if wide { staging + 1 } else { staging };
+                self.emit(Run::Message(run), staging, [low, high, staging, second], m);
+            }
+            M::AcmpxchgI32 | M::AcmpstoreI32 => {
+                let staging = self.staged(2)?;
+                let (low, high) = self.atomic_address()?;
+                let m = if mnemonic == M::AcmpxchgI32 {
+                    RETURNS
+                } else {
+                    0
+                };
+                self.emit(
+                    Run::Message(atomic::compare_word),
+                    staging,
+                    [low, high, 0, 0],
+                    m,
+                );
+            }
+            M::AcmpxchgI64 | M::AcmpstoreI64 => {
+                let staging = self.staged(4)?;
+                let (low, high) = self.atomic_address()?;
+                let m = if mnemonic == M::AcmpxchgI64 {
+                    RETURNS
+                } else {
+                    0
+                };
+                self.emit(
+                    Run::Message(atomic::compare_double),
+                    staging,
+                    [low, high, 0, 0],
+                    m,
+                );
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Staging registers that the instruction reads.
+    pub(super) fn staged(&mut self, count: u8) -> Result<u16, Trap> {
+        let first = self.staging(count.into())?;
+        for register in first..first + u16::from(count) {
+            self.reads(register as u8);
+        }
+        Ok(first)
+    }
+
+    /// Rows of the address that sources a and b and the segment name.
+    fn atomic_address(&mut self) -> Result<(u16, u16), Trap> {
+        let (low, high) = (self.source(0)?, self.source(1)?);
+        match self.ins.segment() {
+            Segment::Wls => self.based(low, special::WORKGROUP_LOW, special::WORKGROUP_HIGH),
+            _ => Ok((low, high)),
+        }
+    }
+
+    fn access(&mut self) -> Result<(), Trap> {
+        let Side::Atomic {
+            op,
+            argument,
+            returns,
+            wide,
+        } = self.side
+        else {
+            return Err(self.trap("needs ATOM_C in the FMA unit of its tuple"));
+        };
+        let (low, high) = (self.source(0)?, self.source(1)?);
+        let staging = self.staging(if wide { 2 } else { 1 })?;
+        let (what, own) = operation(op);
+        let argument = match (argument, own) {
+            (_, Some(value)) => self.number(value),
+            (Some(row), None) => row,
+            (None, None) => return Err(self.trap("lacks an argument")),
+        };
+        let m = atomic::number(what) | if returns { RETURNS } else { 0 };
+        if !wide {
+            self.emit(
+                Run::Message(atomic::word),
+                staging,
+                [low, high, argument, 0],
+                m,
+            );
+            return Ok(());
+        }
+        // No compiler emits 64-bit atomics with a 64-bit argument; the ADD half's third source, which repeats the
+        // argument in 32-bit atomics, is taken for the high word.
+        let upper = match (op, own) {
+            (_, Some(u32::MAX)) => self.number(u32::MAX),
+            (Name::Aaddu, _) | (_, Some(_)) => self.number(0),
+            (Name::Aadds, _) => {
+                let sign = self.temporary()?;
+                map!(self, sign, [argument], |x| ((x as i32) >> 31) as u32);
+                sign
+            }
+            _ => self.source(2)?,
+        };
+        self.emit(
+            Run::Message(atomic::double),
+            staging,
+            [low, high, argument, upper],
+            m,
+        );
+        Ok(())
+    }
+}
