@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory dumps of sample kernels: the GPU's memory as it was when Mesa submitted a job chain.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// GPU memory at the time of a submission.
+pub struct Dump {
+    /// Address of the first job.
+    pub chain: u64,
+    /// Buffer objects: address and content.
+    pub buffers: Vec<(u64, Vec<u8>)>,
+}
+
+/// The folder with the samples, if this machine has it.
+pub fn folder() -> Option<PathBuf> {
+    let shared = std::env::var_os("GPUREPLAY_SHARED")
+        .map(PathBuf::from)
+        .or_else(|| {
+            let start = Path::new(env!("CARGO_MANIFEST_DIR"));
+            start
+                .ancestors()
+                .map(|at| at.join("shared"))
+                .find(|at| at.is_dir())
+        })?;
+    let samples = shared.join("reference/shader-samples");
+    samples.is_dir().then_some(samples)
+}
+
+impl Dump {
+    /// Reads `NAME.trace.txt.xz`: text of the decoded chain, and a hexadecimal dump of every buffer in which lines of
+    /// zeros after the first are left out.
+    pub fn read(path: &Path) -> Dump {
+        let output = Command::new("xz")
+            .arg("-dc")
+            .arg(path)
+            .output()
+            .expect("xz is installed");
+        assert!(output.status.success(), "xz cannot read {}", path.display());
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut dump = Dump {
+            chain: 0,
+            buffers: Vec::new(),
+        };
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("Job Header (") {
+                if dump.chain == 0 {
+                    dump.chain =
+                        u64::from_str_radix(rest.trim_end_matches("):"), 16).expect("an address");
+                }
+            } else if let Some(rest) = line.strip_prefix("Buffer: ") {
+                let (_, address) = rest.split_once(" gpu ").expect("an address");
+                dump.buffers.push((
+                    u64::from_str_radix(address.trim(), 16).expect("an address"),
+                    Vec::new(),
+                ));
+            } else if let Some((_, bytes)) = dump.buffers.last_mut() {
+                let mut words = line.split_whitespace();
+                let Some(offset) = words
+                    .next()
+                    .and_then(|word| usize::from_str_radix(word, 16).ok())
+                else {
+                    continue;
+                };
+                bytes.resize(offset, 0);
+                bytes.extend(words.map(|word| u8::from_str_radix(word, 16).expect("a byte")));
+            }
+        }
+        dump.buffers.retain(|(_, bytes)| !bytes.is_empty());
+        dump
+    }
+}
