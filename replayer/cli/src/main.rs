@@ -1,4 +1,71 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Record a GPU app once, replay it without the GPU stack.
+//! The `gpureplay` command: one file per subcommand.
+#![forbid(unsafe_code)]
 
-fn main() {}
+mod bindings;
+mod device;
+mod dump;
+mod expect;
+mod explain;
+mod failure;
+mod info;
+mod manifest;
+mod progress;
+mod recording;
+mod run;
+mod text;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::{Failure, Outcome};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done, and outputs match where there was something to compare with
+  1  an output differs from what is expected
+  2  wrong usage
+  3  the recording is damaged, not allowed, or not a recording
+  4  an input or another file is missing or does not fit
+  5  the device could not be used, or the replay failed on it
+  6  a result could not be written";
+
+/// Record a GPU app once, replay it without the GPU stack.
+#[derive(Parser)]
+#[command(version, about, after_help = EXIT_CODES, propagate_version = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Run),
+    Info(info::Info),
+    Verify(verify::Verify),
+    Dump(dump::Dump),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Run(command) => command.execute(),
+        Command::Info(command) => command.execute(),
+        Command::Verify(command) => command.execute(),
+        Command::Dump(command) => command.execute(),
+    };
+    match outcome {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Mismatch) => ExitCode::from(1),
+        Err(failure) => {
+            if !failure.is_closed_pipe() {
+                eprintln!("gpureplay: {failure}");
+            }
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+/// What each subcommand returns.
+type Result<T = Outcome> = std::result::Result<T, Failure>;

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The devices that a recording can be replayed on.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use gpureplay_core::Gpu;
+use gpureplay_on_model::OnModel;
+use mali_model::{JobReport, Level, Log, Observer, PROFILES, Profile};
+use mali_regs::GpuId;
+
+use crate::failure::Failure;
+
+/// What `--device` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// The GPU model; of the GPU that was recorded unless a name is given.
+    Model(Option<String>),
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, rest) = match text.split_once(':') {
+            Some((kind, rest)) => (kind, Some(rest)),
+            None => (text, None),
+        };
+        match kind {
+            "model" => Ok(Self::Model(rest.map(str::to_owned))),
+            _ => Err("devices are: model, model:GPU (for example model:g52)".into()),
+        }
+    }
+}
+
+/// Options of the model.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct ModelOptions {
+    /// Host threads that the model uses [default: one per processor]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Show the model's messages on standard error: faults, then also resets and jobs (-vv), then everything (-vvv)
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+/// An opened device.
+pub(crate) struct Device {
+    gpu: OnModel,
+    jobs: Arc<JobCounter>,
+    description: String,
+}
+
+/// Counts jobs as they end.
+#[derive(Debug, Default)]
+struct JobCounter {
+    jobs: Arc<AtomicU64>,
+}
+
+impl Observer for JobCounter {
+    fn job(&self, _: &JobReport) {
+        self.jobs.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Prints the model's messages.
+struct Messages(Level);
+
+impl Log for Messages {
+    fn level(&self) -> Level {
+        self.0
+    }
+    fn write(&self, level: Level, message: std::fmt::Arguments<'_>) {
+        eprintln!("model: {level}: {message}");
+    }
+}
+
+impl Device {
+    /// Opens a device for a recording of the GPU with this id.
+    pub(crate) fn open(
+        choice: &Choice,
+        gpu_id: u32,
+        options: ModelOptions,
+    ) -> Result<Self, Failure> {
+        let Choice::Model(name) = choice;
+        let profile = match name {
+            Some(name) => profile_named(name)?,
+            None => profile_of(gpu_id)?,
+        };
+        let jobs = Arc::new(JobCounter::default());
+        let mut model = mali_model::Options {
+            observer: Some(jobs.clone()),
+            ..Default::default()
+        };
+        model.threads = options.threads.unwrap_or(0);
+        let level = match options.verbose {
+            0 => None,
+            1 => Some(Level::Warning),
+            2 => Some(Level::Info),
+            _ => Some(Level::Debug),
+        };
+        if let Some(level) = level {
+            model.log = Arc::new(Messages(level));
+        }
+        let gpu = OnModel::new(profile, model)
+            .map_err(|error| Failure::Device(format!("memory for the model: {error}")))?;
+        let description = format!("{}, model", profile.gpu_id);
+        Ok(Self {
+            gpu,
+            jobs,
+            description,
+        })
+    }
+
+    /// The device as the engine wants it.
+    pub(crate) fn gpu(&mut self) -> &mut dyn Gpu {
+        &mut self.gpu
+    }
+
+    /// `Mali-G52 r0p0, model`.
+    pub(crate) fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Jobs that have ended so far; keeps counting.
+    pub(crate) fn job_counter(&self) -> Arc<AtomicU64> {
+        self.jobs.jobs.clone()
+    }
+
+    /// Time that the device has spent running jobs.
+    pub(crate) fn working(&self) -> Duration {
+        self.gpu.working()
+    }
+}
+
+fn profile_named(name: &str) -> Result<&'static Profile, Failure> {
+    Profile::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+        Failure::Usage(format!(
+            "there is no model of {name}; there are: {}",
+            names.join(", ")
+        ))
+    })
+}
+
+fn profile_of(gpu_id: u32) -> Result<&'static Profile, Failure> {
+    let gpu = GpuId(gpu_id);
+    Profile::by_product(gpu.product()).ok_or_else(|| {
+        Failure::Device(format!(
+            "the recording is for {gpu}, of which there is no model; choose another device with --device"
+        ))
+    })
+}

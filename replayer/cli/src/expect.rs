@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What outputs are compared with, and how they compare.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use gpureplay_format::Recording;
+use gpureplay_tensor::{Tensor, compare};
+use serde::Serialize;
+
+use crate::Result;
+use crate::bindings::{read_tensor, require_shape};
+use crate::failure::Failure;
+use crate::manifest::DEFAULT_TOLERANCE;
+use crate::recording::Files;
+
+/// How one output compares with what was expected.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Comparison {
+    /// Within the tolerance.
+    pub(crate) matches: bool,
+    /// The file that was compared with.
+    pub(crate) expected: PathBuf,
+    /// Relative tolerance.
+    pub(crate) tolerance: f64,
+    /// Elements whose bits differ.
+    pub(crate) different: usize,
+    /// Elements outside the tolerance.
+    pub(crate) outside: usize,
+    /// Elements in all.
+    pub(crate) elements: usize,
+    /// Largest relative difference.
+    pub(crate) max_relative: f64,
+    /// Coordinates, value and expected value of the worst element outside the tolerance.
+    pub(crate) worst: Option<(Vec<u64>, f64, f64)>,
+}
+
+impl Comparison {
+    /// `matches expected/out.npy bit for bit`.
+    pub(crate) fn text(&self) -> String {
+        let file = self.expected.display();
+        if self.different == 0 {
+            return format!("matches {file} bit for bit");
+        }
+        let (worst, tolerance) = (self.max_relative, self.tolerance);
+        if self.matches {
+            return format!(
+                "matches {file} (largest relative difference {worst:.1e}, allowed {tolerance:.1e})"
+            );
+        }
+        let mut line = format!(
+            "differs from {file} in {} of {} elements (largest relative difference {worst:.1e}, allowed {tolerance:.1e}",
+            self.outside, self.elements
+        );
+        if let Some((at, found, expected)) = &self.worst {
+            line += &format!("; at {at:?} {found} instead of {expected}");
+        }
+        line + ")"
+    }
+}
+
+/// The expected outputs of one run.
+#[derive(Debug, Default)]
+pub(crate) struct Expectations {
+    /// File, contents and tolerance, by name.
+    outputs: BTreeMap<String, (PathBuf, Tensor, f64)>,
+}
+
+impl Expectations {
+    /// Reads what the command line names, or else what the manifest's case with the same inputs expects.
+    pub(crate) fn new(
+        files: &Files,
+        recording: &Recording<'_>,
+        inputs: &BTreeMap<String, PathBuf>,
+        given: &BTreeMap<String, PathBuf>,
+    ) -> Result<Self> {
+        let mut paths = BTreeMap::new();
+        if let Some(manifest) = &files.manifest {
+            if let Some(case) = manifest.case_for(&files.directory, inputs) {
+                for (name, path) in &case.expected {
+                    paths.insert(name.clone(), files.directory.join(path));
+                }
+            }
+        }
+        paths.extend(
+            given
+                .iter()
+                .map(|(name, path)| (name.clone(), path.clone())),
+        );
+        let mut outputs = BTreeMap::new();
+        for (name, path) in paths {
+            let Some((_, entry)) = recording.tensor_named(&name) else {
+                return Err(Failure::Recording(format!(
+                    "{}: the manifest expects {name}, but the recording has no such tensor",
+                    files.directory.display()
+                )));
+            };
+            let tensor = read_tensor(&path)?;
+            require_shape(recording, &name, entry, &path, &tensor)?;
+            let stated = files
+                .manifest
+                .as_ref()
+                .map(|manifest| manifest.tolerance(&name));
+            let tolerance = stated.unwrap_or(DEFAULT_TOLERANCE);
+            outputs.insert(name, (path, tensor, tolerance));
+        }
+        Ok(Self { outputs })
+    }
+
+    /// Compares an output; `None` when nothing is expected of it.
+    pub(crate) fn compare(
+        &self,
+        name: &str,
+        found: &Tensor,
+        tolerance: Option<f64>,
+    ) -> Result<Option<Comparison>> {
+        let Some((path, expected, stated)) = self.outputs.get(name) else {
+            return Ok(None);
+        };
+        let tolerance = tolerance.unwrap_or(*stated);
+        let Some(difference) = compare(found, expected, tolerance) else {
+            return Err(Failure::Input(format!("{}: wrong shape", path.display())));
+        };
+        let worst = difference
+            .worst
+            .filter(|_| !difference.within())
+            .and_then(|at| {
+                let value = found.values().nth(at)?;
+                Some((found.coordinates(at), value, expected.values().nth(at)?))
+            });
+        Ok(Some(Comparison {
+            matches: difference.within(),
+            expected: path.clone(),
+            tolerance,
+            different: difference.different,
+            outside: difference.outside,
+            elements: difference.elements,
+            max_relative: difference.max_relative,
+            worst,
+        }))
+    }
+}
+
+/// The five largest classes of an output whose labels the manifest knows.
+pub(crate) fn top_classes(files: &Files, name: &str, tensor: &Tensor) -> Vec<(String, f64)> {
+    let output = files
+        .manifest
+        .as_ref()
+        .and_then(|manifest| manifest.outputs.get(name));
+    let labels = output.map_or(&[][..], |output| &output.labels);
+    let mut classes: Vec<(String, f64)> = labels.iter().cloned().zip(tensor.values()).collect();
+    classes.sort_by(|left, right| right.1.total_cmp(&left.1));
+    classes.truncate(5);
+    classes
+}

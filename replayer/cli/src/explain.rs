@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The texts of the format's, the verifier's and the engine's errors.
+
+use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Rule, Violation};
+use gpureplay_format::layout::{MAJOR, Segment};
+use gpureplay_format::{Fault, ParseError, Recording, RegionKind};
+use mali_regs::{FaultStatus, JobStatus};
+
+use crate::text::{duration, register};
+
+/// Why a file is not a sound recording.
+pub(crate) fn parse_error(error: &ParseError) -> String {
+    let section = error.section.name();
+    match error.fault {
+        Fault::NotARecording => "not a recording (it does not start with GPUREPLY)".into(),
+        Fault::Version(version) => format!(
+            "made for version {version} of the format, this program reads version {MAJOR}; use a newer gpureplay"
+        ),
+        Fault::Length => {
+            format!(
+                "section {section}: its length does not fit the file's; the file is truncated or has grown"
+            )
+        }
+        Fault::Table => {
+            format!("section {section}: sections are missing, repeated or out of order")
+        }
+        Fault::NotZero => format!("section {section}: bytes that must be zero are not"),
+        Fault::Checksum => {
+            format!(
+                "section {section}: the checksum is wrong, the file was changed; fetch or record it again"
+            )
+        }
+        Fault::EntrySize => {
+            format!("section {section}: its length is not a whole number of entries")
+        }
+        Fault::Name => format!("section {section}: a name is not printable ASCII"),
+    }
+}
+
+/// Which rule a recording breaks.
+pub(crate) fn violation(violation: &Violation) -> String {
+    let value = match violation.rule {
+        Rule::RegisterWrite | Rule::RegisterRead | Rule::IdentityRegister => {
+            register(violation.value as u32)
+        }
+        Rule::BoundedWait => format!("{} µs", violation.value),
+        Rule::TotalTime => format!("{} µs in total", violation.value),
+        Rule::TotalBytes => format!("{} bytes in total", violation.value),
+        _ => format!("{:#x}", violation.value),
+    };
+    format!(
+        "rule {} broken by entry {} of section {} ({value}): {}",
+        violation.rule.name(),
+        violation.index,
+        violation.section.name(),
+        violation.rule.demands().trim()
+    )
+}
+
+/// What went wrong during a replay, where, and what was expected.
+pub(crate) fn replay_error(recording: &Recording<'_>, error: &ReplayError) -> String {
+    let place = match segment_of(recording, error.action) {
+        Some(segment) => format!(
+            "action {} (segment {}, after {} of its chains): ",
+            error.action,
+            recording.name(segment.name.get()),
+            error.submits
+        ),
+        None => String::new(),
+    };
+    place + &kind(recording, &error.kind)
+}
+
+fn segment_of<'a>(recording: &Recording<'a>, action: u32) -> Option<&'a Segment> {
+    recording.segments().iter().find(|segment| {
+        let first = segment.first_action.get();
+        action != NO_ACTION && action >= first && action - first < segment.actions.get()
+    })
+}
+
+fn kind(recording: &Recording<'_>, kind: &ErrorKind) -> String {
+    let tensor_name = |index: u32| {
+        let tensor = recording.tensors().get(index as usize);
+        tensor.map_or("", |tensor| recording.name(tensor.name.get()))
+    };
+    let time = |us: u32| duration(std::time::Duration::from_micros(us.into()));
+    match *kind {
+        ErrorKind::Device(error) => device(error),
+        ErrorKind::Identity { register: offset, mask, expected, found } => format!(
+            "{} is {found:#x} (under mask {mask:#x}), but the recording is for {expected:#x}: it was made on another GPU; choose a device of the same kind",
+            register(offset)
+        ),
+        ErrorKind::AddressRange(bits) => format!(
+            "the recording uses addresses beyond the {bits} bits that this GPU translates"
+        ),
+        ErrorKind::NoSuchSlot(slot) => format!("this GPU has no job slot {slot}"),
+        ErrorKind::Register { register: offset, mask, expected, found, timeout_us } => {
+            let name = register(offset);
+            let when = match timeout_us {
+                0 => String::new(),
+                bound => format!(" within {}", time(bound)),
+            };
+            format!("{name} & {mask:#x} did not become {expected:#x}{when}, it is {found:#x}")
+        }
+        ErrorKind::Interrupt { register: offset, expected, found, timeout_us } => format!(
+            "no interrupt: {} has {found:#x} instead of {expected:#x} after {}",
+            register(offset),
+            time(timeout_us)
+        ),
+        ErrorKind::JobTimeout { slot, status, tail, timeout_us } => format!(
+            "the chain on slot {slot} did not end within {}: job {tail:#x} is {}",
+            time(timeout_us),
+            JobStatus(status)
+        ),
+        ErrorKind::JobFault { slot, status, tail, fault_address } => {
+            let status = JobStatus(status);
+            let meaning = status.meaning().unwrap_or("");
+            let at = match fault_address {
+                0 => String::new(),
+                address => format!(" at {}", address_text(recording, address)),
+            };
+            format!("job {tail:#x} on slot {slot} failed with {status}{at}. {meaning}")
+        }
+        ErrorKind::JobNotDone { header, status } => format!(
+            "the slot reports success, but job {header:#x} is {} instead of DONE",
+            JobStatus(status)
+        ),
+        ErrorKind::MmuFault { status, address } => format!(
+            "MMU fault: {} at {}",
+            FaultStatus(status),
+            address_text(recording, address)
+        ),
+        ErrorKind::GpuFault { status, address } => {
+            format!("the GPU reports fault {status:#x} at physical address {address:#x}")
+        }
+        ErrorKind::Unbound { tensor } => {
+            format!("tensor {} was not given a value", tensor_name(tensor))
+        }
+        ErrorKind::TensorSize { tensor, expected, found } => {
+            format!("tensor {} has {expected} bytes, but {found} were given", tensor_name(tensor))
+        }
+        ErrorKind::NoSuchSegment(index) => format!("the recording has no run segment {index}"),
+        ErrorKind::Internal => {
+            "the engine met something that the verifier should have refused; please report this recording".into()
+        }
+    }
+}
+
+fn device(error: DeviceError) -> String {
+    match error {
+        DeviceError::OutOfMemory => "the device has not enough memory for the recording".into(),
+        DeviceError::NotMapped(va) => format!("nothing is mapped at {va:#x}"),
+        DeviceError::ResetFailed => {
+            "the GPU does not come back from a reset, neither soft nor hard; power-cycle it".into()
+        }
+        DeviceError::AddressSpaceStuck => "the GPU's MMU does not finish a command".into(),
+        DeviceError::Refused(code) => format!("the device refused (code {code})"),
+    }
+}
+
+/// An address, and what the recording says about it.
+pub(crate) fn address_text(recording: &Recording<'_>, va: u64) -> String {
+    let Some(region) = recording.region_of(va, 1) else {
+        return format!("{va:#x} (in no region of the recording)");
+    };
+    let kind = RegionKind::from_code(region.kind.into()).map_or("unknown", RegionKind::name);
+    format!(
+        "{va:#x} ({kind} region {:#x}..{:#x})",
+        region.va.get(),
+        region.end()
+    )
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a command ends when it does not succeed: an exit code and one line.
+
+use std::fmt;
+use std::io;
+
+/// How a command that did its work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Everything is as it should be.
+    Done,
+    /// The work is done, but outputs are not what is expected.
+    Mismatch,
+}
+
+/// Why a command could not do its work. The text says what, where, what was expected, and what to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The command line makes no sense for this recording.
+    Usage(String),
+    /// The recording is damaged or not allowed.
+    Recording(String),
+    /// An input file is missing or does not fit.
+    Input(String),
+    /// The device or the replay on it failed.
+    Device(String),
+    /// A result could not be written.
+    Output(String),
+    /// Whoever read our output has gone away.
+    ClosedPipe,
+}
+
+impl Failure {
+    /// Exit code of the process.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Recording(_) => 3,
+            Self::Input(_) => 4,
+            Self::Device(_) => 5,
+            Self::Output(_) | Self::ClosedPipe => 6,
+        }
+    }
+
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        *self == Self::ClosedPipe
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text)
+            | Self::Recording(text)
+            | Self::Input(text)
+            | Self::Device(text)
+            | Self::Output(text) => f.write_str(text),
+            Self::ClosedPipe => f.write_str("the reader of the output has gone away"),
+        }
+    }
+}
+
+/// Errors of standard output.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::Output(format!("standard output: {error}")),
+        }
+    }
+}

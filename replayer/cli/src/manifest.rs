@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `manifest.toml`: what people want to know about a recording, and what its outputs are compared with.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+
+/// Name of the file in a recording's directory.
+pub(crate) const FILE_NAME: &str = "manifest.toml";
+/// Version of the manifest that this program reads and writes.
+pub(crate) const VERSION: u32 = 1;
+/// Relative tolerance of outputs for which the manifest states none.
+pub(crate) const DEFAULT_TOLERANCE: f64 = 1e-5;
+/// Longest manifest that is read.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The whole file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Manifest {
+    /// [`VERSION`].
+    pub(crate) version: u32,
+    /// Name of the recording; that of its directory.
+    pub(crate) name: String,
+    /// One line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) description: String,
+    /// The command that made the recording.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) command: String,
+    /// Where it was made: GPU, kernel, driver, runtime, framework, app, and anything else worth knowing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) provenance: BTreeMap<String, String>,
+    /// What is known about outputs, by tensor name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) outputs: BTreeMap<String, Output>,
+    /// Weights that are kept in files, by tensor name; paths are relative to the directory.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) weights: BTreeMap<String, PathBuf>,
+    /// Sets of inputs with the outputs that an independent reference computed for them.
+    #[serde(default, rename = "case", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) cases: Vec<Case>,
+}
+
+/// What is known about an output.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Output {
+    /// Largest difference from the expected value, relative to the larger of its magnitude and the mean magnitude; 0: equal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tolerance: Option<f64>,
+    /// Names of the classes, when the output is a classification.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) labels: Vec<String>,
+}
+
+/// Inputs and what they should give. Paths are relative to the recording's directory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Case {
+    /// File of each input, by tensor name.
+    pub(crate) inputs: BTreeMap<String, PathBuf>,
+    /// File of each expected output, by tensor name.
+    #[serde(default)]
+    pub(crate) expected: BTreeMap<String, PathBuf>,
+    /// Who computed the expected outputs.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) reference: String,
+}
+
+impl Manifest {
+    /// Reads the manifest of a directory; `None` when there is none.
+    pub(crate) fn read(directory: &Path) -> Result<Option<Self>, Failure> {
+        let path = directory.join(FILE_NAME);
+        let wrong = |reason: String| Failure::Recording(format!("{}: {reason}", path.display()));
+        match std::fs::metadata(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(wrong(error.to_string())),
+            Ok(metadata) if metadata.len() > MAX_BYTES => {
+                return Err(wrong(format!("longer than {MAX_BYTES} bytes")));
+            }
+            Ok(_) => {}
+        }
+        let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+        let manifest: Self = toml::from_str(&text).map_err(|error| {
+            let line = error.span().map_or(1, |span| {
+                1 + text
+                    .bytes()
+                    .take(span.start)
+                    .filter(|&byte| byte == b'\n')
+                    .count()
+            });
+            let reason: Vec<&str> = error.message().lines().collect();
+            wrong(format!("line {line}: {}", reason.join(" ")))
+        })?;
+        if manifest.version != VERSION {
+            return Err(wrong(format!(
+                "version {} is not known, this program reads version {VERSION}",
+                manifest.version
+            )));
+        }
+        Ok(Some(manifest))
+    }
+
+    /// The text of the file.
+    #[allow(dead_code, reason = "for the subcommands that make recordings")]
+    pub(crate) fn to_text(&self) -> Result<String, Failure> {
+        toml::to_string_pretty(self)
+            .map_err(|error| Failure::Output(format!("{FILE_NAME}: {error}")))
+    }
+
+    /// Tolerance of an output.
+    pub(crate) fn tolerance(&self, output: &str) -> f64 {
+        let stated = self.outputs.get(output).and_then(|output| output.tolerance);
+        stated.unwrap_or(DEFAULT_TOLERANCE)
+    }
+
+    /// The case whose inputs are exactly these files.
+    pub(crate) fn case_for(
+        &self,
+        directory: &Path,
+        inputs: &BTreeMap<String, PathBuf>,
+    ) -> Option<&Case> {
+        let same = |left: &Path, right: &Path| match (left.canonicalize(), right.canonicalize()) {
+            (Ok(left), Ok(right)) => left == right,
+            _ => false,
+        };
+        self.cases.iter().find(|case| {
+            case.inputs.len() == inputs.len()
+                && case.inputs.iter().all(|(name, file)| {
+                    inputs
+                        .get(name)
+                        .is_some_and(|given| same(given, &directory.join(file)))
+                })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_comes_back() {
+        let mut manifest = Manifest {
+            version: VERSION,
+            name: "x".into(),
+            ..Manifest::default()
+        };
+        manifest.provenance.insert("gpu".into(), "Mali-G52".into());
+        manifest.outputs.insert(
+            "out".into(),
+            Output {
+                tolerance: Some(0.0),
+                labels: vec!["zero".into()],
+            },
+        );
+        manifest.cases.push(Case {
+            inputs: [("a".to_owned(), PathBuf::from("inputs/a.npy"))].into(),
+            expected: [("out".to_owned(), PathBuf::from("expected/out.npy"))].into(),
+            reference: "NumPy".into(),
+        });
+        let text = manifest.to_text().unwrap();
+        assert_eq!(
+            toml::from_str::<Manifest>(&text).unwrap(),
+            manifest,
+            "{text}"
+        );
+        assert_eq!(manifest.tolerance("out"), 0.0);
+        assert_eq!(manifest.tolerance("other"), DEFAULT_TOLERANCE);
+    }
+}

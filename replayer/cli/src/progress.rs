@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A line on the terminal for work that takes longer than a second.
+
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long work may take before it is worth a line.
+const PATIENCE: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// Shows progress on standard error until it is dropped; nothing when that is not a terminal.
+pub(crate) struct Progress {
+    shared: Arc<(Mutex<bool>, Condvar)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    /// Starts to watch `done`, which somebody counts up to `total`.
+    pub(crate) fn start(what: &str, done: Arc<AtomicU64>, total: u64) -> Self {
+        let shared = Arc::new((Mutex::new(false), Condvar::new()));
+        let thread = std::io::stderr().is_terminal().then(|| {
+            let (shared, what) = (shared.clone(), what.to_owned());
+            std::thread::spawn(move || watch(&what, &done, total, &shared))
+        });
+        Self { shared, thread }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        *self.shared.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.shared.1.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // The thread only prints; a panic in it changes no result.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn watch(what: &str, done: &AtomicU64, total: u64, shared: &(Mutex<bool>, Condvar)) {
+    let start = Instant::now();
+    let mut shown = false;
+    let mut over = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+    while !*over {
+        let wait = shared
+            .1
+            .wait_timeout(over, INTERVAL)
+            .unwrap_or_else(PoisonError::into_inner);
+        over = wait.0;
+        if start.elapsed() >= PATIENCE && !*over {
+            shown = true;
+            let done = done.load(Ordering::Relaxed);
+            eprint!(
+                "\r{what}: {done} of {total} jobs, {:.1} s ",
+                start.elapsed().as_secs_f64()
+            );
+            let _ = std::io::stderr().flush();
+        }
+    }
+    if shown {
+        eprint!("\r\x1b[K");
+    }
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay run`: replay a recording with new inputs.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use gpureplay_core::{Options, Session, Workspace};
+use gpureplay_format::{Recording, TensorKind};
+use gpureplay_tensor::write_npy;
+use serde::Serialize;
+
+use crate::bindings::{Bindings, Given};
+use crate::device::{Choice, Device, ModelOptions};
+use crate::expect::{Comparison, Expectations, top_classes};
+use crate::failure::{Failure, Outcome};
+use crate::progress::Progress;
+use crate::recording::Files;
+use crate::{Result, explain, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay run recordings/acl-gemm-g52
+      the first case of the manifest, compared with its expected outputs
+  gpureplay run recordings/acl-gemm-g52 --input a=my.npy --output out.npy
+      another input; --input FILE and --output FILE are enough where there is only one
+  gpureplay run recordings/acl-gemm-g52 --input a=my.npy --expect out=mine.npy --json
+      compared with a file of your own, result for scripts";
+
+/// Replay a recording with new inputs
+///
+/// Inputs are .npy files of the declared type and shape. Outputs are compared with the expected ones where the manifest
+/// knows a case with the same input files.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Run {
+    /// Directory with a recording.gpr, or such a file
+    recording: PathBuf,
+    /// File for an input, weight or intermediate tensor
+    #[arg(
+        short,
+        long = "input",
+        visible_alias = "bind",
+        value_name = "[NAME=]FILE.npy"
+    )]
+    inputs: Vec<Given>,
+    /// Where to write an output
+    #[arg(short, long = "output", value_name = "[NAME=]FILE.npy")]
+    outputs: Vec<Given>,
+    /// What an output is compared with, instead of the manifest's expectation
+    #[arg(short, long = "expect", value_name = "[NAME=]FILE.npy")]
+    expected: Vec<Given>,
+    /// Largest relative difference from the expected output [default: the manifest's, or 1e-5]
+    #[arg(long, value_name = "RELATIVE")]
+    tolerance: Option<f64>,
+    /// What to replay on: model, or model:GPU such as model:g76
+    #[arg(short, long, value_name = "DEVICE", default_value = "model")]
+    device: Choice,
+    /// Replay even if the device is not the GPU that was recorded; results may be wrong and jobs may fault
+    #[arg(long = "i-know-this-is-the-wrong-gpu")]
+    wrong_gpu: bool,
+    /// Start a failed replay again this many times
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    retry: u32,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    model: ModelOptions,
+}
+
+/// What a run did, for `--json`.
+#[derive(Serialize)]
+struct Report {
+    recording: String,
+    device: String,
+    inputs: BTreeMap<String, PathBuf>,
+    jobs: u64,
+    chains: u32,
+    load_seconds: f64,
+    replay_seconds: f64,
+    device_seconds: f64,
+    retries: u32,
+    outputs: BTreeMap<String, OutputReport>,
+}
+
+#[derive(Serialize)]
+struct OutputReport {
+    #[serde(rename = "type")]
+    element: &'static str,
+    shape: Vec<u64>,
+    file: Option<PathBuf>,
+    comparison: Option<Comparison>,
+    top: Vec<(String, f64)>,
+}
+
+impl Run {
+    pub(crate) fn execute(&self) -> Result {
+        let started = Instant::now();
+        let files = Files::read(&self.recording)?;
+        let verified = files.verify()?;
+        let recording = *verified.recording();
+        let inputs = self.chosen_inputs(&files, &recording)?;
+        let mut bindings = Bindings::new(&recording);
+        bindings.bind_weights(&files)?;
+        for (name, path) in &inputs {
+            bindings.bind(name, path)?;
+        }
+        bindings.require_all(&files.path)?;
+        let output_files = self.named(&self.outputs, &recording, TensorKind::Output, "--output")?;
+        let expected = self.named(&self.expected, &recording, TensorKind::Output, "--expect")?;
+        let expectations = Expectations::new(&files, &recording, &inputs, &expected)?;
+
+        let mut device = Device::open(&self.device, recording.gpu_id(), self.model)?;
+        let jobs: u64 = recording
+            .segments()
+            .iter()
+            .map(|s| u64::from(s.jobs.get()))
+            .sum();
+        let progress = Progress::start("replaying", device.job_counter(), jobs);
+        let counter = device.job_counter();
+        let (mut load, mut replay) = (Duration::ZERO, Duration::ZERO);
+        let mut workspace = Box::new(Workspace::new());
+        let (mut chains, mut retries) = (0, 0);
+        let result = {
+            let options = Options {
+                ignore_identity: self.wrong_gpu,
+            };
+            let opened = Session::open(
+                device.gpu(),
+                verified,
+                &mut workspace,
+                options,
+                &mut bindings,
+            );
+            load = load.max(started.elapsed());
+            opened.and_then(|mut session| {
+                let begun = Instant::now();
+                let mut result = session.run(&mut bindings);
+                while result.is_err() && retries < self.retry {
+                    retries += 1;
+                    result = session.run(&mut bindings);
+                }
+                replay = replay.max(begun.elapsed());
+                chains = session.submits();
+                result.and_then(|()| session.finish())
+            })
+        };
+        drop(progress);
+        result.map_err(|error| {
+            let text = explain::replay_error(&recording, &error);
+            Failure::Device(format!("{}: {text}", files.path.display()))
+        })?;
+
+        let mut outputs = BTreeMap::new();
+        for (name, tensor) in bindings.outputs()? {
+            let file = output_files.get(&name).cloned();
+            if let Some(path) = &file {
+                write_npy(path, &tensor).map_err(|error| Failure::Output(error.to_string()))?;
+            }
+            outputs.insert(
+                name.clone(),
+                OutputReport {
+                    element: tensor.dtype().name(),
+                    shape: tensor.shape().to_vec(),
+                    file,
+                    comparison: expectations.compare(&name, &tensor, self.tolerance)?,
+                    top: top_classes(&files, &name, &tensor),
+                },
+            );
+        }
+        let report = Report {
+            recording: files.name(),
+            device: device.description().to_owned(),
+            inputs,
+            jobs: counter.load(std::sync::atomic::Ordering::Relaxed),
+            chains,
+            load_seconds: load.as_secs_f64(),
+            replay_seconds: replay.as_secs_f64(),
+            device_seconds: device.working().as_secs_f64(),
+            retries,
+            outputs,
+        };
+        let mut out = std::io::stdout().lock();
+        if self.json {
+            let text = serde_json::to_string_pretty(&report)
+                .map_err(|error| Failure::Output(error.to_string()))?;
+            writeln!(out, "{text}")?;
+        } else {
+            print(
+                &mut out,
+                &report,
+                &bindings,
+                (load, replay, device.working()),
+            )?;
+        }
+        let differs = |output: &OutputReport| {
+            output
+                .comparison
+                .as_ref()
+                .is_some_and(|comparison| !comparison.matches)
+        };
+        Ok(if report.outputs.values().any(differs) {
+            Outcome::Mismatch
+        } else {
+            Outcome::Done
+        })
+    }
+
+    /// The inputs that were given by name or by being the only ones; the manifest's first case when there are none.
+    fn chosen_inputs(
+        &self,
+        files: &Files,
+        recording: &Recording<'_>,
+    ) -> Result<BTreeMap<String, PathBuf>> {
+        let needs_none = recording
+            .tensors()
+            .iter()
+            .all(|tensor| text::kind_of(tensor) != TensorKind::Input);
+        if self.inputs.is_empty() && !needs_none {
+            let case = files
+                .manifest
+                .as_ref()
+                .and_then(|manifest| manifest.cases.first());
+            if let Some(case) = case {
+                let absolute =
+                    |(name, file): (&String, &PathBuf)| (name.clone(), files.directory.join(file));
+                return Ok(case.inputs.iter().map(absolute).collect());
+            }
+        }
+        self.named(&self.inputs, recording, TensorKind::Input, "--input")
+    }
+
+    /// Gives every `[NAME=]FILE` its name.
+    fn named(
+        &self,
+        given: &[Given],
+        recording: &Recording<'_>,
+        kind: TensorKind,
+        option: &str,
+    ) -> Result<BTreeMap<String, PathBuf>> {
+        let mut named = BTreeMap::new();
+        for given in given {
+            let name = given.resolve(recording, kind, option)?;
+            if named.insert(name.clone(), given.path.clone()).is_some() {
+                return Err(Failure::Usage(format!("{option} names {name} twice")));
+            }
+        }
+        Ok(named)
+    }
+}
+
+fn print(
+    out: &mut impl Write,
+    report: &Report,
+    bindings: &Bindings<'_>,
+    (load, replay, device): (Duration, Duration, Duration),
+) -> Result<()> {
+    writeln!(out, "{} on {}", report.recording, report.device)?;
+    for (name, path) in &report.inputs {
+        let shape = bindings.type_of(name);
+        writeln!(out, "  {name} {shape} from {}", path.display())?;
+    }
+    for (name, output) in &report.outputs {
+        let shape = bindings.type_of(name);
+        match &output.file {
+            Some(path) => writeln!(out, "  {name} {shape} to {}", path.display())?,
+            None => writeln!(
+                out,
+                "  {name} {shape} not written (--output {name}=FILE.npy)"
+            )?,
+        }
+    }
+    let classes = report
+        .outputs
+        .values()
+        .find(|output| !output.top.is_empty());
+    let mut line = String::new();
+    if let Some((label, value)) = classes.and_then(|output| output.top.first()) {
+        line += &format!("{label} ({value:.3}) · ");
+    }
+    line += &format!(
+        "{}, {} loading, {} replaying ({} in jobs)",
+        text::count(report.jobs, "job"),
+        text::duration(load),
+        text::duration(replay),
+        text::duration(device)
+    );
+    if report.retries > 0 {
+        line += &format!(
+            " after {} failed",
+            text::count(report.retries.into(), "attempt")
+        );
+    }
+    for (name, output) in &report.outputs {
+        line += " · ";
+        line += &match &output.comparison {
+            Some(comparison) => format!("{name} {}", comparison.text()),
+            None => format!("{name}: nothing to compare with"),
+        };
+    }
+    writeln!(out, "→ {line}")?;
+    Ok(())
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Names and numbers as people read them.
+
+use std::time::Duration;
+
+use gpureplay_format::layout::TensorEntry;
+use gpureplay_format::{ElementType, Recording, TensorKind};
+use mali_regs::lookup;
+
+/// `JS1_HEAD_NEXT_LO`, or the offset of a register that has no name.
+pub(crate) fn register(offset: u32) -> String {
+    lookup(offset).map_or_else(
+        || format!("register {offset:#06x}"),
+        |located| located.to_string(),
+    )
+}
+
+/// `f32[64,64]`.
+pub(crate) fn typed_shape(element: ElementType, shape: &[u64]) -> String {
+    let extents: Vec<String> = shape.iter().map(u64::to_string).collect();
+    format!("{}[{}]", element.name(), extents.join(","))
+}
+
+/// Element type of a tensor of a verified recording.
+pub(crate) fn element_of(tensor: &TensorEntry) -> ElementType {
+    ElementType::from_code(tensor.element.into()).unwrap_or(ElementType::U8)
+}
+
+/// Kind of a tensor of a verified recording.
+pub(crate) fn kind_of(tensor: &TensorEntry) -> TensorKind {
+    TensorKind::from_code(tensor.kind.into()).unwrap_or(TensorKind::Intermediate)
+}
+
+/// Shape of a tensor.
+pub(crate) fn shape_of(recording: &Recording<'_>, tensor: &TensorEntry) -> Vec<u64> {
+    let rank = usize::from(tensor.rank).min(tensor.shape.len());
+    let _ = recording;
+    tensor.shape[..rank]
+        .iter()
+        .map(|extent| extent.get().into())
+        .collect()
+}
+
+/// `a  f32[64,64]`: type and shape of a tensor.
+pub(crate) fn tensor_type(recording: &Recording<'_>, tensor: &TensorEntry) -> String {
+    typed_shape(element_of(tensor), &shape_of(recording, tensor))
+}
+
+/// `1.2 MB`, decimal units.
+pub(crate) fn bytes(count: u64) -> String {
+    let mut value = count as f64;
+    for unit in ["bytes", "kB", "MB", "GB"] {
+        if value < 1000.0 || unit == "GB" {
+            let digits = if unit == "bytes" || value >= 100.0 {
+                0
+            } else {
+                1
+            };
+            return format!("{value:.digits$} {unit}");
+        }
+        value /= 1000.0;
+    }
+    String::new()
+}
+
+/// `41 ms`, three digits at most.
+pub(crate) fn duration(time: Duration) -> String {
+    let mut value = time.as_secs_f64() * 1e6;
+    for unit in ["µs", "ms"] {
+        if value < 1000.0 {
+            let digits = if value < 10.0 { 1 } else { 0 };
+            return format!("{value:.digits$} {unit}");
+        }
+        value /= 1000.0;
+    }
+    format!("{value:.1} s")
+}
+
+/// `1 job`, `2 jobs`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(bytes(0), "0 bytes");
+        assert_eq!(bytes(1234), "1.2 kB");
+        assert_eq!(bytes(700_000_000), "700 MB");
+        assert_eq!(duration(Duration::from_micros(900)), "900 µs");
+        assert_eq!(duration(Duration::from_micros(1500)), "1.5 ms");
+        assert_eq!(duration(Duration::from_millis(41)), "41 ms");
+        assert_eq!(duration(Duration::from_millis(12_340)), "12.3 s");
+        assert_eq!(count(1, "job"), "1 job");
+    }
+
+    #[test]
+    fn registers_have_names() {
+        assert_eq!(register(0), "GPU_ID");
+        assert_eq!(register(0x18e0), "JS1_COMMAND_NEXT");
+        assert_eq!(register(0x3ffc), "register 0x3ffc");
+    }
+}
