@@ -75,12 +75,12 @@ impl Expectations {
         given: &BTreeMap<String, PathBuf>,
     ) -> Result<Self> {
         let mut paths = BTreeMap::new();
-        if let Some(manifest) = &files.manifest {
-            if let Some(case) = manifest.case_for(&files.directory, inputs) {
-                for (name, path) in &case.expected {
-                    paths.insert(name.clone(), files.directory.join(path));
-                }
-            }
+        let case = files
+            .manifest
+            .as_ref()
+            .and_then(|manifest| manifest.case_for(&files.directory, inputs));
+        for (name, path) in case.iter().flat_map(|case| &case.expected) {
+            paths.insert(name.clone(), files.directory.join(path));
         }
         paths.extend(
             given
