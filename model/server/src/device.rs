@@ -373,15 +373,14 @@ impl Device {
     }
 }
 
-/// Version 0.1 and what this server can do.
+/// Version 0.0, the oldest: nothing newer is needed. And what this server can do.
 fn version() -> Vec<u8> {
     let capabilities = format!(
         "{{\"capabilities\":{{\"max_msg_fds\":1,\"max_data_xfer_size\":{}}}}}\0",
         crate::protocol::MAXIMUM_DATA
     );
     let mut body = Vec::with_capacity(4 + capabilities.len());
-    body.extend(0u16.to_ne_bytes());
-    body.extend(1u16.to_ne_bytes());
+    body.extend([0; 4]);
     body.extend(capabilities.as_bytes());
     body
 }
