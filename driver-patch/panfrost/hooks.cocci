@@ -36,6 +36,16 @@ expression RET, JOB, SLOT;
   RET = panfrost_job_hw_submit(JOB, SLOT);
 + gpureplay_submit_end(SLOT);
 
+// The app goes on when its job is done: what it writes next belongs to the next job.
+@wait@
+expression RET, JOB;
+identifier FAILED;
+@@
+  RET = panfrost_job_push(JOB);
+  if (RET)
+	goto FAILED;
++ gpureplay_wait(JOB->render_done_fence);
+
 // The last place before the doorbell where sleeping is possible.
 @memory@
 expression DEV, SLOT, CONFIG;

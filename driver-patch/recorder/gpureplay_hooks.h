@@ -17,6 +17,7 @@
 #include "gpureplay_trace.h"
 
 struct device;
+struct dma_fence;
 
 /* True while somebody records: one patched branch per hook otherwise. */
 DECLARE_STATIC_KEY_FALSE(gpureplay_recording);
@@ -57,6 +58,13 @@ void gpureplay_poll_end(const void __iomem *address, u64 timeout_us,
  */
 void gpureplay_submit_begin(unsigned int slot);
 void gpureplay_submit_end(unsigned int slot);
+
+/*
+ * In the app's submission call, when the job has been queued: sleeps until it
+ * is done. Otherwise the app would prepare its next job meanwhile, and nobody
+ * could tell its writes from the GPU's.
+ */
+void gpureplay_wait(struct dma_fence *done);
 
 /*
  * After JS_CONFIG_NEXT was written and before the doorbell. Sleeps: writes the

@@ -9,10 +9,10 @@
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
+#include <linux/dma-fence.h>
 #include <linux/export.h>
 #include <linux/jiffies.h>
 #include <linux/mutex.h>
-#include <linux/rwsem.h>
 #include <linux/sched.h>
 #include <linux/wait.h>
 
@@ -87,6 +87,14 @@ void gpureplay_submit_end(unsigned int slot)
 	mutex_unlock(&submit_mutex);
 }
 EXPORT_SYMBOL_GPL(gpureplay_submit_end);
+
+void gpureplay_wait(struct dma_fence *done)
+{
+	/* A signal ends it early: the app's call must not fail for us. */
+	if (gpureplay_is_recording() && log_is_active())
+		dma_fence_wait(done, true);
+}
+EXPORT_SYMBOL_GPL(gpureplay_wait);
 
 static unsigned int slot_address_space(unsigned int slot)
 {
