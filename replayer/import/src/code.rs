@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which bytes of the dumped code the shaders can reach.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use mali_isa::{DecodeError, Shader, ShaderError};
+
+use crate::files::word64;
+use crate::{Chain, Contents, JobHeader};
+
+/// What keeps a shader from being decoded.
+#[derive(Debug)]
+enum CodeError {
+    /// A clause is invalid.
+    Decode,
+    /// The code is not in the dump.
+    Missing,
+}
+
+impl From<DecodeError> for CodeError {
+    fn from(_: DecodeError) -> Self {
+        CodeError::Decode
+    }
+}
+
+/// Address of the first clause of a compute job's shader.
+pub(crate) fn shader(contents: &Contents, job: &JobHeader) -> Option<u64> {
+    let read = |va: u64| {
+        let mut word = [0; 8];
+        contents.read(va, &mut word)?;
+        Some(word64(&word))
+    };
+    let state = read(job.va.checked_add(0x78)?)? & !63;
+    Some(read(state)? & !15)
+}
+
+/// Address ranges of all clauses that the chains' shaders can reach.
+///
+/// `None` when a shader does not decode, is not in the dump, or jumps to computed addresses: then any byte may matter.
+pub(crate) fn reachable(contents: &Contents, chains: &[Chain]) -> Option<Vec<Range<u64>>> {
+    let jobs = chains.iter().flat_map(|chain| &chain.jobs);
+    let compute = jobs.filter(|job| job.job_type == 4);
+    let shaders = compute
+        .map(|job| shader(contents, job))
+        .collect::<Option<BTreeSet<u64>>>()?;
+    let mut clauses: BTreeMap<u64, u64> = BTreeMap::new();
+    for start in shaders {
+        let decoded: Result<Shader, ShaderError<CodeError>> = Shader::decode_with(|offset| {
+            let mut word = [0; 16];
+            let va = start.checked_add(offset.into()).ok_or(CodeError::Missing)?;
+            contents.read(va, &mut word).ok_or(CodeError::Missing)?;
+            Ok(word)
+        });
+        let decoded = decoded.ok()?;
+        if decoded.dynamic {
+            return None;
+        }
+        for placed in &decoded.clauses {
+            let va = start + u64::from(placed.offset);
+            let end = clauses.entry(va).or_default();
+            *end = (*end).max(va + u64::from(placed.size));
+        }
+    }
+    Some(clauses.into_iter().map(|(start, end)| start..end).collect())
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! GPU memory as the regions and the page tables together describe it, and where the two disagree.
+
+use std::collections::BTreeMap;
+
+use crate::files::PAGE;
+use crate::{Contents, Diagnosis, History, PageTables, Ranges};
+
+/// Most pages that are mapped: 16 GiB.
+const MAX_PAGES: u64 = 1 << 22;
+/// Defects of one kind that are listed one by one.
+const MAX_DIAGNOSED: usize = 16;
+/// First register of address space 0, bytes from one address space to the next, number of address spaces.
+const AS_REGISTERS: (u32, u32, u32) = (0x2400, 0x40, 16);
+
+/// A run of mapped pages with the same access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MappedRun {
+    /// First GPU address.
+    pub start: u64,
+    /// GPU address after the last page.
+    pub end: u64,
+    /// The GPU may write.
+    pub write: bool,
+    /// The GPU may execute.
+    pub execute: bool,
+}
+
+/// All mapped memory, as ascending runs that do not overlap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Image {
+    /// The runs.
+    pub runs: Vec<MappedRun>,
+}
+
+impl Image {
+    /// The pages that the page tables map, and those of regions that were freed before the tables were dumped.
+    /// `None` when that is more than 16 GiB.
+    pub fn new(tables: &PageTables, contents: &Contents) -> Option<Image> {
+        let mut total = tables.leaves.len() as u64;
+        for region in &contents.regions {
+            let committed = region.committed();
+            total = total.checked_add((committed.end - committed.start) / PAGE)?;
+        }
+        if total > MAX_PAGES {
+            return None;
+        }
+        let mut pages: BTreeMap<u64, (bool, bool)> = tables
+            .leaves
+            .iter()
+            .map(|(&va, leaf)| (va, (leaf.write, leaf.execute)))
+            .collect();
+        for region in &contents.regions {
+            for va in region.committed().step_by(PAGE as usize) {
+                pages
+                    .entry(va)
+                    .or_insert((region.write(), region.execute()));
+            }
+        }
+        let mut runs: Vec<MappedRun> = Vec::new();
+        for (va, (write, execute)) in pages {
+            match runs.last_mut() {
+                Some(run) if run.end == va && (run.write, run.execute) == (write, execute) => {
+                    run.end += PAGE;
+                }
+                _ => runs.push(MappedRun {
+                    start: va,
+                    end: va + PAGE,
+                    write,
+                    execute,
+                }),
+            }
+        }
+        Some(Image { runs })
+    }
+
+    /// Whether all bytes from `start` to `end` are mapped.
+    pub fn covers(&self, start: u64, end: u64) -> bool {
+        let mut at = start;
+        while at < end {
+            let next = self.runs.partition_point(|run| run.end <= at);
+            match self.runs.get(next) {
+                Some(run) if run.start <= at => at = run.end,
+                _ => return false,
+            }
+        }
+        true
+    }
+}
+
+/// Names the disagreements between the four files.
+pub(crate) fn cross_check(
+    history: &History,
+    tables: &PageTables,
+    contents: &Contents,
+    ranges: &Ranges,
+    diagnoses: &mut Vec<Diagnosis>,
+) {
+    check_root(history, tables, diagnoses);
+    check_regions(tables, contents, diagnoses);
+    check_leaves(tables, contents, diagnoses);
+    check_physical(tables, contents, diagnoses);
+    if let Some(image) = Image::new(tables, contents) {
+        let lost = ranges
+            .ranges
+            .iter()
+            .filter(|range| !image.covers(range.start, range.end))
+            .take(MAX_DIAGNOSED);
+        diagnoses.extend(lost.map(|range| Diagnosis::RangeNotMapped {
+            index: range.index,
+            start: range.start,
+        }));
+    }
+}
+
+fn check_root(history: &History, tables: &PageTables, diagnoses: &mut Vec<Diagnosis>) {
+    let (first, stride, count) = AS_REGISTERS;
+    let mut given = None;
+    for space in 0..count {
+        let low = history.writes(first + stride * space);
+        let high = history.writes(first + stride * space + 4);
+        for (low, high) in low.zip(high) {
+            let root = (u64::from(high) << 32 | u64::from(low)) & 0xffff_ffff_f000;
+            if root == tables.root {
+                return;
+            }
+            if root != 0 {
+                given = Some(root);
+            }
+        }
+    }
+    if let Some(history) = given {
+        diagnoses.push(Diagnosis::RootMismatch {
+            tables: tables.root,
+            history,
+        });
+    }
+}
+
+fn check_regions(tables: &PageTables, contents: &Contents, diagnoses: &mut Vec<Diagnosis>) {
+    let leaves: Vec<u64> = tables.leaves.keys().copied().collect();
+    let mapped = |start: u64, end: u64| {
+        let below = |limit: u64| leaves.partition_point(|&va| va < limit) as u64;
+        below(end) - below(start)
+    };
+    let mut listed = 0;
+    for region in &contents.regions {
+        let committed = region.committed();
+        let of = (committed.end - committed.start) / PAGE;
+        let pages = of - mapped(committed.start, committed.end);
+        if pages > 0 && listed < MAX_DIAGNOSED {
+            listed += 1;
+            diagnoses.push(Diagnosis::RegionNotMapped {
+                start: region.start,
+                pages,
+                of,
+            });
+        }
+    }
+    let mut sorted: Vec<_> = contents.regions.iter().map(|r| r.committed()).collect();
+    sorted.sort_by_key(|r| (r.start, r.end));
+    let mut overlaps = 0;
+    let mut widest = 0..0;
+    for region in sorted {
+        let common = widest.end.min(region.end).saturating_sub(region.start);
+        if common > 0 && overlaps < MAX_DIAGNOSED {
+            overlaps += 1;
+            diagnoses.push(Diagnosis::RegionsOverlap {
+                first: widest.start,
+                second: region.start,
+                pages: common / PAGE,
+            });
+        }
+        if region.end > widest.end {
+            widest = region;
+        }
+    }
+}
+
+fn check_leaves(tables: &PageTables, contents: &Contents, diagnoses: &mut Vec<Diagnosis>) {
+    let mut regions: Vec<_> = contents.regions.iter().map(|r| r.start..r.end).collect();
+    regions.sort_by_key(|r| r.start);
+    let mut next = 0;
+    let mut end = 0;
+    let mut lost: Option<(u64, u64)> = None;
+    for &va in tables.leaves.keys() {
+        while regions.get(next).is_some_and(|r| r.start <= va) {
+            end = end.max(regions[next].end);
+            next += 1;
+        }
+        if va >= end {
+            let (_, pages) = lost.get_or_insert((va, 0));
+            *pages += 1;
+        }
+    }
+    if let Some((va, pages)) = lost {
+        diagnoses.push(Diagnosis::LeafWithoutRegion { pages, va });
+    }
+}
+
+fn check_physical(tables: &PageTables, contents: &Contents, diagnoses: &mut Vec<Diagnosis>) {
+    let mut different = contents.pages.iter().filter(|(va, page)| {
+        tables
+            .leaves
+            .get(va)
+            .is_some_and(|leaf| leaf.physical != page.physical & 0xffff_ffff_f000)
+    });
+    if let Some((&va, _)) = different.next() {
+        let pages = 1 + different.count() as u64;
+        diagnoses.push(Diagnosis::PhysicalMismatch { pages, va });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::tables::Leaf;
+    use crate::{MemoryRegion, files};
+
+    fn leaf(physical: u64) -> Leaf {
+        Leaf {
+            physical,
+            write: true,
+            execute: false,
+        }
+    }
+
+    fn region(start: u64, pages: u64) -> MemoryRegion {
+        MemoryRegion {
+            start,
+            end: start + pages * PAGE,
+            pages,
+            flags: 0x606e,
+            dumped: false,
+        }
+    }
+
+    #[test]
+    fn disagreements_are_named() {
+        let mut tables = PageTables::default();
+        for va in [0x1000, 0x2000, 0x9000] {
+            tables.leaves.insert(va, leaf(va << 4));
+        }
+        tables.root = 0x5000;
+        let mut contents = Contents::default();
+        contents.regions = vec![region(0x1000, 4), region(0x2000, 1)];
+        contents.pages.insert(
+            0x2000,
+            files::contents::Page {
+                physical: 0x3000,
+                bytes: 0..0,
+            },
+        );
+        let mut d = Vec::new();
+        let history = b"0,W,0x2400,00006000\n0,W,0x2404,00000000";
+        let history = History::parse(history, &mut d).unwrap();
+        let range = |index, start, end| crate::Range { index, start, end };
+        let ranges = Ranges {
+            ranges: vec![range(0, 0x1000, 0x4fff), range(1, 0x4000, 0x5001)],
+        };
+        cross_check(&history, &tables, &contents, &ranges, &mut d);
+        let names: Vec<_> = d.iter().map(Diagnosis::name).collect();
+        assert_eq!(
+            names,
+            [
+                "root-mismatch",
+                "region-not-mapped",
+                "regions-overlap",
+                "leaf-without-region",
+                "physical-mismatch",
+                "range-not-mapped"
+            ]
+        );
+        let image = Image::new(&tables, &contents).unwrap();
+        assert_eq!(image.runs.len(), 2);
+        assert_eq!((image.runs[0].start, image.runs[0].end), (0x1000, 0x5000));
+    }
+}
