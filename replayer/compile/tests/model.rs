@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A small driver submits real jobs to the GPU model and logs what it does; the trace is compiled, and the recording is
+//! replayed with other inputs.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use gpureplay_compile::{
+    Capture, Compiled, Granularity, Options, Role, TensorFile, compile, differential,
+};
+use gpureplay_core::{Limits, Session, Tensors, Workspace, verify};
+use gpureplay_format::Recording;
+use gpureplay_on_model::OnModel;
+use gpureplay_tensor::{DType, Tensor, tag_tensor};
+use mali_model::Profile;
+
+use support::{Driver, vector_add, vector_add_code};
+
+const CODE: u64 = 0x200_0000;
+const POOL: u64 = 0x210_0000;
+const LATE_POOL: u64 = 0x220_0000;
+const A: u64 = 0x300_0000;
+const B: u64 = 0x310_0000;
+const SUM: u64 = 0x320_0000;
+const TOTAL: u64 = 0x330_0000;
+const OUT: u64 = 0x340_0000;
+const COUNT: usize = 1024;
+
+/// What the app computes: `sum = a + b`, `total += sum`, `out = total + b`.
+fn reference(a: &Tensor, b: &Tensor, total: f32) -> Tensor {
+    let value = |t: &Tensor, i| t.value(i) as f32;
+    Tensor::from_fn(DType::F32, &[32, 32], |i| {
+        let sum = value(a, i) + value(b, i);
+        f64::from(total + sum + value(b, i))
+    })
+    .unwrap()
+}
+
+/// One run of the app on the model, recorded.
+fn record(a: &Tensor, b: &Tensor) -> (Vec<u8>, Tensor) {
+    let buffers = [
+        (CODE, 1, true),
+        (POOL, 4, false),
+        (LATE_POOL, 1, false),
+        (A, 1, false),
+        (B, 1, false),
+        (SUM, 1, false),
+        (TOTAL, 2, false),
+        (OUT, 1, false),
+    ];
+    let mut app = Driver::probe(&buffers);
+    app.store(CODE + 0x80, &vector_add_code());
+    app.store(A, a.bytes());
+    app.store(B, b.bytes());
+    app.store_floats(TOTAL, [100.0; COUNT]);
+    let code = CODE + 0x80;
+    app.store(POOL, &vector_add(POOL, code, A, B, SUM));
+    app.submit(POOL);
+    // The same descriptor memory is used again.
+    app.store(POOL, &vector_add(POOL, code, TOTAL, SUM, TOTAL));
+    app.submit(POOL);
+    app.store(LATE_POOL, &vector_add(LATE_POOL, code, TOTAL, B, OUT));
+    app.submit(LATE_POOL);
+    let out = Tensor::new(DType::F32, &[32, 32], app.load(OUT, 4 * COUNT)).unwrap();
+    (app.finish(), out)
+}
+
+fn file(role: Role, name: &str, tensor: &Tensor) -> TensorFile {
+    TensorFile {
+        role,
+        name: name.into(),
+        tensor: tensor.clone(),
+    }
+}
+
+struct Values {
+    names: Vec<String>,
+    inputs: Vec<Option<Tensor>>,
+    out: Tensor,
+}
+
+impl Values {
+    fn new(compiled: &Compiled, inputs: &[(&str, &Tensor)]) -> Values {
+        let names: Vec<String> = compiled.tensors.iter().map(|t| t.name.clone()).collect();
+        let of = |name: &String| {
+            inputs
+                .iter()
+                .find(|(n, _)| n == name)
+                .map(|(_, t)| (*t).clone())
+        };
+        let inputs = names.iter().map(of).collect();
+        Values {
+            names,
+            inputs,
+            out: Tensor::zeros(DType::F32, &[32, 32]).unwrap(),
+        }
+    }
+}
+
+impl Tensors for Values {
+    fn input(&mut self, tensor: u32) -> Option<&[u8]> {
+        self.inputs[tensor as usize].as_ref().map(Tensor::bytes)
+    }
+    fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
+        assert_eq!(self.names[tensor as usize], "out");
+        Some(self.out.bytes_mut())
+    }
+}
+
+/// Replays on a fresh model: one run per set of inputs, weights from the first.
+fn replay(compiled: &Compiled, runs: &[&[(&str, &Tensor)]]) -> Vec<Tensor> {
+    let recording = Recording::parse(&compiled.recording).unwrap();
+    let verified = verify(recording, &Limits::DEFAULT).unwrap();
+    let gpu = OnModel::new(
+        Profile::by_name("g52").unwrap(),
+        mali_model::Options::default(),
+    )
+    .unwrap();
+    let mut workspace = Workspace::new();
+    let mut weights = Values::new(compiled, runs[0]);
+    let options = gpureplay_core::Options::default();
+    let mut session = Session::open(gpu, verified, &mut workspace, options, &mut weights).unwrap();
+    runs.iter()
+        .map(|inputs| {
+            let mut values = Values::new(compiled, inputs);
+            session.run(&mut values).unwrap();
+            values.out
+        })
+        .collect()
+}
+
+fn tags(seed: u64) -> Tensor {
+    tag_tensor(DType::F32, &[32, 32], seed).unwrap()
+}
+
+#[test]
+fn a_recorded_app_replays_with_other_inputs() {
+    let (a, b) = (tags(1), tags(2));
+    let (trace, out) = record(&a, &b);
+    assert_eq!(
+        out,
+        reference(&a, &b, 100.0),
+        "the model's own run is right"
+    );
+
+    let capture = Capture::read(trace.as_slice()).unwrap();
+    let files = [
+        file(Role::Input, "a", &a),
+        file(Role::Weight, "b", &b),
+        file(Role::Output, "out", &out),
+    ];
+    let compiled = compile(&capture, &files, &Options::default()).unwrap();
+    assert_eq!(compiled.tensors[0].layout.pieces[0].va, A);
+    assert_eq!(compiled.tensors[2].layout.pieces[0].va, OUT);
+    assert_eq!((compiled.summary.run_chains, compiled.summary.jobs), (3, 3));
+    // Neither the input nor the bytes of what the GPU computed are in it; the weight's 4 KiB are.
+    assert!(
+        compiled.recording.len() < 9000,
+        "{} bytes",
+        compiled.recording.len()
+    );
+    let contains = |bytes: &[u8]| compiled.recording.windows(16).any(|w| w == &bytes[..16]);
+    assert!(!contains(a.bytes()) && !contains(out.bytes()));
+
+    let (a2, a3) = (tags(3), tags(4));
+    let results = replay(
+        &compiled,
+        &[&[("a", &a2)], &[("a", &a3)], &[("a", &a)], &[("a", &a2)]],
+    );
+    assert_eq!(results[0], reference(&a2, &b, 100.0));
+    assert_eq!(results[1], reference(&a3, &b, 100.0));
+    assert_eq!(results[2], out);
+    assert_eq!(results[3], results[0]);
+}
+
+#[test]
+fn weights_can_be_replaced_or_kept_outside() {
+    let (a, b, b2) = (tags(1), tags(2), tags(9));
+    let (trace, out) = record(&a, &b);
+    let capture = Capture::read(trace.as_slice()).unwrap();
+    let files = [
+        file(Role::Input, "a", &a),
+        file(Role::Weight, "b", &b),
+        file(Role::Output, "out", &out),
+    ];
+    let inside = compile(&capture, &files, &Options::default()).unwrap();
+    assert_eq!(
+        replay(&inside, &[&[("a", &a), ("b", &b2)]])[0],
+        reference(&a, &b2, 100.0)
+    );
+    let outside = compile(
+        &capture,
+        &files,
+        &Options {
+            external_weights: true,
+            ..Options::default()
+        },
+    )
+    .unwrap();
+    assert!(outside.recording.len() + 3500 < inside.recording.len());
+    assert_eq!(replay(&outside, &[&[("a", &a), ("b", &b)]])[0], out);
+}
+
+#[test]
+fn the_same_trace_gives_the_same_bytes_and_segments_can_be_cut() {
+    let (a, b) = (tags(1), tags(2));
+    let (trace, out) = record(&a, &b);
+    let files = [file(Role::Input, "a", &a), file(Role::Output, "out", &out)];
+    let by_job = Options {
+        granularity: Granularity::Jobs(1),
+        ..Options::default()
+    };
+    let build = || compile(&Capture::read(trace.as_slice()).unwrap(), &files, &by_job).unwrap();
+    let (one, two) = (build(), build());
+    assert_eq!(one.recording, two.recording);
+    assert_eq!(
+        Recording::parse(&one.recording).unwrap().segments().len(),
+        4
+    );
+    assert_eq!(
+        replay(&one, &[&[("a", &a)], &[("a", &a)]]),
+        [out.clone(), out]
+    );
+}
+
+#[test]
+fn two_runs_differ_in_their_inputs_only() {
+    let (a, a2, b) = (tags(1), tags(5), tags(2));
+    let (first, out) = record(&a, &b);
+    let (second, out2) = record(&a2, &b);
+    let (first, second) = (
+        Capture::read(first.as_slice()).unwrap(),
+        Capture::read(second.as_slice()).unwrap(),
+    );
+    let files = [file(Role::Input, "a", &a), file(Role::Output, "out", &out)];
+    let found = compile(&first, &files, &Options::default())
+        .unwrap()
+        .tensors;
+    let others = [("a".to_string(), a2.clone()), ("out".to_string(), out2)];
+    let agreement = differential::compare(&first, &found, &second, &others).unwrap();
+    assert_eq!(agreement.tensors, 2);
+    assert!(agreement.explained_bytes > 3000 && agreement.same_bytes > 4096);
+
+    // Without the input bound, its bytes are not explained.
+    let error = differential::compare(&first, &found[1..], &second, &others)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("before job 0") && error.contains("0x3000000"),
+        "{error}"
+    );
+
+    // A weight that changed with the input is not explained either.
+    let (third, _) = record(&a2, &tags(6));
+    let third = Capture::read(third.as_slice()).unwrap();
+    let error = differential::compare(&first, &found, &third, &others[..1])
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("0x3100000"), "{error}");
+}
+
+#[test]
+fn tensors_that_are_not_there_are_explained() {
+    let (a, b) = (tags(1), tags(2));
+    let (trace, _) = record(&a, &b);
+    let capture = Capture::read(trace.as_slice()).unwrap();
+    let error = |role, tensor: &Tensor| {
+        let files = [file(role, "x", tensor)];
+        compile(&capture, &files, &Options::default())
+            .unwrap_err()
+            .to_string()
+    };
+    let text = error(Role::Input, &tags(77));
+    assert!(
+        text.contains("input 'x' (f32 [32, 32])") && text.contains("nowhere"),
+        "{text}"
+    );
+    let ones = Tensor::from_fn(DType::F32, &[32, 32], |_| 1.0).unwrap();
+    let text = error(Role::Input, &ones);
+    assert!(
+        text.contains("gpureplay tag --shape 32,32 --dtype f32"),
+        "{text}"
+    );
+    let text = error(Role::Output, &a);
+    assert!(text.contains("output 'x'"), "{text}");
+    // The GPU's results are not an input.
+    let sum = Tensor::from_fn(DType::F32, &[32, 32], |i| {
+        f64::from(a.value(i) as f32 + b.value(i) as f32)
+    });
+    let text = error(Role::Input, &sum.unwrap());
+    assert!(
+        text.contains("nowhere in memory that the app wrote"),
+        "{text}"
+    );
+}
+
+#[test]
+fn incomplete_traces_are_refused() {
+    let (trace, _) = record(&tags(1), &tags(2));
+    let text = |bytes: &[u8]| Capture::read(bytes).unwrap_err().to_string();
+    assert!(text(&trace[..trace.len() - 40]).contains("no END"));
+    assert!(text(&[&trace[..120], &trace[152..]].concat()).contains("missing"));
+    assert!(text(b"GPUREPLYx").contains("not a raw trace"));
+}
