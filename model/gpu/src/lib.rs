@@ -33,6 +33,7 @@ mod profile;
 mod slot;
 mod space;
 mod walk;
+pub mod walker;
 
 pub use gpu::{Finished, Gpu, Options, Work};
 pub use interrupt::IrqLines;
