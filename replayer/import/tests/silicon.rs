@@ -2,30 +2,16 @@
 //! The two recordings from silicon import, and the verifier accepts what comes out.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::path::PathBuf;
 
-use gpureplay_core::verify::{Limits, verify};
+use gpureplay_core::{Limits, verify};
 use gpureplay_format::{Recording, SegmentKind};
 use gpureplay_import::{Diagnosis, Options, built_in, convert, read_directory};
 
-/// The directory of a recording from silicon; `None`, said aloud, where it is not there.
-fn recording(name: &str) -> Option<PathBuf> {
-    let found = std::env::var_os("GPUREPLAY_SHARED").map(PathBuf::from);
-    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let shared = found.or_else(|| {
-        let mut above = here.ancestors().map(|d| d.join("shared"));
-        above.find(|d| d.join("gpureplay-recordings").is_dir())
-    });
-    let directory = shared.map(|s| s.join("gpureplay-recordings").join(name));
-    let directory = directory.filter(|d| d.is_dir());
-    if directory.is_none() {
-        eprintln!("SKIPPED: no directory shared/gpureplay-recordings/{name}");
-    }
-    directory
-}
-
 fn import(name: &str, most_bytes: usize, chains: usize, jobs: usize, defects: &[&str]) {
-    let Some(directory) = recording(name) else {
+    let Some(directory) = common::directory(name) else {
         return;
     };
     let original = read_directory(&directory).unwrap();
@@ -55,7 +41,7 @@ fn import(name: &str, most_bytes: usize, chains: usize, jobs: usize, defects: &[
         assert!(size <= most_bytes, "{name}: {size} bytes");
         eprintln!("{name}: {size} bytes");
         let recording = Recording::parse(&imported.recording).unwrap();
-        let verified = verify(recording, &Limits::default());
+        let verified = verify(recording, &Limits::DEFAULT);
         assert!(verified.is_ok(), "{:?}", verified.err());
         let submits: u32 = recording.segments().iter().map(|s| s.submits.get()).sum();
         assert_eq!(submits as usize, chains);
