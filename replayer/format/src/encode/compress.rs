@@ -4,9 +4,13 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::lz4::WINDOW;
+
 const SHORTEST: usize = 4;
-const CHAIN_LIMIT: usize = 512;
+const CHAIN_LIMIT: usize = 256;
 const TABLE_BITS: u32 = 13;
+/// No position.
+const NONE: u32 = u32::MAX;
 
 fn hash(bytes: &[u8]) -> usize {
     let word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
@@ -22,41 +26,86 @@ fn extra(length: usize) -> usize {
     }
 }
 
-/// For each position from `start`: the longest match with an earlier position, as (length, distance).
-fn longest_matches(window: &[u8], start: usize) -> Vec<(usize, usize)> {
-    let mut heads = vec![usize::MAX; 1 << TABLE_BITS];
-    let mut previous = vec![usize::MAX; window.len()];
-    let mut best = vec![(0, 0); window.len() - start];
-    for at in 0..(window.len() + 1).saturating_sub(SHORTEST) {
-        let slot = hash(&window[at..]);
-        if at >= start {
-            let limit = window.len() - at;
-            let mut candidate = heads[slot];
-            let (mut length, mut distance) = (SHORTEST - 1, 0);
-            for _ in 0..CHAIN_LIMIT {
-                if candidate == usize::MAX || length == limit {
-                    break;
-                }
-                if window[candidate + length] == window[at + length] {
-                    let common = window[candidate..]
-                        .iter()
-                        .zip(&window[at..])
-                        .take_while(|(left, right)| left == right)
-                        .count();
-                    if common > length {
-                        (length, distance) = (common, at - candidate);
-                    }
-                }
-                candidate = previous[candidate];
-            }
-            if distance != 0 {
-                best[at - start] = (length, distance);
-            }
+/// Chains of positions of the history whose next four bytes have the same hash.
+#[derive(Clone, Debug)]
+pub(super) struct Matcher {
+    heads: Vec<u32>,
+    previous: Vec<u32>,
+    /// Positions below this one are in the chains.
+    filled: usize,
+}
+
+impl Matcher {
+    pub(super) fn new() -> Self {
+        Self {
+            heads: vec![NONE; 1 << TABLE_BITS],
+            previous: vec![NONE; WINDOW],
+            filled: 0,
         }
-        previous[at] = heads[slot];
-        heads[slot] = at;
     }
-    best
+
+    fn insert(&mut self, window: &[u8], at: usize) {
+        let slot = hash(&window[at..]);
+        self.previous[at] = self.heads[slot];
+        self.heads[slot] = at as u32;
+    }
+
+    /// Brings the chains up to date with the history before `start`.
+    fn catch_up(&mut self, window: &[u8], start: usize) {
+        let whole = (start + 1).saturating_sub(SHORTEST);
+        if self.filled > whole {
+            // The history slid or was cleared.
+            self.heads.fill(NONE);
+            self.filled = 0;
+        }
+        for at in self.filled..whole {
+            self.insert(window, at);
+        }
+        self.filled = whole;
+    }
+
+    /// The longest match of the bytes at `at` with an earlier position, as (length, distance); (_, 0) when there is none.
+    fn longest(&self, window: &[u8], at: usize) -> (usize, usize) {
+        let limit = window.len() - at;
+        let mut candidate = self.heads[hash(&window[at..])];
+        let (mut length, mut distance) = (SHORTEST - 1, 0);
+        for _ in 0..CHAIN_LIMIT {
+            if candidate == NONE || length == limit {
+                break;
+            }
+            let from = candidate as usize;
+            if window[from + length] == window[at + length] {
+                let pairs = window[from..].iter().zip(&window[at..]);
+                let common = pairs.take_while(|(left, right)| left == right).count();
+                if common > length {
+                    (length, distance) = (common, at - from);
+                }
+            }
+            candidate = self.previous[from];
+        }
+        (length, distance)
+    }
+
+    /// For each position from `start`: the longest match, as (length, distance).
+    fn longest_matches(&mut self, window: &[u8], start: usize) -> Vec<(usize, usize)> {
+        self.catch_up(window, start);
+        let mut best = vec![(0, 0); window.len() - start];
+        let end = (window.len() + 1).saturating_sub(SHORTEST).max(self.filled);
+        for at in self.filled..end {
+            if at >= start {
+                let (length, distance) = self.longest(window, at);
+                if distance != 0 {
+                    best[at - start] = (length, distance);
+                }
+            }
+            self.insert(window, at);
+        }
+        // The block may yet be stored as it is, and then is no part of the history.
+        for at in (self.filled..end).rev() {
+            self.heads[hash(&window[at..])] = self.previous[at];
+        }
+        best
+    }
 }
 
 fn push_length(out: &mut Vec<u8>, length: usize) {
@@ -71,8 +120,8 @@ fn push_length(out: &mut Vec<u8>, length: usize) {
 }
 
 /// Compresses `window[start..]`, using what is before it as dictionary.
-pub(super) fn compress(window: &[u8], start: usize) -> Vec<u8> {
-    let matches = longest_matches(window, start);
+pub(super) fn compress(matcher: &mut Matcher, window: &[u8], start: usize) -> Vec<u8> {
+    let matches = matcher.longest_matches(window, start);
     let count = matches.len();
     // Cheapest encoding from each position to the end, in bytes; a match is (length, distance), a literal (1, 0).
     // Literal runs cost their bytes here; the rare extension bytes of a long run are neglected.
@@ -124,7 +173,7 @@ mod tests {
 
     #[test]
     fn blocks_come_back_with_history_and_sliding() {
-        let mut writer = History::new();
+        let (mut writer, mut matcher) = (History::new(), Matcher::new());
         let mut reader = History::new();
         let mut level = Level::default();
         let mut state = 1u32;
@@ -140,7 +189,7 @@ mod tests {
                 })
                 .collect();
             let (window, start) = writer.push(&block);
-            let packed = compress(window, start);
+            let packed = compress(&mut matcher, window, start);
             level = check(&packed, level, block.len()).unwrap();
             assert_eq!(reader.decode(&packed, block.len()).unwrap(), block);
         }
@@ -149,9 +198,9 @@ mod tests {
     #[test]
     fn damaged_blocks_are_refused_alike_by_check_and_decode() {
         let block: Vec<u8> = (0..600usize).map(|i| ((i * i) >> 4) as u8).collect();
-        let mut writer = History::new();
+        let (mut writer, mut matcher) = (History::new(), Matcher::new());
         let (window, start) = writer.push(&block);
-        let packed = compress(window, start);
+        let packed = compress(&mut matcher, window, start);
         for at in 0..packed.len() {
             for flip in [1, 16, 128, 255] {
                 let mut damaged = packed.clone();

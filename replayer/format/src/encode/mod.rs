@@ -112,6 +112,7 @@ pub struct Builder {
     strings: Vec<u8>,
     data: Vec<u8>,
     history: History,
+    matcher: compress::Matcher,
     /// Pages that set-up has written; others are still zero.
     touched: BTreeSet<u64>,
     /// Names of the tensors so far.
@@ -135,6 +136,7 @@ impl Builder {
             strings: Vec::new(),
             data: Vec::new(),
             history: History::new(),
+            matcher: compress::Matcher::new(),
             touched: BTreeSet::new(),
             names: BTreeSet::new(),
             error: None,

@@ -129,7 +129,7 @@ impl Builder {
         debug_assert!(chunk.len() <= MAX_BLOCK);
         let before = self.history.clone();
         let (window, start) = self.history.push(chunk);
-        let packed = compress(window, start);
+        let packed = compress(&mut self.matcher, window, start);
         let joins = self.raw_upload_ending_at(va).is_some();
         let overhead = if joins { size_of::<ActionEntry>() } else { 0 };
         if packed.len() + overhead < chunk.len() {
