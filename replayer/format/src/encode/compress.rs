@@ -9,6 +9,8 @@ use crate::lz4::WINDOW;
 const SHORTEST: usize = 4;
 const CHAIN_LIMIT: usize = 256;
 const TABLE_BITS: u32 = 13;
+/// A match of this length is good enough: no longer one is looked for, and it is taken whole.
+const GOOD: usize = 64;
 /// No position.
 const NONE: u32 = u32::MAX;
 
@@ -70,7 +72,7 @@ impl Matcher {
         let mut candidate = self.heads[hash(&window[at..])];
         let (mut length, mut distance) = (SHORTEST - 1, 0);
         for _ in 0..CHAIN_LIMIT {
-            if candidate == NONE || length == limit {
+            if candidate == NONE || length == limit || length >= GOOD {
                 break;
             }
             let from = candidate as usize;
@@ -93,9 +95,19 @@ impl Matcher {
         let end = (window.len() + 1).saturating_sub(SHORTEST).max(self.filled);
         for at in self.filled..end {
             if at >= start {
-                let (length, distance) = self.longest(window, at);
-                if distance != 0 {
-                    best[at - start] = (length, distance);
+                // A good match goes on from the next position, one byte shorter.
+                let before = if at > start {
+                    best[at - start - 1]
+                } else {
+                    (0, 0)
+                };
+                if before.0 > GOOD {
+                    best[at - start] = (before.0 - 1, before.1);
+                } else {
+                    let (length, distance) = self.longest(window, at);
+                    if distance != 0 {
+                        best[at - start] = (length, distance);
+                    }
                 }
             }
             self.insert(window, at);
@@ -131,7 +143,8 @@ pub(super) fn compress(matcher: &mut Matcher, window: &[u8], start: usize) -> Ve
     for at in (0..count).rev() {
         cost[at] = cost[at + 1] + 1;
         let (longest, distance) = matches[at];
-        for length in SHORTEST..=longest {
+        let shortest = if longest > GOOD { longest } else { SHORTEST };
+        for length in shortest..=longest {
             let with_match = cost[at + length] + 3 + extra(length - SHORTEST);
             if with_match <= cost[at] {
                 cost[at] = with_match;
