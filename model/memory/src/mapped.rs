@@ -88,7 +88,10 @@ impl Mapped {
     ) -> Result<(), MapError> {
         let page = PAGE_SIZE as u64;
         let end = address.checked_add(length);
-        let whole = address % page == 0 && length % page == 0 && offset % page == 0 && length != 0;
+        let whole = length != 0
+            && [address, length, offset]
+                .iter()
+                .all(|n| n.is_multiple_of(page));
         let (Some(end), true, Ok(size)) = (end, whole, usize::try_from(length)) else {
             return Err(MapError::Shape {
                 address,

@@ -80,7 +80,7 @@ impl Ram {
         let known = address
             .checked_sub(Self::BASE)
             .is_some_and(|at| at / (PAGE_SIZE as u64) < free.untouched as u64);
-        if known && address % PAGE_SIZE as u64 == 0 {
+        if known && address.is_multiple_of(PAGE_SIZE as u64) {
             free.released.insert(address);
         }
     }

@@ -250,7 +250,7 @@ impl Program {
             clause: address,
             text,
         };
-        if address % 16 != 0 {
+        if !address.is_multiple_of(16) {
             return Err(fault(
                 FaultKind::InvalidPc,
                 "a clause must lie at a multiple of 16".into(),

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// GPU memory at the time of a submission.
-pub struct Dump {
+pub(crate) struct Dump {
     /// Address of the first job.
-    pub chain: u64,
+    pub(crate) chain: u64,
     /// Buffer objects: address and content.
-    pub buffers: Vec<(u64, Vec<u8>)>,
+    pub(crate) buffers: Vec<(u64, Vec<u8>)>,
 }
 
 /// The folder with the samples, if this machine has it.
-pub fn folder() -> Option<PathBuf> {
+pub(crate) fn folder() -> Option<PathBuf> {
     let shared = std::env::var_os("GPUREPLAY_SHARED")
         .map(PathBuf::from)
         .or_else(|| {
@@ -30,7 +30,7 @@ pub fn folder() -> Option<PathBuf> {
 impl Dump {
     /// Reads `NAME.trace.txt.xz`: text of the decoded chain, and a hexadecimal dump of every buffer in which lines of
     /// zeros after the first are left out.
-    pub fn read(path: &Path) -> Dump {
+    pub(crate) fn read(path: &Path) -> Dump {
         let output = Command::new("xz")
             .arg("-dc")
             .arg(path)

@@ -24,7 +24,7 @@ impl Log for Lines {
 }
 
 /// A GPU and its memory.
-pub struct Machine {
+pub(crate) struct Machine {
     gpu: Gpu<Ram>,
     ram: Arc<Ram>,
     root: u64,
@@ -35,7 +35,7 @@ pub struct Machine {
 
 impl Machine {
     /// A GPU of the product with the dump in its memory; `threads` of the host run work groups.
-    pub fn new(product: u16, dump: &Dump, threads: usize) -> Machine {
+    pub(crate) fn new(product: u16, dump: &Dump, threads: usize) -> Machine {
         let ram = Arc::new(Ram::new(1 << 16).unwrap());
         let lines = Arc::new(Lines::default());
         let options = Options {
@@ -77,7 +77,7 @@ impl Machine {
     }
 
     /// Maps pages of zeros at `address`.
-    pub fn map(&mut self, address: u64, bytes: u64) {
+    pub(crate) fn map(&mut self, address: u64, bytes: u64) {
         for page in (address >> 12)..(address + bytes).div_ceil(4096) {
             if self.pages.contains_key(&page) {
                 continue;
@@ -113,7 +113,7 @@ impl Machine {
     }
 
     /// Writes GPU memory.
-    pub fn write(&self, address: u64, bytes: &[u8]) {
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) {
         for (i, byte) in bytes.iter().enumerate() {
             let at = address + i as u64;
             let page = self.ram.page(self.pages[&(at >> 12)]).unwrap();
@@ -122,7 +122,7 @@ impl Machine {
     }
 
     /// Reads GPU memory.
-    pub fn read(&self, address: u64, count: usize) -> Vec<u8> {
+    pub(crate) fn read(&self, address: u64, count: usize) -> Vec<u8> {
         let byte = |at: u64| {
             self.ram
                 .page(self.pages[&(at >> 12)])
@@ -132,8 +132,21 @@ impl Machine {
         (address..address + count as u64).map(byte).collect()
     }
 
+    /// Reads a 64-bit number from GPU memory.
+    pub(crate) fn pointer(&self, address: u64) -> u64 {
+        self.read(address, 8)
+            .iter()
+            .rev()
+            .fold(0, |value, &byte| value << 8 | u64::from(byte))
+    }
+
+    /// Reads a 64-bit pointer from the first job's draw descriptor, `word` words after the job's start.
+    pub(crate) fn draw(&self, word: u64) -> u64 {
+        self.pointer(self.chain + word * 4)
+    }
+
     /// Runs the chain on job slot 1. `Err` says what the GPU reported.
-    pub fn run(&mut self) -> Result<(), String> {
+    pub(crate) fn run(&mut self) -> Result<(), String> {
         let affinity = self.gpu.read32(0x100);
         let chain = self.chain;
         self.gpu.write32(0x1004, u32::MAX);

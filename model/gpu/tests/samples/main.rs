@@ -2,36 +2,93 @@
 //! The sample kernels, run from dumps of the memory that Mesa submitted, compared with references on the host.
 #![allow(clippy::unwrap_used)]
 
+mod basic;
+mod bench;
 mod dump;
+mod fp16;
+mod images;
 mod machine;
+mod math;
+mod nn;
 
+use bench::Bench;
 use dump::Dump;
-use machine::Machine;
 
-#[test]
-fn smoke() {
-    let Some(folder) = dump::folder() else {
+/// A kernel's name and its check: fills buffers, runs, compares.
+type Case = (&'static str, fn(&mut Bench) -> Result<(), String>);
+
+/// How often each kernel runs, with other data each time.
+const ROUNDS: u64 = 4;
+
+/// Runs all kernels that were compiled for the product. Dumps exist for some GPUs only; the others' shaders take the
+/// place of the shader in the dump of `memory_of`, a GPU of the same generation.
+fn kernels(product: u16, memory_of: u16, expected: usize) {
+    let Some(samples) = dump::folder() else {
         println!("skipped: no shader samples on this machine");
         return;
     };
-    let product = std::env::var("PRODUCT").unwrap_or("7212".into());
-    let mut bad = 0;
-    let mut paths: Vec<_> = std::fs::read_dir(folder.join(&product))
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .collect();
-    paths.sort();
-    for path in paths {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let Some(name) = name.strip_suffix(".trace.txt.xz") else {
+    let mut errors = Vec::new();
+    let mut count = 0;
+    for (name, check) in [
+        basic::CASES,
+        math::CASES,
+        nn::CASES,
+        fp16::CASES,
+        images::CASES,
+    ]
+    .into_iter()
+    .flatten()
+    {
+        let binary = samples.join(format!("{product:04x}/{name}.0.bin"));
+        let path = samples.join(format!("{memory_of:04x}/{name}.trace.txt.xz"));
+        if !binary.exists() || !path.exists() {
             continue;
-        };
+        }
         let dump = Dump::read(&path);
-        let mut machine = Machine::new(u16::from_str_radix(&product, 16).unwrap(), &dump, 1);
-        if let Err(error) = machine.run() {
-            println!("{name}: {error}");
-            bad += 1;
+        let shader = std::fs::read(&binary).unwrap();
+        count += 1;
+        for round in 0..ROUNDS {
+            let mut bench = Bench::new(product, &dump, 1 + round as usize % 2, round + 1);
+            if product != memory_of {
+                bench.replace_shader(&shader);
+            }
+            if let Err(error) = check(&mut bench) {
+                errors.push(format!("{name} round {round}: {error}"));
+                break;
+            }
         }
     }
-    println!("{bad} bad");
+    println!("{count} kernels on {product:04x}");
+    assert!(
+        errors.is_empty(),
+        "{} of {count} fail:\n{}",
+        errors.len(),
+        errors.join("\n")
+    );
+    assert_eq!(count, expected);
+}
+
+#[test]
+fn g52() {
+    kernels(0x7212, 0x7212, 71);
+}
+
+#[test]
+fn g31() {
+    kernels(0x7093, 0x7212, 70);
+}
+
+#[test]
+fn g76() {
+    kernels(0x7211, 0x7212, 66);
+}
+
+#[test]
+fn g72() {
+    kernels(0x6221, 0x6221, 70);
+}
+
+#[test]
+fn g71() {
+    kernels(0x6000, 0x6000, 66);
 }

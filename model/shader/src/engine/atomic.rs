@@ -46,17 +46,17 @@ pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result
         let va = address(rows.get(op.a), rows.get(op.b), lane);
         let argument = rows.get(op.c).0[lane];
         if is_sink(va) {
-            core.results[0].0[lane] = 0;
+            core.results.0[0].0[lane] = 0;
             continue;
         }
         let page = core.write.page(va)?;
         let old =
             page.fetch_update_u32((va & OFFSET) as usize, |old| atomic32(old, argument, what));
-        core.results[0].0[lane] = old;
+        core.results.0[0].0[lane] = old;
     }
     count(rows, core, 4);
     if op.m & RETURNS != 0 {
-        rows.replace(op.d, &mut core.results[0]);
+        rows.replace(op.d, &mut core.results.0[0]);
     }
     Ok(())
 }
@@ -70,13 +70,13 @@ pub(crate) fn double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Resu
         let page = core.write.page(va)?;
         let old =
             page.fetch_update_u64((va & OFFSET) as usize, |old| atomic64(old, argument, what));
-        core.results[0].0[lane] = old as u32;
-        core.results[1].0[lane] = (old >> 32) as u32;
+        core.results.0[0].0[lane] = old as u32;
+        core.results.0[1].0[lane] = (old >> 32) as u32;
     }
     count(rows, core, 8);
     if op.m & RETURNS != 0 {
-        rows.replace(op.d, &mut core.results[0]);
-        rows.replace(op.d + 1, &mut core.results[1]);
+        rows.replace(op.d, &mut core.results.0[0]);
+        rows.replace(op.d + 1, &mut core.results.0[1]);
     }
     Ok(())
 }
@@ -91,15 +91,16 @@ pub(crate) fn compare_word(
         let va = address(rows.get(op.a), rows.get(op.b), lane);
         let (new, expected) = (rows.get(op.d).0[lane], rows.get(op.d + 1).0[lane]);
         if is_sink(va) {
-            core.results[0].0[lane] = 0;
+            core.results.0[0].0[lane] = 0;
             continue;
         }
         let page = core.write.page(va)?;
-        core.results[0].0[lane] = page.compare_exchange_u32((va & OFFSET) as usize, expected, new);
+        core.results.0[0].0[lane] =
+            page.compare_exchange_u32((va & OFFSET) as usize, expected, new);
     }
     count(rows, core, 4);
     if op.m & RETURNS != 0 {
-        rows.replace(op.d, &mut core.results[0]);
+        rows.replace(op.d, &mut core.results.0[0]);
     }
     Ok(())
 }
@@ -116,13 +117,13 @@ pub(crate) fn compare_double(
         let expected = address(rows.get(op.d + 2), rows.get(op.d + 3), lane);
         let page = core.write.page(va)?;
         let old = page.compare_exchange_u64((va & OFFSET) as usize, expected, new);
-        core.results[0].0[lane] = old as u32;
-        core.results[1].0[lane] = (old >> 32) as u32;
+        core.results.0[0].0[lane] = old as u32;
+        core.results.0[1].0[lane] = (old >> 32) as u32;
     }
     count(rows, core, 8);
     if op.m & RETURNS != 0 {
-        rows.replace(op.d, &mut core.results[0]);
-        rows.replace(op.d + 1, &mut core.results[1]);
+        rows.replace(op.d, &mut core.results.0[0]);
+        rows.replace(op.d + 1, &mut core.results.0[1]);
     }
     Ok(())
 }

@@ -19,6 +19,26 @@ pub(crate) struct UniformBuffer {
     pub(crate) bytes: u64,
 }
 
+/// Rows that a message fills lane by lane, before they take the place of registers.
+#[derive(Debug)]
+pub(crate) struct Results(pub(crate) [Box<Row>; 4]);
+
+impl Default for Results {
+    fn default() -> Results {
+        Results(std::array::from_fn(|_| Box::new(Row::ZERO)))
+    }
+}
+
+impl Results {
+    /// Keeps the words of a lane's result until all lanes have theirs.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, lane: usize, words: &[u32]) {
+        for (row, word) in self.0.iter_mut().zip(words) {
+            row.0[lane] = *word;
+        }
+    }
+}
+
 /// One host thread's view of a dispatch.
 pub(crate) struct Core<'s> {
     pub(crate) dispatch: &'s Dispatch,
@@ -27,7 +47,7 @@ pub(crate) struct Core<'s> {
     pub(crate) fetch: Tlb<'s>,
     pub(crate) statistics: Statistics,
     /// Where messages put results before lanes are merged.
-    pub(crate) results: [Box<Row>; 4],
+    pub(crate) results: Results,
     /// Uniform buffers seen so far, by index.
     uniform_buffers: Vec<Option<UniformBuffer>>,
     /// Textures, samplers and images seen so far.
@@ -54,7 +74,7 @@ impl<'s> Core<'s> {
             write: Tlb::new(space, Access::Write),
             fetch: Tlb::new(space, Access::Execute),
             statistics: Statistics::default(),
-            results: std::array::from_fn(|_| Box::new(Row::ZERO)),
+            results: Results::default(),
             uniform_buffers: vec![None; dispatch.uniform_buffer_count.min(256) as usize],
             descriptors: Descriptors::default(),
             control,

@@ -154,12 +154,12 @@ pub(crate) fn texel_address(
         let image = image_buffer(core, index)?;
         let va = image.address(xy & 0xffff, xy >> 16, z).unwrap_or(SINK);
         let format = register_format(op.m, image.format.kind());
-        core.results[0].0[lane] = va as u32;
-        core.results[1].0[lane] = (va >> 32) as u32;
-        core.results[2].0[lane] = image.format_word & 0x3f_ffff | (format as u32) << 24;
+        core.results.0[0].0[lane] = va as u32;
+        core.results.0[1].0[lane] = (va >> 32) as u32;
+        core.results.0[2].0[lane] = image.format_word & 0x3f_ffff | (format as u32) << 24;
     }
     for word in 0..3 {
-        rows.replace(op.d + word as u16, &mut core.results[word]);
+        rows.replace(op.d + word as u16, &mut core.results.0[word]);
     }
     Ok(())
 }
@@ -189,7 +189,8 @@ pub(crate) fn load_texel(
             None => [0; 4],
         };
         count = format.registers(components(op.m));
-        put(core, lane, format.pack(texel, image.format.kind()));
+        core.results
+            .put(lane, &format.pack(texel, image.format.kind()));
     }
     finish(op, rows, core, count)
 }
@@ -202,12 +203,6 @@ fn load_converted(core: &mut Core<'_>, va: u64, format: &PixelFormat) -> Result<
     Ok(format.load(&bytes[..count]))
 }
 
-fn put(core: &mut Core<'_>, lane: usize, words: [u32; 4]) {
-    for (row, word) in core.results.iter_mut().zip(words) {
-        row.0[lane] = word;
-    }
-}
-
 fn finish(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>, count: usize) -> Result<(), Trouble> {
     for word in 0..count {
         let register = usize::from(op.d) + word;
@@ -218,7 +213,7 @@ fn finish(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>, count: usize) -> R
                 "staging registers past r63",
             ));
         }
-        rows.replace(register as u16, &mut core.results[word]);
+        rows.replace(register as u16, &mut core.results.0[word]);
     }
     Ok(())
 }
@@ -262,7 +257,7 @@ pub(crate) fn load_conversion(
                 words_of(bytes)
             }
         };
-        put(core, lane, words);
+        core.results.put(lane, &words);
     }
     finish(op, rows, core, count)
 }
@@ -300,8 +295,8 @@ pub(crate) fn store_conversion(
 /// Reads a clock into two staging registers.
 pub(crate) fn clock(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
     let now = core.cycles;
-    core.results[0].0.fill(now as u32);
-    core.results[1].0.fill((now >> 32) as u32);
+    core.results.0[0].0.fill(now as u32);
+    core.results.0[1].0.fill((now >> 32) as u32);
     finish(op, rows, core, 2)
 }
 
@@ -430,7 +425,6 @@ pub(crate) fn texture_operation(
                 offset,
                 reference: request.flag(16).then_some(f32::from_bits(shadow)),
             };
-            drop(lookup);
             let sampler = sampler(core, sampler_index.unwrap_or(sampler_staged))?;
             let mut lookup = Lookup {
                 texture: &texture,
@@ -446,7 +440,7 @@ pub(crate) fn texture_operation(
             [0; 4]
         };
         let (words, count) = result(request.field(24, 4), texel, texture.format.kind());
-        put(core, lane, words);
+        core.results.put(lane, &words);
         let mask = request.field(28, 4);
         written = if count == 4 {
             mask
@@ -457,7 +451,7 @@ pub(crate) fn texture_operation(
     for word in 0..4 {
         let register = usize::from(op.d) + word;
         if written >> word & 1 == 1 && register < REGISTERS {
-            rows.replace(register as u16, &mut core.results[word]);
+            rows.replace(register as u16, &mut core.results.0[word]);
         }
     }
     Ok(())
@@ -513,7 +507,7 @@ pub(crate) fn sample_simple(
         } else {
             texel
         };
-        put(core, lane, words);
+        core.results.put(lane, &words);
     }
     finish(op, rows, core, if half { 2 } else { 4 })
 }

@@ -130,7 +130,7 @@ pub(crate) fn load<const BYTES: usize>(
         let all = mask == u64::MAX >> (LANES - width);
         if all && is_uniform(low, high, width) {
             let value = load_lane::<BYTES>(core, address(low, high, 0))?;
-            for (row, word) in core.results.iter_mut().zip(value).take(words) {
+            for (row, word) in core.results.0.iter_mut().zip(value).take(words) {
                 row.0[..width].fill(word);
             }
         } else {
@@ -142,23 +142,19 @@ pub(crate) fn load<const BYTES: usize>(
                     let page = core.read.page(address(low, high, base))?;
                     for lane in base..base + GROUP {
                         let value = fetch::<BYTES>(page, (low.0[lane] & OFFSET as u32) as usize);
-                        for word in 0..words {
-                            core.results[word].0[lane] = value[word];
-                        }
+                        core.results.put(lane, &value[..words]);
                     }
                 } else {
                     for lane in lanes(group << base) {
                         let value = load_lane::<BYTES>(core, address(low, high, lane))?;
-                        for word in 0..words {
-                            core.results[word].0[lane] = value[word];
-                        }
+                        core.results.put(lane, &value[..words]);
                     }
                 }
             }
         }
     }
     for word in 0..words {
-        rows.replace(op.d + word as u16, &mut core.results[word]);
+        rows.replace(op.d + word as u16, &mut core.results.0[word]);
     }
     Ok(())
 }
@@ -267,12 +263,10 @@ fn uniform<const BYTES: usize>(
             _ => uniform_lane::<BYTES>(core, place.0, place.1)?,
         };
         last = Some((place, value));
-        for word in 0..words {
-            core.results[word].0[lane] = value[word];
-        }
+        core.results.put(lane, &value[..words]);
     }
     for word in 0..words {
-        rows.replace(op.d + word as u16, &mut core.results[word]);
+        rows.replace(op.d + word as u16, &mut core.results.0[word]);
     }
     Ok(())
 }

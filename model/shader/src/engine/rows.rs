@@ -25,6 +25,8 @@ impl Row {
 /// The rows of a batch.
 #[derive(Debug)]
 pub(crate) struct Rows {
+    // Boxes, because rows change places.
+    #[allow(clippy::vec_box)]
     rows: Vec<Box<Row>>,
     /// The row that the next result is written to, before it takes the place of its destination.
     spare: Box<Row>,

@@ -44,12 +44,12 @@ pub(crate) fn permute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Res
         let other = other
             .map(|other| first + other)
             .filter(|other| mask >> other & 1 == 1);
-        core.results[0].0[lane] = match other {
+        core.results.0[0].0[lane] = match other {
             Some(other) => rows.get(op.a).0[other],
             None => rows.get(op.c).0[lane],
         };
     }
-    rows.replace(op.d, &mut core.results[0]);
+    rows.replace(op.d, &mut core.results.0[0]);
     Ok(())
 }
 
@@ -61,8 +61,8 @@ pub(crate) fn ballot(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Resu
     let votes = rows.nonzero(op.a) | fill;
     for lane in lanes(mask) {
         let first = lane & !(size - 1);
-        core.results[0].0[lane] = (votes >> first) as u32 & ((1u32 << size) - 1);
+        core.results.0[0].0[lane] = (votes >> first) as u32 & ((1u32 << size) - 1);
     }
-    rows.replace(op.d, &mut core.results[0]);
+    rows.replace(op.d, &mut core.results.0[0]);
     Ok(())
 }

@@ -273,7 +273,7 @@ impl Translator<'_> {
         let m = pick
             .iter()
             .rev()
-            .fold(0, |m, &byte: &u32| m << 8 | byte * 8);
+            .fold(0, |m, &byte: &u32| (m << 8) | (byte * 8));
         self.rows(
             |op, rows| {
                 let [a, b, c, d] = op.m.to_le_bytes().map(u32::from);
