@@ -8,6 +8,7 @@ mod dump;
 mod expect;
 mod explain;
 mod failure;
+mod import;
 mod info;
 mod manifest;
 mod progress;
@@ -46,6 +47,7 @@ enum Command {
     Info(info::Info),
     Verify(verify::Verify),
     Dump(dump::Dump),
+    Import(import::Import),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Info(command) => command.execute(),
         Command::Verify(command) => command.execute(),
         Command::Dump(command) => command.execute(),
+        Command::Import(command) => command.execute(),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
