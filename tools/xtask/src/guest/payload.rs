@@ -3,7 +3,7 @@
 //! server on the host's side. Each is brought up to date by its own build system.
 
 use std::{
-    env,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -11,7 +11,7 @@ use std::{
 use super::{
     folder::{Folder, create_dir},
     session::Driver,
-    step::logged,
+    step::{Fingerprint, logged},
 };
 use crate::error::{Error, Result};
 
@@ -103,34 +103,39 @@ fn command(folder: &Folder) -> Result<()> {
         .join("release/gpureplay");
     let bin = folder.payload().join("bin");
     create_dir(&bin)?;
-    std::fs::copy(&binary, bin.join("gpureplay"))
+    fs::copy(&binary, bin.join("gpureplay"))
         .map(drop)
         .map_err(Error::io("copy", binary))
 }
 
-/// Builds the driver with the recorder's hooks for the guest's kernel.
+/// Builds the driver with the recorder's hooks for the guest's kernel, unless neither has changed.
 fn patched_driver(folder: &Folder) -> Result<()> {
-    let script = folder.repository.join("driver-patch/build.sh");
-    if !script.is_file() {
-        return Err(Error::Missing {
-            what: script.display().to_string(),
-            remedy: "the work tree is not complete".into(),
-        });
-    }
+    let sources = folder.repository.join("driver-patch");
     let release = folder.stock_kernel()?;
+    let modules = folder.payload().join("modules");
+    let stamp = folder.local.join("modules-made-for");
+    let mut hash = Fingerprint::default();
+    hash.bytes(release.as_bytes());
+    hash.tree(&sources)?;
+    let wanted = hash.text();
+    if modules.join("order").is_file()
+        && fs::read_to_string(&stamp).is_ok_and(|made| made == wanted)
+    {
+        return Ok(());
+    }
     let version: Vec<&str> = release.splitn(3, '.').take(2).collect();
-    let source = format!(
-        "/guest/src/linux-source-{}/drivers/gpu/drm/panfrost",
-        version.join(".")
-    );
+    let source = format!("/guest/src/linux-source-{}", version.join("."));
+    let _ = fs::remove_file(&stamp);
     let mut build = in_root(folder);
     build
         .arg("bash")
-        .arg(script)
-        .args(["--release", &release, "--driver", "panfrost"])
-        .args(["--source", &source, "--out"])
-        .arg(folder.payload().join("modules"));
-    run(folder, &mut build, "patched driver")
+        .arg(sources.join("build"))
+        .args([
+            "panfrost", "--source", &source, "--kernel", &release, "--out",
+        ])
+        .arg(modules);
+    run(folder, &mut build, "patched driver")?;
+    fs::write(&stamp, wanted).map_err(Error::io("write", stamp))
 }
 
 /// Compiles the model server for the host.

@@ -158,6 +158,27 @@ impl Fingerprint {
         Ok(())
     }
 
+    /// Adds the names and contents of all files below a directory, in the names' order.
+    pub(crate) fn tree(&mut self, dir: &Path) -> Result<()> {
+        let mut entries: Vec<PathBuf> = fs::read_dir(dir)
+            .and_then(|entries| {
+                entries
+                    .map(|entry| entry.map(|entry| entry.path()))
+                    .collect()
+            })
+            .map_err(Error::io("read", dir))?;
+        entries.sort();
+        for path in entries {
+            self.bytes(path.to_string_lossy().as_bytes());
+            if path.is_dir() {
+                self.tree(&path)?;
+            } else {
+                self.file(&path)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The hash so far, as a line of text.
     pub(crate) fn text(&self) -> String {
         format!("{:016x}\n", self.0)
