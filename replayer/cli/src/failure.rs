@@ -26,6 +26,13 @@ pub(crate) enum Failure {
     Device(String),
     /// A result could not be written.
     Output(String),
+    /// The app that was recorded failed; its exit code is passed on.
+    App {
+        /// How it ended.
+        text: String,
+        /// Exit code of the process.
+        code: u8,
+    },
     /// Whoever read our output has gone away.
     ClosedPipe,
 }
@@ -38,6 +45,7 @@ impl Failure {
             Self::Recording(_) => 3,
             Self::Input(_) => 4,
             Self::Device(_) => 5,
+            Self::App { code, .. } => *code,
             Self::Output(_) | Self::ClosedPipe => 6,
         }
     }
@@ -54,7 +62,8 @@ impl fmt::Display for Failure {
             | Self::Recording(text)
             | Self::Input(text)
             | Self::Device(text)
-            | Self::Output(text) => f.write_str(text),
+            | Self::Output(text)
+            | Self::App { text, .. } => f.write_str(text),
             Self::ClosedPipe => f.write_str("the reader of the output has gone away"),
         }
     }

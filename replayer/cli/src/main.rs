@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bindings;
+mod compile;
 mod device;
 mod dump;
 mod expect;
@@ -11,9 +12,12 @@ mod failure;
 mod import;
 mod info;
 mod manifest;
+mod product;
 mod progress;
+mod record;
 mod recording;
 mod run;
+mod tag;
 mod text;
 mod verify;
 
@@ -31,7 +35,8 @@ Exit codes:
   3  the recording is damaged, not allowed, or not a recording
   4  an input or another file is missing or does not fit
   5  the device could not be used, or the replay failed on it
-  6  a result could not be written";
+  6  a result could not be written
+`record` passes on the exit code of an app that fails.";
 
 /// Record a GPU app once, replay it without the GPU stack.
 #[derive(Parser)]
@@ -43,6 +48,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Record(record::Record),
+    Compile(compile::Compile),
+    Tag(tag::Tag),
     Run(run::Run),
     Info(info::Info),
     Verify(verify::Verify),
@@ -52,6 +60,9 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
+        Command::Record(command) => command.execute(),
+        Command::Compile(command) => command.execute(),
+        Command::Tag(command) => command.execute(),
         Command::Run(command) => command.execute(),
         Command::Info(command) => command.execute(),
         Command::Verify(command) => command.execute(),

@@ -256,48 +256,58 @@ impl Emitter<'_> {
         }
     }
 
-    /// Restores what a run changes; long stretches of zeros are one action.
+    /// Restores what a run changes; long stretches of one byte, mostly zeros, are one action.
     fn restore(&mut self) {
         let moment = Moment::before(self.plan.first_run);
-        let mut zeros: Option<(u64, u64)> = None;
-        let ranges: Vec<(u64, u64)> = self
-            .plan
-            .restore
-            .iter()
-            .flat_map(|(s, e)| pages(s, e))
-            .collect();
-        for (start, end) in ranges {
+        let mut stretch: Option<Stretch> = None;
+        for (start, end) in self.plan.restore.iter().flat_map(|(s, e)| pages(s, e)) {
             let bytes = self.bytes(moment, start, end);
             let new_region = self
                 .plan
                 .regions
                 .binary_search_by_key(&start, |r| r.va)
                 .is_ok();
-            if bytes.iter().all(|b| *b == 0) {
-                match &mut zeros {
-                    Some((first, last))
-                        if *last == start && !new_region && end - *first < 1 << 31 =>
-                    {
-                        *last = end
-                    }
-                    _ => {
-                        self.fill_zeros(zeros);
-                        zeros = Some((start, end));
-                    }
-                }
-            } else {
-                self.fill_zeros(zeros.take());
+            let Some(byte) = uniform(&bytes) else {
+                self.fill(stretch.take());
                 self.builder.upload(start, &bytes);
+                continue;
+            };
+            match &mut stretch {
+                Some(s)
+                    if s.end == start
+                        && s.byte == byte
+                        && !new_region
+                        && end - s.start < 1 << 31 =>
+                {
+                    s.end = end;
+                }
+                _ => {
+                    self.fill(stretch.take());
+                    stretch = Some(Stretch { start, end, byte });
+                }
             }
         }
-        self.fill_zeros(zeros);
+        self.fill(stretch);
     }
 
-    fn fill_zeros(&mut self, range: Option<(u64, u64)>) {
-        if let Some((start, end)) = range {
-            self.builder.fill(start, (end - start) as u32, 0);
+    fn fill(&mut self, stretch: Option<Stretch>) {
+        if let Some(Stretch { start, end, byte }) = stretch {
+            self.builder.fill(start, (end - start) as u32, byte);
         }
     }
+}
+
+/// A run of one repeated byte.
+struct Stretch {
+    start: u64,
+    end: u64,
+    byte: u8,
+}
+
+/// The byte that all are, if they are.
+fn uniform(bytes: &[u8]) -> Option<u8> {
+    let (first, rest) = bytes.split_first()?;
+    rest.iter().all(|b| b == first).then_some(*first)
 }
 
 /// A range cut at the boundaries of pages.
