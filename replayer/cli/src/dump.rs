@@ -161,7 +161,7 @@ fn dump_segment(
         write!(out, "  {index:5} ")?;
         match action {
             Ok(action) => dump_action(out, recording, &action)?,
-            Err(ActionFault::Opcode(code)) => writeln!(out, "unknown opcode {code}")?,
+            Err(ActionFault::Opcode) => writeln!(out, "unknown opcode")?,
             Err(ActionFault::Operand) => writeln!(out, "operand out of range")?,
             Err(ActionFault::Data) => writeln!(out, "bytes outside the section data")?,
         }

@@ -114,133 +114,107 @@ pub enum Payload<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionFault {
     /// The opcode is not assigned.
-    Opcode(u8),
+    Opcode,
     /// An operand that the action does not use is not zero, or an operand is outside its range.
     Operand,
     /// The bytes of the upload lie outside the section `data`.
     Data,
 }
 
-/// The actions of a segment, decoded one by one. Ends after the first malformed one.
+/// Operands that an action uses: a, b, c, the low and the high half of d, from bit 0 up.
+const fn operands(opcode: Opcode) -> u8 {
+    match opcode {
+        Opcode::Write => 0b00110,
+        Opcode::Poll => 0b11110,
+        Opcode::Expect => 0b01110,
+        Opcode::WaitIrq => 0b01101,
+        Opcode::Upload | Opcode::Submit => 0b11111,
+        Opcode::Fill => 0b11101,
+        Opcode::Rearm | Opcode::Seek => 0b11000,
+        Opcode::BindInput | Opcode::BindOutput | Opcode::FlushCaches => 0b00100,
+    }
+}
+
+impl ActionEntry {
+    /// The low half of d: a mask, or the time-out of [`Action::WaitIrq`].
+    pub const fn low(&self) -> u32 {
+        self.d.get() as u32
+    }
+
+    /// The high half of d: the time-out of [`Action::Poll`].
+    pub const fn high(&self) -> u32 {
+        (self.d.get() >> 32) as u32
+    }
+}
+
+/// The place in the section `data` from which the next upload of a segment takes its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Cursor<'a> {
+    data: &'a [u8],
+    offset: u64,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) const fn new(data: &'a [u8], offset: u64) -> Self {
+        Self { data, offset }
+    }
+
+    /// Offset in the section `data`.
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Checks the form of an action and returns its opcode and the bytes that it takes (none but for uploads).
+    ///
+    /// # Errors
+    /// The entry is malformed, or its bytes are not in the file.
+    pub fn step(&mut self, entry: &ActionEntry) -> Result<(Opcode, &'a [u8]), ActionFault> {
+        let opcode = Opcode::from_code(entry.op.into()).ok_or(ActionFault::Opcode)?;
+        let (b, c) = (entry.b.get(), entry.c.get());
+        let mut used = operands(opcode);
+        for value in [entry.a.into(), b.into(), c, entry.low(), entry.high()] {
+            if value != 0 && used & 1 == 0 {
+                return Err(ActionFault::Operand);
+            }
+            used >>= 1;
+        }
+        let mut stored = 0;
+        match opcode {
+            Opcode::Seek => self.offset = entry.d.get(),
+            Opcode::Upload => match entry.a {
+                RAW if b == 0 => stored = c,
+                LZ4 => stored = b.into(),
+                _ => return Err(ActionFault::Operand),
+            },
+            _ => {}
+        }
+        let rest = usize::try_from(self.offset)
+            .ok()
+            .and_then(|offset| self.data.get(offset..));
+        let payload = rest
+            .and_then(|rest| rest.get(..stored as usize))
+            .ok_or(ActionFault::Data)?;
+        self.offset += u64::from(stored);
+        Ok((opcode, payload))
+    }
+}
+
+const RAW: u8 = Encoding::Raw.code();
+const LZ4: u8 = Encoding::Lz4.code();
+
+/// The actions of a segment with their operands named, for programs that show them. Ends after the first malformed one.
 #[derive(Clone, Debug)]
 pub struct Actions<'a> {
     entries: core::slice::Iter<'a, ActionEntry>,
-    data: &'a [u8],
-    cursor: usize,
+    cursor: Cursor<'a>,
 }
 
 impl<'a> Actions<'a> {
-    pub(crate) fn new(entries: &'a [ActionEntry], data: &'a [u8], cursor: u64) -> Self {
-        let cursor = usize::try_from(cursor).unwrap_or(usize::MAX);
+    pub(crate) fn new(entries: &'a [ActionEntry], cursor: Cursor<'a>) -> Self {
         Self {
             entries: entries.iter(),
-            data,
             cursor,
         }
-    }
-
-    fn take(&mut self, length: usize) -> Result<&'a [u8], ActionFault> {
-        let end = self.cursor.checked_add(length).ok_or(ActionFault::Data)?;
-        let bytes = self.data.get(self.cursor..end).ok_or(ActionFault::Data)?;
-        self.cursor = end;
-        Ok(bytes)
-    }
-
-    /// Offset in the section `data` of the next upload's bytes.
-    pub fn cursor(&self) -> usize {
-        self.cursor
-    }
-
-    fn decode(&mut self, entry: &ActionEntry) -> Result<Action<'a>, ActionFault> {
-        let opcode = Opcode::from_code(entry.op.into()).ok_or(ActionFault::Opcode(entry.op))?;
-        let (a, b, c, d) = (entry.a, entry.b.get(), entry.c.get(), entry.d.get());
-        let (low, high) = (d as u32, (d >> 32) as u32);
-        // Which operands the action uses, in the order a, b, c, low half of d, high half of d.
-        let (action, used) = match opcode {
-            Opcode::Write => (
-                Action::Write {
-                    register: b,
-                    value: c,
-                },
-                0b00110,
-            ),
-            Opcode::Poll => (
-                Action::Poll {
-                    register: b,
-                    value: c,
-                    mask: low,
-                    timeout_us: high,
-                },
-                0b11110,
-            ),
-            Opcode::Expect => (
-                Action::Expect {
-                    register: b,
-                    value: c,
-                    mask: low,
-                },
-                0b01110,
-            ),
-            Opcode::WaitIrq => (
-                Action::WaitIrq {
-                    line: a,
-                    bits: c,
-                    timeout_us: low,
-                },
-                0b01101,
-            ),
-            Opcode::Upload => {
-                let payload = match Encoding::from_code(a.into()) {
-                    Some(Encoding::Raw) if b == 0 => {
-                        Payload::Raw(self.take(usize::try_from(c).map_err(|_| ActionFault::Data)?)?)
-                    }
-                    Some(Encoding::Lz4) => Payload::Lz4(self.take(b.into())?),
-                    _ => return Err(ActionFault::Operand),
-                };
-                (
-                    Action::Upload {
-                        va: d,
-                        length: c,
-                        payload,
-                    },
-                    0b11111,
-                )
-            }
-            Opcode::Fill => (
-                Action::Fill {
-                    va: d,
-                    length: c,
-                    byte: a,
-                },
-                0b11101,
-            ),
-            Opcode::Rearm => (Action::Rearm { va: d }, 0b11000),
-            Opcode::Submit => (
-                Action::Submit {
-                    slot: a,
-                    config: b,
-                    timeout_us: c,
-                    chain: d,
-                },
-                0b11111,
-            ),
-            Opcode::BindInput => (Action::BindInput { tensor: c }, 0b00100),
-            Opcode::BindOutput => (Action::BindOutput { tensor: c }, 0b00100),
-            Opcode::FlushCaches => (Action::FlushCaches { timeout_us: c }, 0b00100),
-            Opcode::Seek => {
-                self.cursor = usize::try_from(d).map_err(|_| ActionFault::Data)?;
-                (Action::Seek { offset: d }, 0b11000)
-            }
-        };
-        let operands = [a.into(), b.into(), c, low, high];
-        if operands
-            .iter()
-            .enumerate()
-            .any(|(bit, &value)| value != 0 && used & (1 << bit) == 0)
-        {
-            return Err(ActionFault::Operand);
-        }
-        Ok(action)
     }
 }
 
@@ -249,10 +223,63 @@ impl<'a> Iterator for Actions<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let entry = self.entries.next()?;
-        let action = self.decode(entry);
-        if action.is_err() {
+        let step = self.cursor.step(entry);
+        if step.is_err() {
             self.entries = [].iter();
         }
-        Some(action)
+        Some(step.map(|(opcode, payload)| name(entry, opcode, payload)))
+    }
+}
+
+/// Names the operands of a well-formed action.
+fn name<'a>(entry: &ActionEntry, opcode: Opcode, payload: &'a [u8]) -> Action<'a> {
+    let (register, c, va) = (entry.b.get(), entry.c.get(), entry.d.get());
+    let (mask, high) = (entry.low(), entry.high());
+    match opcode {
+        Opcode::Write => Action::Write { register, value: c },
+        Opcode::Poll => Action::Poll {
+            register,
+            value: c,
+            mask,
+            timeout_us: high,
+        },
+        Opcode::Expect => Action::Expect {
+            register,
+            value: c,
+            mask,
+        },
+        Opcode::WaitIrq => Action::WaitIrq {
+            line: entry.a,
+            bits: c,
+            timeout_us: mask,
+        },
+        Opcode::Upload => {
+            let payload = if entry.a == RAW {
+                Payload::Raw(payload)
+            } else {
+                Payload::Lz4(payload)
+            };
+            Action::Upload {
+                va,
+                length: c,
+                payload,
+            }
+        }
+        Opcode::Fill => Action::Fill {
+            va,
+            length: c,
+            byte: entry.a,
+        },
+        Opcode::Rearm => Action::Rearm { va },
+        Opcode::Submit => Action::Submit {
+            slot: entry.a,
+            config: register,
+            timeout_us: c,
+            chain: va,
+        },
+        Opcode::BindInput => Action::BindInput { tensor: c },
+        Opcode::BindOutput => Action::BindOutput { tensor: c },
+        Opcode::FlushCaches => Action::FlushCaches { timeout_us: c },
+        Opcode::Seek => Action::Seek { offset: va },
     }
 }

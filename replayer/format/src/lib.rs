@@ -22,7 +22,7 @@ pub mod layout;
 pub mod lz4;
 pub mod view;
 
-pub use action::{Action, ActionFault, Actions, Payload};
+pub use action::{Action, ActionFault, Actions, Cursor, Payload};
 pub use codes::{
     Access, ElementType, Encoding, Opcode, RegionKind, Section, SegmentKind, TensorKind,
 };

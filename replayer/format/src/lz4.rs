@@ -3,10 +3,12 @@
 //!
 //! Descriptors and uniforms of neighbouring jobs resemble each other, so a block may refer back to earlier
 //! blocks of its segment. Both sides keep a [`History`]: a buffer of [`WINDOW`] bytes to which every decoded block is
-//! appended; when a block does not fit any more, the last half of the buffer moves to its front.
+//! appended; when a block does not fit any more, the second half of the buffer moves to the first.
 
 /// Bytes that a [`History`] holds.
 pub const WINDOW: usize = 32 * 1024;
+/// Bytes by which a history slides.
+const HALF: usize = WINDOW / 2;
 /// Longest decoded block.
 pub const MAX_BLOCK: usize = 4096;
 
@@ -28,7 +30,7 @@ impl Level {
     /// The level before a block of `length` bytes is appended, after sliding where that is needed.
     pub const fn make_room(self, length: usize) -> Self {
         if self.slides(length) {
-            Self(WINDOW / 2)
+            Self(self.0.saturating_sub(HALF))
         } else {
             self
         }
@@ -43,7 +45,7 @@ impl Level {
 /// What was decoded before, and room for the next block.
 #[derive(Clone, Debug)]
 pub struct History {
-    bytes: [u8; WINDOW],
+    halves: [[u8; HALF]; 2],
     level: Level,
 }
 
@@ -57,7 +59,7 @@ impl History {
     /// An empty history.
     pub const fn new() -> Self {
         Self {
-            bytes: [0; WINDOW],
+            halves: [[0; HALF]; 2],
             level: Level(0),
         }
     }
@@ -71,8 +73,7 @@ impl History {
     fn slide(&mut self, length: usize) {
         let room = self.level.make_room(length);
         if room != self.level {
-            let start = self.level.0 - room.0;
-            self.bytes.copy_within(start..self.level.0, 0);
+            self.halves[0] = self.halves[1];
             self.level = room;
         }
     }
@@ -85,9 +86,14 @@ impl History {
         self.slide(length);
         let start = self.level.0;
         let end = start + length;
-        walk(block, Some(self.bytes.get_mut(..end)?), start, end)?;
+        walk(
+            block,
+            Some(self.halves.as_flattened_mut().get_mut(..end)?),
+            start,
+            end,
+        )?;
         self.level = Level(end);
-        self.bytes.get(start..end)
+        self.halves.as_flattened().get(start..end)
     }
 
     /// Appends bytes as if they had been decoded, and returns the history with them at its end (for the encoder).
@@ -96,9 +102,9 @@ impl History {
         self.slide(bytes.len());
         let start = self.level.0;
         let end = start + bytes.len();
-        self.bytes[start..end].copy_from_slice(bytes);
+        self.halves.as_flattened_mut()[start..end].copy_from_slice(bytes);
         self.level = Level(end);
-        (&self.bytes[..end], start)
+        (&self.halves.as_flattened()[..end], start)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::action::Actions;
+use crate::action::{Actions, Cursor};
 use crate::checksum::{Checksum, checksum};
 use crate::codes::{ElementType, Section};
 use crate::layout::{
@@ -60,30 +60,45 @@ const fn error(section: Section, fault: Fault) -> ParseError {
     ParseError { section, fault }
 }
 
-/// The table of a section.
+/// The table of a section; the length was checked to be a whole number of entries.
 fn entries<'a, T: FromBytes + KnownLayout + Immutable + Unaligned>(
-    sections: &[&'a [u8]; SECTIONS],
+    sections: &Sections<'a>,
     section: Section,
-) -> Result<&'a [T], ParseError> {
+) -> &'a [T] {
     let bytes = sections[section.code() as usize - 1];
-    <[T]>::ref_from_bytes(bytes).map_err(|_| error(section, Fault::EntrySize))
+    <[T]>::ref_from_bytes(bytes).unwrap_or(&[])
 }
 
-/// The sections' bytes, each checked against its checksum.
-fn sections(bytes: &[u8]) -> Result<(&Header, [&[u8]; SECTIONS]), ParseError> {
-    let head = |fault| error(Section::Header, fault);
-    let (header, rest) = Header::ref_from_prefix(bytes).map_err(|_| head(Fault::NotARecording))?;
+/// The bytes of the sections, in the order of their kinds.
+type Sections<'a> = [&'a [u8]; SECTIONS];
+
+/// Bytes of an entry of each section.
+const ENTRY_SIZES: [u8; SECTIONS] = [
+    size_of::<IdentityCheck>() as u8,
+    size_of::<Region>() as u8,
+    size_of::<Segment>() as u8,
+    size_of::<ActionEntry>() as u8,
+    size_of::<TensorEntry>() as u8,
+    size_of::<PieceEntry>() as u8,
+    size_of::<AxisEntry>() as u8,
+    1,
+    1,
+];
+
+/// Checks the header and the section table.
+fn table(bytes: &[u8]) -> Result<(&Header, &[SectionEntry; SECTIONS]), Fault> {
+    let (header, rest) = Header::ref_from_prefix(bytes).map_err(|_| Fault::NotARecording)?;
     if header.magic != MAGIC {
-        return Err(head(Fault::NotARecording));
+        return Err(Fault::NotARecording);
     }
     if header.major.get() != MAJOR {
-        return Err(head(Fault::Version(header.major.get())));
-    }
-    if header.file_length.get() != bytes.len() as u64 {
-        return Err(head(Fault::Length));
+        return Err(Fault::Version(header.major.get()));
     }
     let (table, _) =
-        <[SectionEntry; SECTIONS]>::ref_from_prefix(rest).map_err(|_| head(Fault::Length))?;
+        <[SectionEntry; SECTIONS]>::ref_from_prefix(rest).map_err(|_| Fault::Length)?;
+    if header.file_length.get() != bytes.len() as u64 {
+        return Err(Fault::Length);
+    }
     let mut unsummed = *header;
     unsummed.checksum.set(0);
     let sum = Checksum::new()
@@ -91,45 +106,51 @@ fn sections(bytes: &[u8]) -> Result<(&Header, [&[u8]; SECTIONS]), ParseError> {
         .update(table.as_bytes())
         .value();
     if sum != header.checksum.get() {
-        return Err(head(Fault::Checksum));
+        return Err(Fault::Checksum);
     }
     if header.section_count.get() as usize != SECTIONS {
-        return Err(head(Fault::Table));
+        return Err(Fault::Table);
     }
     if header.zero != [0; 24] {
-        return Err(head(Fault::NotZero));
+        return Err(Fault::NotZero);
     }
+    Ok((header, table))
+}
 
-    let mut found = [&[][..]; SECTIONS];
-    let mut end = size_of::<Header>() + size_of_val(table);
-    for ((entry, found), &section) in table.iter().zip(&mut found).zip(&Section::ALL[1..]) {
-        if entry.kind.get() != section.code().into() || entry.offset.get() != end as u64 {
-            return Err(head(Fault::Table));
-        }
-        if entry.zero.get() != 0 {
-            return Err(head(Fault::NotZero));
-        }
-        let short = error(section, Fault::Length);
-        let length = usize::try_from(entry.length.get()).map_err(|_| short)?;
-        let padded = length.checked_next_multiple_of(8).ok_or(short)?;
-        let whole = bytes
-            .get(end..)
-            .and_then(|rest| rest.get(..padded))
-            .ok_or(short)?;
-        if checksum(whole) != entry.checksum.get() {
-            return Err(error(section, Fault::Checksum));
-        }
-        let (body, padding) = whole.split_at_checked(length).ok_or(short)?;
-        if padding.iter().any(|&byte| byte != 0) {
-            return Err(error(section, Fault::NotZero));
-        }
-        *found = body;
-        end += padded;
+/// Checks one section, which starts at `start`, and returns its bytes without the filling zeros.
+fn section<'a>(
+    bytes: &'a [u8],
+    start: usize,
+    entry: &SectionEntry,
+    kind: Section,
+) -> Result<&'a [u8], Fault> {
+    if entry.kind.get() != kind.code().into() || entry.offset.get() != start as u64 {
+        return Err(Fault::Table);
     }
-    if end != bytes.len() {
-        return Err(error(Section::Data, Fault::Length));
+    let length = usize::try_from(entry.length.get()).map_err(|_| Fault::Length)?;
+    let padded = length.checked_next_multiple_of(8).ok_or(Fault::Length)?;
+    let whole = bytes
+        .get(start..)
+        .and_then(|rest| rest.get(..padded))
+        .ok_or(Fault::Length)?;
+    if checksum(whole) != entry.checksum.get() {
+        return Err(Fault::Checksum);
     }
-    Ok((header, found))
+    let (body, padding) = whole.split_at_checked(length).ok_or(Fault::Length)?;
+    if entry.zero.get() != 0 || padding.iter().any(|&byte| byte != 0) {
+        return Err(Fault::NotZero);
+    }
+    let size = ENTRY_SIZES
+        .get(usize::from(kind.code()).wrapping_sub(1))
+        .copied()
+        .unwrap_or(1);
+    if !length.is_multiple_of(size.into()) {
+        return Err(Fault::EntrySize);
+    }
+    if kind == Section::Strings && !names_are_sound(body) {
+        return Err(Fault::Name);
+    }
+    Ok(body)
 }
 
 /// Whether every name is ended and printable ASCII without spaces.
@@ -146,21 +167,26 @@ impl<'a> Recording<'a> {
     /// # Errors
     /// The first section that is damaged, and how. Every change of a single byte is found.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let (header, sections) = sections(bytes)?;
-        let strings = sections[Section::Strings.code() as usize - 1];
-        if !names_are_sound(strings) {
-            return Err(error(Section::Strings, Fault::Name));
+        let (header, table) = table(bytes).map_err(|fault| error(Section::Header, fault))?;
+        let mut sections = [&[][..]; SECTIONS];
+        let mut end = size_of::<Header>() + size_of_val(table);
+        for ((entry, found), &kind) in table.iter().zip(&mut sections).zip(&Section::ALL[1..]) {
+            *found = section(bytes, end, entry, kind).map_err(|fault| error(kind, fault))?;
+            end += found.len().next_multiple_of(8);
+        }
+        if end != bytes.len() {
+            return Err(error(Section::Data, Fault::Length));
         }
         Ok(Self {
             header,
-            identity: entries(&sections, Section::Identity)?,
-            regions: entries(&sections, Section::Regions)?,
-            segments: entries(&sections, Section::Segments)?,
-            actions: entries(&sections, Section::Actions)?,
-            tensors: entries(&sections, Section::Tensors)?,
-            pieces: entries(&sections, Section::Pieces)?,
-            axes: entries(&sections, Section::Axes)?,
-            strings,
+            identity: entries(&sections, Section::Identity),
+            regions: entries(&sections, Section::Regions),
+            segments: entries(&sections, Section::Segments),
+            actions: entries(&sections, Section::Actions),
+            tensors: entries(&sections, Section::Tensors),
+            pieces: entries(&sections, Section::Pieces),
+            axes: entries(&sections, Section::Axes),
+            strings: sections[Section::Strings.code() as usize - 1],
             data: sections[Section::Data.code() as usize - 1],
         })
     }
@@ -215,14 +241,24 @@ impl<'a> Recording<'a> {
         self.data
     }
 
-    /// The actions of a segment. No actions when the segment's range is outside the section `actions`.
+    /// The actions of a segment with their operands named.
     pub fn segment_actions(&self, segment: &Segment) -> Actions<'a> {
-        let entries = range(
+        Actions::new(self.segment_entries(segment), self.cursor(segment))
+    }
+
+    /// The actions of a segment as they lie in the file. None when the segment's range is outside the section `actions`.
+    pub fn segment_entries(&self, segment: &Segment) -> &'a [ActionEntry] {
+        range(
             self.actions,
             segment.first_action.get(),
             segment.actions.get(),
-        );
-        Actions::new(entries.unwrap_or(&[]), self.data, segment.data.get())
+        )
+        .unwrap_or(&[])
+    }
+
+    /// Where the first upload of a segment takes its bytes from.
+    pub const fn cursor(&self, segment: &Segment) -> Cursor<'a> {
+        Cursor::new(self.data, segment.data.get())
     }
 
     /// The pieces of a tensor; `None` when they lie outside the section `pieces`.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starts a job chain, waits for its end, and finds out how it ended.
 
-use gpureplay_format::{Action, Actions};
+use gpureplay_format::Opcode;
+use gpureplay_format::layout::ActionEntry;
 use mali_regs::gpu::{
     GPU_FAULT_ADDRESS_HI, GPU_FAULT_ADDRESS_LO, GPU_FAULT_STATUS, GPU_INT_RAWSTAT,
 };
@@ -10,7 +11,7 @@ use mali_regs::job_slot::{self, offset};
 use mali_regs::mmu::MMU_INT_RAWSTAT;
 use mali_regs::{GpuInterrupt, JobCommand, JobStatus, address_space};
 
-use super::{Session, slice};
+use super::{Failed, Session, slice};
 use crate::error::ErrorKind;
 use crate::gpu::{Gpu, Lines};
 
@@ -26,12 +27,12 @@ impl<G: Gpu> Session<'_, '_, G> {
         config: u16,
         timeout_us: u32,
         chain: u64,
-    ) -> Result<(), ErrorKind> {
+    ) -> Result<(), Failed> {
         let register = |register| offset(slot.into(), register);
         // The NEXT registers keep their values: only a change needs to be written.
         if self.loaded != Some((slot, config)) {
             if self.gpu.read32(mali_regs::gpu::JS_PRESENT) >> slot & 1 == 0 {
-                return Err(ErrorKind::NoSuchSlot(slot));
+                return self.fail(ErrorKind::NoSuchSlot(slot));
             }
             self.gpu
                 .write32(register(job_slot::AFFINITY_NEXT_LO), self.affinity);
@@ -53,7 +54,7 @@ impl<G: Gpu> Session<'_, '_, G> {
         self.wait_job(slot, timeout_us)
     }
 
-    fn wait_job(&mut self, slot: u8, timeout_us: u32) -> Result<(), ErrorKind> {
+    fn wait_job(&mut self, slot: u8, timeout_us: u32) -> Result<(), Failed> {
         let done = job::done(slot.into());
         let failed = job::failed(slot.into());
         let start = self.gpu.now_us();
@@ -68,7 +69,8 @@ impl<G: Gpu> Session<'_, '_, G> {
             // Asked even when no line was raised: interrupts get lost.
             let state = self.gpu.read32(JOB_INT_RAWSTAT);
             if state & failed != 0 {
-                return Err(self.job_fault(slot));
+                let fault = self.job_fault(slot);
+                return self.fail(fault);
             }
             if state & done != 0 {
                 self.gpu.write32(JOB_INT_CLEAR, done);
@@ -80,7 +82,7 @@ impl<G: Gpu> Session<'_, '_, G> {
             if late {
                 let tail = self.slot_pair(slot, job_slot::TAIL_LO);
                 let status = self.gpu.read32(offset(slot.into(), job_slot::STATUS));
-                return Err(ErrorKind::JobTimeout {
+                return self.fail(ErrorKind::JobTimeout {
                     slot,
                     status,
                     tail,
@@ -91,15 +93,16 @@ impl<G: Gpu> Session<'_, '_, G> {
     }
 
     /// Reports faults that keep a job from ever ending.
-    fn check_faults(&mut self) -> Result<(), ErrorKind> {
+    fn check_faults(&mut self) -> Result<(), Failed> {
         let space = u32::from(self.address_space);
         if self.gpu.read32(MMU_INT_RAWSTAT) != 0 {
-            return Err(self.mmu_fault(space));
+            let fault = self.mmu_fault(space);
+            return self.fail(fault);
         }
         if self.gpu.read32(GPU_INT_RAWSTAT) & FAULTS != 0 {
             let status = self.gpu.read32(GPU_FAULT_STATUS);
             let address = self.pair(GPU_FAULT_ADDRESS_LO, GPU_FAULT_ADDRESS_HI);
-            return Err(ErrorKind::GpuFault { status, address });
+            return self.fail(ErrorKind::GpuFault { status, address });
         }
         Ok(())
     }
@@ -145,18 +148,21 @@ impl<G: Gpu> Session<'_, '_, G> {
     }
 
     /// Requires DONE in every header that was made ready for the chain that just ended.
-    pub(super) fn check_headers(&mut self, since: &mut Actions<'_>) -> Result<(), ErrorKind> {
-        for action in since {
-            let header = match action {
-                Ok(Action::Rearm { va }) => va,
-                Ok(Action::Submit { .. }) => break,
-                _ => continue,
-            };
+    pub(super) fn check_headers(&mut self, since: &[ActionEntry]) -> Result<(), Failed> {
+        for entry in since {
+            if entry.op == Opcode::Submit.code() {
+                break;
+            }
+            if entry.op != Opcode::Rearm.code() {
+                continue;
+            }
+            let header = entry.d.get();
             let mut status = [0; 4];
-            self.gpu.read_memory(header, &mut status)?;
+            let read = self.gpu.read_memory(header, &mut status);
+            self.device(read)?;
             let status = u32::from_le_bytes(status);
             if status & 0xff != JobStatus::DONE.0 {
-                return Err(ErrorKind::JobNotDone { header, status });
+                return self.fail(ErrorKind::JobNotDone { header, status });
             }
         }
         Ok(())

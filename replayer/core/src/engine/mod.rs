@@ -3,16 +3,15 @@
 
 mod job;
 mod power;
+mod program;
 mod tensor;
 
-use gpureplay_format::layout::{IdentityCheck, Segment};
+use gpureplay_format::layout::IdentityCheck;
 use gpureplay_format::lz4::History;
-use gpureplay_format::{Access, Action, Payload, SegmentKind, TensorKind};
-use mali_regs::gpu::{GPU_CMD, GPU_INT_CLEAR, GPU_INT_RAWSTAT};
-use mali_regs::{GpuCommand, GpuInterrupt};
+use gpureplay_format::{Access, SegmentKind};
 
 use crate::error::{ErrorKind, NO_ACTION, ReplayError};
-use crate::gpu::{Gpu, Lines};
+use crate::gpu::{DeviceError, Gpu};
 use crate::verify::Verified;
 
 /// Values of tensors, as the caller keeps them: dense, in C order, little-endian.
@@ -59,6 +58,9 @@ pub struct Options {
     pub ignore_identity: bool,
 }
 
+/// A step failed; [`Session::error`] says why. Keeping the reason out of the results keeps the code small.
+struct Failed;
+
 /// An open recording on a GPU: memory mapped and filled, GPU powered, ready for runs.
 ///
 /// After an error the GPU is reset. The next run then starts from set-up again, with nothing left of the failed one, so the same
@@ -79,6 +81,8 @@ pub struct Session<'a, 'w, G: Gpu> {
     submits: u32,
     /// Slot and configuration that the NEXT registers hold.
     loaded: Option<(u8, u16)>,
+    /// Why the last step failed.
+    error: ErrorKind,
 }
 
 impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
@@ -91,7 +95,7 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
         recording: Verified<'a>,
         workspace: &'w mut Workspace,
         options: Options,
-        tensors: &mut impl Tensors,
+        tensors: &mut dyn Tensors,
     ) -> Result<Self, ReplayError> {
         let mut session = Self {
             gpu,
@@ -105,8 +109,10 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
             action: NO_ACTION,
             submits: 0,
             loaded: None,
+            error: ErrorKind::Internal,
         };
-        session.guarded(|session| session.set_up(tensors))?;
+        let result = session.set_up(tensors);
+        session.conclude(result)?;
         Ok(session)
     }
 
@@ -129,12 +135,13 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
     ///
     /// # Errors
     /// What failed. The GPU is reset; the next run starts afresh.
-    pub fn run(&mut self, tensors: &mut impl Tensors) -> Result<(), ReplayError> {
+    pub fn run(&mut self, tensors: &mut dyn Tensors) -> Result<(), ReplayError> {
         self.submits = 0;
-        self.guarded(|session| {
-            session.set_up_if_needed(tensors)?;
-            session.run_kind(SegmentKind::Run, tensors)
-        })
+        let mut result = self.set_up(tensors);
+        if result.is_ok() {
+            result = self.run_kind(SegmentKind::Run, tensors);
+        }
+        self.conclude(result)
     }
 
     /// Runs one run segment, by its index among all segments. The caller keeps the order.
@@ -144,21 +151,24 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
     pub fn run_segment(
         &mut self,
         index: u32,
-        tensors: &mut impl Tensors,
+        tensors: &mut dyn Tensors,
     ) -> Result<(), ReplayError> {
-        self.guarded(|session| {
-            session.set_up_if_needed(tensors)?;
-            let segments = session.recording.recording().segments();
-            let segment = usize::try_from(index)
-                .ok()
-                .and_then(|index| segments.get(index));
-            match segment {
-                Some(segment) if segment.kind == SegmentKind::Run.code() => {
-                    session.run_one(segment, tensors)
-                }
-                _ => Err(ErrorKind::NoSuchSegment(index)),
-            }
-        })
+        let segments = self.recording.recording().segments();
+        let segment = segments.get(index as usize);
+        let Some(segment) = segment.filter(|segment| segment.kind == SegmentKind::Run.code())
+        else {
+            let kind = ErrorKind::NoSuchSegment(index);
+            return Err(ReplayError {
+                action: NO_ACTION,
+                submits: self.submits,
+                kind,
+            });
+        };
+        let mut result = self.set_up(tensors);
+        if result.is_ok() {
+            result = self.run_one(segment, tensors);
+        }
+        self.conclude(result)
     }
 
     /// Runs the finish segments, switches the GPU off, resets it, releases its memory and gives the device back.
@@ -166,53 +176,53 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
     /// # Errors
     /// A finish segment or the reset failed. Only a GPU that cannot be reset keeps its memory.
     pub fn finish(mut self) -> Result<(), ReplayError> {
-        let ready = self.ready;
-        self.guarded(|session| {
-            if ready {
-                session.run_kind(SegmentKind::Finish, &mut NoTensors)?;
-                session.power_down();
-            }
-            session.ready = false;
-            session.gpu.reset()?;
-            session.gpu.release();
-            Ok(())
-        })
+        let result = self.shut_down();
+        self.conclude(result)
     }
 
-    /// Runs a step; after an error the GPU is reset and holds no memory.
-    fn guarded(
-        &mut self,
-        step: impl FnOnce(&mut Self) -> Result<(), ErrorKind>,
-    ) -> Result<(), ReplayError> {
-        self.action = NO_ACTION;
-        step(self).map_err(|kind| {
-            let error = ReplayError {
-                action: self.action,
-                submits: self.submits,
-                kind,
-            };
-            self.ready = false;
-            // A GPU that does not even reset must keep its pages; the error that came first says more.
-            if self.gpu.reset().is_ok() {
-                self.gpu.release();
-            }
-            error
-        })
-    }
-
-    fn set_up_if_needed(&mut self, tensors: &mut impl Tensors) -> Result<(), ErrorKind> {
+    fn shut_down(&mut self) -> Result<(), Failed> {
         if self.ready {
-            Ok(())
-        } else {
-            self.set_up(tensors)
+            self.run_kind(SegmentKind::Finish, &mut NoTensors)?;
+            self.power_down();
+            self.ready = false;
         }
+        self.reset()
     }
 
-    fn set_up(&mut self, tensors: &mut impl Tensors) -> Result<(), ErrorKind> {
-        self.gpu.reset()?;
-        self.gpu.release();
+    /// After an error the GPU is reset and holds no memory.
+    fn conclude(&mut self, result: Result<(), Failed>) -> Result<(), ReplayError> {
+        if result.is_ok() {
+            self.action = NO_ACTION;
+            return Ok(());
+        }
+        let error = ReplayError {
+            action: self.action,
+            submits: self.submits,
+            kind: self.error,
+        };
+        self.action = NO_ACTION;
+        self.ready = false;
+        // The error that came first says more than one of this reset.
+        let _ = self.reset();
+        Err(error)
+    }
+
+    /// Resets the GPU and releases its memory. A GPU that does not reset must keep its pages.
+    fn reset(&mut self) -> Result<(), Failed> {
         self.powered = false;
         self.loaded = None;
+        let reset = self.gpu.reset();
+        self.device(reset)?;
+        self.gpu.release();
+        Ok(())
+    }
+
+    /// Everything up to the first run, unless that is done already.
+    fn set_up(&mut self, tensors: &mut dyn Tensors) -> Result<(), Failed> {
+        if self.ready {
+            return Ok(());
+        }
+        self.reset()?;
         let recording = *self.recording.recording();
         if !self.options.ignore_identity {
             for check in recording.identity() {
@@ -221,8 +231,9 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
         }
         self.check_address_range()?;
         for region in recording.regions() {
-            self.gpu
-                .map(region.va.get(), region.pages.get(), Access(region.access))?;
+            let access = Access(region.access);
+            let mapped = self.gpu.map(region.va.get(), region.pages.get(), access);
+            self.device(mapped)?;
         }
         self.run_kind(SegmentKind::Setup, tensors)?;
         self.power_up()?;
@@ -230,14 +241,14 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
         Ok(())
     }
 
-    fn check_identity(&mut self, check: &IdentityCheck) -> Result<(), ErrorKind> {
+    fn check_identity(&mut self, check: &IdentityCheck) -> Result<(), Failed> {
         let (register, mask, expected) =
             (check.register.get(), check.mask.get(), check.value.get());
         let found = self.gpu.read32(register) & mask;
         if found == expected {
             return Ok(());
         }
-        Err(ErrorKind::Identity {
+        self.fail(ErrorKind::Identity {
             register,
             mask,
             expected,
@@ -245,174 +256,33 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
         })
     }
 
-    fn run_kind(&mut self, kind: SegmentKind, tensors: &mut impl Tensors) -> Result<(), ErrorKind> {
-        for segment in self.recording.recording().segments() {
-            if segment.kind == kind.code() {
-                self.run_one(segment, tensors)?;
-            }
+    fn fail<T>(&mut self, kind: ErrorKind) -> Result<T, Failed> {
+        self.error = kind;
+        Err(Failed)
+    }
+
+    /// Takes a device's result.
+    fn device(&mut self, result: Result<(), DeviceError>) -> Result<(), Failed> {
+        match result {
+            Ok(()) => Ok(()),
+            Err(error) => self.fail(ErrorKind::Device(error)),
         }
-        self.action = NO_ACTION;
-        Ok(())
-    }
-
-    fn run_one(&mut self, segment: &Segment, tensors: &mut impl Tensors) -> Result<(), ErrorKind> {
-        self.workspace.history.clear();
-        self.action = segment.first_action.get();
-        let mut actions = self.recording.recording().segment_actions(segment);
-        // Actions since the last submit, to find the headers that the next one must leave DONE.
-        let mut since = actions.clone();
-        while let Some(action) = actions.next() {
-            let action = action.map_err(|_| ErrorKind::Internal)?;
-            if !self.powered && !matches!(action, Action::Write { .. }) {
-                self.power_up()?;
-            }
-            self.perform(&action, tensors)?;
-            if matches!(action, Action::Submit { .. }) {
-                self.check_headers(&mut since)?;
-                since = actions.clone();
-            }
-            self.action = self.action.wrapping_add(1);
-        }
-        Ok(())
-    }
-
-    fn perform(
-        &mut self,
-        action: &Action<'_>,
-        tensors: &mut impl Tensors,
-    ) -> Result<(), ErrorKind> {
-        match *action {
-            Action::Write { register, value } => self.gpu.write32(register.into(), value),
-            Action::Poll {
-                register,
-                mask,
-                value,
-                timeout_us,
-            } => {
-                self.wait_register(register.into(), mask, value, timeout_us)?;
-            }
-            Action::Expect {
-                register,
-                mask,
-                value: expected,
-            } => {
-                let register = register.into();
-                let found = self.gpu.read32(register) & mask;
-                if found != expected {
-                    return Err(ErrorKind::Register {
-                        register,
-                        mask,
-                        expected,
-                        found,
-                        timeout_us: 0,
-                    });
-                }
-            }
-            Action::WaitIrq {
-                bits, timeout_us, ..
-            } => self.wait_gpu(bits, timeout_us)?,
-            Action::Upload {
-                va,
-                payload: Payload::Raw(bytes),
-                ..
-            } => {
-                self.gpu.write_memory(va, bytes)?;
-            }
-            Action::Upload {
-                va,
-                length,
-                payload: Payload::Lz4(block),
-            } => {
-                let bytes = self.workspace.history.decode(block, length as usize);
-                self.gpu
-                    .write_memory(va, bytes.ok_or(ErrorKind::Internal)?)?;
-            }
-            Action::Fill { va, length, byte } => {
-                self.gpu.fill_memory(va, length.into(), byte)?;
-            }
-            Action::Rearm { va } => self.gpu.write_memory(va, &[0; 16])?,
-            Action::Submit {
-                slot,
-                config,
-                timeout_us,
-                chain,
-            } => {
-                self.submit(slot, config, timeout_us, chain)?;
-            }
-            Action::BindInput { tensor } => self.bind_input(tensor, tensors)?,
-            Action::BindOutput { tensor } => self.bind_output(tensor, tensors)?,
-            Action::FlushCaches { timeout_us } => {
-                let completed = GpuInterrupt::CLEAN_CACHES_COMPLETED.bits();
-                self.gpu.write32(GPU_INT_CLEAR, completed);
-                self.gpu
-                    .write32(GPU_CMD, GpuCommand::CleanInvalidateCaches as u32);
-                self.wait_gpu(completed, timeout_us)?;
-            }
-            Action::Seek { .. } => {}
-        }
-        Ok(())
-    }
-
-    fn wait_register(
-        &mut self,
-        register: u32,
-        mask: u32,
-        expected: u32,
-        timeout_us: u32,
-    ) -> Result<(), ErrorKind> {
-        self.gpu
-            .poll(register, mask, expected, timeout_us)
-            .map_err(|found| ErrorKind::Register {
-                register,
-                mask,
-                expected,
-                found,
-                timeout_us,
-            })
-    }
-
-    /// Waits for bits of the GPU line and clears them.
-    fn wait_gpu(&mut self, bits: u32, timeout_us: u32) -> Result<(), ErrorKind> {
-        let start = self.gpu.now_us();
-        loop {
-            let passed = self.gpu.now_us().wrapping_sub(start);
-            let found = self.gpu.read32(GPU_INT_RAWSTAT);
-            if found & bits == bits {
-                self.gpu.write32(GPU_INT_CLEAR, bits);
-                return Ok(());
-            }
-            if passed > timeout_us.into() {
-                let register = GPU_INT_RAWSTAT;
-                return Err(ErrorKind::Interrupt {
-                    register,
-                    expected: bits,
-                    found,
-                    timeout_us,
-                });
-            }
-            self.gpu.wait_irq(Lines::GPU, slice(timeout_us, passed));
-        }
-    }
-
-    fn is_required(kind: u8, flags: u8) -> bool {
-        kind == TensorKind::Input.code() || flags & gpureplay_format::layout::TENSOR_EXTERNAL != 0
     }
 }
 
 /// A session that is dropped instead of finished still leaves the GPU reset.
 impl<G: Gpu> Drop for Session<'_, '_, G> {
     fn drop(&mut self) {
-        if self.ready && self.gpu.reset().is_ok() {
-            self.gpu.release();
+        if self.ready {
+            // Nobody is left to hear of an error.
+            let _ = self.reset();
         }
     }
 }
 
 /// How long to wait for an interrupt before asking the registers again: a lost interrupt costs no more than this.
 fn slice(timeout_us: u32, passed: u64) -> u32 {
-    const LONGEST_US: u32 = 20_000;
+    const LONGEST_US: u64 = 20_000;
     let left = u64::from(timeout_us).saturating_sub(passed);
-    u32::try_from(left)
-        .unwrap_or(LONGEST_US)
-        .clamp(1, LONGEST_US)
+    left.clamp(1, LONGEST_US) as u32
 }

@@ -9,7 +9,7 @@ use mali_regs::gpu::{
 use mali_regs::job::{JOB_INT_CLEAR, JOB_INT_MASK};
 use mali_regs::mmu::{MMU_INT_CLEAR, MMU_INT_MASK};
 
-use super::Session;
+use super::{Failed, Session};
 use crate::error::ErrorKind;
 use crate::gpu::Gpu;
 
@@ -23,27 +23,21 @@ const GPU_INTERRUPTS: u32 = GpuInterrupt::FAULT.bits()
 
 impl<G: Gpu> Session<'_, '_, G> {
     /// Refuses a recording with regions that the GPU cannot address.
-    pub(super) fn check_address_range(&mut self) -> Result<(), ErrorKind> {
+    pub(super) fn check_address_range(&mut self) -> Result<(), Failed> {
         let bits = self.gpu.read32(MMU_FEATURES) & 0xff;
-        let end = self
-            .recording
-            .recording()
-            .regions()
+        let regions = self.recording.recording().regions();
+        let last = regions
             .last()
-            .map_or(0, |region| region.end());
+            .map_or(0, |region| region.end().wrapping_sub(1));
         // A GPU that reports no width has the full one.
-        if bits != 0
-            && end
-                .checked_shr(bits)
-                .is_some_and(|beyond| beyond != 0 && end != 1 << bits)
-        {
-            return Err(ErrorKind::AddressRange(bits));
+        if bits != 0 && last.checked_shr(bits).unwrap_or(0) != 0 {
+            return self.fail(ErrorKind::AddressRange(bits));
         }
         Ok(())
     }
 
     /// Switches level-2 cache and shader cores on, unmasks interrupts and gives the address space its tables.
-    pub(super) fn power_up(&mut self) -> Result<(), ErrorKind> {
+    pub(super) fn power_up(&mut self) -> Result<(), Failed> {
         if self.powered {
             return Ok(());
         }
@@ -63,7 +57,10 @@ impl<G: Gpu> Session<'_, '_, G> {
             self.gpu.write32(clear, u32::MAX);
             self.gpu.write32(mask, interrupts);
         }
-        self.address_space = self.gpu.activate()?;
+        match self.gpu.activate() {
+            Ok(space) => self.address_space = space,
+            Err(error) => return self.fail(ErrorKind::Device(error)),
+        }
         self.powered = true;
         Ok(())
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Copies tensors into and out of GPU memory.
 
-use gpureplay_format::layout::AxisEntry;
-use gpureplay_format::{ElementType, MAX_AXES};
+use gpureplay_format::layout::{AxisEntry, TENSOR_EXTERNAL};
+use gpureplay_format::{ElementType, MAX_AXES, TensorKind};
 
-use super::{Session, Tensors};
-use crate::error::ErrorKind;
-use crate::gpu::Gpu;
+use super::{Failed, Session, Tensors};
+use crate::error::{ErrorKind, NO_ACTION, ReplayError};
+use crate::gpu::{DeviceError, Gpu};
 
 /// A stretch of a tensor that lies in one piece on both sides.
 struct Run {
@@ -18,41 +18,57 @@ struct Run {
     length: usize,
 }
 
+/// The caller's side of a copy.
+enum Side<'b> {
+    /// Into GPU memory.
+    In(&'b [u8]),
+    /// Out of GPU memory.
+    Out(&'b mut [u8]),
+}
+
+impl Side<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Side::In(bytes) => bytes.len(),
+            Side::Out(bytes) => bytes.len(),
+        }
+    }
+
+    /// Copies one run; `None` when it lies outside of the caller's bytes.
+    fn copy(&mut self, gpu: &mut impl Gpu, run: &Run) -> Option<Result<(), DeviceError>> {
+        let end = run.offset.checked_add(run.length)?;
+        Some(match self {
+            Side::In(bytes) => gpu.write_memory(run.va, bytes.get(run.offset..end)?),
+            Side::Out(bytes) => gpu.read_memory(run.va, bytes.get_mut(run.offset..end)?),
+        })
+    }
+}
+
 impl<G: Gpu> Session<'_, '_, G> {
     /// Replaces the value of a weight or an intermediate tensor, outside of a run.
     ///
     /// # Errors
-    /// The tensor does not exist or has another size, or the device fails.
-    pub fn write_tensor(
-        &mut self,
-        tensor: u32,
-        bytes: &[u8],
-    ) -> Result<(), crate::error::ReplayError> {
-        let result = self.copy_in(tensor, bytes);
+    /// The tensor does not exist (it then has 0 bytes) or has another size, or the device fails.
+    pub fn write_tensor(&mut self, tensor: u32, bytes: &[u8]) -> Result<(), ReplayError> {
+        let result = self.copy(tensor, Side::In(bytes));
         self.outside_of_actions(result)
     }
 
     /// Reads the value that a tensor has in GPU memory now, outside of a run.
     ///
     /// # Errors
-    /// The tensor does not exist or has another size, or the device fails.
-    pub fn read_tensor(
-        &mut self,
-        tensor: u32,
-        bytes: &mut [u8],
-    ) -> Result<(), crate::error::ReplayError> {
-        let result = self.copy_out(tensor, bytes);
+    /// The tensor does not exist (it then has 0 bytes) or has another size, or the device fails.
+    pub fn read_tensor(&mut self, tensor: u32, bytes: &mut [u8]) -> Result<(), ReplayError> {
+        let result = self.copy(tensor, Side::Out(bytes));
         self.outside_of_actions(result)
     }
 
     /// A failed copy changes nothing about the GPU, so it is not reset.
-    fn outside_of_actions(
-        &self,
-        result: Result<(), ErrorKind>,
-    ) -> Result<(), crate::error::ReplayError> {
-        result.map_err(|kind| crate::error::ReplayError {
-            action: crate::error::NO_ACTION,
-            submits: self.submits,
+    fn outside_of_actions(&self, result: Result<(), Failed>) -> Result<(), ReplayError> {
+        let (submits, kind) = (self.submits, self.error);
+        result.map_err(|Failed| ReplayError {
+            action: NO_ACTION,
+            submits,
             kind,
         })
     }
@@ -60,71 +76,50 @@ impl<G: Gpu> Session<'_, '_, G> {
     pub(super) fn bind_input(
         &mut self,
         tensor: u32,
-        tensors: &mut impl Tensors,
-    ) -> Result<(), ErrorKind> {
+        tensors: &mut dyn Tensors,
+    ) -> Result<(), Failed> {
         if let Some(bytes) = tensors.input(tensor) {
-            return self.copy_in(tensor, bytes);
+            return self.copy(tensor, Side::In(bytes));
         }
         let entry = self.recording.recording().tensors().get(tensor as usize);
-        match entry {
-            Some(entry) if !Self::is_required(entry.kind, entry.flags) => Ok(()),
-            _ => Err(ErrorKind::Unbound { tensor }),
+        let optional = entry.is_some_and(|entry| {
+            entry.kind != TensorKind::Input.code() && entry.flags & TENSOR_EXTERNAL == 0
+        });
+        if optional {
+            Ok(())
+        } else {
+            self.fail(ErrorKind::Unbound { tensor })
         }
     }
 
     pub(super) fn bind_output(
         &mut self,
         tensor: u32,
-        tensors: &mut impl Tensors,
-    ) -> Result<(), ErrorKind> {
+        tensors: &mut dyn Tensors,
+    ) -> Result<(), Failed> {
         match tensors.output(tensor) {
-            Some(bytes) => self.copy_out(tensor, bytes),
+            Some(bytes) => self.copy(tensor, Side::Out(bytes)),
             None => Ok(()),
         }
     }
 
-    fn copy_in(&mut self, tensor: u32, bytes: &[u8]) -> Result<(), ErrorKind> {
-        self.for_each_run(tensor, bytes.len(), |gpu, run| {
-            let part = bytes
-                .get(run.offset..)
-                .and_then(|rest| rest.get(..run.length));
-            Ok(gpu.write_memory(run.va, part.ok_or(ErrorKind::Internal)?)?)
-        })
-    }
-
-    fn copy_out(&mut self, tensor: u32, bytes: &mut [u8]) -> Result<(), ErrorKind> {
-        self.for_each_run(tensor, bytes.len(), |gpu, run| {
-            let part = bytes
-                .get_mut(run.offset..)
-                .and_then(|rest| rest.get_mut(..run.length));
-            Ok(gpu.read_memory(run.va, part.ok_or(ErrorKind::Internal)?)?)
-        })
-    }
-
-    fn for_each_run(
-        &mut self,
-        tensor: u32,
-        found: usize,
-        mut copy: impl FnMut(&mut G, Run) -> Result<(), ErrorKind>,
-    ) -> Result<(), ErrorKind> {
-        let recording = self.recording.recording();
-        let entry = recording
-            .tensors()
-            .get(tensor as usize)
-            .ok_or(ErrorKind::Internal)?;
-        let element = ElementType::from_code(entry.element.into()).ok_or(ErrorKind::Internal)?;
-        let expected = recording.tensor_bytes(entry).ok_or(ErrorKind::Internal)?;
-        if found != expected as usize {
-            return Err(ErrorKind::TensorSize {
+    fn copy(&mut self, tensor: u32, mut side: Side<'_>) -> Result<(), Failed> {
+        let recording = *self.recording.recording();
+        let entry = recording.tensors().get(tensor as usize);
+        let expected = entry
+            .and_then(|entry| recording.tensor_bytes(entry))
+            .unwrap_or(0);
+        let found = side.len();
+        let (Some(entry), true) = (entry, found == expected as usize) else {
+            return self.fail(ErrorKind::TensorSize {
                 tensor,
                 expected,
                 found,
             });
-        }
-        let size = element.size();
+        };
+        let size = ElementType::from_code(entry.element.into()).map_or(1, ElementType::size);
         for piece in recording.pieces(entry).unwrap_or(&[]) {
-            let axes = recording.axes(piece).unwrap_or(&[]);
-            let (outer, length) = split_run(axes, size);
+            let (outer, length) = split_run(recording.axes(piece).unwrap_or(&[]), size);
             let mut steps = [0u32; MAX_AXES];
             let mut run = Run {
                 offset: piece.element.get() as usize * size as usize,
@@ -132,7 +127,10 @@ impl<G: Gpu> Session<'_, '_, G> {
                 length,
             };
             loop {
-                copy(&mut self.gpu, Run { ..run })?;
+                match side.copy(&mut self.gpu, &run) {
+                    Some(result) => self.device(result)?,
+                    None => return self.fail(ErrorKind::Internal),
+                }
                 if !advance(&mut run, outer, &mut steps, size) {
                     break;
                 }

@@ -6,13 +6,12 @@
 
 mod program;
 mod regions;
+mod rules;
 mod tensors;
 
 use gpureplay_format::{Recording, Section};
 
 pub use rules::Rule;
-
-mod rules;
 
 /// Bounds on what a recording may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,29 +73,54 @@ impl<'a> Verified<'a> {
 /// # Errors
 /// The first rule that is broken, in the order regions, identity, tensors, program.
 pub fn verify<'a>(recording: Recording<'a>, limits: &Limits) -> Result<Verified<'a>, Violation> {
-    regions::check(&recording, limits)?;
-    regions::check_identity(&recording)?;
-    tensors::check(&recording)?;
-    program::check(&recording, limits)?;
-    Ok(Verified { recording })
+    let mut checker = Checker {
+        recording: &recording,
+        limits,
+        section: Section::Regions,
+        index: 0,
+        value: 0,
+    };
+    match checker.check_all() {
+        Ok(()) => Ok(Verified { recording }),
+        Err(rule) => {
+            let Checker {
+                section,
+                index,
+                value,
+                ..
+            } = checker;
+            Err(Violation {
+                rule,
+                section,
+                index,
+                value,
+            })
+        }
+    }
 }
 
-/// Turns a condition into a rule.
-fn require(
-    holds: bool,
-    rule: Rule,
+/// What the checks share: the recording, and what is being looked at.
+///
+/// Checks return the bare rule, and leave here where it was broken; that keeps them small.
+struct Checker<'r, 'a> {
+    recording: &'r Recording<'a>,
+    limits: &'r Limits,
     section: Section,
     index: u32,
     value: u64,
-) -> Result<(), Violation> {
-    if holds {
-        Ok(())
-    } else {
-        Err(Violation {
-            rule,
-            section,
-            index,
-            value,
-        })
+}
+
+impl Checker<'_, '_> {
+    fn check_all(&mut self) -> Result<(), Rule> {
+        self.check_regions()?;
+        self.check_identity()?;
+        self.check_tensors()?;
+        self.check_program()
+    }
+
+    /// Turns a condition on a value into a rule.
+    fn ensure(&mut self, holds: bool, rule: Rule, value: u64) -> Result<(), Rule> {
+        self.value = value;
+        if holds { Ok(()) } else { Err(rule) }
     }
 }

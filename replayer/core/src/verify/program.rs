@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules for segments and actions.
 
-use gpureplay_format::layout::Segment;
+use gpureplay_format::layout::{ActionEntry, Segment};
 use gpureplay_format::lz4::{self, Level};
 use gpureplay_format::{
-    Access, Action, ActionFault, Actions, Payload, Recording, RegionKind, Section, SegmentKind,
-    TensorKind,
+    Access, ActionFault, Encoding, Opcode, RegionKind, Section, SegmentKind, TensorKind,
 };
 use mali_regs::{GpuInterrupt, JobConfigFlags};
 
-use super::{Limits, Rule, Violation, require};
+use super::{Checker, Rule};
 use crate::allow;
 
 /// Bytes of a job header.
 const JOB_HEADER: u64 = 32;
+/// Bytes at the start of a job header that the GPU writes.
+const JOB_RESULT: u64 = 16;
 /// Job slots of every GPU with a job manager.
 const SLOTS: u8 = 3;
 /// JS_CONFIG bits that a recording may choose.
@@ -27,286 +28,223 @@ const CONFIG: u32 = JobConfigFlags::START_FLUSH_CLEAN.bits()
 const WAITABLE: u32 = GpuInterrupt::CLEAN_CACHES_COMPLETED.bits()
     | GpuInterrupt::POWER_CHANGED_SINGLE.bits()
     | GpuInterrupt::POWER_CHANGED_ALL.bits();
-/// The GPU's interrupt line in [`Action::WaitIrq`].
+/// The GPU's interrupt line in [`Opcode::WaitIrq`].
 const GPU_LINE: u8 = 2;
 
-/// Sums over the whole program.
-struct Totals {
+/// Sums over the whole program, and what holds where the check is.
+struct Walk {
+    kind: SegmentKind,
     time_us: u64,
     bytes: u64,
+    submits: u32,
+    jobs: u32,
 }
 
-pub(super) fn check(recording: &Recording<'_>, limits: &Limits) -> Result<(), Violation> {
-    let mut totals = Totals {
-        time_us: 0,
-        bytes: 0,
-    };
-    let mut actions = 0u32;
-    let mut before = SegmentKind::Setup;
-    let mut runs = false;
-    for (index, segment) in (0u32..).zip(recording.segments()) {
-        let check = |holds, rule, value| require(holds, rule, Section::Segments, index, value);
-        let first = segment.first_action.get();
-        let kind = SegmentKind::from_code(segment.kind.into());
-        let named = recording
-            .name_bytes(segment.name.get())
-            .is_some_and(|name| !name.is_empty());
-        let Some(kind) = kind.filter(|_| named && segment.zero == [0; 3] && first == actions)
-        else {
-            return check(false, Rule::SegmentTable, first.into());
+impl Checker<'_, '_> {
+    pub(super) fn check_program(&mut self) -> Result<(), Rule> {
+        let recording = self.recording;
+        let mut walk = Walk {
+            kind: SegmentKind::Setup,
+            time_us: 0,
+            bytes: 0,
+            submits: 0,
+            jobs: 0,
         };
-        check(kind >= before, Rule::SegmentOrder, kind as u64)?;
-        before = kind;
-        runs |= kind == SegmentKind::Run;
-        actions = actions.wrapping_add(segment.actions.get());
-        check(
-            actions >= first && actions as usize <= recording.action_entries().len(),
-            Rule::SegmentTable,
-            actions.into(),
-        )?;
-        let walk = Walk {
-            recording,
-            limits,
-            kind,
-            first,
-        };
-        let (submits, jobs) = walk.check(segment, &mut totals)?;
-        let counted = submits == segment.submits.get() && jobs == segment.jobs.get();
-        check(counted, Rule::SegmentTable, submits.into())?;
-    }
-    let all = actions as usize == recording.action_entries().len();
-    require(
-        all,
-        Rule::SegmentTable,
-        Section::Segments,
-        0,
-        actions.into(),
-    )?;
-    require(runs, Rule::SegmentOrder, Section::Segments, 0, 0)
-}
-
-/// The check of one segment.
-struct Walk<'r, 'a> {
-    recording: &'r Recording<'a>,
-    limits: &'r Limits,
-    kind: SegmentKind,
-    first: u32,
-}
-
-impl<'a> Walk<'_, 'a> {
-    /// Checks all actions and returns the numbers of submits and of rearmed headers.
-    fn check(&self, segment: &Segment, totals: &mut Totals) -> Result<(u32, u32), Violation> {
-        let (mut submits, mut jobs) = (0, 0);
-        let mut level = Level::default();
-        let mut settings_over = self.kind != SegmentKind::Setup;
-        // Actions since the last submit: what may have made the next chain ready.
-        let mut since = self.recording.segment_actions(segment);
-        let mut rearmed = None;
-        let mut actions = since.clone();
-        let mut at = self.first;
-        while let Some(action) = actions.next() {
-            let fail = |rule, value| {
-                Err(Violation {
-                    rule,
-                    section: Section::Actions,
-                    index: at,
-                    value,
-                })
+        let mut actions = 0u32;
+        let mut runs = false;
+        for (index, segment) in (0..).zip(recording.segments()) {
+            self.section = Section::Segments;
+            self.index = index;
+            self.value = actions.into();
+            let entries = recording.segment_entries(segment);
+            let name = recording.name_bytes(segment.name.get()).unwrap_or(&[]);
+            let kind = SegmentKind::from_code(segment.kind.into());
+            let sound = segment.first_action == actions
+                && segment.actions == entries.len() as u32
+                && segment.zero == [0; 3]
+                && !name.is_empty();
+            let Some(kind) = kind.filter(|_| sound) else {
+                return Err(Rule::SegmentTable);
             };
-            let action = match action {
-                Ok(action) => action,
-                Err(ActionFault::Data) => return fail(Rule::UploadData, actions.cursor() as u64),
-                Err(_) => return fail(Rule::ActionForm, 0),
-            };
-            match action {
-                Action::Write { .. } if settings_over => {
-                    return fail(Rule::RegisterWriteOrder, 0);
-                }
-                Action::Write { .. } => {}
-                _ => settings_over = true,
+            if kind < walk.kind {
+                return Err(Rule::SegmentOrder);
             }
-            match action {
-                Action::Upload {
-                    length,
-                    payload: Payload::Lz4(block),
-                    ..
-                } => match lz4::check(block, level, length as usize) {
-                    Some(after) => level = after,
-                    None => return fail(Rule::UploadData, length.into()),
-                },
-                Action::Rearm { va } => {
-                    jobs += 1;
+            walk.kind = kind;
+            runs |= kind == SegmentKind::Run;
+            (walk.submits, walk.jobs) = (0, 0);
+            self.section = Section::Actions;
+            self.index = actions;
+            self.check_actions(segment, entries, &mut walk)?;
+            actions = actions.wrapping_add(entries.len() as u32);
+            self.section = Section::Segments;
+            self.index = index;
+            let counted = segment.submits == walk.submits && segment.jobs == walk.jobs;
+            self.ensure(counted, Rule::SegmentTable, walk.submits.into())?;
+        }
+        let all = actions as usize == recording.action_entries().len();
+        self.ensure(all, Rule::SegmentTable, actions.into())?;
+        self.ensure(runs, Rule::SegmentOrder, 0)
+    }
+
+    fn check_actions(
+        &mut self,
+        segment: &Segment,
+        entries: &[ActionEntry],
+        walk: &mut Walk,
+    ) -> Result<(), Rule> {
+        let mut cursor = self.recording.cursor(segment);
+        let mut level = Level::default();
+        let mut settings_over = walk.kind != SegmentKind::Setup;
+        // What may have made the next chain ready: the actions since the last submit.
+        let mut since = entries;
+        let mut rearmed = None;
+        for (done, entry) in (1usize..).zip(entries) {
+            let va = entry.d.get();
+            self.value = va;
+            let (opcode, payload) = cursor.step(entry).map_err(|fault| match fault {
+                ActionFault::Data => Rule::UploadData,
+                _ => Rule::ActionForm,
+            })?;
+            match opcode {
+                Opcode::Write if settings_over => return Err(Rule::RegisterWriteOrder),
+                Opcode::Upload if entry.a == Encoding::Lz4.code() => {
+                    let after = lz4::check(payload, level, entry.c.get() as usize);
+                    level = after.ok_or(Rule::UploadData)?;
+                }
+                Opcode::Rearm => {
+                    walk.jobs = walk.jobs.wrapping_add(1);
                     rearmed = Some(va);
                 }
-                Action::Submit { chain, .. } => {
-                    submits += 1;
+                Opcode::Submit => {
+                    walk.submits = walk.submits.wrapping_add(1);
                     rearmed = None;
-                    if !makes_ready(&mut since, chain) {
-                        return fail(Rule::JobRestored, chain);
+                    if !makes_ready(since, va) {
+                        return Err(Rule::JobRestored);
                     }
-                    since = actions.clone();
+                    since = entries.get(done..).unwrap_or(&[]);
                 }
                 _ => {}
             }
-            if let Err((rule, value)) = self.check_action(&action, totals) {
-                return fail(rule, value);
-            }
-            at = at.wrapping_add(1);
+            settings_over |= opcode != Opcode::Write;
+            self.check_action(entry, opcode, walk)?;
+            self.index = self.index.wrapping_add(1);
         }
-        if let Some(va) = rearmed {
-            require(false, Rule::JobSubmitted, Section::Actions, at, va)?;
+        match rearmed {
+            Some(va) => self.ensure(false, Rule::JobSubmitted, va),
+            None => Ok(()),
         }
-        Ok((submits, jobs))
     }
 
     /// Checks what an action does by itself.
-    fn check_action(&self, action: &Action<'a>, totals: &mut Totals) -> Result<(), (Rule, u64)> {
+    fn check_action(
+        &mut self,
+        entry: &ActionEntry,
+        opcode: Opcode,
+        walk: &mut Walk,
+    ) -> Result<(), Rule> {
+        let (register, c, va) = (u32::from(entry.b.get()), entry.c.get(), entry.d.get());
+        let recording = self.recording;
         let mut wait = None;
-        let mut moved = 0u64;
-        match *action {
-            Action::Write { register, value } => {
-                let forbidden = !allow::writable(register.into()).unwrap_or(0);
-                let known = allow::writable(register.into()).is_some();
-                ensure(
-                    known && value & forbidden == 0,
-                    Rule::RegisterWrite,
-                    register.into(),
-                )?;
+        let mut moved = 0;
+        match opcode {
+            Opcode::Write => {
+                let allowed = allow::writable(register).is_some_and(|bits| c & !bits == 0);
+                self.ensure(allowed, Rule::RegisterWrite, register.into())?;
             }
-            Action::Poll {
-                register,
-                mask,
-                value,
-                timeout_us,
-            } => {
-                wait = Some(timeout_us);
-                ensure(
-                    readable(register, mask, value),
-                    Rule::RegisterRead,
-                    register.into(),
-                )?;
+            Opcode::Poll | Opcode::Expect => {
+                if opcode == Opcode::Poll {
+                    wait = Some(entry.high());
+                }
+                let mask = entry.low();
+                let sound = allow::readable(register) && c & !mask == 0 && mask != 0;
+                self.ensure(sound, Rule::RegisterRead, register.into())?;
             }
-            Action::Expect {
-                register,
-                mask,
-                value,
-            } => {
-                ensure(
-                    readable(register, mask, value),
-                    Rule::RegisterRead,
-                    register.into(),
-                )?;
+            Opcode::WaitIrq => {
+                wait = Some(entry.low());
+                let allowed = entry.a == GPU_LINE && c != 0 && c & !WAITABLE == 0;
+                self.ensure(allowed, Rule::InterruptBits, c.into())?;
             }
-            Action::WaitIrq {
-                line,
-                bits,
-                timeout_us,
-            } => {
-                wait = Some(timeout_us);
-                let allowed = line == GPU_LINE && bits != 0 && bits & !WAITABLE == 0;
-                ensure(allowed, Rule::InterruptBits, bits.into())?;
-            }
-            Action::Upload { va, length, .. } | Action::Fill { va, length, .. } => {
-                moved = length.into();
-                let region = self.recording.region_of(va, length.into());
-                let kind = region.and_then(|region| RegionKind::from_code(region.kind.into()));
-                let fits = match kind {
+            Opcode::Upload | Opcode::Fill => {
+                moved = c;
+                let region = recording.region_of(va, c.into());
+                let fits = match region.and_then(|it| RegionKind::from_code(it.kind.into())) {
                     Some(RegionKind::Data | RegionKind::Descriptors) => true,
-                    Some(RegionKind::Code) => self.kind == SegmentKind::Setup,
+                    Some(RegionKind::Code) => walk.kind == SegmentKind::Setup,
                     Some(RegionKind::Scratch) | None => false,
                 };
-                ensure(fits && length != 0, Rule::UploadRegion, va)?;
+                self.ensure(fits && c != 0, Rule::UploadRegion, va)?;
             }
-            Action::Rearm { va } => ensure(self.is_header(va), Rule::JobHeader, va)?,
-            Action::Submit {
-                slot,
-                config,
-                timeout_us,
-                chain,
-            } => {
-                wait = Some(timeout_us);
-                let allowed = slot < SLOTS && u32::from(config) & !CONFIG == 0;
-                ensure(allowed, Rule::JobConfiguration, config.into())?;
-                ensure(self.is_header(chain), Rule::JobHeader, chain)?;
+            Opcode::Rearm => self.check_header(va)?,
+            Opcode::Submit => {
+                wait = Some(c);
+                let allowed = entry.a < SLOTS && register & !CONFIG == 0;
+                self.ensure(allowed, Rule::JobConfiguration, register.into())?;
+                self.check_header(va)?;
             }
-            Action::BindInput { tensor } | Action::BindOutput { tensor } => {
-                let input = matches!(action, Action::BindInput { .. });
-                let entry = usize::try_from(tensor)
-                    .ok()
-                    .and_then(|tensor| self.recording.tensors().get(tensor));
-                let kind = entry.and_then(|entry| TensorKind::from_code(entry.kind.into()));
-                let suits = match (self.kind, kind) {
-                    (SegmentKind::Setup, Some(kind)) => input && kind == TensorKind::Weight,
+            Opcode::BindInput | Opcode::BindOutput => {
+                let input = opcode == Opcode::BindInput;
+                self.value = c.into();
+                let tensor = recording
+                    .tensors()
+                    .get(c as usize)
+                    .ok_or(Rule::BoundTensor)?;
+                let kind = TensorKind::from_code(tensor.kind.into());
+                let suits = match (walk.kind, kind) {
+                    (SegmentKind::Setup, Some(TensorKind::Weight)) => input,
                     (SegmentKind::Run, Some(TensorKind::Input)) => input,
                     (SegmentKind::Run, Some(TensorKind::Output)) => !input,
                     (SegmentKind::Run, Some(TensorKind::Intermediate)) => true,
                     _ => false,
                 };
-                ensure(suits, Rule::BoundTensor, tensor.into())?;
-                moved = entry
-                    .and_then(|entry| self.recording.tensor_bytes(entry))
-                    .unwrap_or(0)
-                    .into();
+                if !suits {
+                    return Err(Rule::BoundTensor);
+                }
+                moved = recording.tensor_bytes(tensor).unwrap_or(0);
             }
-            Action::FlushCaches { timeout_us } => wait = Some(timeout_us),
-            Action::Seek { .. } => {}
+            Opcode::FlushCaches => wait = Some(c),
+            Opcode::Seek => {}
         }
         if let Some(time) = wait {
-            ensure(
-                time != 0 && time <= self.limits.wait_us,
-                Rule::BoundedWait,
-                time.into(),
-            )?;
-            totals.time_us += u64::from(time);
-            ensure(
-                totals.time_us <= self.limits.total_us,
+            let bounded = time != 0 && time <= self.limits.wait_us;
+            self.ensure(bounded, Rule::BoundedWait, time.into())?;
+            walk.time_us = walk.time_us.saturating_add(time.into());
+            self.ensure(
+                walk.time_us <= self.limits.total_us,
                 Rule::TotalTime,
-                totals.time_us,
+                walk.time_us,
             )?;
         }
-        totals.bytes = totals.bytes.saturating_add(moved);
-        ensure(
-            totals.bytes <= self.limits.moved_bytes,
+        walk.bytes = walk.bytes.saturating_add(moved.into());
+        self.ensure(
+            walk.bytes <= self.limits.moved_bytes,
             Rule::TotalBytes,
-            totals.bytes,
+            walk.bytes,
         )
     }
 
-    /// Whether a job header may lie here.
-    fn is_header(&self, va: u64) -> bool {
-        va.is_multiple_of(64)
-            && self
-                .recording
-                .region_of(va, JOB_HEADER)
-                .is_some_and(|region| {
-                    region.kind == RegionKind::Descriptors.code()
-                        && Access(region.access).contains(Access::WRITE)
-                })
+    /// Requires that a job header may lie here.
+    fn check_header(&mut self, va: u64) -> Result<(), Rule> {
+        let region = self.recording.region_of(va, JOB_HEADER);
+        let suits = region.is_some_and(|region| {
+            region.kind == RegionKind::Descriptors.code()
+                && Access(region.access).contains(Access::WRITE)
+        });
+        self.ensure(va.is_multiple_of(64) && suits, Rule::JobHeader, va)
     }
-}
-
-fn ensure(holds: bool, rule: Rule, value: u64) -> Result<(), (Rule, u64)> {
-    if holds { Ok(()) } else { Err((rule, value)) }
-}
-
-fn readable(register: u16, mask: u32, value: u32) -> bool {
-    allow::readable(register.into()) && value & !mask == 0 && mask != 0
 }
 
 /// Whether one of the actions up to the next submit writes what the GPU wrote into the header at `chain`.
-fn makes_ready(since: &mut Actions<'_>, chain: u64) -> bool {
-    for action in since {
-        let (va, length) = match action {
-            Ok(Action::Rearm { va }) => (va, JOB_HEADER),
-            Ok(Action::Upload { va, length, .. } | Action::Fill { va, length, .. }) => {
-                (va, length.into())
-            }
-            Ok(Action::Submit { .. }) | Err(_) => return false,
-            Ok(_) => continue,
+fn makes_ready(since: &[ActionEntry], chain: u64) -> bool {
+    let mut actions = since
+        .iter()
+        .take_while(|entry| entry.op != Opcode::Submit.code());
+    actions.any(|entry| {
+        let length = match Opcode::from_code(entry.op.into()) {
+            Some(Opcode::Rearm) => JOB_RESULT,
+            Some(Opcode::Upload | Opcode::Fill) => entry.c.get().into(),
+            _ => 0,
         };
-        if va <= chain && chain - va <= length && length - (chain - va) >= JOB_HEADER / 2 {
-            return true;
-        }
-    }
-    false
+        let offset = chain.wrapping_sub(entry.d.get());
+        offset <= length && length - offset >= JOB_RESULT
+    })
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules for memory and identity.
 
-use gpureplay_format::{Access, PAGE_SIZE, Recording, RegionKind, Section};
+use gpureplay_format::{Access, PAGE_SIZE, RegionKind, Section};
 use mali_regs::gpu::GPU_ID;
 
-use super::{Limits, Rule, Violation, require};
+use super::{Checker, Rule};
 use crate::allow;
 
 /// Virtual address bits of the largest GPU; the engine compares with the actual one.
@@ -12,51 +12,61 @@ const ADDRESS_BITS: u32 = 48;
 /// The product in GPU_ID.
 const PRODUCT: u32 = 0xffff_0000;
 
-pub(super) fn check(recording: &Recording<'_>, limits: &Limits) -> Result<(), Violation> {
-    let mut end = 0;
-    let mut pages = 0u64;
-    for (index, region) in (0u32..).zip(recording.regions()) {
-        let va = region.va.get();
-        let check = |holds, rule| require(holds, rule, Section::Regions, index, va);
-        let shape = va.is_multiple_of(PAGE_SIZE.into()) && region.pages != 0 && region.zero == 0;
-        check(shape, Rule::RegionShape)?;
-        check(region.end() <= 1 << ADDRESS_BITS, Rule::RegionRange)?;
-        check(va >= end, Rule::RegionsDisjoint)?;
-        end = region.end();
-        let both = Access::WRITE | Access::EXECUTE;
-        check(!Access(region.access).contains(both), Rule::WriteXorExecute)?;
-        let suits = match RegionKind::from_code(region.kind.into()) {
-            Some(RegionKind::Code) => region.access == Access::READ_EXECUTE.0,
-            Some(_) => region.access == Access::READ.0 || region.access == Access::READ_WRITE.0,
-            None => false,
-        };
-        check(suits, Rule::RegionKind)?;
-        pages += u64::from(region.pages.get());
-        check(pages <= limits.pages, Rule::MemoryLimit)?;
+impl Checker<'_, '_> {
+    pub(super) fn check_regions(&mut self) -> Result<(), Rule> {
+        self.section = Section::Regions;
+        let mut end = 0;
+        let mut pages = 0u64;
+        for (index, region) in (0..).zip(self.recording.regions()) {
+            self.index = index;
+            self.value = region.va.get();
+            if !self.value.is_multiple_of(PAGE_SIZE.into()) || region.pages == 0 || region.zero != 0
+            {
+                return Err(Rule::RegionShape);
+            }
+            if region.end() > 1 << ADDRESS_BITS {
+                return Err(Rule::RegionRange);
+            }
+            if self.value < end {
+                return Err(Rule::RegionsDisjoint);
+            }
+            end = region.end();
+            let access = Access(region.access);
+            if access.contains(Access::WRITE | Access::EXECUTE) {
+                return Err(Rule::WriteXorExecute);
+            }
+            let suits = match RegionKind::from_code(region.kind.into()) {
+                Some(RegionKind::Code) => access == Access::READ_EXECUTE,
+                Some(_) => access == Access::READ || access == Access::READ_WRITE,
+                None => false,
+            };
+            if !suits {
+                return Err(Rule::RegionKind);
+            }
+            pages += u64::from(region.pages.get());
+            if pages > self.limits.pages {
+                return Err(Rule::MemoryLimit);
+            }
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-pub(super) fn check_identity(recording: &Recording<'_>) -> Result<(), Violation> {
-    let mut product = false;
-    for (index, entry) in (0u32..).zip(recording.identity()) {
-        let register = entry.register.get();
-        require(
-            allow::identity(register),
-            Rule::IdentityRegister,
-            Section::Identity,
-            index,
-            register.into(),
-        )?;
-        product |= register == GPU_ID
-            && entry.mask.get() & PRODUCT == PRODUCT
-            && (entry.value.get() ^ recording.gpu_id()) & PRODUCT == 0;
+    pub(super) fn check_identity(&mut self) -> Result<(), Rule> {
+        self.section = Section::Identity;
+        let gpu_id = self.recording.gpu_id();
+        let mut product = false;
+        for (index, entry) in (0..).zip(self.recording.identity()) {
+            self.index = index;
+            let register = entry.register.get();
+            self.ensure(
+                allow::identity(register),
+                Rule::IdentityRegister,
+                register.into(),
+            )?;
+            product |= register == GPU_ID
+                && entry.mask.get() & PRODUCT == PRODUCT
+                && (entry.value.get() ^ gpu_id) & PRODUCT == 0;
+        }
+        self.ensure(product, Rule::IdentityProduct, gpu_id.into())
     }
-    require(
-        product,
-        Rule::IdentityProduct,
-        Section::Identity,
-        0,
-        recording.gpu_id().into(),
-    )
 }

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Performs the actions of segments.
+
+use gpureplay_format::layout::{ActionEntry, Segment};
+use gpureplay_format::{Encoding, Opcode, SegmentKind};
+use mali_regs::gpu::{GPU_CMD, GPU_INT_CLEAR, GPU_INT_RAWSTAT};
+use mali_regs::{GpuCommand, GpuInterrupt};
+
+use super::{Failed, Session, Tensors, slice};
+use crate::error::{ErrorKind, NO_ACTION};
+use crate::gpu::{Gpu, Lines};
+
+impl<G: Gpu> Session<'_, '_, G> {
+    pub(super) fn run_kind(
+        &mut self,
+        kind: SegmentKind,
+        tensors: &mut dyn Tensors,
+    ) -> Result<(), Failed> {
+        for segment in self.recording.recording().segments() {
+            if segment.kind == kind.code() {
+                self.run_one(segment, tensors)?;
+            }
+        }
+        self.action = NO_ACTION;
+        Ok(())
+    }
+
+    pub(super) fn run_one(
+        &mut self,
+        segment: &Segment,
+        tensors: &mut dyn Tensors,
+    ) -> Result<(), Failed> {
+        let recording = *self.recording.recording();
+        self.workspace.history.clear();
+        self.action = segment.first_action.get();
+        let entries = recording.segment_entries(segment);
+        let mut cursor = recording.cursor(segment);
+        // Actions since the last submit, to find the headers that the next one must leave DONE.
+        let mut since = entries;
+        for (done, entry) in (1usize..).zip(entries) {
+            let Ok((opcode, payload)) = cursor.step(entry) else {
+                return self.fail(ErrorKind::Internal);
+            };
+            if !self.powered && opcode != Opcode::Write {
+                self.power_up()?;
+            }
+            self.perform(entry, opcode, payload, tensors)?;
+            if opcode == Opcode::Submit {
+                self.check_headers(since)?;
+                since = entries.get(done..).unwrap_or(&[]);
+            }
+            self.action = self.action.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    fn perform(
+        &mut self,
+        entry: &ActionEntry,
+        opcode: Opcode,
+        payload: &[u8],
+        tensors: &mut dyn Tensors,
+    ) -> Result<(), Failed> {
+        let (b, c, va) = (entry.b.get(), entry.c.get(), entry.d.get());
+        let result = match opcode {
+            Opcode::Write => {
+                self.gpu.write32(b.into(), c);
+                return Ok(());
+            }
+            Opcode::Poll => {
+                return self.wait_register(b.into(), entry.low(), c, entry.high());
+            }
+            Opcode::Expect => return self.wait_register(b.into(), entry.low(), c, 0),
+            Opcode::WaitIrq => return self.wait_gpu(c, entry.low()),
+            Opcode::Upload => {
+                let bytes = if entry.a == Encoding::Raw.code() {
+                    Some(payload)
+                } else {
+                    self.workspace.history.decode(payload, c as usize)
+                };
+                let Some(bytes) = bytes else {
+                    return self.fail(ErrorKind::Internal);
+                };
+                self.gpu.write_memory(va, bytes)
+            }
+            Opcode::Fill => self.gpu.fill_memory(va, c.into(), entry.a),
+            Opcode::Rearm => self.gpu.write_memory(va, &[0; 16]),
+            Opcode::Submit => return self.submit(entry.a, b, c, va),
+            Opcode::BindInput => return self.bind_input(c, tensors),
+            Opcode::BindOutput => return self.bind_output(c, tensors),
+            Opcode::FlushCaches => {
+                let completed = GpuInterrupt::CLEAN_CACHES_COMPLETED.bits();
+                self.gpu.write32(GPU_INT_CLEAR, completed);
+                self.gpu
+                    .write32(GPU_CMD, GpuCommand::CleanInvalidateCaches as u32);
+                return self.wait_gpu(completed, c);
+            }
+            Opcode::Seek => return Ok(()),
+        };
+        self.device(result)
+    }
+
+    /// Waits until a register has a value; with a time-out of 0 it must have it at once.
+    pub(super) fn wait_register(
+        &mut self,
+        register: u32,
+        mask: u32,
+        expected: u32,
+        timeout_us: u32,
+    ) -> Result<(), Failed> {
+        match self.gpu.poll(register, mask, expected, timeout_us) {
+            Ok(()) => Ok(()),
+            Err(found) => self.fail(ErrorKind::Register {
+                register,
+                mask,
+                expected,
+                found,
+                timeout_us,
+            }),
+        }
+    }
+
+    /// Waits for bits of the GPU line and clears them.
+    fn wait_gpu(&mut self, bits: u32, timeout_us: u32) -> Result<(), Failed> {
+        let start = self.gpu.now_us();
+        loop {
+            let passed = self.gpu.now_us().wrapping_sub(start);
+            let found = self.gpu.read32(GPU_INT_RAWSTAT);
+            if found & bits == bits {
+                self.gpu.write32(GPU_INT_CLEAR, bits);
+                return Ok(());
+            }
+            if passed > timeout_us.into() {
+                return self.fail(ErrorKind::Interrupt {
+                    register: GPU_INT_RAWSTAT,
+                    expected: bits,
+                    found,
+                    timeout_us,
+                });
+            }
+            self.gpu.wait_irq(Lines::GPU, slice(timeout_us, passed));
+        }
+    }
+}
