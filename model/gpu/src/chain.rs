@@ -349,7 +349,12 @@ impl<B: Bus> Runner<'_, B> {
                 let mut words = [0; 16];
                 words[..4].copy_from_slice(&(fault.status.0 | access).to_le_bytes());
                 words[8..].copy_from_slice(&fault.pointer.to_le_bytes());
-                self.memory.write(address, &words)
+                // Software that has just dealt with the fault expects the job to end, not to fault again.
+                let memory = JobMemory {
+                    stall: None,
+                    ..self.memory
+                };
+                memory.write(address, &words)
             }
         };
         // The job's own fault is the one to report.

@@ -25,7 +25,8 @@ pub enum Source {
 ///
 /// Values that are the model's own choice and not the GPU's: `afbc_features` (1 declares frame buffer compression
 /// missing, which the model does not decode), `texture_features[0]` of all but G71 (0: no compressed textures), and
-/// `coherency_features` of all but G71 (1: ACE-lite; the model is always coherent with its host's memory).
+/// `coherency_features` of all but G71 (1: ACE-lite; the model is always coherent with its host's memory). `l2_present`
+/// of G76 is one cache with the slices that `mem_features` says, so that Linux uses all of its cores.
 #[derive(Debug)]
 pub struct Profile {
     /// Name on the command line: `g52`.
@@ -202,7 +203,7 @@ pub static PROFILES: &[Profile] = &[
         l2_features: 0x0713_0206,
         mem_features: 0x301,
         shader_present: 0xffff,
-        l2_present: 0xf,
+        l2_present: 1,
         ..V7
     },
     Profile {

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The GPU as a kernel driver sees it: reset, power, interrupts, job slots, stops, faults.
+
+mod faults;
+mod machine;
+mod registers;
+mod slots;
+mod stalls;
+mod stops;
+mod walk;
