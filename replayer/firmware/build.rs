@@ -2,7 +2,8 @@
 //! Links a recording and the values of its inputs into the image.
 //!
 //! `GPUREPLAY_RECORDING` names a recording.gpr; without it the image takes what lies at the machine's load address.
-//! `GPUREPLAY_INPUTS` names .npy files, separated by colons, in the order of the recording's input tensors.
+//! `GPUREPLAY_INPUTS` names .npy files, separated by colons, in the order of the recording's tensors that need
+//! a value (inputs, and weights that it does not hold).
 
 use std::{env, fs, path::Path};
 

@@ -16,6 +16,7 @@ use core::arch::global_asm;
 use core::mem::MaybeUninit;
 
 use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
+use gpureplay_format::layout::{TENSOR_EXTERNAL, TensorEntry};
 use gpureplay_format::{Recording, TensorKind};
 
 use crate::uart::{number, text};
@@ -46,25 +47,28 @@ struct Linked<'a> {
 }
 
 impl Linked<'_> {
-    /// Position of a tensor among those of its kind.
-    fn position(&self, tensor: u32, kind: TensorKind) -> Option<usize> {
+    /// Position of a tensor among those that need a value: inputs, and weights that the recording does not hold.
+    fn position(&self, tensor: u32) -> Option<usize> {
         let tensors = self.recording.tensors();
-        let this = tensors.get(tensor as usize)?;
+        let needs = |entry: &TensorEntry| {
+            entry.kind == TensorKind::Input.code() || entry.flags & TENSOR_EXTERNAL != 0
+        };
         let before = tensors.get(..tensor as usize)?;
-        let same = |entry: &&gpureplay_format::layout::TensorEntry| entry.kind == kind.code();
-        (this.kind == kind.code()).then(|| before.iter().filter(same).count())
+        needs(tensors.get(tensor as usize)?)
+            .then(|| before.iter().filter(|&entry| needs(entry)).count())
     }
 }
 
 impl Tensors for Linked<'_> {
     fn input(&mut self, tensor: u32) -> Option<&[u8]> {
-        let position = self.position(tensor, TensorKind::Input)?;
-        INPUTS.get(position).copied()
+        INPUTS.get(self.position(tensor)?).copied()
     }
 
     fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
-        self.position(tensor, TensorKind::Output)?;
         let entry = self.recording.tensors().get(tensor as usize)?;
+        if entry.kind != TensorKind::Output.code() {
+            return None;
+        }
         let bytes = self.recording.tensor_bytes(entry)? as usize;
         let room = self.output.get_mut(..bytes)?;
         self.found = Some((tensor, bytes));
