@@ -92,7 +92,9 @@ impl Builder {
 
     /// Puts one repeated byte into GPU memory.
     pub fn fill(&mut self, va: u64, length: u32, byte: u8) {
-        self.touch(va, length as usize);
+        if byte != 0 {
+            self.touch(va, length as usize);
+        }
         self.push(Opcode::Fill, byte, 0, length, va);
     }
 
@@ -156,6 +158,21 @@ impl Builder {
                 va,
             ),
         }
+    }
+
+    /// Uploads a block that was compressed elsewhere, as it is. Meant for tests: nothing is checked, and the history that
+    /// later uploads refer to does not take part.
+    pub fn upload_packed(&mut self, va: u64, length: u32, block: &[u8]) {
+        self.touch(va, 1);
+        self.data.extend_from_slice(block);
+        let stored = u16::try_from(block.len()).unwrap_or(u16::MAX);
+        self.push(Opcode::Upload, Encoding::Lz4.code(), stored, length, va);
+    }
+
+    /// Lets the following uploads of the segment take their bytes from another offset of the section `data`; for
+    /// bytes that are in the file already. The encoder itself does not use it.
+    pub fn seek(&mut self, offset: u64) {
+        self.push(Opcode::Seek, 0, 0, 0, offset);
     }
 
     /// The last action, when it is a raw upload of the current segment that ends at `va` and may grow.
