@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask guest`: builds and runs the full-system guest.
 
+mod app;
 mod build;
 mod cache;
 mod dtb;
@@ -10,6 +11,7 @@ mod machine;
 mod mirror;
 mod payload;
 mod record;
+mod registers;
 mod run;
 mod session;
 mod shell;

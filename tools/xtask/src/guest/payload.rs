@@ -3,7 +3,9 @@
 //! server on the host's side. Each is brought up to date by its own build system.
 
 use std::{
-    env, fs,
+    env,
+    ffi::{OsStr, OsString},
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -92,6 +94,7 @@ fn command(folder: &Folder) -> Result<()> {
             TARGET.to_uppercase().replace('-', "_")
         ))
         .arg("RUSTFLAGS=-C target-feature=+crt-static")
+        .arg("CARGO_PROFILE_RELEASE_DEBUG=0")
         .args(["cargo", "build", "--offline", "--locked", "--release"])
         .args(["-p", "gpureplay", "--target", TARGET, "--target-dir"])
         .arg(folder.local.join("cargo"));
@@ -138,6 +141,36 @@ fn patched_driver(folder: &Folder) -> Result<()> {
     fs::write(&stamp, wanted).map_err(Error::io("write", stamp))
 }
 
+/// Runs a Python program of the recipe inside the build root, which has NumPy.
+pub(crate) fn python(folder: &Folder, program: &Path, arguments: &[&OsStr]) -> Result<()> {
+    let mut python = in_root(folder);
+    // The program writes into its last argument, which may lie outside of the work tree.
+    python
+        .env(
+            "GPUREPLAY_BIND",
+            arguments.last().copied().unwrap_or_default(),
+        )
+        .arg("python3")
+        .arg(program)
+        .args(arguments);
+    let log = program
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    run(folder, &mut python, &log)
+}
+
+/// The `gpureplay` command for the host, brought up to date.
+pub(crate) fn host_command(folder: &Folder) -> Result<PathBuf> {
+    let mut build = cargo();
+    build
+        .args(["build", "--release", "--locked", "-p", "gpureplay"])
+        .current_dir(&folder.repository);
+    run(folder, &mut build, "gpureplay for the host")?;
+    Ok(target_dir(folder).join("release/gpureplay"))
+}
+
 /// Compiles the model server for the host.
 fn host_server(folder: &Folder) -> Result<()> {
     if env::var_os(SERVER_VARIABLE).is_some() {
@@ -169,8 +202,8 @@ fn run(folder: &Folder, command: &mut Command, what: &str) -> Result<()> {
     )
 }
 
-fn with(before: &str, path: &Path) -> std::ffi::OsString {
-    let mut option = std::ffi::OsString::from(before);
+fn with(before: &str, path: &Path) -> OsString {
+    let mut option = OsString::from(before);
     option.push(path);
     option
 }

@@ -1,22 +1,276 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest record`: makes a recording of one of our example programs.
+//! `guest record`: makes a recording of one of the example programs.
+//!
+//! The guest runs the program twice on the patched driver, with two sets of inputs, and streams raw traces. The host
+//! compiles the first, checks it against the second, and replaces the expected outputs by the CPU reference's.
 
-use std::process::ExitCode;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Duration,
+};
 
 use clap::Args;
 
+use super::{
+    app::{self, App, SETS},
+    folder::{Folder, create_dir},
+    payload,
+    run::report,
+    session::{self, Driver, End, Options, Outcome},
+    step::logged,
+};
 use crate::error::{Error, Result};
 
-/// Records an example program on the patched driver.
+/// Records an example program on the patched driver into recordings/NAME-GPU.
+///
+/// Boots the guest, runs the program under `gpureplay record` with two sets of inputs, compiles the trace, and
+/// replays the result on the model with the inputs that were not recorded.
 #[derive(Args)]
+#[command(after_help = "Examples:\n  cargo xtask guest record saxpy\n  \
+                        cargo xtask guest record acl-gemm --keep /tmp/gemm    # traces stay there\n\
+                        Programs are listed in tools/guest/recordable.toml.")]
 pub(crate) struct Record {
-    /// Name of the program in tools/guest/recordable.toml.
+    /// Name of the program.
     name: String,
+    /// Which GPU the model is.
+    #[arg(long, default_value = "g52", value_name = "NAME")]
+    gpu: String,
+    /// Where the recording goes; recordings/NAME-GPU if not given.
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Keep traces, inputs and outputs of the guest in this directory.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Seconds until the run is given up.
+    #[arg(long, default_value_t = 900, value_name = "SECONDS")]
+    timeout: u64,
 }
 
 impl Record {
     /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
-        Err(Error::Usage(format!("nothing can record {}", self.name)))
+        let folder = Folder::find()?;
+        folder.require_built()?;
+        payload::prepare(&folder, Driver::Patched)?;
+        let app = App::find(&folder, &self.name)?;
+        let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        let work = match &self.keep {
+            Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
+            None => temporary.path().to_path_buf(),
+        };
+        create_dir(&work)?;
+        let job = Recording {
+            folder: &folder,
+            name: &self.name,
+            app: &app,
+            gpu: &self.gpu,
+            work: &work,
+            timeout: Duration::from_secs(self.timeout),
+        };
+        let outcome = job.trace(true)?;
+        if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+            let code = report(&outcome, false, self.timeout);
+            return Ok(ExitCode::from(if code == 0 { 1 } else { code }));
+        }
+        let output = match &self.output {
+            Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
+            None => folder
+                .repository
+                .join("recordings")
+                .join(format!("{}-{}", self.name, self.gpu)),
+        };
+        job.compile(&output)?;
+        println!("{}", output.display());
+        for name in &app.outputs {
+            match job.replay(&output, name) {
+                Ok(error) => println!("  {name} for a second input: relative error {error:.1e}"),
+                Err(text) => {
+                    eprintln!("error: replay with a second input: {text}");
+                    return Ok(ExitCode::FAILURE);
+                }
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// One recording in the making.
+pub(crate) struct Recording<'a> {
+    /// Where things are.
+    pub(crate) folder: &'a Folder,
+    /// Name of the program.
+    pub(crate) name: &'a str,
+    /// The program.
+    pub(crate) app: &'a App,
+    /// GPU profile.
+    pub(crate) gpu: &'a str,
+    /// Directory that the guest shares: inputs, expected, outputs and traces.
+    pub(crate) work: &'a Path,
+    /// Limit for the guest.
+    pub(crate) timeout: Duration,
+}
+
+impl Recording<'_> {
+    /// Runs the program under `gpureplay record` in the guest, once per set of inputs.
+    pub(crate) fn trace(&self, stream: bool) -> Result<Outcome> {
+        app::write_files(self.folder, self.name, self.work)?;
+        let mut script = String::from("set -e\n");
+        for set in SETS {
+            script += &format!(
+                "gpureplay record --raw trace{set} -- {}\n",
+                self.app.command(set)
+            );
+        }
+        let options = Options {
+            gpu: self.gpu.to_owned(),
+            driver: Driver::Patched,
+            timeout: self.timeout,
+            share: Some(self.work.to_path_buf()),
+            model_options: vec![
+                "--register-log".into(),
+                self.register_log().display().to_string(),
+            ],
+            stream,
+            ..Options::default()
+        };
+        let command = ["bash", "-c", &script].map(String::from);
+        session::run(self.folder, &options, Some(&command))
+    }
+
+    /// Every register access that the model saw.
+    pub(crate) fn register_log(&self) -> PathBuf {
+        self.work.join("registers")
+    }
+
+    /// Compiles the traces into a recording and completes its manifest.
+    pub(crate) fn compile(&self, output: &Path) -> Result<()> {
+        let mut compile = Command::new(payload::host_command(self.folder)?);
+        compile
+            .current_dir(self.work)
+            .args(["compile", "trace", "--second", "trace2", "--force"])
+            .args(["--description", &self.app.description])
+            .arg("--command")
+            .arg(format!("cargo xtask guest record {}", self.name));
+        for name in &self.app.inputs {
+            compile.arg(format!("--input={name}=inputs/{name}.npy"));
+            compile.arg(format!("--second-input={name}=inputs/{name}2.npy"));
+        }
+        for name in &self.app.weights {
+            compile.arg(format!("--weight={name}=inputs/{name}.npy"));
+        }
+        for name in &self.app.outputs {
+            compile.arg(format!("--output={name}={name}.npy"));
+            compile.arg(format!("--second-output={name}={name}2.npy"));
+        }
+        for (key, value) in self.provenance()? {
+            compile.arg(format!("--provenance={key}={value}"));
+        }
+        compile.arg("-o").arg(output);
+        let log = self.folder.local.join("log/compile.log");
+        logged(&mut compile, "compiling the recording", &log)?;
+        self.complete(output)
+    }
+
+    /// Puts the second input beside the recording, and the reference's outputs in the place of the app's.
+    fn complete(&self, output: &Path) -> Result<()> {
+        let copy = |kind: &str, name: &str, set: &str| {
+            let from = app::file(self.work, kind, name, set);
+            let to = app::file(output, kind, name, set);
+            fs::copy(&from, &to)
+                .map(drop)
+                .map_err(Error::io("copy", from))
+        };
+        let mut cases = Vec::new();
+        for set in SETS {
+            let mut case = toml::Table::new();
+            for (kind, names) in [
+                ("inputs", &self.app.inputs),
+                ("expected", &self.app.outputs),
+            ] {
+                let mut files = toml::Table::new();
+                for name in names {
+                    copy(kind, name, set)?;
+                    files.insert(name.clone(), format!("{kind}/{name}{set}.npy").into());
+                }
+                case.insert(kind.into(), files.into());
+            }
+            case.insert("reference".into(), "NumPy, double precision".into());
+            cases.push(toml::Value::from(case));
+        }
+        let path = output.join("manifest.toml");
+        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let mut manifest: toml::Table = toml::from_str(&text)
+            .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
+        manifest.insert("case".into(), cases.into());
+        let text = toml::to_string_pretty(&manifest)
+            .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
+        fs::write(&path, text).map_err(Error::io("write", path))
+    }
+
+    /// Replays with the second set of inputs; the largest relative error, or what is wrong.
+    pub(crate) fn replay(
+        &self,
+        recording: &Path,
+        output: &str,
+    ) -> std::result::Result<f64, String> {
+        let program = payload::host_command(self.folder).map_err(|error| error.to_string())?;
+        let result = self.work.join(format!("replayed-{output}.npy"));
+        let mut replay = Command::new(program);
+        replay.arg("run").arg(recording);
+        for name in &self.app.inputs {
+            let file = app::file(self.work, "inputs", name, SETS[1]);
+            replay.arg(format!("--input={name}={}", file.display()));
+        }
+        replay.arg(format!("--output={output}={}", result.display()));
+        let log = self.folder.local.join("log/replay.log");
+        logged(&mut replay, "replaying", &log).map_err(|error| error.to_string())?;
+        app::check(&result, &app::file(self.work, "expected", output, SETS[1]))
+    }
+
+    /// Which software the recording comes from, by the distribution's own versions.
+    fn provenance(&self) -> Result<Vec<(&'static str, String)>> {
+        let version = |package: &str| {
+            let path = format!("userland/usr/share/doc/{package}/changelog.Debian.gz");
+            let output = Command::new("zcat")
+                .arg(self.folder.guest.join(path))
+                .output()
+                .map_err(|source| Error::Start {
+                    program: "zcat".into(),
+                    source,
+                })?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            Ok::<_, Error>(changelog_version(&text).unwrap_or("unknown").to_owned())
+        };
+        let mut pairs = vec![
+            ("kernel", self.folder.stock_kernel()?),
+            ("driver", "panfrost".to_owned()),
+            ("runtime", format!("Mesa {}", version("mesa-opencl-icd")?)),
+        ];
+        if self.name.starts_with("acl-") {
+            let library = version("libarm-compute-dev")?;
+            pairs.push(("framework", format!("Arm Compute Library {library}")));
+        }
+        Ok(pairs)
+    }
+}
+
+/// The version in a Debian changelog's first line: `mesa (25.0.7-2) trixie; urgency=medium`.
+fn changelog_version(text: &str) -> Option<&str> {
+    let (_, rest) = text.lines().next()?.split_once('(')?;
+    Some(rest.split_once(')')?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changelog_version;
+
+    #[test]
+    fn versions_come_from_changelogs() {
+        let text = "mesa (25.0.7-2) trixie; urgency=medium\n\n  * Something (else).\n";
+        assert_eq!(changelog_version(text), Some("25.0.7-2"));
+        assert_eq!(changelog_version(""), None);
+        assert_eq!(changelog_version("broken (line\n"), None);
     }
 }

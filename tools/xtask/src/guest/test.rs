@@ -1,20 +1,340 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest test`: the full-system tests.
+//! `guest test`: the full-system tests, one line each, and a sum.
 
-use std::process::ExitCode;
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
 use clap::Args;
+use tempfile::TempDir;
 
-use crate::error::Result;
+use super::{
+    app::{self, App, SETS},
+    folder::Folder,
+    payload,
+    record::Recording,
+    registers,
+    session::{self, Driver, End, Options, Outcome},
+};
+use crate::error::{Error, Result};
 
-/// Runs the full-system tests.
+/// Runs the full-system tests: the stock driver on the model, recording and replay, and failures of the guest.
 #[derive(Args)]
-pub(crate) struct Test {}
+#[command(
+    after_help = "Examples:\n  cargo xtask guest test\n  cargo xtask guest test record\n  \
+                        cargo xtask guest test --list"
+)]
+pub(crate) struct Test {
+    /// Only tests whose name contains this.
+    filter: Option<String>,
+    /// Print the tests' names.
+    #[arg(long)]
+    list: bool,
+}
+
+/// What a test found.
+#[derive(Default)]
+struct Verdict {
+    passed: u32,
+    failed: u32,
+    skipped: u32,
+    /// Why it failed or was skipped.
+    reason: String,
+}
+
+impl Verdict {
+    fn pass() -> Verdict {
+        Verdict {
+            passed: 1,
+            ..Verdict::default()
+        }
+    }
+
+    fn fail(reason: impl Into<String>) -> Verdict {
+        Verdict {
+            failed: 1,
+            reason: reason.into(),
+            ..Verdict::default()
+        }
+    }
+
+    fn skip(reason: impl Into<String>) -> Verdict {
+        Verdict {
+            skipped: 1,
+            reason: reason.into(),
+            ..Verdict::default()
+        }
+    }
+
+    fn of(result: std::result::Result<(), String>) -> Verdict {
+        result.map_or_else(Verdict::fail, |()| Verdict::pass())
+    }
+}
+
+type TestFunction = fn(&Folder) -> Result<Verdict>;
+
+/// All tests. Those that only ask about the guest itself come first: they are quick.
+const TESTS: [(&str, TestFunction); 11] = [
+    ("exit code and output of a command arrive", exit_code),
+    ("a panic is seen", panic),
+    ("a hang is ended", hang),
+    ("clinfo names the GPU", clinfo),
+    ("kernels give the right values", own_kernels),
+    ("sample kernels give the right values", shared_kernels),
+    ("saxpy is right on the stock driver", |folder| {
+        stock(folder, "saxpy")
+    }),
+    ("acl-gemm is right on the stock driver", |folder| {
+        stock(folder, "acl-gemm")
+    }),
+    ("acl-conv is right on the stock driver", |folder| {
+        stock(folder, "acl-conv")
+    }),
+    ("record and replay saxpy", |folder| record(folder, "saxpy")),
+    ("record and replay acl-gemm", |folder| {
+        record(folder, "acl-gemm")
+    }),
+];
 
 impl Test {
     /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
-        println!("0 passed, 0 failed, 0 skipped");
-        Ok(ExitCode::SUCCESS)
+        let wanted = |name: &str| self.filter.as_ref().is_none_or(|part| name.contains(part));
+        if self.list {
+            for (name, _) in TESTS {
+                println!("{name}");
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        let folder = Folder::find()?;
+        folder.require_built()?;
+        payload::prepare(&folder, Driver::Patched)?;
+        let mut sum = Verdict::default();
+        for (name, test) in TESTS.iter().filter(|(name, _)| wanted(name)) {
+            let start = Instant::now();
+            let verdict = test(&folder).unwrap_or_else(|error| Verdict::fail(error.to_string()));
+            let word = match &verdict {
+                Verdict { failed: 1.., .. } => "FAIL",
+                Verdict { passed: 0, .. } => "skip",
+                _ => "ok  ",
+            };
+            let seconds = start.elapsed().as_secs_f64();
+            let reason = if verdict.reason.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", verdict.reason)
+            };
+            println!("{word} {name} ({seconds:.0} s){reason}");
+            sum.passed += verdict.passed;
+            sum.failed += verdict.failed;
+            sum.skipped += verdict.skipped;
+        }
+        println!(
+            "{} passed, {} failed, {} skipped",
+            sum.passed, sum.failed, sum.skipped
+        );
+        Ok(ExitCode::from(u8::from(sum.failed > 0)))
     }
+}
+
+/// Runs a shell script in the guest.
+fn script(folder: &Folder, options: &Options, text: &str) -> Result<Outcome> {
+    session::run(
+        folder,
+        options,
+        Some(&["bash", "-c", text].map(String::from)),
+    )
+}
+
+/// A run that must end with code 0 and a clean kernel log.
+fn clean(outcome: &Outcome) -> std::result::Result<(), String> {
+    if outcome.end != End::Exit(0) {
+        return Err(format!(
+            "{:?}, logs: {}",
+            outcome.end,
+            outcome.logs.display()
+        ));
+    }
+    match outcome.faults.first() {
+        Some(fault) => Err(format!("{fault}, logs: {}", outcome.logs.display())),
+        None => Ok(()),
+    }
+}
+
+fn exit_code(folder: &Folder) -> Result<Verdict> {
+    let options = Options {
+        driver: Driver::None,
+        environment: vec![("WORD".into(), "it's $HOME".into())],
+        ..Options::default()
+    };
+    let outcome = script(
+        folder,
+        &options,
+        "printf '%s\\n\\0\\377' \"$WORD\"; exit 37",
+    )?;
+    Ok(Verdict::of(
+        if outcome.end == End::Exit(37) && outcome.stdout == b"it's $HOME\n\0\xff" {
+            Ok(())
+        } else {
+            Err(format!("{:?}, output {:?}", outcome.end, outcome.stdout))
+        },
+    ))
+}
+
+fn panic(folder: &Folder) -> Result<Verdict> {
+    let options = Options {
+        driver: Driver::None,
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, "echo c > /proc/sysrq-trigger; sleep 60")?;
+    let seen = outcome
+        .faults
+        .iter()
+        .any(|line| line.contains("Kernel panic"));
+    Ok(Verdict::of(if outcome.end == End::GuestDied && seen {
+        Ok(())
+    } else {
+        Err(format!("{:?}, faults {:?}", outcome.end, outcome.faults))
+    }))
+}
+
+fn hang(folder: &Folder) -> Result<Verdict> {
+    let options = Options {
+        driver: Driver::None,
+        timeout: Duration::from_secs(3),
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, "sleep 1000")?;
+    Ok(Verdict::of(if outcome.end == End::Timeout {
+        Ok(())
+    } else {
+        Err(format!("{:?}", outcome.end))
+    }))
+}
+
+fn clinfo(folder: &Folder) -> Result<Verdict> {
+    let outcome = script(folder, &Options::default(), "clinfo --list")?;
+    let output = String::from_utf8_lossy(&outcome.stdout);
+    let named = output.contains("Mali-G52");
+    Ok(Verdict::of(clean(&outcome).and_then(|()| {
+        named
+            .then_some(())
+            .ok_or_else(|| format!("clinfo says: {}", output.trim()))
+    })))
+}
+
+fn own_kernels(folder: &Folder) -> Result<Verdict> {
+    kernels(folder, "kernels", None)
+}
+
+fn shared_kernels(folder: &Folder) -> Result<Verdict> {
+    let shared = env::var_os("GPUREPLAY_SHARED")
+        .map(PathBuf::from)
+        .or_else(|| Some(folder.repository.parent()?.join("shared")))
+        .map(|shared| shared.join("reference/shader-samples/kernels"))
+        .filter(|dir| dir.join("basic.cl").is_file());
+    let Some(dir) = shared else {
+        return Ok(Verdict::skip("the samples are not beside the repository"));
+    };
+    let copy = temporary()?;
+    for name in ["basic.cl", "nn.cl", "sync.cl"] {
+        let from = dir.join(name);
+        std::fs::copy(&from, copy.path().join(name)).map_err(Error::io("copy", from))?;
+    }
+    kernels(folder, "kernels --shared --dir /share", Some(copy.path()))
+}
+
+/// Runs the kernel checker and takes its counts.
+fn kernels(folder: &Folder, command: &str, share: Option<&Path>) -> Result<Verdict> {
+    let options = Options {
+        share: share.map(Path::to_path_buf),
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, command)?;
+    let output = String::from_utf8_lossy(&outcome.stdout);
+    let counts = output.lines().next_back().and_then(|line| {
+        let (passed, failed) = line.strip_suffix(" failed")?.split_once(" passed, ")?;
+        Some((passed.parse().ok()?, failed.parse().ok()?))
+    });
+    let (passed, mut failed): (u32, u32) = counts.unwrap_or((0, 1));
+    let mut reason: Vec<String> = output
+        .lines()
+        .filter(|line| line.starts_with("FAIL"))
+        .map(str::to_owned)
+        .collect();
+    if let Err(text) = clean(&outcome) {
+        failed = failed.max(1);
+        reason.push(text);
+    }
+    Ok(Verdict {
+        passed,
+        failed,
+        skipped: 0,
+        reason: reason.join("; "),
+    })
+}
+
+/// An example program on the stock driver, both sets of inputs.
+fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
+    let app = App::find(folder, name)?;
+    let work = temporary()?;
+    app::write_files(folder, name, work.path())?;
+    let options = Options {
+        share: Some(work.path().to_path_buf()),
+        ..Options::default()
+    };
+    let both = SETS.map(|set| app.command(set)).join(" && ");
+    let outcome = script(folder, &options, &both)?;
+    Ok(Verdict::of(clean(&outcome).and_then(|()| {
+        for (set, output) in SETS
+            .iter()
+            .flat_map(|set| app.outputs.iter().map(move |output| (set, output)))
+        {
+            let found = work.path().join(format!("{output}{set}.npy"));
+            app::check(&found, &app::file(work.path(), "expected", output, set))?;
+        }
+        Ok(())
+    })))
+}
+
+/// An example program recorded on the patched driver and replayed with another input; and the recorder's register
+/// writes are the model's, one for one.
+fn record(folder: &Folder, name: &str) -> Result<Verdict> {
+    let app = App::find(folder, name)?;
+    let work = temporary()?;
+    let recording = Recording {
+        folder,
+        name,
+        app: &app,
+        gpu: "g52",
+        work: work.path(),
+        timeout: Duration::from_secs(600),
+    };
+    let outcome = recording.trace(false)?;
+    if let Err(text) = clean(&outcome) {
+        return Ok(Verdict::fail(text));
+    }
+    let mut verdict = Verdict::of(registers::same_writes(
+        &work.path().join("trace"),
+        &recording.register_log(),
+    ));
+    let output = work.path().join("recording");
+    recording.compile(&output)?;
+    for name in &app.outputs {
+        match recording.replay(&output, name) {
+            Ok(_) => verdict.passed += 1,
+            Err(text) => {
+                verdict.failed += 1;
+                verdict.reason += &text;
+            }
+        }
+    }
+    Ok(verdict)
+}
+
+fn temporary() -> Result<TempDir> {
+    tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))
 }

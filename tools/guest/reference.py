@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Inputs of the example programs and what they must compute, by NumPy in double precision.
+
+reference.py APP DIR writes DIR/inputs/*.npy and DIR/expected/*.npy. Files come in two sets: NAME.npy is what a
+recording is made with, NAME2.npy is a second input for its replay. Inputs are deterministic.
+"""
+import pathlib
+import sys
+
+import numpy as np
+
+SEED = 20220228
+
+
+def random(generator, *shape):
+    """Elements of both signs that all differ, so that each can be found in GPU memory."""
+    while True:
+        array = generator.uniform(-2, 2, shape).astype(np.float32)
+        if len(np.unique(array)) == array.size:
+            return array
+
+
+def saxpy(generator):
+    def compute(x, y):
+        return {"out": 2.5 * x + y}
+
+    return [{"x": random(generator, 1000), "y": random(generator, 1000)} for _ in range(2)], {}, compute
+
+
+def acl_gemm(generator):
+    def compute(a, b):
+        return {"out": a @ b}
+
+    weights = {"b": random(generator, 40, 56)}
+    return [{"a": random(generator, 24, 40)} for _ in range(2)], weights, compute
+
+
+def acl_conv(generator):
+    def compute(x, w, bias):
+        height, width, _ = x.shape
+        padded = np.pad(x, ((1, 1), (1, 1), (0, 0)))
+        out = np.zeros((height, width, len(w))) + bias
+        for j in range(w.shape[1]):
+            for i in range(w.shape[2]):
+                out += padded[j : j + height, i : i + width] @ w[:, j, i].T
+        return {"out": out}
+
+    weights = {"w": random(generator, 7, 3, 3, 5), "bias": random(generator, 7)}
+    return [{"x": random(generator, 14, 18, 5)} for _ in range(2)], weights, compute
+
+
+def main():
+    apps = {"saxpy": saxpy, "acl-gemm": acl_gemm, "acl-conv": acl_conv}
+    if len(sys.argv) != 3 or sys.argv[1] not in apps:
+        sys.exit(f"usage: reference.py {'|'.join(apps)} DIR")
+    top = pathlib.Path(sys.argv[2])
+    for folder in ("inputs", "expected"):
+        (top / folder).mkdir(parents=True, exist_ok=True)
+    cases, weights, compute = apps[sys.argv[1]](np.random.default_rng(SEED))
+    for name, array in weights.items():
+        np.save(top / "inputs" / f"{name}.npy", array)
+    for suffix, inputs in zip(("", "2"), cases):
+        for name, array in inputs.items():
+            np.save(top / "inputs" / f"{name}{suffix}.npy", array)
+        precise = {name: array.astype(np.float64) for name, array in (weights | inputs).items()}
+        for name, array in compute(**precise).items():
+            np.save(top / "expected" / f"{name}{suffix}.npy", array.astype(np.float32))
+
+
+main()

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Compares what the recorder logged with what the model saw: two independent witnesses of the same register writes.
+
+use std::{fs::File, io::BufReader, path::Path};
+
+use gpureplay_trace::{Event, Reader};
+
+/// A register write: offset and value.
+type Write = (u32, u32);
+
+/// Checks that the trace's register writes are, one for one and in order, a stretch of those in the model's log, which
+/// also has what came before and after the recording.
+pub(crate) fn same_writes(trace: &Path, log: &Path) -> Result<(), String> {
+    let recorded = writes_of_trace(trace)?;
+    let text =
+        std::fs::read_to_string(log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let seen = writes_of_log(&text)?;
+    contained(&recorded, &seen)
+}
+
+fn writes_of_trace(path: &Path) -> Result<Vec<Write>, String> {
+    let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let file = File::open(path).map_err(|error| wrong(&error))?;
+    let mut reader = Reader::new(BufReader::new(file));
+    let mut writes = Vec::new();
+    while let Some(record) = reader.next_record().map_err(|error| wrong(&error))? {
+        if let Event::RegWrite { offset, value } = record.event {
+            writes.push((offset, value));
+        }
+    }
+    Ok(writes)
+}
+
+/// Lines are `W 0x0030 0x00000001 GPU_CMD`; reads begin with R.
+fn writes_of_log(text: &str) -> Result<Vec<Write>, String> {
+    let number = |word: Option<&str>| u32::from_str_radix(word?.strip_prefix("0x")?, 16).ok();
+    text.lines()
+        .filter(|line| line.starts_with("W "))
+        .map(|line| {
+            let mut words = line.split(' ').skip(1);
+            number(words.next())
+                .zip(number(words.next()))
+                .ok_or_else(|| format!("the model's log has a strange line: {line}"))
+        })
+        .collect()
+}
+
+fn contained(recorded: &[Write], seen: &[Write]) -> Result<(), String> {
+    if recorded.is_empty() {
+        return Err("the trace has no register writes".into());
+    }
+    if seen
+        .windows(recorded.len())
+        .any(|window| window == recorded)
+    {
+        return Ok(());
+    }
+    // The longest agreement says where the two witnesses part.
+    let (start, same) = (0..seen.len())
+        .map(|start| {
+            let pairs = seen[start..].iter().zip(recorded);
+            (start, pairs.take_while(|(a, b)| a == b).count())
+        })
+        .max_by_key(|&(_, same)| same)
+        .unwrap_or((0, 0));
+    let show = |write: Option<&Write>| {
+        write.map_or("nothing".into(), |(offset, value)| {
+            format!("{offset:#06x} = {value:#010x}")
+        })
+    };
+    Err(format!(
+        "register write {same} of {}: recorded {}, the model saw {}",
+        recorded.len(),
+        show(recorded.get(same)),
+        show(seen.get(start + same))
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_lines_are_read() {
+        let text =
+            "R 0x0000 0x72120000 GPU_ID\nW 0x0030 0x00000001 GPU_CMD\nW 0x1820 0x0000000a -\n";
+        assert_eq!(writes_of_log(text), Ok(vec![(0x30, 1), (0x1820, 10)]));
+        assert!(writes_of_log("W nonsense\n").is_err());
+    }
+
+    #[test]
+    fn a_missing_or_changed_write_is_seen() {
+        let seen = [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5)];
+        assert_eq!(contained(&seen[1..4], &seen), Ok(()));
+        let error = contained(&[(2, 2), (4, 4)], &seen).unwrap_err();
+        assert!(
+            error.contains("write 1 of 2") && error.contains("0x0003"),
+            "{error}"
+        );
+        assert!(contained(&[(2, 2), (3, 9)], &seen).is_err());
+        assert!(contained(&[], &seen).is_err());
+        assert!(contained(&[(5, 5), (6, 6)], &seen).is_err());
+    }
+}
