@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The devices that a recording can be replayed on.
 
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use gpureplay_core::Gpu;
+use gpureplay_linux::{DevMem, Mode, Nano, OpenError, nano};
 use gpureplay_on_model::OnModel;
 use mali_model::{JobReport, Level, Log, Observer, PROFILES, Profile};
 use mali_regs::GpuId;
+use mali_regs::gpu::GPU_ID;
 
 use crate::failure::Failure;
 
@@ -18,6 +21,10 @@ use crate::failure::Failure;
 pub(crate) enum Choice {
     /// The GPU model; of the GPU that was recorded unless a name is given.
     Model(Option<String>),
+    /// The nano driver.
+    Nano(Mode),
+    /// Registers through /dev/mem.
+    DevMem,
 }
 
 impl FromStr for Choice {
@@ -28,9 +35,15 @@ impl FromStr for Choice {
             Some((kind, rest)) => (kind, Some(rest)),
             None => (text, None),
         };
-        match kind {
-            "model" => Ok(Self::Model(rest.map(str::to_owned))),
-            _ => Err("devices are: model, model:GPU (for example model:g52)".into()),
+        match (kind, rest) {
+            ("model", name) => Ok(Self::Model(name.map(str::to_owned))),
+            ("nano", None | Some("guarded")) => Ok(Self::Nano(Mode::Guarded)),
+            ("nano", Some("direct")) => Ok(Self::Nano(Mode::Direct)),
+            ("devmem", None) => Ok(Self::DevMem),
+            _ => Err(
+                "devices are: model, model:GPU (for example model:g52), nano, nano:direct, devmem"
+                    .into(),
+            ),
         }
     }
 }
@@ -48,9 +61,15 @@ pub(crate) struct ModelOptions {
 
 /// An opened device.
 pub(crate) struct Device {
-    gpu: OnModel,
+    body: Body,
     jobs: Arc<JobCounter>,
     description: String,
+}
+
+enum Body {
+    Model(Box<OnModel>),
+    Nano(Nano),
+    DevMem(DevMem),
 }
 
 /// Counts jobs as they end.
@@ -84,7 +103,17 @@ impl Device {
         gpu_id: u32,
         options: ModelOptions,
     ) -> Result<Self, Failure> {
-        let Choice::Model(name) = choice;
+        let name = match choice {
+            Choice::Model(name) => name,
+            Choice::Nano(mode) => {
+                let nano = Nano::open(Path::new(nano::PATH), *mode).map_err(unusable)?;
+                return Ok(Self::real(Body::Nano(nano), "nano driver"));
+            }
+            Choice::DevMem => {
+                let memory = DevMem::open().map_err(unusable)?;
+                return Ok(Self::real(Body::DevMem(memory), "/dev/mem"));
+            }
+        };
         let profile = match name {
             Some(name) => profile_named(name)?,
             None => profile_of(gpu_id)?,
@@ -108,15 +137,32 @@ impl Device {
             .map_err(|error| Failure::Device(format!("memory for the model: {error}")))?;
         let description = format!("{}, model", profile.gpu_id);
         Ok(Self {
-            gpu,
+            body: Body::Model(Box::new(gpu)),
             jobs,
             description,
         })
     }
 
+    fn real(mut body: Body, by: &str) -> Self {
+        let id = match &mut body {
+            Body::Model(gpu) => gpu.read32(GPU_ID),
+            Body::Nano(gpu) => gpu.read32(GPU_ID),
+            Body::DevMem(gpu) => gpu.read32(GPU_ID),
+        };
+        Self {
+            body,
+            jobs: Arc::default(),
+            description: format!("{}, {by}", GpuId(id)),
+        }
+    }
+
     /// The device as the engine wants it.
     pub(crate) fn gpu(&mut self) -> &mut dyn Gpu {
-        &mut self.gpu
+        match &mut self.body {
+            Body::Model(gpu) => gpu.as_mut(),
+            Body::Nano(gpu) => gpu,
+            Body::DevMem(gpu) => gpu,
+        }
     }
 
     /// `Mali-G52 r0p0, model`.
@@ -129,10 +175,19 @@ impl Device {
         self.jobs.jobs.clone()
     }
 
-    /// Time that the device has spent running jobs.
+    /// Time that the device has spent running jobs, where it can tell.
     pub(crate) fn working(&self) -> Duration {
-        self.gpu.working()
+        match &self.body {
+            Body::Model(gpu) => gpu.working(),
+            Body::Nano(_) | Body::DevMem(_) => Duration::ZERO,
+        }
     }
+}
+
+fn unusable(error: OpenError) -> Failure {
+    Failure::Device(format!(
+        "{error}; `gpureplay doctor` shows what this machine offers"
+    ))
 }
 
 fn profile_named(name: &str) -> Result<&'static Profile, Failure> {

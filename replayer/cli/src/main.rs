@@ -5,6 +5,7 @@
 mod bindings;
 mod compile;
 mod device;
+mod doctor;
 mod dump;
 mod expect;
 mod explain;
@@ -56,6 +57,7 @@ enum Command {
     Verify(verify::Verify),
     Dump(dump::Dump),
     Import(import::Import),
+    Doctor(doctor::Doctor),
 }
 
 fn main() -> ExitCode {
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Command::Verify(command) => command.execute(),
         Command::Dump(command) => command.execute(),
         Command::Import(command) => command.execute(),
+        Command::Doctor(command) => command.execute(),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

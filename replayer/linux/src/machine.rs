@@ -106,6 +106,9 @@ fn first_range(device: &Path, node: &Path) -> io::Result<Option<(u64, u64)>> {
     Ok(named.or(address).zip(size))
 }
 
+/// Subject of the finding that concerns `--device devmem` only.
+pub const DEV_MEM: &str = "/dev/mem";
+
 /// What one check of the machine found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -226,7 +229,7 @@ fn dev_mem(root: &Path) -> Finding {
         .is_ok_and(|line| line.split_whitespace().any(|word| word == "iomem=relaxed"));
     match opened {
         Ok(_) => Finding {
-            subject: "/dev/mem",
+            subject: DEV_MEM,
             good: true,
             found: if relaxed {
                 "opens, iomem=relaxed".into()
@@ -236,7 +239,7 @@ fn dev_mem(root: &Path) -> Finding {
             cure: None,
         },
         Err(error) => Finding {
-            subject: "/dev/mem",
+            subject: DEV_MEM,
             good: false,
             found: error.to_string(),
             cure: Some(
