@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2154
 # What `driver-patch/build` must know of the kernel's panfrost driver.
 
 # Where it is inside a kernel source tree, and a file that every release has.
 driver_path=drivers/gpu/drm/panfrost
 driver_mark=panfrost_job.c
 driver_modules=(panfrost)
-driver_make=(CONFIG_DRM_PANFROST=m)
 
 # Hooks: name, what counts one in the patched source, least and most places.
 driver_hooks=(
@@ -40,4 +39,14 @@ driver_refuse() {
 	if ! grep -q 'panfrost_job_irq_handler_thread\|panfrost_jm_irq_handler_thread' "$1/panfrost_job.c"; then
 		echo "its job interrupt has no thread: panfrost is supported from Linux 5.17 on"
 	fi
+}
+
+# Together with the recorder, by the driver's own list of objects.
+driver_build() {
+	echo "obj-m := recorder/ panfrost/" >"$work/Kbuild"
+	cat >"$work/panfrost/Kbuild" <<END
+include \$(src)/Makefile
+ccflags-y += -I$work/recorder -include $work/recorder/gpureplay_mmio.h
+END
+	make "${common[@]}" "M=$work" CONFIG_DRM_PANFROST=m modules
 }

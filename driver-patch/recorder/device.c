@@ -22,6 +22,7 @@
 #define RECORDING_TIMEOUT	(3600L * HZ)
 
 #define MAX_TIMEOUTS	8
+#define MAX_BYTES	4
 
 static DEFINE_MUTEX(device_mutex);
 
@@ -31,10 +32,16 @@ static struct {
 	size_t size;
 	enum gpureplay_driver driver;
 	bool pinned;		/* holds a runtime PM reference */
-	bool raised;		/* the time-outs are ours */
+	bool raised;		/* the time-outs and bytes are ours */
 	unsigned int timeouts;
 	long *timeout[MAX_TIMEOUTS];
 	long saved[MAX_TIMEOUTS];
+	unsigned int bytes;
+	u8 *byte[MAX_BYTES];
+	u8 pinned_byte[MAX_BYTES];
+	u8 saved_byte[MAX_BYTES];
+	void *power_driver;
+	void (*power_release)(void *driver);
 } gpu;
 
 /**
@@ -89,23 +96,33 @@ static void raise_timeout(unsigned int index)
 	WRITE_ONCE(*gpu.timeout[index], RECORDING_TIMEOUT);
 }
 
-static void raise_timeouts(void)
+static void pin_byte(unsigned int index)
+{
+	gpu.saved_byte[index] = *gpu.byte[index];
+	WRITE_ONCE(*gpu.byte[index], gpu.pinned_byte[index]);
+}
+
+static void pin_values(void)
 {
 	unsigned int i;
 
 	lockdep_assert_held(&device_mutex);
 	for (i = 0; !gpu.raised && i < gpu.timeouts; i++)
 		raise_timeout(i);
+	for (i = 0; !gpu.raised && i < gpu.bytes; i++)
+		pin_byte(i);
 	gpu.raised = true;
 }
 
-static void restore_timeouts(void)
+static void restore_values(void)
 {
 	unsigned int i;
 
 	lockdep_assert_held(&device_mutex);
 	for (i = 0; gpu.raised && i < gpu.timeouts; i++)
 		WRITE_ONCE(*gpu.timeout[i], gpu.saved[i]);
+	for (i = 0; gpu.raised && i < gpu.bytes; i++)
+		WRITE_ONCE(*gpu.byte[i], gpu.saved_byte[i]);
 	gpu.raised = false;
 }
 
@@ -122,6 +139,33 @@ void gpureplay_job_timeout(long *timeout)
 }
 EXPORT_SYMBOL_GPL(gpureplay_job_timeout);
 
+void gpureplay_pin_byte(u8 *value, u8 pinned)
+{
+	mutex_lock(&device_mutex);
+	if (gpu.dev && gpu.bytes < MAX_BYTES) {
+		gpu.byte[gpu.bytes] = value;
+		gpu.pinned_byte[gpu.bytes] = pinned;
+		if (gpu.raised)
+			pin_byte(gpu.bytes);
+		gpu.bytes++;
+	}
+	mutex_unlock(&device_mutex);
+}
+EXPORT_SYMBOL_GPL(gpureplay_pin_byte);
+
+void gpureplay_pin_power(void *driver, void (*hold)(void *driver),
+			 void (*release)(void *driver))
+{
+	mutex_lock(&device_mutex);
+	if (gpu.dev && gpu.pinned && !gpu.power_release) {
+		gpu.power_driver = driver;
+		gpu.power_release = release;
+		hold(driver);
+	}
+	mutex_unlock(&device_mutex);
+}
+EXPORT_SYMBOL_GPL(gpureplay_pin_power);
+
 /* The driver has let go of the device: its memory is about to be freed. */
 static void device_detach(void *data)
 {
@@ -132,7 +176,9 @@ static void device_detach(void *data)
 		WRITE_ONCE(gpu.registers, NULL);
 		WRITE_ONCE(gpu.dev, NULL);
 		gpu.timeouts = 0;
+		gpu.bytes = 0;
 		gpu.raised = false;
+		gpu.power_release = NULL;
 		if (gpu.pinned)
 			pm_runtime_put_noidle(dev);
 		gpu.pinned = false;
@@ -163,8 +209,10 @@ void gpureplay_attach(struct device *dev, void __iomem *registers,
 	gpu.size = range ? resource_size(range) : MALI_REGISTERS;
 	gpu.driver = driver;
 	gpu.timeouts = 0;
+	gpu.bytes = 0;
 	gpu.pinned = false;
 	gpu.raised = false;
+	gpu.power_release = NULL;
 	gpu.dev = get_device(dev);
 	WRITE_ONCE(gpu.registers, registers);
 	mutex_unlock(&device_mutex);
@@ -178,7 +226,7 @@ void gpureplay_attach(struct device *dev, void __iomem *registers,
 	mutex_lock(&device_mutex);
 	pm_runtime_get_noresume(dev);
 	gpu.pinned = true;
-	raise_timeouts();
+	pin_values();
 	mutex_unlock(&device_mutex);
 	session_attached();
 }
@@ -207,6 +255,9 @@ static bool start_while_suspended(struct device *dev)
  * Then powers it up and keeps it so until device_end(): a power-down in
  * between would only make the recording longer.
  *
+ * Arm's driver does not leave its power to the kernel: there a recording can
+ * only begin with the driver's probe.
+ *
  * Return: 0, -EBUSY when the GPU stays in use, or what powering up returned.
  */
 int device_begin(void)
@@ -214,6 +265,11 @@ int device_begin(void)
 	struct device *dev = NULL;
 	unsigned int waited;
 	int ret = -ENODEV;
+
+	if (device_driver() == GPUREPLAY_DRIVER_KBASE) {
+		pr_warn("gpureplay: unbind the GPU's driver, start the recording, then bind the driver again\n");
+		return -EBUSY;
+	}
 
 	mutex_lock(&device_mutex);
 	if (gpu.dev)
@@ -231,13 +287,13 @@ int device_begin(void)
 	}
 
 	mutex_lock(&device_mutex);
-	raise_timeouts();
+	pin_values();
 	mutex_unlock(&device_mutex);
 
 	ret = pm_runtime_resume_and_get(dev);
 	mutex_lock(&device_mutex);
 	if (ret)
-		restore_timeouts();
+		restore_values();
 	else
 		gpu.pinned = true;
 	mutex_unlock(&device_mutex);
@@ -250,7 +306,10 @@ put:
 void device_end(void)
 {
 	mutex_lock(&device_mutex);
-	restore_timeouts();
+	restore_values();
+	if (gpu.dev && gpu.power_release)
+		gpu.power_release(gpu.power_driver);
+	gpu.power_release = NULL;
 	if (gpu.dev && gpu.pinned) {
 		pm_runtime_mark_last_busy(gpu.dev);
 		pm_runtime_put_autosuspend(gpu.dev);

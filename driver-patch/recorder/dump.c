@@ -6,7 +6,6 @@
 #include <linux/atomic.h>
 #include <linux/dma-direct.h>
 #include <linux/dma-mapping.h>
-#include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/pfn.h>
 #include <linux/string.h>
@@ -14,6 +13,7 @@
 #include <linux/xxhash.h>
 
 #include "mali.h"
+#include "compat.h"
 #include "recorder.h"
 
 /* Lists begin with this many pages (4 KiB each) and grow where that may sleep. */

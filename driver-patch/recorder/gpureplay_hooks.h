@@ -18,6 +18,7 @@
 
 struct device;
 struct dma_fence;
+struct wait_queue_head;
 
 /* True while somebody records: one patched branch per hook otherwise. */
 DECLARE_STATIC_KEY_FALSE(gpureplay_recording);
@@ -66,6 +67,9 @@ void gpureplay_submit_end(unsigned int slot);
  */
 void gpureplay_wait(struct dma_fence *done);
 
+/* The same by a count of jobs: sleeps until it is zero, ten seconds at most. */
+void gpureplay_wait_zero(struct wait_queue_head *queue, const u32 *count);
+
 /*
  * After JS_CONFIG_NEXT was written and before the doorbell. Sleeps: writes the
  * address space's mapping and its changed pages to the log. A driver that
@@ -82,6 +86,27 @@ int gpureplay_request_irq(struct device *dev, unsigned int irq,
 			  irq_handler_t handler, irq_handler_t thread,
 			  unsigned long flags, const char *name, void *dev_id,
 			  enum gpureplay_irq_line line);
+
+/* The same for drivers that free their interrupts themselves. */
+int gpureplay_request_unmanaged_irq(unsigned int irq, irq_handler_t handler,
+				    unsigned long flags, const char *name,
+				    void *dev_id,
+				    enum gpureplay_irq_line line);
+void gpureplay_free_unmanaged_irq(unsigned int irq, void *dev_id);
+
+/*
+ * A driver's own switch that must have the value @pinned while a recording
+ * runs; restored afterwards. Forgotten with the device.
+ */
+void gpureplay_pin_byte(u8 *value, u8 pinned);
+
+/*
+ * The driver's own way to keep the GPU powered, when runtime power management
+ * does not decide: @hold is called now if a recording runs, and @release when
+ * it ends. Forgotten with the device.
+ */
+void gpureplay_pin_power(void *driver, void (*hold)(void *driver),
+			 void (*release)(void *driver));
 
 /* Around every change of the GPU's page tables. Sleeps while they are read. */
 void gpureplay_tables_lock(void);

@@ -7,9 +7,12 @@
 #include <linux/device.h>
 #include <linux/export.h>
 #include <linux/interrupt.h>
-#include <linux/preempt.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 
+#include "compat.h"
 #include "recorder.h"
 
 #define LINES	(GPUREPLAY_LINE_GPU + 1)
@@ -19,7 +22,13 @@ struct wrapper {
 	irq_handler_t thread;
 	void *dev_id;
 	enum gpureplay_irq_line line;
+	unsigned int irq;
+	struct list_head list;
 };
+
+/* Handlers that the driver frees itself. */
+static LIST_HEAD(unmanaged);
+static DEFINE_MUTEX(unmanaged_mutex);
 
 /* The interrupt thread that is inside a handler, for each line. */
 static struct task_struct *threads[LINES];
@@ -103,3 +112,46 @@ int gpureplay_request_irq(struct device *dev, unsigned int irq,
 					 name, wrapper);
 }
 EXPORT_SYMBOL_GPL(gpureplay_request_irq);
+
+int gpureplay_request_unmanaged_irq(unsigned int irq, irq_handler_t handler,
+				    unsigned long flags, const char *name,
+				    void *dev_id,
+				    enum gpureplay_irq_line line)
+{
+	struct wrapper *wrapper;
+	int ret;
+
+	wrapper = kzalloc(sizeof(*wrapper), GFP_KERNEL);
+	if (!wrapper)
+		return -ENOMEM;
+	wrapper->handler = handler;
+	wrapper->dev_id = dev_id;
+	wrapper->line = line;
+	wrapper->irq = irq;
+	mutex_lock(&unmanaged_mutex);
+	ret = request_irq(irq, wrapped_handler, flags, name, wrapper);
+	if (ret)
+		kfree(wrapper);
+	else
+		list_add(&wrapper->list, &unmanaged);
+	mutex_unlock(&unmanaged_mutex);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(gpureplay_request_unmanaged_irq);
+
+void gpureplay_free_unmanaged_irq(unsigned int irq, void *dev_id)
+{
+	struct wrapper *wrapper, *found = NULL;
+
+	mutex_lock(&unmanaged_mutex);
+	list_for_each_entry(wrapper, &unmanaged, list)
+		if (wrapper->irq == irq && wrapper->dev_id == dev_id)
+			found = wrapper;
+	if (found) {
+		list_del(&found->list);
+		free_irq(irq, found);
+		kfree(found);
+	}
+	mutex_unlock(&unmanaged_mutex);
+}
+EXPORT_SYMBOL_GPL(gpureplay_free_unmanaged_irq);

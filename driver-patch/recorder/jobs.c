@@ -22,6 +22,9 @@
 /* A job that takes longer is no longer waited for; the recording fails. */
 #define JOB_WAIT_MS	120000
 
+/* Software jobs may wait for the app's next call: it gets its turn. */
+#define APP_WAIT_S	10
+
 static unsigned long dumped;	/* slots: memory is in the log, no doorbell yet */
 static unsigned long running;	/* slots: doorbell rung, not finished */
 static unsigned long finished;	/* slots: COMPLETE written, not yet free */
@@ -96,6 +99,14 @@ void gpureplay_wait(struct dma_fence *done)
 }
 EXPORT_SYMBOL_GPL(gpureplay_wait);
 
+void gpureplay_wait_zero(struct wait_queue_head *queue, const u32 *count)
+{
+	if (gpureplay_is_recording() && log_is_active())
+		wait_event_interruptible_timeout(*queue, !READ_ONCE(*count),
+						 APP_WAIT_S * HZ);
+}
+EXPORT_SYMBOL_GPL(gpureplay_wait_zero);
+
 static unsigned int slot_address_space(unsigned int slot)
 {
 	return registers_written(JOB_SLOT(slot) + JS_CONFIG_NEXT) &
@@ -119,9 +130,8 @@ EXPORT_SYMBOL_GPL(gpureplay_submit_memory);
 /* Before the doorbell of @slot is rung; may not sleep. */
 void jobs_doorbell(unsigned int slot)
 {
-	if (READ_ONCE(running) | READ_ONCE(finished))
-		log_error(GPUREPLAY_ERROR_OVERLAP,
-			  READ_ONCE(running) | READ_ONCE(finished) | BIT(slot));
+	if (READ_ONCE(running))
+		log_error(GPUREPLAY_ERROR_OVERLAP, READ_ONCE(running) | BIT(slot));
 	if (!test_bit(slot, &dumped))
 		dump_before(slot, false);
 	if (!test_and_clear_bit(slot, &dumped))
@@ -194,10 +204,8 @@ void jobs_cleared(u32 events)
 /* The driver's handler has returned: completed slots are free again. */
 void jobs_retire(void)
 {
-	if (READ_ONCE(finished)) {
-		WRITE_ONCE(finished, 0);
+	if (xchg(&finished, 0))
 		wake_up_all(&idle);
-	}
 }
 
 /* The GPU was reset: whatever ran is gone. */

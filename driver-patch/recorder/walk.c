@@ -7,12 +7,12 @@
  */
 #include <linux/dma-direct.h>
 #include <linux/export.h>
-#include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/pfn.h>
 #include <linux/rwsem.h>
 
 #include "mali.h"
+#include "compat.h"
 #include "recorder.h"
 
 #define ENTRIES		512
