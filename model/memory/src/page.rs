@@ -37,16 +37,32 @@ impl std::fmt::Debug for Page<'_> {
 }
 
 macro_rules! word_access {
-    ($load:ident, $store:ident, $int:ty, $atomic:ty, $bytes:literal) => {
+    ($load:ident, $store:ident, $load_at:ident, $store_at:ident, $int:ty, $atomic:ty, $bytes:literal) => {
+        #[doc = concat!("Reads ", $bytes, " bytes at `offset` rounded down to a multiple of that.")]
+        #[inline(always)]
+        pub fn $load_at(&self, offset: usize) -> $int {
+            let at = offset & MASK & !(size_of::<$int>() - 1);
+            // SAFETY: `at` lies in the page and is a multiple of the size, so the access stays inside; the page is
+            // valid memory for the lifetime of `self`.
+            let cell = unsafe { &*self.base.as_ptr().add(at).cast::<$atomic>() };
+            <$int>::from_le(cell.load(Relaxed))
+        }
+
+        #[doc = concat!("Writes ", $bytes, " bytes at `offset` rounded down to a multiple of that.")]
+        #[inline(always)]
+        pub fn $store_at(&self, offset: usize, value: $int) {
+            let at = offset & MASK & !(size_of::<$int>() - 1);
+            // SAFETY: as for the load above.
+            let cell = unsafe { &*self.base.as_ptr().add(at).cast::<$atomic>() };
+            cell.store(value.to_le(), Relaxed);
+        }
+
         #[doc = concat!("Reads ", $bytes, " bytes at `offset`.")]
         #[inline(always)]
         pub fn $load(&self, offset: usize) -> $int {
             const SIZE: usize = size_of::<$int>();
-            if offset % SIZE == 0 {
-                // SAFETY: `offset & MASK` lies in the page and is a multiple of SIZE, so the aligned access of SIZE
-                // bytes stays inside; the page is valid memory for the lifetime of `self`.
-                let cell = unsafe { &*self.base.as_ptr().add(offset & MASK).cast::<$atomic>() };
-                <$int>::from_le(cell.load(Relaxed))
+            if offset.is_multiple_of(SIZE) {
+                self.$load_at(offset)
             } else {
                 let mut bytes = [0; SIZE];
                 for (i, byte) in bytes.iter_mut().enumerate() {
@@ -60,10 +76,8 @@ macro_rules! word_access {
         #[inline(always)]
         pub fn $store(&self, offset: usize, value: $int) {
             const SIZE: usize = size_of::<$int>();
-            if offset % SIZE == 0 {
-                // SAFETY: as for the load above.
-                let cell = unsafe { &*self.base.as_ptr().add(offset & MASK).cast::<$atomic>() };
-                cell.store(value.to_le(), Relaxed);
+            if offset.is_multiple_of(SIZE) {
+                self.$store_at(offset, value);
             } else {
                 for (i, byte) in value.to_le_bytes().into_iter().enumerate() {
                     self.store_u8(offset.wrapping_add(i), byte);
@@ -144,9 +158,33 @@ impl<'a> Page<'a> {
         unsafe { &*self.base.as_ptr().add(offset & MASK).cast::<AtomicU8>() }.store(value, Relaxed);
     }
 
-    word_access!(load_u16, store_u16, u16, AtomicU16, "2");
-    word_access!(load_u32, store_u32, u32, AtomicU32, "4");
-    word_access!(load_u64, store_u64, u64, AtomicU64, "8");
+    word_access!(
+        load_u16,
+        store_u16,
+        load_aligned_u16,
+        store_aligned_u16,
+        u16,
+        AtomicU16,
+        "2"
+    );
+    word_access!(
+        load_u32,
+        store_u32,
+        load_aligned_u32,
+        store_aligned_u32,
+        u32,
+        AtomicU32,
+        "4"
+    );
+    word_access!(
+        load_u64,
+        store_u64,
+        load_aligned_u64,
+        store_aligned_u64,
+        u64,
+        AtomicU64,
+        "8"
+    );
     atomic_update!(fetch_update_u32, compare_exchange_u32, u32, AtomicU32);
     atomic_update!(fetch_update_u64, compare_exchange_u64, u64, AtomicU64);
 

@@ -6,54 +6,76 @@
 
 use mali_memory::{PAGE_SIZE, Page};
 
-use super::core::Core;
+use super::core::{Core, Results};
 use super::micro::{MicroOp, Trouble};
 use super::rows::{LANES, Row, Rows};
+use super::simd::{GROUP, common};
 use super::tlb::OFFSET;
-
-/// Lanes that are checked together for being in one page.
-const GROUP: usize = 8;
 
 /// Words of an access of any size.
 type Words = [u32; 4];
 
+/// Reads from a page. With ALIGNED the caller has checked the alignment.
 #[inline(always)]
-fn fetch<const BYTES: usize>(page: &Page<'_>, at: usize) -> Words {
+fn fetch<const BYTES: usize, const ALIGNED: bool>(page: &Page<'_>, at: usize) -> Words {
+    let half = |at: usize| {
+        u32::from(if ALIGNED && BYTES == 2 {
+            page.load_aligned_u16(at)
+        } else {
+            page.load_u16(at)
+        })
+    };
+    let word = |at: usize| {
+        if ALIGNED && BYTES >= 4 {
+            page.load_aligned_u32(at)
+        } else {
+            page.load_u32(at)
+        }
+    };
+    let pair = |at: usize| {
+        let value = if ALIGNED {
+            page.load_aligned_u64(at)
+        } else {
+            page.load_u64(at)
+        };
+        [value as u32, (value >> 32) as u32]
+    };
     match BYTES {
         1 => [page.load_u8(at).into(), 0, 0, 0],
-        2 => [page.load_u16(at).into(), 0, 0, 0],
-        3 => [
-            u32::from(page.load_u16(at)) | u32::from(page.load_u8(at + 2)) << 16,
-            0,
-            0,
-            0,
-        ],
-        4 => [page.load_u32(at), 0, 0, 0],
-        6 => [page.load_u32(at), page.load_u16(at + 4).into(), 0, 0],
+        2 => [half(at), 0, 0, 0],
+        3 => [half(at) | u32::from(page.load_u8(at + 2)) << 16, 0, 0, 0],
+        4 => [word(at), 0, 0, 0],
+        6 => [page.load_u32(at), half(at + 4), 0, 0],
         8 => {
-            let value = page.load_u64(at);
-            [value as u32, (value >> 32) as u32, 0, 0]
+            let [a, b] = pair(at);
+            [a, b, 0, 0]
         }
-        12 => [
-            page.load_u32(at),
-            page.load_u32(at + 4),
-            page.load_u32(at + 8),
-            0,
-        ],
+        12 => [word(at), word(at + 4), word(at + 8), 0],
         _ => {
-            let value = page.load_u128(at);
-            [
-                value as u32,
-                (value >> 32) as u32,
-                (value >> 64) as u32,
-                (value >> 96) as u32,
-            ]
+            let ([a, b], [c, d]) = (pair(at), pair(at + 8));
+            [a, b, c, d]
         }
     }
 }
 
+/// Writes to a page. With ALIGNED the caller has checked the alignment.
 #[inline(always)]
-fn put<const BYTES: usize>(page: &Page<'_>, at: usize, words: Words) {
+fn put<const BYTES: usize, const ALIGNED: bool>(page: &Page<'_>, at: usize, words: Words) {
+    let word = |at: usize, value: u32| {
+        if ALIGNED && BYTES >= 4 {
+            page.store_aligned_u32(at, value)
+        } else {
+            page.store_u32(at, value)
+        }
+    };
+    let pair = |at: usize, low: u32, high: u32| {
+        let value = u64::from(low) | u64::from(high) << 32;
+        if ALIGNED {
+            page.store_aligned_u64(at, value)
+        } else {
+            page.store_u64(at, value)
+        }
+    };
     match BYTES {
         1 => page.store_u8(at, words[0] as u8),
         2 => page.store_u16(at, words[0] as u16),
@@ -61,20 +83,20 @@ fn put<const BYTES: usize>(page: &Page<'_>, at: usize, words: Words) {
             page.store_u16(at, words[0] as u16);
             page.store_u8(at + 2, (words[0] >> 16) as u8);
         }
-        4 => page.store_u32(at, words[0]),
+        4 => word(at, words[0]),
         6 => {
             page.store_u32(at, words[0]);
             page.store_u16(at + 4, words[1] as u16);
         }
-        8 => page.store_u64(at, u64::from(words[0]) | u64::from(words[1]) << 32),
+        8 => pair(at, words[0], words[1]),
         12 => {
-            page.store_u32(at, words[0]);
-            page.store_u32(at + 4, words[1]);
-            page.store_u32(at + 8, words[2]);
+            word(at, words[0]);
+            word(at + 4, words[1]);
+            word(at + 8, words[2]);
         }
         _ => {
-            page.store_u64(at, u64::from(words[0]) | u64::from(words[1]) << 32);
-            page.store_u64(at + 8, u64::from(words[2]) | u64::from(words[3]) << 32);
+            pair(at, words[0], words[1]);
+            pair(at + 8, words[2], words[3]);
         }
     }
 }
@@ -93,26 +115,41 @@ pub(crate) fn address(low: &Row, high: &Row, lane: usize) -> u64 {
     u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32
 }
 
-/// What the addresses of eight lanes have in common.
+/// Eight lanes of a row from lane `8 * group` on.
 #[inline(always)]
-fn in_one_page<const BYTES: usize>(low: &[u32], high: &[u32]) -> bool {
-    let mut differ = 0;
-    let mut crosses = false;
-    for lane in 0..GROUP {
-        differ |= (high[lane] ^ high[0]) | ((low[lane] ^ low[0]) & !(OFFSET as u32));
-        crosses |= (low[lane] & OFFSET as u32) as usize > PAGE_SIZE - BYTES;
-    }
-    differ == 0 && !crosses
+fn eight(row: &Row, group: usize) -> &[u32; GROUP] {
+    &row.0.as_chunks().0[group]
 }
 
-/// Whether all lanes of the batch have the address of lane 0.
-#[inline(always)]
-fn is_uniform(low: &Row, high: &Row, lanes: usize) -> bool {
-    let mut differ = 0;
-    for (l, h) in low.0[..lanes].iter().zip(&high.0[..lanes]) {
-        differ |= (l ^ low.0[0]) | (h ^ high.0[0]);
+/// The alignment at which an access takes the short way.
+const fn align(bytes: usize) -> u32 {
+    match bytes {
+        2 => 2,
+        4 | 12 => 4,
+        8 | 16 => 8,
+        _ => 1,
     }
-    differ == 0
+}
+
+/// Loads for eight lanes from one page, at aligned offsets.
+#[inline(always)]
+fn gather<const BYTES: usize>(
+    page: &Page<'_>,
+    lows: &[u32; GROUP],
+    results: &mut Results,
+    group: usize,
+) {
+    let words = BYTES.div_ceil(4);
+    let mut values = [[0; GROUP]; 4];
+    for lane in 0..GROUP {
+        let value = fetch::<BYTES, true>(page, lows[lane] as usize & (PAGE_SIZE - 1));
+        for (values, word) in values.iter_mut().zip(value).take(words) {
+            values[lane] = word;
+        }
+    }
+    for (row, values) in results.0.iter_mut().zip(values).take(words) {
+        row.0[group * GROUP..][..GROUP].copy_from_slice(&values);
+    }
 }
 
 /// Loads BYTES bytes for each active lane from the address in rows `a` (low) and `b` (high) into rows `d` on.
@@ -124,31 +161,37 @@ pub(crate) fn load<const BYTES: usize>(
     let words = BYTES.div_ceil(4);
     let mask = rows.mask();
     core.statistics.bytes_read += u64::from(mask.count_ones()) * BYTES as u64;
-    {
-        let (low, high) = (rows.get(op.a), rows.get(op.b));
-        let width = rows.lanes();
-        let all = mask == u64::MAX >> (LANES - width);
-        if all && is_uniform(low, high, width) {
-            let value = load_lane::<BYTES>(core, address(low, high, 0))?;
-            for (row, word) in core.results.0.iter_mut().zip(value).take(words) {
-                row.0[..width].fill(word);
-            }
-        } else {
-            for base in (0..width).step_by(GROUP) {
-                let group = mask >> base & 0xff;
-                if group == 0xff
-                    && in_one_page::<BYTES>(&low.0[base..base + GROUP], &high.0[base..base + GROUP])
-                {
-                    let page = core.read.page(address(low, high, base))?;
-                    for lane in base..base + GROUP {
-                        let value = fetch::<BYTES>(page, (low.0[lane] & OFFSET as u32) as usize);
-                        core.results.put(lane, &value[..words]);
-                    }
-                } else {
-                    for lane in lanes(group << base) {
-                        let value = load_lane::<BYTES>(core, address(low, high, lane))?;
-                        core.results.put(lane, &value[..words]);
-                    }
+    let (low, high) = (rows.get(op.a), rows.get(op.b));
+    let width = rows.lanes();
+    let all = mask == u64::MAX >> (LANES - width);
+    let every = u32::MAX >> (32 - width / GROUP);
+    let common = common(low, high, width, BYTES as u32, align(BYTES));
+    if all && common.same == every && common.first.0 {
+        let value = load_lane::<BYTES>(core, address(low, high, 0))?;
+        for (row, word) in core.results.0.iter_mut().zip(value).take(words) {
+            row.0[..width].fill(word);
+        }
+    } else if all && common.page == every && common.first.1 {
+        let page = core.read.page(address(low, high, 0))?;
+        for group in 0..width / GROUP {
+            gather::<BYTES>(page, eight(low, group), &mut core.results, group);
+        }
+    } else {
+        for group in 0..width / GROUP {
+            let base = group * GROUP;
+            let active = mask >> base & 0xff;
+            if active == 0xff && common.same >> group & 1 == 1 {
+                let value = load_lane::<BYTES>(core, address(low, high, base))?;
+                for (row, word) in core.results.0.iter_mut().zip(value).take(words) {
+                    row.0[base..base + GROUP].fill(word);
+                }
+            } else if active == 0xff && common.page >> group & 1 == 1 {
+                let page = core.read.page(address(low, high, base))?;
+                gather::<BYTES>(page, eight(low, group), &mut core.results, group);
+            } else {
+                for lane in lanes(active << base) {
+                    let value = load_lane::<BYTES>(core, address(low, high, lane))?;
+                    core.results.put(lane, &value[..words]);
                 }
             }
         }
@@ -163,7 +206,7 @@ pub(crate) fn load<const BYTES: usize>(
 fn load_lane<const BYTES: usize>(core: &mut Core<'_>, va: u64) -> Result<Words, Trouble> {
     let offset = (va & OFFSET) as usize;
     if offset <= PAGE_SIZE - BYTES {
-        return Ok(fetch::<BYTES>(core.read.page(va)?, offset));
+        return Ok(fetch::<BYTES, false>(core.read.page(va)?, offset));
     }
     let mut bytes = [0; 16];
     core.read.read(va, &mut bytes[..BYTES])?;
@@ -200,31 +243,28 @@ pub(crate) fn store<const BYTES: usize>(
     let mask = rows.mask();
     core.statistics.bytes_written += u64::from(mask.count_ones()) * BYTES as u64;
     let (low, high) = (rows.get(op.a), rows.get(op.b));
-    let value = |lane: usize| {
-        let mut value = [0; 4];
-        for (word, value) in value.iter_mut().enumerate().take(words) {
-            *value = rows.get(op.d + word as u16).0[lane];
-        }
-        value
-    };
-    for base in (0..rows.lanes()).step_by(GROUP) {
-        let group = mask >> base & 0xff;
-        if group == 0xff
-            && in_one_page::<BYTES>(&low.0[base..base + GROUP], &high.0[base..base + GROUP])
-        {
+    let sources: [&Row; 4] =
+        std::array::from_fn(|word| rows.get(op.d + word.min(words - 1) as u16));
+    let common = common(low, high, rows.lanes(), BYTES as u32, align(BYTES));
+    for group in 0..rows.lanes() / GROUP {
+        let base = group * GROUP;
+        let active = mask >> base & 0xff;
+        if active == 0xff && common.page >> group & 1 == 1 {
             let page = core.write.page(address(low, high, base))?;
-            for lane in base..base + GROUP {
-                put::<BYTES>(page, (low.0[lane] & OFFSET as u32) as usize, value(lane));
+            for (lane, low) in eight(low, group).iter().enumerate() {
+                let value = sources.map(|row| row.0[base + lane]);
+                put::<BYTES, true>(page, *low as usize & (PAGE_SIZE - 1), value);
             }
             continue;
         }
-        for lane in lanes(group << base) {
+        for lane in lanes(active << base) {
             let va = address(low, high, lane);
+            let value = sources.map(|row| row.0[lane]);
             let offset = (va & OFFSET) as usize;
             if offset <= PAGE_SIZE - BYTES {
-                put::<BYTES>(core.write.page(va)?, offset, value(lane));
+                put::<BYTES, false>(core.write.page(va)?, offset, value);
             } else {
-                core.write.write(va, &bytes_of(value(lane))[..BYTES])?;
+                core.write.write(va, &bytes_of(value)[..BYTES])?;
             }
         }
     }

@@ -2,7 +2,7 @@
 //! Registers of a batch: one row per register, one column per lane, and loops over them.
 
 use super::micro::MicroOp;
-use super::simd::vectorised;
+use super::simd;
 
 /// Lanes of a batch: threads that execute together.
 pub(crate) const LANES: usize = 64;
@@ -38,23 +38,6 @@ pub(crate) struct Rows {
     full: bool,
     /// How many chunks hold lanes.
     chunks: usize,
-}
-
-/// Runs `f` over chunks of lanes: `out[i] = f(sources[..][i])`.
-macro_rules! over_lanes {
-    ($out:expr, $chunks:expr, $f:expr, $($source:ident),+) => {{
-        let (out, chunks, f) = ($out, $chunks, $f);
-        vectorised(#[inline(always)] || {
-            for chunk in 0..chunks {
-                let range = chunk * CHUNK..chunk * CHUNK + CHUNK;
-                $(let $source = &$source.0[range.clone()];)+
-                let out = &mut out.0[range];
-                for i in 0..CHUNK {
-                    out[i] = f($($source[i]),+);
-                }
-            }
-        });
-    }};
 }
 
 impl Rows {
@@ -141,7 +124,7 @@ impl Rows {
     #[inline(always)]
     pub(crate) fn map1(&mut self, op: &MicroOp, f: impl Fn(u32) -> u32) {
         let a = &*self.rows[usize::from(op.a)];
-        over_lanes!(&mut *self.spare, self.chunks, &f, a);
+        simd::map1(&mut self.spare, a, self.chunks * CHUNK, f);
         self.commit(op.d);
     }
 
@@ -151,7 +134,7 @@ impl Rows {
             &*self.rows[usize::from(op.a)],
             &*self.rows[usize::from(op.b)],
         );
-        over_lanes!(&mut *self.spare, self.chunks, &f, a, b);
+        simd::map2(&mut self.spare, a, b, self.chunks * CHUNK, f);
         self.commit(op.d);
     }
 
@@ -162,7 +145,7 @@ impl Rows {
             &*self.rows[usize::from(op.b)],
         );
         let c = &*self.rows[usize::from(op.c)];
-        over_lanes!(&mut *self.spare, self.chunks, &f, a, b, c);
+        simd::map3(&mut self.spare, a, b, c, self.chunks * CHUNK, f);
         self.commit(op.d);
     }
 
@@ -176,7 +159,7 @@ impl Rows {
             &*self.rows[usize::from(op.c)],
             &*self.rows[usize::from(op.e)],
         );
-        over_lanes!(&mut *self.spare, self.chunks, &f, a, b, c, e);
+        simd::map4(&mut self.spare, a, b, c, e, self.chunks * CHUNK, f);
         self.commit(op.d);
     }
 

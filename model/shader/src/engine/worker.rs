@@ -4,7 +4,7 @@
 use super::batch::Batch;
 use super::core::Core;
 use super::memory::lanes;
-use super::rows::{LANES, Rows};
+use super::rows::{LANES, Row, Rows};
 use crate::program::{Program, special};
 use crate::{Dispatch, ShaderFault};
 
@@ -33,46 +33,31 @@ impl Layout {
     }
 }
 
-/// A thread's place in its work group.
-#[derive(Clone, Copy, Debug, Default)]
-struct Place {
-    local: [u32; 3],
-    /// Which of the work groups that run together.
-    group: u32,
-}
-
 /// Runs work groups, one set after the other.
 pub(crate) struct Worker<'s> {
     pub(crate) core: Core<'s>,
     program: Program,
     layout: Layout,
     batches: Vec<Batch>,
-    places: Vec<Option<Place>>,
+    places: Vec<Places>,
     /// Registers whose first value a thread can see.
     visible: u64,
 }
 
 impl<'s> Worker<'s> {
     pub(crate) fn new(core: Core<'s>, program: Program, layout: Layout, index: u32) -> Worker<'s> {
-        let [width, height, _] = core.dispatch.workgroup_size;
-        let places = (0..layout.batches() * LANES).map(|lane| {
-            let (group, local) = (lane as u32 / layout.pitch, lane as u32 % layout.pitch);
-            (local < layout.size && group < layout.together).then(|| Place {
-                local: [
-                    local % width,
-                    local / width % height,
-                    local / width / height,
-                ],
-                group,
-            })
-        });
-        let places: Vec<_> = places.collect();
-        let batches = (0..layout.batches())
-            .map(|batch| {
+        let size = core.dispatch.workgroup_size;
+        let places: Vec<_> = (0..layout.batches())
+            .map(|batch| Places::new(&layout, size, batch))
+            .collect();
+        let batches = places
+            .iter()
+            .enumerate()
+            .map(|(batch, places)| {
                 let width = (layout.lanes() as usize - batch * LANES).min(LANES);
                 let mut rows = Rows::new(special::CONSTANT, width);
                 program.complete(&mut rows);
-                fill_specials(&mut rows, core.dispatch, &layout, index, batch, &places);
+                fill_specials(&mut rows, core.dispatch, &layout, index, batch, places);
                 Batch::new(rows)
             })
             .collect();
@@ -114,9 +99,8 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Gives the lanes of a batch their first register values.
+    /// Gives the lanes of a batch their first register values: zero, and ids where the shader looks at them.
     fn start(&mut self, index: usize, first: u64, count: u32) {
-        let [columns, lines, _] = self.core.dispatch.workgroup_count;
         let size = self.core.dispatch.workgroup_size;
         let batch = &mut self.batches[index];
         let mut visible = self.visible & !PRELOADED;
@@ -128,44 +112,100 @@ impl<'s> Worker<'s> {
                 .fill(0);
             visible &= visible - 1;
         }
-        let mut mask = 0;
-        let mut group = [0; 3];
-        let mut known = u32::MAX;
-        for lane in 0..batch.rows.lanes() {
-            let Some(place) = self.places[index * LANES + lane].filter(|place| place.group < count)
-            else {
+        let reads = |register: u16| self.visible >> register & 1 == 1;
+        let place = &self.places[index];
+        if reads(LOCAL_XY) {
+            batch.rows.get_mut(LOCAL_XY).0 = place.packed.0;
+        }
+        if reads(LOCAL_Z) {
+            batch.rows.get_mut(LOCAL_Z).0 = place.local[2].0;
+        }
+        for axis in 0..3u16 {
+            let (group, global) = (WORKGROUP + axis, GLOBAL + axis);
+            if !reads(group) && !reads(global) {
                 continue;
-            };
-            mask |= 1 << lane;
-            if place.group != known {
-                known = place.group;
-                let number = first + u64::from(known);
-                let (columns, lines) = (u64::from(columns), u64::from(lines));
-                group = [
-                    (number % columns) as u32,
-                    (number / columns % lines) as u32,
-                    (number / columns / lines) as u32,
-                ];
             }
-            let mut set = |register: u16, value: u32| batch.rows.get_mut(register).0[lane] = value;
-            set(55, place.local[0] | place.local[1] << 16);
-            set(56, place.local[2]);
-            for axis in 0..3 {
-                set(57 + axis as u16, group[axis]);
-                set(
-                    60 + axis as u16,
-                    group[axis]
-                        .wrapping_mul(size[axis])
-                        .wrapping_add(place.local[axis]),
-                );
+            let axis = usize::from(axis);
+            let mut numbers = [0; LANES];
+            for (to, number) in numbers.iter_mut().zip(first..first + u64::from(count)) {
+                *to = coordinate(number, self.core.dispatch.workgroup_count, axis);
             }
+            let groups = &mut batch.rows.get_mut(group).0;
+            for (to, &group) in groups.iter_mut().zip(&place.group.0) {
+                *to = numbers[group as usize % LANES];
+            }
+            if reads(global) {
+                let ids = place.local[axis].0.iter().zip(batch.rows.get(group).0);
+                let ids: Vec<u32> = ids
+                    .map(|(&local, group)| group.wrapping_mul(size[axis]).wrapping_add(local))
+                    .collect();
+                batch.rows.get_mut(global).0.copy_from_slice(&ids);
+            }
+        }
+        let mut mask = 0;
+        for lane in lanes(place.mask) {
+            mask |= u64::from(place.group.0[lane] < count) << lane;
         }
         batch.start(&self.program, mask);
     }
 }
 
-/// Registers 55 to 62 hold ids when a thread starts.
-const PRELOADED: u64 = 0xff << 55;
+/// The coordinate of a work group along an axis.
+fn coordinate(number: u64, [columns, lines, _]: [u32; 3], axis: usize) -> u32 {
+    match axis {
+        0 => (number % u64::from(columns)) as u32,
+        1 => (number / u64::from(columns) % u64::from(lines)) as u32,
+        _ => (number / u64::from(columns) / u64::from(lines)) as u32,
+    }
+}
+
+/// Registers that hold ids when a thread starts: place in the work group (x in the low, y in the high half; z), number
+/// of the work group and of the thread (x, y, z).
+const LOCAL_XY: u16 = 55;
+const LOCAL_Z: u16 = 56;
+const WORKGROUP: u16 = 57;
+const GLOBAL: u16 = 60;
+const PRELOADED: u64 = 0xff << LOCAL_XY;
+
+/// Where the lanes of a batch are in their work groups.
+struct Places {
+    /// Lanes that are threads.
+    mask: u64,
+    local: [Row; 3],
+    packed: Row,
+    /// Which of the work groups that run together.
+    group: Row,
+}
+
+impl Places {
+    fn new(layout: &Layout, [width, height, _]: [u32; 3], batch: usize) -> Places {
+        let mut places = Places {
+            mask: 0,
+            local: [Row::ZERO, Row::ZERO, Row::ZERO],
+            packed: Row::ZERO,
+            group: Row::ZERO,
+        };
+        for lane in 0..LANES {
+            let number = (batch * LANES + lane) as u32;
+            let (group, local) = (number / layout.pitch, number % layout.pitch);
+            if local >= layout.size || group >= layout.together {
+                continue;
+            }
+            let local = [
+                local % width,
+                local / width % height,
+                local / width / height,
+            ];
+            places.mask |= 1 << lane;
+            places.group.0[lane] = group;
+            places.packed.0[lane] = local[0] | local[1] << 16;
+            for (row, local) in places.local.iter_mut().zip(local) {
+                row.0[lane] = local;
+            }
+        }
+        places
+    }
+}
 
 /// Fills the rows that depend on the lane alone: ids and the bases of its storage.
 fn fill_specials(
@@ -174,7 +214,7 @@ fn fill_specials(
     layout: &Layout,
     worker: u32,
     batch: usize,
-    places: &[Option<Place>],
+    places: &Places,
 ) {
     let warp = dispatch.architecture.warp_lanes();
     for lane in lanes(u64::MAX) {
@@ -183,15 +223,13 @@ fn fill_specials(
         set(special::LANE_ID, global % layout.pitch % warp);
         set(special::WARP_ID, global % layout.pitch / warp);
         set(special::CORE_ID, worker);
-        let Some(place) = places[batch * LANES + lane] else {
-            continue;
-        };
         let (tls, wls) = (&dispatch.thread_storage, &dispatch.workgroup_storage);
         let thread = u64::from(worker) * u64::from(layout.lanes()) + u64::from(global);
         let own = tls
             .base
             .wrapping_add(thread.wrapping_mul(tls.bytes_per_thread.into()));
-        let instance = u64::from(worker) * u64::from(layout.together) + u64::from(place.group);
+        let instance =
+            u64::from(worker) * u64::from(layout.together) + u64::from(places.group.0[lane]);
         let shared = wls
             .base
             .wrapping_add(instance.wrapping_mul(wls.bytes.into()));
