@@ -413,6 +413,10 @@ mod tests {
 
     /// Puts a tensor into memory with these pieces and returns what the search finds.
     fn search(tensor: &Tensor, pieces: &[Piece], role: Role) -> Vec<Piece> {
+        search_with(tensor, pieces, role, &Keys::new(tensor))
+    }
+
+    fn search_with(tensor: &Tensor, pieces: &[Piece], role: Role, keys: &Keys) -> Vec<Piece> {
         let layout = Layout {
             dtype: tensor.dtype(),
             pieces: pieces.to_vec(),
@@ -440,7 +444,7 @@ mod tests {
                 Some(page.try_into().unwrap()),
             );
         }
-        let hits = scan(&memory, moment, memory.changed(moment), &Keys::new(tensor));
+        let hits = scan(&memory, moment, memory.changed(moment), keys);
         let search = Search {
             memory: &memory,
             moment,
@@ -540,6 +544,26 @@ mod tests {
             search(&relu, std::slice::from_ref(&padded), Role::Output),
             [padded]
         );
+    }
+
+    #[test]
+    fn a_sample_of_the_patterns_finds_large_tensors() {
+        let t = tag_tensor(DType::F32, &[64, 16, 3, 9], 1).unwrap();
+        let padded = piece(
+            0x4_0040,
+            &[
+                axis(64, 432, 2304),
+                axis(16, 27, 144),
+                axis(3, 9, 48),
+                axis(9, 1, 4),
+            ],
+        );
+        let keys = Keys::sampled(&t).unwrap();
+        assert_eq!(
+            search_with(&t, std::slice::from_ref(&padded), Role::Weight, &keys),
+            [padded]
+        );
+        assert!(Keys::sampled(&tag_tensor(DType::F32, &[64], 1).unwrap()).is_none());
     }
 
     #[test]

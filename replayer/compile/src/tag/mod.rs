@@ -11,6 +11,7 @@ mod scan;
 
 use gpureplay_format::{MAX_AXES, Piece};
 use gpureplay_tensor::{DType, Element, Layout, Tensor, distinctiveness};
+use gpureplay_trace::PAGE_SIZE;
 
 use crate::capture::Capture;
 use crate::pages::Moment;
@@ -234,7 +235,23 @@ fn find_as(
     name: &str,
     tensor: &Tensor,
 ) -> Result<(usize, Vec<Piece>), TagError> {
-    let keys = scan::Keys::new(tensor);
+    // A model has many weights and each is looked for in all memory: a sample of their patterns usually does.
+    if role == Role::Weight
+        && let Some(sample) = scan::Keys::sampled(tensor)
+        && let Ok(found) = find_with(capture, role, name, tensor, &sample)
+    {
+        return Ok(found);
+    }
+    find_with(capture, role, name, tensor, &scan::Keys::new(tensor))
+}
+
+fn find_with(
+    capture: &Capture,
+    role: Role,
+    name: &str,
+    tensor: &Tensor,
+    keys: &scan::Keys,
+) -> Result<(usize, Vec<Piece>), TagError> {
     let moments: Vec<Moment> = match role {
         Role::Output => (0..capture.jobs.len()).rev().map(Moment::after).collect(),
         Role::Input | Role::Weight => (0..capture.jobs.len()).map(Moment::before).collect(),
@@ -243,7 +260,7 @@ fn find_as(
     let mut nearest: Option<(usize, String)> = None;
     for moment in moments {
         let pages = capture.memory.changed(moment);
-        let hits = scan::scan(&capture.memory, moment, pages, &keys);
+        let hits = scan::scan(&capture.memory, moment, pages, keys);
         if hits.is_empty() {
             continue;
         }
@@ -264,7 +281,8 @@ fn find_as(
         };
         if role == Role::Output {
             // Any place will do; the first is the lowest address.
-            return Ok((moment.job(), vec![first.clone()]));
+            let job = last_holding(capture, tensor, first, moment.job());
+            return Ok((job, vec![first.clone()]));
         }
         if let Some((job, known)) = &found {
             if copies.iter().all(|c| known.contains(c)) {
@@ -315,6 +333,46 @@ fn find_as(
             detail,
             hint,
         },
+    })
+}
+
+/// The last job after which an output that job `job` completed is still there.
+///
+/// Later jobs may compute the same values again, which no dump shows, and with other inputs they would be other values. Reading
+/// as late as the recording allows gives what the app read.
+fn last_holding(capture: &Capture, tensor: &Tensor, piece: &Piece, job: usize) -> usize {
+    let layout = Layout {
+        dtype: tensor.dtype(),
+        pieces: vec![piece.clone()],
+    };
+    let Some((low, high)) = layout.address_range() else {
+        return job;
+    };
+    let mut last = job;
+    for later in job + 1..capture.jobs.len() {
+        let changed = [Moment::before(later), Moment::after(later)]
+            .iter()
+            .any(|moment| {
+                let pages = capture.memory.changed(*moment);
+                let first = pages.partition_point(|va| va + PAGE_SIZE as u64 <= low);
+                pages.get(first).is_some_and(|va| *va < high)
+            });
+        if changed && !holds(capture, tensor, &layout, Moment::after(later)) {
+            break;
+        }
+        last = later;
+    }
+    last
+}
+
+/// Whether every element is where the layout says.
+fn holds(capture: &Capture, tensor: &Tensor, layout: &Layout, moment: Moment) -> bool {
+    let size = tensor.dtype().bytes();
+    layout.runs().all(|run| {
+        let mut bytes = vec![0; run.count as usize * size];
+        let from = run.element as usize * size;
+        capture.memory.read(moment, run.address, &mut bytes)
+            && bytes == tensor.bytes()[from..from + bytes.len()]
     })
 }
 

@@ -108,6 +108,44 @@ impl Keys {
         keys
     }
 
+    /// The patterns of a few elements and of their neighbours along each dimension, enough to find strides.
+    ///
+    /// `None` for tensors that are so small that all their patterns are few, and for types too small for single keys.
+    pub(crate) fn sampled(tensor: &Tensor) -> Option<Keys> {
+        const ENOUGH: usize = 1 << 14;
+        const ANCHORS: usize = 16;
+        const NEIGHBOURS: usize = 32;
+        let size = tensor.dtype().bytes();
+        if tensor.len() < ENOUGH || size < 4 {
+            return None;
+        }
+        let mut chosen = std::collections::BTreeSet::new();
+        for anchor in 0..ANCHORS {
+            let element = tensor.len() / ANCHORS * anchor;
+            chosen.insert(element);
+            let mut stride = 1usize;
+            for extent in tensor.shape().iter().rev() {
+                let extent = *extent as usize;
+                let position = element / stride % extent;
+                let line = element - position * stride;
+                let first = position.saturating_sub(NEIGHBOURS);
+                chosen
+                    .extend((first..extent.min(position + NEIGHBOURS)).map(|i| line + i * stride));
+                stride *= extent;
+            }
+        }
+        let mut keys = Keys {
+            length: size,
+            step: size,
+            elements: Map::default(),
+            filter: vec![0; 1 << (FILTER_BITS - 6)],
+        };
+        chosen
+            .into_iter()
+            .for_each(|element| keys.insert(tensor.bits(element), element));
+        Some(keys)
+    }
+
     fn insert(&mut self, key: u64, element: usize) {
         if key == 0 {
             return;
