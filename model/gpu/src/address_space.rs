@@ -43,18 +43,21 @@ impl AddressSpaceRegisters {
         u64::from(self.word(low)) | u64::from(self.word(low + 4)) << 32
     }
 
-    /// Executes a command. There are no caches, so all but UPDATE only let a stalled access try again.
+    /// Executes a command. There are no caches, so commands other than UPDATE only let a stalled access try again.
+    /// FLUSH_MEM does not: drivers flush before they give an address space up.
     pub(crate) fn command(&mut self, command: AddressSpaceCommand, profile: &Profile) {
         match command {
-            AddressSpaceCommand::Nop | AddressSpaceCommand::Lock => {}
+            AddressSpaceCommand::Nop
+            | AddressSpaceCommand::Lock
+            | AddressSpaceCommand::FlushMemory => {}
             AddressSpaceCommand::Update => {
                 let table = self.pair(register::TRANSTAB_LO);
                 let config = self.pair(register::TRANSCFG_LO);
                 self.space.update(Translation::new(table, config, profile));
             }
-            AddressSpaceCommand::Unlock
-            | AddressSpaceCommand::FlushPageTables
-            | AddressSpaceCommand::FlushMemory => self.space.retry(),
+            AddressSpaceCommand::Unlock | AddressSpaceCommand::FlushPageTables => {
+                self.space.retry()
+            }
         }
     }
 

@@ -84,7 +84,7 @@ pub(crate) struct Environment<B: Bus> {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Called when an access stalls; `None`: faults are reported at once.
-    pub(crate) notify: Option<Arc<dyn Fn() + Send + Sync>>,
+    pub(crate) notify: Option<Arc<dyn Fn(bool) + Send + Sync>>,
     /// Shader cores that are on.
     pub(crate) cores_ready: u64,
     /// Whether the level-2 cache is on.
@@ -136,7 +136,7 @@ impl From<MmuFault> for JobFault {
 /// Runs a chain to its end, its first fault, or a stop.
 pub(crate) fn run<B: Bus>(environment: &Environment<B>, chain: &Chain) -> Outcome {
     let notify = environment.notify.as_deref();
-    let notify = notify.map(|notify| move || notify());
+    let notify = notify.map(|notify| move |begins| notify(begins));
     let memory = JobMemory {
         bus: &*environment.bus,
         space: &environment.space,

@@ -33,9 +33,9 @@ pub struct Options {
     pub log: Arc<dyn Log>,
     /// Who watches jobs.
     pub observer: Option<Arc<dyn Observer>>,
-    /// With [`FaultPolicy::Stall`]: called by the thread that runs a job when an access stalls. The callee calls
-    /// [`Gpu::poll_faults`] and looks at the interrupt lines.
-    pub stalled: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// With [`FaultPolicy::Stall`]: called by a thread that runs a job when an access stalls (true) and when the
+    /// wait is over (false). For true the callee calls [`Gpu::poll_faults`] and looks at the interrupt lines.
+    pub stalled: Option<Arc<dyn Fn(bool) + Send + Sync>>,
 }
 
 impl Default for Options {
@@ -569,7 +569,8 @@ impl<B: Bus> Gpu<B> {
         );
         if let Some(fault) = &outcome.mmu {
             // A fault that stalled was shown when it happened.
-            if self.options.faults == FaultPolicy::Report {
+            let registers = self.spaces.get(space as usize);
+            if !registers.is_some_and(|registers| registers.space().take_shown()) {
                 self.report_fault(space, fault);
             }
         }

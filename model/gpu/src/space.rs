@@ -28,6 +28,8 @@ struct State {
     waiting: Option<MmuFault>,
     /// Set when the fault is to be shown in the registers; cleared when it was.
     unreported: bool,
+    /// The registers have shown a fault of the chain that runs.
+    shown: bool,
     /// Number of commands so far; each ends a wait.
     commands: u64,
 }
@@ -46,6 +48,7 @@ impl Default for Space {
                 translation: Translation::UNMAPPED,
                 waiting: None,
                 unreported: false,
+                shown: false,
                 commands: 0,
             }),
             changed: Condvar::new(),
@@ -58,8 +61,10 @@ impl Space {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn translation(&self) -> Translation {
-        self.lock().translation
+    /// The translation in use, and the number of the last command to the space.
+    fn snapshot(&self) -> (Translation, u64) {
+        let state = self.lock();
+        (state.translation, state.commands)
     }
 
     /// UPDATE: takes a new configuration into use.
@@ -87,39 +92,52 @@ impl Space {
             return None;
         }
         state.unreported = false;
+        state.shown = true;
         state.waiting
     }
 
-    /// Waits until software has dealt with `fault`. True: try again.
-    fn stall(&self, fault: MmuFault, stall: &Stall<'_>) -> bool {
+    /// Whether the registers have shown a fault since the last call.
+    pub(crate) fn take_shown(&self) -> bool {
+        std::mem::take(&mut self.lock().shown)
+    }
+
+    /// Waits until software has dealt with `fault`, which was found after `seen` commands. True: try again.
+    ///
+    /// Nothing waits in a space that maps nothing: software has given it up, and will not answer.
+    fn stall(&self, fault: MmuFault, seen: u64, stall: &Stall<'_>) -> bool {
+        let hopeless =
+            |state: &State| stall.control.is_aborted() || state.translation.is_unmapped();
         let mut state = self.lock();
-        while state.waiting.is_some() && !stall.control.is_aborted() {
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+        while state.waiting.is_some() && !hopeless(&state) {
+            state = self.wait(state);
         }
-        if stall.control.is_aborted() {
+        if hopeless(&state) {
             return false;
+        }
+        if state.commands != seen {
+            return true;
         }
         state.waiting = Some(fault);
         state.unreported = true;
-        let seen = state.commands;
         drop(state);
-        (stall.notify)();
+        (stall.notify)(true);
         let mut state = self.lock();
-        while state.commands == seen && !stall.control.is_aborted() {
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+        while state.commands == seen && !hopeless(&state) {
+            state = self.wait(state);
         }
         state.waiting = None;
         state.unreported = false;
-        let retry = !stall.control.is_aborted() && !state.translation.is_unmapped();
+        let retry = !hopeless(&state);
         drop(state);
         self.changed.notify_all();
+        (stall.notify)(false);
         retry
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -128,8 +146,8 @@ impl Space {
 pub(crate) struct Stall<'a> {
     /// Ends the wait when aborted.
     pub(crate) control: &'a Control,
-    /// Tells whoever serves the registers that there is a fault to report.
-    pub(crate) notify: &'a (dyn Fn() + Sync),
+    /// Tells whoever serves the registers that there is a fault to report (true), or that a wait is over.
+    pub(crate) notify: &'a (dyn Fn(bool) + Sync),
 }
 
 /// Virtual memory as one running job chain sees it.
@@ -174,7 +192,7 @@ impl<B: Bus> JobMemory<'_, B> {
 impl<B: Bus> AddressSpace for JobMemory<'_, B> {
     fn translate(&self, va: u64, access: Access) -> Result<Page<'_>, MmuFault> {
         loop {
-            let translation = self.space.translation();
+            let (translation, seen) = self.space.snapshot();
             let code = match translation.translate(self.bus, va, access) {
                 Ok(address) => match self.bus.page(address) {
                     Some(page) => return Ok(page),
@@ -188,7 +206,7 @@ impl<B: Bus> AddressSpace for JobMemory<'_, B> {
                 code: code.0 as u8,
             };
             match &self.stall {
-                Some(stall) if self.space.stall(fault, stall) => {}
+                Some(stall) if self.space.stall(fault, seen, stall) => {}
                 _ => return Err(fault),
             }
         }

@@ -6,7 +6,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use mali_memory::Mapped;
 use mali_model::{Gpu, Level, Log, Work};
-use mali_regs::{Block, address_space, lookup};
 
 use crate::config_space::ConfigSpace;
 use crate::intx::Intx;
@@ -271,7 +270,6 @@ impl Device {
                         log.access('W', register, value);
                     }
                     state.gpu.write32(register, value);
-                    self.after_write(register);
                 }
                 state.update_interrupt();
                 if state.gpu.has_work() {
@@ -281,18 +279,6 @@ impl Device {
             _ => return Err(errno::EINVAL),
         }
         Ok(())
-    }
-
-    /// A command to an address space ends the stall of an access that faulted.
-    fn after_write(&self, register: u32) {
-        let Some(warden) = &self.warden else { return };
-        let located = lookup(register);
-        let command = |l: &mali_regs::Located| {
-            l.block == Block::AddressSpace && l.register.offset == address_space::COMMAND
-        };
-        if located.as_ref().is_some_and(command) {
-            warden.resume();
-        }
     }
 
     fn reset(&self) {
@@ -307,15 +293,16 @@ impl Device {
         state.intx.reset();
     }
 
-    /// An access of a job waits for the driver: shows it the fault.
-    pub(crate) fn show_faults(&self) {
-        // First, so that the driver's answer finds the job stalled.
+    /// An access of a job begins to wait for the driver, which is shown the fault, or its wait is over.
+    pub(crate) fn stalled(&self, begins: bool) {
         if let Some(warden) = &self.warden {
-            warden.stall();
+            warden.stall(begins);
         }
-        let mut state = self.lock();
-        state.gpu.poll_faults();
-        state.update_interrupt();
+        if begins {
+            let mut state = self.lock();
+            state.gpu.poll_faults();
+            state.update_interrupt();
+        }
     }
 
     /// Runs job chains as they come, until [`Device::quit`].

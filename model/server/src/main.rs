@@ -172,9 +172,9 @@ fn device(
     let this: Arc<OnceLock<Weak<Device>>> = Arc::default();
     let stalled = {
         let this = this.clone();
-        Arc::new(move || {
+        Arc::new(move |begins| {
             if let Some(device) = this.get().and_then(Weak::upgrade) {
-                device.show_faults();
+                device.stalled(begins);
             }
         })
     };

@@ -16,17 +16,20 @@ use crate::qmp::{Qmp, QmpError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Idle,
-    Running {
-        since: Instant,
-    },
-    /// An access waits for the driver.
-    Stalled,
+    Running { since: Instant },
     Quit,
 }
 
-/// Shared between the thread that runs jobs, the one that serves registers, and the warden's own.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    phase: Phase,
+    /// Accesses that wait for the driver.
+    stalled: usize,
+}
+
+/// Shared between the threads that run jobs and the warden's own.
 pub(crate) struct Warden {
-    phase: Mutex<Phase>,
+    state: Mutex<State>,
     changed: Condvar,
     grace: Duration,
     limit: Duration,
@@ -36,7 +39,10 @@ impl Warden {
     /// Jobs that run longer than `grace` stop the guest, those that run longer than `limit` continue it.
     pub(crate) fn new(grace: Duration, limit: Duration) -> Arc<Warden> {
         Arc::new(Warden {
-            phase: Mutex::new(Phase::Idle),
+            state: Mutex::new(State {
+                phase: Phase::Idle,
+                stalled: 0,
+            }),
             changed: Condvar::new(),
             grace,
             limit,
@@ -55,20 +61,17 @@ impl Warden {
         self.enter(Phase::Idle);
     }
 
-    /// A job waits for the driver.
-    pub(crate) fn stall(&self) {
-        self.enter(Phase::Stalled);
-    }
-
-    /// The driver has dealt with a fault, if a job waits for that.
-    pub(crate) fn resume(&self) {
-        let mut phase = self.lock();
-        if *phase == Phase::Stalled {
-            *phase = Phase::Running {
-                since: Instant::now(),
-            };
-            self.changed.notify_all();
+    /// An access of a job begins to wait for the driver, or no longer does.
+    pub(crate) fn stall(&self, begins: bool) {
+        let mut state = self.lock();
+        state.stalled = match begins {
+            true => state.stalled + 1,
+            false => state.stalled.saturating_sub(1),
+        };
+        if let Phase::Running { since } = &mut state.phase {
+            *since = Instant::now();
         }
+        self.changed.notify_all();
     }
 
     /// Ends [`Warden::watch`].
@@ -76,20 +79,21 @@ impl Warden {
         self.enter(Phase::Quit);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Phase> {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn enter(&self, phase: Phase) {
-        *self.lock() = phase;
+        self.lock().phase = phase;
         self.changed.notify_all();
     }
 
     /// Whether the guest is to be stopped now, and when to look again at the latest. `None`: the end.
-    fn decide(&self, phase: Phase, now: Instant) -> Option<(bool, Option<Instant>)> {
-        match phase {
+    fn decide(&self, state: State, now: Instant) -> Option<(bool, Option<Instant>)> {
+        match state.phase {
             Phase::Quit => None,
-            Phase::Idle | Phase::Stalled => Some((false, None)),
+            Phase::Idle => Some((false, None)),
+            Phase::Running { .. } if state.stalled != 0 => Some((false, None)),
             Phase::Running { since } => {
                 let (stop, end) = (since + self.grace, since + self.limit);
                 Some(if now < stop.min(end) {
@@ -105,31 +109,31 @@ impl Warden {
 
     /// Stops and continues the guest until [`Warden::quit`].
     pub(crate) fn watch(&self, monitor: &mut Monitor) {
-        let mut phase = self.lock();
+        let mut state = self.lock();
         let mut stopped = false;
-        while let Some((stop, wake)) = self.decide(*phase, Instant::now()) {
+        while let Some((stop, wake)) = self.decide(*state, Instant::now()) {
             if stop != stopped {
-                drop(phase);
+                drop(state);
                 monitor.set_stopped(stop);
                 stopped = stop;
-                phase = self.lock();
+                state = self.lock();
                 continue;
             }
-            phase = match wake {
+            state = match wake {
                 None => self
                     .changed
-                    .wait(phase)
+                    .wait(state)
                     .unwrap_or_else(PoisonError::into_inner),
                 Some(at) => {
                     let wait = at.saturating_duration_since(Instant::now());
                     self.changed
-                        .wait_timeout(phase, wait)
+                        .wait_timeout(state, wait)
                         .unwrap_or_else(PoisonError::into_inner)
                         .0
                 }
             };
         }
-        drop(phase);
+        drop(state);
         if stopped {
             monitor.set_stopped(false);
         }
@@ -185,23 +189,33 @@ mod tests {
         let warden = Warden::new(grace, limit);
         let since = Instant::now();
         let running = Phase::Running { since };
-        for (phase, after, expected) in [
-            (Phase::Idle, Duration::ZERO, Some((false, None))),
-            (Phase::Stalled, Duration::ZERO, Some((false, None))),
-            (Phase::Quit, Duration::ZERO, None),
-            (running, Duration::ZERO, Some((false, Some(since + grace)))),
-            (running, grace, Some((true, Some(since + limit)))),
-            (running, limit, Some((false, None))),
+        for (phase, stalled, after, expected) in [
+            (Phase::Idle, 0, Duration::ZERO, Some((false, None))),
+            (running, 1, grace, Some((false, None))),
+            (Phase::Quit, 1, Duration::ZERO, None),
+            (
+                running,
+                0,
+                Duration::ZERO,
+                Some((false, Some(since + grace))),
+            ),
+            (running, 0, grace, Some((true, Some(since + limit)))),
+            (running, 0, limit, Some((false, None))),
         ] {
+            let state = State { phase, stalled };
             assert_eq!(
-                warden.decide(phase, since + after),
+                warden.decide(state, since + after),
                 expected,
-                "{phase:?} {after:?}"
+                "{state:?} {after:?}"
             );
         }
         let immediate = Warden::new(Duration::ZERO, limit);
+        let state = State {
+            phase: running,
+            stalled: 0,
+        };
         assert_eq!(
-            immediate.decide(running, since),
+            immediate.decide(state, since),
             Some((true, Some(since + limit)))
         );
     }

@@ -20,7 +20,11 @@ fn stalling() -> (Machine, mpsc::Receiver<()>) {
     let (sender, receiver) = mpsc::channel();
     let options = Options {
         faults: FaultPolicy::Stall,
-        stalled: Some(Arc::new(move || sender.send(()).unwrap())),
+        stalled: Some(Arc::new(move |begins| {
+            if begins {
+                sender.send(()).unwrap();
+            }
+        })),
         ..Options::default()
     };
     (Machine::with("g52", Format::Lpae, options), receiver)
