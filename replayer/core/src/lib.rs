@@ -18,6 +18,7 @@ mod allow;
 pub mod engine;
 mod error;
 mod gpu;
+pub mod middleware;
 pub mod page_table;
 pub mod verify;
 

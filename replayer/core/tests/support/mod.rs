@@ -38,6 +38,7 @@ pub enum Trouble {
     NoPower,
 }
 
+#[derive(Debug)]
 pub struct Fake {
     pub registers: BTreeMap<u32, u32>,
     pub memory: BTreeMap<u64, ([u8; 4096], Access)>,

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs two devices in lock-step and keeps the first difference.
+
+use gpureplay_format::Access;
+
+use crate::gpu::{DeviceError, Gpu, Lines};
+
+/// Where two devices first differed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Divergence {
+    /// A register: chains submitted before, offset, first value, second value.
+    Register(u32, u32, u32, u32),
+    /// Memory: chains submitted before, address of the first byte that differs, first value, second value.
+    Memory(u32, u64, u8, u8),
+    /// One device refused what the other did; chains submitted before.
+    Refused(u32),
+}
+
+/// Two devices that get the same calls. The caller sees the first one.
+#[derive(Debug)]
+pub struct Diff<A, B> {
+    first: A,
+    second: B,
+    chains: u32,
+    divergence: Option<Divergence>,
+    /// Registers that may differ.
+    ignored: fn(u32) -> bool,
+}
+
+impl<A: Gpu, B: Gpu> Diff<A, B> {
+    /// Compares two devices in all registers but those for which `ignored` holds (counters, flush ids), and in all memory that
+    /// is read.
+    pub const fn new(first: A, second: B, ignored: fn(u32) -> bool) -> Self {
+        Self {
+            first,
+            second,
+            chains: 0,
+            divergence: None,
+            ignored,
+        }
+    }
+
+    /// The first difference so far.
+    pub const fn divergence(&self) -> Option<Divergence> {
+        self.divergence
+    }
+
+    fn differ(&mut self, divergence: Divergence) {
+        self.divergence.get_or_insert(divergence);
+    }
+
+    /// Takes the results of both.
+    fn both(
+        &mut self,
+        first: Result<(), DeviceError>,
+        second: Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        if first.is_ok() != second.is_ok() {
+            self.differ(Divergence::Refused(self.chains));
+        }
+        first
+    }
+}
+
+/// JS0_COMMAND_NEXT without the bits of the slot.
+const DOORBELL: u32 = 0x1860;
+
+impl<A: Gpu, B: Gpu> Gpu for Diff<A, B> {
+    fn read32(&mut self, register: u32) -> u32 {
+        let first = self.first.read32(register);
+        let second = self.second.read32(register);
+        if first != second && !(self.ignored)(register) {
+            self.differ(Divergence::Register(self.chains, register, first, second));
+        }
+        first
+    }
+
+    fn write32(&mut self, register: u32, value: u32) {
+        if register & !0x780 == DOORBELL & !0x780 && value == 1 {
+            self.chains = self.chains.wrapping_add(1);
+        }
+        self.first.write32(register, value);
+        self.second.write32(register, value);
+    }
+
+    fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
+        let first = self.first.wait_irq(lines, timeout_us);
+        // The second device may be slower; it gets the whole time.
+        let second = self.second.wait_irq(lines, timeout_us);
+        if first == Lines::NONE { second } else { first }
+    }
+
+    fn now_us(&mut self) -> u64 {
+        self.first.now_us()
+    }
+
+    fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
+        let (first, second) = (
+            self.first.map(va, pages, access),
+            self.second.map(va, pages, access),
+        );
+        self.both(first, second)
+    }
+
+    fn activate(&mut self) -> Result<u8, DeviceError> {
+        let (first, second) = (self.first.activate(), self.second.activate());
+        self.both(first.map(drop), second.map(drop))?;
+        first
+    }
+
+    fn release(&mut self) {
+        self.first.release();
+        self.second.release();
+    }
+
+    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        let (first, second) = (
+            self.first.write_memory(va, bytes),
+            self.second.write_memory(va, bytes),
+        );
+        self.both(first, second)
+    }
+
+    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let mut va = va;
+        for part in bytes.chunks_mut(256) {
+            let mut other = [0; 256];
+            let other = other.get_mut(..part.len()).unwrap_or_default();
+            let first = self.first.read_memory(va, part);
+            let second = self.second.read_memory(va, other);
+            self.both(first, second)?;
+            let differing = (va..)
+                .zip(part.iter().zip(other.iter()))
+                .find(|(_, (a, b))| a != b);
+            if let Some((at, (&a, &b))) = differing {
+                self.differ(Divergence::Memory(self.chains, at, a, b));
+            }
+            va = va.wrapping_add(part.len() as u64);
+        }
+        Ok(())
+    }
+
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        let (first, second) = (self.first.reset(), self.second.reset());
+        self.both(first, second)
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tells somebody of every call to a device.
+
+use gpureplay_format::Access;
+
+use crate::gpu::{DeviceError, Gpu, Lines};
+
+/// One call to a device, after it returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// A register was read: offset, value.
+    Read(u32, u32),
+    /// A register was written: offset, value.
+    Write(u32, u32),
+    /// Somebody waited for these lines and got those.
+    Wait(Lines, Lines),
+    /// Pages were mapped: address, number, access.
+    Map(u64, u32, Access),
+    /// The address space was given its tables.
+    Activate,
+    /// Everything was unmapped.
+    Release,
+    /// Memory was written: address, bytes.
+    Store(u64, u64),
+    /// Memory was read: address, bytes.
+    Load(u64, u64),
+    /// Memory was filled: address, bytes, value.
+    Fill(u64, u64, u8),
+    /// The GPU was reset.
+    Reset,
+}
+
+/// A device that calls `sink` after every call.
+#[derive(Debug)]
+pub struct Trace<G, F> {
+    gpu: G,
+    sink: F,
+}
+
+impl<G: Gpu, F: FnMut(Call)> Trace<G, F> {
+    /// Watches a device.
+    pub const fn new(gpu: G, sink: F) -> Self {
+        Self { gpu, sink }
+    }
+
+    /// Gives the device back.
+    pub fn into_inner(self) -> G {
+        self.gpu
+    }
+}
+
+impl<G: Gpu, F: FnMut(Call)> Gpu for Trace<G, F> {
+    fn read32(&mut self, register: u32) -> u32 {
+        let value = self.gpu.read32(register);
+        (self.sink)(Call::Read(register, value));
+        value
+    }
+
+    fn write32(&mut self, register: u32, value: u32) {
+        self.gpu.write32(register, value);
+        (self.sink)(Call::Write(register, value));
+    }
+
+    fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
+        let raised = self.gpu.wait_irq(lines, timeout_us);
+        (self.sink)(Call::Wait(lines, raised));
+        raised
+    }
+
+    fn now_us(&mut self) -> u64 {
+        self.gpu.now_us()
+    }
+
+    fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
+        let result = self.gpu.map(va, pages, access);
+        (self.sink)(Call::Map(va, pages, access));
+        result
+    }
+
+    fn activate(&mut self) -> Result<u8, DeviceError> {
+        let result = self.gpu.activate();
+        (self.sink)(Call::Activate);
+        result
+    }
+
+    fn release(&mut self) {
+        self.gpu.release();
+        (self.sink)(Call::Release);
+    }
+
+    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        let result = self.gpu.write_memory(va, bytes);
+        (self.sink)(Call::Store(va, bytes.len() as u64));
+        result
+    }
+
+    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let result = self.gpu.read_memory(va, bytes);
+        (self.sink)(Call::Load(va, bytes.len() as u64));
+        result
+    }
+
+    fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
+        let result = self.gpu.fill_memory(va, length, byte);
+        (self.sink)(Call::Fill(va, length, byte));
+        result
+    }
+
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        let result = self.gpu.reset();
+        (self.sink)(Call::Reset);
+        result
+    }
+}
