@@ -3,7 +3,8 @@
 """Inputs of the example programs and what they must compute, by NumPy in double precision.
 
 reference.py APP DIR writes DIR/inputs/*.npy and DIR/expected/*.npy. Files come in two sets: NAME.npy is what a
-recording is made with, NAME2.npy is a second input for its replay. Inputs are deterministic.
+recording is made with, NAME2.npy is a second input for its replay. Inputs are deterministic. Apps may have samples
+besides, to which the recorded stack itself gives the answers.
 """
 import pathlib
 import sys
@@ -11,6 +12,7 @@ import sys
 import numpy as np
 
 SEED = 20220228
+DIGITS = pathlib.Path(__file__).parent.parent / "digits"
 
 
 def random(generator, *shape):
@@ -50,8 +52,27 @@ def acl_conv(generator):
     return [{"x": random(generator, 14, 18, 5)} for _ in range(2)], weights, compute
 
 
+def digits(generator):
+    sys.path.insert(0, str(DIGITS))
+    import network
+
+    def compute(input, **weights):
+        return {"probabilities": network.probabilities(weights, input[np.newaxis])[0]}
+
+    weights = {path.stem: np.load(path) for path in sorted((DIGITS / "weights").glob("*.npy"))}
+    return [{"input": random(generator, 8, 8)} for _ in range(2)], weights, compute
+
+
+def samples(app):
+    """Further inputs by name: the first held-out image of each digit."""
+    if app != "digits":
+        return {}
+    images, labels = (np.load(DIGITS / "held-out" / f"{name}.npy") for name in ("images", "labels"))
+    return {str(digit): images[list(labels).index(digit)] for digit in range(10)}
+
+
 def main():
-    apps = {"saxpy": saxpy, "acl-gemm": acl_gemm, "acl-conv": acl_conv}
+    apps = {"saxpy": saxpy, "acl-gemm": acl_gemm, "acl-conv": acl_conv, "digits": digits}
     if len(sys.argv) != 3 or sys.argv[1] not in apps:
         sys.exit(f"usage: reference.py {'|'.join(apps)} DIR")
     top = pathlib.Path(sys.argv[2])
@@ -66,6 +87,8 @@ def main():
         precise = {name: array.astype(np.float64) for name, array in (weights | inputs).items()}
         for name, array in compute(**precise).items():
             np.save(top / "expected" / f"{name}{suffix}.npy", array.astype(np.float32))
+    for name, array in samples(sys.argv[1]).items():
+        np.save(top / "inputs" / f"{name}.npy", array)
 
 
 main()

@@ -140,16 +140,3 @@ impl Expectations {
         }))
     }
 }
-
-/// The five largest classes of an output whose labels the manifest knows.
-pub(crate) fn top_classes(files: &Files, name: &str, tensor: &Tensor) -> Vec<(String, f64)> {
-    let output = files
-        .manifest
-        .as_ref()
-        .and_then(|manifest| manifest.outputs.get(name));
-    let labels = output.map_or(&[][..], |output| &output.labels);
-    let mut classes: Vec<(String, f64)> = labels.iter().cloned().zip(tensor.values()).collect();
-    classes.sort_by(|left, right| right.1.total_cmp(&left.1));
-    classes.truncate(5);
-    classes
-}

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bindings;
+mod classes;
 mod compile;
 mod device;
 mod doctor;

@@ -13,8 +13,9 @@ use gpureplay_tensor::write_npy;
 use serde::Serialize;
 
 use crate::bindings::{Bindings, Given};
+use crate::classes::{Choice as ClassChoice, Classes};
 use crate::device::{Choice, Device, ModelOptions};
-use crate::expect::{Comparison, Expectations, top_classes};
+use crate::expect::{Comparison, Expectations};
 use crate::failure::{Failure, Outcome};
 use crate::progress::Progress;
 use crate::recording::Files;
@@ -27,7 +28,9 @@ Examples:
   gpureplay run recordings/acl-gemm-g52 --input a=my.npy --output out.npy
       another input; --input FILE and --output FILE are enough where there is only one
   gpureplay run recordings/acl-gemm-g52 --input a=my.npy --expect out=mine.npy --json
-      compared with a file of your own, result for scripts";
+      compared with a file of your own, result for scripts
+  gpureplay run recordings/digits-g52 --input recordings/digits-g52/inputs/3.npy --top 3
+      the three most probable classes";
 
 /// Replay a recording with new inputs
 ///
@@ -68,6 +71,8 @@ pub(crate) struct Run {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    classes: ClassChoice,
+    #[command(flatten)]
     model: ModelOptions,
 }
 
@@ -103,6 +108,7 @@ impl Run {
         let verified = files.verify()?;
         let recording = *verified.recording();
         let inputs = self.chosen_inputs(&files, &recording)?;
+        let classes = self.classes.read()?;
         let mut bindings = Bindings::new(&recording);
         bindings.bind_weights(&files)?;
         for (name, path) in &inputs {
@@ -167,7 +173,7 @@ impl Run {
                     shape: tensor.shape().to_vec(),
                     file,
                     comparison: expectations.compare(&name, &tensor, self.tolerance)?,
-                    top: top_classes(&files, &name, &tensor),
+                    top: classes.of(&files, &name, &tensor)?,
                 },
             );
         }
@@ -193,6 +199,7 @@ impl Run {
                 &mut out,
                 &report,
                 &bindings,
+                &classes,
                 (load, replay, device.working()),
             )?;
         }
@@ -256,6 +263,7 @@ fn print(
     out: &mut impl Write,
     report: &Report,
     bindings: &Bindings<'_>,
+    classes: &Classes,
     (load, replay, device): (Duration, Duration, Duration),
 ) -> Result<()> {
     writeln!(out, "{} on {}", report.recording, report.device)?;
@@ -272,13 +280,18 @@ fn print(
                 "  {name} {shape} not written (--output {name}=FILE.npy)"
             )?,
         }
+        if classes.listed() {
+            for (label, value) in &output.top {
+                writeln!(out, "    {value:.3}  {label}")?;
+            }
+        }
     }
-    let classes = report
+    let classified = report
         .outputs
         .values()
         .find(|output| !output.top.is_empty());
     let mut line = String::new();
-    if let Some((label, value)) = classes.and_then(|output| output.top.first()) {
+    if let Some((label, value)) = classified.and_then(|output| output.top.first()) {
         line += &format!("{label} ({value:.3}) · ");
     }
     line += &format!(

@@ -30,6 +30,12 @@ pub(crate) struct App {
     pub(crate) weights: Vec<String>,
     /// Tensors that it writes.
     pub(crate) outputs: Vec<String>,
+    /// Further files for the only input; the program's answers to them become cases of the recording.
+    #[serde(default)]
+    pub(crate) samples: Vec<String>,
+    /// Names of the elements of the only output.
+    #[serde(default)]
+    pub(crate) labels: Vec<String>,
 }
 
 /// The two sets of files: that of the recording, and the other one.
@@ -43,12 +49,41 @@ impl App {
         let mut table: BTreeMap<String, App> = toml::from_str(&text)
             .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
         let known: Vec<String> = table.keys().cloned().collect();
-        table.remove(name).ok_or_else(|| {
+        let app = table.remove(name).ok_or_else(|| {
             Error::Usage(format!(
                 "{name}: no such program; there are {}",
                 known.join(", ")
             ))
-        })
+        })?;
+        let single = app.inputs.len() == 1 && app.outputs.len() == 1;
+        if single || app.samples.is_empty() && app.labels.is_empty() {
+            Ok(app)
+        } else {
+            Err(Error::Usage(format!(
+                "{}: {name}: samples and labels need exactly one input and one output",
+                path.display()
+            )))
+        }
+    }
+
+    /// Shell commands that run the program on each sample and put its answers into `expected`.
+    pub(crate) fn sample_script(&self) -> String {
+        const SET: &str = "-sample";
+        let mut script = String::new();
+        let (Some(input), Some(output)) = (self.inputs.first(), self.outputs.first()) else {
+            return script;
+        };
+        for name in &self.samples {
+            script += &format!("cp inputs/{name}.npy inputs/{input}{SET}.npy\n");
+            script += &format!("{}\n", self.command(SET));
+            script += &format!("mv {output}{SET}.npy expected/{name}.npy\n");
+        }
+        script
+    }
+
+    /// True if the program uses Arm Compute Library.
+    pub(crate) fn uses_compute_library(&self) -> bool {
+        self.app.starts_with("acl_")
     }
 
     /// The command line for a set of files.

@@ -116,10 +116,13 @@ impl Recording<'_> {
     /// Runs the program under `gpureplay record` in the guest, once per set of inputs.
     pub(crate) fn trace(&self, stream: bool) -> Result<Outcome> {
         app::write_files(self.folder, self.name, self.work)?;
-        let mut script = String::from("set -e\n");
+        // Runs that are to be compared must allocate alike: after one that has filled the runtime's shader cache, and
+        // with everything at the same host addresses, by which the library sorts its buffers.
+        let mut script = format!("set -e\n{}\n", self.app.command(SETS[0]));
+        script += &self.app.sample_script();
         for set in SETS {
             script += &format!(
-                "gpureplay record --raw trace{set} -- {}\n",
+                "setarch --addr-no-randomize gpureplay record --raw trace{set} -- {}\n",
                 self.app.command(set)
             );
         }
@@ -183,6 +186,11 @@ impl Recording<'_> {
                 .map_err(Error::io("copy", from))
         };
         let mut cases = Vec::new();
+        for name in &self.app.samples {
+            copy("inputs", name, "")?;
+            copy("expected", name, "")?;
+            cases.push(self.sample_case(name));
+        }
         for set in SETS {
             let mut case = toml::Table::new();
             for (kind, names) in [
@@ -204,9 +212,35 @@ impl Recording<'_> {
         let mut manifest: toml::Table = toml::from_str(&text)
             .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
         manifest.insert("case".into(), cases.into());
+        if let (false, Some(output)) = (self.app.labels.is_empty(), self.app.outputs.first()) {
+            let outputs = manifest
+                .entry("outputs")
+                .or_insert_with(|| toml::Table::new().into());
+            if let Some(outputs) = outputs.as_table_mut() {
+                let known = outputs
+                    .entry(output.as_str())
+                    .or_insert_with(|| toml::Table::new().into());
+                if let Some(known) = known.as_table_mut() {
+                    known.insert("labels".into(), self.app.labels.clone().into());
+                }
+            }
+        }
         let text = toml::to_string_pretty(&manifest)
             .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
         fs::write(&path, text).map_err(Error::io("write", path))
+    }
+
+    /// The manifest's entry for a sample.
+    fn sample_case(&self, name: &str) -> toml::Value {
+        let file = |kind: &str, tensors: &[String]| {
+            let path = |tensor: &String| (tensor.clone(), format!("{kind}/{name}.npy").into());
+            toml::Value::Table(tensors.iter().map(path).collect())
+        };
+        let mut case = toml::Table::new();
+        case.insert("inputs".into(), file("inputs", &self.app.inputs));
+        case.insert("expected".into(), file("expected", &self.app.outputs));
+        case.insert("reference".into(), "the recorded stack".into());
+        case.into()
     }
 
     /// Replays with the second set of inputs; the largest relative error, or what is wrong.
@@ -248,7 +282,7 @@ impl Recording<'_> {
             ("driver", "panfrost".to_owned()),
             ("runtime", format!("Mesa {}", version("mesa-opencl-icd")?)),
         ];
-        if self.name.starts_with("acl-") {
+        if self.app.uses_compute_library() {
             let library = version("libarm-compute-dev")?;
             pairs.push(("framework", format!("Arm Compute Library {library}")));
         }

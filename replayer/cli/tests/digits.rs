@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! recordings/digits-g52: the replay answers as the network does on the CPU, for every held-out digit.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
+use gpureplay_format::Recording;
+use gpureplay_on_model::OnModel;
+use gpureplay_tensor::{DType, Tensor, read_npy};
+use mali_model::Profile;
+
+/// Largest difference of a probability from the one in double precision.
+const TOLERANCE: f64 = 1e-5;
+/// Digits.
+const CLASSES: usize = 10;
+/// Replays at the same time, each on a GPU of its own.
+const SESSIONS: usize = 4;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn held_out(name: &str) -> Tensor {
+    read_npy(repository().join(format!("tools/digits/held-out/{name}.npy"))).unwrap()
+}
+
+fn recording() -> Vec<u8> {
+    std::fs::read(repository().join("recordings/digits-g52/recording.gpr")).unwrap()
+}
+
+/// What goes in, by tensor index, and room for the probabilities.
+struct Bound<'a> {
+    inputs: BTreeMap<u32, &'a [u8]>,
+    probabilities: [u8; 4 * CLASSES],
+}
+
+impl Tensors for Bound<'_> {
+    fn input(&mut self, tensor: u32) -> Option<&[u8]> {
+        self.inputs.get(&tensor).copied()
+    }
+
+    fn output(&mut self, _: u32) -> Option<&mut [u8]> {
+        Some(&mut self.probabilities)
+    }
+}
+
+/// Opens the recording once, with other weights if there are any, and runs it for each image (8 x 8 float32).
+fn replay<'a>(
+    images: impl Iterator<Item = &'a [u8]>,
+    weights: &[(&str, &Tensor)],
+) -> Vec<[f64; CLASSES]> {
+    let bytes = recording();
+    let recording = Recording::parse(&bytes).unwrap();
+    let index = |name: &str| recording.tensor_named(name).unwrap().0;
+    let mut bound = Bound {
+        inputs: weights
+            .iter()
+            .map(|(name, value)| (index(name), value.bytes()))
+            .collect(),
+        probabilities: [0; 4 * CLASSES],
+    };
+    let verified = verify(recording, &Limits::DEFAULT).unwrap();
+    let profile = Profile::by_name("g52").unwrap();
+    let gpu = OnModel::new(profile, mali_model::Options::default()).unwrap();
+    let mut workspace = Workspace::new();
+    let mut session = Session::open(
+        gpu,
+        verified,
+        &mut workspace,
+        Options::default(),
+        &mut bound,
+    )
+    .unwrap();
+    images
+        .map(|image| {
+            bound.inputs.insert(index("input"), image);
+            session.run(&mut bound).unwrap();
+            let mut words = bound.probabilities.chunks_exact(4);
+            std::array::from_fn(|_| {
+                f64::from(f32::from_le_bytes(
+                    words.next().unwrap().try_into().unwrap(),
+                ))
+            })
+        })
+        .collect()
+}
+
+fn largest(probabilities: &[f64]) -> usize {
+    (0..CLASSES)
+        .max_by(|&a, &b| probabilities[a].total_cmp(&probabilities[b]))
+        .unwrap()
+}
+
+#[test]
+fn the_replay_answers_as_the_cpu_does_for_every_held_out_digit() {
+    let (images, labels) = (held_out("images"), held_out("labels"));
+    let expected: Vec<f64> = held_out("probabilities").values().collect();
+    let images: Vec<&[u8]> = images.bytes().chunks_exact(4 * 64).collect();
+    assert_eq!(images.len(), labels.len());
+
+    let mut found = Vec::new();
+    std::thread::scope(|scope| {
+        let parts = images.chunks(images.len().div_ceil(SESSIONS));
+        let threads: Vec<_> = parts
+            .map(|part| scope.spawn(|| replay(part.iter().copied(), &[])))
+            .collect();
+        for thread in threads {
+            found.extend(thread.join().unwrap());
+        }
+    });
+
+    let (mut right, mut right_on_cpu, mut worst) = (0, 0, 0f64);
+    for (image, found) in found.iter().enumerate() {
+        let expected = &expected[image * CLASSES..][..CLASSES];
+        let label = labels.value(image) as usize;
+        assert_eq!(largest(found), largest(expected), "image {image}");
+        right += usize::from(largest(found) == label);
+        right_on_cpu += usize::from(largest(expected) == label);
+        for (a, b) in found.iter().zip(expected) {
+            worst = worst.max((a - b).abs());
+        }
+    }
+    println!(
+        "replay: {right} of {} right; CPU: {right_on_cpu}, the same images; largest difference {worst:.1e}",
+        found.len()
+    );
+    assert_eq!(right, right_on_cpu);
+    assert!(right * 100 >= found.len() * 99, "{right}");
+    assert!(worst <= TOLERANCE, "{worst:e}");
+}
+
+#[test]
+fn other_weights_give_another_network() {
+    // A network that calls every digit by another name: the classes in reverse.
+    let reversed = |name: &str, row: usize| {
+        let path = repository().join(format!("tools/digits/weights/{name}.npy"));
+        let tensor = read_npy(path).unwrap();
+        let rows = tensor.bytes().chunks_exact(4 * row).rev();
+        Tensor::new(
+            DType::F32,
+            tensor.shape(),
+            rows.flatten().copied().collect(),
+        )
+        .unwrap()
+    };
+    let (weight, bias) = (reversed("fc.weight", 128), reversed("fc.bias", 1));
+    let images = held_out("images");
+    let some = || images.bytes().chunks_exact(4 * 64).take(20);
+    let original = replay(some(), &[]);
+    let renamed = replay(some(), &[("fc.weight", &weight), ("fc.bias", &bias)]);
+    for (original, mut renamed) in original.into_iter().zip(renamed) {
+        renamed.reverse();
+        assert_eq!(largest(&renamed), largest(&original));
+        for (a, b) in renamed.iter().zip(original) {
+            assert!((a - b).abs() <= TOLERANCE, "{a} {b}");
+        }
+    }
+}
