@@ -64,11 +64,14 @@ def digits(generator):
 
 
 def samples(app):
-    """Further inputs by name: the first held-out image of each digit."""
+    """Further inputs by name: of each digit the first held-out image that the network names rightly."""
     if app != "digits":
         return {}
-    images, labels = (np.load(DIGITS / "held-out" / f"{name}.npy") for name in ("images", "labels"))
-    return {str(digit): images[list(labels).index(digit)] for digit in range(10)}
+    images, labels, probabilities = (
+        np.load(DIGITS / "held-out" / f"{name}.npy") for name in ("images", "labels", "probabilities")
+    )
+    right = probabilities.argmax(axis=1) == labels
+    return {str(digit): images[np.flatnonzero((labels == digit) & right)[0]] for digit in range(10)}
 
 
 def main():

@@ -37,7 +37,7 @@ pub(crate) struct Classes {
 impl Choice {
     /// Reads the file of labels, if one is given.
     pub(crate) fn read(&self) -> Result<Classes> {
-        let read = |path: &PathBuf| Ok((path.clone(), read_labels(path)?));
+        let read = |path: &PathBuf| Ok::<_, Failure>((path.clone(), read_labels(path)?));
         Ok(Classes {
             file: self.labels.as_ref().map(read).transpose()?,
             top: self.top,

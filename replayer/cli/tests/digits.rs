@@ -23,7 +23,7 @@ fn repository() -> PathBuf {
 }
 
 fn held_out(name: &str) -> Tensor {
-    read_npy(repository().join(format!("tools/digits/held-out/{name}.npy"))).unwrap()
+    read_npy(&repository().join(format!("tools/digits/held-out/{name}.npy"))).unwrap()
 }
 
 fn recording() -> Vec<u8> {
@@ -136,7 +136,7 @@ fn other_weights_give_another_network() {
     // A network that calls every digit by another name: the classes in reverse.
     let reversed = |name: &str, row: usize| {
         let path = repository().join(format!("tools/digits/weights/{name}.npy"));
-        let tensor = read_npy(path).unwrap();
+        let tensor = read_npy(&path).unwrap();
         let rows = tensor.bytes().chunks_exact(4 * row).rev();
         Tensor::new(
             DType::F32,

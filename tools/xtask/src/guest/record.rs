@@ -116,13 +116,14 @@ impl Recording<'_> {
     /// Runs the program under `gpureplay record` in the guest, once per set of inputs.
     pub(crate) fn trace(&self, stream: bool) -> Result<Outcome> {
         app::write_files(self.folder, self.name, self.work)?;
-        // Runs that are to be compared must allocate alike: after one that has filled the runtime's shader cache, and
-        // with everything at the same host addresses, by which the library sorts its buffers.
+        // Runs that are to be compared must allocate alike: after one that has filled the runtime's shader cache, with
+        // everything at the same host addresses, by which libraries sort their buffers, and with a program's threads
+        // taking turns where they block rather than racing.
         let mut script = format!("set -e\n{}\n", self.app.command(SETS[0]));
         script += &self.app.sample_script();
         for set in SETS {
             script += &format!(
-                "setarch --addr-no-randomize gpureplay record --raw trace{set} -- {}\n",
+                "gpureplay record --raw trace{set} -- taskset -c 0 chrt -f 1 setarch --addr-no-randomize {}\n",
                 self.app.command(set)
             );
         }
