@@ -164,6 +164,7 @@ impl Driver {
         self.device.write_memory(va, bytes).unwrap();
     }
 
+    #[allow(dead_code, reason = "not every test stores floats")]
     pub(crate) fn store_floats(&mut self, va: u64, values: impl IntoIterator<Item = f32>) {
         let bytes: Vec<u8> = values.into_iter().flat_map(f32::to_le_bytes).collect();
         self.store(va, &bytes);
