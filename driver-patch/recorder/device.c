@@ -157,7 +157,7 @@ void gpureplay_pin_power(void *driver, void (*hold)(void *driver),
 			 void (*release)(void *driver))
 {
 	mutex_lock(&device_mutex);
-	if (gpu.dev && gpu.pinned && !gpu.power_release) {
+	if (gpu.dev && gpu.raised && !gpu.power_release) {
 		gpu.power_driver = driver;
 		gpu.power_release = release;
 		hold(driver);
@@ -224,8 +224,11 @@ void gpureplay_attach(struct device *dev, void __iomem *registers,
 	if (!gpureplay_is_recording())
 		return;
 	mutex_lock(&device_mutex);
-	pm_runtime_get_noresume(dev);
-	gpu.pinned = true;
+	/* Arm's driver refuses a device that somebody uses: see gpureplay_pin_power(). */
+	if (driver != GPUREPLAY_DRIVER_KBASE) {
+		pm_runtime_get_noresume(dev);
+		gpu.pinned = true;
+	}
 	pin_values();
 	mutex_unlock(&device_mutex);
 	session_attached();
