@@ -2,6 +2,7 @@
 //! The `gpureplay` command: one file per subcommand.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod bindings;
 mod classes;
 mod compile;
@@ -55,6 +56,7 @@ enum Command {
     Tag(tag::Tag),
     Run(run::Run),
     Info(info::Info),
+    Bench(bench::Bench),
     Verify(verify::Verify),
     Dump(dump::Dump),
     Import(import::Import),
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Command::Tag(command) => command.execute(),
         Command::Run(command) => command.execute(),
         Command::Info(command) => command.execute(),
+        Command::Bench(command) => command.execute(),
         Command::Verify(command) => command.execute(),
         Command::Dump(command) => command.execute(),
         Command::Import(command) => command.execute(),

@@ -332,3 +332,22 @@ fn what_is_inside_is_shown() {
         "{out}"
     );
 }
+
+#[test]
+fn a_benchmark_reports_phases_and_accesses() {
+    let folder = example("bench", 2);
+    let json = folder.file("times.json");
+    let directory = folder.0.to_str().unwrap();
+    let (code, out, err) = ran(&[
+        "bench",
+        directory,
+        "--runs",
+        "5",
+        "--export-json",
+        json.to_str().unwrap(),
+    ]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("5 register accesses, 1 interrupts"), "{out}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!(report["run_seconds"].as_array().unwrap().len(), 5);
+}
