@@ -160,6 +160,8 @@ pub(crate) struct Program {
     uniforms: Vec<u32>,
     /// The bytes that were decoded, by address: what the memory must still hold for the program to be right.
     code: Vec<(u64, Vec<u8>)>,
+    /// Some of it could not be fetched; the next time it may be.
+    unreadable: bool,
 }
 
 impl Program {
@@ -177,6 +179,7 @@ impl Program {
             addresses: Vec::new(),
             uniforms: Vec::new(),
             code: Vec::new(),
+            unreadable: false,
         };
         program.clause_at(entry, fetch);
         program
@@ -185,10 +188,11 @@ impl Program {
     /// Whether memory still holds the code that was decoded.
     pub(crate) fn is_current(&self, fetch: &mut Tlb<'_>) -> bool {
         let mut now = Vec::new();
-        self.code.iter().all(|(address, bytes)| {
-            now.resize(bytes.len(), 0);
-            fetch.read(*address, &mut now).is_ok() && now == *bytes
-        })
+        !self.unreadable
+            && self.code.iter().all(|(address, bytes)| {
+                now.resize(bytes.len(), 0);
+                fetch.read(*address, &mut now).is_ok() && now == *bytes
+            })
     }
 
     /// Sets the push uniforms that a dispatch reads.
@@ -280,6 +284,7 @@ impl Program {
         let (clause, length) = match (mali_isa::decode_clause(&bytes[..length]), refused) {
             (Ok(decoded), _) => decoded,
             (Err(mali_isa::DecodeError::Truncated { .. }), Some(mmu)) => {
+                self.unreadable = true;
                 let text = format!("cannot fetch instructions: {mmu}");
                 return Err(ShaderFault {
                     kind: FaultKind::Mmu(mmu),
@@ -288,7 +293,12 @@ impl Program {
                     text,
                 });
             }
-            (Err(error), _) => return Err(fault(FaultKind::InvalidEncoding, error.to_string())),
+            (Err(error), refused) => {
+                // What could not be decoded is part of the code, too.
+                self.unreadable |= refused.is_some();
+                self.code.push((address, bytes[..length].to_vec()));
+                return Err(fault(FaultKind::InvalidEncoding, error.to_string()));
+            }
         };
         match self.code.last_mut() {
             Some((start, code)) if *start + code.len() as u64 == address => {

@@ -3,6 +3,7 @@
 
 mod faults;
 mod machine;
+mod random;
 mod registers;
 mod slots;
 mod stalls;
