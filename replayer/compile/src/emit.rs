@@ -168,16 +168,17 @@ impl Emitter<'_> {
         for (moment, ranges) in &self.plan.early {
             self.upload(ranges, *moment);
         }
-        self.bind(|t| t.role == Role::Weight);
-        for job in 0..self.plan.first_run {
-            self.upload(&self.plan.before_job[job], Moment::before(job));
-            self.submit(job);
-        }
-        if self.plan.first_run > 0 {
-            self.upload(
-                &self.plan.before_job[self.plan.first_run],
-                Moment::before(self.plan.first_run),
-            );
+        // Weights follow what was loaded at their places, and precede the jobs that use them.
+        let first = self.plan.first_run;
+        self.bind(|t| t.role == Role::Weight && (t.job == 0 || t.job > first));
+        for job in 0..=first {
+            if job > 0 {
+                self.upload(&self.plan.before_job[job], Moment::before(job));
+                self.bind(|t| t.role == Role::Weight && t.job == job);
+            }
+            if job < first {
+                self.submit(job);
+            }
         }
     }
 

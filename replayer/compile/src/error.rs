@@ -145,6 +145,18 @@ pub enum CompileError {
         /// What else is there.
         what: &'static str,
     },
+    /// A weight whose memory is used for something else during a run.
+    #[error(
+        "weight '{name}' lies at {va:#x}, which every run loads or restores (before job {job}): it cannot be replaced when the recording is opened; name it as an input"
+    )]
+    WeightInRun {
+        /// Name of the tensor.
+        name: String,
+        /// GPU virtual address.
+        va: u64,
+        /// Index of the job.
+        job: usize,
+    },
     /// A tensor was not found, or not completely.
     #[error(transparent)]
     Tag(#[from] TagError),

@@ -69,6 +69,7 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
         first_run,
     };
     let plan = planner.plan()?;
+    weights_are_loaded_once(&plan, tensors)?;
     // Jobs of set-up depend on weights. If a run restores what they computed, it would restore the recorded
     // weights' results: then they belong to the run.
     let weights = tensors.iter().any(|t| t.role == Role::Weight);
@@ -80,6 +81,30 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
         .plan();
     }
     Ok(plan)
+}
+
+/// A weight is bound in set-up: a run must not load it again.
+fn weights_are_loaded_once(plan: &Plan, tensors: &[Found]) -> Result<(), CompileError> {
+    for weight in tensors.iter().filter(|t| t.role == Role::Weight) {
+        let size = u64::from(weight.layout.dtype.size());
+        for run in weight.layout.runs() {
+            let (start, end) = (run.address, run.address + run.count * size);
+            let again = plan.before_job.iter().enumerate().skip(plan.first_run + 1);
+            let job = again
+                .filter(|(_, ranges)| ranges.touches(start, end))
+                .map(|(job, _)| job)
+                .next();
+            let job = job.or(plan.restore.touches(start, end).then_some(plan.first_run));
+            if let Some(job) = job {
+                return Err(CompileError::WeightInRun {
+                    name: weight.name.clone(),
+                    va: start,
+                    job,
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The kind that a role becomes in a recording.

@@ -202,6 +202,58 @@ fn weights_can_be_replaced_or_kept_outside() {
 }
 
 #[test]
+fn jobs_before_the_input_run_once_and_use_replaced_weights() {
+    let (a, b, w) = (tags(1), tags(2), tags(3));
+    let buffers = [
+        (CODE, 1, true),
+        (POOL, 4, false),
+        (A, 1, false),
+        (B, 1, false),
+        (SUM, 1, false),
+        (TOTAL, 2, false),
+        (OUT, 1, false),
+    ];
+    let mut app = Driver::probe(&buffers);
+    app.store(CODE, &vector_add_code());
+    app.store(B, b.bytes());
+    app.store_floats(TOTAL, [100.0; COUNT]);
+    // What a framework prepares: sum = b + 100, then sum += w, where w comes later than the first job.
+    app.store(POOL, &vector_add(POOL, CODE, B, TOTAL, SUM));
+    app.submit(POOL);
+    app.store(TOTAL + 4096, w.bytes());
+    app.store(POOL, &vector_add(POOL, CODE, SUM, TOTAL + 4096, SUM));
+    app.submit(POOL);
+    app.store(A, a.bytes());
+    app.store(POOL, &vector_add(POOL, CODE, A, SUM, OUT));
+    app.submit(POOL);
+    let out = Tensor::new(DType::F32, &[32, 32], app.load(OUT, 4 * COUNT)).unwrap();
+    let trace = app.finish();
+    let expected = |a: &Tensor, w: &Tensor| {
+        let value = |t: &Tensor, i| t.value(i) as f32;
+        let sum = |i| value(a, i) + (value(&b, i) + 100.0 + value(w, i));
+        Tensor::from_fn(DType::F32, &[32, 32], |i| f64::from(sum(i))).unwrap()
+    };
+    assert_eq!(out, expected(&a, &w));
+
+    let capture = Capture::read(trace.as_slice()).unwrap();
+    let files = [
+        file(Role::Input, "a", &a),
+        file(Role::Weight, "w", &w),
+        file(Role::Output, "out", &out),
+    ];
+    let compiled = compile(&capture, &files, &Options::default()).unwrap();
+    assert_eq!(
+        (compiled.summary.setup_chains, compiled.summary.run_chains),
+        (2, 1)
+    );
+    let (a2, w2) = (tags(5), tags(6));
+    let results = replay(&compiled, &[&[("a", &a2)], &[("a", &a)]]);
+    assert_eq!(results, [expected(&a2, &w), out]);
+    let results = replay(&compiled, &[&[("a", &a), ("w", &w2)], &[("a", &a2)]]);
+    assert_eq!(results, [expected(&a, &w2), expected(&a2, &w2)]);
+}
+
+#[test]
 fn the_same_trace_gives_the_same_bytes_and_segments_can_be_cut() {
     let (a, b) = (tags(1), tags(2));
     let (trace, out) = record(&a, &b);
