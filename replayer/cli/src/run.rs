@@ -295,7 +295,7 @@ fn print(
         line += &format!("{label} ({value:.3}) · ");
     }
     line += &format!(
-        "{}, {} loading, {} replaying ({} in jobs)",
+        "{}, {} loading, {} replaying ({} in jobs, set-up included)",
         text::count(report.jobs, "job"),
         text::duration(load),
         text::duration(replay),

@@ -347,7 +347,7 @@ fn a_benchmark_reports_phases_and_accesses() {
         json.to_str().unwrap(),
     ]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
-    assert!(out.contains("5 register accesses, 1 interrupts"), "{out}");
+    assert!(out.contains("4 register accesses, 1 interrupts"), "{out}");
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     assert_eq!(report["run_seconds"].as_array().unwrap().len(), 5);
 }

@@ -65,8 +65,8 @@ fn a_thousand_runs_do_not_drift_and_need_few_accesses() {
         session.run(&mut bound).unwrap();
         assert_eq!(bound.values(), expected(RAMP));
     }
-    // HEAD (2), COMMAND, RAWSTAT and CLEAR per run; the slot's configuration once.
-    assert!(session.gpu().accesses - before <= 5 * 1000 + 4);
+    // The low word of HEAD, COMMAND, RAWSTAT and CLEAR per run; everything else of the slot once.
+    assert!(session.gpu().accesses - before <= 4 * 1000 + 5);
 }
 
 #[test]

@@ -4,12 +4,12 @@
 use gpureplay_format::Opcode;
 use gpureplay_format::layout::ActionEntry;
 use mali_regs::gpu::{
-    GPU_FAULT_ADDRESS_HI, GPU_FAULT_ADDRESS_LO, GPU_FAULT_STATUS, GPU_INT_RAWSTAT,
+    GPU_FAULT_ADDRESS_HI, GPU_FAULT_ADDRESS_LO, GPU_FAULT_STATUS, GPU_INT_RAWSTAT, JS_PRESENT,
 };
 use mali_regs::job::{self, JOB_INT_CLEAR, JOB_INT_RAWSTAT};
 use mali_regs::job_slot::{self, offset};
 use mali_regs::mmu::MMU_INT_RAWSTAT;
-use mali_regs::{GpuInterrupt, JobCommand, JobStatus, address_space};
+use mali_regs::{GpuInterrupt, JobCommand, JobConfigFlags, JobStatus, address_space};
 
 use super::{Failed, Session, slice};
 use crate::error::ErrorKind;
@@ -29,25 +29,26 @@ impl<G: Gpu> Session<'_, '_, G> {
         chain: u64,
     ) -> Result<(), Failed> {
         let register = |register| offset(slot.into(), register);
+        // One chain at a time needs no flag to tell it from another.
+        let config = u32::from(config) & !JobConfigFlags::CHAIN_FLAG.bits();
+        let (low, high) = (chain as u32, (chain >> 32) as u32);
         // The NEXT registers keep their values: only a change needs to be written.
-        if self.loaded != Some((slot, config)) {
-            if self.gpu.read32(mali_regs::gpu::JS_PRESENT) >> slot & 1 == 0 {
+        if self.loaded != Some((slot, config, high)) {
+            if self.gpu.read32(JS_PRESENT) >> slot & 1 == 0 {
                 return self.fail(ErrorKind::NoSuchSlot(slot));
             }
-            self.gpu
-                .write32(register(job_slot::AFFINITY_NEXT_LO), self.affinity);
-            self.gpu.write32(register(job_slot::AFFINITY_NEXT_HI), 0);
-            let space = u32::from(self.address_space);
-            self.gpu.write32(
-                register(job_slot::CONFIG_NEXT),
-                PRIORITY | u32::from(config) | space,
-            );
-            self.loaded = Some((slot, config));
+            let config_next = PRIORITY | config | u32::from(self.address_space);
+            for (next, value) in [
+                (job_slot::AFFINITY_NEXT_LO, self.affinity),
+                (job_slot::AFFINITY_NEXT_HI, 0),
+                (job_slot::CONFIG_NEXT, config_next),
+                (job_slot::HEAD_NEXT_HI, high),
+            ] {
+                self.gpu.write32(register(next), value);
+            }
+            self.loaded = Some((slot, config, high));
         }
-        self.gpu
-            .write32(register(job_slot::HEAD_NEXT_LO), chain as u32);
-        self.gpu
-            .write32(register(job_slot::HEAD_NEXT_HI), (chain >> 32) as u32);
+        self.gpu.write32(register(job_slot::HEAD_NEXT_LO), low);
         self.gpu
             .write32(register(job_slot::COMMAND_NEXT), JobCommand::Start as u32);
         self.submits = self.submits.wrapping_add(1);

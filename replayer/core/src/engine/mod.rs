@@ -79,8 +79,8 @@ pub struct Session<'a, 'w, G: Gpu> {
     action: u32,
     /// Chains submitted in this run.
     submits: u32,
-    /// Slot and configuration that the NEXT registers hold.
-    loaded: Option<(u8, u16)>,
+    /// Slot, configuration and high word of the head that the NEXT registers hold.
+    loaded: Option<(u8, u32, u32)>,
     /// Why the last step failed.
     error: ErrorKind,
 }
