@@ -187,7 +187,31 @@ fn gles_ssbo(b: &mut Bench) -> Result<(), String> {
 }
 
 fn gles_indirect(b: &mut Bench) -> Result<(), String> {
-    b.run()
+    // The first job reads the counts from a buffer and writes them into the second, which runs `ssbo.comp`.
+    let counts = b.machine.pointer(b.machine.draw(28) + 8);
+    let push_uniforms = b.machine.pointer(b.machine.draw(6) + 28 * 4);
+    let (source, target) = (
+        b.machine.pointer(push_uniforms + 4),
+        b.machine.pointer(push_uniforms + 16),
+    );
+    let (columns, lines) = (1 + b.random() % 4, 1 + b.random() % 5);
+    let bytes = [columns, lines, 1].map(u32::to_le_bytes).concat();
+    b.machine.write(counts, &bytes);
+    let x = b.floats(4096, -1.0, 1.0);
+    put(b, source, &x);
+    b.machine.write(target, &[0; 4096]);
+    b.run()?;
+    // Work groups are 16 by 2 threads.
+    let written = columns * 16 * lines * 2;
+    let want = |i: u32| {
+        if i < written {
+            f64::from(4 * (i & 3) + 1)
+        } else {
+            0.0
+        }
+    };
+    let want: Vec<f64> = (0..700).map(want).collect();
+    close(&b.at(target, 700), &want, Within::Ulps(0.0))
 }
 
 fn printf(b: &mut Bench) -> Result<(), String> {

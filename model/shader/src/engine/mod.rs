@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The engine: batches of lanes that execute micro-operations.
+//!
+//! A host thread is a [`worker`]: it takes sets of work groups and gives their threads places in [`batch`]es of up to 64
+//! lanes. A batch executes clauses of micro-operations ([`micro`]) on [`rows`], one row for each register; loops over
+//! lanes ([`simd`]) are what takes the time. Lanes that diverge form groups, and the group at the lowest address runs.
+//! [`memory`], [`atomic`], [`image`], [`texture`] and [`warp`] have the instructions that look beyond their own lane.
 
 pub(crate) mod atomic;
 pub(crate) mod batch;
@@ -9,6 +14,7 @@ pub(crate) mod memory;
 pub(crate) mod micro;
 pub(crate) mod rows;
 pub(crate) mod simd;
+pub(crate) mod texture;
 pub(crate) mod tlb;
 pub(crate) mod warp;
 pub(crate) mod worker;

@@ -23,7 +23,7 @@ pub(crate) fn has_fused_multiply_add() -> bool {
 
 /// Defines a function `out[i] = f(sources[..][i])` for the first `lanes` lanes.
 macro_rules! loop_over_lanes {
-    ($name:ident, $avx2:ident, $body:ident, $f:ident($($source:ident: $number:ty),+)) => {
+    ($name:ident, $avx2:ident, $slow:ident, $body:ident, $f:ident($($source:ident: $number:ty),+)) => {
         /// `out[i] = f(...)` for the first `lanes` lanes. Lanes after that may change as well.
         #[inline(always)]
         pub(crate) fn $name(
@@ -35,8 +35,19 @@ macro_rules! loop_over_lanes {
             #[cfg(target_arch = "x86_64")]
             if has_avx2() {
                 // SAFETY: the host has the features that the function is compiled for.
-                return unsafe { $avx2(out, $($source,)+ lanes, f) };
+                unsafe { $avx2(out, $($source,)+ lanes, f) };
+            } else {
+                $slow(out, $($source,)+ lanes, &f);
             }
+            #[cfg(not(target_arch = "x86_64"))]
+            $body(out, $($source,)+ lanes, f);
+        }
+
+        /// For the few processors without AVX2: one loop for all functions, so that the others need not be compiled
+        /// twice.
+        #[cfg(target_arch = "x86_64")]
+        #[cold]
+        fn $slow(out: &mut Row, $($source: &Row,)+ lanes: usize, f: &dyn Fn($($number),+) -> u32) {
             $body(out, $($source,)+ lanes, f);
         }
 
@@ -59,10 +70,10 @@ macro_rules! loop_over_lanes {
     };
 }
 
-loop_over_lanes!(map1, map1_avx2, map1_body, f(a: u32));
-loop_over_lanes!(map2, map2_avx2, map2_body, f(a: u32, b: u32));
-loop_over_lanes!(map3, map3_avx2, map3_body, f(a: u32, b: u32, c: u32));
-loop_over_lanes!(map4, map4_avx2, map4_body, f(a: u32, b: u32, c: u32, d: u32));
+loop_over_lanes!(map1, map1_avx2, map1_slow, map1_body, f(a: u32));
+loop_over_lanes!(map2, map2_avx2, map2_slow, map2_body, f(a: u32, b: u32));
+loop_over_lanes!(map3, map3_avx2, map3_slow, map3_body, f(a: u32, b: u32, c: u32));
+loop_over_lanes!(map4, map4_avx2, map4_slow, map4_body, f(a: u32, b: u32, c: u32, d: u32));
 
 /// Lanes whose addresses are classified together.
 pub(crate) const GROUP: usize = 8;

@@ -8,6 +8,7 @@ use super::message::OnMemory;
 use super::{Translator, Trap};
 use crate::engine::image as engine;
 use crate::engine::micro::Run;
+use crate::engine::texture;
 use crate::image::RegisterFormat;
 
 impl Translator<'_> {
@@ -54,7 +55,7 @@ impl Translator<'_> {
                 for register in self.clause.header.staging_register..=last {
                     self.reads(register);
                 }
-                self.texel(engine::texture_operation, 1, 0)?;
+                self.texel(texture::texture_operation, 1, 0)?;
             }
             M::Texs2dF32 | M::Texs2dF16 | M::TexsCubeF32 | M::TexsCubeF16 => {
                 self.simple(mnemonic)?
@@ -85,7 +86,7 @@ impl Translator<'_> {
         let m = texture | sampler << 8 | u32::from(half) << 16 | u32::from(cube) << 17;
         let face = if cube { self.source(2)? } else { 0 };
         let sources = [self.source(0)?, self.source(1)?, face, 0];
-        self.emit(Run::Message(engine::sample_simple), staging, sources, m);
+        self.emit(Run::Message(texture::sample_simple), staging, sources, m);
         Ok(())
     }
 
