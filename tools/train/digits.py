@@ -3,8 +3,9 @@
 """Trains the network of the MNIST recording from silicon on scikit-learn's digits, scaled up to 28x28.
 
 The network is that of the recording: three 3x3 convolutions without activation functions, two 2x2 maxima, one fully
-connected layer, softmax. Needs NumPy and scikit-learn. Writes NAME.npy for each weight, the held-out images, what a network in
-double precision makes of them, and their labels.
+connected layer, softmax. Needs NumPy and scikit-learn. Writes NAME.npy for each weight; the held-out images as
+scikit-learn has them (held-out.npy), their labels and what a network in double precision makes of them (predictions.npy); and ten
+images ready for use (DIGIT.npy) with the expected probabilities.
 
     python3 tools/train/digits.py trained/
     gpureplay import DIR --weights trained/ --output recordings/digits-g71
@@ -131,19 +132,26 @@ def main():
     arguments = parser.parse_args()
     digits = load_digits()
     images = scaled_up(digits.images)
-    split = train_test_split(images, digits.target, test_size=360, random_state=arguments.seed, stratify=digits.target)
-    seen, unseen, seen_labels, unseen_labels = split
+    indices = numpy.arange(len(images))
+    seen, unseen = train_test_split(indices, test_size=360, random_state=arguments.seed, stratify=digits.target)
+    labels = digits.target[unseen]
     generator = numpy.random.default_rng(arguments.seed)
-    weights = train(seen, seen_labels, arguments.epochs, generator)
+    weights = train(images[seen], digits.target[seen], arguments.epochs, generator)
     exact = {name: value.astype(numpy.float64) for name, value in weights.items()}
-    *_, probabilities = classify(exact, filters(exact, unseen.astype(numpy.float64)))
-    right = int((probabilities.argmax(1) == unseen_labels).sum())
+    *_, probabilities = classify(exact, filters(exact, images[unseen].astype(numpy.float64)))
+    predictions = probabilities.argmax(1)
+    right = int((predictions == labels).sum())
     arguments.directory.mkdir(parents=True, exist_ok=True)
+    save = lambda name, value: numpy.save(arguments.directory / f"{name}.npy", value)
     for name, value in weights.items():
-        numpy.save(arguments.directory / f"{name}.npy", value)
-    numpy.save(arguments.directory / "images.npy", unseen)
-    numpy.save(arguments.directory / "probabilities.npy", probabilities.astype(numpy.float32))
-    numpy.save(arguments.directory / "labels.npy", unseen_labels.astype(numpy.int64))
+        save(name, value)
+    save("held-out", digits.images[unseen].astype(numpy.uint8))
+    save("labels", labels.astype(numpy.uint8))
+    save("predictions", predictions.astype(numpy.uint8))
+    for digit in range(10):
+        first = numpy.flatnonzero(labels == digit)[0]
+        save(f"{digit}", images[unseen[first]])
+        save(f"{digit}-probabilities", probabilities[first].astype(numpy.float32))
     report = {"training": len(seen), "held_out": len(unseen), "right": right}
     (arguments.directory / "report.json").write_text(json.dumps(report) + "\n")
     print(f"{right} of {len(unseen)} held-out images: {right / len(unseen):.2%}")

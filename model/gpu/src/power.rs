@@ -75,12 +75,19 @@ impl Power {
     }
 
     /// Switches units on or off, at once. True when any changed.
+    ///
+    /// A core or tiler that is switched on brings the level-2 caches with it: a G71 that was told to power its tiler
+    /// alone read back L2_READY.
     pub(crate) fn switch(&mut self, domain: Domain, units: u64, on: bool) -> bool {
         let index = domain as usize;
         let old = self.ready[index];
         let units = units & self.present[index];
         self.ready[index] = if on { old | units } else { old & !units };
-        self.ready[index] != old
+        let changed = self.ready[index] != old;
+        if changed && on && matches!(domain, Domain::Shader | Domain::Tiler) {
+            self.ready[Domain::L2 as usize] = self.present[Domain::L2 as usize];
+        }
+        changed
     }
 }
 
@@ -118,6 +125,7 @@ mod tests {
         let mut power = Power::new(Profile::by_name("g52").unwrap());
         assert!(power.switch(Domain::Shader, u64::MAX, true));
         assert_eq!(power.ready(Domain::Shader), 3);
+        assert_eq!(power.ready(Domain::L2), 1);
         assert!(!power.switch(Domain::Shader, 3, true));
         assert!(power.switch(Domain::Shader, 1, false));
         assert_eq!(power.ready(Domain::Shader), 2);
