@@ -62,6 +62,10 @@ mod tests {
     fn healthy_probe_is_silent() {
         let log = "\
 [    3.01] panfrost 10000000.gpu: clock rate = 800000000
+[    3.01] panfrost 10000000.gpu: error -ENODEV: _opp_set_regulators: no regulator (mali) found
+[    3.01] panfrost 10000000.gpu: supply mali not found, using dummy regulator
+[    2.90] gpureplay_recorder: module verification failed: signature and/or required key missing - tainting kernel
+[   72.77] hrtimer: interrupt took 264906784 ns
 [    3.02] panfrost 10000000.gpu: mali-g52 id 0x7212 major 0x0 minor 0x0 status 0x0
 [    3.02] panfrost 10000000.gpu: features: 00000000,00000cf7, issues: 00000000,00000400
 [    3.02] panfrost 10000000.gpu: Features: L2:0x07110206 Shader:0x00000002

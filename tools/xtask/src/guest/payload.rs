@@ -165,14 +165,18 @@ pub(crate) fn python(folder: &Folder, program: &Path, arguments: &[&OsStr]) -> R
     run(folder, &mut python, &log)
 }
 
-/// The `gpureplay` command for the host, brought up to date.
-pub(crate) fn host_command(folder: &Folder) -> Result<PathBuf> {
+/// Brings the host's `gpureplay` up to date, in the development profile, which tests have built already.
+pub(crate) fn build_host_command(folder: &Folder) -> Result<()> {
     let mut build = cargo();
     build
-        .args(["build", "--release", "--locked", "-p", "gpureplay"])
+        .args(["build", "--locked", "-p", "gpureplay"])
         .current_dir(&folder.repository);
-    run(folder, &mut build, "gpureplay for the host")?;
-    Ok(target_dir(folder).join("release/gpureplay"))
+    run(folder, &mut build, "gpureplay for the host")
+}
+
+/// The host's `gpureplay`.
+pub(crate) fn host_command(folder: &Folder) -> PathBuf {
+    target_dir(folder).join("debug/gpureplay")
 }
 
 /// Compiles the model server for the host.

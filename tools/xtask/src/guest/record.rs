@@ -43,6 +43,9 @@ pub(crate) struct Record {
     /// Keep traces, inputs and outputs of the guest in this directory.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// Use the programs in target/guest/opt and target/debug as they are.
+    #[arg(long)]
+    no_build: bool,
     /// Seconds until the run is given up.
     #[arg(long, default_value_t = 900, value_name = "SECONDS")]
     timeout: u64,
@@ -53,7 +56,10 @@ impl Record {
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;
-        payload::prepare(&folder, Driver::Patched)?;
+        if !self.no_build {
+            payload::prepare(&folder, Driver::Patched)?;
+            payload::build_host_command(&folder)?;
+        }
         let app = App::find(&folder, &self.name)?;
         let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
         let work = match &self.keep {
@@ -150,7 +156,7 @@ impl Recording<'_> {
 
     /// Compiles the traces into a recording and completes its manifest.
     pub(crate) fn compile(&self, output: &Path) -> Result<()> {
-        let mut compile = Command::new(payload::host_command(self.folder)?);
+        let mut compile = Command::new(payload::host_command(self.folder));
         compile
             .current_dir(self.work)
             .args(["compile", "trace", "--second", "trace2", "--force"])
@@ -250,7 +256,7 @@ impl Recording<'_> {
         recording: &Path,
         output: &str,
     ) -> std::result::Result<f64, String> {
-        let program = payload::host_command(self.folder).map_err(|error| error.to_string())?;
+        let program = payload::host_command(self.folder);
         let result = self.work.join(format!("replayed-{output}.npy"));
         let mut replay = Command::new(program);
         replay.arg("run").arg(recording);

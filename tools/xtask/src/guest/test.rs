@@ -77,7 +77,7 @@ impl Verdict {
 type TestFunction = fn(&Folder) -> Result<Verdict>;
 
 /// All tests. Those that only ask about the guest itself come first: they are quick.
-const TESTS: [(&str, TestFunction); 11] = [
+const TESTS: [(&str, TestFunction); 12] = [
     ("exit code and output of a command arrive", exit_code),
     ("a panic is seen", panic),
     ("a hang is ended", hang),
@@ -97,6 +97,9 @@ const TESTS: [(&str, TestFunction); 11] = [
     ("record and replay acl-gemm", |folder| {
         record(folder, "acl-gemm")
     }),
+    ("record and replay acl-conv", |folder| {
+        record(folder, "acl-conv")
+    }),
 ];
 
 impl Test {
@@ -112,6 +115,7 @@ impl Test {
         let folder = Folder::find()?;
         folder.require_built()?;
         payload::prepare(&folder, Driver::Patched)?;
+        payload::build_host_command(&folder)?;
         let mut sum = Verdict::default();
         for (name, test) in TESTS.iter().filter(|(name, _)| wanted(name)) {
             let start = Instant::now();
