@@ -2,7 +2,7 @@
 //! Descriptors in GPU memory: each field is declared once, for the model and for dumps.
 //!
 //! A descriptor is a run of 32-bit little-endian words. A [`Field`] says which bits of which word, and how to
-//! understand them; [`descriptors!`] turns a list of fields into a type with one getter per field and a table
+//! understand them; the `descriptors!` macro turns a list of fields into a type with one getter per field and a table
 //! ([`Layout`]) that dumps walk.
 
 mod job;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The GPU as a kernel driver sees it: reset, power, interrupts, job slots, stops, faults.
 
+#![allow(clippy::unwrap_used)]
+
 mod faults;
 mod machine;
 mod random;

@@ -47,7 +47,7 @@ fn machine() -> Machine {
         clause_budget: 20_000,
         ..Options::default()
     };
-    let mut machine = Machine::with("g52", Format::Lpae, options);
+    let machine = Machine::with("g52", Format::Lpae, options);
     machine.memory.compute_job(JOBS, 64, 0);
     machine
 }
