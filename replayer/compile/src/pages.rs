@@ -202,16 +202,15 @@ impl Memory {
     }
 }
 
-/// Ranges of bytes that differ between two pages; ranges closer than 8 bytes are joined.
+/// Ranges of bytes that differ between two pages.
 pub fn differing(old: &PageBytes, new: &PageBytes) -> Vec<(usize, usize)> {
-    const JOIN: usize = 8;
     let mut out: Vec<(usize, usize)> = Vec::new();
     for (i, (a, b)) in old.iter().zip(new).enumerate() {
         if a == b {
             continue;
         }
         match out.last_mut() {
-            Some((_, end)) if i - *end < JOIN => *end = i + 1,
+            Some((_, end)) if i == *end => *end = i + 1,
             _ => out.push((i, i + 1)),
         }
     }

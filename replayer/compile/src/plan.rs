@@ -66,6 +66,7 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
         capture,
         kinds: kinds(capture, tensors)?,
         masked: masked(tensors),
+        computed: computed(capture),
         first_run,
     };
     let plan = planner.plan()?;
@@ -81,6 +82,53 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
         .plan();
     }
     Ok(plan)
+}
+
+/// Pages in which a job wrote more than the status in its own headers.
+fn computed(capture: &Capture) -> BTreeSet<u64> {
+    let mut out = BTreeSet::new();
+    for job in 0..capture.jobs.len() {
+        let moment = Moment::after(job);
+        for va in capture.memory.changed(moment) {
+            let changed = capture.memory.difference(moment, *va);
+            if !out.contains(va) && !without_headers(capture, job, *va, changed).is_empty() {
+                out.insert(*va);
+            }
+        }
+    }
+    out
+}
+
+/// Ranges of which neighbours with a small gap are one.
+fn joined(ranges: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    const GAP: usize = 32;
+    let mut out: Vec<(usize, usize)> = Vec::new();
+    for (start, end) in ranges {
+        match out.last_mut() {
+            Some((_, last)) if start - *last < GAP => *last = *end,
+            _ => out.push((*start, *end)),
+        }
+    }
+    out
+}
+
+/// Offsets in a page as addresses, without the bytes of this job's headers that the GPU writes.
+fn without_headers(
+    capture: &Capture,
+    job: usize,
+    va: u64,
+    offsets: Vec<(usize, usize)>,
+) -> Vec<(u64, u64)> {
+    let mut written_back = Ranges::default();
+    for header in &capture.jobs[job].headers {
+        if header.va / PAGE == va / PAGE {
+            written_back.add(header.va, header.va + WRITTEN_BACK);
+        }
+    }
+    offsets
+        .into_iter()
+        .flat_map(|(start, end)| written_back.outside(va + start as u64, va + end as u64))
+        .collect()
 }
 
 /// A weight is bound in set-up: a run must not load it again.
@@ -215,6 +263,8 @@ struct Planner<'a> {
     capture: &'a Capture,
     kinds: BTreeMap<u64, (RegionKind, Access)>,
     masked: Ranges,
+    /// Pages that hold results of a job.
+    computed: BTreeSet<u64>,
     first_run: usize,
 }
 
@@ -339,32 +389,25 @@ impl Planner<'_> {
     /// Bytes of a page that the CPU changed before a job, without what the replay makes ready itself.
     fn changed_by_cpu(&self, job: usize, va: u64) -> Vec<(u64, u64)> {
         let moment = Moment::before(job);
+        let mut changed = self.capture.memory.difference(moment, va);
+        if !self.computed.contains(&va) {
+            // What lies between two changes is the same in every run, and an action costs as much as a few bytes more.
+            changed = joined(&changed);
+        }
         let mut out = Vec::new();
-        for (start, end) in
-            self.without_headers(job, va, self.capture.memory.difference(moment, va))
-        {
+        for (start, end) in self.without_headers(job, va, changed) {
             out.extend(self.masked.outside(start, end));
         }
         out
     }
 
-    /// Offsets in a page as addresses, without the bytes of this job's headers that the GPU writes.
     fn without_headers(
         &self,
         job: usize,
         va: u64,
         offsets: Vec<(usize, usize)>,
     ) -> Vec<(u64, u64)> {
-        let mut written_back = Ranges::default();
-        for header in &self.capture.jobs[job].headers {
-            if header.va / PAGE == va / PAGE {
-                written_back.add(header.va, header.va + WRITTEN_BACK);
-            }
-        }
-        offsets
-            .into_iter()
-            .flat_map(|(start, end)| written_back.outside(va + start as u64, va + end as u64))
-            .collect()
+        without_headers(self.capture, job, va, offsets)
     }
 
     /// Whether a change that the CPU made between the repeated jobs can be loaded once, in set-up.
