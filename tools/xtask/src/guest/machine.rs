@@ -6,7 +6,7 @@ use std::{ffi::OsString, path::Path, process::Command};
 use super::folder::Folder;
 
 /// Machine type: the memory backend is shared, so that the model sees the guest's memory.
-const MACHINE: &str = "virt,gic-version=3,memory-backend=ram0";
+pub(crate) const MACHINE: &str = "virt,gic-version=3,memory-backend=ram0";
 /// CPU types with a device tree. Emulating these is twice as fast as `max`.
 pub(crate) const CPUS: [&str; 2] = ["cortex-a57", "cortex-a76"];
 /// Virtual CPUs.
@@ -171,7 +171,7 @@ pub(crate) fn program(command: &mut Command, guest: &Path, name: &str) {
 }
 
 /// Puts a path into an option without forcing it through UTF-8.
-fn with_path(before: &str, path: &Path, after: &str) -> OsString {
+pub(crate) fn with_path(before: &str, path: &Path, after: &str) -> OsString {
     let mut option = OsString::from(before);
     option.push(path);
     option.push(after);

@@ -5,6 +5,7 @@ mod app;
 mod build;
 mod cache;
 mod dtb;
+mod firmware;
 mod folder;
 mod kernel_log;
 mod machine;
@@ -12,6 +13,7 @@ mod mirror;
 mod payload;
 mod record;
 mod registers;
+mod replay_test;
 mod run;
 mod session;
 mod shell;
@@ -39,6 +41,7 @@ enum Command {
     Record(record::Record),
     Test(test::Test),
     Dtb(dtb::Dtb),
+    Firmware(firmware::Firmware),
 }
 
 impl Guest {
@@ -51,6 +54,7 @@ impl Guest {
             Command::Record(command) => command.execute(),
             Command::Test(command) => command.execute(),
             Command::Dtb(command) => command.execute(),
+            Command::Firmware(command) => command.execute(),
         }
     }
 }

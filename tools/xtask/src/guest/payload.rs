@@ -72,12 +72,17 @@ fn apps(folder: &Folder) -> Result<()> {
     run(folder, &mut make, "test programs")
 }
 
-/// Cross-compiles the `gpureplay` command.
-fn command(folder: &Folder) -> Result<()> {
-    let home = env::var_os("CARGO_HOME").map_or_else(
+/// Where cargo keeps crates.
+pub(crate) fn cargo_home() -> PathBuf {
+    env::var_os("CARGO_HOME").map_or_else(
         || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cargo"),
         PathBuf::from,
-    );
+    )
+}
+
+/// Cross-compiles the `gpureplay` command.
+fn command(folder: &Folder) -> Result<()> {
+    let home = cargo_home();
     // The build root has no registry of its own: fetch here, build offline there.
     let mut fetch = cargo();
     fetch
@@ -145,6 +150,39 @@ fn patched_driver(folder: &Folder) -> Result<()> {
     fs::write(&stamp, wanted).map_err(Error::io("write", stamp))
 }
 
+/// Builds the nano driver for the guest's kernel, and the `gpureplay` command that uses it.
+pub(crate) fn nano_driver(folder: &Folder) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    command(folder)?;
+    let release = folder.stock_kernel()?;
+    let work = folder.local.join("nano");
+    create_dir(&work)?;
+    let sources = folder.repository.join("nano-driver");
+    for entry in fs::read_dir(&sources).map_err(Error::io("read", &sources))? {
+        let path = entry.map_err(Error::io("read", &sources))?.path();
+        let to = work.join(path.file_name().unwrap_or_default());
+        fs::copy(&path, to).map_err(Error::io("copy", &path))?;
+    }
+    let mut build = in_root(folder);
+    build
+        .args([
+            "make",
+            "-s",
+            "ARCH=arm64",
+            "CROSS_COMPILE=aarch64-linux-gnu-",
+        ])
+        .arg(format!("-C/usr/src/linux-headers-{release}"))
+        .arg(with("M=", &work))
+        .arg("modules");
+    run(folder, &mut build, "nano driver")?;
+    let to = folder.payload().join("nano");
+    create_dir(&to)?;
+    let module = work.join("gpureplay_nano.ko");
+    fs::copy(&module, to.join("gpureplay_nano.ko"))
+        .map(drop)
+        .map_err(Error::io("copy", module))
+}
+
 /// Runs a Python program of the recipe inside the build root, which has NumPy.
 pub(crate) fn python(folder: &Folder, program: &Path, arguments: &[&OsStr]) -> Result<()> {
     let mut python = in_root(folder);
@@ -210,7 +248,7 @@ fn run(folder: &Folder, command: &mut Command, what: &str) -> Result<()> {
     )
 }
 
-fn with(before: &str, path: &Path) -> OsString {
+pub(crate) fn with(before: &str, path: &Path) -> OsString {
     let mut option = OsString::from(before);
     option.push(path);
     option

@@ -16,7 +16,7 @@ use super::{
     folder::Folder,
     payload,
     record::Recording,
-    registers,
+    registers, replay_test,
     session::{self, Driver, End, Options, Outcome},
 };
 use crate::error::{Error, Result};
@@ -77,7 +77,7 @@ impl Verdict {
 type TestFunction = fn(&Folder) -> Result<Verdict>;
 
 /// All tests. Those that only ask about the guest itself come first: they are quick.
-const TESTS: [(&str, TestFunction); 12] = [
+const TESTS: &[(&str, TestFunction)] = &[
     ("exit code and output of a command arrive", exit_code),
     ("a panic is seen", panic),
     ("a hang is ended", hang),
@@ -99,6 +99,16 @@ const TESTS: [(&str, TestFunction); 12] = [
     }),
     ("record and replay acl-conv", |folder| {
         record(folder, "acl-conv")
+    }),
+    (
+        "digits on the nano driver and /dev/mem, then panfrost again",
+        |folder| Ok(Verdict::of(replay_test::devices(folder)?)),
+    ),
+    ("firmware answers", |folder| {
+        Ok(Verdict::of(replay_test::firmware_linked(folder)?))
+    }),
+    ("firmware refuses what is damaged or foreign", |folder| {
+        Ok(Verdict::of(replay_test::firmware_refuses(folder)?))
     }),
 ];
 
