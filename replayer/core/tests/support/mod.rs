@@ -24,6 +24,8 @@ pub enum Trouble {
     MmuFault,
     /// The GPU reports a fault of its own.
     GpuFault,
+    /// Jobs end at once, DONE, and compute nothing; only the first header of a chain is looked at.
+    Idle,
     /// The chain never ends.
     Hang,
     /// The chain ends, but its interrupt is never raised.
@@ -101,6 +103,10 @@ impl Fake {
             self.registers.insert(0x188c, (header >> 32) as u32);
             match self.trouble {
                 Trouble::Hang => return,
+                Trouble::Idle => {
+                    self.write_memory(header, &1u32.to_le_bytes()).unwrap();
+                    break;
+                }
                 Trouble::JobFault(status) => {
                     self.registers.insert(0x18a4, status);
                     self.write_memory(header, &status.to_le_bytes()).unwrap();
