@@ -232,18 +232,14 @@ fn regions(original: &Original, image: &Image, chains: &[Chain]) -> Vec<(MappedR
         .collect();
     for region in &contents.regions {
         let range = region.committed();
-        let used = named.range(range.clone()).next().is_some();
-        let shared = original
-            .ranges
-            .ranges
-            .iter()
-            .any(|r| r.start < range.end && range.start < r.end);
-        let overlaps = contents
-            .regions
-            .iter()
-            .filter(|r| r.start < range.end && range.start < r.end)
-            .count();
-        if used && !shared && !region.dumped && overlaps == 1 {
+        if region.dumped || named.range(range.clone()).next().is_none() {
+            continue;
+        }
+        let meets = |start: u64, end: u64| start < range.end && range.start < end;
+        let synchronised = &original.ranges.ranges;
+        let shared = synchronised.iter().any(|r| meets(r.start, r.end));
+        let others = contents.regions.iter().map(|r| r.committed());
+        if !shared && others.filter(|r| meets(r.start, r.end)).count() == 1 {
             scratch.push(range);
         }
     }
@@ -392,7 +388,10 @@ impl<'a> Tensors<'a> {
             } else {
                 ElementType::U8
             };
-            let count = ((range.end - range.start) / u64::from(element.size())) as u32;
+            let count = (range.end - range.start) / u64::from(element.size());
+            let Ok(count) = u32::try_from(count) else {
+                continue;
+            };
             // The app reads what it synchronises last; whatever the dump has bytes for needs no value.
             let mut bytes = vec![0; 64.min((range.end - range.start) as usize)];
             let dumped = original.contents.read(range.start, &mut bytes).is_some();

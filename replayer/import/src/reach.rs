@@ -18,6 +18,8 @@ const JOB_BYTES: u64 = 192;
 const DESCRIPTOR_BYTES: u64 = 64;
 /// Bytes of a job header alone.
 const HEADER_BYTES: u64 = 32;
+/// Bytes of uniforms that are looked at; no driver writes nearly as many.
+const MOST_UNIFORMS: u64 = 64 << 20;
 /// Offset of the draw section in a job.
 const DRAW: usize = 64;
 
@@ -27,6 +29,8 @@ struct Reach {
     ranges: Vec<Range<u64>>,
     /// Values that may be addresses of data.
     pointers: BTreeSet<u64>,
+    /// Bytes of uniforms looked at.
+    looked_at: u64,
 }
 
 /// Address ranges that the GPU can read of what is dumped, ascending and disjoint. `None` when that cannot be told:
@@ -94,7 +98,8 @@ impl Reach {
         self.ranges.push(state..state + DESCRIPTOR_BYTES);
         let storage = pointer(28) & !63;
         if storage != 0 {
-            self.ranges.push(storage..storage + DESCRIPTOR_BYTES);
+            let end = storage.checked_add(DESCRIPTOR_BYTES)?;
+            self.ranges.push(storage..end);
         }
         let word = |i: usize| word64(&renderer[4 * i..]) as u32;
         let slots = u64::from(word(12) >> 15 & 0x7f);
@@ -115,6 +120,10 @@ impl Reach {
     fn data(&mut self, original: &Original, start: u64, length: u64) -> Option<()> {
         if length == 0 {
             return Some(());
+        }
+        self.looked_at += length;
+        if self.looked_at > MOST_UNIFORMS {
+            return None;
         }
         let mut bytes = vec![0; usize::try_from(length).ok()?];
         original.contents.read(start, &mut bytes)?;
