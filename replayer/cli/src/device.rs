@@ -48,6 +48,10 @@ impl FromStr for Choice {
     }
 }
 
+/// Clauses that one chain may execute before the model terminates it: minutes, far beyond the largest layers of networks,
+/// so that a shader that never ends is an error and not a hang.
+const CLAUSE_BUDGET: u64 = 1 << 34;
+
 /// Options of the model.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct ModelOptions {
@@ -121,6 +125,7 @@ impl Device {
         let jobs = Arc::new(JobCounter::default());
         let mut model = mali_model::Options {
             observer: Some(jobs.clone()),
+            clause_budget: CLAUSE_BUDGET,
             ..Default::default()
         };
         model.threads = options.threads.unwrap_or(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Engine and verifier over a device of outside functions, to be measured.
 //!
-//! `cargo xtask size` links this without the device; what remains is the engine, the verifier and the parser.
+//! `replayer/core/size/measure` links this without the device; what remains is the engine, the verifier and the parser.
 #![no_std]
 
 use gpureplay_core::{DeviceError, Gpu, Limits, Lines, Options, Session, Tensors, Workspace, verify};
