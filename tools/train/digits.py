@@ -8,7 +8,9 @@ scikit-learn has them (held-out.npy), their labels and what a network in double 
 images ready for use (DIGIT.npy) with the expected probabilities.
 
     python3 tools/train/digits.py trained/
-    gpureplay import DIR --weights trained/ --output recordings/digits-g71
+    gpureplay import DIR --weights trained/ --output digits-g71
+
+What it made is kept beside it, in digits/.
 """
 
 import argparse

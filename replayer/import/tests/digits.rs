@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recording from silicon with trained weights classifies all held-out digits as the network in double precision does.
+//! The recording from silicon, given trained weights, classifies all held-out digits as the network in double precision does.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use gpureplay_import::Imported;
 
-/// Bytes of the elements of an .npy file of bytes.
+/// The network's weights and their numbers of elements.
+const WEIGHTS: [(&str, usize); 8] = [
+    ("conv1.weight", 32 * 9),
+    ("conv1.bias", 32),
+    ("conv2.weight", 32 * 9 * 32),
+    ("conv2.bias", 32),
+    ("conv3.weight", 32 * 9 * 32),
+    ("conv3.bias", 32),
+    ("fc.weight", 10 * 1568),
+    ("fc.bias", 10),
+];
+
+/// Bytes of the elements of an .npy file.
 fn elements(path: &Path, count: usize) -> Vec<u8> {
     let file = std::fs::read(path).unwrap();
     assert_eq!(&file[..6], b"\x93NUMPY");
@@ -37,19 +47,23 @@ fn scaled_up(image: &[u8]) -> Vec<f32> {
 #[test]
 fn held_out_digits() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
-    let directory = top.unwrap().join("recordings/digits-g71");
-    let recording = std::fs::read(directory.join("recording.gpr")).unwrap();
+    let Some((_, imported)) = common::import("mnist") else {
+        return;
+    };
+    let directory = top.unwrap().join("tools/train/digits");
     let images = elements(&directory.join("held-out/images.npy"), 360 * 64);
     let labels = elements(&directory.join("held-out/labels.npy"), 360);
     let predictions = elements(&directory.join("held-out/predictions.npy"), 360);
-    let imported = Imported {
-        recording,
-        chains: Vec::new(),
-        fingerprint: 0,
-        mapped_bytes: 0,
-        diagnoses: Vec::new(),
-    };
-    common::on_g71(&imported, &BTreeMap::new(), |session, values| {
+    let weights = WEIGHTS
+        .iter()
+        .map(|&(name, count)| {
+            let bytes = elements(&directory.join(format!("weights/{name}.npy")), 4 * count);
+            let values = bytes.chunks_exact(4);
+            let values = values.map(|value| f32::from_le_bytes(value.try_into().unwrap()));
+            (name, values.collect())
+        })
+        .collect();
+    common::on_g71(&imported, &weights, |session, values| {
         let mut right = 0;
         for (index, image) in images.chunks_exact(64).enumerate() {
             values.set("input", &scaled_up(image));
