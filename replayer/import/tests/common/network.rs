@@ -86,8 +86,8 @@ pub fn convolution(
     let mut data = Vec::with_capacity(height * width * outputs);
     for y in 0..height {
         for x in 0..width {
-            for o in 0..outputs {
-                let mut sum = f64::from(bias[o]);
+            for (o, &offset) in bias.iter().enumerate() {
+                let mut sum = f64::from(offset);
                 for ky in 0..kernel {
                     for kx in 0..kernel {
                         let (iy, ix) = (y * stride + ky, x * stride + kx);
