@@ -6,7 +6,6 @@ mod common;
 
 use std::path::Path;
 
-
 /// The network's weights and their numbers of elements.
 const WEIGHTS: [(&str, usize); 8] = [
     ("conv1.weight", 32 * 9),
