@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks a recording, then replays it on a [`Gpu`].
 //!
-//! Two steps that the types keep in order: [`verify`] turns a [`Recording`](gpureplay_format::Recording) into a
+//! Two steps that the types keep in order: [`verify()`] turns a [`Recording`](gpureplay_format::Recording) into a
 //! [`Verified`] one by rules that need no device; a [`Session`] accepts nothing else. The engine owns everything that
 //! could harm the machine or depends on it: reset, power, page tables, address spaces, doorbells, interrupt masks. A
 //! recording only says which memory there is, what goes in, which chains run, and what comes out.

@@ -2,8 +2,8 @@
 //! Finds where the elements of a file's tensor lie in GPU memory.
 //!
 //! The app reads or writes an ordinary file; nothing says where its elements go. But their bit patterns do: each
-//! pattern of the file is looked up in the pages that changed ([`scan`]), and from the places where single elements
-//! were seen the strides follow ([`fit`]). A mapping counts only if *every* element is where it says, so a coincidence
+//! pattern of the file is looked up in the pages that changed (`scan`), and from the places where single elements
+//! were seen the strides follow (`fit`). A mapping counts only if *every* element is where it says, so a coincidence
 //! can make the search longer but not wrong.
 
 mod fit;
