@@ -8,11 +8,13 @@
 use std::collections::BTreeSet;
 
 use gpureplay_tensor::Tensor;
+use gpureplay_trace::PAGE_SIZE;
 
 use crate::capture::Capture;
 use crate::chain::WRITTEN_BACK;
 use crate::pages::{Moment, differing};
 use crate::ranges::Ranges;
+use crate::relocation::Renaming;
 use crate::tag::{Found, Role};
 
 /// Differences that are listed; more are counted.
@@ -59,6 +61,8 @@ pub struct Agreement {
     pub explained_bytes: u64,
     /// Tensors of the second run that were compared with their files.
     pub tensors: usize,
+    /// Words that differ because they are addresses of buffers that were allocated elsewhere.
+    pub renamed_addresses: u64,
 }
 
 /// Compares two runs.
@@ -87,21 +91,22 @@ pub fn compare(
     let (mut list, mut more) = (Vec::new(), false);
     for job in 0..first.jobs.len() {
         let moment = Moment::before(job);
-        let pages: BTreeSet<u64> = first
-            .memory
-            .changed(moment)
-            .iter()
-            .chain(second.memory.changed(moment))
-            .copied()
-            .collect();
-        for va in pages {
+        let renaming = Renaming::find(first, second, job);
+        let mut pages = BTreeSet::new();
+        for va in first.memory.changed(moment) {
+            pages.insert((*va, renaming.second_page(*va)));
+        }
+        for va in second.memory.changed(moment) {
+            pages.insert((renaming.first_page(*va), *va));
+        }
+        for (va, other) in pages {
             let (a, b) = (
                 first.memory.page(moment, va),
-                second.memory.page(moment, va),
+                second.memory.page(moment, other),
             );
             let mut written = Ranges::default();
-            for capture in [first, second] {
-                for (start, end) in capture.memory.difference(moment, va) {
+            for (capture, page) in [(first, va), (second, other)] {
+                for (start, end) in capture.memory.difference(moment, page) {
                     written.add(va + start as u64, va + end as u64);
                 }
             }
@@ -109,21 +114,29 @@ pub fn compare(
             for header in &first.jobs[job].headers {
                 ignored.add(header.va, header.va + WRITTEN_BACK);
             }
+            let (words, renamed) = renaming.different_words(a, b);
+            agreement.renamed_addresses += renamed;
+            let mut suspects = Ranges::default();
+            words
+                .iter()
+                .for_each(|at| suspects.add(va + *at as u64, va + *at as u64 + 8));
             let mut different = 0;
             for (start, end) in differing(a, b) {
                 for (start, end) in written.within(va + start as u64, va + end as u64) {
-                    different += end - start;
-                    let outside = ignored.outside(start, end);
-                    agreement.explained_bytes +=
-                        (end - start) - outside.iter().map(|(s, e)| e - s).sum::<u64>();
-                    for (start, end) in outside {
-                        if list.len() < LISTED {
-                            let at = (start - va) as usize..(end - va) as usize;
-                            list.push(describe(job, start, &a[at.clone()], &b[at]));
-                        } else {
-                            more = true;
+                    for (start, end) in suspects.within(start, end) {
+                        different += end - start;
+                        let outside = ignored.outside(start, end);
+                        agreement.explained_bytes +=
+                            (end - start) - outside.iter().map(|(s, e)| e - s).sum::<u64>();
+                        for (start, end) in outside {
+                            if list.len() < LISTED {
+                                let at = (start - va) as usize..(end - va) as usize;
+                                list.push(describe(job, start, &a[at.clone()], &b[at]));
+                            } else {
+                                more = true;
+                            }
+                            unexplained.add(start, end);
                         }
-                        unexplained.add(start, end);
                     }
                 }
             }
@@ -139,7 +152,8 @@ pub fn compare(
     }
     for (name, tensor) in second_files {
         if let Some(found) = found.iter().find(|t| t.name == *name) {
-            same_tensor(second, found, tensor)?;
+            let renaming = Renaming::find(first, second, found.job);
+            same_tensor(second, &renaming, found, tensor)?;
             agreement.tensors += 1;
         }
     }
@@ -179,13 +193,16 @@ fn same_program(first: &Capture, second: &Capture) -> Result<(), Unexplained> {
         )));
     }
     for (index, (a, b)) in first.jobs.iter().zip(&second.jobs).enumerate() {
-        if (a.slot, a.chain) != (b.slot, b.chain) {
+        if a.slot != b.slot {
             return Err(Unexplained::Program(format!(
-                "job {index} is chain {:#x} on slot {} and chain {:#x} on slot {}",
-                a.chain, a.slot, b.chain, b.slot
+                "job {index} is on slot {} and on slot {}",
+                a.slot, b.slot
             )));
         }
-        if a.headers != b.headers {
+        let shape = |job: &crate::capture::Job| -> Vec<(u8, u16)> {
+            job.headers.iter().map(|h| (h.kind, h.index)).collect()
+        };
+        if shape(a) != shape(b) {
             return Err(Unexplained::Program(format!(
                 "the chain of job {index} has other jobs"
             )));
@@ -195,7 +212,12 @@ fn same_program(first: &Capture, second: &Capture) -> Result<(), Unexplained> {
 }
 
 /// Whether a tensor of the second run lies where the first run's did.
-fn same_tensor(second: &Capture, found: &Found, file: &Tensor) -> Result<(), Unexplained> {
+fn same_tensor(
+    second: &Capture,
+    renaming: &Renaming,
+    found: &Found,
+    file: &Tensor,
+) -> Result<(), Unexplained> {
     let what = match found.role {
         Role::Input => "input",
         Role::Output => "output",
@@ -222,7 +244,19 @@ fn same_tensor(second: &Capture, found: &Found, file: &Tensor) -> Result<(), Une
     let size = found.layout.dtype.size() as usize;
     for run in found.layout.runs() {
         let mut bytes = vec![0; run.count as usize * size];
-        let mapped = second.memory.read(moment, run.address, &mut bytes);
+        let mut mapped = true;
+        // Page by page, because pages may have been renamed.
+        let mut at = 0;
+        while at < bytes.len() {
+            let va = run.address + at as u64;
+            let page = va - va % PAGE_SIZE as u64;
+            let end = bytes
+                .len()
+                .min(at + (page + PAGE_SIZE as u64 - va) as usize);
+            let there = renaming.second_page(page) + (va - page);
+            mapped &= second.memory.read(moment, there, &mut bytes[at..end]);
+            at = end;
+        }
         let from = run.element as usize * size;
         let wanted = &expected.bytes()[from..from + bytes.len()];
         if !mapped || bytes != wanted {
@@ -241,7 +275,7 @@ impl Ranges {
     /// The part of the set that lies in the page at `va`.
     fn clone_page(&self, va: u64) -> Ranges {
         let mut out = Ranges::default();
-        for (start, end) in self.within(va, va + gpureplay_trace::PAGE_SIZE as u64) {
+        for (start, end) in self.within(va, va + PAGE_SIZE as u64) {
             out.add(start, end);
         }
         out

@@ -25,6 +25,7 @@ mod error;
 pub mod pages;
 pub mod plan;
 pub mod ranges;
+mod relocation;
 pub mod tag;
 
 use gpureplay_tensor::Tensor;
