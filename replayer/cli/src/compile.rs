@@ -97,11 +97,26 @@ impl Compile {
         stage("comparing the two runs");
         let agreement = differential::compare(first, &product.compiled.tensors, &trace, &files)
             .map_err(|error| Failure::Recording(format!("{}: {error}", second.display())))?;
+        let renamed = match agreement.renamed_addresses {
+            0 => String::new(),
+            count => format!(
+                ", {} because buffers were allocated elsewhere",
+                plural(count)
+            ),
+        };
         Ok(format!(
-            "{} that the app wrote are the same in a second run with other inputs, {} differ and belong to tensors",
+            "{} that the app wrote are the same in a second run with other inputs, {} differ and belong to tensors{renamed}",
             text::bytes(agreement.same_bytes),
             text::bytes(agreement.explained_bytes)
         ))
+    }
+}
+
+/// `1 address differs`, `2 addresses differ`.
+fn plural(count: u64) -> String {
+    match count {
+        1 => "1 address differs".into(),
+        count => format!("{count} addresses differ"),
     }
 }
 
