@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Project tasks: the full-system guest.
+//! Project tasks: the full-system guest, figures.
 #![forbid(unsafe_code)]
 
 mod error;
+mod figures;
 mod guest;
 
 use std::process::ExitCode;
@@ -21,11 +22,16 @@ struct Cli {
 enum Task {
     /// The full-system guest: Debian's kernel and GPU stack in QEMU, with our model as the GPU.
     Guest(guest::Guest),
+    /// Draws figs/*.svg from the Graphviz sources beside them.
+    Figures,
 }
 
 fn main() -> ExitCode {
-    let Task::Guest(guest) = Cli::parse().task;
-    match guest.execute() {
+    let outcome = match Cli::parse().task {
+        Task::Guest(guest) => guest.execute(),
+        Task::Figures => figures::draw(),
+    };
+    match outcome {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error}");
