@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Any bytes as an .npy file: what is read is written back to a file that reads the same.
+#![no_main]
+
+use gpureplay_tensor::{encode_npy, parse_npy};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    if let Ok(tensor) = parse_npy(bytes) {
+        let again = parse_npy(&encode_npy(&tensor)).expect("what we write, we read");
+        assert_eq!(encode_npy(&again), encode_npy(&tensor));
+    }
+});
