@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The detached signature: a statement about a recording and its files, signed together with the recording.
+
+use crate::bytes::{array, u32_at, u64_at};
+use crate::error::SignatureError;
+use crate::names::{MAX_FILES, safe};
+
+/// First eight bytes.
+pub(crate) const MAGIC: [u8; 8] = *b"GPURESIG";
+/// The version that this crate reads and writes.
+pub(crate) const MAJOR: u16 = 1;
+/// Bytes before the table of files.
+pub(crate) const HEADER: usize = 64;
+/// Bytes of an entry of the table.
+pub(crate) const ENTRY: usize = 48;
+/// Bytes of the Ed25519 signature at the end.
+pub(crate) const SEAL: usize = 64;
+
+/// An Ed25519 public key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicKey([u8; 32]);
+
+impl PublicKey {
+    /// The key of these 32 bytes (RFC 8032). Whether it may be used shows when a signature is checked.
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Whether it is a key that may be used: canonical, on the curve and of large order.
+    pub fn is_sound(&self) -> bool {
+        ed25519_compact::PublicKey::new(self.0).validate().is_ok()
+    }
+}
+
+/// A well-formed signature. Nothing in it is true before [`Signature::verify`] says so.
+#[derive(Clone, Copy, Debug)]
+pub struct Signature<'a> {
+    bytes: &'a [u8],
+    seal: [u8; SEAL],
+    files: u32,
+}
+
+/// What a signature says about a file beside the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignedFile<'a> {
+    /// Path relative to the recording's directory.
+    pub name: &'a str,
+    /// Length in bytes.
+    pub length: u64,
+    /// SHA-256 of the contents.
+    pub sha256: [u8; 32],
+}
+
+/// The files of a signature, by ascending name.
+#[derive(Clone, Copy, Debug)]
+pub struct SignedFiles<'a> {
+    table: &'a [u8],
+    names: &'a [u8],
+}
+
+impl<'a> Iterator for SignedFiles<'a> {
+    type Item = SignedFile<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (entry, table) = self.table.split_at_checked(ENTRY)?;
+        let length = usize::try_from(u32_at(entry, 40)).ok()?;
+        let (name, names) = self.names.split_at_checked(length)?;
+        (self.table, self.names) = (table, names);
+        Some(SignedFile {
+            name: safe(name)?,
+            length: u64_at(entry, 32),
+            sha256: array(entry, 0)?,
+        })
+    }
+}
+
+/// A recording that the owner of a key has signed.
+#[derive(Clone, Copy, Debug)]
+pub struct Trusted<'a> {
+    /// The bytes of the recording.
+    pub recording: &'a [u8],
+    /// Counter of the signature; a device that refuses older recordings remembers the largest one that it has run.
+    pub counter: u64,
+    /// The files that belong to it.
+    pub files: SignedFiles<'a>,
+}
+
+impl<'a> Signature<'a> {
+    /// Checks the form of a signature.
+    ///
+    /// # Errors
+    /// What is wrong with it; it is read in time linear in its length.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, SignatureError> {
+        if array(bytes, 0) != Some(MAGIC) {
+            return Err(SignatureError::NotASignature);
+        }
+        let version = u32_at(bytes, 8);
+        if version as u16 != MAJOR {
+            return Err(SignatureError::Version(version as u16));
+        }
+        let files = u32_at(bytes, 12);
+        let end = bytes.len().checked_sub(SEAL);
+        let end = end.filter(|&end| end >= HEADER && version >> 16 == 0 && files <= MAX_FILES);
+        let (Some(statement), Some(seal)) = (
+            end.and_then(|end| bytes.get(..end)),
+            end.and_then(|end| array(bytes, end)),
+        ) else {
+            return Err(SignatureError::Shape);
+        };
+        let signature = Self {
+            bytes: statement,
+            seal,
+            files,
+        };
+        let Some(mut list) = signature.list() else {
+            return Err(SignatureError::Shape);
+        };
+        let mut before = "";
+        for index in 0..files {
+            if list.table.get(44..48) != Some(&[0; 4]) {
+                return Err(SignatureError::Shape);
+            }
+            match list.next() {
+                Some(file) if file.name > before => before = file.name,
+                _ => return Err(SignatureError::Name(index)),
+            }
+        }
+        if !list.names.is_empty() {
+            return Err(SignatureError::Shape);
+        }
+        Ok(signature)
+    }
+
+    /// Table and names, when the statement is long enough.
+    fn list(&self) -> Option<SignedFiles<'a>> {
+        let rest = self.bytes.get(HEADER..)?;
+        let (table, names) = rest.split_at_checked(self.files as usize * ENTRY)?;
+        Some(SignedFiles { table, names })
+    }
+
+    /// The counter that the signature claims.
+    pub fn counter(&self) -> u64 {
+        u64_at(self.bytes, 16)
+    }
+
+    /// Length of the recording that the signature claims to be for.
+    pub fn recording_length(&self) -> u64 {
+        u64_at(self.bytes, 24)
+    }
+
+    /// The key that the signature claims to be made with.
+    pub fn signer(&self) -> PublicKey {
+        PublicKey(array(self.bytes, 32).unwrap_or_default())
+    }
+
+    /// The files that the signature claims to cover.
+    pub fn files(&self) -> SignedFiles<'a> {
+        let none = SignedFiles {
+            table: &[],
+            names: &[],
+        };
+        self.list().unwrap_or(none)
+    }
+
+    /// Requires that the owner of `key` signed this recording with a counter of at least `minimum`.
+    ///
+    /// The files are not read here; who uses one compares it with its [`SignedFile`] first.
+    ///
+    /// # Errors
+    /// Why it is not to be trusted.
+    pub fn verify(
+        &self,
+        recording: &'a [u8],
+        key: &PublicKey,
+        minimum: u64,
+    ) -> Result<Trusted<'a>, SignatureError> {
+        if self.signer() != *key {
+            return Err(SignatureError::Key);
+        }
+        if self.recording_length() != recording.len() as u64 {
+            return Err(SignatureError::RecordingLength(self.recording_length()));
+        }
+        let seal = ed25519_compact::Signature::new(self.seal);
+        let key = ed25519_compact::PublicKey::new(key.0);
+        let mut state = key.verify_incremental(&seal).map_err(|error| match error {
+            ed25519_compact::Error::WeakPublicKey | ed25519_compact::Error::InvalidPublicKey => {
+                SignatureError::WeakKey
+            }
+            _ => SignatureError::Forged,
+        })?;
+        state.absorb(self.bytes);
+        state.absorb(recording);
+        state.verify().map_err(|_| SignatureError::Forged)?;
+        // Only now is the counter the signer's.
+        let counter = self.counter();
+        if counter < minimum {
+            return Err(SignatureError::Rollback { counter, minimum });
+        }
+        Ok(Trusted {
+            recording,
+            counter,
+            files: self.files(),
+        })
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Makes signatures and packs.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use ed25519_compact::{KeyPair, Seed};
+use gpureplay_format::checksum::checksum;
+use sha2::{Digest, Sha256};
+
+use crate::names::{MAX_FILES, is_safe};
+use crate::pack::table_checksum;
+use crate::signature::PublicKey;
+use crate::{RECORDING, SIGNATURE};
+
+/// Why a signature or a pack could not be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WriteError {
+    /// This name is not allowed ([`is_safe`]), or is that of the recording or its signature.
+    Name(String),
+    /// There are more than [`MAX_FILES`] files.
+    TooManyFiles,
+    /// A pack without a recording.
+    NoRecording,
+    /// 32 zero bytes are no key.
+    WeakKey,
+}
+
+/// An Ed25519 secret key: the seed of RFC 8032.
+#[derive(Clone)]
+pub struct SecretKey(KeyPair);
+
+impl SecretKey {
+    /// The key of a 32-byte seed, which must come from a good random source.
+    ///
+    /// # Errors
+    /// All zeros.
+    pub fn from_seed(seed: [u8; 32]) -> Result<Self, WriteError> {
+        let pair = KeyPair::try_from_seed(Seed::new(seed));
+        pair.map(Self).map_err(|_| WriteError::WeakKey)
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> [u8; 32] {
+        *self.0.sk.seed()
+    }
+
+    /// The key that others check with.
+    pub fn public(&self) -> PublicKey {
+        PublicKey::new(*self.0.pk)
+    }
+}
+
+impl core::fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("SecretKey")
+    }
+}
+
+/// SHA-256 of a file.
+pub fn digest(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// Signs a recording and the files beside it (contents by name). The same arguments give the same signature.
+///
+/// # Errors
+/// Names that are not allowed, or too many of them.
+pub fn sign(
+    key: &SecretKey,
+    counter: u64,
+    recording: &[u8],
+    files: &BTreeMap<String, Vec<u8>>,
+) -> Result<Vec<u8>, WriteError> {
+    check_names(files.keys().map(String::as_str))?;
+    let mut statement = Vec::new();
+    statement.extend(crate::signature::MAGIC);
+    statement.extend(u32::from(crate::signature::MAJOR).to_le_bytes());
+    statement.extend((files.len() as u32).to_le_bytes());
+    statement.extend(counter.to_le_bytes());
+    statement.extend((recording.len() as u64).to_le_bytes());
+    statement.extend(key.public().bytes());
+    for (name, contents) in files {
+        statement.extend(digest(contents));
+        statement.extend((contents.len() as u64).to_le_bytes());
+        statement.extend((name.len() as u32).to_le_bytes());
+        statement.extend([0; 4]);
+    }
+    for name in files.keys() {
+        statement.extend(name.bytes());
+    }
+    let length = statement.len();
+    statement.extend(recording);
+    let seal = key.0.sk.sign(&statement, None);
+    statement.truncate(length);
+    statement.extend(*seal);
+    Ok(statement)
+}
+
+fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), WriteError> {
+    for (index, name) in (0..).zip(names) {
+        if !is_safe(name) || name == RECORDING || name == SIGNATURE {
+            return Err(WriteError::Name(name.into()));
+        }
+        if index >= MAX_FILES - 2 {
+            return Err(WriteError::TooManyFiles);
+        }
+    }
+    Ok(())
+}
+
+/// Packs files (contents by name), among them the recording and perhaps its signature.
+///
+/// # Errors
+/// Names that are not allowed, too many of them, or no recording.
+pub fn pack(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, WriteError> {
+    let recording = files.get(RECORDING).ok_or(WriteError::NoRecording)?;
+    let beside = files.iter().filter(|(name, _)| *name != RECORDING);
+    let others = beside.clone().map(|(name, _)| name.as_str());
+    check_names(others.filter(|name| *name != SIGNATURE))?;
+    let all: Vec<(&str, &Vec<u8>)> = core::iter::once((RECORDING, recording))
+        .chain(beside.map(|(name, contents)| (name.as_str(), contents)))
+        .collect();
+    let names: Vec<u8> = all.iter().flat_map(|(name, _)| name.bytes()).collect();
+    let mut rest = Vec::new();
+    let mut contents = Vec::new();
+    let start =
+        crate::pack::HEADER + all.len() * crate::pack::ENTRY + names.len().next_multiple_of(8);
+    for (name, bytes) in &all {
+        let offset = contents.len();
+        contents.extend_from_slice(bytes);
+        contents.resize(contents.len().next_multiple_of(8), 0);
+        let sum = checksum(contents.get(offset..).unwrap_or(&[]));
+        rest.extend(((start + offset) as u64).to_le_bytes());
+        rest.extend((bytes.len() as u64).to_le_bytes());
+        rest.extend(sum.to_le_bytes());
+        rest.extend((name.len() as u32).to_le_bytes());
+        rest.extend([0; 4]);
+    }
+    rest.extend_from_slice(&names);
+    rest.resize(rest.len().next_multiple_of(8), 0);
+    let mut header = Vec::new();
+    header.extend(crate::pack::MAGIC);
+    header.extend(u32::from(crate::pack::MAJOR).to_le_bytes());
+    header.extend((all.len() as u32).to_le_bytes());
+    header.extend(((start + contents.len()) as u64).to_le_bytes());
+    header.extend([0; 8]);
+    header.extend((names.len() as u32).to_le_bytes());
+    header.resize(crate::pack::HEADER, 0);
+    let mut fixed = [0; crate::pack::HEADER];
+    fixed.copy_from_slice(&header);
+    header.splice(24..32, table_checksum(&fixed, &rest).to_le_bytes());
+    header.extend(rest);
+    header.extend(contents);
+    Ok(header)
+}
