@@ -15,6 +15,7 @@ use crate::bindings::Bindings;
 use crate::device::{Choice, Device, ModelOptions};
 use crate::failure::{Failure, Outcome};
 use crate::recording::Files;
+use crate::trust::{Place, Trust};
 use crate::{Result, explain, text};
 
 const EXAMPLES: &str = "\
@@ -87,7 +88,8 @@ impl Counts {
 impl Bench {
     pub(crate) fn execute(&self) -> Result {
         let started = Instant::now();
-        let files = Files::read(&self.recording)?;
+        let place = Place::open(&self.recording, &Trust::default())?;
+        let files = Files::read(place.path())?;
         let read = started.elapsed();
         let started = Instant::now();
         let verified = files.verify()?;

@@ -12,6 +12,7 @@ use mali_regs::GpuId;
 
 use crate::failure::{Failure, Outcome};
 use crate::recording::Files;
+use crate::trust::{Place, Trust};
 use crate::{Result, text};
 
 const EXAMPLES: &str = "\
@@ -23,7 +24,7 @@ Examples:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Dump {
-    /// Directory with a recording.gpr, such a file, or a raw trace
+    /// Directory with a recording.gpr, such a file, a pack, or a raw trace
     file: PathBuf,
     /// Also print the bytes of uploads and pages
     #[arg(long)]
@@ -34,7 +35,8 @@ impl Dump {
     pub(crate) fn execute(&self) -> Result {
         let mut out = BufWriter::new(std::io::stdout().lock());
         if self.file.is_dir() || starts_with_magic(&self.file)? {
-            let files = Files::read(&self.file)?;
+            let place = Place::open(&self.file, &Trust::default())?;
+            let files = Files::read(place.path())?;
             dump_recording(&mut out, &files.parse()?, self.all)?;
         } else {
             self.dump_trace(&mut out)?;
@@ -78,7 +80,7 @@ fn starts_with_magic(path: &Path) -> Result<bool> {
     file.take(MAGIC.len() as u64)
         .read_to_end(&mut start)
         .map_err(wrong)?;
-    Ok(start == MAGIC)
+    Ok(start == MAGIC || gpureplay_sign::Pack::is_pack(&start))
 }
 
 fn dump_recording(out: &mut impl Write, recording: &Recording<'_>, all: bool) -> Result<()> {

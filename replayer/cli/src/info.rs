@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::recording::Files;
+use crate::trust::{Place, Trust};
 use crate::{Result, text};
 
 const EXAMPLES: &str = "\
@@ -73,7 +74,8 @@ struct SegmentSummary {
 
 impl Info {
     pub(crate) fn execute(&self) -> Result {
-        let files = Files::read(&self.recording)?;
+        let place = Place::open(&self.recording, &Trust::default())?;
+        let files = Files::read(place.path())?;
         let recording = files.parse()?;
         let summary = summarise(&files, &recording);
         let mut out = std::io::stdout().lock();

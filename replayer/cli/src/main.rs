@@ -22,6 +22,7 @@ mod recording;
 mod run;
 mod tag;
 mod text;
+mod trust;
 mod verify;
 
 use std::process::ExitCode;
@@ -61,6 +62,9 @@ enum Command {
     Dump(dump::Dump),
     Import(import::Import),
     Doctor(doctor::Doctor),
+    Keygen(trust::Keygen),
+    Sign(trust::Sign),
+    Pack(trust::Pack),
 }
 
 fn main() -> ExitCode {
@@ -75,6 +79,9 @@ fn main() -> ExitCode {
         Command::Dump(command) => command.execute(),
         Command::Import(command) => command.execute(),
         Command::Doctor(command) => command.execute(),
+        Command::Keygen(command) => command.execute(),
+        Command::Sign(command) => command.execute(),
+        Command::Pack(command) => command.execute(),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

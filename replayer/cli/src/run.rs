@@ -19,6 +19,7 @@ use crate::expect::{Comparison, Expectations};
 use crate::failure::{Failure, Outcome};
 use crate::progress::Progress;
 use crate::recording::Files;
+use crate::trust::{Place, Trust};
 use crate::{Result, explain, text};
 
 const EXAMPLES: &str = "\
@@ -39,7 +40,7 @@ Examples:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Run {
-    /// Directory with a recording.gpr, or such a file
+    /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
     /// File for an input, weight or intermediate tensor
     #[arg(
@@ -74,6 +75,8 @@ pub(crate) struct Run {
     classes: ClassChoice,
     #[command(flatten)]
     model: ModelOptions,
+    #[command(flatten)]
+    trust: Trust,
 }
 
 /// What a run did, for `--json`.
@@ -104,7 +107,8 @@ struct OutputReport {
 impl Run {
     pub(crate) fn execute(&self) -> Result {
         let started = Instant::now();
-        let files = Files::read(&self.recording)?;
+        let place = Place::open(&self.recording, &self.trust)?;
+        let files = Files::read(place.path())?;
         let verified = files.verify()?;
         let recording = *verified.recording();
         let inputs = self.chosen_inputs(&files, &recording)?;

@@ -11,6 +11,7 @@ use gpureplay_format::Section;
 
 use crate::failure::{Failure, Outcome};
 use crate::recording::Files;
+use crate::trust::{Place, Trust};
 use crate::{Result, text};
 
 const EXAMPLES: &str = "\
@@ -22,7 +23,7 @@ Examples:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Verify {
-    /// Directories with a recording.gpr, or such files
+    /// Directories with a recording.gpr, such files, or packs
     #[arg(required = true)]
     recordings: Vec<PathBuf>,
     /// List the rules that are checked
@@ -31,6 +32,8 @@ pub(crate) struct Verify {
     /// Print as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    trust: Trust,
 }
 
 impl Verify {
@@ -40,7 +43,8 @@ impl Verify {
         let mut first_failure = None;
         for path in &self.recordings {
             let started = Instant::now();
-            let checked = Files::read(path).and_then(|files| {
+            let checked = Place::open(path, &self.trust).and_then(|place| {
+                let files = Files::read(place.path())?;
                 files.verify()?;
                 Ok(files.bytes.len() as u64)
             });

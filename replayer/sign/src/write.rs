@@ -25,6 +25,8 @@ pub enum WriteError {
     NoRecording,
     /// 32 zero bytes are no key.
     WeakKey,
+    /// A text holds no key of the kind that is expected.
+    NotAKey,
 }
 
 /// An Ed25519 secret key: the seed of RFC 8032.
@@ -46,10 +48,58 @@ impl SecretKey {
         *self.0.sk.seed()
     }
 
+    /// The key in a PEM file as OpenSSL writes it (PKCS#8).
+    ///
+    /// # Errors
+    /// The text holds no such key.
+    pub fn from_pem(text: &str) -> Result<Self, WriteError> {
+        let pair = KeyPair::from_pem(text);
+        pair.map(Self).map_err(|_| WriteError::NotAKey)
+    }
+
+    /// A PEM file as OpenSSL reads it. The caller keeps it secret.
+    pub fn to_pem(&self) -> String {
+        self.0.sk.to_pem()
+    }
+
     /// The key that others check with.
     pub fn public(&self) -> PublicKey {
         PublicKey::new(*self.0.pk)
     }
+}
+
+impl PublicKey {
+    /// The key in a PEM file as OpenSSL writes it (SubjectPublicKeyInfo), or 64 hexadecimal digits.
+    ///
+    /// # Errors
+    /// The text holds no such key, or one of small order.
+    pub fn from_text(text: &str) -> Result<Self, WriteError> {
+        let bytes = match ed25519_compact::PublicKey::from_pem(text) {
+            Ok(key) => *key,
+            Err(_) => from_hexadecimal(text.trim()).ok_or(WriteError::NotAKey)?,
+        };
+        let key = Self::new(bytes);
+        key.is_sound().then_some(key).ok_or(WriteError::WeakKey)
+    }
+
+    /// A PEM file as OpenSSL reads it.
+    pub fn to_pem(&self) -> String {
+        ed25519_compact::PublicKey::new(*self.bytes()).to_pem()
+    }
+}
+
+fn from_hexadecimal(text: &str) -> Option<[u8; 32]> {
+    let digits = text.as_bytes();
+    let mut bytes = [0; 32];
+    if digits.len() != 64 {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+        for &digit in pair {
+            *byte = *byte << 4 | char::from(digit).to_digit(16)? as u8;
+        }
+    }
+    Some(bytes)
 }
 
 impl core::fmt::Debug for SecretKey {

@@ -194,3 +194,34 @@ fn packs_need_a_recording_and_safe_names() {
     all.insert("../evil".into(), vec![]);
     assert_eq!(pack(&all), Err(WriteError::Name("../evil".into())));
 }
+
+/// Files of `openssl genpkey -algorithm ed25519` and `openssl pkey -pubout`.
+#[test]
+fn keys_are_files_of_openssl() {
+    let secret = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIMXY1NUbUe/3dW2YUoKW5evsnCJPMfj60/q0RzGne3gg\n-----END PRIVATE KEY-----\n";
+    let public = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAyrRjJfTnhMcW5igzYvPirFW5eUgMdKeClGzQhd4qw+Y=\n-----END PUBLIC KEY-----\n";
+    let key = SecretKey::from_pem(secret).unwrap();
+    assert_eq!(key.to_pem(), secret);
+    assert_eq!(key.public().to_pem(), public);
+    assert_eq!(PublicKey::from_text(public), Ok(key.public()));
+    let digits: String = key
+        .public()
+        .bytes()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(
+        PublicKey::from_text(&format!("{digits}\n")),
+        Ok(key.public())
+    );
+    assert_eq!(PublicKey::from_text(&digits[1..]), Err(WriteError::NotAKey));
+    assert_eq!(PublicKey::from_text(secret), Err(WriteError::NotAKey));
+    assert_eq!(
+        PublicKey::from_text(&"00".repeat(32)),
+        Err(WriteError::WeakKey)
+    );
+    assert_eq!(
+        SecretKey::from_pem(public).unwrap_err(),
+        WriteError::NotAKey
+    );
+}
