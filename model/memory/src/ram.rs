@@ -85,6 +85,16 @@ impl Ram {
         }
     }
 
+    /// Whether the page at `address` is handed out now.
+    pub fn is_allocated(&self, address: u64) -> bool {
+        let page = address - address % PAGE_SIZE as u64;
+        let free = self.lock();
+        let known = page
+            .checked_sub(Self::BASE)
+            .is_some_and(|at| at / (PAGE_SIZE as u64) < free.untouched as u64);
+        known && !free.released.contains(&page)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Free> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use gpureplay_core::page_table::{Format, PageTables};
 use gpureplay_core::{DeviceError, Gpu, Lines};
 use gpureplay_format::Access;
-use mali_memory::Ram;
+use mali_memory::{Bus, Ram};
 use mali_model::{Options, Profile};
 
 use memory::{Memory, Tables};
@@ -34,8 +34,8 @@ const PAGES: usize = 1 << 21;
 ///
 /// Its clock stands still while a chain runs, so that waits do not end early because the model is slower than silicon; a chain
 /// that never ends is terminated when it has used up the model's clause budget.
-pub struct OnModel {
-    gpu: mali_model::Gpu<Ram>,
+pub struct OnModel<B: Bus = Ram> {
+    gpu: mali_model::Gpu<B>,
     memory: Memory,
     format: Format,
     started: Instant,
@@ -44,23 +44,30 @@ pub struct OnModel {
 }
 
 impl OnModel {
-    /// Address space that the device uses.
-    const ADDRESS_SPACE: u8 = 0;
-
     /// A GPU that has just got power.
     ///
     /// # Errors
     /// The operating system has no address space left.
     pub fn new(profile: &'static Profile, options: Options) -> io::Result<Self> {
         let ram = Arc::new(Ram::new(PAGES)?);
-        Ok(Self {
-            gpu: mali_model::Gpu::new(profile, ram.clone(), options),
+        Ok(Self::on_bus(profile, options, ram.clone(), ram))
+    }
+}
+
+impl<B: Bus> OnModel<B> {
+    /// Address space that the device uses.
+    const ADDRESS_SPACE: u8 = 0;
+
+    /// A GPU that takes its pages from `ram` and reaches them through `bus`, which can watch it.
+    pub fn on_bus(profile: &'static Profile, options: Options, ram: Arc<Ram>, bus: Arc<B>) -> Self {
+        Self {
+            gpu: mali_model::Gpu::new(profile, bus, options),
             memory: Memory::new(ram),
             format: Format::Lpae,
             started: Instant::now(),
             working: Duration::ZERO,
             chains: 0,
-        })
+        }
     }
 
     /// Uses another page-table format than Mali LPAE.
@@ -80,13 +87,18 @@ impl OnModel {
     }
 
     /// The model.
-    pub fn model(&mut self) -> &mut mali_model::Gpu<Ram> {
+    pub fn model(&mut self) -> &mut mali_model::Gpu<B> {
         &mut self.gpu
     }
 
     /// Bytes of GPU memory in use, page tables not counted.
     pub fn memory_bytes(&self) -> u64 {
         self.memory.bytes()
+    }
+
+    /// Pages in use, those of page tables among them.
+    pub fn pages(&self) -> usize {
+        self.memory.pages()
     }
 
     fn raised(&self) -> Lines {
@@ -96,7 +108,7 @@ impl OnModel {
     }
 }
 
-impl Gpu for OnModel {
+impl<B: Bus> Gpu for OnModel<B> {
     fn read32(&mut self, register: u32) -> u32 {
         self.gpu.read32(register)
     }

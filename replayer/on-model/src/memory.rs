@@ -41,6 +41,11 @@ impl Memory {
             .sum()
     }
 
+    pub(crate) fn pages(&self) -> usize {
+        let mapped: usize = self.regions.iter().map(|region| region.pages.len()).sum();
+        mapped + self.tables.len()
+    }
+
     pub(crate) fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
         let at = self.regions.partition_point(|region| region.va < va);
         let mut region = Region {

@@ -2,43 +2,59 @@
 //! Makes a device fail at a chosen moment.
 
 use gpureplay_format::Access;
+use mali_regs::gpu::{GPU_FAULT_STATUS, GPU_INT_RAWSTAT};
 use mali_regs::job::JOB_INT_RAWSTAT;
+use mali_regs::mmu::MMU_INT_RAWSTAT;
 
 use crate::gpu::{DeviceError, Gpu, Lines};
 
-/// What goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultKind {
-    /// A register reads as all ones, as from a bus without a device.
-    ReadOnes,
-    /// A register reads as zero.
-    ReadZero,
-    /// A register write does not arrive.
-    LostWrite,
-    /// An interrupt line stays silent until the time is over.
-    LostInterrupt,
-    /// A line is raised although nothing happened.
-    SpuriousInterrupt,
-    /// The job manager reports a failed chain.
-    FailedJob,
-    /// Memory cannot be accessed or mapped.
-    Memory,
-    /// The GPU loses power: all registers read as zero and nothing arrives, until it is reset.
-    PowerLoss,
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
+        /// What goes wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum FaultKind { $($(#[doc = $doc])+ $item,)+ }
+
+        impl FaultKind {
+            /// All kinds.
+            pub const ALL: &'static [Self] = &[$(Self::$item),+];
+
+            /// The name that commands use.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$item => $name,)+ }
+            }
+        }
+    };
 }
 
-impl FaultKind {
-    /// All kinds.
-    pub const ALL: [Self; 8] = [
-        Self::ReadOnes,
-        Self::ReadZero,
-        Self::LostWrite,
-        Self::LostInterrupt,
-        Self::SpuriousInterrupt,
-        Self::FailedJob,
-        Self::Memory,
-        Self::PowerLoss,
-    ];
+kinds! {
+    /// A register reads as all ones, as from a bus without a device.
+    ReadOnes = "read-ones";
+    /// A register reads as zero.
+    ReadZero = "read-zero";
+    /// A register write does not arrive.
+    LostWrite = "lost-write";
+    /// All interrupt lines stay silent until the GPU is reset.
+    LostInterrupt = "lost-interrupt";
+    /// One wait for an interrupt ends without it; the next one sees it.
+    LateInterrupt = "late-interrupt";
+    /// A line is raised although nothing happened.
+    SpuriousInterrupt = "spurious-interrupt";
+    /// All lines are raised from now on until the GPU is reset.
+    StuckInterrupt = "stuck-interrupt";
+    /// The job manager reports a failed chain.
+    FailedJob = "job-fault";
+    /// A job faults in the MMU.
+    MmuFault = "mmu-fault";
+    /// The GPU reports a bus fault, and its job never ends.
+    BusFault = "bus-fault";
+    /// Memory cannot be accessed or mapped.
+    Memory = "memory";
+    /// A register reads as zero until the GPU is reset: what polls it never ends.
+    EndlessPoll = "endless-poll";
+    /// A job fails, and the reset that follows does not end.
+    NoReset = "no-reset";
+    /// The GPU loses power: all registers read as zero and nothing arrives, until it is reset.
+    PowerLoss = "power-loss";
 }
 
 /// A device whose call number `at` goes wrong, once.
@@ -49,7 +65,10 @@ pub struct Faulty<G> {
     at: u64,
     calls: u64,
     fired: bool,
-    dark: bool,
+    /// What lasts until the next reset.
+    lasting: bool,
+    /// The register that the fault is about.
+    register: u32,
 }
 
 impl<G: Gpu> Faulty<G> {
@@ -61,7 +80,8 @@ impl<G: Gpu> Faulty<G> {
             at,
             calls: 0,
             fired: false,
-            dark: false,
+            lasting: false,
+            register: 0,
         }
     }
 
@@ -84,6 +104,11 @@ impl<G: Gpu> Faulty<G> {
         self.fired
     }
 
+    /// What goes wrong, and from which call on.
+    pub const fn plan(&self) -> (FaultKind, u64) {
+        (self.kind, self.at)
+    }
+
     /// The device.
     pub const fn inner(&mut self) -> &mut G {
         &mut self.gpu
@@ -94,7 +119,13 @@ impl<G: Gpu> Faulty<G> {
         let now = !self.fired && self.calls >= self.at && kinds.contains(&self.kind);
         self.calls += 1;
         self.fired |= now;
+        self.lasting |= now;
         now
+    }
+
+    /// Whether a fault of this kind has happened since the last reset.
+    fn is(&self, kind: FaultKind) -> bool {
+        self.lasting && self.kind == kind
     }
 
     fn memory_fails(&mut self, va: u64) -> Result<(), DeviceError> {
@@ -106,48 +137,77 @@ impl<G: Gpu> Faulty<G> {
     }
 }
 
+/// Kinds that disturb any read.
+const READS: [FaultKind; 4] = [
+    FaultKind::ReadOnes,
+    FaultKind::ReadZero,
+    FaultKind::EndlessPoll,
+    FaultKind::PowerLoss,
+];
+/// Kinds that disturb the end of a job.
+const JOBS: [FaultKind; 4] = [
+    FaultKind::FailedJob,
+    FaultKind::MmuFault,
+    FaultKind::BusFault,
+    FaultKind::NoReset,
+];
+
 impl<G: Gpu> Gpu for Faulty<G> {
     fn read32(&mut self, register: u32) -> u32 {
-        if self.fires(&[
-            FaultKind::ReadOnes,
-            FaultKind::ReadZero,
-            FaultKind::PowerLoss,
-        ]) {
-            self.dark |= self.kind == FaultKind::PowerLoss;
+        if self.fires(&READS) {
+            self.register = register;
             return if self.kind == FaultKind::ReadOnes {
                 u32::MAX
             } else {
                 0
             };
         }
-        if self.dark {
+        let gone = self.is(FaultKind::EndlessPoll) && self.register == register;
+        if gone || self.is(FaultKind::PowerLoss) {
             return 0;
         }
         let value = self.gpu.read32(register);
-        if register == JOB_INT_RAWSTAT && value != 0 && self.fires(&[FaultKind::FailedJob]) {
-            return value << 16;
+        if register == JOB_INT_RAWSTAT && value != 0 {
+            self.fires(&JOBS);
         }
-        value
+        if !self.lasting || !JOBS.contains(&self.kind) {
+            return value;
+        }
+        match (self.kind, register) {
+            (FaultKind::BusFault, JOB_INT_RAWSTAT) => 0,
+            (FaultKind::BusFault, GPU_INT_RAWSTAT) => value | 1,
+            // External memory fault.
+            (FaultKind::BusFault, GPU_FAULT_STATUS) => 0x80,
+            (FaultKind::MmuFault, MMU_INT_RAWSTAT) => 1,
+            (_, JOB_INT_RAWSTAT) => value << 16,
+            _ => value,
+        }
     }
 
     fn write32(&mut self, register: u32, value: u32) {
         let lost = self.fires(&[FaultKind::LostWrite, FaultKind::PowerLoss]);
-        self.dark |= lost && self.kind == FaultKind::PowerLoss;
-        if !lost && !self.dark {
+        if !lost && !self.is(FaultKind::PowerLoss) {
             self.gpu.write32(register, value);
         }
     }
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
-        if self.fires(&[FaultKind::LostInterrupt, FaultKind::SpuriousInterrupt]) {
-            if self.kind == FaultKind::SpuriousInterrupt {
-                return lines;
-            }
-            self.gpu.wait_irq(lines, timeout_us);
+        if self.fires(&[FaultKind::LateInterrupt]) {
             return Lines::NONE;
         }
-        let raised = self.gpu.wait_irq(lines, timeout_us);
-        if self.dark { Lines::NONE } else { raised }
+        if self.fires(&[FaultKind::SpuriousInterrupt]) {
+            return lines;
+        }
+        self.fires(&[FaultKind::LostInterrupt, FaultKind::StuckInterrupt]);
+        let stuck = self.is(FaultKind::StuckInterrupt);
+        let raised = self.gpu.wait_irq(lines, if stuck { 0 } else { timeout_us });
+        if stuck {
+            lines
+        } else if self.is(FaultKind::LostInterrupt) || self.is(FaultKind::PowerLoss) {
+            Lines::NONE
+        } else {
+            raised
+        }
     }
 
     fn now_us(&mut self) -> u64 {
@@ -188,7 +248,11 @@ impl<G: Gpu> Gpu for Faulty<G> {
     }
 
     fn reset(&mut self) -> Result<(), DeviceError> {
-        self.dark = false;
+        let refused = self.is(FaultKind::NoReset);
+        self.lasting = false;
+        if refused {
+            return Err(DeviceError::ResetFailed);
+        }
         self.gpu.reset()
     }
 }
