@@ -210,9 +210,10 @@ impl<B: Bus> Runner<'_, B> {
         let header = self.header(address)?;
         let job_type = JobType::from_bits(header.job_type());
         let kind = job_type.map_or("RESERVED", JobType::name);
-        let result = self.execute(address, &header, job_type);
+        let mut compute = None;
+        let result = self.execute(address, &header, job_type, &mut compute);
         let status = match &result {
-            Ok(_) => JobStatus::DONE,
+            Ok(()) => JobStatus::DONE,
             Err(fault) => fault.status,
         };
         let chain = self.chain;
@@ -224,7 +225,7 @@ impl<B: Bus> Runner<'_, B> {
                 kind,
                 status,
                 duration: started.elapsed(),
-                compute: result.as_ref().ok().cloned().flatten(),
+                compute,
             });
         }
         log!(
@@ -235,7 +236,7 @@ impl<B: Bus> Runner<'_, B> {
             started.elapsed().as_secs_f64() * 1e3
         );
         self.write_back(address, result.as_ref().err())?;
-        result.map(|_| header.next())
+        result.map(|()| header.next())
     }
 
     fn header(&self, address: u64) -> Result<JobHeader, JobFault> {
@@ -254,7 +255,8 @@ impl<B: Bus> Runner<'_, B> {
         address: u64,
         header: &JobHeader,
         job_type: Option<JobType>,
-    ) -> Result<Option<ComputeReport>, JobFault> {
+        report: &mut Option<ComputeReport>,
+    ) -> Result<(), JobFault> {
         let config = |text: String| JobFault::new(JobStatus::JOB_CONFIG_FAULT, address, text);
         if header.is_64_bit() == 0 {
             return Err(config(
@@ -281,11 +283,13 @@ impl<B: Bus> Runner<'_, B> {
             return Err(JobFault::new(JobStatus::JOB_POWER_FAULT, address, text));
         }
         match job_type {
-            JobType::Null | JobType::CacheFlush => Ok(None),
-            JobType::WriteValue => self.write_value(address).map(|()| None),
+            JobType::Null | JobType::CacheFlush => Ok(()),
+            JobType::WriteValue => self.write_value(address),
             JobType::Compute => {
                 self.cores(address)?;
-                compute::run(self.environment, &self.memory, address).map(Some)
+                let result;
+                (*report, result) = compute::run(self.environment, &self.memory, address);
+                result
             }
             JobType::Fragment => {
                 // Contexts that compute also clear render targets; nothing they compute depends on it.
@@ -294,7 +298,7 @@ impl<B: Bus> Runner<'_, B> {
                     Warning,
                     "job {address:#x}: FRAGMENT is not modelled and did nothing"
                 );
-                Ok(None)
+                Ok(())
             }
             other => Err(config(format!("{} jobs are not modelled", other.name()))),
         }

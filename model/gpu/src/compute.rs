@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compute jobs: from descriptors to a dispatch on the shader cores.
 
-use mali_memory::Bus;
+use mali_isa::{DecodeError, Identity, Shader};
+use mali_memory::{Bus, PAGE_SIZE};
 use mali_regs::JobStatus;
-use mali_shader::{Dispatch, FaultKind, ThreadStorage, WorkgroupStorage};
+use mali_shader::{Access, AddressSpace, Dispatch, FaultKind, ThreadStorage, WorkgroupStorage};
 
 use crate::chain::{Environment, JobFault};
 use crate::descriptor::{Draw, Invocation, LocalStorage, RendererState};
@@ -19,29 +20,41 @@ pub(crate) const DRAW_OFFSET: u64 = 64;
 /// Pointers to aligned descriptors carry flags in their low bits.
 pub(crate) const DESCRIPTOR_MASK: u64 = !63;
 
-/// Reads the descriptors of the compute job at `address` and runs it.
+/// Reads the descriptors of the compute job at `address` and runs it. The report is there for a job that failed as
+/// well, if its descriptors make sense.
 pub(crate) fn run<B: Bus>(
     environment: &Environment<B>,
     memory: &JobMemory<'_, B>,
     address: u64,
-) -> Result<ComputeReport, JobFault> {
-    let dispatch = dispatch(environment.profile, memory, address)?;
+) -> (Option<ComputeReport>, Result<(), JobFault>) {
+    let dispatch = match dispatch(environment.profile, memory, address) {
+        Ok(dispatch) => dispatch,
+        Err(fault) => return (None, Err(fault)),
+    };
     if environment.log.level() >= Level::Debug {
         log!(environment.log, Debug, "job {address:#x}: {dispatch:x?}");
     }
+    let observer = environment.observer.as_ref();
+    let mut report = ComputeReport {
+        shader: dispatch.shader,
+        workgroup_size: dispatch.workgroup_size,
+        workgroup_count: dispatch.workgroup_count,
+        kernel: observer
+            .filter(|observer| observer.wants_kernels())
+            .and_then(|_| identity(memory, dispatch.shader)),
+        statistics: None,
+    };
     let result = mali_shader::run(
         &dispatch,
         memory,
         &environment.threads,
         &environment.control.shader,
     );
-    match result {
-        Ok(statistics) => Ok(ComputeReport {
-            shader: dispatch.shader,
-            workgroup_size: dispatch.workgroup_size,
-            workgroup_count: dispatch.workgroup_count,
-            statistics,
-        }),
+    let result = match result {
+        Ok(statistics) => {
+            report.statistics = Some(statistics);
+            Ok(())
+        }
         Err(fault) => Err(JobFault {
             status: JobStatus(fault.kind.exception_code().into()),
             pointer: fault.address,
@@ -51,7 +64,22 @@ pub(crate) fn run<B: Bus>(
             },
             text: format!("shader {:#x}: {fault}", dispatch.shader),
         }),
-    }
+    };
+    (Some(report), result)
+}
+
+/// What the code at `shader` is.
+fn identity<B: Bus>(memory: &JobMemory<'_, B>, shader: u64) -> Option<Identity> {
+    let word = |offset: u32| {
+        let va = shader.wrapping_add(offset.into());
+        let page = memory.translate(va, Access::Execute);
+        let page = page.map_err(|_| DecodeError::Truncated {
+            offset: offset as usize,
+        })?;
+        Ok::<_, DecodeError>(page.load_u128(va as usize % PAGE_SIZE).to_le_bytes())
+    };
+    let (_, identity) = Shader::identify(word).ok()?;
+    Some(identity)
 }
 
 fn dispatch<B: Bus>(

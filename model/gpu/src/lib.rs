@@ -38,6 +38,7 @@ pub mod walker;
 pub use gpu::{Finished, Gpu, Options, Work};
 pub use interrupt::IrqLines;
 pub use log::{ComputeReport, JobReport, Level, Log, NoLog, Observer};
+pub use mali_isa::{Identity, Message};
 pub use mali_shader::{Access, Statistics};
 pub use profile::{Architecture, PROFILES, Profile, Source};
 pub use space::FaultPolicy;

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use mali_isa::Identity;
 use mali_regs::JobStatus;
 use mali_shader::Statistics;
 
@@ -77,7 +78,7 @@ pub struct JobReport {
     pub status: JobStatus,
     /// Time on the host.
     pub duration: Duration,
-    /// What a compute job did.
+    /// What a compute job did, if its descriptors make sense.
     pub compute: Option<ComputeReport>,
 }
 
@@ -90,12 +91,19 @@ pub struct ComputeReport {
     pub workgroup_size: [u32; 3],
     /// Work groups, by dimension.
     pub workgroup_count: [u32; 3],
-    /// Counts from the shader cores.
-    pub statistics: Statistics,
+    /// What the shader's code is, if an observer asked for it and the code can be read and decoded.
+    pub kernel: Option<Identity>,
+    /// Counts from the shader cores; `None` for a job that failed.
+    pub statistics: Option<Statistics>,
 }
 
 /// Watches jobs as they end.
 pub trait Observer: Send + Sync {
     /// A job ended.
     fn job(&self, report: &JobReport);
+
+    /// Whether reports should say what each kernel's code is, which costs time for every job.
+    fn wants_kernels(&self) -> bool {
+        false
+    }
 }

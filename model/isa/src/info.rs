@@ -207,6 +207,24 @@ pub enum Message {
 }
 
 impl Message {
+    /// Every message type, in the order of their numbers.
+    pub const ALL: [Message; 14] = [
+        Message::Varying,
+        Message::Attribute,
+        Message::Tex,
+        Message::Vartex,
+        Message::Load,
+        Message::Store,
+        Message::Atomic,
+        Message::Barrier,
+        Message::Blend,
+        Message::Tile,
+        Message::ZStencil,
+        Message::Atest,
+        Message::Job,
+        Message::Wide,
+    ];
+
     /// The message of a header's `message_type` (0: none), or `Err` with the number if it is reserved.
     pub const fn from_number(number: u8) -> Result<Option<Message>, u8> {
         Ok(Some(match number {

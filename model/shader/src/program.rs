@@ -101,9 +101,10 @@ pub(crate) struct Clause {
     pub(crate) barrier: bool,
     /// A fault that executing the clause raises, after its micro-operations.
     pub(crate) trap: Option<Arc<ShaderFault>>,
+    /// Operations of a lane that executes the clause, by unit.
     pub(crate) fma: u64,
     pub(crate) add: u64,
-    pub(crate) messages: u64,
+    pub(crate) messages: Vec<mali_isa::Message>,
 }
 
 impl Clause {
@@ -118,7 +119,7 @@ impl Clause {
             trap: Some(Arc::new(fault)),
             fma: 0,
             add: 0,
-            messages: 0,
+            messages: Vec::new(),
         }
     }
 

@@ -63,7 +63,7 @@ pub fn run(
         loop {
             let first = next.fetch_add(layout.together.into(), Relaxed);
             if first >= workgroups || stop.load(Relaxed) {
-                return Ok(worker.core.statistics);
+                return Ok(worker.totals());
             }
             worker.run(first).map_err(|fault| {
                 stop.store(true, Relaxed);

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a dispatch did, in numbers.
 
+use mali_isa::Message;
+
+/// Kinds of messages, by their number in a clause header.
+const KINDS: usize = 16;
+
 /// Counts of one dispatch. An operation counts once for each lane that was active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -14,8 +19,8 @@ pub struct Statistics {
     pub fma: u64,
     /// Operations of the ADD unit, NOP and messages excluded.
     pub add: u64,
-    /// Messages: loads, stores, atomics, texture accesses, barriers.
-    pub messages: u64,
+    /// Messages by kind.
+    messages: [u64; KINDS],
     /// Bytes that loads read.
     pub bytes_read: u64,
     /// Bytes that stores wrote.
@@ -25,7 +30,22 @@ pub struct Statistics {
 impl Statistics {
     /// Operations of all units.
     pub fn lane_operations(&self) -> u64 {
-        self.fma + self.add + self.messages
+        self.fma + self.add + self.messages()
+    }
+
+    /// Messages of all kinds: loads, stores, atomics, texture accesses, barriers.
+    pub fn messages(&self) -> u64 {
+        self.messages.iter().sum()
+    }
+
+    /// Messages of one kind.
+    pub fn messages_of(&self, kind: Message) -> u64 {
+        self.messages[usize::from(kind.number()) % KINDS]
+    }
+
+    /// Counts `lanes` messages of a kind.
+    pub(crate) fn count_message(&mut self, kind: Message, lanes: u64) {
+        self.messages[usize::from(kind.number()) % KINDS] += lanes;
     }
 
     /// Adds the counts of another part of the same dispatch.
@@ -35,7 +55,9 @@ impl Statistics {
         self.clauses += other.clauses;
         self.fma += other.fma;
         self.add += other.add;
-        self.messages += other.messages;
+        for (count, other) in self.messages.iter_mut().zip(other.messages) {
+            *count += other;
+        }
         self.bytes_read += other.bytes_read;
         self.bytes_written += other.bytes_written;
     }

@@ -15,6 +15,7 @@ use mali_regs::GpuId;
 use mali_regs::gpu::GPU_ID;
 
 use crate::failure::Failure;
+use crate::trace::Trace;
 
 /// What `--device` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,11 +81,20 @@ enum Body {
 #[derive(Debug, Default)]
 struct JobCounter {
     jobs: Arc<AtomicU64>,
+    /// Keeps what jobs did, if someone asked for it.
+    trace: Option<Arc<Trace>>,
 }
 
 impl Observer for JobCounter {
-    fn job(&self, _: &JobReport) {
+    fn job(&self, report: &JobReport) {
         self.jobs.fetch_add(1, Ordering::Relaxed);
+        if let Some(trace) = &self.trace {
+            trace.add(report);
+        }
+    }
+
+    fn wants_kernels(&self) -> bool {
+        self.trace.is_some()
     }
 }
 
@@ -107,8 +117,23 @@ impl Device {
         gpu_id: u32,
         options: ModelOptions,
     ) -> Result<Self, Failure> {
+        Self::open_traced(choice, gpu_id, options, None)
+    }
+
+    /// Opens a device that keeps what each job did, which only the model can.
+    pub(crate) fn open_traced(
+        choice: &Choice,
+        gpu_id: u32,
+        options: ModelOptions,
+        trace: Option<Arc<Trace>>,
+    ) -> Result<Self, Failure> {
         let name = match choice {
             Choice::Model(name) => name,
+            _ if trace.is_some() => {
+                return Err(Failure::Usage(
+                    "only the model can trace jobs; use --device model".into(),
+                ));
+            }
             Choice::Nano(mode) => {
                 let nano = Nano::open(Path::new(nano::PATH), *mode).map_err(unusable)?;
                 return Ok(Self::real(Body::Nano(nano), "nano driver"));
@@ -122,7 +147,10 @@ impl Device {
             Some(name) => profile_named(name)?,
             None => profile_of(gpu_id)?,
         };
-        let jobs = Arc::new(JobCounter::default());
+        let jobs = Arc::new(JobCounter {
+            trace,
+            ..JobCounter::default()
+        });
         let mut model = mali_model::Options {
             observer: Some(jobs.clone()),
             clause_budget: CLAUSE_BUDGET,

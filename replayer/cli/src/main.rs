@@ -7,6 +7,7 @@ mod bindings;
 mod classes;
 mod compile;
 mod device;
+mod disasm;
 mod doctor;
 mod dump;
 mod expect;
@@ -20,8 +21,10 @@ mod progress;
 mod record;
 mod recording;
 mod run;
+mod shaders;
 mod tag;
 mod text;
+mod trace;
 mod trust;
 mod verify;
 
@@ -60,6 +63,7 @@ enum Command {
     Bench(bench::Bench),
     Verify(verify::Verify),
     Dump(dump::Dump),
+    Disasm(disasm::Disasm),
     Import(import::Import),
     Doctor(doctor::Doctor),
     Keygen(trust::Keygen),
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => command.execute(),
         Command::Verify(command) => command.execute(),
         Command::Dump(command) => command.execute(),
+        Command::Disasm(command) => command.execute(),
         Command::Import(command) => command.execute(),
         Command::Doctor(command) => command.execute(),
         Command::Keygen(command) => command.execute(),

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -19,6 +20,7 @@ use crate::expect::{Comparison, Expectations};
 use crate::failure::{Failure, Outcome};
 use crate::progress::Progress;
 use crate::recording::Files;
+use crate::trace::{Trace, is_standard_output};
 use crate::trust::{Place, Trust};
 use crate::{Result, explain, text};
 
@@ -31,7 +33,9 @@ Examples:
   gpureplay run recordings/acl-gemm-g52 --input a=my.npy --expect out=mine.npy --json
       compared with a file of your own, result for scripts
   gpureplay run recordings/digits-g52 --input recordings/digits-g52/inputs/3.npy --top 3
-      the three most probable classes";
+      the three most probable classes
+  gpureplay run recordings/digits-g52 --trace -
+      a table of its jobs: kernels, dimensions, operations by unit, bytes, time";
 
 /// Replay a recording with new inputs
 ///
@@ -68,6 +72,9 @@ pub(crate) struct Run {
     /// Start a failed replay again this many times
     #[arg(long, value_name = "N", default_value_t = 0)]
     retry: u32,
+    /// Write what each job did (kernel, dimensions, operations, bytes, time) to FILE as JSON lines; `-` prints a table. Model only
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -107,6 +114,11 @@ struct OutputReport {
 impl Run {
     pub(crate) fn execute(&self) -> Result {
         let started = Instant::now();
+        if self.json && self.trace.as_deref().is_some_and(is_standard_output) {
+            return Err(Failure::Usage(
+                "--json and --trace - both want standard output; give --trace a file".into(),
+            ));
+        }
         let place = Place::open(&self.recording, &self.trust)?;
         let files = Files::read(place.path())?;
         let verified = files.verify()?;
@@ -123,7 +135,9 @@ impl Run {
         let expected = self.named(&self.expected, &recording, TensorKind::Output, "--expect")?;
         let expectations = Expectations::new(&files, &recording, &inputs, &expected)?;
 
-        let mut device = Device::open(&self.device, recording.gpu_id(), self.model)?;
+        let trace = self.trace.as_ref().map(|_| Arc::new(Trace::default()));
+        let mut device =
+            Device::open_traced(&self.device, recording.gpu_id(), self.model, trace.clone())?;
         let jobs: u64 = recording
             .segments()
             .iter()
@@ -159,6 +173,9 @@ impl Run {
             })
         };
         drop(progress);
+        if let (Some(trace), Some(path)) = (trace, &self.trace) {
+            trace.write(path)?;
+        }
         result.map_err(|error| {
             let text = explain::replay_error(&recording, &error);
             Failure::Device(format!("{}: {text}", files.path.display()))

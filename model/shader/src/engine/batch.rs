@@ -91,6 +91,7 @@ impl Batch {
             self.rows.activate(group.mask, self.live);
             loop {
                 let clause = &program.clauses[group.clause as usize];
+                core.count(group.clause, self.rows.mask());
                 if let Err(trouble) = self.execute(program, clause, core) {
                     return Err(clause.fault(trouble));
                 }
@@ -122,11 +123,6 @@ impl Batch {
         core: &mut Core<'_>,
     ) -> Result<(), Trouble> {
         core.spend()?;
-        let lanes = u64::from(self.rows.mask().count_ones());
-        core.statistics.clauses += 1;
-        core.statistics.fma += clause.fma * lanes;
-        core.statistics.add += clause.add * lanes;
-        core.statistics.messages += clause.messages * lanes;
         for op in &program.ops[clause.ops.clone()] {
             match op.run {
                 Run::Rows(run) => run(op, &mut self.rows),

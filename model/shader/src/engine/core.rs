@@ -7,6 +7,7 @@ use super::image::Descriptors;
 use super::micro::Trouble;
 use super::rows::Row;
 use super::tlb::Tlb;
+use crate::program::Program;
 use crate::{Access, AddressSpace, Control, Dispatch, FaultKind, Statistics};
 
 /// Clauses that a host thread takes from the budget at once.
@@ -46,6 +47,8 @@ pub(crate) struct Core<'s> {
     pub(crate) write: Tlb<'s>,
     pub(crate) fetch: Tlb<'s>,
     pub(crate) statistics: Statistics,
+    /// How many lanes executed each clause, by its number.
+    visits: Vec<u64>,
     /// Where messages put results before lanes are merged.
     pub(crate) results: Results,
     /// Uniform buffers seen so far, by index.
@@ -74,6 +77,7 @@ impl<'s> Core<'s> {
             write: Tlb::new(space, Access::Write),
             fetch: Tlb::new(space, Access::Execute),
             statistics: Statistics::default(),
+            visits: Vec::new(),
             results: Results::default(),
             uniform_buffers: vec![None; dispatch.uniform_buffer_count.min(256) as usize],
             descriptors: Descriptors::default(),
@@ -93,6 +97,30 @@ impl<'s> Core<'s> {
         self.budget -= 1;
         self.cycles += 1;
         Ok(())
+    }
+
+    /// Counts an execution of a clause by the lanes of `mask`.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, clause: u32, mask: u64) {
+        let clause = clause as usize;
+        if clause >= self.visits.len() {
+            self.visits.resize(clause + 1, 0);
+        }
+        self.statistics.clauses += 1;
+        self.visits[clause] += u64::from(mask.count_ones());
+    }
+
+    /// What was done so far.
+    pub(crate) fn totals(&self, program: &Program) -> Statistics {
+        let mut totals = self.statistics;
+        for (clause, &lanes) in program.clauses.iter().zip(&self.visits) {
+            totals.fma += clause.fma * lanes;
+            totals.add += clause.add * lanes;
+            for &message in &clause.messages {
+                totals.count_message(message, lanes);
+            }
+        }
+        totals
     }
 
     #[cold]

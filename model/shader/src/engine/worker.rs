@@ -6,7 +6,7 @@ use super::core::Core;
 use super::memory::lanes;
 use super::rows::{LANES, Row, Rows};
 use crate::program::{Program, special};
-use crate::{Dispatch, ShaderFault};
+use crate::{Dispatch, ShaderFault, Statistics};
 
 /// How work groups are laid out in batches; the same for all host threads.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +70,11 @@ impl<'s> Worker<'s> {
             places,
             visible,
         }
+    }
+
+    /// What was done so far.
+    pub(crate) fn totals(&self) -> Statistics {
+        self.core.totals(&self.program)
     }
 
     /// Runs the work groups from number `first` on that run together.

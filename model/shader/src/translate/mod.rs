@@ -115,7 +115,7 @@ pub(crate) fn clause(
         branch: None,
         barrier: false,
     };
-    let (mut fma, mut add, mut messages) = (0, 0, 0);
+    let (mut fma, mut add, mut messages) = (0, 0, Vec::new());
     for (index, tuple) in clause.tuples.iter().enumerate() {
         t.tuple = *tuple;
         t.next_temporary = special::TEMPORARY + (index as u16 & 1) * special::TEMPORARIES;
@@ -126,9 +126,9 @@ pub(crate) fn clause(
         }
         t.narrow_tuple(clause.tuples.get(index + 1), zero)?;
         fma += u64::from(tuple.fma.op.mnemonic() != Mnemonic::Nop);
-        let message = tuple.add.op.info().message.is_some();
-        messages += u64::from(message);
-        add += u64::from(!message && tuple.add.op.mnemonic() != Mnemonic::Nop);
+        let message = tuple.add.op.info().message;
+        add += u64::from(message.is_none() && tuple.add.op.mnemonic() != Mnemonic::Nop);
+        messages.extend(message);
     }
     let (branch, barrier) = (t.branch, t.barrier);
     let next = match clause.header.flow_control {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a shader is known by, wherever it lies.
+
+use crate::error::DecodeError;
+use crate::layout::WORD_BYTES;
+use crate::shader::{Shader, ShaderError};
+
+/// Names a shader by its code: two shaders with the same code have the same identity at any address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// 64-bit FNV-1a hash of the clauses that control flow can reach, each preceded by its offset.
+    pub hash: u64,
+    /// Bytes from the first clause to the end of the last.
+    pub bytes: u64,
+    /// Clauses that control flow can reach.
+    pub clauses: u32,
+}
+
+impl Shader {
+    /// Decodes a shader as [`Shader::decode_with`] does, and computes its identity.
+    ///
+    /// # Errors
+    /// As [`Shader::decode_with`].
+    pub fn identify<E: From<DecodeError>>(
+        mut word: impl FnMut(u32) -> Result<[u8; WORD_BYTES], E>,
+    ) -> Result<(Shader, Identity), ShaderError<E>> {
+        let shader = Shader::decode_with(&mut word)?;
+        let mut hash = 0xcbf2_9ce4_8422_2325;
+        let mut add = |bytes: &[u8]| {
+            for &byte in bytes {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        };
+        for placed in &shader.clauses {
+            add(&placed.offset.to_le_bytes());
+            for at in (placed.offset..placed.offset.saturating_add(placed.size)).step_by(WORD_BYTES)
+            {
+                add(&word(at).map_err(|error| ShaderError {
+                    offset: at.into(),
+                    error,
+                })?);
+            }
+        }
+        let identity = Identity {
+            hash,
+            bytes: shader.size(),
+            clauses: shader.clauses.len() as u32,
+        };
+        Ok((shader, identity))
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay disasm`: the shaders of a recording as text.
+
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use gpureplay_tensor::write_atomic;
+use mali_model::Profile;
+use mali_regs::GpuId;
+use serde::Serialize;
+
+use crate::failure::{Failure, Outcome};
+use crate::recording::Files;
+use crate::shaders::{Found, find};
+use crate::{Result, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay disasm recordings/saxpy-g52
+  gpureplay disasm recordings/digits-g52 --job 3
+  gpureplay disasm recordings/digits-g52 --json | jq -r '.shaders[].hash'
+Shaders are found by walking the job chains that the recording submits. docs/isa.md describes the text.";
+
+/// Print the shaders of a recording
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Disasm {
+    /// Directory with a recording.gpr, or such a file
+    recording: PathBuf,
+    /// Only the shader of this job, counted from 0 as in `run --trace`
+    #[arg(long, value_name = "N", conflicts_with = "shader")]
+    job: Option<usize>,
+    /// Only the shader at this address
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    shader: Option<u64>,
+    /// Also write the code of each shader to DIR/HASH.bin
+    #[arg(long, value_name = "DIR")]
+    save: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn address(text: &str) -> std::result::Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16)
+        .map_err(|_| "expected a hexadecimal address such as 0x7f00040000".into())
+}
+
+#[derive(Serialize)]
+struct Report {
+    recording: String,
+    gpu: String,
+    jobs: usize,
+    shaders: Vec<ShaderReport>,
+}
+
+#[derive(Serialize)]
+struct ShaderReport {
+    address: String,
+    jobs: Vec<usize>,
+    hash: Option<String>,
+    bytes: Option<u64>,
+    clauses: Option<u32>,
+    instructions: Option<usize>,
+    text: Option<String>,
+    error: Option<String>,
+}
+
+impl Disasm {
+    pub(crate) fn execute(&self) -> Result {
+        let files = Files::read(&self.recording)?;
+        let verified = files.verify()?;
+        let gpu = GpuId(verified.recording().gpu_id());
+        let profile = Profile::by_product(gpu.product()).ok_or_else(|| {
+            Failure::Recording(format!(
+                "{}: is for {gpu}, whose job chains are not known",
+                files.path.display()
+            ))
+        })?;
+        let (mut shaders, jobs) = find(&verified, profile);
+        if let Some(job) = self.job {
+            shaders.retain(|shader| shader.jobs.contains(&job));
+        }
+        if let Some(address) = self.shader {
+            shaders.retain(|shader| shader.address == address);
+        }
+        if shaders.is_empty() && (self.job.is_some() || self.shader.is_some()) {
+            return Err(Failure::Usage(format!(
+                "{}: no such shader; the recording has {}, and `gpureplay disasm {}` lists every shader",
+                files.path.display(),
+                text::count(jobs as u64, "job"),
+                self.recording.display()
+            )));
+        }
+        if let Some(directory) = &self.save {
+            for shader in &shaders {
+                if let Ok((_, identity)) = &shader.code {
+                    let path = directory.join(format!("{:016x}.bin", identity.hash));
+                    std::fs::create_dir_all(directory)
+                        .and_then(|()| write_atomic(&path, &shader.bytes))
+                        .map_err(|error| Failure::Output(format!("{}: {error}", path.display())))?;
+                }
+            }
+        }
+        let report = Report {
+            recording: files.name(),
+            gpu: gpu.to_string(),
+            jobs,
+            shaders: shaders.iter().map(describe).collect(),
+        };
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        if self.json {
+            let text = serde_json::to_string_pretty(&report)
+                .map_err(|error| Failure::Output(error.to_string()))?;
+            writeln!(out, "{text}")?;
+        } else {
+            print(&mut out, &report)?;
+        }
+        out.flush()?;
+        match report.shaders.iter().find(|shader| shader.error.is_some()) {
+            Some(bad) => Err(Failure::Recording(format!(
+                "{}: the shader at {} does not decode: {}",
+                files.path.display(),
+                bad.address,
+                bad.error.as_deref().unwrap_or_default()
+            ))),
+            None => Ok(Outcome::Done),
+        }
+    }
+}
+
+fn describe(shader: &Found) -> ShaderReport {
+    let code = shader.code.as_ref().ok();
+    ShaderReport {
+        address: format!("{:#x}", shader.address),
+        jobs: shader.jobs.clone(),
+        hash: code.map(|(_, identity)| format!("{:016x}", identity.hash)),
+        bytes: code.map(|(_, identity)| identity.bytes),
+        clauses: code.map(|(_, identity)| identity.clauses),
+        instructions: code.map(|(shader, _)| shader.instructions()),
+        text: code.map(|(shader, _)| shader.to_string()),
+        error: shader.code.as_ref().err().cloned(),
+    }
+}
+
+fn print(out: &mut impl Write, report: &Report) -> Result<()> {
+    writeln!(
+        out,
+        "{}, {}: {} in {}",
+        report.recording,
+        report.gpu,
+        text::count(report.shaders.len() as u64, "shader"),
+        text::count(report.jobs as u64, "job")
+    )?;
+    for shader in &report.shaders {
+        let jobs: Vec<String> = shader.jobs.iter().map(usize::to_string).collect();
+        writeln!(out)?;
+        match (&shader.text, &shader.hash) {
+            (Some(text), Some(hash)) => {
+                writeln!(
+                    out,
+                    "shader {hash} at {}, {} bytes, {} clauses, {} instructions, jobs {}",
+                    shader.address,
+                    shader.bytes.unwrap_or(0),
+                    shader.clauses.unwrap_or(0),
+                    shader.instructions.unwrap_or(0),
+                    jobs.join(" ")
+                )?;
+                write!(out, "{text}")?;
+            }
+            _ => writeln!(
+                out,
+                "shader at {}, jobs {}: {}",
+                shader.address,
+                jobs.join(" "),
+                shader.error.as_deref().unwrap_or_default()
+            )?,
+        }
+    }
+    Ok(())
+}
