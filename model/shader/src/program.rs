@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::engine::micro::{MicroOp, Trouble};
 use crate::engine::rows::Rows;
-use crate::engine::tlb::Tlb;
+use crate::engine::tlb::{OFFSET, Tlb};
 use crate::{FaultKind, ShaderFault, translate};
 
 /// Rows that hold values which depend on the lane alone.
@@ -267,38 +267,36 @@ impl Program {
                 "the shader is larger than any compiler makes one".into(),
             ));
         }
+        // The page behind the clause is fetched only if the clause reaches into it: code may end where its memory ends.
         let mut bytes = [0; LONGEST_CLAUSE];
         let mut length = 0;
-        let mut refused = None;
-        while length < LONGEST_CLAUSE {
-            match fetch.read(
-                address.wrapping_add(length as u64),
-                &mut bytes[length..length + 16],
-            ) {
-                Ok(()) => length += 16,
-                Err(fault) => {
-                    refused = Some(fault);
-                    break;
+        let (clause, length) = loop {
+            let at = address.wrapping_add(length as u64);
+            let in_page = (OFFSET + 1 - (at & OFFSET)) as usize;
+            let end = LONGEST_CLAUSE.min(length + in_page);
+            let refused = fetch.read(at, &mut bytes[length..end]).err();
+            if refused.is_none() {
+                length = end;
+            }
+            match (mali_isa::decode_clause(&bytes[..length]), refused) {
+                (Ok(decoded), _) => break decoded,
+                (Err(mali_isa::DecodeError::Truncated { .. }), Some(mmu)) => {
+                    self.unreadable = true;
+                    let text = format!("cannot fetch instructions: {mmu}");
+                    return Err(ShaderFault {
+                        kind: FaultKind::Mmu(mmu),
+                        address: mmu.va,
+                        clause: address,
+                        text,
+                    });
                 }
-            }
-        }
-        let (clause, length) = match (mali_isa::decode_clause(&bytes[..length]), refused) {
-            (Ok(decoded), _) => decoded,
-            (Err(mali_isa::DecodeError::Truncated { .. }), Some(mmu)) => {
-                self.unreadable = true;
-                let text = format!("cannot fetch instructions: {mmu}");
-                return Err(ShaderFault {
-                    kind: FaultKind::Mmu(mmu),
-                    address: mmu.va,
-                    clause: address,
-                    text,
-                });
-            }
-            (Err(error), refused) => {
-                // What could not be decoded is part of the code, too.
-                self.unreadable |= refused.is_some();
-                self.code.push((address, bytes[..length].to_vec()));
-                return Err(fault(FaultKind::InvalidEncoding, error.to_string()));
+                (Err(mali_isa::DecodeError::Truncated { .. }), None) if length < LONGEST_CLAUSE => {
+                }
+                (Err(error), _) => {
+                    // What could not be decoded is part of the code, too.
+                    self.code.push((address, bytes[..length].to_vec()));
+                    return Err(fault(FaultKind::InvalidEncoding, error.to_string()));
+                }
             }
         };
         match self.code.last_mut() {

@@ -476,3 +476,86 @@ fn a_shader_that_changed_is_decoded_again() {
     mali_shader::run(&dispatch, &space, &threads, &Control::default()).unwrap();
     assert_eq!(space.words(out, 1), [1]);
 }
+
+/// Memory that notes the pages from which instructions were fetched.
+struct Watched {
+    flat: Flat,
+    fetched: std::sync::Mutex<Vec<u64>>,
+}
+
+impl mali_shader::AddressSpace for Watched {
+    fn translate(
+        &self,
+        va: u64,
+        access: mali_shader::Access,
+    ) -> Result<mali_memory::Page<'_>, mali_shader::MmuFault> {
+        if access == mali_shader::Access::Execute {
+            self.fetched.lock().unwrap().push(va & !0xfff);
+        }
+        self.flat.translate(va, access)
+    }
+}
+
+#[test]
+fn nothing_is_fetched_behind_the_last_clause() {
+    use mali_shader::AddressSpace;
+
+    let one = |flow_control| {
+        let header = ClauseHeader {
+            flow_control,
+            ..HEADER
+        };
+        encode_clause(&clause(
+            header,
+            block(0, [1, 2, 3], None),
+            nop(Unit::Fma),
+            nop(Unit::Add),
+        ))
+        .unwrap()
+    };
+    let last = one(FlowControl::End);
+    // The shader ends with the page, or the first clause, which has a constant, crosses into the next one.
+    for (behind, pages) in [(0, 1), (2 * last.len() as u64, 2)] {
+        let flat = Flat::new(16);
+        let base = flat.put(&[0; 3 * 4096]);
+        let long = {
+            let mut clause = clause(
+                HEADER,
+                block(0, [1, 2, 3], None),
+                nop(Unit::Fma),
+                nop(Unit::Add),
+            );
+            clause.constants = vec![Constant {
+                value: 0x1230,
+                ..Default::default()
+            }];
+            encode_clause(&clause).unwrap()
+        };
+        let code: Vec<u8> = long.iter().chain(&last).copied().collect();
+        let shader = base + 4096 - code.len() as u64 + behind;
+        use mali_memory::Bus;
+        flat.0.write(shader, &code).unwrap();
+        let space = Watched {
+            flat,
+            fetched: Default::default(),
+        };
+        assert!(
+            space
+                .translate(base + 4096, mali_shader::Access::Read)
+                .is_ok()
+        );
+        let dispatch = mali_shader::Dispatch {
+            shader,
+            workgroup_size: [1, 1, 1],
+            workgroup_count: [1, 1, 1],
+            ..Default::default()
+        };
+        let threads = mali_shader::Threads::new(1);
+        mali_shader::run(&dispatch, &space, &threads, &mali_shader::Control::new(100)).unwrap();
+        let mut fetched = space.fetched.into_inner().unwrap();
+        fetched.sort_unstable();
+        fetched.dedup();
+        let expected: Vec<u64> = (0..pages).map(|page| base + page * 4096).collect();
+        assert_eq!(fetched, expected);
+    }
+}
