@@ -19,6 +19,8 @@ pub enum Source {
     Silicon,
     /// Printed by Linux at boot on the named board; the rest as on the nearest GPU.
     BootLog(&'static str),
+    /// As on silicon, but for the product in GPU_ID: that is the one by which the named driver knows the GPU.
+    DriverTable(&'static str),
 }
 
 /// One GPU: its name and all registers that say what it is.
@@ -178,6 +180,18 @@ const V6: Profile = Profile {
     ..V7
 };
 
+const G71: Profile = Profile {
+    name: "g71",
+    source: Source::Silicon,
+    gpu_id: GpuId(0x60a0_0002),
+    l2_features: 0x0713_0206,
+    mem_features: 0x101,
+    texture_features: [0xffff_ffff, 0x00ff_0fff, 0xfe3f_ffff, 0],
+    shader_present: 0xff,
+    coherency_features: 3,
+    ..V6
+};
+
 /// Every GPU that can be modelled.
 pub static PROFILES: &[Profile] = &[
     Profile {
@@ -214,16 +228,14 @@ pub static PROFILES: &[Profile] = &[
         shader_present: 7,
         ..V6
     },
+    G71,
+    // The G71 whose registers were recorded calls itself product 0x60a0, architecture 6.0.10. Mesa knows a G71 only as
+    // 0x6000 (`panfrost_model_list`) and refuses every other product; Linux masks the revision and accepts both.
     Profile {
-        name: "g71",
-        source: Source::Silicon,
-        gpu_id: GpuId(0x60a0_0002),
-        l2_features: 0x0713_0206,
-        mem_features: 0x101,
-        texture_features: [0xffff_ffff, 0x00ff_0fff, 0xfe3f_ffff, 0],
-        shader_present: 0xff,
-        coherency_features: 3,
-        ..V6
+        name: "g71-mesa",
+        source: Source::DriverTable("Mesa"),
+        gpu_id: GpuId(0x6000_0002),
+        ..G71
     },
 ];
 
@@ -246,12 +258,14 @@ mod tests {
                     .name()
                     .unwrap()
                     .to_lowercase()
-                    .ends_with(profile.name)
+                    .ends_with(profile.name.trim_end_matches("-mesa"))
             );
         }
         assert_eq!(Profile::by_name("Mali-G52").unwrap().name, "g52");
         assert_eq!(Profile::by_product(0x7402).unwrap().name, "g52");
-        assert_eq!(Profile::by_product(0x6000).unwrap().name, "g71");
+        assert_eq!(Profile::by_product(0x60a0).unwrap().name, "g71");
+        assert_eq!(Profile::by_product(0x6010).unwrap().name, "g71");
+        assert_eq!(Profile::by_product(0x6000).unwrap().name, "g71-mesa");
         assert!(Profile::by_name("g77").is_none() && Profile::by_product(0x9093).is_none());
     }
 

@@ -449,6 +449,15 @@ fn read_bytes(name: &'static str, mut stream: impl Read, sender: &Sender<Event>)
     }
 }
 
+/// The model's profile for a run. Mesa refuses the product by which the recorded G71 identifies itself, so that a
+/// driver finds the profile that Mesa knows; who talks to the registers directly finds silicon's.
+fn profile(options: &Options) -> &str {
+    match (options.gpu.as_str(), options.driver) {
+        ("g71", Driver::Stock | Driver::Patched) => "g71-mesa",
+        (gpu, _) => gpu,
+    }
+}
+
 fn start_model(server: &Path, options: &Options, private: &Path, logs: &Path) -> Result<Child> {
     let path = logs.join("model.err");
     let error = fs::File::create(&path).map_err(Error::io("create", &path))?;
@@ -456,7 +465,7 @@ fn start_model(server: &Path, options: &Options, private: &Path, logs: &Path) ->
     Command::new("setpriv")
         .args(["--pdeathsig", "KILL", "--"])
         .arg(server)
-        .args(["--gpu", &options.gpu, "--socket"])
+        .args(["--gpu", profile(options), "--socket"])
         .arg(machine::socket(private, "gpu"))
         .arg("--qmp")
         .arg(machine::socket(private, "qmp"))
