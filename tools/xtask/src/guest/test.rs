@@ -87,6 +87,9 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("clinfo names the GPU", clinfo),
     ("kernels give the right values", own_kernels),
     ("sample kernels give the right values", shared_kernels),
+    ("kernels give the right values on a G71", |folder| {
+        kernels(folder, "g71", "kernels", None)
+    }),
     ("saxpy is right on the stock driver", |folder| {
         stock(folder, "saxpy")
     }),
@@ -246,7 +249,7 @@ fn clinfo(folder: &Folder) -> Result<Verdict> {
 }
 
 fn own_kernels(folder: &Folder) -> Result<Verdict> {
-    kernels(folder, "kernels", None)
+    kernels(folder, "g52", "kernels", None)
 }
 
 fn shared_kernels(folder: &Folder) -> Result<Verdict> {
@@ -263,12 +266,18 @@ fn shared_kernels(folder: &Folder) -> Result<Verdict> {
         let from = dir.join(name);
         std::fs::copy(&from, copy.path().join(name)).map_err(Error::io("copy", from))?;
     }
-    kernels(folder, "kernels --shared --dir /share", Some(copy.path()))
+    kernels(
+        folder,
+        "g52",
+        "kernels --shared --dir /share",
+        Some(copy.path()),
+    )
 }
 
 /// Runs the kernel checker and takes its counts.
-fn kernels(folder: &Folder, command: &str, share: Option<&Path>) -> Result<Verdict> {
+fn kernels(folder: &Folder, gpu: &str, command: &str, share: Option<&Path>) -> Result<Verdict> {
     let options = Options {
+        gpu: gpu.into(),
         share: share.map(Path::to_path_buf),
         ..Options::default()
     };
