@@ -65,6 +65,10 @@ driver_copy() {
 # Its own Makefile knows its options. Without devfreq the clock stays fixed,
 # and without tests, arbitration and tracing nothing else touches the GPU.
 driver_build() {
+	local compat=''
+	# Releases that know nothing of Linux 5.8 need today's names for what it renamed.
+	grep -rqE --include='*.[ch]' 'mmap_(read_)?lock' "$code" ||
+		compat="-include $here/kbase/gpureplay_kbase_compat.h"
 	local options=(CONFIG_MALI_MIDGARD=m CONFIG_MALI_PLATFORM_NAME=devicetree CONFIG_MALI_DEVFREQ=n
 		CONFIG_MALI_GATOR_SUPPORT=n CONFIG_MALI_KUTF=n CONFIG_MALI_REAL_HW=y)
 	make "${common[@]}" "M=$work/recorder" modules || return
@@ -72,6 +76,6 @@ driver_build() {
 		"EXTRA_SYMBOLS=$work/recorder/Module.symvers" \
 		"SCONS_CONFIGS=${options[*]}" \
 		"SCONS_CFLAGS=-DCONFIG_MALI_MIDGARD=1 -DCONFIG_MALI_PLATFORM_NAME=devicetree" \
-		"KCFLAGS=-I$work/recorder -I$here/kbase -include $work/recorder/gpureplay_mmio.h -include $here/kbase/gpureplay_kbase.h -Wno-error" \
+		"KCFLAGS=-I$work/recorder -I$here/kbase -include $work/recorder/gpureplay_mmio.h -include $here/kbase/gpureplay_kbase.h $compat -Wno-error" \
 		all
 }
