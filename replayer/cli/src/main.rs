@@ -18,6 +18,7 @@ mod info;
 mod manifest;
 mod product;
 mod progress;
+mod reach;
 mod record;
 mod recording;
 mod run;

@@ -7,9 +7,11 @@ use std::time::Instant;
 
 use clap::Args;
 use gpureplay_core::Rule;
+use gpureplay_deep::DeepRule;
 use gpureplay_format::Section;
 
 use crate::failure::{Failure, Outcome};
+use crate::reach::Reach;
 use crate::recording::Files;
 use crate::trust::{Place, Trust};
 use crate::{Result, text};
@@ -17,7 +19,9 @@ use crate::{Result, text};
 const EXAMPLES: &str = "\
 Examples:
   gpureplay verify recordings/*
-  gpureplay verify --rules recordings/acl-gemm-g52";
+  gpureplay verify --rules recordings/acl-gemm-g52
+  gpureplay verify --deep recordings/digits-g52
+      also what every job of it can read and write";
 
 /// Check recordings against all rules, without a device
 #[derive(Args)]
@@ -26,6 +30,9 @@ pub(crate) struct Verify {
     /// Directories with a recording.gpr, such files, or packs
     #[arg(required = true)]
     recordings: Vec<PathBuf>,
+    /// Also walk every job chain: what descriptors point at, and what each shader can reach
+    #[arg(long)]
+    deep: bool,
     /// List the rules that are checked
     #[arg(long)]
     rules: bool,
@@ -45,22 +52,32 @@ impl Verify {
             let started = Instant::now();
             let checked = Place::open(path, &self.trust).and_then(|place| {
                 let files = Files::read(place.path())?;
-                files.verify()?;
-                Ok(files.bytes.len() as u64)
+                let verified = files.verify()?;
+                let deep = self.deep.then(|| gpureplay_deep::check(&verified));
+                let deep = deep
+                    .transpose()
+                    .map_err(|error| Failure::Recording(format!("{}: {error}", path.display())))?;
+                let reach = deep.map(|report| Reach::new(verified.recording(), &report));
+                Ok((files.bytes.len() as u64, reach))
             });
             let time = started.elapsed();
             match checked {
-                Ok(bytes) if !self.json => writeln!(
-                    out,
-                    "{}: sound ({} sections, {} rules, {} in {})",
-                    path.display(),
-                    Section::ALL.len() - 1,
-                    Rule::ALL.len(),
-                    text::bytes(bytes),
-                    text::duration(time)
-                )?,
-                Ok(bytes) => results.push(serde_json::json!({
-                    "recording": path, "sound": true, "bytes": bytes, "seconds": time.as_secs_f64(),
+                Ok((bytes, reach)) if !self.json => {
+                    writeln!(
+                        out,
+                        "{}: sound ({} sections, {} rules, {} in {})",
+                        path.display(),
+                        Section::ALL.len() - 1,
+                        Rule::ALL.len() + reach.as_ref().map_or(0, |_| DeepRule::ALL.len()),
+                        text::bytes(bytes),
+                        text::duration(time)
+                    )?;
+                    if let Some(reach) = reach {
+                        reach.print(&mut out)?;
+                    }
+                }
+                Ok((bytes, reach)) => results.push(serde_json::json!({
+                    "recording": path, "sound": true, "bytes": bytes, "seconds": time.as_secs_f64(), "jobs": reach,
                 })),
                 Err(failure) => {
                     if self.json {
@@ -77,6 +94,14 @@ impl Verify {
         if self.rules && !self.json {
             for rule in Rule::ALL {
                 writeln!(out, "  {:22} {}", rule.name(), rule.demands().trim())?;
+            }
+            for rule in DeepRule::ALL {
+                writeln!(
+                    out,
+                    "  {:22} {} (--deep)",
+                    rule.name(),
+                    rule.demands().trim()
+                )?;
             }
         }
         if self.json {

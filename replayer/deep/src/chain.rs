@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The walk over one chain.
+
+use std::collections::HashSet;
+
+use gpureplay_format::layout::Region;
+use gpureplay_format::{Access as RegionAccess, Recording, RegionKind, TensorKind};
+use mali_model::descriptor::{JobHeader, JobType};
+use mali_model::walker::{Memory, MemoryUse, Purpose, Visitor, walk_chain};
+use mali_model::{Access, Profile};
+
+use crate::image::Image;
+use crate::report::{Job, Use};
+use crate::rules::{DeepRule, DeepViolation};
+
+/// Jobs of one chain; a job's index has 16 bits.
+const MAX_JOBS: usize = 1 << 16;
+/// Bytes of uniforms of one job in which addresses are looked for.
+const MAX_UNIFORMS: u64 = 1 << 20;
+
+/// Walks the chain at `head` and returns its jobs.
+pub(crate) fn walk(
+    recording: &Recording<'_>,
+    profile: &Profile,
+    image: &Image,
+    action: u32,
+    head: u64,
+    rearmed: &[u64],
+) -> Result<Vec<Job>, DeepViolation> {
+    let mut walk = Walk {
+        recording,
+        image,
+        action,
+        jobs: Vec::new(),
+        error: None,
+    };
+    let headers = walk.follow(head)?;
+    if let Some(&missing) = rearmed.iter().find(|header| !headers.contains(header)) {
+        return Err(walk.broken(
+            DeepRule::ChainComplete,
+            missing,
+            "a job that was made ready is not in the chain",
+        ));
+    }
+    walk_chain(image, profile, head, &mut walk);
+    match walk.error {
+        Some(error) => Err(error),
+        None => Ok(walk.jobs),
+    }
+}
+
+struct Walk<'w> {
+    recording: &'w Recording<'w>,
+    image: &'w Image,
+    action: u32,
+    jobs: Vec<Job>,
+    /// The first rule that was broken.
+    error: Option<DeepViolation>,
+}
+
+impl Walk<'_> {
+    fn broken(&self, rule: DeepRule, address: u64, text: &str) -> DeepViolation {
+        DeepViolation {
+            rule,
+            action: self.action,
+            address,
+            text: text.into(),
+        }
+    }
+
+    fn note(&mut self, rule: DeepRule, address: u64, text: &str) {
+        let error = self.broken(rule, address, text);
+        self.error.get_or_insert(error);
+    }
+
+    /// Addresses of the chain's headers.
+    fn follow(&self, head: u64) -> Result<HashSet<u64>, DeepViolation> {
+        let mut seen = HashSet::new();
+        let mut address = head;
+        while address != 0 {
+            if !seen.insert(address) {
+                return Err(self.broken(
+                    DeepRule::ChainLoop,
+                    address,
+                    "the chain returns to this job",
+                ));
+            }
+            let region = self.region(address, JobHeader::SIZE as u64);
+            let kind = region.map(|region| region.kind);
+            if !address.is_multiple_of(64) || kind != Some(RegionKind::Descriptors.code()) {
+                return Err(self.broken(DeepRule::ChainHeader, address, "a job header"));
+            }
+            if seen.len() > MAX_JOBS {
+                return Err(self.broken(DeepRule::MemoryLimit, address, "a chain of 65536 jobs"));
+            }
+            let mut bytes = [0; JobHeader::SIZE];
+            self.image.read(address, &mut bytes);
+            address = JobHeader::from_bytes(&bytes).next();
+        }
+        Ok(seen)
+    }
+
+    fn region(&self, address: u64, length: u64) -> Option<&Region> {
+        self.recording.region_of(address, length)
+    }
+
+    /// Whether a tensor that a caller fills lies over a range.
+    fn under_tensor(&self, address: u64, length: u64) -> bool {
+        let end = address.saturating_add(length);
+        let tensors = self.recording.tensors().iter();
+        let filled = tensors.filter(|tensor| tensor.kind != TensorKind::Output.code());
+        filled
+            .flat_map(|tensor| self.recording.pieces(tensor).unwrap_or(&[]))
+            .any(|piece| {
+                let axes = self.recording.axes(piece).unwrap_or(&[]);
+                let span: u64 = axes
+                    .iter()
+                    .map(|axis| {
+                        u64::from(axis.extent.get() - 1) * u64::from(axis.byte_stride.get())
+                    })
+                    .sum();
+                // An element has at least a byte; that is enough to see an overlap with a descriptor's words.
+                piece.va.get() < end && address <= piece.va.get().saturating_add(span)
+            })
+    }
+
+    fn descriptor(&mut self, memory: &MemoryUse, length: u64) {
+        let region = self.region(memory.address, length);
+        let kind = region.and_then(|region| RegionKind::from_code(region.kind.into()));
+        match kind {
+            Some(RegionKind::Descriptors) => {}
+            Some(RegionKind::Data) if self.under_tensor(memory.address, length) => self.note(
+                DeepRule::DescriptorTensor,
+                memory.address,
+                "a descriptor under a tensor",
+            ),
+            Some(RegionKind::Data) => {}
+            _ => self.note(DeepRule::DescriptorRegion, memory.address, "a descriptor"),
+        }
+        if let Some(job) = self.jobs.last_mut() {
+            job.descriptors += 1;
+        }
+    }
+
+    /// Addresses of regions among the words of uniforms.
+    fn pointers(&self, address: u64, length: u64) -> Vec<u64> {
+        let mut bytes = vec![0; length.min(MAX_UNIFORMS) as usize];
+        if !self.image.read(address, &mut bytes) {
+            return Vec::new();
+        }
+        let words = bytes.as_chunks::<8>().0.iter();
+        let values = words.map(|word| u64::from_le_bytes(*word));
+        values
+            .filter(|&value| value != 0 && self.region(value, 1).is_some())
+            .collect()
+    }
+}
+
+impl Visitor for Walk<'_> {
+    fn job(&mut self, address: u64, job_type: Option<JobType>) {
+        let known = matches!(
+            job_type,
+            Some(JobType::Null | JobType::WriteValue | JobType::CacheFlush | JobType::Compute)
+        );
+        let kind = job_type.map_or("unknown", JobType::name);
+        if !known {
+            self.note(DeepRule::JobType, address, kind);
+        }
+        self.jobs.push(Job {
+            address,
+            kind,
+            descriptors: 0,
+            uses: Vec::new(),
+            pointers: Vec::new(),
+        });
+    }
+
+    fn memory(&mut self, memory: &MemoryUse) {
+        let (address, length) = (memory.address, memory.length.unwrap_or(1));
+        if memory.purpose == Purpose::Descriptor {
+            return self.descriptor(memory, length);
+        }
+        let region = self.region(address, length);
+        let code = region.is_some_and(|region| region.kind == RegionKind::Code.code());
+        let writable =
+            region.is_some_and(|region| RegionAccess(region.access).contains(RegionAccess::WRITE));
+        let writes = matches!(
+            memory.purpose,
+            Purpose::Status | Purpose::Value | Purpose::ThreadStorage | Purpose::WorkgroupStorage
+        );
+        let rule = match memory.purpose {
+            Purpose::Shader => (!code).then_some(DeepRule::ShaderRegion),
+            _ => (region.is_none() || (writes && !writable)).then_some(DeepRule::BufferRegion),
+        };
+        if let Some(rule) = rule {
+            self.note(rule, address, memory.purpose.name());
+        }
+        let mut pointers = Vec::new();
+        if matches!(
+            memory.purpose,
+            Purpose::PushUniforms | Purpose::UniformBuffer
+        ) {
+            pointers = self.pointers(address, length);
+        }
+        let access = if writes || memory.access == Access::Execute {
+            memory.access
+        } else {
+            Access::Read
+        };
+        if let Some(job) = self.jobs.last_mut() {
+            job.uses.push(Use {
+                purpose: memory.purpose,
+                address,
+                length: memory.length,
+                access,
+            });
+            job.pointers.extend(pointers);
+            job.pointers.sort_unstable();
+            job.pointers.dedup();
+        }
+    }
+
+    fn problem(&mut self, address: u64, text: &str) {
+        self.note(DeepRule::DescriptorForm, address, text);
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Checks what the job chains of a verified recording point at, without a device.
+//!
+//! Uploads and fills are applied to an image of GPU memory. Whenever the recording submits a chain, its job headers and
+//! descriptors are walked in that image, and each must lie where the recording says that such things lie. The result also says what
+//! each job's shader was given: buffers, uniforms, and the pointers in them.
+//!
+//! What a job computes is not looked at: descriptors that the GPU itself writes are seen as the recording uploaded them. The
+//! GPU's page tables hold the recording's own pages and nothing else, whatever a descriptor says.
+#![forbid(unsafe_code)]
+
+mod chain;
+mod image;
+mod report;
+mod rules;
+
+pub use report::{Chain, Job, Report, Use};
+pub use rules::{DeepRule, DeepViolation};
+
+use gpureplay_core::Verified;
+use gpureplay_format::lz4::History;
+use gpureplay_format::{Action, Payload};
+use mali_model::Profile;
+use mali_regs::GpuId;
+
+use image::Image;
+
+/// Walks every chain that a recording submits.
+///
+/// # Errors
+/// The first rule that is broken, in the order of the program.
+pub fn check(verified: &Verified<'_>) -> Result<Report, DeepViolation> {
+    let recording = verified.recording();
+    let profile = Profile::by_product(GpuId(recording.gpu_id()).product());
+    let profile = profile.ok_or_else(|| DeepViolation {
+        rule: DeepRule::KnownGpu,
+        action: 0,
+        address: recording.gpu_id().into(),
+        text: "no descriptors are known for this GPU".into(),
+    })?;
+    let mut image = Image::default();
+    let mut report = Report::default();
+    let mut history = Box::new(History::new());
+    for segment in recording.segments() {
+        history.clear();
+        let first = segment.first_action.get();
+        let mut rearmed = Vec::new();
+        for (action, step) in (first..).zip(recording.segment_actions(segment)) {
+            let full = |address| DeepViolation {
+                rule: DeepRule::MemoryLimit,
+                action,
+                address,
+                text: "more memory is uploaded than this check keeps".into(),
+            };
+            match step {
+                Ok(Action::Upload {
+                    va,
+                    length,
+                    payload,
+                }) => {
+                    let bytes = match payload {
+                        Payload::Raw(bytes) => Some(bytes),
+                        Payload::Lz4(block) => history.decode(block, length as usize),
+                    };
+                    // Verified recordings decode.
+                    let stored = image.write(va, bytes.unwrap_or(&[]));
+                    stored.ok_or_else(|| full(va))?;
+                }
+                Ok(Action::Fill { va, length, byte }) => {
+                    image.fill(va, length, byte).ok_or_else(|| full(va))?;
+                }
+                Ok(Action::Rearm { va }) => {
+                    image.write(va, &[0; 16]).ok_or_else(|| full(va))?;
+                    rearmed.push(va);
+                }
+                Ok(Action::Submit { chain, .. }) => {
+                    let walked = chain::walk(recording, profile, &image, action, chain, &rearmed)?;
+                    report.add(walked, action)?;
+                    rearmed.clear();
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(report)
+}
