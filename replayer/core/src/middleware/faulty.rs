@@ -65,6 +65,7 @@ pub struct Faulty<G> {
     at: u64,
     calls: u64,
     fired: bool,
+    fired_us: u64,
     /// What lasts until the next reset.
     lasting: bool,
     /// The register that the fault is about.
@@ -80,6 +81,7 @@ impl<G: Gpu> Faulty<G> {
             at,
             calls: 0,
             fired: false,
+            fired_us: 0,
             lasting: false,
             register: 0,
         }
@@ -104,6 +106,11 @@ impl<G: Gpu> Faulty<G> {
         self.fired
     }
 
+    /// When it happened, by the device's clock in microseconds.
+    pub const fn fired_us(&self) -> u64 {
+        self.fired_us
+    }
+
     /// What goes wrong, and from which call on.
     pub const fn plan(&self) -> (FaultKind, u64) {
         (self.kind, self.at)
@@ -120,6 +127,9 @@ impl<G: Gpu> Faulty<G> {
         self.calls += 1;
         self.fired |= now;
         self.lasting |= now;
+        if now {
+            self.fired_us = self.gpu.now_us();
+        }
         now
     }
 
@@ -203,6 +213,8 @@ impl<G: Gpu> Gpu for Faulty<G> {
         let raised = self.gpu.wait_irq(lines, if stuck { 0 } else { timeout_us });
         if stuck {
             lines
+        } else if self.is(FaultKind::BusFault) {
+            Lines(Lines::GPU.0 & lines.0)
         } else if self.is(FaultKind::LostInterrupt) || self.is(FaultKind::PowerLoss) {
             Lines::NONE
         } else {

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every kind of fault at every call that a replay makes to its device: a typed error in time or the right answer, a clean
+//! GPU, and a next run that is bit-exact.
+
+use std::collections::BTreeSet;
+
+use gpureplay_core::middleware::{FaultKind, Faulty};
+use gpureplay_core::{Gpu, Limits, NO_ACTION, Options, Session, Verified, Workspace, verify};
+use gpureplay_format::{Action, Recording};
+
+use crate::rig::{Rig, Values, profile};
+use crate::soundness::{OVERHEAD_US, is_clean};
+
+/// What one kind of fault led to.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The kind.
+    pub kind: FaultKind,
+    /// Faults that happened.
+    pub injected: u64,
+    /// Replays that ended in a typed error.
+    pub errors: u64,
+    /// Replays that gave the right answer all the same.
+    pub right: u64,
+    /// Longest time from the fault to the error in microseconds.
+    pub longest_us: u64,
+}
+
+/// What all faults led to.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// By kind.
+    pub rows: Vec<Row>,
+    /// Calls to the device of one replay.
+    pub calls: u64,
+    /// Actions of the recording that reach the device.
+    pub actions: usize,
+    /// Those at which at least one fault was reported.
+    pub reported: usize,
+    /// Bound of the time from a fault to its error in microseconds.
+    pub bound_us: u64,
+}
+
+/// Injects every kind at every `step`-th call of a replay.
+///
+/// # Errors
+/// The first fault that was not survived, and how.
+pub fn campaign(
+    file: &[u8],
+    step: usize,
+    mut progress: impl FnMut(&Row),
+) -> Result<Summary, String> {
+    let recording = Recording::parse(file).map_err(|error| format!("{error:?}"))?;
+    let verified = verify(recording, &Limits::DEFAULT).map_err(|error| format!("{error:?}"))?;
+    let mut rig = Rig::new(profile(recording.gpu_id())).map_err(|error| error.to_string())?;
+    let mut trial = Trial {
+        verified,
+        workspace: Box::new(Workspace::new()),
+        expected: Values::new(&verified),
+        reported: BTreeSet::new(),
+        bound_us: longest_wait_us(&recording) + OVERHEAD_US,
+    };
+    let mut counter = Faulty::new(&mut rig, FaultKind::ReadOnes, u64::MAX);
+    let (result, values) = trial.replay(&mut counter);
+    let calls = counter.calls();
+    result.map_err(|error| format!("without a fault: {error:?}"))?;
+    trial.expected = values;
+    let mut rows = Vec::new();
+    for &kind in FaultKind::ALL {
+        let mut row = Row {
+            kind,
+            injected: 0,
+            errors: 0,
+            right: 0,
+            longest_us: 0,
+        };
+        for at in (0..calls).step_by(step.max(1)) {
+            let told = |error| format!("{} at call {at}: {error}", kind.name());
+            if !trial.inject(&mut rig, kind, at, &mut row).map_err(told)? {
+                break;
+            }
+        }
+        progress(&row);
+        rows.push(row);
+    }
+    let segments = recording.segments().iter();
+    let reaching = segments
+        .flat_map(|segment| recording.segment_actions(segment).flatten())
+        .filter(|action| !matches!(action, Action::Seek { .. } | Action::Write { .. }));
+    Ok(Summary {
+        rows,
+        calls,
+        actions: reaching.count(),
+        reported: trial.reported.len(),
+        bound_us: trial.bound_us,
+    })
+}
+
+struct Trial<'a> {
+    verified: Verified<'a>,
+    workspace: Box<Workspace>,
+    expected: Values,
+    /// Actions at which an error was reported.
+    reported: BTreeSet<u32>,
+    bound_us: u64,
+}
+
+impl Trial<'_> {
+    /// One replay from a GPU in any state to the end of its session.
+    fn replay(
+        &mut self,
+        device: &mut impl Gpu,
+    ) -> (Result<(), gpureplay_core::ReplayError>, Values) {
+        let mut values = Values::new(&self.verified);
+        let options = Options::default();
+        let result = Session::open(
+            &mut *device,
+            self.verified,
+            &mut self.workspace,
+            options,
+            &mut values,
+        )
+        .and_then(|mut session| {
+            session.run(&mut values)?;
+            // A fault after the last output was read cannot spoil it any more.
+            let _ = session.finish();
+            Ok(())
+        });
+        (result, values)
+    }
+
+    /// Injects one fault. False when the replay ended before it could happen.
+    fn inject(
+        &mut self,
+        rig: &mut Rig,
+        kind: FaultKind,
+        at: u64,
+        row: &mut Row,
+    ) -> Result<bool, String> {
+        let mut faulty = Faulty::new(&mut *rig, kind, at);
+        let (result, values) = self.replay(&mut faulty);
+        if !faulty.fired() {
+            return Ok(false);
+        }
+        let time = faulty.now_us() - faulty.fired_us();
+        row.injected += 1;
+        match result {
+            Ok(()) if values == self.expected => row.right += 1,
+            Ok(()) => return Err("a wrong answer without an error".into()),
+            Err(error) => {
+                row.errors += 1;
+                row.longest_us = row.longest_us.max(time);
+                if error.action != NO_ACTION {
+                    self.reported.insert(error.action);
+                }
+                if time > self.bound_us {
+                    return Err(format!(
+                        "{error:?} after {time} µs, the bound is {} µs",
+                        self.bound_us
+                    ));
+                }
+            }
+        }
+        // A GPU that refused its reset keeps its pages until the next one.
+        if kind != FaultKind::NoReset {
+            is_clean(rig)?;
+        }
+        let (again, values) = self.replay(rig);
+        if again.is_err() || values != self.expected {
+            return Err(format!("the next run is not bit-exact: {again:?}"));
+        }
+        is_clean(rig)?;
+        Ok(true)
+    }
+}
+
+/// The longest wait of one action in microseconds.
+fn longest_wait_us(recording: &Recording<'_>) -> u64 {
+    let segments = recording.segments().iter();
+    let actions = segments.flat_map(|segment| recording.segment_actions(segment).flatten());
+    let waits = actions.map(|action| match action {
+        Action::Submit { timeout_us, .. }
+        | Action::Poll { timeout_us, .. }
+        | Action::WaitIrq { timeout_us, .. }
+        | Action::FlushCaches { timeout_us } => timeout_us,
+        _ => 0,
+    });
+    waits.max().unwrap_or(0).into()
+}

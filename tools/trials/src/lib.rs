@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Trials that the replayer must pass, on the shipped recordings and the GPU model.
+//!
+//! - [`mutants`]: recordings that are wrong in one point, each refused by the rule that it breaks;
+//! - [`faults`]: every kind of fault at every call that a replay makes to its device;
+//! - [`soundness`]: recordings changed at random; what is accepted stays inside its own pages.
+#![forbid(unsafe_code)]
+
+pub mod faults;
+pub mod mutants;
+pub mod parts;
+pub mod rig;
+pub mod shipped;
+pub mod soundness;
+
+pub use parts::Parts;

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The trials as commands; each ends in one line of totals and fails when something falls short.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{Parser, Subcommand};
+use gpureplay_trials::soundness::Counts;
+use gpureplay_trials::{Parts, faults, mutants, shipped, soundness};
+use serde_json::json;
+
+/// Trials that the replayer must pass.
+#[derive(Parser)]
+#[command(name = "trials", version)]
+struct Cli {
+    /// Print the result as JSON instead of tables
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    trial: Trial,
+}
+
+#[derive(Subcommand)]
+enum Trial {
+    /// Recordings that are wrong in one point: each must be refused by the rule that it breaks.
+    Mutants,
+    /// Every kind of fault at every call to the device while the digits recording replays.
+    Faults {
+        /// Only every N-th call.
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        step: usize,
+    },
+    /// Shipped recordings changed at random and run on the model.
+    Soundness {
+        /// How long.
+        #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+        seconds: u64,
+        /// Number of the first change; another one tries others.
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        seed: u64,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let passed = match cli.trial {
+        Trial::Mutants => run_mutants(cli.json),
+        Trial::Faults { step } => run_faults(cli.json, step),
+        Trial::Soundness { seconds, seed } => {
+            run_soundness(cli.json, Duration::from_secs(seconds), seed)
+        }
+    };
+    match passed {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+type Result = std::result::Result<bool, Box<dyn std::error::Error>>;
+
+/// Fewest kinds of mutants that there must be.
+const LEAST_KINDS: usize = 40;
+
+fn run_mutants(json: bool) -> Result {
+    let recordings = shipped::all()?;
+    let tally = mutants::tally(&recordings);
+    let (mut tried, mut refused) = (0, 0);
+    for (rule, (all, right)) in &tally.rules {
+        tried += all;
+        refused += right;
+        if !json {
+            println!("  {rule:24} {all:4} tried {right:4} refused by it");
+        }
+    }
+    for survivor in &tally.survivors {
+        eprintln!("{survivor}");
+    }
+    let passed = tried == refused && tally.kinds >= LEAST_KINDS && tried > 0;
+    if json {
+        let rules: Vec<_> = tally
+            .rules
+            .iter()
+            .map(|(rule, (all, right))| json!({"rule": rule, "tried": all, "refused": right}))
+            .collect();
+        let report = json!({
+            "recordings": recordings.len(), "kinds": tally.kinds, "tried": tried, "refused": refused, "rules": rules,
+        });
+        println!("{report}");
+    } else {
+        println!(
+            "mutants: {} kinds on {} recordings, {tried} tried, {refused} refused by the rule that they break ({:.1} %)",
+            tally.kinds,
+            recordings.len(),
+            100.0 * refused as f64 / tried.max(1) as f64
+        );
+    }
+    Ok(passed)
+}
+
+fn run_faults(json: bool, step: usize) -> Result {
+    let started = Instant::now();
+    let digits = shipped::named("digits-g52")?;
+    let show = |row: &faults::Row| {
+        if !json {
+            println!(
+                "  {:18} {:5} injected {:5} typed errors {:5} right answers, longest {:9} µs to the error",
+                row.kind.name(),
+                row.injected,
+                row.errors,
+                row.right,
+                row.longest_us
+            );
+        }
+    };
+    let summary = match faults::campaign(&digits.bytes, step, show) {
+        Ok(summary) => summary,
+        Err(error) => {
+            eprintln!("not survived: {error}");
+            println!("faults: 1 not survived");
+            return Ok(false);
+        }
+    };
+    let sum = |of: fn(&faults::Row) -> u64| summary.rows.iter().map(of).sum::<u64>();
+    let longest = summary.rows.iter().map(|row| row.longest_us).max();
+    let injected = sum(|row| row.injected);
+    let all = summary.rows.iter().all(|row| row.injected > 0);
+    let complete = step > 1 || summary.reported == summary.actions;
+    if json {
+        let rows: Vec<_> = summary
+            .rows
+            .iter()
+            .map(|row| {
+                json!({
+                    "kind": row.kind.name(), "injected": row.injected, "errors": row.errors, "right": row.right,
+                    "longest_us": row.longest_us,
+                })
+            })
+            .collect();
+        let report = json!({
+            "rows": rows, "calls": summary.calls, "actions": summary.actions, "reported": summary.reported,
+            "bound_us": summary.bound_us, "longest_us": longest, "injected": injected, "seconds": started.elapsed().as_secs_f64(),
+        });
+        println!("{report}");
+    } else {
+        println!(
+            "faults: {injected} injected at {} calls of {} actions ({} actions reported one), {} typed errors, {} right answers, 0 wrong answers, \
+             0 bytes leaked, 0 pages lost, every next run bit-exact; longest {} µs to the error, its bound {} µs; {:.0} s",
+            summary.calls,
+            summary.actions,
+            summary.reported,
+            sum(|row| row.errors),
+            sum(|row| row.right),
+            longest.unwrap_or(0),
+            summary.bound_us,
+            started.elapsed().as_secs_f64()
+        );
+    }
+    Ok(all && complete)
+}
+
+fn run_soundness(json: bool, time: Duration, seed: u64) -> Result {
+    /// Changes between two looks at the clock.
+    const BATCH: u64 = 50;
+    let started = Instant::now();
+    let recordings: Vec<Parts> = shipped::all()?
+        .iter()
+        .filter_map(|shipped| Parts::of(&shipped.bytes))
+        .collect();
+    let mut sum = Counts::default();
+    let mut first = seed;
+    while started.elapsed() < time {
+        for parts in &recordings {
+            let counts = match soundness::rounds(parts, first..first + BATCH) {
+                Ok(counts) => counts,
+                Err(error) => {
+                    println!("soundness: a promise was not kept: {error}");
+                    return Ok(false);
+                }
+            };
+            sum.tried += counts.tried;
+            sum.unparsed += counts.unparsed;
+            sum.refused += counts.refused;
+            sum.ran += counts.ran;
+            sum.failed += counts.failed;
+        }
+        first += BATCH;
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    if json {
+        let report = json!({
+            "tried": sum.tried, "unparsed": sum.unparsed, "refused": sum.refused, "ran": sum.ran, "failed": sum.failed,
+            "seconds": seconds,
+        });
+        println!("{report}");
+    } else {
+        println!(
+            "soundness: {} recordings tried in {seconds:.0} s: {} not parsed, {} refused, {} ran, {} ended in a typed error; \
+             0 accesses outside, 0 pages lost, GPU reset after each",
+            sum.tried, sum.unparsed, sum.refused, sum.ran, sum.failed
+        );
+    }
+    Ok(sum.ran > 0)
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Recordings that are wrong in one point, made from shipped ones. Each must be refused by the rule that it breaks.
+
+mod deep;
+mod file;
+mod program;
+mod tables;
+mod trust;
+
+use std::collections::BTreeMap;
+
+use gpureplay_core::{ErrorKind, Limits, Options, Session, Workspace, verify};
+use gpureplay_format::{Fault, Recording};
+
+use crate::parts::Parts;
+use crate::rig::{Rig, Values, profile};
+use crate::shipped::Shipped;
+
+/// A recording that is wrong in one point.
+#[derive(Clone, Debug)]
+pub struct Mutant {
+    /// What is wrong.
+    pub name: &'static str,
+    /// The rule that must refuse it.
+    pub rule: &'static str,
+    /// The file.
+    pub file: Vec<u8>,
+    /// Its signature, for those that are wrong there.
+    pub signature: Option<Vec<u8>>,
+    /// The product of the GPU that it meets, if not its own.
+    pub gpu: Option<u32>,
+}
+
+impl Mutant {
+    fn new(name: &'static str, rule: &'static str, file: Vec<u8>) -> Self {
+        Self {
+            name,
+            rule,
+            file,
+            signature: None,
+            gpu: None,
+        }
+    }
+}
+
+/// All mutants of a recording.
+pub fn of(shipped: &Shipped) -> Vec<Mutant> {
+    let Some(parts) = Parts::of(&shipped.bytes) else {
+        return Vec::new();
+    };
+    let mut mutants = file::mutants(&parts);
+    mutants.extend(tables::mutants(&parts));
+    mutants.extend(program::mutants(&parts));
+    mutants.extend(deep::mutants(&parts));
+    mutants.extend(trust::mutants(&parts));
+    mutants
+}
+
+/// The rule that refuses a mutant; `None` when it would run.
+pub fn refused_by(mutant: &Mutant) -> Option<&'static str> {
+    if let Some(signature) = &mutant.signature {
+        return trust::refused_by(&mutant.file, signature);
+    }
+    let recording = match Recording::parse(&mutant.file) {
+        Ok(recording) => recording,
+        Err(error) => return Some(format_rule(error.fault)),
+    };
+    let verified = match verify(recording, &Limits::DEFAULT) {
+        Ok(verified) => verified,
+        Err(violation) => return Some(violation.rule.name()),
+    };
+    if let Err(violation) = gpureplay_deep::check(&verified) {
+        return Some(violation.rule.name());
+    }
+    let gpu = mutant.gpu?;
+    let mut rig = Rig::new(profile(gpu)).ok()?;
+    let mut workspace = Box::new(Workspace::new());
+    let mut values = Values::new(&verified);
+    let options = Options::default();
+    let opened = Session::open(&mut rig, verified, &mut workspace, options, &mut values);
+    match opened.err()?.kind {
+        ErrorKind::Identity { .. } => Some("identity"),
+        _ => None,
+    }
+}
+
+/// The name of a rule of the parser.
+fn format_rule(fault: Fault) -> &'static str {
+    match fault {
+        Fault::NotARecording => "format-magic",
+        Fault::Version(_) => "format-version",
+        Fault::Length => "format-length",
+        Fault::Table => "format-table",
+        Fault::NotZero => "format-zero",
+        Fault::Checksum => "format-checksum",
+        Fault::EntrySize => "format-entry-size",
+        Fault::Name => "format-name",
+    }
+}
+
+/// Mutants tried and refused by the rule that they break.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// By rule: tried, refused by it.
+    pub rules: BTreeMap<&'static str, (u64, u64)>,
+    /// Different ways to be wrong.
+    pub kinds: usize,
+    /// Those that got through or were refused by another rule.
+    pub survivors: Vec<String>,
+}
+
+/// Tries all mutants of recordings.
+pub fn tally(recordings: &[Shipped]) -> Tally {
+    let mut tally = Tally::default();
+    let mut kinds = std::collections::BTreeSet::new();
+    for shipped in recordings {
+        for mutant in of(shipped) {
+            kinds.insert(mutant.name);
+            let found = refused_by(&mutant);
+            let entry = tally.rules.entry(mutant.rule).or_default();
+            entry.0 += 1;
+            if found == Some(mutant.rule) {
+                entry.1 += 1;
+            } else {
+                tally.survivors.push(format!(
+                    "{}: {}: rule {} expected, {} found",
+                    shipped.name,
+                    mutant.name,
+                    mutant.rule,
+                    found.unwrap_or("none")
+                ));
+            }
+        }
+    }
+    tally.kinds = kinds.len();
+    tally
+}

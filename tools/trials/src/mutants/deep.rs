@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Job chains that are wrong: the file is sound, what it submits is not.
+
+use gpureplay_format::layout::ActionEntry;
+use gpureplay_format::{Opcode, RegionKind, Section};
+
+use super::Mutant;
+use crate::parts::{Parts, action};
+
+/// Offsets in a compute job: next job, pointers of the draw section.
+mod offset {
+    pub(super) const CONTROL: u64 = 16;
+    pub(super) const NEXT: u64 = 24;
+    pub(super) const UNIFORM_BUFFERS: u64 = 64 + 4 * 6;
+    pub(super) const PUSH_UNIFORMS: u64 = 64 + 4 * 12;
+    pub(super) const STATE: u64 = 64 + 4 * 14;
+    pub(super) const THREAD_STORAGE: u64 = 64 + 4 * 28;
+}
+
+/// The recording with one more submit of its last chain, some of whose bytes were changed before.
+fn resubmitted(parts: &Parts, patches: &[(u64, &[u8])], also: Option<ActionEntry>) -> Vec<u8> {
+    let mut parts = parts.clone();
+    let Some(submit) = parts.last(Opcode::Submit).copied() else {
+        return Vec::new();
+    };
+    let mut entries = Vec::new();
+    for (va, bytes) in patches {
+        let at = parts.section(Section::Data).len() as u64;
+        parts.section(Section::Data).extend(*bytes);
+        entries.push(action(Opcode::Seek, 0, 0, 0, at));
+        entries.push(action(Opcode::Upload, 0, 0, bytes.len() as u32, *va));
+    }
+    entries.push(action(Opcode::Rearm, 0, 0, 0, submit.d.get()));
+    entries.extend(also);
+    entries.push(submit);
+    parts.append(&entries);
+    parts.file()
+}
+
+pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
+    let mut parts = parts.clone();
+    let chain = parts.last(Opcode::Submit).map_or(0, |entry| entry.d.get());
+    let region = |parts: &mut Parts, kind: RegionKind| {
+        let mut regions = parts.regions().iter();
+        let found = regions.find(|region| region.kind == kind.code());
+        found.map_or((0, 0), |it| (it.va.get(), it.end()))
+    };
+    let (descriptors, end) = region(&mut parts, RegionKind::Descriptors);
+    let code = region(&mut parts, RegionKind::Code).0;
+    let scratch = region(&mut parts, RegionKind::Scratch).0;
+    let data = region(&mut parts, RegionKind::Data).0;
+    // The first tensor is an input; its first piece holds its address.
+    let input = parts
+        .section(Section::Pieces)
+        .first_chunk()
+        .map_or(0, |va| u64::from_le_bytes(*va));
+    let nowhere = 0x7000_0000_0000u64;
+    let spare = end - 256;
+    let parts = &parts;
+    let with =
+        |at: u64, value: u64| resubmitted(parts, &[(chain + at, &value.to_le_bytes())], None);
+    let table = |entry: u64| {
+        let patches = [
+            (chain + offset::UNIFORM_BUFFERS, &spare.to_le_bytes()[..]),
+            (spare, &entry.to_le_bytes()[..]),
+        ];
+        resubmitted(parts, &patches, None)
+    };
+    let control = |job_type: u8| {
+        let word = u32::from(job_type) << 1 | 1 | 1 << 16;
+        resubmitted(
+            parts,
+            &[(chain + offset::CONTROL, &word.to_le_bytes())],
+            None,
+        )
+    };
+    vec![
+        Mutant::new(
+            "job chain that loops",
+            "chain-loop",
+            with(offset::NEXT, chain),
+        ),
+        Mutant::new("next job in data", "chain-header", with(offset::NEXT, data)),
+        Mutant::new("next job in code", "chain-header", with(offset::NEXT, code)),
+        Mutant::new(
+            "next job in no region",
+            "chain-header",
+            with(offset::NEXT, nowhere),
+        ),
+        Mutant::new(
+            "next job off its boundary",
+            "chain-header",
+            with(offset::NEXT, chain + 8),
+        ),
+        Mutant::new("job made ready that the chain misses", "chain-complete", {
+            let other = if chain == descriptors {
+                chain + 64
+            } else {
+                descriptors
+            };
+            resubmitted(parts, &[], Some(action(Opcode::Rearm, 0, 0, 0, other)))
+        }),
+        Mutant::new("tiler job", "job-type", control(7)),
+        Mutant::new("fragment job", "job-type", control(9)),
+        Mutant::new("job of no type", "job-type", control(0)),
+        Mutant::new("job of an unknown type", "job-type", control(77)),
+        Mutant::new(
+            "descriptor outside memory",
+            "descriptor-region",
+            with(offset::STATE, nowhere),
+        ),
+        Mutant::new(
+            "descriptor at the end of the address space",
+            "descriptor-region",
+            with(offset::STATE, u64::MAX - 63),
+        ),
+        Mutant::new(
+            "descriptor in code",
+            "descriptor-region",
+            with(offset::STATE, code),
+        ),
+        Mutant::new(
+            "descriptor in scratch",
+            "descriptor-region",
+            with(offset::STATE, scratch),
+        ),
+        Mutant::new(
+            "descriptor that an input overwrites",
+            "descriptor-tensor",
+            with(offset::STATE, input & !63),
+        ),
+        Mutant::new(
+            "storage descriptor outside memory",
+            "descriptor-region",
+            with(offset::THREAD_STORAGE, nowhere),
+        ),
+        Mutant::new(
+            "table of buffers outside memory",
+            "descriptor-region",
+            with(offset::UNIFORM_BUFFERS, nowhere),
+        ),
+        Mutant::new(
+            "buffer outside memory",
+            "buffer-region",
+            table(nowhere >> 4 << 12),
+        ),
+        Mutant::new(
+            "buffer beyond its region",
+            "buffer-region",
+            table((end - 16) >> 4 << 12 | 0xfff),
+        ),
+        Mutant::new(
+            "push uniforms outside memory",
+            "buffer-region",
+            with(offset::PUSH_UNIFORMS, nowhere),
+        ),
+        Mutant::new("shader in data", "shader-region", {
+            let mut state = [0; 64];
+            state[..8].copy_from_slice(&data.to_le_bytes());
+            let patches = [
+                (chain + offset::STATE, &spare.to_le_bytes()[..]),
+                (spare, &state[..]),
+            ];
+            resubmitted(parts, &patches, None)
+        }),
+        Mutant::new("shader outside memory", "shader-region", {
+            let mut state = [0; 64];
+            state[..8].copy_from_slice(&nowhere.to_le_bytes());
+            let patches = [
+                (chain + offset::STATE, &spare.to_le_bytes()[..]),
+                (spare, &state[..]),
+            ];
+            resubmitted(parts, &patches, None)
+        }),
+    ]
+}

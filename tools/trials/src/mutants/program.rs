@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Programs that are wrong.
+
+use gpureplay_format::layout::{ActionEntry, Segment};
+use gpureplay_format::{Opcode, RegionKind, Section};
+
+use zerocopy::IntoBytes;
+
+use super::Mutant;
+use crate::parts::{Parts, action};
+
+use Opcode::{
+    BindInput, BindOutput, Expect, Fill, FlushCaches, Poll, Rearm, Seek, Submit, Upload, WaitIrq,
+    Write,
+};
+
+pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
+    let changed = |change: &dyn Fn(&mut Parts)| {
+        let mut parts = parts.clone();
+        change(&mut parts);
+        parts.file()
+    };
+    let ending = |entries: &[ActionEntry]| changed(&|parts| parts.append(entries));
+    // The first action of every recording is a write.
+    let first = |b: u16, c: u32| changed(&|p| p.actions()[0] = action(Write, 0, b, c, 0));
+    let last = |opcode: Opcode, change: &dyn Fn(&mut ActionEntry)| {
+        changed(&|parts| {
+            if let Some(entry) = parts.last(opcode) {
+                change(entry);
+            }
+        })
+    };
+    let segment = |change: &dyn Fn(&mut [Segment])| changed(&|parts| change(parts.segments()));
+    let chain = parts.clone().last(Submit).map_or(0, |entry| entry.d.get());
+    let va_of = |kind: RegionKind| {
+        let mut parts = parts.clone();
+        let regions = parts.regions();
+        regions
+            .iter()
+            .find(|region| region.kind == kind.code())
+            .map_or(0, |it| it.va.get())
+    };
+    let (data, code, scratch) = (
+        va_of(RegionKind::Data),
+        va_of(RegionKind::Code),
+        va_of(RegionKind::Scratch),
+    );
+    let nowhere = 0x7000_0000_0000;
+    let bits = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+    let mut mutants = vec![
+        Mutant::new(
+            "foreign register: GPU command",
+            "register-write",
+            first(0x30, 1),
+        ),
+        Mutant::new(
+            "foreign register: doorbell",
+            "register-write",
+            first(0x18e0, 1),
+        ),
+        Mutant::new(
+            "foreign register: interrupt mask",
+            "register-write",
+            first(0x1008, 0),
+        ),
+        Mutant::new("foreign register: power", "register-write", first(0x180, 1)),
+        Mutant::new(
+            "foreign register: counter dump",
+            "register-write",
+            first(0x60, 0x1000),
+        ),
+        Mutant::new(
+            "foreign register: outside",
+            "register-write",
+            first(0x7ffc, 1),
+        ),
+        Mutant::new(
+            "forged root of page tables",
+            "register-write",
+            first(0x2400, 0x1000),
+        ),
+        Mutant::new(
+            "forged command of the MMU",
+            "register-write",
+            first(0x2418, 1),
+        ),
+        Mutant::new(
+            "setting with forbidden bits",
+            "register-write",
+            first(0xf00, 0x8000_0000),
+        ),
+        Mutant::new(
+            "setting during a run",
+            "register-write-order",
+            ending(&[action(Write, 0, 0xf04, 1, 0)]),
+        ),
+        Mutant::new(
+            "poll of a command register",
+            "register-read",
+            ending(&[action(Poll, 0, 0x30, 1, bits(1, 1))]),
+        ),
+        Mutant::new(
+            "poll for what cannot be",
+            "register-read",
+            ending(&[action(Poll, 0, 0, 2, bits(1, 1))]),
+        ),
+        Mutant::new(
+            "expectation of a fault address",
+            "register-read",
+            ending(&[action(Expect, 0, 0x2420, 1, 1)]),
+        ),
+        Mutant::new(
+            "endless poll",
+            "bounded-wait",
+            ending(&[action(Poll, 0, 0, 0, bits(1, u32::MAX))]),
+        ),
+        Mutant::new(
+            "poll without a bound",
+            "bounded-wait",
+            ending(&[action(Poll, 0, 0, 0, bits(1, 0))]),
+        ),
+        Mutant::new(
+            "delay of 2^32",
+            "bounded-wait",
+            ending(&[action(WaitIrq, 2, 0, 1 << 17, u32::MAX.into())]),
+        ),
+        Mutant::new(
+            "delay of more than 2^32",
+            "action-form",
+            ending(&[action(WaitIrq, 2, 0, 1 << 17, 1 << 32 | 1)]),
+        ),
+        Mutant::new(
+            "endless flush",
+            "bounded-wait",
+            ending(&[action(FlushCaches, 0, 0, u32::MAX, 0)]),
+        ),
+        Mutant::new(
+            "endless job",
+            "bounded-wait",
+            last(Submit, &|entry| entry.c = u32::MAX.into()),
+        ),
+        Mutant::new(
+            "hours in total",
+            "total-time",
+            ending(&[action(Poll, 0, 0, 0, bits(1, 60_000_000)); 61]),
+        ),
+        Mutant::new(
+            "wait for the job line",
+            "interrupt-bits",
+            ending(&[action(WaitIrq, 0, 0, 1, 1)]),
+        ),
+        Mutant::new(
+            "wait for a reset",
+            "interrupt-bits",
+            ending(&[action(WaitIrq, 2, 0, 1 << 8, 1)]),
+        ),
+        Mutant::new(
+            "unknown action",
+            "action-form",
+            last(Fill, &|entry| entry.op = 99),
+        ),
+        Mutant::new(
+            "operand that is not used",
+            "action-form",
+            last(Rearm, &|entry| entry.c = 1.into()),
+        ),
+        Mutant::new(
+            "unknown encoding",
+            "action-form",
+            last(Upload, &|entry| entry.a = 7),
+        ),
+        Mutant::new(
+            "bytes from outside the file",
+            "upload-data",
+            ending(&[action(Seek, 0, 0, 0, 1 << 40)]),
+        ),
+        Mutant::new("decompression bomb", "upload-data", bomb(parts)),
+        Mutant::new(
+            "upload that decodes to less",
+            "upload-data",
+            last(Upload, &|entry| {
+                if entry.a == 1 {
+                    entry.c = (entry.c.get() + 1).into();
+                } else {
+                    entry.c = u32::MAX.into();
+                }
+            }),
+        ),
+        Mutant::new(
+            "fill outside all regions",
+            "upload-region",
+            ending(&[action(Fill, 1, 0, 16, nowhere)]),
+        ),
+        Mutant::new(
+            "fill across the end of a region",
+            "upload-region",
+            ending(&[action(Fill, 1, 0, u32::MAX, data)]),
+        ),
+        Mutant::new(
+            "fill into scratch",
+            "upload-region",
+            ending(&[action(Fill, 1, 0, 16, scratch)]),
+        ),
+        Mutant::new(
+            "code changed during a run",
+            "upload-region",
+            ending(&[action(Fill, 1, 0, 16, code)]),
+        ),
+        Mutant::new(
+            "fill of nothing",
+            "upload-region",
+            ending(&[action(Fill, 1, 0, 0, data)]),
+        ),
+        Mutant::new(
+            "job header in data",
+            "job-header",
+            ending(&[action(Rearm, 0, 0, 0, data)]),
+        ),
+        Mutant::new(
+            "job header in no region",
+            "job-header",
+            ending(&[action(Rearm, 0, 0, 0, nowhere)]),
+        ),
+        Mutant::new(
+            "job header off its boundary",
+            "job-header",
+            ending(&[action(Rearm, 0, 0, 0, chain + 8)]),
+        ),
+        Mutant::new(
+            "fourth job slot",
+            "job-configuration",
+            last(Submit, &|entry| entry.a = 3),
+        ),
+        Mutant::new(
+            "address space of somebody else",
+            "job-configuration",
+            last(Submit, &|entry| entry.b = (entry.b.get() | 5).into()),
+        ),
+        Mutant::new(
+            "job status not written back",
+            "job-configuration",
+            last(Submit, &|entry| entry.b = (entry.b.get() | 0x8000).into()),
+        ),
+        Mutant::new(
+            "chain submitted again as it is",
+            "job-restored",
+            ending(&[action(Submit, 1, 0x3300, 1000, chain)]),
+        ),
+        Mutant::new(
+            "job made ready for nothing",
+            "job-submitted",
+            ending(&[action(Rearm, 0, 0, 0, chain)]),
+        ),
+        Mutant::new(
+            "tensor that does not exist",
+            "bound-tensor",
+            ending(&[action(BindInput, 0, 0, 9999, 0)]),
+        ),
+        Mutant::new(
+            "input read back",
+            "bound-tensor",
+            last(BindInput, &|entry| entry.op = BindOutput.code()),
+        ),
+        Mutant::new(
+            "output overwritten",
+            "bound-tensor",
+            last(BindOutput, &|entry| entry.op = BindInput.code()),
+        ),
+        Mutant::new(
+            "actions of two segments",
+            "segment-table",
+            segment(&|s| s[1].first_action = 0.into()),
+        ),
+        Mutant::new(
+            "action of no segment",
+            "segment-table",
+            changed(&|p| p.section(Section::Actions).extend([0; 16])),
+        ),
+        Mutant::new(
+            "jobs miscounted",
+            "segment-table",
+            segment(&|s| s[1].jobs = 99.into()),
+        ),
+        Mutant::new(
+            "submits miscounted",
+            "segment-table",
+            segment(&|s| s[1].submits = 99.into()),
+        ),
+        Mutant::new(
+            "unknown kind of segment",
+            "segment-table",
+            segment(&|s| s[1].kind = 7),
+        ),
+        Mutant::new(
+            "set-up after a run",
+            "segment-order",
+            changed(&|parts| {
+                let count = parts.actions().len() as u32;
+                let mut late = parts.segments()[0];
+                late.first_action = count.into();
+                late.actions = 0.into();
+                late.submits = 0.into();
+                late.jobs = 0.into();
+                parts.section(Section::Segments).extend(late.as_bytes());
+            }),
+        ),
+        Mutant::new(
+            "nothing that runs",
+            "segment-order",
+            changed(&|parts| {
+                let actions = parts.segments()[0].actions.get() as usize;
+                parts
+                    .section(Section::Segments)
+                    .truncate(size_of::<Segment>());
+                parts
+                    .section(Section::Actions)
+                    .truncate(actions * size_of::<ActionEntry>());
+            }),
+        ),
+    ];
+    mutants.push(Mutant::new(
+        "gigabytes upon gigabytes",
+        "total-bytes",
+        changed(&|parts| {
+            if let Some(region) = parts.regions().last_mut() {
+                // The last region may grow: nothing lies behind it.
+                region.kind = RegionKind::Data.code();
+                region.access = 3;
+                region.pages = (1 << 19).into();
+                let va = region.va.get();
+                parts.append(&vec![action(Fill, 0, 0, 1 << 31, va); 33]);
+            }
+        }),
+    ));
+    mutants
+}
+
+/// An LZ4 block of a few bytes that decodes to far more than a page.
+fn bomb(parts: &Parts) -> Vec<u8> {
+    let mut parts = parts.clone();
+    let kind = RegionKind::Data.code();
+    let va = parts
+        .regions()
+        .iter()
+        .find(|it| it.kind == kind)
+        .map_or(0, |it| it.va.get());
+    let block = [0x1f, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0];
+    let at = parts.section(Section::Data).len() as u64;
+    parts.section(Section::Data).extend(block);
+    let upload = action(Upload, 1, block.len() as u16, 0x1000_0000, va);
+    parts.append(&[action(Seek, 0, 0, 0, at), upload]);
+    parts.file()
+}

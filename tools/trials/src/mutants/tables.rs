@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory, identity and tensors that are wrong.
+
+use gpureplay_format::layout::{Region, TensorEntry};
+use gpureplay_format::{Access, RegionKind, Section};
+use zerocopy::IntoBytes;
+
+use super::Mutant;
+use crate::parts::Parts;
+
+fn region(va: u64, pages: u32, access: Access, kind: RegionKind) -> Region {
+    Region {
+        va: va.into(),
+        pages: pages.into(),
+        access: access.0,
+        kind: kind.code(),
+        zero: 0.into(),
+    }
+}
+
+pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
+    let changed = |change: &dyn Fn(&mut Parts)| {
+        let mut parts = parts.clone();
+        change(&mut parts);
+        parts.file()
+    };
+    // Another region behind all others.
+    let also =
+        |added: Region| changed(&|parts| parts.section(Section::Regions).extend(added.as_bytes()));
+    let of_kind = |kind: RegionKind, change: &dyn Fn(&mut Region)| {
+        changed(&|parts| {
+            let mut regions = parts.regions().iter_mut();
+            if let Some(region) = regions.find(|region| region.kind == kind.code()) {
+                change(region);
+            }
+        })
+    };
+    let tensor = |change: &dyn Fn(&mut TensorEntry)| changed(&|p| change(&mut p.tensors()[0]));
+    let piece = |at: usize, value: u8| changed(&|p| p.section(Section::Pieces)[at] = value);
+    let va_of = |kind: RegionKind| {
+        let mut parts = parts.clone();
+        let regions = parts.regions();
+        regions
+            .iter()
+            .find(|region| region.kind == kind.code())
+            .map_or(0, |it| it.va.get())
+    };
+    let input_at = |va: u64| {
+        changed(&|parts| parts.section(Section::Pieces)[..8].copy_from_slice(&va.to_le_bytes()))
+    };
+    let rw = Access::READ_WRITE;
+    let far = 0x7000_0000_0000;
+    vec![
+        Mutant::new(
+            "region off a page",
+            "region-shape",
+            also(region(far + 0x800, 1, rw, RegionKind::Data)),
+        ),
+        Mutant::new(
+            "region without pages",
+            "region-shape",
+            also(region(far, 0, rw, RegionKind::Data)),
+        ),
+        Mutant::new(
+            "region beyond the address range",
+            "region-range",
+            also(region(0xffff_ffff_f000, 2, rw, RegionKind::Data)),
+        ),
+        Mutant::new(
+            "region that wraps",
+            "region-range",
+            also(region(0u64.wrapping_sub(4096), 1, rw, RegionKind::Data)),
+        ),
+        Mutant::new(
+            "regions overlap",
+            "regions-disjoint",
+            changed(&|p| {
+                let first = p.regions()[0].va;
+                p.regions()[1].va = first;
+            }),
+        ),
+        Mutant::new(
+            "region twice",
+            "regions-disjoint",
+            changed(&|p| {
+                let copy = p.section(Section::Regions)[..16].to_vec();
+                p.section(Section::Regions).splice(..0, copy);
+            }),
+        ),
+        Mutant::new(
+            "regions reordered",
+            "regions-disjoint",
+            changed(&|p| p.regions().reverse()),
+        ),
+        Mutant::new(
+            "code that can be written",
+            "write-xor-execute",
+            of_kind(RegionKind::Code, &|r| r.access = 7),
+        ),
+        Mutant::new(
+            "data that can be executed and written",
+            "write-xor-execute",
+            of_kind(RegionKind::Data, &|r| r.access = 7),
+        ),
+        Mutant::new(
+            "data that can be executed",
+            "region-kind",
+            of_kind(RegionKind::Data, &|r| r.access = 5),
+        ),
+        Mutant::new(
+            "code that cannot be executed",
+            "region-kind",
+            of_kind(RegionKind::Code, &|r| r.access = 1),
+        ),
+        Mutant::new(
+            "unknown kind of memory",
+            "region-kind",
+            of_kind(RegionKind::Data, &|r| r.kind = 9),
+        ),
+        Mutant::new(
+            "a terabyte of memory",
+            "memory-limit",
+            also(region(far, 1 << 28, rw, RegionKind::Data)),
+        ),
+        Mutant::new(
+            "no identity",
+            "identity-product",
+            changed(&|p| p.section(Section::Identity).clear()),
+        ),
+        Mutant::new(
+            "header of another GPU",
+            "identity-product",
+            changed(&|p| p.gpu_id ^= 0x0002_0000),
+        ),
+        Mutant::new(
+            "identity of a counter",
+            "identity-register",
+            changed(&|p| p.section(Section::Identity)[..4].copy_from_slice(&0x38u32.to_le_bytes())),
+        ),
+        Mutant::new(
+            "identity that rings a doorbell",
+            "identity-register",
+            changed(&|p| {
+                p.section(Section::Identity)[..4].copy_from_slice(&0x18e0u32.to_le_bytes())
+            }),
+        ),
+        Mutant::new(
+            "unknown element type",
+            "tensor-shape",
+            tensor(&|t| t.element = 99),
+        ),
+        Mutant::new("rank of seven", "tensor-shape", tensor(&|t| t.rank = 7)),
+        Mutant::new(
+            "extent of zero",
+            "tensor-shape",
+            tensor(&|t| t.shape[0] = 0.into()),
+        ),
+        Mutant::new(
+            "shape that overflows",
+            "tensor-shape",
+            tensor(&|t| t.shape[0] = u32::MAX.into()),
+        ),
+        Mutant::new(
+            "tensor of other pieces",
+            "tensor-tables",
+            tensor(&|t| t.first_piece = 1.into()),
+        ),
+        Mutant::new(
+            "piece with a gap in its axes",
+            "tensor-tables",
+            piece(12, 1),
+        ),
+        Mutant::new(
+            "first element beyond the last",
+            "tensor-elements",
+            changed(&|p| p.section(Section::Pieces)[8..12].fill(0x7f)),
+        ),
+        Mutant::new(
+            "elements in one place",
+            "tensor-overlap",
+            changed(&|p| p.section(Section::Axes)[8..12].fill(0)),
+        ),
+        Mutant::new(
+            "input over a job chain",
+            "tensor-region",
+            input_at(va_of(RegionKind::Descriptors)),
+        ),
+        Mutant::new(
+            "input over code",
+            "tensor-region",
+            input_at(va_of(RegionKind::Code)),
+        ),
+        Mutant::new(
+            "input over scratch",
+            "tensor-region",
+            input_at(va_of(RegionKind::Scratch)),
+        ),
+        Mutant::new("input outside all regions", "tensor-region", input_at(far)),
+        Mutant::new(
+            "input off its alignment",
+            "tensor-region",
+            input_at(va_of(RegionKind::Data) + 1),
+        ),
+    ]
+}

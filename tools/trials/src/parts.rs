@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A recording taken apart, and put together again with all checksums right.
+
+use gpureplay_format::encode::assemble;
+use gpureplay_format::layout::{
+    ActionEntry, Header, Region, SECTIONS, SectionEntry, Segment, TensorEntry,
+};
+use gpureplay_format::{Opcode, Section};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The sections of a recording.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// GPU_ID in the header.
+    pub gpu_id: u32,
+    /// Flags in the header.
+    pub flags: u32,
+    /// Contents of the sections, in the order of their kinds.
+    pub sections: Vec<Vec<u8>>,
+}
+
+impl Parts {
+    /// Takes a recording apart. `None` for bytes that are none.
+    pub fn of(file: &[u8]) -> Option<Self> {
+        let (header, rest) = Header::ref_from_prefix(file).ok()?;
+        let (table, _) = <[SectionEntry; SECTIONS]>::ref_from_prefix(rest).ok()?;
+        let bytes = |entry: &SectionEntry| {
+            let start = usize::try_from(entry.offset.get()).ok()?;
+            let length = usize::try_from(entry.length.get()).ok()?;
+            Some(file.get(start..)?.get(..length)?.to_vec())
+        };
+        Some(Self {
+            gpu_id: header.gpu_id.get(),
+            flags: header.flags.get(),
+            sections: table.iter().map(bytes).collect::<Option<_>>()?,
+        })
+    }
+
+    /// The file with these sections.
+    pub fn file(&self) -> Vec<u8> {
+        let mut sections = [&[][..]; SECTIONS];
+        for (to, from) in sections.iter_mut().zip(&self.sections) {
+            *to = from;
+        }
+        assemble(self.gpu_id, self.flags, &sections)
+    }
+
+    /// Bytes of a section.
+    pub fn section(&mut self, section: Section) -> &mut Vec<u8> {
+        &mut self.sections[usize::from(section.code()) - 1]
+    }
+
+    fn table<T: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned>(
+        &mut self,
+        section: Section,
+    ) -> &mut [T] {
+        <[T]>::mut_from_bytes(self.section(section)).unwrap_or_default()
+    }
+
+    /// The actions.
+    pub fn actions(&mut self) -> &mut [ActionEntry] {
+        self.table(Section::Actions)
+    }
+
+    /// The regions.
+    pub fn regions(&mut self) -> &mut [Region] {
+        self.table(Section::Regions)
+    }
+
+    /// The segments.
+    pub fn segments(&mut self) -> &mut [Segment] {
+        self.table(Section::Segments)
+    }
+
+    /// The tensors.
+    pub fn tensors(&mut self) -> &mut [TensorEntry] {
+        self.table(Section::Tensors)
+    }
+
+    /// The last action with an opcode.
+    pub fn last(&mut self, opcode: Opcode) -> Option<&mut ActionEntry> {
+        let mut actions = self.actions().iter_mut();
+        actions.rfind(|entry| entry.op == opcode.code())
+    }
+
+    /// Adds actions at the end of the last segment, which counts them; jobs and submits too.
+    pub fn append(&mut self, entries: &[ActionEntry]) {
+        let count = |opcode: Opcode| entries.iter().filter(|it| it.op == opcode.code()).count();
+        let (jobs, submits) = (count(Opcode::Rearm), count(Opcode::Submit));
+        self.section(Section::Actions).extend(entries.as_bytes());
+        if let Some(segment) = self.segments().last_mut() {
+            segment
+                .actions
+                .set(segment.actions.get() + entries.len() as u32);
+            segment.jobs.set(segment.jobs.get() + jobs as u32);
+            segment.submits.set(segment.submits.get() + submits as u32);
+        }
+    }
+}
+
+/// An action entry.
+pub fn action(opcode: Opcode, a: u8, b: u16, c: u32, d: u64) -> ActionEntry {
+    ActionEntry {
+        op: opcode.code(),
+        a,
+        b: b.into(),
+        c: c.into(),
+        d: d.into(),
+    }
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The GPU model on a watched bus and with a clock of its own.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gpureplay_core::{DeviceError, Gpu, Lines, Tensors, Verified};
+use gpureplay_format::{Access, ElementType};
+use gpureplay_on_model::OnModel;
+use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
+use mali_model::{Options, Profile};
+
+/// Pages of the machine.
+const PAGES: usize = 1 << 16;
+/// Pages that belong to somebody else, between those of the replay.
+const FOREIGN: usize = 64;
+/// What is in them.
+const MARK: u64 = 0x5a5a_a5a5_1234_8765;
+/// Clauses that a chain may execute.
+const CLAUSES: u64 = 1 << 22;
+/// Time that a register access takes on the rig's clock in microseconds.
+const ACCESS_US: u64 = 20;
+
+/// A bus that counts accesses to pages that are not the replay's.
+pub struct Watched {
+    ram: Arc<Ram>,
+    foreign: BTreeSet<u64>,
+    strays: AtomicU64,
+}
+
+impl Bus for Watched {
+    fn page(&self, address: u64) -> Option<Page<'_>> {
+        let page = address - address % PAGE_SIZE as u64;
+        if self.foreign.contains(&page) || !self.ram.is_allocated(page) {
+            self.strays.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        self.ram.page(address)
+    }
+}
+
+/// The model as a device whose clock moves with what is done and never waits.
+pub struct Rig {
+    device: OnModel<Watched>,
+    bus: Arc<Watched>,
+    now_us: u64,
+}
+
+impl Rig {
+    /// A GPU whose memory is shared with somebody else.
+    ///
+    /// # Errors
+    /// The operating system has no address space left.
+    pub fn new(profile: &'static Profile) -> io::Result<Self> {
+        let ram = Arc::new(Ram::new(PAGES)?);
+        let all: Vec<u64> = (0..2 * FOREIGN).filter_map(|_| ram.allocate()).collect();
+        let mut foreign = BTreeSet::new();
+        for (index, page) in (0..).zip(all) {
+            if index % 2 == 0 {
+                ram.release(page);
+                continue;
+            }
+            if let Some(contents) = ram.page(page) {
+                contents.fill_u64(MARK);
+            }
+            foreign.insert(page);
+        }
+        let bus = Arc::new(Watched {
+            ram: ram.clone(),
+            foreign,
+            strays: AtomicU64::new(0),
+        });
+        let options = Options {
+            threads: 1,
+            clause_budget: CLAUSES,
+            ..Options::default()
+        };
+        Ok(Self {
+            device: OnModel::on_bus(profile, options, ram, bus.clone()),
+            bus,
+            now_us: 0,
+        })
+    }
+
+    /// Accesses of the GPU to pages that are not the replay's.
+    pub fn strays(&self) -> u64 {
+        self.bus.strays.load(Ordering::Relaxed)
+    }
+
+    /// Pages of the replay that are still in use.
+    pub fn pages(&self) -> usize {
+        self.device.pages()
+    }
+
+    /// Bytes in somebody else's pages that are not what they were.
+    pub fn spoilt(&self) -> usize {
+        let pages = self
+            .bus
+            .foreign
+            .iter()
+            .filter_map(|&page| self.bus.ram.page(page));
+        let changed = |page: Page<'_>| {
+            (0..PAGE_SIZE)
+                .step_by(8)
+                .filter(|&at| page.load_u64(at) != MARK)
+                .count()
+                * 8
+        };
+        pages.map(changed).sum()
+    }
+}
+
+impl Gpu for Rig {
+    fn read32(&mut self, register: u32) -> u32 {
+        self.now_us += ACCESS_US;
+        self.device.read32(register)
+    }
+    fn write32(&mut self, register: u32, value: u32) {
+        self.now_us += ACCESS_US;
+        self.device.write32(register, value);
+    }
+    fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
+        let raised = self.device.wait_irq(lines, 0);
+        self.now_us += if raised == Lines::NONE {
+            timeout_us.into()
+        } else {
+            ACCESS_US
+        };
+        raised
+    }
+    fn now_us(&mut self) -> u64 {
+        self.now_us
+    }
+    fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
+        self.device.map(va, pages, access)
+    }
+    fn activate(&mut self) -> Result<u8, DeviceError> {
+        self.device.activate()
+    }
+    fn release(&mut self) {
+        self.device.release();
+    }
+    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.device.write_memory(va, bytes)
+    }
+    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.device.read_memory(va, bytes)
+    }
+    fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
+        self.device.fill_memory(va, length, byte)
+    }
+}
+
+/// Values for all inputs, and room for all outputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Values {
+    inputs: Vec<Option<Vec<u8>>>,
+    /// Outputs by tensor; empty for others.
+    pub outputs: Vec<Vec<u8>>,
+}
+
+impl Values {
+    /// Small numbers for every input, and for weights that have no value.
+    pub fn new(verified: &Verified<'_>) -> Self {
+        use gpureplay_format::TensorKind::{Input, Output};
+        let recording = verified.recording();
+        let bytes = |tensor: &gpureplay_format::layout::TensorEntry| {
+            recording.tensor_bytes(tensor).unwrap_or(0) as usize
+        };
+        let input = |tensor: &gpureplay_format::layout::TensorEntry| {
+            let needed = tensor.kind == Input.code() || tensor.flags & 2 != 0;
+            let float = tensor.element == ElementType::F32.code();
+            needed.then(|| {
+                let word = |at: usize| match float {
+                    true => (((at % 17) as f32 - 8.0) / 8.0).to_le_bytes(),
+                    false => [(at % 251) as u8; 4],
+                };
+                (0..bytes(tensor).div_ceil(4))
+                    .flat_map(word)
+                    .take(bytes(tensor))
+                    .collect()
+            })
+        };
+        let output = |tensor: &gpureplay_format::layout::TensorEntry| match tensor.kind {
+            kind if kind == Output.code() => vec![0; bytes(tensor)],
+            _ => Vec::new(),
+        };
+        let tensors = recording.tensors().iter();
+        Self {
+            inputs: tensors.clone().map(input).collect(),
+            outputs: tensors.map(output).collect(),
+        }
+    }
+}
+
+impl Tensors for Values {
+    fn input(&mut self, tensor: u32) -> Option<&[u8]> {
+        self.inputs.get(tensor as usize)?.as_deref()
+    }
+    fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
+        let buffer = self.outputs.get_mut(tensor as usize)?;
+        (!buffer.is_empty()).then_some(buffer.as_mut_slice())
+    }
+}
+
+/// The profile for a recording; the G52 for products that have no model.
+pub fn profile(gpu_id: u32) -> &'static Profile {
+    let product = mali_regs::GpuId(gpu_id).product();
+    Profile::by_product(product).unwrap_or(&mali_model::PROFILES[0])
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The recordings that come with the source.
+
+use std::path::Path;
+
+/// A recording's name and its bytes.
+#[derive(Clone, Debug)]
+pub struct Shipped {
+    /// Name of its directory.
+    pub name: String,
+    /// Contents of recording.gpr.
+    pub bytes: Vec<u8>,
+}
+
+/// All shipped recordings by name.
+///
+/// # Errors
+/// They are not where the source tree has them.
+pub fn all() -> std::io::Result<Vec<Shipped>> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        let recording = path.join("recording.gpr");
+        if recording.is_file() {
+            found.push(Shipped {
+                name: path
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into(),
+                bytes: std::fs::read(recording)?,
+            });
+        }
+    }
+    found.sort_by(|left, right| left.name.cmp(&right.name));
+    Ok(found)
+}
+
+/// One shipped recording.
+///
+/// # Errors
+/// There is none of this name.
+pub fn named(name: &str) -> std::io::Result<Shipped> {
+    let found = all()?.into_iter().find(|shipped| shipped.name == name);
+    found.ok_or_else(|| std::io::Error::other(format!("no recording {name}")))
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Recordings changed at random, run on the model: what is accepted stays inside its own pages, ends in time, and leaves the GPU reset.
+
+use gpureplay_core::{DeviceError, ErrorKind, Gpu, Limits, Options, Session, Workspace, verify};
+use gpureplay_format::Recording;
+use mali_regs::gpu::{L2_READY_LO, SHADER_READY_LO};
+use mali_regs::job::JOB_INT_RAWSTAT;
+use mali_regs::mmu::MMU_INT_RAWSTAT;
+
+use crate::parts::Parts;
+use crate::rig::{Rig, Values, profile};
+
+/// Limits for recordings of strangers in trials.
+pub const LIMITS: Limits = Limits {
+    pages: 4096,
+    wait_us: 20_000_000,
+    total_us: 3_600_000_000,
+    moved_bytes: 1 << 24,
+};
+/// Time that resets, power-up and address-space commands may take on top of a recording's waits in microseconds.
+pub const OVERHEAD_US: u64 = 2_000_000;
+
+/// Bytes that decide what is changed; zeros when they have run out.
+pub struct Source<'a>(pub &'a [u8]);
+
+impl Source<'_> {
+    fn byte(&mut self) -> u8 {
+        let Some((&first, rest)) = self.0.split_first() else {
+            return 0;
+        };
+        self.0 = rest;
+        first
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        let word = (0..4).fold(0usize, |word, _| word << 8 | usize::from(self.byte()));
+        word % bound.max(1)
+    }
+}
+
+/// Values that are likely to matter.
+const TELLING: [u64; 10] = [
+    0,
+    1,
+    0x40,
+    0xfff,
+    0x1000,
+    0xffff_ffff,
+    1 << 48,
+    1 << 63,
+    u64::MAX,
+    0x1_0000_0000,
+];
+
+/// Changes a recording as `source` says.
+pub fn mutate(parts: &mut Parts, source: &mut Source<'_>) {
+    for _ in 0..=source.below(4) {
+        let which = source.below(parts.sections.len());
+        let section = &mut parts.sections[which];
+        let length = section.len();
+        if length < 8 {
+            continue;
+        }
+        let at = source.below(length);
+        match source.byte() % 8 {
+            0 => section[at] ^= 1 << (source.byte() % 8),
+            1 => section[at] = source.byte(),
+            2 => {
+                // A field, replaced by a telling value.
+                let (at, width) = (at & !3, [2, 4, 8][source.below(3)]);
+                let value = TELLING[source.below(TELLING.len())].to_le_bytes();
+                let end = (at + width).min(length);
+                section[at..end].copy_from_slice(&value[..end - at]);
+            }
+            3 => {
+                // A field, moved a little.
+                let at = (at & !3).min(length - 4);
+                let old = u32::from_le_bytes([0, 1, 2, 3].map(|i| section[at + i]));
+                let step = [1, 4, 16, 64, 0x1000][source.below(5)];
+                let new = if source.byte() & 1 == 0 {
+                    old.wrapping_add(step)
+                } else {
+                    old.wrapping_sub(step)
+                };
+                section[at..at + 4].copy_from_slice(&new.to_le_bytes());
+            }
+            4 | 5 => {
+                // A field, taken from elsewhere in the section.
+                let (to, from) = (at & !7, source.below(length) & !7);
+                let end = (from + 8).min(length);
+                let value = section[from..end].to_vec();
+                for (index, byte) in (0..).zip(value) {
+                    if let Some(place) = section.get_mut(to + index) {
+                        *place = byte;
+                    }
+                }
+            }
+            6 if length >= 32 => {
+                // Two entries of 16 bytes, swapped.
+                let (first, second) = (at / 16, source.below(length / 16));
+                for index in 0..16 {
+                    if first * 16 + index < length {
+                        section.swap(first * 16 + index, second * 16 + index);
+                    }
+                }
+            }
+            _ => {
+                let end = (at + source.below(64)).min(length);
+                section[at..end].fill(source.byte());
+            }
+        }
+    }
+}
+
+/// What became of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is no recording.
+    Unparsed,
+    /// It breaks a rule.
+    Refused,
+    /// It ran to its end.
+    Ran,
+    /// It ended in an error of the job, the GPU or the caller.
+    Failed,
+}
+
+/// Parses, verifies and runs a recording on the model.
+///
+/// # Errors
+/// A promise that was not kept.
+pub fn check(file: &[u8]) -> Result<Verdict, String> {
+    let Ok(recording) = Recording::parse(file) else {
+        return Ok(Verdict::Unparsed);
+    };
+    let Ok(verified) = verify(recording, &LIMITS) else {
+        return Ok(Verdict::Refused);
+    };
+    // Never panics, whatever it says.
+    let _ = gpureplay_deep::check(&verified);
+    let mut rig = Rig::new(profile(recording.gpu_id())).map_err(|error| error.to_string())?;
+    let mut workspace = Box::new(Workspace::new());
+    let mut values = Values::new(&verified);
+    let options = Options {
+        ignore_identity: true,
+    };
+    let bound = waits_us(&recording) * 2 + OVERHEAD_US;
+    let result = Session::open(&mut rig, verified, &mut workspace, options, &mut values).and_then(
+        |mut session| {
+            session.run(&mut values)?;
+            session.finish()
+        },
+    );
+    let surprising = matches!(
+        result.map_err(|error| error.kind),
+        Err(ErrorKind::Device(DeviceError::NotMapped(_)) | ErrorKind::Internal)
+    );
+    if surprising {
+        return Err(format!("what was verified met {result:?}"));
+    }
+    is_clean(&mut rig)?;
+    let time = rig.now_us();
+    if time > bound {
+        return Err(format!("took {time} µs, its bound is {bound} µs"));
+    }
+    Ok(match result {
+        Ok(()) => Verdict::Ran,
+        Err(_) => Verdict::Failed,
+    })
+}
+
+/// Nothing outside was touched, all pages are back, and the GPU is as after a reset.
+///
+/// # Errors
+/// What is not so.
+pub fn is_clean(rig: &mut Rig) -> Result<(), String> {
+    let (strays, spoilt, pages) = (rig.strays(), rig.spoilt(), rig.pages());
+    if (strays, spoilt, pages) != (0, 0, 0) {
+        return Err(format!(
+            "{strays} accesses outside, {spoilt} bytes of others changed, {pages} pages lost"
+        ));
+    }
+    for register in [
+        SHADER_READY_LO,
+        L2_READY_LO,
+        JOB_INT_RAWSTAT,
+        MMU_INT_RAWSTAT,
+    ] {
+        let value = rig.read32(register);
+        if value != 0 {
+            return Err(format!(
+                "register {register:#x} is {value:#x} after the reset"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The sum of the bounds of all waits of a recording in microseconds.
+pub fn waits_us(recording: &Recording<'_>) -> u64 {
+    use gpureplay_format::Action::{FlushCaches, Poll, Submit, WaitIrq};
+    let segments = recording.segments().iter();
+    let actions = segments.flat_map(|segment| recording.segment_actions(segment).flatten());
+    actions
+        .map(|action| match action {
+            Poll { timeout_us, .. }
+            | WaitIrq { timeout_us, .. }
+            | Submit { timeout_us, .. }
+            | FlushCaches { timeout_us } => timeout_us.into(),
+            _ => 0u64,
+        })
+        .sum()
+}
+
+/// Counts of many rounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Recordings made.
+    pub tried: u64,
+    /// Not recordings.
+    pub unparsed: u64,
+    /// Refused by a rule.
+    pub refused: u64,
+    /// Ran to the end.
+    pub ran: u64,
+    /// Ended in a typed error.
+    pub failed: u64,
+}
+
+/// Changes `original` once for each seed and checks the result.
+///
+/// # Errors
+/// The first seed with a promise that was not kept, and which.
+pub fn rounds(original: &Parts, seeds: std::ops::Range<u64>) -> Result<Counts, String> {
+    let mut counts = Counts::default();
+    for seed in seeds {
+        let mut bytes = [0; 256];
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        for byte in &mut bytes {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            *byte = (state >> 24) as u8;
+        }
+        let mut parts = original.clone();
+        mutate(&mut parts, &mut Source(&bytes));
+        let verdict = check(&parts.file()).map_err(|error| format!("seed {seed}: {error}"))?;
+        counts.tried += 1;
+        *match verdict {
+            Verdict::Unparsed => &mut counts.unparsed,
+            Verdict::Refused => &mut counts.refused,
+            Verdict::Ran => &mut counts.ran,
+            Verdict::Failed => &mut counts.failed,
+        } += 1;
+    }
+    Ok(counts)
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Short versions of the trials; `cargo xtask faults` and `cargo xtask fuzz` run the long ones.
+#![allow(clippy::unwrap_used)]
+
+use gpureplay_trials::{Parts, faults, shipped, soundness};
+
+#[test]
+fn faults_are_survived() {
+    let digits = shipped::named("digits-g52").unwrap();
+    let summary = faults::campaign(&digits.bytes, 97, |_| ()).unwrap();
+    let injected: u64 = summary.rows.iter().map(|row| row.injected).sum();
+    let errors: u64 = summary.rows.iter().map(|row| row.errors).sum();
+    println!("{summary:?}");
+    assert!(injected >= 60 && errors >= 30, "{summary:?}");
+    assert!(
+        summary.rows.iter().all(|row| row.injected > 0),
+        "{summary:?}"
+    );
+}
+
+#[test]
+fn what_verifies_stays_inside() {
+    let mut ran = 0;
+    for shipped in shipped::all().unwrap() {
+        let parts = Parts::of(&shipped.bytes).unwrap();
+        assert_eq!(parts.file(), shipped.bytes, "{}", shipped.name);
+        let counts = soundness::rounds(&parts, 0..60).unwrap();
+        println!("{}: {counts:?}", shipped.name);
+        ran += counts.ran + counts.failed;
+    }
+    assert!(ran > 20);
+}
+
+#[test]
+fn every_mutant_is_refused_by_its_rule() {
+    let recordings = shipped::all().unwrap();
+    for shipped in &recordings {
+        let untouched = gpureplay_trials::mutants::Mutant {
+            name: "untouched",
+            rule: "",
+            file: shipped.bytes.clone(),
+            signature: None,
+            gpu: None,
+        };
+        assert_eq!(gpureplay_trials::mutants::refused_by(&untouched), None);
+    }
+    let tally = gpureplay_trials::mutants::tally(&recordings);
+    println!("{} kinds, {:?}", tally.kinds, tally.rules);
+    assert!(tally.survivors.is_empty(), "{:#?}", tally.survivors);
+    assert!(tally.kinds >= 100);
+    // Rules that no recording of these can break, and those that only other crates' tests can.
+    let missing: Vec<_> = gpureplay_core::Rule::ALL
+        .iter()
+        .map(|rule| rule.name())
+        .filter(|name| !tally.rules.contains_key(name))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
