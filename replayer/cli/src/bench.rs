@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use gpureplay_core::middleware::{Call, Trace};
 use gpureplay_core::{Gpu, Lines, Options, Session, Workspace};
+use gpureplay_library::device::{Choice, Device};
+use gpureplay_library::{Bindings, Files};
 use serde::Serialize;
 
-use crate::bindings::Bindings;
-use crate::device::{Choice, Device, ModelOptions};
+use crate::device::ModelOptions;
 use crate::failure::{Failure, Outcome};
-use crate::recording::Files;
 use crate::trust::{Place, Trust};
 use crate::{Result, explain, text};
 
@@ -95,18 +95,18 @@ impl Bench {
         let verified = files.verify()?;
         let verify = started.elapsed();
         let recording = *verified.recording();
-        let mut bindings = Bindings::new(&recording);
+        let mut bindings = Bindings::new(&recording, &files.path);
         bindings.bind_weights(&files)?;
         let case = files
             .manifest
             .as_ref()
             .and_then(|manifest| manifest.cases.first());
         for (name, path) in case.iter().flat_map(|case| &case.inputs) {
-            bindings.bind(name, &files.directory.join(path))?;
+            bindings.bind_file(&files, name, &files.directory.join(path))?;
         }
-        bindings.require_all(&files.path)?;
+        bindings.require_all()?;
 
-        let mut device = Device::open(&self.device, recording.gpu_id(), self.model)?;
+        let mut device = Device::open(&self.device, recording.gpu_id(), self.model.into())?;
         let description = device.description().to_owned();
         let failed = |error| {
             let text = explain::replay_error(&recording, &error);

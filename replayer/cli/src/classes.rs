@@ -10,7 +10,7 @@ use gpureplay_tensor::Tensor;
 
 use crate::Result;
 use crate::failure::Failure;
-use crate::recording::Files;
+use gpureplay_library::Files;
 
 /// Longest file of labels that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_compile::{Capture, Role, differential};
+use gpureplay_library::values::read_any;
 
-use crate::bindings::read_tensor;
 use crate::failure::{Failure, Outcome};
 use crate::product::{Choices, NamedFile, Product, stage};
 use crate::{Result, text};
@@ -79,7 +79,7 @@ impl Compile {
                     given.name
                 )));
             }
-            files.push((given.name.clone(), read_tensor(&given.path)?));
+            files.push((given.name.clone(), read_any(&given.path)?));
         }
         for tensor in product
             .compiled

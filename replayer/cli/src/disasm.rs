@@ -5,13 +5,13 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use gpureplay_library::Files;
 use gpureplay_tensor::write_atomic;
 use mali_model::Profile;
 use mali_regs::GpuId;
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
-use crate::recording::Files;
 use crate::shaders::{Found, find};
 use crate::{Result, text};
 

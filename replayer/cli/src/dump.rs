@@ -11,9 +11,9 @@ use gpureplay_trace::{Check, Reader, Style, write_record};
 use mali_regs::GpuId;
 
 use crate::failure::{Failure, Outcome};
-use crate::recording::Files;
 use crate::trust::{Place, Trust};
 use crate::{Result, text};
+use gpureplay_library::Files;
 
 const EXAMPLES: &str = "\
 Examples:

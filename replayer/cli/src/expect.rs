@@ -4,15 +4,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use gpureplay_format::Recording;
+use gpureplay_library::bindings::require;
+use gpureplay_library::{Bindings, Files, values};
 use gpureplay_tensor::{Tensor, compare};
 use serde::Serialize;
 
 use crate::Result;
-use crate::bindings::{read_tensor, require_shape};
 use crate::failure::Failure;
 use crate::manifest::DEFAULT_TOLERANCE;
-use crate::recording::Files;
 
 /// How one output compares with what was expected.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,7 +69,7 @@ impl Expectations {
     /// Reads what the command line names, or else what the manifest's case with the same inputs expects.
     pub(crate) fn new(
         files: &Files,
-        recording: &Recording<'_>,
+        bindings: &Bindings,
         inputs: &BTreeMap<String, PathBuf>,
         given: &BTreeMap<String, PathBuf>,
     ) -> Result<Self> {
@@ -89,14 +88,14 @@ impl Expectations {
         );
         let mut outputs = BTreeMap::new();
         for (name, path) in paths {
-            let Some((_, entry)) = recording.tensor_named(&name) else {
+            let Ok((_, info)) = bindings.named(&name) else {
                 return Err(Failure::Recording(format!(
                     "{}: the manifest expects {name}, but the recording has no such tensor",
                     files.directory.display()
                 )));
             };
-            let tensor = read_tensor(&path)?;
-            require_shape(recording, &name, entry, &path, &tensor)?;
+            let tensor = values::read(&path, info, None)?;
+            require(info, &tensor, &path.display().to_string())?;
             let stated = files
                 .manifest
                 .as_ref()

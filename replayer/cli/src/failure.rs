@@ -4,6 +4,8 @@
 use std::fmt;
 use std::io;
 
+use gpureplay_library::{Class, Error};
+
 /// How a command that did its work ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -65,6 +67,20 @@ impl fmt::Display for Failure {
             | Self::Output(text)
             | Self::App { text, .. } => f.write_str(text),
             Self::ClosedPipe => f.write_str("the reader of the output has gone away"),
+        }
+    }
+}
+
+/// Errors of the library say themselves whose they are.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let text = error.to_string();
+        match error.class() {
+            Class::Usage => Self::Usage(text),
+            Class::Recording => Self::Recording(text),
+            Class::Input => Self::Input(text),
+            Class::Device => Self::Device(text),
+            Class::Output => Self::Output(text),
         }
     }
 }

@@ -11,7 +11,7 @@ use gpureplay_tensor::{read_npy, write_atomic};
 
 use crate::failure::{Failure, Outcome};
 use crate::manifest::{self, Manifest};
-use crate::{Result, recording, text};
+use crate::{Result, files, text};
 
 /// Name of the register history beside the recording.
 const HISTORY: &str = "registers.csv";
@@ -225,7 +225,7 @@ impl Import {
     ) -> Result<()> {
         let failed =
             |path: &Path, error: String| Failure::Output(format!("{}: {error}", path.display()));
-        let file = output.join(recording::FILE_NAME);
+        let file = output.join(files::FILE_NAME);
         if file.exists() && !self.force {
             return Err(Failure::Output(format!(
                 "{} exists; give --force to replace it, or another directory with --output",
@@ -240,7 +240,7 @@ impl Import {
         let files: [(&str, &[u8]); 3] = [
             (HISTORY, history.as_bytes()),
             (manifest::FILE_NAME, toml.as_bytes()),
-            (recording::FILE_NAME, &imported.recording),
+            (files::FILE_NAME, &imported.recording),
         ];
         for (name, bytes) in files {
             let path = output.join(name);

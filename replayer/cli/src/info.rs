@@ -11,9 +11,9 @@ use mali_regs::GpuId;
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
-use crate::recording::Files;
 use crate::trust::{Place, Trust};
 use crate::{Result, text};
+use gpureplay_library::Files;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod bench;
-mod bindings;
 mod classes;
 mod compile;
 mod device;
@@ -11,20 +10,17 @@ mod disasm;
 mod doctor;
 mod dump;
 mod expect;
-mod explain;
 mod failure;
+mod given;
 mod import;
 mod info;
-mod manifest;
 mod product;
 mod progress;
 mod reach;
 mod record;
-mod recording;
 mod run;
 mod shaders;
 mod tag;
-mod text;
 mod trace;
 mod trust;
 mod verify;
@@ -34,6 +30,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use failure::{Failure, Outcome};
+use gpureplay_library::{explain, files, manifest, text};
 
 const EXIT_CODES: &str = "\
 Exit codes:

@@ -11,15 +11,16 @@ use clap::Args;
 use gpureplay_compile::{
     Capture, Compiled, Found, Granularity, Options, Role, TensorFile, compile,
 };
+use gpureplay_library::manifest::External;
+use gpureplay_library::values::read_any;
+use gpureplay_library::weights::sha256;
 use gpureplay_tensor::{distinctiveness, encode_npy, write_atomic};
 use mali_regs::GpuId;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
-use crate::bindings::read_tensor;
 use crate::failure::Failure;
 use crate::manifest::{self, Case, Manifest, Output};
-use crate::{Result, recording, text};
+use crate::{Result, files, text};
 
 /// `NAME=FILE` on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,7 +187,7 @@ fn read(role: Role, file: &NamedFile) -> Result<TensorFile> {
     Ok(TensorFile {
         role,
         name: file.name.clone(),
-        tensor: read_tensor(&file.path)?,
+        tensor: read_any(&file.path)?,
     })
 }
 
@@ -347,7 +348,7 @@ impl Product {
                 put(&path, &encode_npy(&tensor.tensor))?;
             }
         }
-        put(Path::new(recording::FILE_NAME), &self.compiled.recording)?;
+        put(Path::new(files::FILE_NAME), &self.compiled.recording)?;
         put(
             Path::new(manifest::FILE_NAME),
             self.manifest.to_text()?.as_bytes(),
@@ -359,7 +360,10 @@ impl Product {
         match tensor.role {
             Role::Input => Some(Path::new("inputs").join(format!("{}.npy", tensor.name))),
             Role::Output => Some(Path::new("expected").join(format!("{}.npy", tensor.name))),
-            Role::Weight => self.manifest.weights.get(&tensor.name).cloned(),
+            Role::Weight => {
+                let external = self.manifest.external.get(&tensor.name);
+                external.map(|external| external.file.clone())
+            }
         }
     }
 
@@ -443,11 +447,7 @@ fn describe(capture: &Capture, compiled: &Compiled, choices: &Choices, command: 
     know("gpu", GpuId(capture.gpu_id()).to_string());
     know("driver", capture.origin.driver.clone());
     know("kernel", format!("Linux {}", capture.origin.kernel));
-    let digest = Sha256::digest(&compiled.recording);
-    know(
-        "sha256",
-        digest.iter().map(|byte| format!("{byte:02x}")).collect(),
-    );
+    know("sha256", sha256(&compiled.recording));
     for pair in &choices.provenance {
         know(&pair.key, pair.value.clone());
     }
@@ -479,8 +479,13 @@ fn describe(capture: &Capture, compiled: &Compiled, choices: &Choices, command: 
             )
         })
         .collect();
-    let weights = match choices.external_weights {
-        true => of(Role::Weight).map(|t| path("weights", t)).collect(),
+    let external = |t: &Found| {
+        let (name, file) = path("weights", t);
+        let sha256 = sha256(&encode_npy(&t.tensor));
+        (name, External { file, sha256 })
+    };
+    let external = match choices.external_weights {
+        true => of(Role::Weight).map(external).collect(),
         false => BTreeMap::new(),
     };
     Manifest {
@@ -490,7 +495,8 @@ fn describe(capture: &Capture, compiled: &Compiled, choices: &Choices, command: 
         command: command.to_owned(),
         provenance,
         outputs,
-        weights,
+        external,
         cases: vec![case],
+        ..Manifest::default()
     }
 }

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use gpureplay_core::{Options, Session, Workspace};
-use gpureplay_format::{Recording, TensorKind};
-use gpureplay_tensor::write_npy;
+use gpureplay_library::device::{Choice, Device};
+use gpureplay_library::{Bindings, Files, TensorInfo, TensorKind, values};
+use mali_model::Observer;
 use serde::Serialize;
 
-use crate::bindings::{Bindings, Given};
 use crate::classes::{Choice as ClassChoice, Classes};
-use crate::device::{Choice, Device, ModelOptions};
+use crate::device::ModelOptions;
 use crate::expect::{Comparison, Expectations};
 use crate::failure::{Failure, Outcome};
+use crate::given::Given;
 use crate::progress::Progress;
-use crate::recording::Files;
 use crate::trace::{Trace, is_standard_output};
 use crate::trust::{Place, Trust};
 use crate::{Result, explain, text};
@@ -123,21 +123,36 @@ impl Run {
         let files = Files::read(place.path())?;
         let verified = files.verify()?;
         let recording = *verified.recording();
-        let inputs = self.chosen_inputs(&files, &recording)?;
+        let mut bindings = Bindings::new(&recording, &files.path);
+        let inputs = self.chosen_inputs(&files, bindings.tensors())?;
         let classes = self.classes.read()?;
-        let mut bindings = Bindings::new(&recording);
-        bindings.bind_weights(&files)?;
         for (name, path) in &inputs {
-            bindings.bind(name, path)?;
+            bindings.bind_file(&files, name, path)?;
         }
-        bindings.require_all(&files.path)?;
-        let output_files = self.named(&self.outputs, &recording, TensorKind::Output, "--output")?;
-        let expected = self.named(&self.expected, &recording, TensorKind::Output, "--expect")?;
-        let expectations = Expectations::new(&files, &recording, &inputs, &expected)?;
+        bindings.bind_weights(&files)?;
+        bindings.require_all()?;
+        let output_files = self.named(
+            &self.outputs,
+            bindings.tensors(),
+            TensorKind::Output,
+            "--output",
+        )?;
+        let expected = self.named(
+            &self.expected,
+            bindings.tensors(),
+            TensorKind::Output,
+            "--expect",
+        )?;
+        let expectations = Expectations::new(&files, &bindings, &inputs, &expected)?;
 
         let trace = self.trace.as_ref().map(|_| Arc::new(Trace::default()));
-        let mut device =
-            Device::open_traced(&self.device, recording.gpu_id(), self.model, trace.clone())?;
+        let observer = trace.clone().map(|trace| trace as Arc<dyn Observer>);
+        let mut device = Device::open_observed(
+            &self.device,
+            recording.gpu_id(),
+            self.model.into(),
+            observer,
+        )?;
         let jobs: u64 = recording
             .segments()
             .iter()
@@ -182,10 +197,10 @@ impl Run {
         })?;
 
         let mut outputs = BTreeMap::new();
-        for (name, tensor) in bindings.outputs()? {
+        for (name, tensor) in bindings.outputs() {
             let file = output_files.get(&name).cloned();
             if let Some(path) = &file {
-                write_npy(path, &tensor).map_err(|error| Failure::Output(error.to_string()))?;
+                values::write(path, &tensor)?;
             }
             outputs.insert(
                 name.clone(),
@@ -241,12 +256,11 @@ impl Run {
     fn chosen_inputs(
         &self,
         files: &Files,
-        recording: &Recording<'_>,
+        tensors: &[TensorInfo],
     ) -> Result<BTreeMap<String, PathBuf>> {
-        let needs_none = recording
-            .tensors()
+        let needs_none = tensors
             .iter()
-            .all(|tensor| text::kind_of(tensor) != TensorKind::Input);
+            .all(|tensor| tensor.kind != TensorKind::Input);
         if self.inputs.is_empty() && !needs_none {
             let case = files
                 .manifest
@@ -258,20 +272,20 @@ impl Run {
                 return Ok(case.inputs.iter().map(absolute).collect());
             }
         }
-        self.named(&self.inputs, recording, TensorKind::Input, "--input")
+        self.named(&self.inputs, tensors, TensorKind::Input, "--input")
     }
 
     /// Gives every `[NAME=]FILE` its name.
     fn named(
         &self,
         given: &[Given],
-        recording: &Recording<'_>,
+        tensors: &[TensorInfo],
         kind: TensorKind,
         option: &str,
     ) -> Result<BTreeMap<String, PathBuf>> {
         let mut named = BTreeMap::new();
         for given in given {
-            let name = given.resolve(recording, kind, option)?;
+            let name = given.resolve(tensors, kind, option)?;
             if named.insert(name.clone(), given.path.clone()).is_some() {
                 return Err(Failure::Usage(format!("{option} names {name} twice")));
             }
@@ -283,17 +297,17 @@ impl Run {
 fn print(
     out: &mut impl Write,
     report: &Report,
-    bindings: &Bindings<'_>,
+    bindings: &Bindings,
     classes: &Classes,
     (load, replay, device): (Duration, Duration, Duration),
 ) -> Result<()> {
     writeln!(out, "{} on {}", report.recording, report.device)?;
     for (name, path) in &report.inputs {
-        let shape = bindings.type_of(name);
+        let (_, shape) = bindings.named(name)?;
         writeln!(out, "  {name} {shape} from {}", path.display())?;
     }
     for (name, output) in &report.outputs {
-        let shape = bindings.type_of(name);
+        let (_, shape) = bindings.named(name)?;
         match &output.file {
             Some(path) => writeln!(out, "  {name} {shape} to {}", path.display())?,
             None => writeln!(

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use gpureplay_tensor::write_atomic;
-use mali_model::{JobReport, Message};
+use mali_model::{JobReport, Message, Observer};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -60,13 +60,18 @@ struct Work {
     bytes_written: u64,
 }
 
-impl Trace {
-    /// Keeps a report.
-    pub(crate) fn add(&self, report: &JobReport) {
+impl Observer for Trace {
+    fn job(&self, report: &JobReport) {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         jobs.push(report.clone());
     }
 
+    fn wants_kernels(&self) -> bool {
+        true
+    }
+}
+
+impl Trace {
     /// Writes JSON lines to a file, or a table to standard output if the path is `-`.
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);

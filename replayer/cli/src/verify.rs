@@ -12,9 +12,9 @@ use gpureplay_format::Section;
 
 use crate::failure::{Failure, Outcome};
 use crate::reach::Reach;
-use crate::recording::Files;
 use crate::trust::{Place, Trust};
 use crate::{Result, text};
+use gpureplay_library::Files;
 
 const EXAMPLES: &str = "\
 Examples:

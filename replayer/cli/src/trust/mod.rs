@@ -16,6 +16,8 @@ use std::path::Path;
 
 use gpureplay_sign::{MAX_FILES, SignatureError, WriteError, is_safe};
 
+use gpureplay_library::values::split;
+
 use crate::Result;
 use crate::failure::Failure;
 use crate::manifest::{self, Manifest};
@@ -39,11 +41,9 @@ fn named_files(manifest: &Manifest) -> impl Iterator<Item = &Path> {
         .cases
         .iter()
         .flat_map(|case| case.inputs.values().chain(case.expected.values()));
-    manifest
-        .weights
-        .values()
-        .chain(cases)
-        .map(|path| path.as_path())
+    let weights = manifest.external.values().map(|weight| &weight.file);
+    // A name inside a file is no part of the path.
+    weights.chain(cases).map(|path| split(path).0)
 }
 
 /// The manifest of a directory and the files that it names: contents by name.

@@ -33,7 +33,7 @@ pub(crate) struct Trust {
     minimum_counter: u64,
 }
 
-/// A path that [`crate::recording::Files`] reads. A private copy is removed when this is dropped.
+/// A path that [`gpureplay_library::Files`] reads. A private copy is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     path: PathBuf,

@@ -10,8 +10,8 @@ use gpureplay_tensor::write_atomic;
 
 use super::{files_beside, read, write_error};
 use crate::failure::{Failure, Outcome};
-use crate::recording::{FILE_NAME, Files};
 use crate::{Result, text};
+use gpureplay_library::files::{FILE_NAME, Files};
 
 const EXAMPLES: &str = "\
 Examples:

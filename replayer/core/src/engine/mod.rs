@@ -81,6 +81,8 @@ pub struct Session<'a, 'w, G: Gpu> {
     submits: u32,
     /// Slot, configuration and high word of the head that the NEXT registers hold.
     loaded: Option<(u8, u32, u32)>,
+    /// Jobs are left out.
+    skipping: bool,
     /// Why the last step failed.
     error: ErrorKind,
 }
@@ -109,6 +111,7 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
             action: NO_ACTION,
             submits: 0,
             loaded: None,
+            skipping: false,
             error: ErrorKind::Internal,
         };
         let result = session.set_up(tensors);
@@ -153,6 +156,28 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
         index: u32,
         tensors: &mut dyn Tensors,
     ) -> Result<(), ReplayError> {
+        self.one_segment(index, tensors, false)
+    }
+
+    /// Does what the CPU does in a run segment and leaves out the jobs: uploads, and tensors that the caller has values for.
+    /// What the jobs would have computed is not there; the caller gives the tensors that later segments need.
+    ///
+    /// # Errors
+    /// As for [`Session::run`].
+    pub fn skip_segment(
+        &mut self,
+        index: u32,
+        tensors: &mut dyn Tensors,
+    ) -> Result<(), ReplayError> {
+        self.one_segment(index, tensors, true)
+    }
+
+    fn one_segment(
+        &mut self,
+        index: u32,
+        tensors: &mut dyn Tensors,
+        skip: bool,
+    ) -> Result<(), ReplayError> {
         let segments = self.recording.recording().segments();
         let segment = segments.get(index as usize);
         let Some(segment) = segment.filter(|segment| segment.kind == SegmentKind::Run.code())
@@ -166,7 +191,9 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
         };
         let mut result = self.set_up(tensors);
         if result.is_ok() {
+            self.skipping = skip;
             result = self.run_one(segment, tensors);
+            self.skipping = false;
         }
         self.conclude(result)
     }

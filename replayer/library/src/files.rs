@@ -6,34 +6,34 @@ use std::path::{Path, PathBuf};
 use gpureplay_core::{Limits, Verified, verify};
 use gpureplay_format::Recording;
 
-use crate::explain;
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::manifest::Manifest;
 
 /// Name of the recording in its directory.
-pub(crate) const FILE_NAME: &str = "recording.gpr";
+pub const FILE_NAME: &str = "recording.gpr";
 
 /// A recording's bytes, and what lies beside them.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub struct Files {
     /// Path of the recording itself.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// Directory of manifest, inputs and expected outputs.
-    pub(crate) directory: PathBuf,
+    pub directory: PathBuf,
     /// The recording.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// The manifest, when there is one.
-    pub(crate) manifest: Option<Manifest>,
+    pub manifest: Option<Manifest>,
 }
 
 impl Files {
     /// Reads a recording: a directory that contains `recording.gpr`, or such a file by itself.
-    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let missing = |reason: &str| {
-            Failure::Recording(format!(
-                "{}: {reason}; give a directory with a {FILE_NAME}, or such a file",
-                path.display()
-            ))
+    ///
+    /// # Errors
+    /// There is no recording, or its manifest cannot be used.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let missing = |reason: &str| Error::NoRecording {
+            path: path.to_path_buf(),
+            reason: reason.to_owned(),
         };
         let metadata = std::fs::metadata(path).map_err(|error| missing(&error.to_string()))?;
         let (file, directory) = if metadata.is_dir() {
@@ -47,8 +47,10 @@ impl Files {
         if metadata.is_dir() && !file.is_file() {
             return Err(missing(&format!("contains no {FILE_NAME}")));
         }
-        let bytes = std::fs::read(&file)
-            .map_err(|error| Failure::Recording(format!("{}: {error}", file.display())))?;
+        let bytes = std::fs::read(&file).map_err(|error| Error::NoRecording {
+            path: file.clone(),
+            reason: error.to_string(),
+        })?;
         let manifest = Manifest::read(&directory)?;
         Ok(Self {
             path: file,
@@ -59,7 +61,7 @@ impl Files {
     }
 
     /// Name of the recording.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         if let Some(manifest) = &self.manifest {
             return manifest.name.clone();
         }
@@ -72,24 +74,24 @@ impl Files {
     }
 
     /// Checks the bytes.
-    pub(crate) fn parse(&self) -> Result<Recording<'_>, Failure> {
-        Recording::parse(&self.bytes).map_err(|error| {
-            Failure::Recording(format!(
-                "{}: {}",
-                self.path.display(),
-                explain::parse_error(&error)
-            ))
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn parse(&self) -> Result<Recording<'_>, Error> {
+        Recording::parse(&self.bytes).map_err(|error| Error::Damaged {
+            path: self.path.clone(),
+            error,
         })
     }
 
     /// Checks the bytes and the rules.
-    pub(crate) fn verify(&self) -> Result<Verified<'_>, Failure> {
-        verify(self.parse()?, &Limits::DEFAULT).map_err(|violation| {
-            Failure::Recording(format!(
-                "{}: {}",
-                self.path.display(),
-                explain::violation(&violation)
-            ))
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn verify(&self) -> Result<Verified<'_>, Error> {
+        verify(self.parse()?, &Limits::DEFAULT).map_err(|violation| Error::NotAllowed {
+            path: self.path.clone(),
+            violation,
         })
     }
 }

@@ -6,76 +6,96 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
+use crate::error::Error;
+use crate::values::ImageFormat;
 
 /// Name of the file in a recording's directory.
-pub(crate) const FILE_NAME: &str = "manifest.toml";
+pub const FILE_NAME: &str = "manifest.toml";
 /// Version of the manifest that this program reads and writes.
-pub(crate) const VERSION: u32 = 1;
+pub const VERSION: u32 = 1;
 /// Relative tolerance of outputs for which the manifest states none.
-pub(crate) const DEFAULT_TOLERANCE: f64 = 1e-5;
+pub const DEFAULT_TOLERANCE: f64 = 1e-5;
 /// Longest manifest that is read.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The whole file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Manifest {
+pub struct Manifest {
     /// [`VERSION`].
-    pub(crate) version: u32,
+    pub version: u32,
     /// Name of the recording; that of its directory.
-    pub(crate) name: String,
+    pub name: String,
     /// One line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(crate) description: String,
+    pub description: String,
     /// The command that made the recording.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(crate) command: String,
+    pub command: String,
     /// Where it was made: GPU, kernel, driver, runtime, framework, app, and anything else worth knowing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) provenance: BTreeMap<String, String>,
+    pub provenance: BTreeMap<String, String>,
     /// What is known about outputs, by tensor name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) outputs: BTreeMap<String, Output>,
-    /// Weights that are kept in files, by tensor name; paths are relative to the directory.
+    pub outputs: BTreeMap<String, Output>,
+    /// How pictures become inputs, by tensor name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) weights: BTreeMap<String, PathBuf>,
+    pub images: BTreeMap<String, ImageFormat>,
+    /// Weights that are kept outside of the recording, by tensor name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub external: BTreeMap<String, External>,
     /// Sets of inputs with the outputs that an independent reference computed for them.
     #[serde(default, rename = "case", skip_serializing_if = "Vec::is_empty")]
-    pub(crate) cases: Vec<Case>,
+    pub cases: Vec<Case>,
 }
 
 /// What is known about an output.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Output {
+pub struct Output {
     /// Largest difference from the expected value, relative to the larger of its magnitude and the mean magnitude; 0: equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) tolerance: Option<f64>,
+    pub tolerance: Option<f64>,
     /// Names of the classes, when the output is a classification.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) labels: Vec<String>,
+    pub labels: Vec<String>,
+}
+
+/// A weight that is kept outside of the recording.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct External {
+    /// Its file, relative to the directory; `FILE.safetensors#NAME` for a tensor of several.
+    pub file: PathBuf,
+    /// SHA-256 of the file in hexadecimal.
+    pub sha256: String,
 }
 
 /// Inputs and what they should give. Paths are relative to the recording's directory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Case {
+pub struct Case {
     /// File of each input, by tensor name.
-    pub(crate) inputs: BTreeMap<String, PathBuf>,
+    pub inputs: BTreeMap<String, PathBuf>,
     /// File of each expected output, by tensor name.
     #[serde(default)]
-    pub(crate) expected: BTreeMap<String, PathBuf>,
+    pub expected: BTreeMap<String, PathBuf>,
     /// Who computed the expected outputs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(crate) reference: String,
+    pub reference: String,
 }
 
 impl Manifest {
     /// Reads the manifest of a directory; `None` when there is none.
-    pub(crate) fn read(directory: &Path) -> Result<Option<Self>, Failure> {
+    ///
+    /// # Errors
+    /// It cannot be read, or is not a manifest.
+    pub fn read(directory: &Path) -> Result<Option<Self>, Error> {
         let path = directory.join(FILE_NAME);
-        let wrong = |reason: String| Failure::Recording(format!("{}: {reason}", path.display()));
+        let wrong = |reason: String| Error::Manifest {
+            path: path.clone(),
+            reason,
+        };
         match std::fs::metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(wrong(error.to_string())),
@@ -106,24 +126,24 @@ impl Manifest {
     }
 
     /// The text of the file.
-    #[allow(dead_code, reason = "for the subcommands that make recordings")]
-    pub(crate) fn to_text(&self) -> Result<String, Failure> {
-        toml::to_string_pretty(self)
-            .map_err(|error| Failure::Output(format!("{FILE_NAME}: {error}")))
+    ///
+    /// # Errors
+    /// A value that TOML cannot hold.
+    pub fn to_text(&self) -> Result<String, Error> {
+        toml::to_string_pretty(self).map_err(|error| Error::Write {
+            path: FILE_NAME.into(),
+            reason: error.to_string(),
+        })
     }
 
     /// Tolerance of an output.
-    pub(crate) fn tolerance(&self, output: &str) -> f64 {
+    pub fn tolerance(&self, output: &str) -> f64 {
         let stated = self.outputs.get(output).and_then(|output| output.tolerance);
         stated.unwrap_or(DEFAULT_TOLERANCE)
     }
 
     /// The case whose inputs are exactly these files.
-    pub(crate) fn case_for(
-        &self,
-        directory: &Path,
-        inputs: &BTreeMap<String, PathBuf>,
-    ) -> Option<&Case> {
+    pub fn case_for(&self, directory: &Path, inputs: &BTreeMap<String, PathBuf>) -> Option<&Case> {
         let same = |left: &Path, right: &Path| match (left.canonicalize(), right.canonicalize()) {
             (Ok(left), Ok(right)) => left == right,
             _ => false,

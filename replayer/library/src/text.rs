@@ -8,7 +8,7 @@ use gpureplay_format::{ElementType, Recording, TensorKind};
 use mali_regs::lookup;
 
 /// `JS1_HEAD_NEXT_LO`, or the offset of a register that has no name.
-pub(crate) fn register(offset: u32) -> String {
+pub fn register(offset: u32) -> String {
     lookup(offset).map_or_else(
         || format!("register {offset:#06x}"),
         |located| located.to_string(),
@@ -16,25 +16,24 @@ pub(crate) fn register(offset: u32) -> String {
 }
 
 /// `f32[64,64]`.
-pub(crate) fn typed_shape(element: ElementType, shape: &[u64]) -> String {
+pub fn typed_shape(element: ElementType, shape: &[u64]) -> String {
     let extents: Vec<String> = shape.iter().map(u64::to_string).collect();
     format!("{}[{}]", element.name(), extents.join(","))
 }
 
 /// Element type of a tensor of a verified recording.
-pub(crate) fn element_of(tensor: &TensorEntry) -> ElementType {
+pub fn element_of(tensor: &TensorEntry) -> ElementType {
     ElementType::from_code(tensor.element.into()).unwrap_or(ElementType::U8)
 }
 
 /// Kind of a tensor of a verified recording.
-pub(crate) fn kind_of(tensor: &TensorEntry) -> TensorKind {
+pub fn kind_of(tensor: &TensorEntry) -> TensorKind {
     TensorKind::from_code(tensor.kind.into()).unwrap_or(TensorKind::Intermediate)
 }
 
 /// Shape of a tensor.
-pub(crate) fn shape_of(recording: &Recording<'_>, tensor: &TensorEntry) -> Vec<u64> {
+pub fn shape_of(_recording: &Recording<'_>, tensor: &TensorEntry) -> Vec<u64> {
     let rank = usize::from(tensor.rank).min(tensor.shape.len());
-    let _ = recording;
     tensor.shape[..rank]
         .iter()
         .map(|extent| extent.get().into())
@@ -42,12 +41,12 @@ pub(crate) fn shape_of(recording: &Recording<'_>, tensor: &TensorEntry) -> Vec<u
 }
 
 /// `a  f32[64,64]`: type and shape of a tensor.
-pub(crate) fn tensor_type(recording: &Recording<'_>, tensor: &TensorEntry) -> String {
+pub fn tensor_type(recording: &Recording<'_>, tensor: &TensorEntry) -> String {
     typed_shape(element_of(tensor), &shape_of(recording, tensor))
 }
 
 /// `1.2 MB`, decimal units.
-pub(crate) fn bytes(count: u64) -> String {
+pub fn bytes(count: u64) -> String {
     let mut value = count as f64;
     for unit in ["bytes", "kB", "MB", "GB"] {
         if value < 1000.0 || unit == "GB" {
@@ -64,7 +63,7 @@ pub(crate) fn bytes(count: u64) -> String {
 }
 
 /// `41 ms`, three digits at most.
-pub(crate) fn duration(time: Duration) -> String {
+pub fn duration(time: Duration) -> String {
     let mut value = time.as_secs_f64() * 1e6;
     for unit in ["µs", "ms"] {
         if value < 1000.0 {
@@ -77,7 +76,7 @@ pub(crate) fn duration(time: Duration) -> String {
 }
 
 /// `1 job`, `2 jobs`.
-pub(crate) fn count(number: u64, noun: &str) -> String {
+pub fn count(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }

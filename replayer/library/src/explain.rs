@@ -9,7 +9,7 @@ use mali_regs::{FaultStatus, JobStatus};
 use crate::text::{duration, register};
 
 /// Why a file is not a sound recording.
-pub(crate) fn parse_error(error: &ParseError) -> String {
+pub fn parse_error(error: &ParseError) -> String {
     let section = error.section.name();
     match error.fault {
         Fault::NotARecording => "not a recording (it does not start with GPUREPLY)".into(),
@@ -38,7 +38,7 @@ pub(crate) fn parse_error(error: &ParseError) -> String {
 }
 
 /// Which rule a recording breaks.
-pub(crate) fn violation(violation: &Violation) -> String {
+pub fn violation(violation: &Violation) -> String {
     let value = match violation.rule {
         Rule::RegisterWrite | Rule::RegisterRead | Rule::IdentityRegister => {
             register(violation.value as u32)
@@ -58,7 +58,7 @@ pub(crate) fn violation(violation: &Violation) -> String {
 }
 
 /// What went wrong during a replay, where, and what was expected.
-pub(crate) fn replay_error(recording: &Recording<'_>, error: &ReplayError) -> String {
+pub fn replay_error(recording: &Recording<'_>, error: &ReplayError) -> String {
     let place = match segment_of(recording, error.action) {
         Some(segment) => format!(
             "action {} (segment {}, after {} of its chains): ",
@@ -159,7 +159,7 @@ fn device(error: DeviceError) -> String {
 }
 
 /// An address, and what the recording says about it.
-pub(crate) fn address_text(recording: &Recording<'_>, va: u64) -> String {
+pub fn address_text(recording: &Recording<'_>, va: u64) -> String {
     let Some(region) = recording.region_of(va, 1) else {
         return format!("{va:#x} (in no region of the recording)");
     };

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Values for the tensors of one recording, on the caller's side.
+
+use std::path::{Path, PathBuf};
+
+use gpureplay_core::Tensors;
+use gpureplay_format::{Recording, TensorKind};
+use gpureplay_tensor::Tensor;
+
+use crate::error::{Error, Result};
+use crate::files::Files;
+use crate::tensors::{TensorInfo, list};
+use crate::values;
+use crate::weights::Reader;
+
+/// Room for what comes out of one tensor.
+#[derive(Clone, Debug, Default)]
+struct Room {
+    bytes: Vec<u8>,
+    /// Written since the last run began.
+    filled: bool,
+}
+
+/// What goes into the tensors of a recording, and room for what comes out.
+#[derive(Clone, Debug)]
+pub struct Bindings {
+    path: PathBuf,
+    tensors: Vec<TensorInfo>,
+    /// By tensor index: what goes in.
+    values: Vec<Option<Tensor>>,
+    /// By tensor index: room for what comes out.
+    rooms: Vec<Option<Room>>,
+}
+
+impl Bindings {
+    /// Room for all outputs, and nothing bound. `path` is the recording's, for errors.
+    pub fn new(recording: &Recording<'_>, path: &Path) -> Self {
+        let tensors = TensorInfo::all(recording);
+        let room = |tensor: &TensorInfo| {
+            (tensor.kind == TensorKind::Output).then(|| Room {
+                bytes: vec![0; tensor.bytes],
+                filled: false,
+            })
+        };
+        Self {
+            path: path.to_path_buf(),
+            values: tensors.iter().map(|_| None).collect(),
+            rooms: tensors.iter().map(room).collect(),
+            tensors,
+        }
+    }
+
+    /// All tensors, in the recording's order.
+    pub fn tensors(&self) -> &[TensorInfo] {
+        &self.tensors
+    }
+
+    /// The tensor of a name, and its index.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn named(&self, name: &str) -> Result<(usize, &TensorInfo)> {
+        let found = self.tensors.iter().position(|tensor| tensor.name == name);
+        let found = found.and_then(|index| Some((index, self.tensors.get(index)?)));
+        found.ok_or_else(|| Error::NoTensor {
+            name: name.to_owned(),
+            known: list(&self.tensors, TensorKind::Input),
+        })
+    }
+
+    /// Gives a tensor a value; `from` says in errors where it comes from.
+    ///
+    /// # Errors
+    /// The tensor does not exist, is an output, or has another type or shape.
+    pub fn bind(&mut self, name: &str, value: Tensor, from: &str) -> Result<()> {
+        let (index, info) = self.bindable(name)?;
+        require(info, &value, from)?;
+        if let Some(slot) = self.values.get_mut(index) {
+            *slot = Some(value);
+        }
+        Ok(())
+    }
+
+    /// Reads a file and binds it; the kind of file follows from its name.
+    ///
+    /// # Errors
+    /// As for [`Bindings::bind`], or the file cannot be read.
+    pub fn bind_file(&mut self, files: &Files, name: &str, path: &Path) -> Result<()> {
+        let (_, info) = self.bindable(name)?;
+        let image = files.manifest.as_ref();
+        let image = image.and_then(|manifest| manifest.images.get(name));
+        let value = values::read(path, info, image)?;
+        self.bind(name, value, &path.display().to_string())
+    }
+
+    fn bindable(&self, name: &str) -> Result<(usize, &TensorInfo)> {
+        let (index, info) = self.named(name)?;
+        if info.kind == TensorKind::Output {
+            return Err(Error::WrongKind {
+                name: name.to_owned(),
+                kind: info.kind.name(),
+                known: list(&self.tensors, TensorKind::Input),
+            });
+        }
+        Ok((index, info))
+    }
+
+    /// Takes a value away; nothing for a tensor that has none.
+    ///
+    /// # Errors
+    /// The tensor does not exist.
+    pub fn unbind(&mut self, name: &str) -> Result<()> {
+        let (index, _) = self.named(name)?;
+        if let Some(slot) = self.values.get_mut(index) {
+            *slot = None;
+        }
+        Ok(())
+    }
+
+    /// True if the tensor has a value here.
+    pub fn is_bound(&self, index: usize) -> bool {
+        self.values.get(index).is_some_and(Option::is_some)
+    }
+
+    /// Binds the weights that the manifest keeps in files, except those that have a value already, and checks their hashes.
+    ///
+    /// # Errors
+    /// A file is missing, is not the one that the manifest was made with, or does not fit.
+    pub fn bind_weights(&mut self, files: &Files) -> Result<()> {
+        let external = files.manifest.as_ref().map(|manifest| &manifest.external);
+        let mut reader = Reader::default();
+        for (name, weight) in external.into_iter().flatten() {
+            let (index, info) = self.named(name)?;
+            if !self.is_bound(index) {
+                let path = files.directory.join(&weight.file);
+                let value = reader.read(&path, name, &weight.sha256, info)?;
+                self.bind(name, value, &path.display().to_string())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Requires a value for every input and for every weight that the recording has no value of.
+    ///
+    /// # Errors
+    /// The first tensor that has none.
+    pub fn require_all(&self) -> Result<()> {
+        self.require(|_| true)
+    }
+
+    /// Requires a value for those of the inputs that `needed` names by index, and for all weights without a value.
+    ///
+    /// # Errors
+    /// The first tensor that has none.
+    pub fn require(&self, needed: impl Fn(usize) -> bool) -> Result<()> {
+        for (index, (info, value)) in self.tensors.iter().zip(&self.values).enumerate() {
+            let needed = info.kind == TensorKind::Input && needed(index) || info.external;
+            if needed && value.is_none() {
+                let name = info.name.clone();
+                return Err(Error::Unbound {
+                    path: self.path.clone(),
+                    kind: info.kind.name(),
+                    cure: format!("add --input {name}=FILE.npy"),
+                    name,
+                    shape: info.to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room for a tensor that is not an output, so that a run reads it too.
+    ///
+    /// # Errors
+    /// The tensor does not exist.
+    pub fn want(&mut self, name: &str) -> Result<()> {
+        let (index, info) = self.named(name)?;
+        let bytes = info.bytes;
+        if let Some(room) = self.rooms.get_mut(index) {
+            room.get_or_insert_with(|| Room {
+                bytes: vec![0; bytes],
+                filled: false,
+            });
+        }
+        Ok(())
+    }
+
+    /// Forgets what came out before.
+    pub fn begin(&mut self) {
+        for room in self.rooms.iter_mut().flatten() {
+            room.filled = false;
+        }
+    }
+
+    /// What came out of a tensor in the last run; `None` if nothing did.
+    pub fn found(&self, index: usize) -> Option<Tensor> {
+        let info = self.tensors.get(index)?;
+        let room = self.rooms.get(index)?.as_ref().filter(|room| room.filled)?;
+        Tensor::new(info.dtype, &info.shape, room.bytes.clone()).ok()
+    }
+
+    /// Everything that came out in the last run, by name.
+    pub fn outputs(&self) -> Vec<(String, Tensor)> {
+        let found = self.tensors.iter().enumerate();
+        found
+            .filter_map(|(index, info)| Some((info.name.clone(), self.found(index)?)))
+            .collect()
+    }
+
+    /// The bytes that are bound to a tensor.
+    pub(crate) fn value(&self, index: usize) -> Option<&Tensor> {
+        self.values.get(index)?.as_ref()
+    }
+}
+
+impl Tensors for Bindings {
+    fn input(&mut self, tensor: u32) -> Option<&[u8]> {
+        self.value(tensor as usize).map(Tensor::bytes)
+    }
+
+    fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
+        let room = self.rooms.get_mut(tensor as usize)?.as_mut()?;
+        room.filled = true;
+        Some(&mut room.bytes)
+    }
+}
+
+/// Requires a value to have the type and the shape of a tensor.
+///
+/// # Errors
+/// It has not.
+pub fn require(info: &TensorInfo, value: &Tensor, from: &str) -> Result<()> {
+    if value.dtype() == info.dtype && value.shape() == info.shape {
+        return Ok(());
+    }
+    Err(Error::Shape {
+        from: from.to_owned(),
+        name: info.name.clone(),
+        kind: info.kind.name(),
+        expected: info.to_string(),
+        found: crate::text::typed_shape(value.dtype(), value.shape()),
+    })
+}

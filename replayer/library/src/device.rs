@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The devices that a recording can be replayed on.
+
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use gpureplay_core::{DeviceError, Gpu, Lines};
+use gpureplay_format::Access;
+use gpureplay_linux::{DevMem, Mode, Nano, nano};
+use gpureplay_on_model::OnModel;
+use mali_model::{JobReport, Level, Log, Observer, PROFILES, Profile};
+use mali_regs::GpuId;
+use mali_regs::gpu::GPU_ID;
+
+use crate::error::Error;
+
+/// A kind of device; from text such as `model`, `model:g52`, `nano`, `nano:direct`, `devmem`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The GPU model; of the GPU that was recorded unless a name is given.
+    Model(Option<String>),
+    /// The nano driver.
+    Nano(Mode),
+    /// Registers through /dev/mem.
+    DevMem,
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, rest) = match text.split_once(':') {
+            Some((kind, rest)) => (kind, Some(rest)),
+            None => (text, None),
+        };
+        match (kind, rest) {
+            ("model", name) => Ok(Self::Model(name.map(str::to_owned))),
+            ("nano", None | Some("guarded")) => Ok(Self::Nano(Mode::Guarded)),
+            ("nano", Some("direct")) => Ok(Self::Nano(Mode::Direct)),
+            ("devmem", None) => Ok(Self::DevMem),
+            _ => Err(
+                "devices are: model, model:GPU (for example model:g52), nano, nano:direct, devmem"
+                    .into(),
+            ),
+        }
+    }
+}
+
+/// Clauses that one chain may execute before the model terminates it: minutes, far beyond the largest layers of networks,
+/// so that a shader that never ends is an error and not a hang.
+const CLAUSE_BUDGET: u64 = 1 << 34;
+
+/// Options of the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModelOptions {
+    /// Host threads that the model uses; one per processor if not given.
+    pub threads: Option<usize>,
+    /// Messages on standard error: 0 none, 1 faults, 2 also resets and jobs, 3 everything.
+    pub verbose: u8,
+}
+
+/// An opened device.
+pub struct Device {
+    body: Body,
+    jobs: Arc<JobCounter>,
+    description: String,
+}
+
+enum Body {
+    Model(Box<OnModel>),
+    Nano(Nano),
+    DevMem(DevMem),
+    Other(Box<dyn Gpu + Send>),
+}
+
+/// Counts jobs as they end.
+#[derive(Default)]
+struct JobCounter {
+    jobs: Arc<AtomicU64>,
+    /// Someone else who wants to know.
+    observer: Option<Arc<dyn Observer>>,
+}
+
+impl Observer for JobCounter {
+    fn job(&self, report: &JobReport) {
+        self.jobs.fetch_add(1, Ordering::Relaxed);
+        if let Some(observer) = &self.observer {
+            observer.job(report);
+        }
+    }
+
+    fn wants_kernels(&self) -> bool {
+        self.observer.as_ref().is_some_and(|o| o.wants_kernels())
+    }
+}
+
+/// Prints the model's messages.
+struct Messages(Level);
+
+impl Log for Messages {
+    fn level(&self) -> Level {
+        self.0
+    }
+    fn write(&self, level: Level, message: std::fmt::Arguments<'_>) {
+        eprintln!("model: {level}: {message}");
+    }
+}
+
+impl Device {
+    /// Opens a device for a recording of the GPU with this id.
+    ///
+    /// # Errors
+    /// There is no such device, or it cannot be used.
+    pub fn open(choice: &Choice, gpu_id: u32, options: ModelOptions) -> Result<Self, Error> {
+        Self::open_observed(choice, gpu_id, options, None)
+    }
+
+    /// Opens a device that tells an observer of each job, which only the model can.
+    ///
+    /// # Errors
+    /// As for [`Device::open`], or an observer was given for another device than the model.
+    pub fn open_observed(
+        choice: &Choice,
+        gpu_id: u32,
+        options: ModelOptions,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Result<Self, Error> {
+        let name = match choice {
+            Choice::Model(name) => name,
+            _ if observer.is_some() => {
+                return Err(Error::NoModel(
+                    "only the model can trace jobs; use --device model".into(),
+                ));
+            }
+            Choice::Nano(mode) => {
+                let nano = Nano::open(Path::new(nano::PATH), *mode)?;
+                return Ok(Self::real(Body::Nano(nano), "nano driver"));
+            }
+            Choice::DevMem => {
+                let memory = DevMem::open()?;
+                return Ok(Self::real(Body::DevMem(memory), "/dev/mem"));
+            }
+        };
+        let profile = match name {
+            Some(name) => profile_named(name)?,
+            None => profile_of(gpu_id)?,
+        };
+        let jobs = Arc::new(JobCounter {
+            observer,
+            ..JobCounter::default()
+        });
+        let mut model = mali_model::Options {
+            observer: Some(jobs.clone()),
+            clause_budget: CLAUSE_BUDGET,
+            ..Default::default()
+        };
+        model.threads = options.threads.unwrap_or(0);
+        let level = match options.verbose {
+            0 => None,
+            1 => Some(Level::Warning),
+            2 => Some(Level::Info),
+            _ => Some(Level::Debug),
+        };
+        if let Some(level) = level {
+            model.log = Arc::new(Messages(level));
+        }
+        let gpu = OnModel::new(profile, model)
+            .map_err(|error| Error::NoDevice(format!("memory for the model: {error}")))?;
+        let description = format!("{}, model", profile.gpu_id);
+        Ok(Self {
+            body: Body::Model(Box::new(gpu)),
+            jobs,
+            description,
+        })
+    }
+
+    fn real(mut body: Body, by: &str) -> Self {
+        let id = match &mut body {
+            Body::Model(gpu) => gpu.read32(GPU_ID),
+            Body::Nano(gpu) => gpu.read32(GPU_ID),
+            Body::DevMem(gpu) => gpu.read32(GPU_ID),
+            Body::Other(gpu) => gpu.read32(GPU_ID),
+        };
+        Self {
+            body,
+            jobs: Arc::default(),
+            description: format!("{}, {by}", GpuId(id)),
+        }
+    }
+
+    /// The device as the engine wants it.
+    pub fn gpu(&mut self) -> &mut dyn Gpu {
+        match &mut self.body {
+            Body::Model(gpu) => gpu.as_mut(),
+            Body::Nano(gpu) => gpu,
+            Body::DevMem(gpu) => gpu,
+            Body::Other(gpu) => gpu.as_mut(),
+        }
+    }
+
+    /// A device of the caller's own; `by` describes it, after the name of its GPU.
+    pub fn custom(gpu: Box<dyn Gpu + Send>, by: &str) -> Self {
+        Self::real(Body::Other(gpu), by)
+    }
+
+    /// `Mali-G52 r0p0, model`.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Jobs that have ended so far; keeps counting.
+    pub fn job_counter(&self) -> Arc<AtomicU64> {
+        self.jobs.jobs.clone()
+    }
+
+    /// Time that the device has spent running jobs, where it can tell.
+    pub fn working(&self) -> Duration {
+        match &self.body {
+            Body::Model(gpu) => gpu.working(),
+            Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => Duration::ZERO,
+        }
+    }
+}
+
+/// The engine's view of whatever device it is.
+impl Gpu for Device {
+    fn read32(&mut self, register: u32) -> u32 {
+        self.gpu().read32(register)
+    }
+    fn write32(&mut self, register: u32, value: u32) {
+        self.gpu().write32(register, value);
+    }
+    fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
+        self.gpu().wait_irq(lines, timeout_us)
+    }
+    fn now_us(&mut self) -> u64 {
+        self.gpu().now_us()
+    }
+    fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
+        self.gpu().map(va, pages, access)
+    }
+    fn activate(&mut self) -> Result<u8, DeviceError> {
+        self.gpu().activate()
+    }
+    fn release(&mut self) {
+        self.gpu().release();
+    }
+    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.gpu().write_memory(va, bytes)
+    }
+    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.gpu().read_memory(va, bytes)
+    }
+    fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
+        self.gpu().fill_memory(va, length, byte)
+    }
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        self.gpu().reset()
+    }
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Device").field(&self.description).finish()
+    }
+}
+
+fn profile_named(name: &str) -> Result<&'static Profile, Error> {
+    Profile::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+        Error::NoModel(format!(
+            "there is no model of {name}; there are: {}",
+            names.join(", ")
+        ))
+    })
+}
+
+fn profile_of(gpu_id: u32) -> Result<&'static Profile, Error> {
+    let gpu = GpuId(gpu_id);
+    Profile::by_product(gpu.product()).ok_or_else(|| {
+        Error::NoDevice(format!(
+            "the recording is for {gpu}, of which there is no model; choose another device with --device"
+        ))
+    })
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can go wrong between a recording's files and an answer.
+
+use std::path::{Path, PathBuf};
+
+use gpureplay_core::{ReplayError, Violation};
+use gpureplay_format::ParseError;
+use gpureplay_linux::OpenError;
+
+use crate::explain;
+
+/// Which side has to act on an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The caller asked for something that makes no sense for this recording.
+    Usage,
+    /// The recording is damaged, not allowed, or not a recording.
+    Recording,
+    /// An input or another file is missing or does not fit.
+    Input,
+    /// The device could not be used, or the replay failed on it.
+    Device,
+    /// A result could not be written.
+    Output,
+}
+
+/// Why a recording could not be opened, bound, run or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no recording at this path.
+    #[error("{}: {reason}; give a directory with a {}, or such a file", path.display(), crate::files::FILE_NAME)]
+    NoRecording {
+        /// The path.
+        path: PathBuf,
+        /// What is there instead.
+        reason: String,
+    },
+    /// The bytes are not a sound file.
+    #[error("{}: {}", path.display(), explain::parse_error(error))]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and in which section.
+        error: ParseError,
+    },
+    /// The file is sound, but breaks a rule.
+    #[error("{}: {}", path.display(), explain::violation(violation))]
+    NotAllowed {
+        /// The file.
+        path: PathBuf,
+        /// The rule and the entry that breaks it.
+        violation: Violation,
+    },
+    /// The manifest cannot be used.
+    #[error("{}: {reason}", path.display())]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// The line, and what is wrong with it.
+        reason: String,
+    },
+    /// The recording has no tensor of this name.
+    #[error("the recording has no tensor {name}; {known}")]
+    NoTensor {
+        /// The name.
+        name: String,
+        /// Names that it has.
+        known: String,
+    },
+    /// The tensor is not of a kind that can be used like this.
+    #[error("{name} is an {kind}; {known}")]
+    WrongKind {
+        /// The tensor.
+        name: String,
+        /// Its kind.
+        kind: &'static str,
+        /// Tensors that can be.
+        known: String,
+    },
+    /// The recording has no layer of this name or number.
+    #[error("the recording has no layer {name}; {known}")]
+    NoLayer {
+        /// Name or number.
+        name: String,
+        /// Layers that it has.
+        known: String,
+    },
+    /// A value has another type or shape than its tensor.
+    #[error("{from}: {found}, but {kind} {name} is {expected}")]
+    Shape {
+        /// The file, or what else the value comes from.
+        from: String,
+        /// The tensor.
+        name: String,
+        /// Its kind.
+        kind: &'static str,
+        /// Its type and shape.
+        expected: String,
+        /// Type and shape of the value.
+        found: String,
+    },
+    /// A tensor that needs a value has none.
+    #[error("{}: {kind} {name} {shape} is not given; {cure}", path.display())]
+    Unbound {
+        /// The recording.
+        path: PathBuf,
+        /// The tensor's kind.
+        kind: &'static str,
+        /// The tensor.
+        name: String,
+        /// Its type and shape.
+        shape: String,
+        /// What to do.
+        cure: String,
+    },
+    /// A file with a tensor's value cannot be read.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A weight's file is not the one that the manifest was made with.
+    #[error(
+        "{}: its SHA-256 is {found}, but the manifest's for weight {name} is {expected}; restore the file, or bind another one with {name}=FILE",
+        path.display()
+    )]
+    Hash {
+        /// The file.
+        path: PathBuf,
+        /// The weight.
+        name: String,
+        /// Hash in the manifest.
+        expected: String,
+        /// Hash of the file.
+        found: String,
+    },
+    /// There is no such device here.
+    #[error("{0}; `gpureplay doctor` shows what this machine offers")]
+    Unusable(#[from] OpenError),
+    /// There is no model of a GPU with this name.
+    #[error("{0}")]
+    NoModel(String),
+    /// The model cannot be used for this recording, or not on this machine.
+    #[error("{0}")]
+    NoDevice(String),
+    /// The replay failed. The GPU was reset.
+    #[error("{}: {text}", path.display())]
+    Replay {
+        /// The recording.
+        path: PathBuf,
+        /// What the engine says.
+        error: ReplayError,
+        /// The same in words.
+        text: String,
+    },
+    /// A file could not be written.
+    #[error("{}: {reason}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// Which side has to act.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::NoRecording { .. }
+            | Self::Damaged { .. }
+            | Self::NotAllowed { .. }
+            | Self::Manifest { .. } => Class::Recording,
+            Self::NoTensor { .. } | Self::NoLayer { .. } | Self::NoModel(_) => Class::Usage,
+            Self::WrongKind { .. }
+            | Self::Shape { .. }
+            | Self::Unbound { .. }
+            | Self::File { .. }
+            | Self::Hash { .. } => Class::Input,
+            Self::Unusable(_) | Self::NoDevice(_) | Self::Replay { .. } => Class::Device,
+            Self::Write { .. } => Class::Output,
+        }
+    }
+
+    /// A file that cannot be used.
+    pub(crate) fn file(path: &Path, reason: impl ToString) -> Self {
+        Self::File {
+            path: path.to_path_buf(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+/// What functions of this crate return.
+pub type Result<T> = std::result::Result<T, Error>;

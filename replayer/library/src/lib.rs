@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Replays inside other programs: open a recording, list its tensors, bind, run, read.
+//!
+//! ```
+//! use gpureplay_library::{Options, Recording};
+//!
+//! # fn main() -> gpureplay_library::Result<()> {
+//! # let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recordings/saxpy-g52");
+//! let recording = Recording::open(directory)?;
+//! let mut session = recording.session(Options::default())?;
+//! # session.bind_file("x", format!("{directory}/inputs/x.npy"))?;
+//! # let y = std::path::Path::new(directory).join("inputs/y.npy");
+//! session.bind_file("y", y)?;
+//! session.run()?;
+//! let out = session.read("out")?;
+//! assert_eq!(out.shape(), [1000]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`Recording`] is checked once; copies of it are cheap and share its bytes, and threads may share them. A [`Session`] is
+//! a device with the recording on it: one for each thread, and it may move between threads. [`Session::run`] runs the whole
+//! network, [`Session::run_layers`] a part of it, with tensors in between that the caller reads and replaces.
+//!
+//! The parts that the `gpureplay` command shares with its users are here too: [`files`], [`manifest`], [`Bindings`],
+//! [`device`], [`values`], [`explain`].
+#![forbid(unsafe_code)]
+
+pub mod bindings;
+pub mod device;
+mod error;
+pub mod explain;
+pub mod files;
+pub mod manifest;
+mod recording;
+mod session;
+mod tensors;
+pub mod text;
+pub mod values;
+pub mod weights;
+
+pub use bindings::Bindings;
+pub use device::{Device, ModelOptions};
+pub use error::{Class, Error, Result};
+pub use files::Files;
+pub use gpureplay_format::TensorKind;
+pub use gpureplay_tensor::{DType, Element, Tensor};
+pub use manifest::Manifest;
+pub use recording::Recording;
+pub use session::{Options, Session};
+pub use tensors::{Layer, TensorInfo, layers_named, list};

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A recording that is open: read and verified once, shared by all its sessions.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gpureplay_core::Verified;
+use self_cell::self_cell;
+
+use crate::error::Result;
+use crate::files::Files;
+use crate::manifest::Manifest;
+use crate::session::{Options, Session};
+use crate::tensors::{Layer, TensorInfo};
+
+self_cell!(
+    /// The bytes of a recording and the verified view of them.
+    struct Checked {
+        owner: Files,
+        #[covariant]
+        dependent: Verified,
+    }
+);
+
+/// What all copies of a [`Recording`] share.
+struct Shared {
+    checked: Checked,
+    tensors: Vec<TensorInfo>,
+    layers: Vec<Layer>,
+}
+
+/// A recording that is known to be sound. Copies share its bytes.
+#[derive(Clone)]
+pub struct Recording(Arc<Shared>);
+
+impl Recording {
+    /// Reads and verifies a recording: a directory with a `recording.gpr`, or such a file.
+    ///
+    /// # Errors
+    /// It is missing, damaged, or breaks a rule.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::from_files(Files::read(path.as_ref())?)
+    }
+
+    /// Verifies a recording that was read, or that never was in a file.
+    ///
+    /// # Errors
+    /// It is damaged, or breaks a rule.
+    pub fn from_files(files: Files) -> Result<Self> {
+        let checked = Checked::try_new(files, Files::verify)?;
+        let view = checked.borrow_dependent().recording();
+        Ok(Self(Arc::new(Shared {
+            tensors: TensorInfo::all(view),
+            layers: Layer::all(view),
+            checked,
+        })))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.files().name()
+    }
+
+    /// All tensors.
+    pub fn tensors(&self) -> &[TensorInfo] {
+        &self.0.tensors
+    }
+
+    /// The parts that can be run one by one, in their order.
+    pub fn layers(&self) -> &[Layer] {
+        &self.0.layers
+    }
+
+    /// What people want to know about it, where there is a manifest.
+    pub fn manifest(&self) -> Option<&Manifest> {
+        self.files().manifest.as_ref()
+    }
+
+    /// Where it comes from.
+    pub fn files(&self) -> &Files {
+        self.0.checked.borrow_owner()
+    }
+
+    /// The engine's view.
+    pub fn verified(&self) -> &Verified<'_> {
+        self.0.checked.borrow_dependent()
+    }
+
+    /// A device with this recording on it. Nothing is loaded before the first run.
+    ///
+    /// # Errors
+    /// There is no such device.
+    pub fn session(&self, options: Options) -> Result<Session> {
+        Session::new(self.clone(), options)
+    }
+}
+
+impl std::fmt::Debug for Recording {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Recording")
+            .field(&self.files().path)
+            .finish()
+    }
+}

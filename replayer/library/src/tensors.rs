@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tensors and the layers of a recording, as callers see them.
+
+use std::fmt;
+
+use gpureplay_format::layout::TENSOR_EXTERNAL;
+use gpureplay_format::{Action, Recording, SegmentKind, TensorKind};
+use gpureplay_tensor::DType;
+
+use crate::error::{Error, Result};
+use crate::text;
+
+/// A named array of a recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorInfo {
+    /// Its name, unique in the recording.
+    pub name: String,
+    /// Its part in the computation.
+    pub kind: TensorKind,
+    /// Type of its elements.
+    pub dtype: DType,
+    /// Extents, slowest dimension first.
+    pub shape: Vec<u64>,
+    /// The recording has no value for it: it must be given, or lies in a file that the manifest names.
+    pub external: bool,
+    /// Size of its elements in bytes.
+    pub bytes: usize,
+}
+
+impl TensorInfo {
+    /// All tensors of a recording, in its order.
+    pub fn all(recording: &Recording<'_>) -> Vec<Self> {
+        let tensors = recording.tensors().iter();
+        tensors
+            .map(|entry| Self {
+                name: recording.name(entry.name.get()).to_owned(),
+                kind: text::kind_of(entry),
+                dtype: text::element_of(entry),
+                shape: text::shape_of(recording, entry),
+                external: entry.flags & TENSOR_EXTERNAL != 0,
+                bytes: recording.tensor_bytes(entry).unwrap_or(0) as usize,
+            })
+            .collect()
+    }
+}
+
+/// Type and shape: `f32[1,8,8]`.
+impl fmt::Display for TensorInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::typed_shape(self.dtype, &self.shape))
+    }
+}
+
+/// `its inputs are a f32[64,64], b f32[64]`.
+pub fn list(tensors: &[TensorInfo], kind: TensorKind) -> String {
+    let described: Vec<String> = tensors
+        .iter()
+        .filter(|tensor| tensor.kind == kind)
+        .map(|tensor| format!("{} {tensor}", tensor.name))
+        .collect();
+    match described.len() {
+        0 => format!("it has no {}", kind.name()),
+        1 => format!("its only {} is {}", kind.name(), described[0]),
+        _ => format!("its {}s are {}", kind.name(), described.join(", ")),
+    }
+}
+
+/// A part of the computation that can be run by itself: a run segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Its name.
+    pub name: String,
+    /// Index of the segment in the recording.
+    pub segment: u32,
+    /// Chains that it submits.
+    pub chains: u32,
+    /// Jobs in these chains.
+    pub jobs: u32,
+    /// Tensors that can be given to it, by index.
+    pub inputs: Vec<u32>,
+    /// Tensors that can be read after it, by index.
+    pub outputs: Vec<u32>,
+}
+
+impl Layer {
+    /// All layers of a recording in the order in which they run.
+    pub fn all(recording: &Recording<'_>) -> Vec<Self> {
+        let segments = (0u32..).zip(recording.segments());
+        segments
+            .filter(|(_, segment)| segment.kind == SegmentKind::Run.code())
+            .map(|(index, segment)| {
+                let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+                for action in recording.segment_actions(segment).flatten() {
+                    match action {
+                        Action::BindInput { tensor } => inputs.push(tensor),
+                        Action::BindOutput { tensor } => outputs.push(tensor),
+                        _ => {}
+                    }
+                }
+                Self {
+                    name: recording.name(segment.name.get()).to_owned(),
+                    segment: index,
+                    chains: segment.submits.get(),
+                    jobs: segment.jobs.get(),
+                    inputs,
+                    outputs,
+                }
+            })
+            .collect()
+    }
+}
+
+/// `its layers are 1 conv1, 2 pool1`.
+pub fn layers_named(layers: &[Layer]) -> String {
+    let described: Vec<String> = (1..)
+        .zip(layers)
+        .map(|(number, layer)| format!("{number} {}", layer.name))
+        .collect();
+    format!("its layers are {}", described.join(", "))
+}
+
+/// The layer of a name, or of a number from 1.
+pub(crate) fn layer_named(layers: &[Layer], name: &str) -> Result<usize> {
+    let by_name = layers.iter().position(|layer| layer.name == name);
+    let by_number = || name.parse::<usize>().ok()?.checked_sub(1);
+    by_name
+        .or_else(by_number)
+        .filter(|index| *index < layers.len())
+        .ok_or_else(|| Error::NoLayer {
+            name: name.to_owned(),
+            known: layers_named(layers),
+        })
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files that people have for tensors: `.npy`, raw `.bin`, `.safetensors`, pictures; and files that they want.
+
+mod image;
+mod safetensors;
+mod write;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use gpureplay_tensor::{MAX_NPY_BYTES, NpyError, Tensor, parse_npy, read_npy};
+
+use crate::error::{Error, Result};
+use crate::tensors::TensorInfo;
+
+pub use image::{Channels, ImageFormat, Resize};
+pub use write::write;
+
+/// The kinds of files that hold values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Npy,
+    Raw,
+    Safetensors,
+    Picture,
+}
+
+impl Kind {
+    /// The kind that a file's name says; everything else must be an `.npy` file.
+    fn of(path: &Path) -> Self {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        match extension.map(str::to_ascii_lowercase).as_deref() {
+            Some("bin" | "raw") => Self::Raw,
+            Some("safetensors") => Self::Safetensors,
+            Some("png" | "jpg" | "jpeg") => Self::Picture,
+            _ => Self::Npy,
+        }
+    }
+}
+
+/// Splits `weights.safetensors#conv1.weight` into file and name; other files have no name in them.
+pub fn split(path: &Path) -> (&Path, Option<&str>) {
+    let text = path.to_str().unwrap_or_default();
+    match text.split_once(".safetensors#") {
+        Some((stem, name)) => {
+            let file = &text[..stem.len() + ".safetensors".len()];
+            (Path::new(file), Some(name))
+        }
+        None => (path, None),
+    }
+}
+
+/// Reads a value for a tensor. The kind of file follows from its name: `.npy`, `.bin` or `.raw` (elements of the declared
+/// type in C order, little-endian), `.safetensors` (`FILE.safetensors#NAME`, or the tensor's own name), `.png` or `.jpg` for
+/// tensors of which the manifest says how pictures become their values.
+///
+/// # Errors
+/// The file is missing, is not what its name says, or has another size than the tensor. Type and shape of `.npy` and
+/// `.safetensors` are for the caller to compare.
+pub fn read(path: &Path, info: &TensorInfo, image: Option<&ImageFormat>) -> Result<Tensor> {
+    let (file, name) = split(path);
+    match Kind::of(file) {
+        Kind::Npy => read_any(file),
+        Kind::Raw => raw(file, info, &bytes(file, info.bytes as u64)?),
+        Kind::Safetensors => safetensors::parse(file, name, info, &bytes(file, MAX_NPY_BYTES)?),
+        Kind::Picture => image::read(file, info, image),
+    }
+}
+
+/// The value for a tensor in the contents of a file, except of a picture.
+pub(crate) fn parse(
+    file: &Path,
+    name: Option<&str>,
+    info: &TensorInfo,
+    bytes: &[u8],
+) -> Result<Tensor> {
+    match Kind::of(file) {
+        Kind::Npy => parse_npy(bytes).map_err(|error| Error::file(file, error)),
+        Kind::Raw => raw(file, info, bytes),
+        Kind::Safetensors => safetensors::parse(file, name, info, bytes),
+        Kind::Picture => Err(Error::file(file, "a weight cannot be a picture")),
+    }
+}
+
+/// Reads an `.npy` file of any type and shape.
+///
+/// # Errors
+/// The file is missing or not an `.npy` file.
+pub fn read_any(path: &Path) -> Result<Tensor> {
+    read_npy(path).map_err(|error| match error {
+        NpyError::Io { source, .. } => Error::file(path, source),
+        NpyError::InFile { source, .. } => Error::file(path, source),
+        error => Error::file(path, error),
+    })
+}
+
+/// A whole file of at most `limit` bytes; one byte more shows that it is longer.
+pub(crate) fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let file = File::open(path).map_err(|error| Error::file(path, error))?;
+    let mut bytes = Vec::new();
+    let limited = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
+    limited.map_err(|error| Error::file(path, error))?;
+    Ok(bytes)
+}
+
+fn raw(path: &Path, info: &TensorInfo, bytes: &[u8]) -> Result<Tensor> {
+    if bytes.len() != info.bytes {
+        let found = match bytes.len() {
+            more if more > info.bytes => "more".to_owned(),
+            less => less.to_string(),
+        };
+        return Err(Error::file(
+            path,
+            format!(
+                "{found} bytes, but {} {info} has {}; a raw file holds the elements and nothing else",
+                info.name, info.bytes
+            ),
+        ));
+    }
+    let tensor = Tensor::new(info.dtype, &info.shape, bytes.to_vec());
+    tensor.map_err(|error| Error::file(path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_follows_the_file() {
+        let split = |text| {
+            let (file, name) = split(Path::new(text));
+            (file.display().to_string(), name.map(str::to_owned))
+        };
+        assert_eq!(split("w.npy"), ("w.npy".into(), None));
+        assert_eq!(split("a#b/w.npy"), ("a#b/w.npy".into(), None));
+        assert_eq!(
+            split("d/w.safetensors#conv1.weight"),
+            ("d/w.safetensors".into(), Some("conv1.weight".into()))
+        );
+    }
+}

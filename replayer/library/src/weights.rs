@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Weights that are kept outside of a recording, each in a file with a known hash.
+
+use std::path::Path;
+
+use gpureplay_tensor::{MAX_NPY_BYTES, Tensor};
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+use crate::tensors::TensorInfo;
+use crate::values;
+
+/// SHA-256 in hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Files that were read last; weights that lie in one file need it only once.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    file: std::path::PathBuf,
+    bytes: Vec<u8>,
+    sha256: String,
+}
+
+impl Reader {
+    /// Reads a weight and checks the hash of its file.
+    pub(crate) fn read(
+        &mut self,
+        path: &Path,
+        name: &str,
+        expected: &str,
+        info: &TensorInfo,
+    ) -> Result<Tensor> {
+        let (file, part) = values::split(path);
+        if file != self.file {
+            self.bytes =
+                values::bytes(file, MAX_NPY_BYTES).map_err(|error| missing(error, file, name))?;
+            self.sha256 = sha256(&self.bytes);
+            self.file = file.to_path_buf();
+        }
+        if !self.sha256.eq_ignore_ascii_case(expected) {
+            return Err(Error::Hash {
+                path: file.to_path_buf(),
+                name: name.to_owned(),
+                expected: expected.to_owned(),
+                found: self.sha256.clone(),
+            });
+        }
+        values::parse(file, part, info, &self.bytes)
+    }
+}
+
+fn missing(error: Error, file: &Path, name: &str) -> Error {
+    let Error::File { reason, .. } = error else {
+        return error;
+    };
+    Error::file(
+        file,
+        format!(
+            "{reason}; the manifest keeps weight {name} in it: restore the file, or bind another one with {name}=FILE"
+        ),
+    )
+}
