@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any bytes as a recording: refused or verified, never a panic.
+//! Any bytes as a recording: refused or verified, never a panic. Checksums are made right first, so that what lies behind
+//! them is reached.
 #![no_main]
 
 use gpureplay_core::{Limits, verify};
 use gpureplay_format::Recording;
+use gpureplay_trials::Parts;
+
+fn check(bytes: &[u8]) {
+    if let Ok(recording) = Recording::parse(bytes) {
+        if let Ok(verified) = verify(recording, &Limits::DEFAULT) {
+            let _ = gpureplay_deep::check(&verified);
+        }
+    }
+}
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    if let Ok(recording) = Recording::parse(bytes) {
-        let _ = verify(recording, &Limits::DEFAULT);
+    check(bytes);
+    if let Some(parts) = Parts::of(bytes) {
+        check(&parts.file());
     }
 });

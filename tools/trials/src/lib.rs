@@ -10,6 +10,7 @@ pub mod faults;
 pub mod mutants;
 pub mod parts;
 pub mod rig;
+pub mod seeds;
 pub mod shipped;
 pub mod soundness;
 

@@ -2,21 +2,22 @@
 //! The trials as commands; each ends in one line of totals and fails when something falls short.
 #![forbid(unsafe_code)]
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 use gpureplay_trials::soundness::Counts;
-use gpureplay_trials::{Parts, faults, mutants, shipped, soundness};
+use gpureplay_trials::{Parts, faults, mutants, seeds, shipped, soundness};
 use serde_json::json;
 
 /// Trials that the replayer must pass.
 #[derive(Parser)]
 #[command(name = "trials", version)]
 struct Cli {
-    /// Print the result as JSON instead of tables
-    #[arg(long, global = true)]
-    json: bool,
+    /// Also write the result to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
     #[command(subcommand)]
     trial: Trial,
 }
@@ -40,17 +41,29 @@ enum Trial {
         #[arg(long, value_name = "N", default_value_t = 0)]
         seed: u64,
     },
+    /// Writes seeds for the fuzz targets into a directory.
+    Seeds {
+        /// The directory; each target gets one in it.
+        directory: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let passed = match cli.trial {
-        Trial::Mutants => run_mutants(cli.json),
-        Trial::Faults { step } => run_faults(cli.json, step),
-        Trial::Soundness { seconds, seed } => {
-            run_soundness(cli.json, Duration::from_secs(seconds), seed)
-        }
+        Trial::Mutants => run_mutants(),
+        Trial::Faults { step } => run_faults(step),
+        Trial::Soundness { seconds, seed } => run_soundness(Duration::from_secs(seconds), seed),
+        Trial::Seeds { directory } => seeds::write(&directory)
+            .map(|()| (true, serde_json::Value::Null))
+            .map_err(Into::into),
     };
+    let passed = passed.and_then(|(passed, report)| {
+        if let Some(path) = &cli.save {
+            save(path, &report)?;
+        }
+        Ok(passed)
+    });
     match passed {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -61,68 +74,68 @@ fn main() -> ExitCode {
     }
 }
 
-type Result = std::result::Result<bool, Box<dyn std::error::Error>>;
+/// Whether everything held, and the result.
+type Result = std::result::Result<(bool, serde_json::Value), Box<dyn std::error::Error>>;
+
+fn save(path: &Path, report: &serde_json::Value) -> std::io::Result<()> {
+    let text = serde_json::to_string_pretty(report)?;
+    let temporary = path.with_extension("tmp");
+    std::fs::write(&temporary, text)?;
+    std::fs::rename(temporary, path)
+}
 
 /// Fewest kinds of mutants that there must be.
 const LEAST_KINDS: usize = 40;
 
-fn run_mutants(json: bool) -> Result {
+fn run_mutants() -> Result {
     let recordings = shipped::all()?;
     let tally = mutants::tally(&recordings);
     let (mut tried, mut refused) = (0, 0);
     for (rule, (all, right)) in &tally.rules {
         tried += all;
         refused += right;
-        if !json {
-            println!("  {rule:24} {all:4} tried {right:4} refused by it");
-        }
+        println!("  {rule:24} {all:4} tried {right:4} refused by it");
     }
     for survivor in &tally.survivors {
         eprintln!("{survivor}");
     }
     let passed = tried == refused && tally.kinds >= LEAST_KINDS && tried > 0;
-    if json {
-        let rules: Vec<_> = tally
-            .rules
-            .iter()
-            .map(|(rule, (all, right))| json!({"rule": rule, "tried": all, "refused": right}))
-            .collect();
-        let report = json!({
-            "recordings": recordings.len(), "kinds": tally.kinds, "tried": tried, "refused": refused, "rules": rules,
-        });
-        println!("{report}");
-    } else {
-        println!(
-            "mutants: {} kinds on {} recordings, {tried} tried, {refused} refused by the rule that they break ({:.1} %)",
-            tally.kinds,
-            recordings.len(),
-            100.0 * refused as f64 / tried.max(1) as f64
-        );
-    }
-    Ok(passed)
+    println!(
+        "mutants: {} kinds on {} recordings, {tried} tried, {refused} refused by the rule that they break ({:.1} %)",
+        tally.kinds,
+        recordings.len(),
+        100.0 * refused as f64 / tried.max(1) as f64
+    );
+    let rules: Vec<_> = tally
+        .rules
+        .iter()
+        .map(|(rule, (all, right))| json!({"rule": rule, "tried": all, "refused": right}))
+        .collect();
+    let report = json!({
+        "recordings": recordings.len(), "kinds": tally.kinds, "tried": tried, "refused": refused, "rules": rules,
+    });
+    Ok((passed, report))
 }
 
-fn run_faults(json: bool, step: usize) -> Result {
+fn run_faults(step: usize) -> Result {
     let started = Instant::now();
     let digits = shipped::named("digits-g52")?;
     let show = |row: &faults::Row| {
-        if !json {
-            println!(
-                "  {:18} {:5} injected {:5} typed errors {:5} right answers, longest {:9} µs to the error",
-                row.kind.name(),
-                row.injected,
-                row.errors,
-                row.right,
-                row.longest_us
-            );
-        }
+        println!(
+            "  {:18} {:5} injected {:5} typed errors {:5} right answers, longest {:9} µs to the error",
+            row.kind.name(),
+            row.injected,
+            row.errors,
+            row.right,
+            row.longest_us
+        );
     };
     let summary = match faults::campaign(&digits.bytes, step, show) {
         Ok(summary) => summary,
         Err(error) => {
             eprintln!("not survived: {error}");
             println!("faults: 1 not survived");
-            return Ok(false);
+            return Ok((false, serde_json::Value::Null));
         }
     };
     let sum = |of: fn(&faults::Row) -> u64| summary.rows.iter().map(of).sum::<u64>();
@@ -130,40 +143,36 @@ fn run_faults(json: bool, step: usize) -> Result {
     let injected = sum(|row| row.injected);
     let all = summary.rows.iter().all(|row| row.injected > 0);
     let complete = step > 1 || summary.reported == summary.actions;
-    if json {
-        let rows: Vec<_> = summary
-            .rows
-            .iter()
-            .map(|row| {
-                json!({
-                    "kind": row.kind.name(), "injected": row.injected, "errors": row.errors, "right": row.right,
-                    "longest_us": row.longest_us,
-                })
+    println!(
+        "faults: {injected} injected at {} calls of {} actions ({} actions reported one), {} typed errors, {} right answers, 0 wrong answers, \
+         0 bytes leaked, 0 pages lost, every next run bit-exact; longest {} µs to the error, its bound {} µs; {:.0} s",
+        summary.calls,
+        summary.actions,
+        summary.reported,
+        sum(|row| row.errors),
+        sum(|row| row.right),
+        longest.unwrap_or(0),
+        summary.bound_us,
+        started.elapsed().as_secs_f64()
+    );
+    let rows: Vec<_> = summary
+        .rows
+        .iter()
+        .map(|row| {
+            json!({
+                "kind": row.kind.name(), "injected": row.injected, "errors": row.errors, "right": row.right,
+                "longest_us": row.longest_us,
             })
-            .collect();
-        let report = json!({
-            "rows": rows, "calls": summary.calls, "actions": summary.actions, "reported": summary.reported,
-            "bound_us": summary.bound_us, "longest_us": longest, "injected": injected, "seconds": started.elapsed().as_secs_f64(),
-        });
-        println!("{report}");
-    } else {
-        println!(
-            "faults: {injected} injected at {} calls of {} actions ({} actions reported one), {} typed errors, {} right answers, 0 wrong answers, \
-             0 bytes leaked, 0 pages lost, every next run bit-exact; longest {} µs to the error, its bound {} µs; {:.0} s",
-            summary.calls,
-            summary.actions,
-            summary.reported,
-            sum(|row| row.errors),
-            sum(|row| row.right),
-            longest.unwrap_or(0),
-            summary.bound_us,
-            started.elapsed().as_secs_f64()
-        );
-    }
-    Ok(all && complete)
+        })
+        .collect();
+    let report = json!({
+        "rows": rows, "calls": summary.calls, "actions": summary.actions, "reported": summary.reported,
+        "bound_us": summary.bound_us, "longest_us": longest, "injected": injected, "seconds": started.elapsed().as_secs_f64(),
+    });
+    Ok((all && complete, report))
 }
 
-fn run_soundness(json: bool, time: Duration, seed: u64) -> Result {
+fn run_soundness(time: Duration, seed: u64) -> Result {
     /// Changes between two looks at the clock.
     const BATCH: u64 = 50;
     let started = Instant::now();
@@ -179,7 +188,7 @@ fn run_soundness(json: bool, time: Duration, seed: u64) -> Result {
                 Ok(counts) => counts,
                 Err(error) => {
                     println!("soundness: a promise was not kept: {error}");
-                    return Ok(false);
+                    return Ok((false, serde_json::Value::Null));
                 }
             };
             sum.tried += counts.tried;
@@ -191,18 +200,14 @@ fn run_soundness(json: bool, time: Duration, seed: u64) -> Result {
         first += BATCH;
     }
     let seconds = started.elapsed().as_secs_f64();
-    if json {
-        let report = json!({
-            "tried": sum.tried, "unparsed": sum.unparsed, "refused": sum.refused, "ran": sum.ran, "failed": sum.failed,
-            "seconds": seconds,
-        });
-        println!("{report}");
-    } else {
-        println!(
-            "soundness: {} recordings tried in {seconds:.0} s: {} not parsed, {} refused, {} ran, {} ended in a typed error; \
-             0 accesses outside, 0 pages lost, GPU reset after each",
-            sum.tried, sum.unparsed, sum.refused, sum.ran, sum.failed
-        );
-    }
-    Ok(sum.ran > 0)
+    println!(
+        "soundness: {} recordings tried in {seconds:.0} s: {} not parsed, {} refused, {} ran, {} ended in a typed error; \
+         0 accesses outside, 0 pages lost, GPU reset after each",
+        sum.tried, sum.unparsed, sum.refused, sum.ran, sum.failed
+    );
+    let report = json!({
+        "tried": sum.tried, "unparsed": sum.unparsed, "refused": sum.refused, "ran": sum.ran, "failed": sum.failed,
+        "seconds": seconds,
+    });
+    Ok((sum.ran > 0, report))
 }

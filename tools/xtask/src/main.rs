@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Project tasks: the full-system guest, figures.
+//! Project tasks: the full-system guest, figures, trials.
 #![forbid(unsafe_code)]
 
 mod error;
 mod figures;
 mod guest;
+mod trust;
 
 use std::process::ExitCode;
 
@@ -24,12 +25,20 @@ enum Task {
     Guest(guest::Guest),
     /// Draws figs/*.svg from the Graphviz sources beside them.
     Figures,
+    Mutants(trust::Mutants),
+    Faults(trust::Faults),
+    Fuzz(trust::Fuzz),
+    Reliability(trust::Reliability),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Guest(guest) => guest.execute(),
         Task::Figures => figures::draw(),
+        Task::Mutants(mutants) => mutants.execute(),
+        Task::Faults(faults) => faults.execute(),
+        Task::Fuzz(fuzz) => fuzz.execute(),
+        Task::Reliability(reliability) => reliability.execute(),
     };
     match outcome {
         Ok(code) => code,

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Bytes that say how to change a shipped recording. What verifies then runs on the model inside its own pages, ends in
+//! time, and leaves the GPU reset.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use gpureplay_trials::soundness::{Source, check, mutate};
+use gpureplay_trials::{Parts, shipped};
+
+static RECORDINGS: LazyLock<Vec<Parts>> = LazyLock::new(|| {
+    let all = shipped::all().expect("shipped recordings");
+    all.iter().filter_map(|shipped| Parts::of(&shipped.bytes)).collect()
+});
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let Some((which, rest)) = bytes.split_first() else {
+        return;
+    };
+    let mut parts = RECORDINGS[usize::from(*which) % RECORDINGS.len()].clone();
+    mutate(&mut parts, &mut Source(rest));
+    if let Err(broken) = check(&parts.file()) {
+        panic!("{broken}");
+    }
+});

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Small inputs that fuzz targets start from.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use gpureplay_format::{Recording, RegionKind};
+use gpureplay_sign::{SecretKey, pack, sign};
+
+use crate::shipped;
+
+/// Largest seed in bytes.
+const MAX_BYTES: usize = 64 << 10;
+
+/// Writes the seeds of all targets, each into a directory of its name.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn write(directory: &Path) -> io::Result<()> {
+    let put = |target: &str, name: &str, bytes: &[u8]| {
+        let directory = directory.join(target);
+        std::fs::create_dir_all(&directory)?;
+        std::fs::write(directory.join(name), &bytes[..bytes.len().min(MAX_BYTES)])
+    };
+    let key =
+        SecretKey::from_seed([1; 32]).map_err(|error| io::Error::other(format!("{error:?}")))?;
+    put("pack", "secret.pem", key.to_pem().as_bytes())?;
+    put("pack", "public.pem", key.public().to_pem().as_bytes())?;
+    for shipped in shipped::all()? {
+        let (name, bytes) = (shipped.name.as_str(), &shipped.bytes);
+        if bytes.len() <= MAX_BYTES {
+            put("recording", name, bytes)?;
+        }
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../recordings")
+            .join(name);
+        let manifest = std::fs::read(root.join("manifest.toml"))?;
+        put("manifest", name, &manifest)?;
+        for entry in std::fs::read_dir(root.join("inputs"))? {
+            let path = entry?.path();
+            let file = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            put("npy", &format!("{name}-{file}"), &std::fs::read(&path)?)?;
+        }
+        let small = &bytes[..bytes.len().min(4096)];
+        let files = BTreeMap::from([("manifest.toml".to_owned(), manifest)]);
+        let failed = |error| io::Error::other(format!("{error:?}"));
+        let signature = sign(&key, 1, small, &files).map_err(failed)?;
+        put("pack", &format!("{name}.sig"), &signature)?;
+        let mut files = files;
+        files.insert("recording.gpr".into(), small.to_vec());
+        files.insert("recording.sig".into(), signature);
+        put(
+            "pack",
+            &format!("{name}.pack"),
+            &pack(&files).map_err(failed)?,
+        )?;
+        for (index, code) in (0..).zip(uploaded_code(bytes)) {
+            put("shader", &format!("{name}-{index}"), &code)?;
+        }
+    }
+    for (index, line) in (0..).zip(COMMAND_LINES) {
+        put("arguments", &format!("{index}"), line.as_bytes())?;
+    }
+    for command in 1..=13u16 {
+        let mut message = vec![0; 16 + 32];
+        message[2..4].copy_from_slice(&command.to_le_bytes());
+        message[4] = 48;
+        message[28] = 16;
+        put("vfio_user", &format!("{command}"), &message)?;
+    }
+    for seed in 0..16u8 {
+        put("replay", &format!("{seed}"), &[seed; 64])?;
+    }
+    // A raw trace starts with its magic number, an original recording with three lengths.
+    put("trace", "empty", b"GPUTRACE")?;
+    put("import", "empty", &[0; 64])
+}
+
+/// Code that a recording uploads without compression or with.
+fn uploaded_code(bytes: &[u8]) -> Vec<Vec<u8>> {
+    use gpureplay_format::lz4::History;
+    use gpureplay_format::{Action, Payload};
+    let Ok(recording) = Recording::parse(bytes) else {
+        return Vec::new();
+    };
+    let mut code = Vec::new();
+    let mut history = Box::new(History::new());
+    for segment in recording.segments() {
+        history.clear();
+        for action in recording.segment_actions(segment).flatten() {
+            let Action::Upload {
+                va,
+                length,
+                payload,
+            } = action
+            else {
+                continue;
+            };
+            let decoded = match payload {
+                Payload::Raw(bytes) => Some(bytes),
+                Payload::Lz4(block) => history.decode(block, length as usize),
+            };
+            let region = recording.region_of(va, 1);
+            if region.is_some_and(|region| region.kind == RegionKind::Code.code()) {
+                code.extend(decoded.map(<[u8]>::to_vec));
+            }
+        }
+    }
+    code.truncate(8);
+    code
+}
+
+/// Command lines, arguments separated by zero bytes.
+const COMMAND_LINES: &[&str] = &[
+    "run\0recordings/digits-g52\0--input\0a=x.npy\0--output\0out.npy\0--device\0model:g52",
+    "verify\0--deep\0--rules\0--json\0x",
+    "sign\0--key\0k.pem\0--counter\07\0x",
+    "pack\0x\0-o\0y",
+    "bench\0x\0--device\0nano:direct",
+    "record\0--input\0x=x.npy\0--output\0y=y.npy\0--\0./app\0--flag",
+    "compile\0trace\0-o\0out",
+    "info\0x\0--json",
+    "run\0x\0--inject\0lost-write@7\0--retry\02",
+];

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What shows that the replayer can be trusted with a recording from a stranger.
+
+mod fuzz;
+mod reliability;
+mod trial;
+
+pub(crate) use fuzz::Fuzz;
+pub(crate) use reliability::Reliability;
+pub(crate) use trial::{Faults, Mutants};
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
+
+/// The source tree.
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().unwrap_or(root)
+}
+
+/// Where results of trials are kept for the report.
+fn results() -> Result<PathBuf> {
+    let directory = root().join("target/trials");
+    std::fs::create_dir_all(&directory).map_err(Error::io("create", &directory))?;
+    Ok(directory)
+}
+
+/// Reads a result; `None` when the trial has not been run.
+fn read<T: DeserializeOwned>(name: &str) -> Result<Option<T>> {
+    let path = results()?.join(name);
+    match std::fs::read(&path) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("read", &path)(error)),
+    }
+}
+
+/// Writes a result.
+fn write<T: Serialize>(name: &str, value: &T) -> Result<()> {
+    let path = results()?.join(name);
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    std::fs::write(&path, text).map_err(Error::io("write", &path))
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask reliability`: the trials, and the document that shows what came out.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::fuzz::{Fuzz, TARGETS, TOTALS, Total};
+use super::{read, root, trial};
+use crate::error::{Error, Result};
+
+/// Run all trials and write docs/reliability.md
+#[derive(Args)]
+pub(crate) struct Reliability {
+    /// Seconds for each fuzz target
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    seconds: u64,
+    /// Write the document from the results of earlier runs
+    #[arg(long)]
+    no_run: bool,
+}
+
+#[derive(Deserialize)]
+struct MutantResult {
+    recordings: usize,
+    kinds: usize,
+    tried: u64,
+    refused: u64,
+    rules: Vec<RuleResult>,
+}
+
+#[derive(Deserialize)]
+struct RuleResult {
+    rule: String,
+    tried: u64,
+    refused: u64,
+}
+
+#[derive(Deserialize)]
+struct FaultResult {
+    rows: Vec<FaultRow>,
+    calls: u64,
+    actions: usize,
+    reported: usize,
+    bound_us: u64,
+    longest_us: u64,
+    injected: u64,
+    seconds: f64,
+}
+
+#[derive(Deserialize)]
+struct FaultRow {
+    kind: String,
+    injected: u64,
+    errors: u64,
+    right: u64,
+    longest_us: u64,
+}
+
+#[derive(Deserialize)]
+struct SoundnessResult {
+    tried: u64,
+    unparsed: u64,
+    refused: u64,
+    ran: u64,
+    failed: u64,
+    seconds: f64,
+}
+
+impl Reliability {
+    pub(crate) fn execute(&self) -> Result<ExitCode> {
+        let mut passed = true;
+        if !self.no_run {
+            let seconds = self.seconds.to_string();
+            let fuzz = Fuzz::for_all(self.seconds);
+            for outcome in [
+                trial::run("mutants", &[]),
+                trial::run("faults", &[]),
+                trial::run("soundness", &["--seconds", &seconds]),
+                fuzz.execute(),
+            ] {
+                passed &= outcome? == ExitCode::SUCCESS;
+            }
+        }
+        let text = document()?;
+        let path = root().join("docs/reliability.md");
+        std::fs::write(&path, text).map_err(Error::io("write", &path))?;
+        println!(
+            "reliability: docs/reliability.md written, {}",
+            if passed {
+                "all trials passed"
+            } else {
+                "something fell short"
+            }
+        );
+        Ok(if passed {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
+}
+
+fn missing(what: &str) -> Error {
+    Error::Missing {
+        what: format!("the result of {what}"),
+        remedy: format!("run `cargo xtask {what}` first"),
+    }
+}
+
+fn document() -> Result<String> {
+    let mutants: MutantResult = read("mutants.json")?.ok_or_else(|| missing("mutants"))?;
+    let faults: FaultResult = read("faults.json")?.ok_or_else(|| missing("faults"))?;
+    let soundness: SoundnessResult =
+        read("soundness.json")?.ok_or_else(|| missing("reliability"))?;
+    let fuzz: BTreeMap<String, Total> = read(TOTALS)?.ok_or_else(|| missing("fuzz"))?;
+    let mut text = String::from(
+        "# Reliability\n\n\
+         Made by `cargo xtask reliability`; its parts are `cargo xtask mutants`, `faults` and `fuzz`, each of which fails when something falls\n\
+         short. What is promised, and what is not, is in [SPECIFICATION.md](SPECIFICATION.md).\n\n",
+    );
+    // Writing to a string cannot fail.
+    let _ = write_mutants(&mut text, &mutants);
+    let _ = write_faults(&mut text, &faults);
+    let _ = write_fuzz(&mut text, &fuzz, &soundness);
+    Ok(text)
+}
+
+fn write_mutants(text: &mut String, result: &MutantResult) -> std::fmt::Result {
+    writeln!(
+        text,
+        "## Mutants\n\n\
+         {} kinds of recordings that are wrong in one point, made from each of the {} shipped ones: {} tried, {} refused by the rule that they\n\
+         break. Kill rate {:.1} %. `cargo xtask mutants`, or the short form `cargo test -p gpureplay-trials every_mutant`.\n\n\
+         | Rule | Tried | Refused by it |\n| --- | ---: | ---: |",
+        result.kinds,
+        result.recordings,
+        result.tried,
+        result.refused,
+        100.0 * result.refused as f64 / result.tried.max(1) as f64
+    )?;
+    for row in &result.rules {
+        writeln!(text, "| {} | {} | {} |", row.rule, row.tried, row.refused)?;
+    }
+    writeln!(
+        text,
+        "\nRules `format-…` are the parser's, `signature-…` those of `--require-signature`, `identity` the engine's; `gpureplay verify --rules`\n\
+         explains the others.\n"
+    )
+}
+
+fn write_faults(text: &mut String, result: &FaultResult) -> std::fmt::Result {
+    writeln!(
+        text,
+        "## Faults\n\n\
+         Each kind of fault at each of the {} calls that a replay of `recordings/digits-g52` makes to its device, on the model: {} faults in\n\
+         {:.0} s. {} of its {} actions that reach the device reported one. After every fault the GPU was reset and the next run bit-exact.\n\
+         `cargo xtask faults`, or the short form `cargo test -p gpureplay-trials faults_are_survived`.\n\n\
+         | Kind | Injected | Typed errors | Right answers all the same | Longest time to the error |\n| --- | ---: | ---: | ---: | ---: |",
+        result.calls, result.injected, result.seconds, result.reported, result.actions
+    )?;
+    for row in &result.rows {
+        writeln!(
+            text,
+            "| {} | {} | {} | {} | {} |",
+            row.kind,
+            row.injected,
+            row.errors,
+            row.right,
+            milliseconds(row.longest_us)
+        )?;
+    }
+    writeln!(
+        text,
+        "\n| | |\n| --- | ---: |\n\
+         | Longest time to an error | {} |\n\
+         | Its bound: the longest wait of the recording, and 2 s for resets and power | {} |\n\
+         | Wrong answers | 0 |\n| Bytes of others changed | 0 |\n| Pages lost | 0 |\n\n\
+         Times are those of the engine's clock, in which a register access takes 20 µs and a wait for nothing its whole bound.\n",
+        milliseconds(result.longest_us),
+        milliseconds(result.bound_us)
+    )
+}
+
+fn milliseconds(us: u64) -> String {
+    format!("{:.2} ms", us as f64 / 1000.0)
+}
+
+fn write_fuzz(
+    text: &mut String,
+    totals: &BTreeMap<String, Total>,
+    soundness: &SoundnessResult,
+) -> std::fmt::Result {
+    writeln!(
+        text,
+        "## Fuzzing\n\n\
+         | Target | Executions | Hours | Findings that remain | Command |\n| --- | ---: | ---: | ---: | --- |"
+    )?;
+    let names = TARGETS.iter().map(|(name, _)| *name);
+    let structured = totals
+        .keys()
+        .map(String::as_str)
+        .filter(|name| !TARGETS.iter().any(|(target, _)| target == name));
+    let mut sum = Total::default();
+    for name in names.chain(structured) {
+        let total = totals.get(name).copied().unwrap_or_default();
+        let command = match name {
+            "import (damaged copies)" => {
+                "`GPUREPLAY_MUTATIONS=70000 cargo test -p gpureplay-import --test mutations`"
+                    .to_owned()
+            }
+            name => format!("`cargo xtask fuzz --target {name}`"),
+        };
+        writeln!(
+            text,
+            "| {name} | {} | {:.2} | {} | {command} |",
+            total.executions,
+            total.seconds / 3600.0,
+            total.findings
+        )?;
+        sum.executions += total.executions;
+        sum.seconds += total.seconds;
+    }
+    writeln!(
+        text,
+        "| replay (seeded) | {} | {:.2} | 0 | `cargo run -p gpureplay-trials -- soundness --seconds 3000` |",
+        soundness.tried,
+        soundness.seconds / 3600.0
+    )?;
+    writeln!(
+        text,
+        "| all | {} | {:.2} | | |\n\n\
+         `replay` and `replay (seeded)` change shipped recordings, keep all checksums right, and run what verifies on the model: of the seeded\n\
+         ones, {} did not parse, {} were refused, {} ran and {} ended in a typed error, all with 0 accesses outside of their own pages, 0 pages lost,\n\
+         within their bounds, and with the GPU reset afterwards.",
+        sum.executions + soundness.tried,
+        (sum.seconds + soundness.seconds) / 3600.0,
+        soundness.unparsed,
+        soundness.refused,
+        soundness.ran,
+        soundness.failed
+    )
+}
