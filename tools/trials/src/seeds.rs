@@ -64,6 +64,7 @@ pub fn write(directory: &Path) -> io::Result<()> {
         }
     }
     for (index, line) in (0..).zip(COMMAND_LINES) {
+        let line = line.replace(' ', "\n");
         put("arguments", &format!("{index}"), line.as_bytes())?;
     }
     for command in 1..=13u16 {
@@ -115,15 +116,16 @@ fn uploaded_code(bytes: &[u8]) -> Vec<Vec<u8>> {
     code
 }
 
-/// Command lines, arguments separated by zero bytes.
+/// Command lines; the target splits them at line ends.
 const COMMAND_LINES: &[&str] = &[
-    "run\0recordings/digits-g52\0--input\0a=x.npy\0--output\0out.npy\0--device\0model:g52",
-    "verify\0--deep\0--rules\0--json\0x",
-    "sign\0--key\0k.pem\0--counter\07\0x",
-    "pack\0x\0-o\0y",
-    "bench\0x\0--device\0nano:direct",
-    "record\0--input\0x=x.npy\0--output\0y=y.npy\0--\0./app\0--flag",
-    "compile\0trace\0-o\0out",
-    "info\0x\0--json",
-    "run\0x\0--inject\0lost-write@7\0--retry\02",
+    "run recordings/digits-g52 --input a=x.npy --output out.npy --device model:g52",
+    "verify --deep --rules --json x",
+    "sign --key k.pem --counter 7 x",
+    "pack x -o y",
+    "bench x --device nano:direct",
+    "record --input x=x.npy --output y=y.npy -- ./app --flag",
+    "compile trace -o out",
+    "info x --json",
+    "run x --inject lost-write@7 --retry 2",
+    "diff x --device model --against model:g76",
 ];
