@@ -3,6 +3,7 @@
 #include <linux/clk.h>
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/iopoll.h>
 #include <linux/module.h>
 #include <linux/of.h>
@@ -17,7 +18,8 @@
 #include "nano.h"
 
 static_assert(PAGE_SIZE == 4096);
-static_assert(sizeof(struct gpureplay_nano_info) == 32);
+static_assert(sizeof(struct gpureplay_nano_info) == 40);
+static_assert(sizeof(struct gpureplay_nano_acquire) == 8);
 static_assert(sizeof(struct gpureplay_nano_map) == 32);
 static_assert(sizeof(struct gpureplay_nano_bus) == 32);
 static_assert(sizeof(struct gpureplay_nano_sync) == 24);
@@ -25,74 +27,83 @@ static_assert(sizeof(struct gpureplay_nano_access) == 16);
 static_assert(sizeof(struct gpureplay_nano_registers) == 16);
 static_assert(sizeof(struct gpureplay_nano_event) == 32);
 
+#define GPU_INT_RESET_DONE	BIT(8)
+#define GPU_COMMAND_SOFT_RESET	1
+#define GPU_COMMAND_HARD_RESET	2
+
 static const char *const nano_line_names[NANO_LINES] = { "job", "mmu", "gpu" };
 static const u32 nano_line_bases[NANO_LINES] = {
 	JOB_INT_RAWSTAT, MMU_INT_RAWSTAT, GPU_INT_RAWSTAT
 };
 
-static int nano_wait_reset(struct nano *nano, u32 command)
-{
-	u32 status;
-
-	writel(GPU_INT_RESET_DONE, nano->registers + GPU_INT_CLEAR);
-	writel(command, nano->registers + GPU_COMMAND);
-	return readl_poll_timeout(nano->registers + GPU_INT_RAWSTAT, status,
-				  status & GPU_INT_RESET_DONE, 10, 10000);
-}
-
 /* Afterwards the GPU runs nothing, maps nothing and raises no interrupt. */
 int nano_reset(struct nano *nano)
 {
-	int line, ret;
+	u32 command, status;
+	int line;
 
 	for (line = 0; line < NANO_LINES; line++)
 		writel(0, nano->registers + nano_line_bases[line] + INT_MASK);
-	ret = nano_wait_reset(nano, GPU_COMMAND_SOFT_RESET);
-	if (ret)
-		ret = nano_wait_reset(nano, GPU_COMMAND_HARD_RESET);
-	if (ret)
-		return ret;
+	for (command = GPU_COMMAND_SOFT_RESET; command <= GPU_COMMAND_HARD_RESET; command++) {
+		writel(GPU_INT_RESET_DONE, nano->registers + GPU_INT_RAWSTAT + INT_CLEAR);
+		writel(command, nano->registers + GPU_COMMAND);
+		nano->stuck = readl_poll_timeout(nano->registers + GPU_INT_RAWSTAT, status,
+						 status & GPU_INT_RESET_DONE, 10, 10000);
+		if (!nano->stuck)
+			break;
+	}
 	for (line = 0; line < NANO_LINES; line++)
 		writel(~0u, nano->registers + nano_line_bases[line] + INT_CLEAR);
-	nano->active = false;
-	return 0;
+	return nano->stuck ? -ETIMEDOUT : 0;
 }
 
 static irqreturn_t nano_interrupt(int irq, void *data)
 {
 	struct nano_line *line = data;
 	struct nano *nano = line->nano;
-	u32 status;
+	struct gpureplay_nano_event *event = &nano->event;
+	u32 status = readl(nano->registers + line->base + INT_STAT);
 
-	if (pm_runtime_get_if_in_use(nano->dev) <= 0)
-		return IRQ_NONE;	/* shared line, GPU off */
-	status = readl(nano->registers + line->base + INT_STAT);
 	if (status) {
 		writel(0, nano->registers + line->base + INT_MASK);
 		spin_lock(&nano->event_lock);
-		line->event.time_ns = ktime_get_ns();
-		line->event.line = line - nano->lines;
-		line->event.status |= status;
-		line->event.count++;
+		event->time_ns = ktime_get_ns();
+		event->status[line - nano->lines] |= status;
 		if (line->base == MMU_INT_RAWSTAT) {
-			line->event.fault_status = readl(nano->registers + 0x241c);
-			line->event.fault_address = readl(nano->registers + 0x2420) |
-				(u64)readl(nano->registers + 0x2424) << 32;
+			event->fault_status = readl(nano->registers + AS0_FAULTSTATUS);
+			event->fault_address = lo_hi_readq(nano->registers + AS0_FAULTADDRESS);
 		}
 		spin_unlock(&nano->event_lock);
-		wake_up_interruptible(&nano->events);
+		wake_up_interruptible(&nano->wait);
 	}
-	pm_runtime_put_noidle(nano->dev);
-	return status ? IRQ_HANDLED : IRQ_NONE;
+	return IRQ_RETVAL(status);
 }
 
+/* Interrupts are delivered only while the GPU has power; its lines are shared with no other device. */
 int nano_power_on(struct nano *nano)
 {
-	return pm_runtime_resume_and_get(nano->dev);
+	int line, ret = pm_runtime_resume_and_get(nano->dev);
+
+	if (ret)
+		return ret;
+	ret = nano_reset(nano);
+	if (ret) {
+		pm_runtime_put_sync(nano->dev);
+		return ret;
+	}
+	for (line = 0; line < NANO_LINES; line++)
+		enable_irq(nano->lines[line].irq);
+	return 0;
 }
 
 void nano_power_off(struct nano *nano)
 {
+	int line;
+
+	if (nano_reset(nano))
+		dev_err(nano->dev, "the GPU does not reset: its pages stay allocated\n");
+	for (line = 0; line < NANO_LINES; line++)
+		disable_irq(nano->lines[line].irq);
 	pm_runtime_put_sync(nano->dev);
 }
 
@@ -196,20 +207,45 @@ static int nano_get_resources(struct platform_device *pdev, struct nano *nano)
 	return nano_attach_domains(dev);
 }
 
-/* Learns how wide bus addresses may be, and leaves the GPU reset and off. */
-static int nano_start(struct nano *nano)
+static int nano_request_lines(struct platform_device *pdev, struct nano *nano)
 {
-	u32 features, bits;
-	int ret = nano_power_on(nano);
+	struct nano_line *line = nano->lines;
+	int index, ret;
+
+	for (index = 0; index < NANO_LINES; index++, line++) {
+		line->nano = nano;
+		line->base = nano_line_bases[index];
+		line->irq = platform_get_irq_byname(pdev, nano_line_names[index]);
+		if (line->irq < 0)
+			return line->irq;
+		ret = devm_request_irq(nano->dev, line->irq, nano_interrupt, IRQF_SHARED,
+				       "gpureplay-nano", line);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Learns how wide addresses may be, and leaves the GPU reset and off. */
+static int nano_try(struct platform_device *pdev, struct nano *nano)
+{
+	int ret = pm_runtime_resume_and_get(nano->dev);
+	u32 features;
 
 	if (ret)
 		return ret;
 	features = readl(nano->registers + GPU_MMU_FEATURES);
-	bits = clamp(features >> 8 & 0xff, 32u, 48u);
-	ret = dma_set_mask_and_coherent(nano->dev, DMA_BIT_MASK(bits));
+	nano->va_bits = clamp(features & 0xff, 32u, 48u);
+	nano->bus_bits = clamp(features >> 8 & 0xff, 32u, 40u);
+	ret = dma_set_mask_and_coherent(nano->dev, DMA_BIT_MASK(nano->bus_bits));
 	if (!ret)
 		ret = nano_reset(nano);
-	nano_power_off(nano);
+	if (!ret)
+		ret = nano_request_lines(pdev, nano);
+	if (ret)
+		pm_runtime_put_sync(nano->dev);
+	else
+		nano_power_off(nano);
 	return ret;
 }
 
@@ -226,7 +262,7 @@ static int nano_probe(struct platform_device *pdev)
 {
 	struct device *dev = &pdev->dev;
 	struct nano *nano = kzalloc(sizeof(*nano), GFP_KERNEL);
-	int line, irq, ret;
+	int ret;
 
 	if (!nano)
 		return -ENOMEM;
@@ -238,28 +274,18 @@ static int nano_probe(struct platform_device *pdev)
 	platform_set_drvdata(pdev, nano);
 	mutex_init(&nano->lock);
 	spin_lock_init(&nano->event_lock);
-	init_waitqueue_head(&nano->events);
-	INIT_LIST_HEAD(&nano->mappings);
-	INIT_LIST_HEAD(&nano->tables);
+	init_waitqueue_head(&nano->wait);
+	INIT_LIST_HEAD(&nano->waiting);
+	INIT_LIST_HEAD(&nano->clients);
+	INIT_LIST_HEAD(&nano->orphans);
 	ret = nano_get_resources(pdev, nano);
 	if (ret)
 		return dev_err_probe(dev, ret, "registers, clocks, resets, supply or domains\n");
 	ret = devm_pm_runtime_enable(dev);
 	if (!ret)
-		ret = nano_start(nano);
+		ret = nano_try(pdev, nano);
 	if (ret)
 		return dev_err_probe(dev, ret, "the GPU does not start\n");
-	for (line = 0; line < NANO_LINES; line++) {
-		nano->lines[line].nano = nano;
-		nano->lines[line].base = nano_line_bases[line];
-		irq = platform_get_irq_byname(pdev, nano_line_names[line]);
-		if (irq < 0)
-			return irq;
-		ret = devm_request_irq(dev, irq, nano_interrupt, IRQF_SHARED, "gpureplay-nano",
-				       &nano->lines[line]);
-		if (ret)
-			return dev_err_probe(dev, ret, "interrupt %s\n", nano_line_names[line]);
-	}
 	nano->misc.minor = MISC_DYNAMIC_MINOR;
 	nano->misc.name = "gpureplay-nano";
 	nano->misc.fops = &nano_file_operations;

@@ -6,27 +6,32 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define GPUREPLAY_NANO_VERSION	1
-
-/* How much the kernel lets this opener do. Chosen once, before anything else. */
-#define GPUREPLAY_NANO_GUARDED	0	/* the kernel owns page tables, checks register writes */
-#define GPUREPLAY_NANO_DIRECT	1	/* registers mapped, bus addresses told; CAP_SYS_RAWIO */
+#define GPUREPLAY_NANO_VERSION	2
 
 /* Properties of the device, struct gpureplay_nano_info.flags. */
 #define GPUREPLAY_NANO_COHERENT	0x1	/* the GPU snoops CPU caches: no sync is needed */
 
+/* Needs no turn: whoever may open the device may ask. */
 struct gpureplay_nano_info {
 	__u32 version;		/* out: GPUREPLAY_NANO_VERSION */
-	__u32 mode;		/* out: the mode in force */
 	__u32 flags;		/* out: GPUREPLAY_NANO_COHERENT */
 	__u32 register_bytes;	/* out: length of the register window */
+	__u32 waiting;		/* out: 1 while an opener waits for its turn */
+	__u64 pages;		/* out: pages that all openers hold */
 	__u64 free_bytes;	/* out: memory that the machine could give now */
 	__u64 reserved;		/* in: 0 */
 };
 
-struct gpureplay_nano_mode {
-	__u32 mode;
-	__u32 reserved;
+/* How much the kernel lets this opener do. */
+#define GPUREPLAY_NANO_GUARDED	0	/* the kernel owns page tables, checks register writes */
+#define GPUREPLAY_NANO_DIRECT	1	/* registers mapped, bus addresses told; CAP_SYS_RAWIO */
+
+#define GPUREPLAY_NANO_WAIT	0x1	/* for the turn; EBUSY otherwise */
+
+/* Takes the GPU, which is reset. One opener has it at a time, until it closes the device. */
+struct gpureplay_nano_acquire {
+	__u32 mode;		/* in: GUARDED or DIRECT, once and for all */
+	__u32 flags;		/* in: WAIT or 0 */
 };
 
 /* What the GPU may do with a mapping, struct gpureplay_nano_map.flags. */
@@ -35,28 +40,26 @@ struct gpureplay_nano_mode {
 #define GPUREPLAY_NANO_EXECUTE	0x4
 
 /*
- * Zeroed pages of the kernel's choice. Guarded: mapped for the GPU at `va`.
- * Direct: `va` is only a name; ask GPUREPLAY_NANO_IOC_BUS where the pages are.
+ * Zeroed pages of the kernel's choice, until RELEASE. Guarded: mapped for the GPU
+ * at `va`. Direct: `va` is only a name; ask BUS where the pages are.
  */
 struct gpureplay_nano_map {
 	__u64 va;		/* in: GPU virtual address, page aligned */
 	__u64 pages;		/* in: number of 4 KiB pages */
-	__u32 flags;		/* in: READ, WRITE or EXECUTE; never WRITE and EXECUTE */
+	__u32 flags;		/* in: READ or WRITE, EXECUTE; never WRITE and EXECUTE */
 	__u32 reserved;		/* in: 0 */
 	__u64 mmap_offset;	/* out: where mmap() finds the pages */
 };
 
-struct gpureplay_nano_unmap {
-	__u64 va;
-	__u64 reserved;
-};
+#define GPUREPLAY_NANO_MAX_ADDRESSES	4096
 
 /* Bus addresses of pages of a mapping; direct mode only. */
 struct gpureplay_nano_bus {
 	__u64 va;		/* in: the mapping's va */
 	__u64 first;		/* in: first page of interest */
-	__u64 count;		/* in: pages of interest */
-	__u64 addresses;	/* in: user pointer to count __u64 */
+	__u64 list;		/* in: user pointer to __u64[count], which is filled */
+	__u32 count;		/* in: pages of interest, up to MAX_ADDRESSES */
+	__u32 reserved;		/* in: 0 */
 };
 
 /* Cache maintenance over a range of one mapping; nothing to do on coherent devices. */
@@ -81,8 +84,8 @@ struct gpureplay_nano_access {
 
 /* Register accesses, in order, each checked; a refused one ends the list with EPERM. */
 struct gpureplay_nano_registers {
-	__u64 accesses;		/* user pointer to struct gpureplay_nano_access[count] */
-	__u32 count;		/* in: up to GPUREPLAY_NANO_MAX_ACCESSES */
+	__u64 list;		/* in: user pointer to struct gpureplay_nano_access[count] */
+	__u32 count;		/* in: up to MAX_ACCESSES */
 	__u32 done;		/* out: accesses carried out */
 };
 
@@ -91,27 +94,26 @@ struct gpureplay_nano_registers {
 #define GPUREPLAY_NANO_LINE_GPU	2
 
 /*
- * One per read(): the interrupts of one line since it was last read. The line
- * is masked in its INT_MASK register from the interrupt until user space
- * writes that register again.
+ * One per read(): the interrupts since the last read. A line is masked in its
+ * INT_MASK register from the interrupt until user space writes that register.
+ * poll() says POLLPRI while another opener waits for its turn.
  */
 struct gpureplay_nano_event {
 	__u64 time_ns;		/* monotonic time of the latest interrupt */
-	__u32 line;
-	__u32 status;		/* INT_STAT values, ORed */
-	__u32 count;		/* interrupts, at least 1 */
-	__u32 fault_status;	/* MMU line: AS_FAULTSTATUS of address space 0 */
-	__u64 fault_address;	/* MMU line: AS_FAULTADDRESS of address space 0 */
+	__u64 fault_address;	/* AS_FAULTADDRESS of address space 0, if the MMU interrupted */
+	__u32 fault_status;	/* AS_FAULTSTATUS of address space 0, if the MMU interrupted */
+	__u32 status[3];	/* INT_STAT values by line, ORed; 0: no interrupt */
 };
 
 #define GPUREPLAY_NANO_IOC_INFO		_IOWR('G', 0x80, struct gpureplay_nano_info)
-#define GPUREPLAY_NANO_IOC_MODE		_IOW('G', 0x81, struct gpureplay_nano_mode)
+#define GPUREPLAY_NANO_IOC_ACQUIRE	_IOW('G', 0x81, struct gpureplay_nano_acquire)
 #define GPUREPLAY_NANO_IOC_MAP		_IOWR('G', 0x82, struct gpureplay_nano_map)
-#define GPUREPLAY_NANO_IOC_UNMAP	_IOW('G', 0x83, struct gpureplay_nano_unmap)
-#define GPUREPLAY_NANO_IOC_BUS		_IOW('G', 0x84, struct gpureplay_nano_bus)
-#define GPUREPLAY_NANO_IOC_SYNC		_IOW('G', 0x85, struct gpureplay_nano_sync)
-#define GPUREPLAY_NANO_IOC_REGISTERS	_IOWR('G', 0x86, struct gpureplay_nano_registers)
-#define GPUREPLAY_NANO_IOC_ACTIVATE	_IO('G', 0x87)	/* address space 0 to the tables */
-#define GPUREPLAY_NANO_IOC_RESET	_IO('G', 0x88)	/* soft, then hard reset */
+#define GPUREPLAY_NANO_IOC_BUS		_IOW('G', 0x83, struct gpureplay_nano_bus)
+#define GPUREPLAY_NANO_IOC_SYNC		_IOW('G', 0x84, struct gpureplay_nano_sync)
+#define GPUREPLAY_NANO_IOC_REGISTERS	_IOWR('G', 0x85, struct gpureplay_nano_registers)
+#define GPUREPLAY_NANO_IOC_ACTIVATE	_IO('G', 0x86)	/* address space 0 to the tables */
+#define GPUREPLAY_NANO_IOC_RESET	_IO('G', 0x87)	/* soft, then hard */
+#define GPUREPLAY_NANO_IOC_RELEASE	_IO('G', 0x88)	/* reset, and free all mappings */
+#define GPUREPLAY_NANO_IOC_YIELD	_IO('G', 0x89)	/* others first; memory stays */
 
 #endif

@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Pages for the GPU: scattered, zeroed, mapped for DMA, freed only after a reset or a flush. */
+/* Pages for the GPU: scattered, zeroed, mapped for DMA and the GPU, freed only after a reset. */
 #include <linux/dma-mapping.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/iommu.h>
+#include <linux/iopoll.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "nano.h"
 
-static struct nano_mapping *nano_find(struct nano *nano, u64 va)
-{
-	struct nano_mapping *mapping;
-
-	list_for_each_entry(mapping, &nano->mappings, node)
-		if (mapping->va == va)
-			return mapping;
-	return NULL;
-}
-
 static void nano_free(struct nano *nano, struct nano_mapping *mapping)
 {
+	nano->pages -= mapping->count;
 	while (mapping->count--) {
 		dma_unmap_page(nano->dev, mapping->bus[mapping->count], PAGE_SIZE,
 			       DMA_BIDIRECTIONAL);
@@ -31,9 +24,22 @@ static void nano_free(struct nano *nano, struct nano_mapping *mapping)
 	kfree(mapping);
 }
 
+/* The GPU has been reset since it last saw the tables. */
+void nano_free_memory(struct nano_client *client)
+{
+	struct nano_mapping *mapping, *next;
+
+	if (client->tables)
+		free_io_pgtable_ops(client->tables);
+	client->tables = NULL;
+	list_for_each_entry_safe(mapping, next, &client->mappings, node)
+		nano_free(client->nano, mapping);
+	INIT_LIST_HEAD(&client->mappings);
+}
+
 static int nano_fill(struct nano *nano, struct nano_mapping *mapping, u64 pages)
 {
-	while (mapping->count < pages) {
+	for (; mapping->count < pages; mapping->count++, nano->pages++) {
 		struct page *page;
 		dma_addr_t bus;
 
@@ -49,27 +55,59 @@ static int nano_fill(struct nano *nano, struct nano_mapping *mapping, u64 pages)
 			return -EIO;
 		}
 		mapping->pages[mapping->count] = page;
-		mapping->bus[mapping->count++] = bus;
+		mapping->bus[mapping->count] = bus;
 		cond_resched();
 	}
 	return 0;
 }
 
-int nano_map(struct nano *nano, struct gpureplay_nano_map *map)
+static int nano_enter(struct nano_client *client, struct nano_mapping *mapping, u32 flags)
 {
-	const u32 all = GPUREPLAY_NANO_READ | GPUREPLAY_NANO_WRITE | GPUREPLAY_NANO_EXECUTE;
+	int prot = (flags & GPUREPLAY_NANO_READ ? IOMMU_READ : 0) |
+		   (flags & GPUREPLAY_NANO_WRITE ? IOMMU_WRITE : 0) |
+		   (flags & GPUREPLAY_NANO_EXECUTE ? 0 : IOMMU_NOEXEC);
+	struct nano *nano = client->nano;
+	unsigned long page;
+	int ret = 0;
+
+	if (!client->tables) {
+		client->config = (struct io_pgtable_cfg) {
+			.pgsize_bitmap = PAGE_SIZE,
+			.ias = nano->va_bits,
+			.oas = nano->bus_bits,
+			.coherent_walk = nano->coherent,
+			.iommu_dev = nano->dev,
+		};
+		client->tables = alloc_io_pgtable_ops(ARM_MALI_LPAE, &client->config, nano);
+		if (!client->tables)
+			return -ENOMEM;
+	}
+	for (page = 0; page < mapping->count && !ret; page++) {
+		size_t mapped = 0;
+
+		ret = client->tables->map_pages(client->tables, mapping->va + page * PAGE_SIZE,
+						mapping->bus[page], PAGE_SIZE, 1, prot,
+						GFP_KERNEL_ACCOUNT, &mapped);
+	}
+	return ret;
+}
+
+int nano_map(struct nano_client *client, struct gpureplay_nano_map *map)
+{
+	const u32 access = GPUREPLAY_NANO_READ | GPUREPLAY_NANO_WRITE;
 	const u32 both = GPUREPLAY_NANO_WRITE | GPUREPLAY_NANO_EXECUTE;
 	struct nano_mapping *mapping, *other;
-	u64 bytes, end, page;
+	u64 bytes, end;
 	int ret;
 
-	if (map->reserved || !map->flags || map->flags & ~all || (map->flags & both) == both)
+	if (map->reserved || map->flags & ~(access | both) || !(map->flags & access) ||
+	    (map->flags & both) == both || !map->pages || map->pages > totalram_pages() ||
+	    !PAGE_ALIGNED(map->va) || check_mul_overflow(map->pages, (u64)PAGE_SIZE, &bytes) ||
+	    check_add_overflow(map->va, bytes, &end) || end > BIT_ULL(client->nano->va_bits))
 		return -EINVAL;
-	if (!map->pages || map->pages > totalram_pages() || !PAGE_ALIGNED(map->va) ||
-	    check_mul_overflow(map->pages, (u64)PAGE_SIZE, &bytes) ||
-	    check_add_overflow(map->va, bytes, &end) || end > BIT_ULL(NANO_VA_BITS))
-		return -EINVAL;
-	list_for_each_entry(other, &nano->mappings, node)
+	if (client->active)	/* the GPU may hold copies of the tables */
+		return -EBUSY;
+	list_for_each_entry(other, &client->mappings, node)
 		if (map->va < other->va + ((u64)other->count << PAGE_SHIFT) && other->va < end)
 			return -EEXIST;
 
@@ -77,77 +115,64 @@ int nano_map(struct nano *nano, struct gpureplay_nano_map *map)
 	if (!mapping)
 		return -ENOMEM;
 	mapping->va = map->va;
-	mapping->offset = nano->next_offset;
+	mapping->offset = client->next_offset;
 	mapping->pages = kvcalloc(map->pages, sizeof(*mapping->pages), GFP_KERNEL_ACCOUNT);
 	mapping->bus = kvcalloc(map->pages, sizeof(*mapping->bus), GFP_KERNEL_ACCOUNT);
-	ret = mapping->pages && mapping->bus ? nano_fill(nano, mapping, map->pages) : -ENOMEM;
-	if (ret)
-		goto free;
-	if (nano->mode == GPUREPLAY_NANO_GUARDED) {
-		for (page = 0; page < map->pages; page++) {
-			ret = nano_table_set(nano, map->va + page * PAGE_SIZE, mapping->bus[page],
-					     map->flags);
-			if (ret)
-				goto clear;
-		}
-		ret = nano_flush(nano);
-		if (ret)
-			goto clear;
+	ret = mapping->pages && mapping->bus ? nano_fill(client->nano, mapping, map->pages) :
+					       -ENOMEM;
+	if (ret) {
+		nano_free(client->nano, mapping);
+		return ret;
 	}
-	list_add(&mapping->node, &nano->mappings);
-	nano->next_offset += map->pages;
+	/* What fails from here on may be in the tables: it stays until RELEASE. */
+	list_add(&mapping->node, &client->mappings);
+	client->next_offset += map->pages;
 	map->mmap_offset = mapping->offset << PAGE_SHIFT;
-	return 0;
-
-clear:
-	nano_table_clear(nano, map->va, map->pages);
-	if (nano_flush(nano) && nano_reset(nano))
-		return ret;	/* a GPU that cannot be stopped keeps the pages */
-free:
-	nano_free(nano, mapping);
-	return ret;
+	return client->mode == GPUREPLAY_NANO_GUARDED ?
+		       nano_enter(client, mapping, map->flags) : 0;
 }
 
-int nano_unmap(struct nano *nano, u64 va)
+/* Address space 0 shows the GPU what the opener has mapped, and nothing else. */
+int nano_activate(struct nano_client *client)
 {
-	struct nano_mapping *mapping = nano_find(nano, va);
+	void __iomem *registers = client->nano->registers;
+	u32 status;
 
-	if (!mapping)
-		return -ENOENT;
-	if (nano->mode == GPUREPLAY_NANO_GUARDED)
-		nano_table_clear(nano, va, mapping->count);
-	/* Direct mode cannot know what still points at the pages: stop the GPU. */
-	if (nano->mode == GPUREPLAY_NANO_DIRECT || nano_flush(nano)) {
-		int ret = nano_reset(nano);
-
-		if (ret)
-			return ret;
-	}
-	list_del(&mapping->node);
-	nano_free(nano, mapping);
-	return 0;
-}
-
-int nano_bus(struct nano *nano, const struct gpureplay_nano_bus *bus)
-{
-	struct nano_mapping *mapping = nano_find(nano, bus->va);
-	u64 __user *to = u64_to_user_ptr(bus->addresses);
-	u64 page;
-
-	if (nano->mode != GPUREPLAY_NANO_DIRECT)
+	if (client->mode != GPUREPLAY_NANO_GUARDED)
 		return -EPERM;
-	if (!mapping)
-		return -ENOENT;
-	if (bus->first > mapping->count || bus->count > mapping->count - bus->first)
-		return -EINVAL;
-	for (page = 0; page < bus->count; page++)
-		if (put_user((u64)mapping->bus[bus->first + page], to + page))
-			return -EFAULT;
-	return 0;
+	if (!client->tables)
+		return -ENXIO;
+	wmb();	/* entries are in memory before the GPU can walk them */
+	lo_hi_writeq(client->config.arm_mali_lpae_cfg.transtab, registers + AS0_TRANSTAB);
+	lo_hi_writeq(client->config.arm_mali_lpae_cfg.memattr, registers + AS0_MEMATTR);
+	client->active = true;
+	writel(1, registers + AS0_COMMAND);	/* UPDATE; the reset left no old translation */
+	return readl_poll_timeout(registers + AS0_STATUS, status, !(status & 1), 1, 100000);
 }
 
-int nano_sync(struct nano *nano, const struct gpureplay_nano_sync *sync)
+int nano_bus(struct nano_client *client, const struct gpureplay_nano_bus *bus, u64 *addresses)
 {
+	struct nano_mapping *mapping;
+	u32 page;
+
+	if (client->mode != GPUREPLAY_NANO_DIRECT)
+		return -EPERM;
+	list_for_each_entry(mapping, &client->mappings, node) {
+		if (mapping->va != bus->va)
+			continue;
+		if (bus->reserved || bus->first > mapping->count ||
+		    bus->count > mapping->count - bus->first)
+			return -EINVAL;
+		for (page = 0; page < bus->count; page++)
+			addresses[page] = mapping->bus[bus->first + page];
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int nano_sync(struct nano_client *client, const struct gpureplay_nano_sync *sync)
+{
+	struct device *dev = client->nano->dev;
 	struct nano_mapping *mapping;
 	u64 end, page;
 
@@ -155,48 +180,36 @@ int nano_sync(struct nano *nano, const struct gpureplay_nano_sync *sync)
 	    (sync->direction != GPUREPLAY_NANO_TO_GPU &&
 	     sync->direction != GPUREPLAY_NANO_FROM_GPU))
 		return -EINVAL;
-	list_for_each_entry(mapping, &nano->mappings, node) {
-		u64 limit = mapping->va + ((u64)mapping->count << PAGE_SHIFT);
-
-		if (sync->va < mapping->va || end > limit)
+	list_for_each_entry(mapping, &client->mappings, node) {
+		if (sync->va < mapping->va || end > mapping->va + mapping->count * PAGE_SIZE)
 			continue;
 		for (page = (sync->va - mapping->va) >> PAGE_SHIFT;
 		     mapping->va + (page << PAGE_SHIFT) < end; page++) {
 			if (sync->direction == GPUREPLAY_NANO_TO_GPU)
-				dma_sync_single_for_device(nano->dev, mapping->bus[page],
-							   PAGE_SIZE, DMA_BIDIRECTIONAL);
+				dma_sync_single_for_device(dev, mapping->bus[page], PAGE_SIZE,
+							   DMA_BIDIRECTIONAL);
 			else
-				dma_sync_single_for_cpu(nano->dev, mapping->bus[page],
-							PAGE_SIZE, DMA_BIDIRECTIONAL);
+				dma_sync_single_for_cpu(dev, mapping->bus[page], PAGE_SIZE,
+							DMA_BIDIRECTIONAL);
 		}
 		return 0;
 	}
 	return -ENOENT;
 }
 
-int nano_mmap_pages(struct nano *nano, struct vm_area_struct *vma)
+int nano_mmap_pages(struct nano_client *client, struct vm_area_struct *vma)
 {
 	struct nano_mapping *mapping;
+	int ret;
 
-	list_for_each_entry(mapping, &nano->mappings, node) {
+	list_for_each_entry(mapping, &client->mappings, node) {
 		if (vma->vm_pgoff < mapping->offset ||
 		    vma->vm_pgoff >= mapping->offset + mapping->count)
 			continue;
 		vma->vm_pgoff -= mapping->offset;
-		return vm_map_pages(vma, mapping->pages, mapping->count);
+		ret = vm_map_pages(vma, mapping->pages, mapping->count);
+		vma->vm_pgoff += mapping->offset;
+		return ret;
 	}
 	return -EINVAL;
-}
-
-/* The caller has reset the GPU. */
-void nano_free_all(struct nano *nano)
-{
-	struct nano_mapping *mapping, *next;
-
-	list_for_each_entry_safe(mapping, next, &nano->mappings, node) {
-		list_del(&mapping->node);
-		nano_free(nano, mapping);
-	}
-	nano_table_free(nano);
-	nano->next_offset = 0;
 }

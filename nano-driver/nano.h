@@ -5,6 +5,7 @@
 
 #include <linux/device.h>
 #include <linux/io.h>
+#include <linux/io-pgtable.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/miscdevice.h>
@@ -14,28 +15,22 @@
 
 #include "gpureplay_nano.h"
 
-#define GPU_INT_RAWSTAT		0x0020
-#define GPU_INT_CLEAR		0x0024
-#define GPU_COMMAND		0x0030
 #define GPU_MMU_FEATURES	0x0014
+#define GPU_INT_RAWSTAT		0x0020
+#define GPU_COMMAND		0x0030
 #define JOB_INT_RAWSTAT		0x1000
 #define MMU_INT_RAWSTAT		0x2000
 #define INT_CLEAR		0x4	/* from a RAWSTAT register */
 #define INT_MASK		0x8
 #define INT_STAT		0xc
-#define GPU_INT_RESET_DONE	BIT(8)
-#define GPU_COMMAND_SOFT_RESET	1
-#define GPU_COMMAND_HARD_RESET	2
+#define AS0_TRANSTAB		0x2400
+#define AS0_MEMATTR		0x2408
+#define AS0_COMMAND		0x2418
+#define AS0_FAULTSTATUS		0x241c
+#define AS0_FAULTADDRESS	0x2420
+#define AS0_STATUS		0x2428
 
 #define NANO_LINES		3
-#define NANO_VA_BITS		48
-
-/* One interrupt line: what happened on it since user space last read. */
-struct nano_line {
-	struct nano *nano;
-	struct gpureplay_nano_event event;
-	u32 base;		/* offset of the RAWSTAT register */
-};
 
 /* Pages of one MAP request. */
 struct nano_mapping {
@@ -47,8 +42,29 @@ struct nano_mapping {
 	unsigned long count;	/* pages allocated */
 };
 
+/* One opener. Everything under nano.lock. */
+struct nano_client {
+	struct nano *nano;
+	struct list_head node;	/* nano.clients, or nano.orphans after it was closed */
+	struct list_head turn;	/* nano.waiting, or empty */
+	struct address_space *space;	/* where its mappings of registers are */
+	u32 mode;
+	bool mode_chosen;
+	bool active;		/* address space 0 points at `tables` */
+	struct list_head mappings;
+	u64 next_offset;
+	struct io_pgtable_cfg config;
+	struct io_pgtable_ops *tables;
+};
+
+struct nano_line {
+	struct nano *nano;
+	u32 base;		/* offset of the RAWSTAT register */
+	int irq;
+};
+
 struct nano {
-	struct kref references;	/* the driver's and the opener's */
+	struct kref references;	/* the driver's and the openers' */
 	struct device *dev;
 	struct miscdevice misc;
 	void __iomem *registers;
@@ -57,51 +73,43 @@ struct nano {
 	int clock_count;
 	struct regulator *supply;
 	struct reset_control *resets;
-	bool coherent;
-	bool dead;		/* the last reset failed: nothing may be freed */
-
-	atomic_t opened;
-	struct mutex lock;	/* everything below, one ioctl at a time */
-	bool gone;		/* unbound while open: every call fails from now on */
-	struct file *file;
-	u32 mode;
-	bool mode_chosen;
-	bool active;		/* address space 0 points at `root` */
-	struct list_head mappings;
-	u64 next_offset;
-	struct list_head tables;
-	struct nano_table *root;
-
-	spinlock_t event_lock;	/* lines[].event */
 	struct nano_line lines[NANO_LINES];
-	wait_queue_head_t events;
+	bool coherent;
+	u32 va_bits, bus_bits;
+
+	struct mutex lock;	/* everything below but the event */
+	bool gone;		/* unbound: every call fails from now on */
+	bool stuck;		/* the last reset failed: nothing may be freed */
+	bool ready;		/* powered and reset for the owner */
+	struct nano_client *owner;
+	struct list_head waiting, clients, orphans;
+	unsigned long pages;
+	wait_queue_head_t wait;	/* events and turns */
+
+	spinlock_t event_lock;	/* the event, shared with interrupts */
+	struct gpureplay_nano_event event;
 };
 
 extern const struct file_operations nano_file_operations;
 
+/* device.c */
+void nano_put(struct nano *nano);
+int nano_reset(struct nano *nano);
+int nano_power_on(struct nano *nano);
+void nano_power_off(struct nano *nano);
+
 /* file.c */
 void nano_revoke(struct nano *nano);
 
-/* device.c */
-void nano_put(struct nano *nano);
-int nano_power_on(struct nano *nano);
-void nano_power_off(struct nano *nano);
-int nano_reset(struct nano *nano);
-
 /* memory.c */
-int nano_map(struct nano *nano, struct gpureplay_nano_map *map);
-int nano_unmap(struct nano *nano, u64 va);
-int nano_bus(struct nano *nano, const struct gpureplay_nano_bus *bus);
-int nano_sync(struct nano *nano, const struct gpureplay_nano_sync *sync);
-int nano_mmap_pages(struct nano *nano, struct vm_area_struct *vma);
-void nano_free_all(struct nano *nano);
+int nano_map(struct nano_client *client, struct gpureplay_nano_map *map);
+int nano_bus(struct nano_client *client, const struct gpureplay_nano_bus *bus, u64 *addresses);
+int nano_sync(struct nano_client *client, const struct gpureplay_nano_sync *sync);
+int nano_activate(struct nano_client *client);
+int nano_mmap_pages(struct nano_client *client, struct vm_area_struct *vma);
+void nano_free_memory(struct nano_client *client);
 
 /* guard.c */
-int nano_table_set(struct nano *nano, u64 va, dma_addr_t bus, u32 flags);
-void nano_table_clear(struct nano *nano, u64 va, u64 pages);
-void nano_table_free(struct nano *nano);
-int nano_activate(struct nano *nano);
-int nano_flush(struct nano *nano);
 bool nano_write_allowed(u32 offset, u32 value);
 
 #endif

@@ -104,6 +104,15 @@ pub trait Gpu {
         Ok(())
     }
 
+    /// Asked between two chains: a device that is shared with others may give the GPU to one that waits, and returns when it has
+    /// it again. `true` when it did so: the GPU is then reset, the memory untouched.
+    ///
+    /// # Errors
+    /// The GPU did not come back.
+    fn lend(&mut self) -> Result<bool, DeviceError> {
+        Ok(false)
+    }
+
     /// Stops everything and brings the GPU to its state after power-on: a soft reset, then a hard one if that does
     /// not end.
     ///
@@ -180,6 +189,9 @@ impl<G: Gpu + ?Sized> Gpu for &mut G {
     }
     fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
         (**self).fill_memory(va, length, byte)
+    }
+    fn lend(&mut self) -> Result<bool, DeviceError> {
+        (**self).lend()
     }
     fn reset(&mut self) -> Result<(), DeviceError> {
         (**self).reset()

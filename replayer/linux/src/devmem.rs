@@ -13,6 +13,7 @@ use mali_regs::gpu::{GPU_ID, GPU_INT_RAWSTAT};
 use mali_regs::job::JOB_INT_RAWSTAT;
 use mali_regs::mmu::MMU_INT_RAWSTAT;
 
+use crate::board::Board;
 use crate::error::OpenError;
 use crate::machine;
 use crate::mapped::Mapped;
@@ -33,12 +34,13 @@ pub struct DevMem {
 }
 
 impl DevMem {
-    /// Opens the GPU of this machine.
+    /// Opens the GPU of this machine. `board` says where it is if the device tree does not.
     ///
     /// # Errors
-    /// There is no GPU, a driver holds it, it is not coherent or not powered, or the kernel forbids access.
-    pub fn open() -> Result<Self, OpenError> {
-        let node = machine::find_gpu(Path::new("/sys"))?;
+    /// There is no GPU, a driver holds it, it is not coherent or not powered, the board is another one, or the kernel forbids
+    /// access.
+    pub fn open(board: Option<&Board>) -> Result<Self, OpenError> {
+        let node = machine::find_gpu_of(Path::new("/sys"), board)?;
         if let Some(driver) = node.driver {
             return Err(OpenError::Bound {
                 driver,

@@ -16,11 +16,14 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Somebody else has the device open.
-    #[error("{path}: another process has the GPU open")]
+    #[error("{path}: another process has the GPU; end it, or share: --device nano:shared in both")]
     Busy {
         /// The device node.
         path: PathBuf,
     },
+    /// The GPU does not come back from a reset.
+    #[error("the GPU does not reset; power the board off and on")]
+    Stuck,
     /// The caller may not open it.
     #[error("{path}: permission denied; run as root{more}")]
     Permission {
@@ -42,6 +45,18 @@ pub enum OpenError {
     /// The device tree has no Mali GPU.
     #[error("the device tree has no enabled node that is compatible with arm,mali-bifrost")]
     NoGpu,
+    /// The device tree and what is known of the board do not agree.
+    #[error(
+        "the device tree says that the GPU's registers are at {found:#x}, the board {board} has them at {expected:#x}; leave the board out"
+    )]
+    OtherBoard {
+        /// The board that was named.
+        board: String,
+        /// Where its registers are.
+        expected: u64,
+        /// Where the device tree says they are.
+        found: u64,
+    },
     /// A driver holds the GPU.
     #[error(
         "the driver {driver} holds the GPU {device}; unbind it first: echo {device} > /sys/bus/platform/drivers/{driver}/unbind"

@@ -2,10 +2,11 @@
 //! Linux devices for the replay engine.
 //!
 //! [`nano::Nano`] drives the GPU through the nano driver (`nano-driver/` of this project), [`devmem::DevMem`] through
-//! /dev/mem where no module can be loaded. [`machine`] finds the GPU in the device tree and says what stands in the way.
+//! /dev/mem where no module can be loaded. [`board`] knows boards, [`machine`] finds the GPU in the device tree and says what stands in the way.
 //!
 //! All unsafe code of the replayer on Linux lives in this crate: `ioctl`, `mmap`, and access to mapped memory.
 
+pub mod board;
 pub mod devmem;
 pub mod error;
 pub mod machine;
@@ -15,6 +16,7 @@ pub mod nano;
 mod nano_abi;
 mod own_tables;
 
+pub use board::Board;
 pub use devmem::DevMem;
 pub use error::OpenError;
 pub use nano::{Mode, Nano};

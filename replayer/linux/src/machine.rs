@@ -5,7 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::board::Board;
 use crate::error::OpenError;
+use crate::nano;
 
 /// The GPU's node in the device tree, with what Linux made of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +42,31 @@ pub fn find_gpu(sysfs: &Path) -> Result<GpuNode, OpenError> {
         .iter()
         .find_map(|path| read_node(path).ok().flatten())
         .ok_or(OpenError::NoGpu)
+}
+
+/// Finds the GPU in the device tree, or takes what is known of the board where the tree has no node.
+///
+/// # Errors
+/// There is none, sysfs cannot be read, or tree and board do not agree.
+pub fn find_gpu_of(sysfs: &Path, board: Option<&Board>) -> Result<GpuNode, OpenError> {
+    match (find_gpu(sysfs), board) {
+        (Ok(node), Some(board)) if node.registers != board.registers => {
+            Err(OpenError::OtherBoard {
+                board: board.name.clone(),
+                expected: board.registers,
+                found: node.registers,
+            })
+        }
+        (Err(OpenError::NoGpu), Some(board)) => Ok(GpuNode {
+            device: format!("{:x}.gpu", board.registers),
+            compatible: Vec::new(),
+            registers: board.registers,
+            register_bytes: board.register_bytes,
+            coherent: board.coherent,
+            driver: None,
+        }),
+        (found, _) => found,
+    }
 }
 
 /// The node of a platform device, if it is a GPU of this family.
@@ -109,6 +136,9 @@ fn first_range(device: &Path, node: &Path) -> io::Result<Option<(u64, u64)>> {
 /// Subject of the finding that concerns `--device devmem` only.
 pub const DEV_MEM: &str = "/dev/mem";
 
+/// Subject of another finding that concerns `--device devmem` only.
+pub const LOCKED_PAGES: &str = "locked pages";
+
 /// What one check of the machine found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -122,50 +152,138 @@ pub struct Finding {
     pub cure: Option<String>,
 }
 
-/// Looks at everything that a replay on this machine's GPU needs.
-pub fn doctor(root: &Path) -> Vec<Finding> {
+/// Looks at everything that a replay on this machine's GPU needs. The board is found in the device tree if it is not given.
+pub fn doctor(root: &Path, board: Option<&Board>) -> Vec<Finding> {
+    let known = board.cloned().or_else(|| Board::of_machine(root));
     let gpu = find_gpu(&root.join("sys"));
-    let node = match &gpu {
-        Ok(node) => Finding {
-            subject: "GPU in the device tree",
-            good: true,
-            found: format!(
+    let mut findings = vec![gpu_node(gpu.as_ref(), known.as_ref())];
+    if let Some(board) = &known {
+        findings.push(agreement(gpu.as_ref().ok(), board));
+    }
+    if let Ok(node) = &gpu {
+        findings.push(driver(node));
+        findings.push(good(
+            "cache coherency",
+            if node.coherent {
+                "the GPU snoops CPU caches (dma-coherent)"
+            } else {
+                "the GPU does not snoop CPU caches: the nano driver maintains them, devmem cannot"
+            },
+        ));
+    }
+    findings.push(module(root));
+    findings.push(nano_node(root));
+    findings.push(dev_mem(root));
+    findings.push(compaction(root));
+    findings.push(memory(root));
+    findings
+}
+
+fn good(subject: &'static str, found: impl Into<String>) -> Finding {
+    Finding {
+        subject,
+        good: true,
+        found: found.into(),
+        cure: None,
+    }
+}
+
+fn bad(subject: &'static str, found: impl Into<String>, cure: impl Into<String>) -> Finding {
+    Finding {
+        subject,
+        good: false,
+        found: found.into(),
+        cure: Some(cure.into()),
+    }
+}
+
+fn gpu_node(gpu: std::result::Result<&GpuNode, &OpenError>, board: Option<&Board>) -> Finding {
+    const SUBJECT: &str = "GPU in the device tree";
+    match (gpu, board) {
+        (Ok(node), _) => good(
+            SUBJECT,
+            format!(
                 "{} ({}), registers at {:#x}, {} bytes",
                 node.device,
                 node.compatible.join(", "),
                 node.registers,
                 node.register_bytes
             ),
-            cure: None,
-        },
-        Err(error) => Finding {
-            subject: "GPU in the device tree",
-            good: false,
-            found: error.to_string(),
-            cure: Some(
-                "boot with the board's own device tree; its gpu node must not be disabled".into(),
+        ),
+        (Err(error), Some(board)) if board.node.is_empty() => bad(
+            SUBJECT,
+            error.to_string(),
+            format!(
+                "mainline has no node for {}: add one with its registers at {:#x} (docs/boards.md), or use --device devmem",
+                board.name, board.registers
             ),
-        },
-    };
-    let mut findings = vec![node];
-    if let Ok(node) = &gpu {
-        findings.push(driver(node));
-        findings.push(Finding {
-            subject: "cache coherency",
-            good: true,
-            found: if node.coherent {
-                "the GPU snoops CPU caches".into()
-            } else {
-                "the GPU does not snoop CPU caches: the nano driver maintains them, devmem cannot"
-                    .into()
-            },
-            cure: None,
-        });
+        ),
+        (Err(error), _) => bad(
+            SUBJECT,
+            error.to_string(),
+            "boot with the board's own device tree; its gpu node must not be disabled",
+        ),
     }
-    findings.push(nano_node(root));
-    findings.push(dev_mem(root));
-    findings.push(memory(root));
-    findings
+}
+
+/// Whether the device tree says what is known of the board.
+fn agreement(node: Option<&GpuNode>, board: &Board) -> Finding {
+    const SUBJECT: &str = "board";
+    let known = format!("{}, {} (not yet run on silicon)", board.name, board.gpu);
+    match node {
+        Some(node) if node.registers != board.registers => bad(
+            SUBJECT,
+            format!(
+                "{known}: registers at {:#x}, but the device tree says {:#x}",
+                board.registers, node.registers
+            ),
+            "name the board that this is, or none; the device tree decides",
+        ),
+        Some(node) if node.coherent != board.coherent => bad(
+            SUBJECT,
+            format!("{known}: the device tree differs in dma-coherent"),
+            "use a device tree of Linux 5.11 or newer; with the wrong property results are wrong",
+        ),
+        _ => good(SUBJECT, known),
+    }
+}
+
+/// Whether the nano driver is loaded.
+fn module(root: &Path) -> Finding {
+    const SUBJECT: &str = "nano module";
+    if root.join("sys/module/gpureplay_nano").is_dir() {
+        return good(SUBJECT, "gpureplay_nano is loaded");
+    }
+    let locked = fs::read_to_string(root.join("sys/kernel/security/lockdown"))
+        .is_ok_and(|text| !text.contains("[none]"));
+    bad(
+        SUBJECT,
+        if locked {
+            "not loaded, and the kernel is locked down: it takes signed modules only"
+        } else {
+            "not loaded"
+        },
+        if locked {
+            "sign gpureplay_nano.ko with a key that the machine trusts (mokutil), or boot without secure boot"
+        } else {
+            "make -C /lib/modules/$(uname -r)/build M=$PWD/nano-driver modules; insmod nano-driver/gpureplay_nano.ko"
+        },
+    )
+}
+
+/// Whether locked pages stay where they are.
+fn compaction(root: &Path) -> Finding {
+    let moves = fs::read_to_string(root.join("proc/sys/vm/compact_unevictable_allowed"))
+        .is_ok_and(|text| text.trim() != "0");
+    if moves {
+        bad(
+            LOCKED_PAGES,
+            "the kernel may move them (vm.compact_unevictable_allowed is 1)",
+            "sysctl vm.compact_unevictable_allowed=0; needed for --device devmem only",
+        )
+    } else {
+        good(LOCKED_PAGES, "stay where they are")
+    }
 }
 
 fn driver(node: &GpuNode) -> Finding {
@@ -198,27 +316,39 @@ fn driver(node: &GpuNode) -> Finding {
 }
 
 fn nano_node(root: &Path) -> Finding {
+    const SUBJECT: &str = "nano driver";
     let path = root.join("dev/gpureplay-nano");
-    match fs::OpenOptions::new().read(true).write(true).open(&path) {
-        Ok(_) => Finding {
-            subject: "nano driver",
-            good: true,
-            found: format!("{} opens", path.display()),
-            cure: None,
-        },
-        Err(error) => Finding {
-            subject: "nano driver",
-            good: false,
-            found: format!("{}: {error}", path.display()),
-            cure: Some(match error.kind() {
-                io::ErrorKind::NotFound => {
-                    "insmod gpureplay_nano.ko (nano-driver/README.md)".into()
-                }
-                io::ErrorKind::PermissionDenied => "run as root".into(),
-                io::ErrorKind::ResourceBusy => "end the process that has it open".into(),
-                _ => "see the kernel's log: dmesg | grep gpureplay".into(),
-            }),
-        },
+    match nano::state(&path) {
+        Ok(state) if state.pages == 0 => good(SUBJECT, format!("{} opens, no page in use", path.display())),
+        Ok(state) => good(
+            SUBJECT,
+            format!(
+                "{} opens, {} pages in use by other processes{}",
+                path.display(),
+                state.pages,
+                if state.waiting { ", others wait" } else { "" }
+            ),
+        ),
+        Err(OpenError::NoDriver { .. }) => bad(
+            SUBJECT,
+            format!("{}: no such device", path.display()),
+            "load the module and bind the GPU to it, as above",
+        ),
+        Err(OpenError::Permission { .. }) => bad(
+            SUBJECT,
+            format!("{}: permission denied", path.display()),
+            format!("run as root, or let your group in: chgrp GROUP {0}; chmod g+rw {0}", path.display()),
+        ),
+        Err(error @ OpenError::Version { .. }) => bad(
+            SUBJECT,
+            error.to_string(),
+            "rmmod gpureplay_nano; build and load the module of this release",
+        ),
+        Err(error) => bad(
+            SUBJECT,
+            error.to_string(),
+            "see the kernel's log: dmesg | grep gpureplay",
+        ),
     }
 }
 
@@ -279,7 +409,7 @@ mod tests {
     fn a_machine_without_a_gpu_says_so() {
         let empty = std::env::temp_dir().join(format!("gpureplay-doctor-{}", std::process::id()));
         fs::create_dir_all(empty.join("sys/bus/platform/devices")).unwrap();
-        let findings = doctor(&empty);
+        let findings = doctor(&empty, None);
         fs::remove_dir_all(&empty).unwrap();
         let node = &findings[0];
         assert!(!node.good);
@@ -289,6 +419,40 @@ mod tests {
                 || finding.cure.is_some()
                 || finding.subject == "memory")
         );
+    }
+
+    #[test]
+    fn a_board_without_a_node_is_known() {
+        let root = std::env::temp_dir().join(format!("gpureplay-hikey-{}", std::process::id()));
+        fs::create_dir_all(root.join("bus/platform/devices")).unwrap();
+        let board = Board::named("hikey960").unwrap();
+        let node = find_gpu_of(&root, Some(&board)).unwrap();
+        assert_eq!((node.registers, node.coherent), (0xe82c_0000, false));
+        assert!(matches!(find_gpu_of(&root, None), Err(OpenError::NoGpu)));
+        let findings = doctor(&root, Some(&board));
+        fs::remove_dir_all(&root).unwrap();
+        let cure = findings[0].cure.as_deref().unwrap_or_default();
+        assert!(cure.contains("0xe82c0000"), "{cure}");
+        assert!(findings[1].found.contains("not yet run on silicon"));
+    }
+
+    #[test]
+    fn another_board_is_refused() {
+        let node = GpuNode {
+            device: "fde60000.gpu".into(),
+            compatible: vec!["arm,mali-bifrost".into()],
+            registers: 0xfde6_0000,
+            register_bytes: 0x4000,
+            coherent: false,
+            driver: None,
+        };
+        assert!(!agreement(Some(&node), &Board::named("khadas-vim3").unwrap()).good);
+        assert!(agreement(Some(&node), &Board::named("rk3568").unwrap()).good);
+        let snooping = GpuNode {
+            coherent: true,
+            ..node
+        };
+        assert!(!agreement(Some(&snooping), &Board::named("rk3568").unwrap()).good);
     }
 
     #[test]

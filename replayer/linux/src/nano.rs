@@ -3,6 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
+use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -10,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use gpureplay_core::{DeviceError, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
-use mali_regs::gpu::GPU_INT_MASK;
+use mali_regs::gpu::{GPU_CMD, GPU_INT_CLEAR, GPU_INT_MASK, GPU_INT_RAWSTAT};
 use mali_regs::job::JOB_INT_MASK;
 use mali_regs::mmu::MMU_INT_MASK;
+use mali_regs::{GpuCommand, GpuInterrupt};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 
 use crate::error::OpenError;
@@ -28,11 +30,19 @@ const MASKS: [u32; 3] = [JOB_INT_MASK, MMU_INT_MASK, GPU_INT_MASK];
 /// Name of the mapping that holds page tables in direct mode: above every address that a GPU of this family has.
 const TABLES_NAME: u64 = 0xff00_0000_0000;
 
+/// How long a process that shares the GPU keeps it at least: a reset and power-up of the GPU cost less than a tenth of it.
+const TURN: Duration = Duration::from_millis(20);
+/// Bound of a cache clean, as drivers have it.
+const CLEAN_TIMEOUT_US: u32 = 100_000;
+
 /// How much the kernel lets this process do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// The kernel owns page tables and checks every register write.
     Guarded,
+    /// As [`Mode::Guarded`], taking turns with other processes: waits for the GPU if somebody has it, and lends it between
+    /// jobs to those who wait.
+    Shared,
     /// Registers are mapped into the process, which builds page tables itself. Needs `CAP_SYS_RAWIO`.
     Direct,
 }
@@ -49,7 +59,87 @@ pub struct Nano {
     masks: [u32; 3],
     /// Lines that the driver masked when it took their interrupt.
     silenced: Lines,
+    /// Since when this process has had the GPU, if it lends it to others.
+    turn: Option<Instant>,
+    /// Times that it was lent.
+    lent: u32,
     start: Instant,
+}
+
+/// What the driver says of itself and of all who have its device open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Whether the GPU snoops CPU caches.
+    pub coherent: bool,
+    /// Pages of GPU memory that all openers hold.
+    pub pages: u64,
+    /// Whether an opener waits for its turn.
+    pub waiting: bool,
+}
+
+/// Asks the driver, without taking the GPU.
+///
+/// # Errors
+/// The device is missing, forbidden or of another version.
+pub fn state(path: &Path) -> Result<State, OpenError> {
+    let info = information(&open_file(path)?)?;
+    if info.version != abi::VERSION {
+        return Err(OpenError::Version {
+            expected: abi::VERSION,
+            found: info.version,
+        });
+    }
+    Ok(State {
+        coherent: info.flags & abi::COHERENT != 0,
+        pages: info.pages,
+        waiting: info.waiting != 0,
+    })
+}
+
+fn information(file: &File) -> Result<abi::Info, OpenError> {
+    let mut info = abi::Info::default();
+    // SAFETY: the descriptor is open and the argument has the size that the request names.
+    unsafe { abi::info(file.as_raw_fd(), &mut info) }.map_err(|errno| match errno {
+        // A driver of another version has no request of this size.
+        nix::Error::ENOTTY => OpenError::Version {
+            expected: abi::VERSION,
+            found: 0,
+        },
+        other => io_error("nano driver: information")(other.into()),
+    })?;
+    Ok(info)
+}
+
+/// Waits if the flags say so; a signal does not end the wait.
+fn take_turn(file: &File, acquire: abi::Acquire) -> Result<(), nix::Error> {
+    loop {
+        // SAFETY: the descriptor is open and the argument has the size that the request names.
+        match unsafe { abi::acquire(file.as_raw_fd(), &acquire) } {
+            Err(nix::Error::EINTR) => {}
+            result => return result.map(drop),
+        }
+    }
+}
+
+fn open_file(path: &Path) -> Result<File, OpenError> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(nix::libc::O_NONBLOCK)
+        .open(path)
+        .map_err(|error| match error.raw_os_error() {
+            Some(nix::libc::EACCES | nix::libc::EPERM) => OpenError::Permission {
+                path: path.to_owned(),
+                more: "",
+            },
+            Some(nix::libc::ENOENT | nix::libc::ENODEV | nix::libc::ENXIO) => OpenError::NoDriver {
+                path: path.to_owned(),
+            },
+            _ => OpenError::Io {
+                what: path.display().to_string(),
+                error,
+            },
+        })
 }
 
 fn refused(errno: nix::Error) -> DeviceError {
@@ -73,56 +163,34 @@ impl Nano {
     /// # Errors
     /// The device is missing, busy, forbidden or of another version.
     pub fn open(path: &Path, mode: Mode) -> Result<Self, OpenError> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(nix::libc::O_NONBLOCK)
-            .open(path)
-            .map_err(|error| match error.raw_os_error() {
-                Some(nix::libc::EBUSY) => OpenError::Busy {
-                    path: path.to_owned(),
-                },
-                Some(nix::libc::EACCES | nix::libc::EPERM) => OpenError::Permission {
-                    path: path.to_owned(),
-                    more: "",
-                },
-                Some(nix::libc::ENOENT | nix::libc::ENODEV | nix::libc::ENXIO) => {
-                    OpenError::NoDriver {
-                        path: path.to_owned(),
-                    }
-                }
-                _ => OpenError::Io {
-                    what: path.display().to_string(),
-                    error,
-                },
-            })?;
-        let set = abi::SetMode {
-            mode: match mode {
-                Mode::Guarded => abi::GUARDED,
-                Mode::Direct => abi::DIRECT,
-            },
-            reserved: 0,
-        };
-        // SAFETY: the descriptor is open and the argument has the size that the request names.
-        unsafe { abi::set_mode(file.as_raw_fd(), &set) }.map_err(|errno| match errno {
-            nix::Error::EPERM => OpenError::Permission {
-                path: path.to_owned(),
-                more: " with CAP_SYS_RAWIO, or use the guarded mode",
-            },
-            other => io_error("nano driver: choose the mode")(other.into()),
-        })?;
-        let mut info = abi::Info::default();
-        // SAFETY: as above.
-        unsafe { abi::info(file.as_raw_fd(), &mut info) }
-            .map_err(|errno| io_error("nano driver: information")(errno.into()))?;
+        let file = open_file(path)?;
+        let info = information(&file)?;
         if info.version != abi::VERSION {
             return Err(OpenError::Version {
                 expected: abi::VERSION,
                 found: info.version,
             });
         }
+        let acquire = abi::Acquire {
+            mode: match mode {
+                Mode::Guarded | Mode::Shared => abi::GUARDED,
+                Mode::Direct => abi::DIRECT,
+            },
+            flags: if mode == Mode::Shared { abi::WAIT } else { 0 },
+        };
+        take_turn(&file, acquire).map_err(|errno| match errno {
+            nix::Error::EBUSY => OpenError::Busy {
+                path: path.to_owned(),
+            },
+            nix::Error::EPERM => OpenError::Permission {
+                path: path.to_owned(),
+                more: " with CAP_SYS_RAWIO, or use the guarded mode",
+            },
+            nix::Error::ETIMEDOUT => OpenError::Stuck,
+            other => io_error("nano driver: take the GPU")(other.into()),
+        })?;
         let direct = match mode {
-            Mode::Guarded => None,
+            Mode::Guarded | Mode::Shared => None,
             Mode::Direct => {
                 let registers = Mapped::new(&file, 0, info.register_bytes as usize)
                     .map_err(io_error("nano driver: map the registers"))?;
@@ -136,6 +204,8 @@ impl Nano {
             direct,
             masks: [0; 3],
             silenced: Lines::NONE,
+            turn: (mode == Mode::Shared).then(Instant::now),
+            lent: 0,
             start: Instant::now(),
         })
     }
@@ -143,6 +213,11 @@ impl Nano {
     /// Whether the GPU snoops CPU caches here.
     pub fn is_coherent(&self) -> bool {
         self.coherent
+    }
+
+    /// How often the GPU was lent to another process.
+    pub fn lent(&self) -> u32 {
+        self.lent
     }
 
     fn access(&self, offset: u32, write: bool, value: u32) -> Result<u32, nix::Error> {
@@ -153,7 +228,7 @@ impl Nano {
             reserved: 0,
         };
         let mut list = abi::Registers {
-            accesses: (&raw mut access) as u64,
+            list: (&raw mut access) as u64,
             count: 1,
             done: 0,
         };
@@ -198,14 +273,19 @@ impl Nano {
     /// Bus addresses of the pages of a mapping; direct mode only.
     fn bus_addresses(&self, va: u64, pages: u64) -> Result<Vec<u64>, DeviceError> {
         let mut addresses = vec![0u64; usize::try_from(pages).unwrap_or(0)];
-        let bus = abi::Bus {
-            va,
-            first: 0,
-            count: addresses.len() as u64,
-            addresses: addresses.as_mut_ptr() as u64,
-        };
-        // SAFETY: the driver writes `count` addresses into a vector of that length.
-        unsafe { abi::bus(self.file.as_raw_fd(), &bus) }.map_err(refused)?;
+        let mut first = 0;
+        for part in addresses.chunks_mut(abi::MAX_ADDRESSES) {
+            let bus = abi::Bus {
+                va,
+                first,
+                list: part.as_mut_ptr() as u64,
+                count: part.len() as u32,
+                reserved: 0,
+            };
+            // SAFETY: the driver writes `count` addresses into a slice of that length.
+            unsafe { abi::bus(self.file.as_raw_fd(), &bus) }.map_err(refused)?;
+            first += part.len() as u64;
+        }
         Ok(addresses)
     }
 
@@ -213,17 +293,11 @@ impl Nano {
     fn take_events(&mut self) -> Lines {
         let mut raised = 0;
         let mut bytes = [0u8; size_of::<abi::Event>()];
-        while let Ok(length) = (&self.file).read(&mut bytes) {
-            let Some(line) = bytes
-                .get(8..12)
-                .filter(|_| length == bytes.len())
-                .and_then(|field| field.try_into().ok())
-                .map(u32::from_ne_bytes)
-                .filter(|&line| line < 3)
-            else {
-                break;
-            };
-            raised |= 1 << line;
+        while matches!((&self.file).read(&mut bytes), Ok(length) if length == bytes.len()) {
+            let status = bytes.get(offset_of!(abi::Event, status)..).unwrap_or(&[]);
+            for (line, word) in status.chunks_exact(4).enumerate() {
+                raised |= u8::from(word != [0; 4]) << line;
+            }
         }
         self.silenced = Lines(self.silenced.0 | raised);
         Lines(raised)
@@ -322,22 +396,45 @@ impl Gpu for Nano {
     }
 
     fn release(&mut self) {
-        let mut names: Vec<u64> = self
-            .mappings
-            .take()
-            .iter()
-            .map(|mapping| mapping.va)
-            .collect();
-        if let Some((_, tables)) = &mut self.direct
-            && tables.forget()
-        {
-            names.push(TABLES_NAME);
+        self.mappings.take();
+        if let Some((_, tables)) = &mut self.direct {
+            tables.forget();
         }
-        for va in names {
-            let unmap = abi::Unmap { va, reserved: 0 };
-            // SAFETY: plain data in. What cannot be unmapped now is freed when the file is closed.
-            let _ = unsafe { abi::unmap(self.file.as_raw_fd(), &unmap) };
+        // SAFETY: no argument. What cannot be freed now is freed when the file is closed.
+        let _ = unsafe { abi::release(self.file.as_raw_fd()) };
+    }
+
+    fn lend(&mut self) -> Result<bool, DeviceError> {
+        if self.turn.is_none_or(|since| since.elapsed() < TURN) {
+            return Ok(false);
         }
+        let mut poll = [PollFd::new(self.file.as_fd(), PollFlags::POLLPRI)];
+        if !matches!(nix::poll::poll(&mut poll, PollTimeout::ZERO), Ok(1)) {
+            return Ok(false);
+        }
+        // What the GPU wrote must be in memory before the reset empties its caches.
+        let cleaned = GpuInterrupt::CLEAN_CACHES_COMPLETED.bits();
+        self.write32(GPU_INT_CLEAR, cleaned);
+        self.write32(GPU_CMD, GpuCommand::CleanInvalidateCaches as u32);
+        self.poll(GPU_INT_RAWSTAT, cleaned, cleaned, CLEAN_TIMEOUT_US)
+            .map_err(|_| DeviceError::ResetFailed)?;
+        // SAFETY: no argument.
+        match unsafe { abi::yield_gpu(self.file.as_raw_fd()) } {
+            Ok(_) => {}
+            Err(nix::Error::EINTR) => {
+                let acquire = abi::Acquire {
+                    mode: abi::GUARDED,
+                    flags: abi::WAIT,
+                };
+                take_turn(&self.file, acquire).map_err(refused)?;
+            }
+            Err(errno) => return Err(refused(errno)),
+        }
+        self.masks = [0; 3];
+        self.silenced = Lines::NONE;
+        self.turn = Some(Instant::now());
+        self.lent += 1;
+        Ok(true)
     }
 
     fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {

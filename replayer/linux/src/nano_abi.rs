@@ -2,11 +2,13 @@
 //! The nano driver's interface, as `nano-driver/gpureplay_nano.h` defines it.
 
 /// Version of the interface this crate speaks.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// The kernel owns page tables and checks register writes.
 pub(crate) const GUARDED: u32 = 0;
 /// Registers are mapped, bus addresses are told.
 pub(crate) const DIRECT: u32 = 1;
+/// Wait for the turn.
+pub(crate) const WAIT: u32 = 1;
 /// The GPU snoops CPU caches.
 pub(crate) const COHERENT: u32 = 1;
 /// Direction of a sync: the CPU wrote, the GPU will read.
@@ -18,18 +20,19 @@ pub(crate) const FROM_GPU: u32 = 2;
 #[repr(C)]
 pub(crate) struct Info {
     pub(crate) version: u32,
-    pub(crate) mode: u32,
     pub(crate) flags: u32,
     pub(crate) register_bytes: u32,
+    pub(crate) waiting: u32,
+    pub(crate) pages: u64,
     pub(crate) free_bytes: u64,
     pub(crate) reserved: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub(crate) struct SetMode {
+pub(crate) struct Acquire {
     pub(crate) mode: u32,
-    pub(crate) reserved: u32,
+    pub(crate) flags: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,20 +45,17 @@ pub(crate) struct Map {
     pub(crate) mmap_offset: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub(crate) struct Unmap {
-    pub(crate) va: u64,
-    pub(crate) reserved: u64,
-}
+/// Addresses that one request can ask for.
+pub(crate) const MAX_ADDRESSES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Bus {
     pub(crate) va: u64,
     pub(crate) first: u64,
-    pub(crate) count: u64,
-    pub(crate) addresses: u64,
+    pub(crate) list: u64,
+    pub(crate) count: u32,
+    pub(crate) reserved: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,7 +79,7 @@ pub(crate) struct Access {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Registers {
-    pub(crate) accesses: u64,
+    pub(crate) list: u64,
     pub(crate) count: u32,
     pub(crate) done: u32,
 }
@@ -89,15 +89,14 @@ pub(crate) struct Registers {
 #[repr(C)]
 pub(crate) struct Event {
     pub(crate) time_ns: u64,
-    pub(crate) line: u32,
-    pub(crate) status: u32,
-    pub(crate) count: u32,
-    pub(crate) fault_status: u32,
     pub(crate) fault_address: u64,
+    pub(crate) fault_status: u32,
+    pub(crate) status: [u32; 3],
 }
 
 const _: () = {
-    assert!(size_of::<Info>() == 32);
+    assert!(size_of::<Info>() == 40);
+    assert!(size_of::<Acquire>() == 8);
     assert!(size_of::<Map>() == 32);
     assert!(size_of::<Bus>() == 32);
     assert!(size_of::<Sync>() == 24);
@@ -107,11 +106,12 @@ const _: () = {
 };
 
 nix::ioctl_readwrite!(info, b'G', 0x80, Info);
-nix::ioctl_write_ptr!(set_mode, b'G', 0x81, SetMode);
+nix::ioctl_write_ptr!(acquire, b'G', 0x81, Acquire);
 nix::ioctl_readwrite!(map, b'G', 0x82, Map);
-nix::ioctl_write_ptr!(unmap, b'G', 0x83, Unmap);
-nix::ioctl_write_ptr!(bus, b'G', 0x84, Bus);
-nix::ioctl_write_ptr!(sync, b'G', 0x85, Sync);
-nix::ioctl_readwrite!(registers, b'G', 0x86, Registers);
-nix::ioctl_none!(activate, b'G', 0x87);
-nix::ioctl_none!(reset, b'G', 0x88);
+nix::ioctl_write_ptr!(bus, b'G', 0x83, Bus);
+nix::ioctl_write_ptr!(sync, b'G', 0x84, Sync);
+nix::ioctl_readwrite!(registers, b'G', 0x85, Registers);
+nix::ioctl_none!(activate, b'G', 0x86);
+nix::ioctl_none!(reset, b'G', 0x87);
+nix::ioctl_none!(release, b'G', 0x88);
+nix::ioctl_none!(yield_gpu, b'G', 0x89);

@@ -52,10 +52,32 @@ impl<G: Gpu> Session<'_, '_, G> {
             if opcode == Opcode::Submit {
                 self.check_headers(since)?;
                 since = entries.get(done..).unwrap_or(&[]);
+                self.lend()?;
             }
             self.action = self.action.wrapping_add(1);
         }
         Ok(())
+    }
+
+    /// Lets others have the GPU, and brings it back to where it was.
+    fn lend(&mut self) -> Result<(), Failed> {
+        match self.gpu.lend() {
+            Ok(false) => return Ok(()),
+            Ok(true) => {}
+            Err(error) => return self.fail(ErrorKind::Device(error)),
+        }
+        self.powered = false;
+        self.loaded = None;
+        let recording = *self.recording.recording();
+        for segment in recording.segments() {
+            let entries = recording.segment_entries(segment);
+            for (action, entry) in (segment.first_action.get()..).zip(entries) {
+                if action < self.action && entry.op == Opcode::Write.code() {
+                    self.gpu.write32(entry.b.get().into(), entry.c.get());
+                }
+            }
+        }
+        self.power_up()
     }
 
     fn perform(

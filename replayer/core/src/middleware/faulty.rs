@@ -259,6 +259,10 @@ impl<G: Gpu> Gpu for Faulty<G> {
         self.gpu.fill_memory(va, length, byte)
     }
 
+    fn lend(&mut self) -> Result<bool, DeviceError> {
+        self.gpu.lend()
+    }
+
     fn reset(&mut self) -> Result<(), DeviceError> {
         let refused = self.is(FaultKind::NoReset);
         self.lasting = false;

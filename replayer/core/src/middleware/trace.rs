@@ -106,6 +106,10 @@ impl<G: Gpu, F: FnMut(Call)> Gpu for Trace<G, F> {
         result
     }
 
+    fn lend(&mut self) -> Result<bool, DeviceError> {
+        self.gpu.lend()
+    }
+
     fn reset(&mut self) -> Result<(), DeviceError> {
         let result = self.gpu.reset();
         (self.sink)(Call::Reset);

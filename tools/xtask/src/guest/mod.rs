@@ -4,6 +4,7 @@
 mod app;
 mod build;
 mod cache;
+mod devices;
 mod dtb;
 mod firmware;
 mod folder;
@@ -40,6 +41,7 @@ enum Command {
     Shell(shell::Shell),
     Record(record::Record),
     Test(test::Test),
+    Devices(devices::Devices),
     Dtb(dtb::Dtb),
     Firmware(firmware::Firmware),
 }
@@ -53,6 +55,7 @@ impl Guest {
             Command::Shell(command) => command.execute(),
             Command::Record(command) => command.execute(),
             Command::Test(command) => command.execute(),
+            Command::Devices(command) => command.execute(),
             Command::Dtb(command) => command.execute(),
             Command::Firmware(command) => command.execute(),
         }

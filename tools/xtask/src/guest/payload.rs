@@ -82,6 +82,35 @@ pub(crate) fn cargo_home() -> PathBuf {
 
 /// Cross-compiles the `gpureplay` command.
 fn command(folder: &Folder) -> Result<()> {
+    let built = cross(folder, &["-p", "gpureplay"], "gpureplay for the guest")?;
+    install(&built.join("gpureplay"), &folder.payload().join("bin"))
+}
+
+/// The programs that test the nano driver: a replay that is repeated, and a client that means harm.
+fn device_tests(folder: &Folder) -> Result<()> {
+    let to = folder.payload().join("nano");
+    let example = ["-p", "gpureplay-linux", "--example", "device_test"];
+    let built = cross(folder, &example, "device test")?;
+    install(&built.join("examples/device_test"), &to)?;
+    let mut compile = in_root(folder);
+    compile
+        .args(["aarch64-linux-gnu-gcc", "-static", "-O1", "-Wall", "-Wextra"])
+        .args(["-Werror", "-o"])
+        .arg(to.join("hostile"))
+        .arg(folder.repository.join("nano-driver/tests/hostile.c"));
+    run(folder, &mut compile, "hostile client")
+}
+
+/// Copies a program into a folder of the payload.
+fn install(program: &Path, to: &Path) -> Result<()> {
+    create_dir(to)?;
+    fs::copy(program, to.join(program.file_name().unwrap_or_default()))
+        .map(drop)
+        .map_err(Error::io("copy", program))
+}
+
+/// Cross-compiles a package for the guest; returns the folder with its programs.
+fn cross(folder: &Folder, package: &[&str], what: &str) -> Result<PathBuf> {
     let home = cargo_home();
     // The build root has no registry of its own: fetch here, build offline there.
     let mut fetch = cargo();
@@ -105,19 +134,11 @@ fn command(folder: &Folder) -> Result<()> {
             "CARGO_PROFILE_RELEASE_OPT_LEVEL=1",
         ])
         .args(["cargo", "build", "--offline", "--locked", "--release"])
-        .args(["-p", "gpureplay", "--target", TARGET, "--target-dir"])
+        .args(package)
+        .args(["--target", TARGET, "--target-dir"])
         .arg(folder.local.join("cargo"));
-    run(folder, &mut build, "gpureplay for the guest")?;
-    let binary = folder
-        .local
-        .join("cargo")
-        .join(TARGET)
-        .join("release/gpureplay");
-    let bin = folder.payload().join("bin");
-    create_dir(&bin)?;
-    fs::copy(&binary, bin.join("gpureplay"))
-        .map(drop)
-        .map_err(Error::io("copy", binary))
+    run(folder, &mut build, what)?;
+    Ok(folder.local.join("cargo").join(TARGET).join("release"))
 }
 
 /// Builds the driver with the recorder's hooks for the guest's kernel, unless neither has changed.
@@ -150,18 +171,21 @@ fn patched_driver(folder: &Folder) -> Result<()> {
     fs::write(&stamp, wanted).map_err(Error::io("write", stamp))
 }
 
-/// Builds the nano driver for the guest's kernel, and the `gpureplay` command that uses it.
+/// Builds the nano driver for the guest's kernel, and the programs that use it.
 pub(crate) fn nano_driver(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     command(folder)?;
+    device_tests(folder)?;
     let release = folder.stock_kernel()?;
     let work = folder.local.join("nano");
     create_dir(&work)?;
     let sources = folder.repository.join("nano-driver");
     for entry in fs::read_dir(&sources).map_err(Error::io("read", &sources))? {
         let path = entry.map_err(Error::io("read", &sources))?.path();
-        let to = work.join(path.file_name().unwrap_or_default());
-        fs::copy(&path, to).map_err(Error::io("copy", &path))?;
+        if path.is_file() {
+            let to = work.join(path.file_name().unwrap_or_default());
+            fs::copy(&path, to).map_err(Error::io("copy", &path))?;
+        }
     }
     let mut build = in_root(folder);
     build
@@ -175,12 +199,10 @@ pub(crate) fn nano_driver(folder: &Folder) -> Result<()> {
         .arg(with("M=", &work))
         .arg("modules");
     run(folder, &mut build, "nano driver")?;
-    let to = folder.payload().join("nano");
-    create_dir(&to)?;
-    let module = work.join("gpureplay_nano.ko");
-    fs::copy(&module, to.join("gpureplay_nano.ko"))
-        .map(drop)
-        .map_err(Error::io("copy", module))
+    install(
+        &work.join("gpureplay_nano.ko"),
+        &folder.payload().join("nano"),
+    )
 }
 
 /// Runs a Python program of the recipe inside the build root, which has NumPy.

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Replays a recording many times on a device of this machine and compares every output with the expected bytes.
+//!
+//! The full-system tests (`cargo xtask guest devices`) run this in the guest:
+//!
+//!     device_test recordings/digits-g52/recording.gpr nano 200 image=3.npy probabilities=expected/3.npy
+//!
+//!     device_test memory 700
+//!     device_test pages
+//!
+//! Devices: nano, nano:direct, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
+//! `running` when the recording is open; 0 runs are endless. Ends with 1 at the first output that differs. `memory` holds that
+//! many MiB on the nano driver at once; `pages` prints how many pages are in use.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use gpureplay_core::{Gpu, Limits, Options, Session, Tensors, Workspace, verify};
+use gpureplay_format::{Access, PAGE_SIZE, Recording, TensorKind};
+use gpureplay_linux::{DevMem, Mode, Nano, nano};
+
+/// Values by tensor index.
+struct Values {
+    given: BTreeMap<u32, Vec<u8>>,
+    found: BTreeMap<u32, Vec<u8>>,
+}
+
+impl Tensors for Values {
+    fn input(&mut self, tensor: u32) -> Option<&[u8]> {
+        self.given.get(&tensor).map(Vec::as_slice)
+    }
+    fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
+        self.found.get_mut(&tensor).map(Vec::as_mut_slice)
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match test(&arguments) {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("device_test: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
+    let (path, device, runs, files) = match arguments {
+        [command] if command == "pages" => {
+            return Ok(nano::state(Path::new(nano::PATH))?.pages.to_string());
+        }
+        [command, mib] if command == "memory" => return memory(mib.parse()?),
+        [path, device, runs, files @ ..] => (path, device, runs, files),
+        _ => return Err("usage: device_test RECORDING DEVICE RUNS NAME=FILE.npy...".into()),
+    };
+    let runs: u32 = runs.parse()?;
+    let bytes = std::fs::read(path)?;
+    let recording = Recording::parse(&bytes).map_err(|error| format!("{path}: {error:?}"))?;
+    let verified =
+        verify(recording, &Limits::default()).map_err(|error| format!("{path}: {error:?}"))?;
+    let mut values = Values {
+        given: BTreeMap::new(),
+        found: BTreeMap::new(),
+    };
+    let mut expected = BTreeMap::new();
+    for file in files {
+        let (name, file) = file.split_once('=').ok_or("files are NAME=FILE")?;
+        let (index, entry) = recording
+            .tensor_named(name)
+            .ok_or_else(|| format!("no tensor {name}"))?;
+        let contents = gpureplay_tensor::read_npy(Path::new(file))?
+            .bytes()
+            .to_vec();
+        if entry.kind == TensorKind::Output.code() {
+            values.found.insert(index, vec![0; contents.len()]);
+            expected.insert(index, contents);
+        } else {
+            values.given.insert(index, contents);
+        }
+    }
+    let mode = match device.as_str() {
+        "nano" => Mode::Guarded,
+        "nano:direct" => Mode::Direct,
+        "nano:shared" => Mode::Shared,
+        "devmem" => {
+            let mut gpu = DevMem::open(None)?;
+            replay(&mut gpu, verified, &mut values, &expected, runs)?;
+            return Ok(format!("{path} on {device}: {runs} runs agree"));
+        }
+        other => return Err(format!("no device {other}").into()),
+    };
+    let mut gpu = Nano::open(Path::new(nano::PATH), mode)?;
+    let started = Instant::now();
+    replay(&mut gpu, verified, &mut values, &expected, runs)?;
+    let seconds = started.elapsed().as_secs_f64();
+    Ok(format!(
+        "{path} on {device}: {runs} runs agree, lent {} times, {seconds:.1} s",
+        gpu.lent()
+    ))
+}
+
+fn replay(
+    gpu: &mut impl Gpu,
+    verified: gpureplay_core::Verified<'_>,
+    values: &mut Values,
+    expected: &BTreeMap<u32, Vec<u8>>,
+    runs: u32,
+) -> Result<(), Box<dyn Error>> {
+    let mut workspace = Box::new(Workspace::new());
+    let mut session = Session::open(gpu, verified, &mut workspace, Options::default(), values)
+        .map_err(|error| format!("{error:?}"))?;
+    println!("running");
+    for run in 0..if runs == 0 { u32::MAX } else { runs } {
+        for output in values.found.values_mut() {
+            output.fill(0xa5);
+        }
+        session
+            .run(values)
+            .map_err(|error| format!("run {run}: {error:?}"))?;
+        if values.found != *expected {
+            return Err(format!("run {run}: an output differs").into());
+        }
+    }
+    session.finish().map_err(|error| format!("{error:?}"))?;
+    Ok(())
+}
+
+/// Maps much memory for the GPU, writes to its pages and reads back.
+fn memory(mib: u32) -> Result<String, Box<dyn Error>> {
+    const VA: u64 = 0x1000_0000;
+    let path = Path::new(nano::PATH);
+    let mut gpu = Nano::open(path, Mode::Guarded)?;
+    let pages = mib << 8;
+    let failed = |error| format!("{error:?}");
+    gpu.map(VA, pages, Access::READ).map_err(failed)?;
+    gpu.activate().map_err(failed)?;
+    let held = nano::state(path)?.pages;
+    let places = (0..pages).step_by(97);
+    let address = |page: u32| VA + u64::from(page) * u64::from(PAGE_SIZE);
+    for page in places.clone() {
+        gpu.write_memory(address(page), &page.to_le_bytes())
+            .map_err(failed)?;
+    }
+    for page in places {
+        let mut word = [0; 4];
+        gpu.read_memory(address(page), &mut word).map_err(failed)?;
+        if u32::from_le_bytes(word) != page {
+            return Err(format!("page {page} holds another value").into());
+        }
+    }
+    gpu.reset().map_err(failed)?;
+    gpu.release();
+    let left = nano::state(path)?.pages;
+    if held != u64::from(pages) || left != 0 {
+        return Err(format!("{held} pages while mapped, {left} afterwards").into());
+    }
+    Ok(format!("{mib} MiB: {held} pages mapped, all freed"))
+}

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# In the guest: every device that works without panfrost, and panfrost afterwards. See devices.rs.
+set -eo pipefail
+PATH=$PATH:/opt/gpureplay/nano
+recordings="digits-g52 acl-gemm-g52 acl-conv-g52"
+gpu=$(ls /sys/bus/platform/devices | grep '\.gpu$')
+
+# replay NAME DEVICE RUNS
+replay() {
+	device_test $1/recording.gpr $2 $3 $(< $1/words)
+}
+
+# Without a module: /dev/mem, with the kernel told to leave locked pages where they are.
+if gpureplay doctor; then exit 1; fi
+echo 0 > /proc/sys/vm/compact_unevictable_allowed
+for name in $recordings; do replay $name devmem $RUNS | tail -n 1; done
+
+insmod /opt/gpureplay/nano/gpureplay_nano.ko
+gpureplay doctor
+for device in nano nano:direct; do
+	for name in $recordings; do replay $name $device $RUNS | tail -n 1; done
+	for image in 0 1 2; do gpureplay run digits-g52 --device $device --input digits-g52/inputs/$image.npy; done
+done
+device_test memory 700
+
+# A process that dies in the middle of a run leaves a GPU that the next one can use at once, and no page.
+RANDOM=$SEED
+devices=(nano nano:direct nano:shared) names=($recordings)
+for ((kill = 0; kill < KILLS; kill++)); do
+	name=${names[kill % 3]} device=${devices[kill / 3 % 3]}
+	coproc endless { exec device_test $name/recording.gpr $device 0 $(< $name/words); }
+	victim=$endless_PID
+	read -r line <&${endless[0]}
+	[ "$line" = running ]
+	sleep 0.$(printf %03d $((RANDOM % 200)))
+	kill -9 $victim
+	wait $victim 2> /dev/null || [ $? = 137 ]
+	[ "$(device_test pages)" = 0 ]
+	replay $name $device 1 > /dev/null
+done
+echo "$KILLS processes killed, the next run was right each time, no page left in use"
+
+hostile $SECONDS_OF_REQUESTS $SEED
+replay digits-g52 nano 1 > /dev/null
+
+# Two processes: the first lends the GPU between its jobs to the second, which comes and goes.
+device_test acl-conv-g52/recording.gpr nano:shared 0 $(< acl-conv-g52/words) > endless & endless=$!
+until grep -q running endless; do sleep 0.1; done
+if gpureplay run digits-g52 --device nano 2> busy; then exit 1; fi
+grep 'another process has the GPU' busy
+for ((guest = 0; guest < 5; guest++)); do replay digits-g52 nano:shared 3 | tail -n 1; done
+kill -9 $endless
+wait $endless 2> /dev/null || [ $? = 137 ]
+replay digits-g52 nano:shared $RUNS > first & first=$!
+replay acl-gemm-g52 nano:shared $RUNS > second & second=$!
+wait $first && wait $second
+tail -qn 1 first second
+if grep -q 'lent 0 times' first second; then exit 1; fi
+[ "$(device_test pages)" = 0 ]
+
+# The GPU back to panfrost, to us, and back again, without a reboot.
+to() { # DRIVER: rebinds the GPU
+	[ ! -e /sys/bus/platform/devices/$gpu/driver ] || echo $gpu > /sys/bus/platform/devices/$gpu/driver/unbind
+	echo $1 > /sys/bus/platform/devices/$gpu/driver_override
+	echo $gpu > /sys/bus/platform/drivers_probe
+	[ "$(basename $(readlink /sys/bus/platform/devices/$gpu/driver))" = $1 ]
+}
+modprobe panfrost
+to panfrost
+kernels | tail -n 1
+to gpureplay-nano
+replay digits-g52 nano 3 | tail -n 1
+# Unbinding while a replay runs ends the replay, not the machine.
+device_test acl-conv-g52/recording.gpr nano 0 $(< acl-conv-g52/words) > endless 2> ended & endless=$!
+until grep -q running endless; do sleep 0.1; done
+to panfrost
+if wait $endless; then exit 1; fi
+cat ended
+kernels | tail -n 1
+echo ALL DEVICES AGREE
