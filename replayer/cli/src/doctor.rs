@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
-use gpureplay_linux::machine;
+use gpureplay_linux::{Board, machine};
 
 use crate::Result;
 use crate::failure::Outcome;
@@ -14,6 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   sudo gpureplay doctor
   gpureplay doctor --json
+  gpureplay doctor --board hikey960      what this board needs, and whether the device tree agrees
 
 Ends with 0 when a replay with --device nano can start, with 1 when something stands in its way.";
 
@@ -21,14 +22,24 @@ Ends with 0 when a replay with --device nano can start, with 1 when something st
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Doctor {
+    /// Board to compare with [default: the one that the device tree names]
+    #[arg(long, value_name = "BOARD", value_parser = board)]
+    board: Option<Board>,
     /// Print as JSON
     #[arg(long)]
     json: bool,
 }
 
+fn board(name: &str) -> std::result::Result<Board, String> {
+    Board::named(name).ok_or_else(|| {
+        let names: Vec<_> = Board::names().collect();
+        format!("boards are: {}", names.join(", "))
+    })
+}
+
 impl Doctor {
     pub(crate) fn execute(&self) -> Result {
-        let findings = machine::doctor(Path::new("/"));
+        let findings = machine::doctor(Path::new("/"), self.board.as_ref());
         let mut out = std::io::stdout().lock();
         if self.json {
             let list: Vec<_> = findings
@@ -54,7 +65,7 @@ impl Doctor {
         }
         let ready = findings
             .iter()
-            .all(|finding| finding.good || finding.subject == machine::DEV_MEM);
+            .all(|finding| finding.good || machine::DEV_MEM_ONLY.contains(&finding.subject));
         Ok(if ready {
             Outcome::Done
         } else {

@@ -63,7 +63,7 @@ pub(crate) struct Run {
     /// Largest relative difference from the expected output [default: the manifest's, or 1e-5]
     #[arg(long, value_name = "RELATIVE")]
     tolerance: Option<f64>,
-    /// What to replay on: model, model:GPU such as model:g76, nano (the nano driver), nano:direct, devmem
+    /// What to replay on: model, model:GPU such as model:g76, nano (the nano driver), nano:shared (takes turns), nano:direct, devmem, devmem:BOARD
     #[arg(short, long, value_name = "DEVICE", default_value = "model")]
     device: Choice,
     /// Replay even if the device is not the GPU that was recorded; results may be wrong and jobs may fault

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gpureplay_core::{DeviceError, Gpu, Lines};
 use gpureplay_format::Access;
-use gpureplay_linux::{DevMem, Mode, Nano, nano};
+use gpureplay_linux::{Board, DevMem, Mode, Nano, nano};
 use gpureplay_on_model::OnModel;
 use mali_model::{JobReport, Level, Log, Observer, PROFILES, Profile};
 use mali_regs::GpuId;
@@ -25,7 +25,7 @@ pub enum Choice {
     /// The nano driver.
     Nano(Mode),
     /// Registers through /dev/mem.
-    DevMem,
+    DevMem(Option<Box<Board>>),
 }
 
 impl FromStr for Choice {
@@ -39,10 +39,18 @@ impl FromStr for Choice {
         match (kind, rest) {
             ("model", name) => Ok(Self::Model(name.map(str::to_owned))),
             ("nano", None | Some("guarded")) => Ok(Self::Nano(Mode::Guarded)),
+            ("nano", Some("shared")) => Ok(Self::Nano(Mode::Shared)),
             ("nano", Some("direct")) => Ok(Self::Nano(Mode::Direct)),
-            ("devmem", None) => Ok(Self::DevMem),
+            ("devmem", None) => Ok(Self::DevMem(None)),
+            ("devmem", Some(board)) => match Board::named(board) {
+                Some(board) => Ok(Self::DevMem(Some(Box::new(board)))),
+                None => Err(format!(
+                    "there is no board {board}; boards are: {}",
+                    Board::names().collect::<Vec<_>>().join(", ")
+                )),
+            },
             _ => Err(
-                "devices are: model, model:GPU (for example model:g52), nano, nano:direct, devmem"
+                "devices are: model, model:GPU (for example model:g52), nano, nano:shared, nano:direct, devmem, devmem:BOARD"
                     .into(),
             ),
         }
@@ -139,8 +147,8 @@ impl Device {
                 let nano = Nano::open(Path::new(nano::PATH), *mode)?;
                 return Ok(Self::real(Body::Nano(nano), "nano driver"));
             }
-            Choice::DevMem => {
-                let memory = DevMem::open()?;
+            Choice::DevMem(board) => {
+                let memory = DevMem::open(board.as_deref())?;
                 return Ok(Self::real(Body::DevMem(memory), "/dev/mem"));
             }
         };

@@ -133,11 +133,11 @@ fn first_range(device: &Path, node: &Path) -> io::Result<Option<(u64, u64)>> {
     Ok(named.or(address).zip(size))
 }
 
-/// Subject of the finding that concerns `--device devmem` only.
-pub const DEV_MEM: &str = "/dev/mem";
+const DEV_MEM: &str = "/dev/mem";
 
-/// Subject of another finding that concerns `--device devmem` only.
-pub const LOCKED_PAGES: &str = "locked pages";
+const LOCKED_PAGES: &str = "locked pages";
+/// Subjects of the findings that concern `--device devmem` only.
+pub const DEV_MEM_ONLY: [&str; 2] = [DEV_MEM, LOCKED_PAGES];
 
 /// What one check of the machine found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -319,7 +319,9 @@ fn nano_node(root: &Path) -> Finding {
     const SUBJECT: &str = "nano driver";
     let path = root.join("dev/gpureplay-nano");
     match nano::state(&path) {
-        Ok(state) if state.pages == 0 => good(SUBJECT, format!("{} opens, no page in use", path.display())),
+        Ok(state) if state.pages == 0 => {
+            good(SUBJECT, format!("{} opens, no page in use", path.display()))
+        }
         Ok(state) => good(
             SUBJECT,
             format!(
@@ -337,7 +339,10 @@ fn nano_node(root: &Path) -> Finding {
         Err(OpenError::Permission { .. }) => bad(
             SUBJECT,
             format!("{}: permission denied", path.display()),
-            format!("run as root, or let your group in: chgrp GROUP {0}; chmod g+rw {0}", path.display()),
+            format!(
+                "run as root, or let your group in: chgrp GROUP {0}; chmod g+rw {0}",
+                path.display()
+            ),
         ),
         Err(error @ OpenError::Version { .. }) => bad(
             SUBJECT,

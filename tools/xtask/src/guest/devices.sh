@@ -44,8 +44,9 @@ hostile $SECONDS_OF_REQUESTS $SEED
 replay digits-g52 nano 1 > /dev/null
 
 # Two processes: the first lends the GPU between its jobs to the second, which comes and goes.
+rm -f endless
 device_test acl-conv-g52/recording.gpr nano:shared 0 $(< acl-conv-g52/words) > endless & endless=$!
-until grep -q running endless; do sleep 0.1; done
+until grep -qs running endless; do sleep 0.1; done
 if gpureplay run digits-g52 --device nano 2> busy; then exit 1; fi
 grep 'another process has the GPU' busy
 for ((guest = 0; guest < 5; guest++)); do replay digits-g52 nano:shared 3 | tail -n 1; done
@@ -71,8 +72,9 @@ kernels | tail -n 1
 to gpureplay-nano
 replay digits-g52 nano 3 | tail -n 1
 # Unbinding while a replay runs ends the replay, not the machine.
+rm -f endless
 device_test acl-conv-g52/recording.gpr nano 0 $(< acl-conv-g52/words) > endless 2> ended & endless=$!
-until grep -q running endless; do sleep 0.1; done
+until grep -qs running endless; do sleep 0.1; done
 to panfrost
 if wait $endless; then exit 1; fi
 cat ended

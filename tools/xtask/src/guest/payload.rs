@@ -94,7 +94,13 @@ fn device_tests(folder: &Folder) -> Result<()> {
     install(&built.join("examples/device_test"), &to)?;
     let mut compile = in_root(folder);
     compile
-        .args(["aarch64-linux-gnu-gcc", "-static", "-O1", "-Wall", "-Wextra"])
+        .args([
+            "aarch64-linux-gnu-gcc",
+            "-static",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+        ])
         .args(["-Werror", "-o"])
         .arg(to.join("hostile"))
         .arg(folder.repository.join("nano-driver/tests/hostile.c"));
