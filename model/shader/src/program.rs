@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use mali_memory::PAGE_SIZE;
+
 use crate::engine::micro::{MicroOp, Trouble};
 use crate::engine::rows::Rows;
 use crate::engine::tlb::{OFFSET, Tlb};
@@ -186,14 +188,29 @@ impl Program {
         program
     }
 
-    /// Whether memory still holds the code that was decoded.
+    /// Whether memory still holds the code that was decoded. Pages are compared in the order in which decoding reaches
+    /// them and none after the first difference: other code at the same place need not be as long, and a fetch that
+    /// the MMU refuses is reported to software.
     pub(crate) fn is_current(&self, fetch: &mut Tlb<'_>) -> bool {
-        let mut now = Vec::new();
+        let mut now = [0; PAGE_SIZE];
+        let mut same = |mut at: u64, mut bytes: &[u8]| {
+            while !bytes.is_empty() {
+                let in_page = PAGE_SIZE - (at & OFFSET) as usize;
+                let (here, rest) = bytes.split_at(in_page.min(bytes.len()));
+                let read = &mut now[..here.len()];
+                if fetch.read(at, read).is_err() || read != here {
+                    return false;
+                }
+                at = at.wrapping_add(here.len() as u64);
+                bytes = rest;
+            }
+            true
+        };
         !self.unreadable
-            && self.code.iter().all(|(address, bytes)| {
-                now.resize(bytes.len(), 0);
-                fetch.read(*address, &mut now).is_ok() && now == *bytes
-            })
+            && self
+                .code
+                .iter()
+                .all(|(address, bytes)| same(*address, bytes))
     }
 
     /// Sets the push uniforms that a dispatch reads.
