@@ -496,66 +496,63 @@ impl mali_shader::AddressSpace for Watched {
     }
 }
 
-#[test]
-fn nothing_is_fetched_behind_the_last_clause() {
-    use mali_shader::AddressSpace;
-
-    let one = |flow_control| {
-        let header = ClauseHeader {
-            flow_control,
-            ..HEADER
-        };
-        encode_clause(&clause(
-            header,
-            block(0, [1, 2, 3], None),
-            nop(Unit::Fma),
-            nop(Unit::Add),
-        ))
-        .unwrap()
+/// A clause that does nothing, 16 bytes; with a constant, 32.
+fn idle_clause(flow_control: FlowControl, constants: Vec<Constant>) -> Vec<u8> {
+    let header = ClauseHeader {
+        flow_control,
+        ..HEADER
     };
-    let last = one(FlowControl::End);
-    // The shader ends with the page, or the first clause, which has a constant, crosses into the next one.
-    for (behind, pages) in [(0, 1), (2 * last.len() as u64, 2)] {
-        let flat = Flat::new(16);
-        let base = flat.put(&[0; 3 * 4096]);
-        let long = {
-            let mut clause = clause(
-                HEADER,
-                block(0, [1, 2, 3], None),
-                nop(Unit::Fma),
-                nop(Unit::Add),
-            );
-            clause.constants = vec![Constant {
-                value: 0x1230,
-                ..Default::default()
-            }];
-            encode_clause(&clause).unwrap()
-        };
-        let code: Vec<u8> = long.iter().chain(&last).copied().collect();
-        let shader = base + 4096 - code.len() as u64 + behind;
-        use mali_memory::Bus;
-        flat.0.write(shader, &code).unwrap();
-        let space = Watched {
-            flat,
-            fetched: Default::default(),
-        };
-        assert!(
-            space
-                .translate(base + 4096, mali_shader::Access::Read)
-                .is_ok()
-        );
-        let dispatch = mali_shader::Dispatch {
+    let mut idle = clause(
+        header,
+        block(0, [1, 2, 3], None),
+        nop(Unit::Fma),
+        nop(Unit::Add),
+    );
+    idle.constants = constants;
+    encode_clause(&idle).unwrap()
+}
+
+#[test]
+fn only_pages_with_code_that_can_run_are_fetched() {
+    use mali_memory::Bus;
+    use mali_shader::{Control, Dispatch, Threads};
+
+    let flat = Flat::new(16);
+    let base = flat.put(&[0; 2 * 4096]);
+    let space = Watched {
+        flat,
+        fetched: Default::default(),
+    };
+    let threads = Threads::new(1);
+    let pages = |shader: u64, code: &[u8]| {
+        space.flat.0.write(shader, code).unwrap();
+        let dispatch = Dispatch {
             shader,
             workgroup_size: [1, 1, 1],
             workgroup_count: [1, 1, 1],
-            ..Default::default()
+            ..Dispatch::default()
         };
-        let threads = mali_shader::Threads::new(1);
-        mali_shader::run(&dispatch, &space, &threads, &mali_shader::Control::new(100)).unwrap();
-        let mut fetched = space.fetched.into_inner().unwrap();
+        mali_shader::run(&dispatch, &space, &threads, &Control::new(100)).unwrap();
+        let mut fetched = std::mem::take(&mut *space.fetched.lock().unwrap());
         fetched.sort_unstable();
         fetched.dedup();
-        let expected: Vec<u64> = (0..pages).map(|page| base + page * 4096).collect();
-        assert_eq!(fetched, expected);
-    }
+        fetched
+    };
+    let last = idle_clause(FlowControl::End, Vec::new());
+    let constant = Constant {
+        value: 0x1230,
+        ..Constant::default()
+    };
+    let long = idle_clause(FlowControl::Continue, vec![constant]);
+    assert_eq!((last.len(), long.len()), (16, 32));
+
+    // Code that ends with its page.
+    let whole = [long.clone(), last.clone()].concat();
+    assert_eq!(pages(base + 4096 - 48, &whole), [base]);
+    // A clause that crosses into the next page.
+    let crossing = base + 4096 - 16;
+    assert_eq!(pages(crossing, &whole), [base, base + 4096]);
+    assert_eq!(pages(crossing, &whole), [base, base + 4096]);
+    // Shorter code at the address of longer code that was decoded before.
+    assert_eq!(pages(crossing, &last), [base]);
 }
