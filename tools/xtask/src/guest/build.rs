@@ -124,7 +124,8 @@ fn copy_recipe(recipe: &Path, guest: &Path) -> Result<()> {
         .map_err(Error::io("change", &enter))
 }
 
-fn copy(from: &Path, to: &Path) -> Result<()> {
+/// Copies one file.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to)
         .map(drop)
         .map_err(Error::io("copy", from))

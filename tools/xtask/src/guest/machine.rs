@@ -38,6 +38,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) payload: &'a Path,
     /// What the guest sees as `/share`.
     pub(crate) share: &'a Path,
+    /// What a command may mount by the tag `extra`, read-only.
+    pub(crate) extra: Option<&'a Path>,
     /// The console is this terminal (a shell), not a socket.
     pub(crate) interactive: bool,
 }
@@ -97,7 +99,10 @@ impl Machine<'_> {
             ("opt", self.payload, ",readonly=on", "04.0"),
             ("share", self.share, "", "05.0"),
         ];
-        for (name, path, mode, slot) in shares {
+        let extra = self
+            .extra
+            .map(|path| ("extra", path, ",readonly=on", "07.0"));
+        for (name, path, mode, slot) in shares.into_iter().chain(extra) {
             command
                 .arg("-fsdev")
                 .arg(with_path(

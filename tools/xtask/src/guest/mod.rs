@@ -4,6 +4,7 @@
 mod app;
 mod build;
 mod cache;
+mod conformance;
 mod devices;
 mod dtb;
 mod firmware;
@@ -11,7 +12,9 @@ mod folder;
 mod kernel_log;
 mod machine;
 mod mirror;
+mod operators;
 mod payload;
+mod piglit;
 mod record;
 mod registers;
 mod replay_test;
@@ -44,6 +47,8 @@ enum Command {
     Devices(devices::Devices),
     Dtb(dtb::Dtb),
     Firmware(firmware::Firmware),
+    Piglit(piglit::Piglit),
+    Operators(operators::Operators),
 }
 
 impl Guest {
@@ -58,6 +63,8 @@ impl Guest {
             Command::Devices(command) => command.execute(),
             Command::Dtb(command) => command.execute(),
             Command::Firmware(command) => command.execute(),
+            Command::Piglit(command) => command.execute(),
+            Command::Operators(command) => command.execute(),
         }
     }
 }

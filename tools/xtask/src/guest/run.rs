@@ -77,6 +77,7 @@ impl BootOptions {
             cpu: self.cpu.clone(),
             timeout: Duration::from_secs(timeout),
             share,
+            extra: None,
             environment,
             model_options: self.model_options.clone(),
             logs: self.logs.as_ref().map(absolute).transpose()?,

@@ -62,6 +62,8 @@ pub(crate) struct Options {
     pub(crate) timeout: Duration,
     /// Directory that the guest sees as `/share`; an empty temporary one if none.
     pub(crate) share: Option<PathBuf>,
+    /// Directory that a command may mount by the 9p tag `extra`, read-only.
+    pub(crate) extra: Option<PathBuf>,
     /// Environment variables of the command.
     pub(crate) environment: Vec<(String, String)>,
     /// Further options of the model server.
@@ -82,6 +84,7 @@ impl Default for Options {
             cpu: machine::CPUS[0].into(),
             timeout: Duration::from_secs(300),
             share: None,
+            extra: None,
             environment: Vec::new(),
             model_options: Vec::new(),
             logs: None,
@@ -194,6 +197,7 @@ pub(crate) fn run(
         host: &host,
         payload: &folder.payload(),
         share: &share,
+        extra: options.extra.as_deref(),
         interactive: command.is_none(),
     };
     run.start_qemu(machine.command(), command.is_none())?;

@@ -15,7 +15,7 @@ use super::{
     app::{self, App, SETS},
     devices::Devices,
     folder::Folder,
-    payload,
+    operators, payload, piglit,
     record::Recording,
     registers, replay_test,
     session::{self, Driver, End, Options, Outcome},
@@ -91,6 +91,19 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("kernels give the right values on a G71", |folder| {
         kernels(folder, "g71", "kernels", None)
     }),
+    ("OpenGL ES compute is right on a G52", |folder| {
+        kernels(folder, "g52", "gles_compute", None)
+    }),
+    ("OpenGL ES compute is right on a G72", |folder| {
+        kernels(folder, "g72", "gles_compute", None)
+    }),
+    ("a sample of piglit's OpenCL tests passes", |folder| {
+        Ok(sample(piglit::run_subset(folder, "g52")?))
+    }),
+    (
+        "a sample of Arm Compute Library's operators is right",
+        |folder| Ok(sample(operators::run_subset(folder, "g52")?)),
+    ),
     ("saxpy is right on the stock driver", |folder| {
         stock(folder, "saxpy")
     }),
@@ -304,6 +317,16 @@ fn kernels(folder: &Folder, gpu: &str, command: &str, share: Option<&Path>) -> R
         skipped: 0,
         reason: reason.join("; "),
     })
+}
+
+/// The verdict on a sample of a larger set: how many were right, and what was wrong.
+fn sample((passed, wrong): (usize, Vec<String>)) -> Verdict {
+    Verdict {
+        passed: u32::try_from(passed).unwrap_or(u32::MAX),
+        failed: u32::try_from(wrong.len()).unwrap_or(u32::MAX),
+        skipped: 0,
+        reason: wrong.join("; "),
+    }
 }
 
 /// An example program on the stock driver, both sets of inputs.

@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs piglit's OpenCL tests inside the guest, many in one boot, and prints one line of JSON for each.
+
+A line: {"name", "result": pass|warn|fail|skip|crash|timeout, "seconds", "detail": what the test says is wrong, or why it
+was skipped, "faults": lines of the kernel log that report a GPU fault during the test}. A test during which the GPU
+faulted does not pass, whatever it says. What did not pass beside another test is run again alone, and the second result
+counts: a fault cannot be attributed while two tests run, and the driver's reset after one test's fault disturbs the other.
+"""
+import argparse
+import ast
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree as xml
+import zlib
+
+FAULT = re.compile(r"js fault|gpu sched timeout|Unhandled Page fault|GPU Fault|reset timed out|AS_ACTIVE bit stuck")
+DETAIL_CHARACTERS = 600
+
+
+def all_tests(root):
+    """Name and command line of every test of the profile, in an order without clusters of similar tests."""
+    with gzip.open(os.path.join(root, "tests/cl.xml.gz")) as stream:
+        profile = xml.parse(stream).getroot()
+    tests = []
+    for test in profile.iter("Test"):
+        options = {option.get("name"): ast.literal_eval(option.get("value")) for option in test.iter("option")}
+        if test.get("type") == "cl_prog":
+            command = ["cl-program-tester", os.path.join(root, options["filename"])]
+        else:
+            command = options["command"]
+        tests.append((test.get("name"), [os.path.join(root, "bin", command[0])] + command[1:]))
+    return sorted(tests, key=lambda test: (zlib.crc32(test[0].encode()), test[0]))
+
+
+class KernelLog:
+    """Fault lines that came since the last look."""
+
+    def __init__(self):
+        self.stream = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+        os.lseek(self.stream, 0, os.SEEK_END)
+        self.lines = []
+        self.lock = threading.Lock()
+
+    def mark(self):
+        """A point in time: how many fault lines there have been."""
+        with self.lock:
+            while True:
+                try:
+                    record = os.read(self.stream, 8192).decode(errors="replace")
+                except BlockingIOError:
+                    break
+                except OSError:
+                    # Records were overwritten before they were read; the next read goes on behind them.
+                    continue
+                text = record.split(";", 1)[-1].split("\n", 1)[0]
+                if FAULT.search(text):
+                    self.lines.append(text)
+            return len(self.lines)
+
+
+def interpret(code, output):
+    """Result and explanation of a test that ended with `code`."""
+    result, subtests = None, {}
+    for line in output.splitlines():
+        if not line.startswith("PIGLIT:"):
+            continue
+        try:
+            said = json.loads(line[7:])
+        except ValueError:
+            continue
+        result = said.get("result", result)
+        subtests.update(said.get("subtest", {}))
+    if code < 0:
+        return "crash", f"ended by {signal.Signals(-code).name}"
+    if result is None:
+        result = "fail"
+    detail = ""
+    if result not in ("pass", "skip"):
+        bad = [name for name, state in subtests.items() if state not in ("pass", "skip")]
+        if bad:
+            detail = f"{len(bad)} of {len(subtests)} subtests: {', '.join(bad[:6])}; "
+    return result, detail
+
+
+def interesting(output):
+    """The lines that say what went wrong."""
+    lines = [line.strip() for line in output.splitlines() if line.strip() and not line.startswith("PIGLIT:")]
+    wanted = [line for line in lines if re.search(r"rror|xpect|ail|skip|kip|nsupport|not |Expecting|got", line)]
+    return "; ".join(wanted or lines[-3:])[:DETAIL_CHARACTERS]
+
+
+class Runner:
+    def __init__(self, root, timeout):
+        self.timeout = timeout
+        self.log = KernelLog()
+        self.environment = dict(os.environ, LD_LIBRARY_PATH=os.path.join(root, "lib"), PIGLIT_SOURCE_DIR=root,
+                                PIGLIT_PLATFORM="surfaceless_egl")
+        self.print_lock = threading.Lock()
+
+    def run(self, name, command):
+        start, mark = time.monotonic(), self.log.mark()
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                 env=self.environment, start_new_session=True)
+        try:
+            output, _ = child.communicate(timeout=self.timeout)
+            output = output.decode(errors="replace")
+            result, detail = interpret(child.returncode, output)
+            if result != "pass":
+                detail += interesting(output)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+            result, detail = "timeout", f"no end after {self.timeout} s"
+        self.log.mark()
+        faults = self.log.lines[mark:]
+        if faults and result in ("pass", "warn"):
+            result, detail = "fail", "the GPU faulted although the test passed"
+        return {"name": name, "result": result, "seconds": round(time.monotonic() - start, 1), "detail": detail,
+                "faults": faults[:6]}
+
+    def say(self, outcome):
+        with self.print_lock:
+            print(json.dumps(outcome), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", required=True, help="piglit's folder")
+    parser.add_argument("--filter", default="", help="only tests whose name matches")
+    parser.add_argument("--names", help="file with the names of the wanted tests")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--timeout", type=float, default=600, help="seconds for one test")
+    parser.add_argument("--until", type=float, default=1e9, help="seconds after which no further test begins")
+    options = parser.parse_args()
+    tests = [test for test in all_tests(options.root) if re.search(options.filter, test[0])]
+    if options.names:
+        with open(options.names, encoding="utf-8") as stream:
+            names = {line.strip() for line in stream}
+        tests = [test for test in tests if test[0] in names]
+    print(json.dumps({"tests": len(tests)}), flush=True)
+
+    runner = Runner(options.root, options.timeout)
+    end = time.monotonic() + options.until
+    queue, again, lock = list(reversed(tests)), [], threading.Lock()
+
+    def work():
+        while time.monotonic() < end:
+            with lock:
+                if not queue:
+                    return
+                name, command = queue.pop()
+            outcome = runner.run(name, command)
+            if options.jobs > 1 and outcome["result"] not in ("pass", "skip", "timeout"):
+                with lock:
+                    again.append((name, command, outcome))
+            else:
+                runner.say(outcome)
+
+    workers = [threading.Thread(target=work) for _ in range(options.jobs)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for name, command, outcome in again:
+        runner.say(runner.run(name, command) if time.monotonic() < end else outcome)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
