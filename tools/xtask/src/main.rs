@@ -2,6 +2,7 @@
 //! Project tasks: the full-system guest, figures, trials.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod error;
 mod figures;
 mod guest;
@@ -23,6 +24,8 @@ struct Cli {
 enum Task {
     /// The full-system guest: Debian's kernel and GPU stack in QEMU, with our model as the GPU.
     Guest(guest::Guest),
+    /// Benchmarks: the model beside pocl.
+    Bench(bench::Bench),
     /// Draws figs/*.svg from the Graphviz sources beside them.
     Figures,
     Mutants(trust::Mutants),
@@ -34,6 +37,7 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Guest(guest) => guest.execute(),
+        Task::Bench(bench) => bench.execute(),
         Task::Figures => figures::draw(),
         Task::Mutants(mutants) => mutants.execute(),
         Task::Faults(faults) => faults.execute(),

@@ -9,7 +9,7 @@ use mali_memory::{PAGE_SIZE, Page};
 use super::core::{Core, Results};
 use super::micro::{MicroOp, Trouble};
 use super::rows::{LANES, Row, Rows};
-use super::simd::{GROUP, common};
+use super::simd::{GROUP, common, pattern};
 use super::tlb::OFFSET;
 
 /// Words of an access of any size.
@@ -163,41 +163,94 @@ pub(crate) fn load<const BYTES: usize>(
     core.statistics.bytes_read += u64::from(mask.count_ones()) * BYTES as u64;
     let (low, high) = (rows.get(op.a), rows.get(op.b));
     let width = rows.lanes();
-    let all = mask == u64::MAX >> (LANES - width);
-    let every = u32::MAX >> (32 - width / GROUP);
-    let common = common(low, high, width, BYTES as u32, align(BYTES));
-    if all && common.same == every && common.first.0 {
+    if mask == u64::MAX >> (LANES - width) {
+        load_all::<BYTES>(core, low, high, width)?;
+    } else {
+        load_groups::<BYTES>(core, low, high, width, mask)?;
+    }
+    for word in 0..words {
+        rows.replace(op.d + word as u16, &mut core.results.0[word]);
+    }
+    Ok(())
+}
+
+/// Loads for all lanes: what addresses have in common decides how.
+#[inline(always)]
+fn load_all<const BYTES: usize>(
+    core: &mut Core<'_>,
+    low: &Row,
+    high: &Row,
+    width: usize,
+) -> Result<(), Trouble> {
+    let words = BYTES.div_ceil(4);
+    let pattern = pattern(low, high, width, BYTES as u32, align(BYTES));
+    if pattern.same {
         let value = load_lane::<BYTES>(core, address(low, high, 0))?;
         for (row, word) in core.results.0.iter_mut().zip(value).take(words) {
             row.0[..width].fill(word);
         }
-    } else if all && common.page == every && common.first.1 {
-        let page = core.read.page(address(low, high, 0))?;
+        return Ok(());
+    }
+    if !pattern.page {
+        return load_groups::<BYTES>(core, low, high, width, u64::MAX >> (LANES - width));
+    }
+    let page = core.read.page(address(low, high, 0))?;
+    if pattern.flat {
         for group in 0..width / GROUP {
-            gather::<BYTES>(page, eight(low, group), &mut core.results, group);
+            let offset = low.0[group * GROUP] as usize & (PAGE_SIZE - 1);
+            let value = fetch::<BYTES, true>(page, offset);
+            for (row, word) in core.results.0.iter_mut().zip(value).take(words) {
+                row.0.as_chunks_mut::<GROUP>().0[group] = [word; GROUP];
+            }
+        }
+    } else if pattern.repeat {
+        gather::<BYTES>(page, eight(low, 0), &mut core.results, 0);
+        for row in core.results.0.iter_mut().take(words) {
+            let groups = row.0.as_chunks_mut::<GROUP>().0;
+            let first = groups[0];
+            groups[..width / GROUP].fill(first);
+        }
+    } else if pattern.run && BYTES == 4 {
+        let start = low.0[0] as usize & (PAGE_SIZE - 1);
+        let row = &mut core.results.0[0].0[..width];
+        for (lane, to) in row.iter_mut().enumerate() {
+            *to = page.load_aligned_u32(start + 4 * lane);
         }
     } else {
         for group in 0..width / GROUP {
-            let base = group * GROUP;
-            let active = mask >> base & 0xff;
-            if active == 0xff && common.same >> group & 1 == 1 {
-                let value = load_lane::<BYTES>(core, address(low, high, base))?;
-                for (row, word) in core.results.0.iter_mut().zip(value).take(words) {
-                    row.0[base..base + GROUP].fill(word);
-                }
-            } else if active == 0xff && common.page >> group & 1 == 1 {
-                let page = core.read.page(address(low, high, base))?;
-                gather::<BYTES>(page, eight(low, group), &mut core.results, group);
-            } else {
-                for lane in lanes(active << base) {
-                    let value = load_lane::<BYTES>(core, address(low, high, lane))?;
-                    core.results.put(lane, &value[..words]);
-                }
-            }
+            gather::<BYTES>(page, eight(low, group), &mut core.results, group);
         }
     }
-    for word in 0..words {
-        rows.replace(op.d + word as u16, &mut core.results.0[word]);
+    Ok(())
+}
+
+/// Loads for the lanes of `mask`, group by group.
+fn load_groups<const BYTES: usize>(
+    core: &mut Core<'_>,
+    low: &Row,
+    high: &Row,
+    width: usize,
+    mask: u64,
+) -> Result<(), Trouble> {
+    let words = BYTES.div_ceil(4);
+    let common = common(low, high, width, BYTES as u32, align(BYTES));
+    for group in 0..width / GROUP {
+        let base = group * GROUP;
+        let active = mask >> base & 0xff;
+        if active == 0xff && common.same >> group & 1 == 1 {
+            let value = load_lane::<BYTES>(core, address(low, high, base))?;
+            for (row, word) in core.results.0.iter_mut().zip(value).take(words) {
+                row.0[base..base + GROUP].fill(word);
+            }
+        } else if active == 0xff && common.page >> group & 1 == 1 {
+            let page = core.read.page(address(low, high, base))?;
+            gather::<BYTES>(page, eight(low, group), &mut core.results, group);
+        } else {
+            for lane in lanes(active << base) {
+                let value = load_lane::<BYTES>(core, address(low, high, lane))?;
+                core.results.put(lane, &value[..words]);
+            }
+        }
     }
     Ok(())
 }
@@ -245,8 +298,20 @@ pub(crate) fn store<const BYTES: usize>(
     let (low, high) = (rows.get(op.a), rows.get(op.b));
     let sources: [&Row; 4] =
         std::array::from_fn(|word| rows.get(op.d + word.min(words - 1) as u16));
-    let common = common(low, high, rows.lanes(), BYTES as u32, align(BYTES));
-    for group in 0..rows.lanes() / GROUP {
+    let width = rows.lanes();
+    if mask == u64::MAX >> (LANES - width) {
+        let pattern = pattern(low, high, width, BYTES as u32, align(BYTES));
+        if pattern.page {
+            let page = core.write.page(address(low, high, 0))?;
+            for (lane, low) in low.0[..width].iter().enumerate() {
+                let value = sources.map(|row| row.0[lane]);
+                put::<BYTES, true>(page, *low as usize & (PAGE_SIZE - 1), value);
+            }
+            return Ok(());
+        }
+    }
+    let common = common(low, high, width, BYTES as u32, align(BYTES));
+    for group in 0..width / GROUP {
         let base = group * GROUP;
         let active = mask >> base & 0xff;
         if active == 0xff && common.page >> group & 1 == 1 {

@@ -131,20 +131,25 @@ impl<'s> Worker<'s> {
                 continue;
             }
             let axis = usize::from(axis);
-            let mut numbers = [0; LANES];
-            for (to, number) in numbers.iter_mut().zip(first..first + u64::from(count)) {
-                *to = coordinate(number, self.core.dispatch.workgroup_count, axis);
+            let counts = self.core.dispatch.workgroup_count;
+            let mut groups = [0; LANES];
+            if self.layout.together == 1 {
+                groups.fill(coordinate(first, counts, axis));
+            } else {
+                let mut numbers = [0; LANES];
+                for (to, number) in numbers.iter_mut().zip(first..first + u64::from(count)) {
+                    *to = coordinate(number, counts, axis);
+                }
+                for (to, &group) in groups.iter_mut().zip(&place.group.0) {
+                    *to = numbers[group as usize % LANES];
+                }
             }
-            let groups = &mut batch.rows.get_mut(group).0;
-            for (to, &group) in groups.iter_mut().zip(&place.group.0) {
-                *to = numbers[group as usize % LANES];
-            }
+            batch.rows.get_mut(group).0 = groups;
             if reads(global) {
-                let ids = place.local[axis].0.iter().zip(batch.rows.get(group).0);
-                let ids: Vec<u32> = ids
-                    .map(|(&local, group)| group.wrapping_mul(size[axis]).wrapping_add(local))
-                    .collect();
-                batch.rows.get_mut(global).0.copy_from_slice(&ids);
+                let ids = &mut batch.rows.get_mut(global).0;
+                for ((to, group), local) in ids.iter_mut().zip(groups).zip(place.local[axis].0) {
+                    *to = group.wrapping_mul(size[axis]).wrapping_add(local);
+                }
             }
         }
         let mut mask = 0;
@@ -158,9 +163,12 @@ impl<'s> Worker<'s> {
 /// The coordinate of a work group along an axis.
 fn coordinate(number: u64, [columns, lines, _]: [u32; 3], axis: usize) -> u32 {
     match axis {
+        // The usual case of one row of work groups needs no division.
+        0 if number < u64::from(columns) => number as u32,
+        1 | 2 if number < u64::from(columns) => 0,
         0 => (number % u64::from(columns)) as u32,
         1 => (number / u64::from(columns) % u64::from(lines)) as u32,
-        _ => (number / u64::from(columns) / u64::from(lines)) as u32,
+        _ => (number / (u64::from(columns) * u64::from(lines))) as u32,
     }
 }
 

@@ -106,28 +106,82 @@ impl Translator<'_> {
                 let a = self.integer_source(0)?;
                 each_element!(kind, KIND => map!(self, d, [a], |a| integer::iabs(a, KIND)));
             }
-            M::IaddcI32 => self.three(d, |op, rows| rows.map3(op, integer::iaddc))?,
-            M::IsubbI32 => self.three(d, |op, rows| rows.map3(op, integer::isubb))?,
-            M::ImadI32 => self.three(d, |op, rows| rows.map3(op, integer::imad))?,
-            M::ImulsubI32 => self.three(d, |op, rows| rows.map3(op, integer::imulsub))?,
-            M::ImsubI32 => self.three(d, |op, rows| rows.map3(op, integer::imsub))?,
+            M::IaddcI32 => self.three(d, |op, rows| {
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |x, y, z| integer::iaddc(x, y, z),
+                )
+            })?,
+            M::IsubbI32 => self.three(d, |op, rows| {
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |x, y, z| integer::isubb(x, y, z),
+                )
+            })?,
+            M::ImadI32 => self.three(d, |op, rows| {
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |x, y, z| integer::imad(x, y, z),
+                )
+            })?,
+            M::ImulsubI32 => self.three(d, |op, rows| {
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |x, y, z| integer::imulsub(x, y, z),
+                )
+            })?,
+            M::ImsubI32 => self.three(d, |op, rows| {
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |x, y, z| integer::imsub(x, y, z),
+                )
+            })?,
             M::Imax3S32 => self.three(d, |op, rows| {
-                rows.map3(op, |a, b, c| integer::imax3(a, b, c, true))
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |a, b, c| integer::imax3(a, b, c, true),
+                )
             })?,
             M::Imax3U32 => self.three(d, |op, rows| {
-                rows.map3(op, |a, b, c| integer::imax3(a, b, c, false))
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |a, b, c| integer::imax3(a, b, c, false),
+                )
             })?,
             M::Imin3S32 => self.three(d, |op, rows| {
-                rows.map3(op, |a, b, c| integer::imin3(a, b, c, true))
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |a, b, c| integer::imin3(a, b, c, true),
+                )
             })?,
             M::Imin3U32 => self.three(d, |op, rows| {
-                rows.map3(op, |a, b, c| integer::imin3(a, b, c, false))
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |a, b, c| integer::imin3(a, b, c, false),
+                )
             })?,
             M::IclampS32 => self.three(d, |op, rows| {
-                rows.map3(op, |a, b, c| integer::iclamp(a, b, c, true))
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |a, b, c| integer::iclamp(a, b, c, true),
+                )
             })?,
             M::IclampU32 => self.three(d, |op, rows| {
-                rows.map3(op, |a, b, c| integer::iclamp(a, b, c, false))
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |a, b, c| integer::iclamp(a, b, c, false),
+                )
             })?,
             M::IdpV4i8 => {
                 let (a, b) = (self.source(0)?, self.source(1)?);

@@ -130,9 +130,11 @@ impl Translator<'_> {
         self.rows(
             |op, rows| {
                 let (abs, neg, flush) = (op.m & 1 != 0, op.m & 2 != 0, op.m & 4 != 0);
-                rows.map1(op, |x| {
-                    half::modify(if flush { half::flush(x) } else { x }, abs, neg)
-                });
+                rows.map1(
+                    op,
+                    #[inline(always)]
+                    |x| half::modify(if flush { half::flush(x) } else { x }, abs, neg),
+                );
             },
             to,
             [row],
@@ -223,7 +225,13 @@ impl Translator<'_> {
                 let a = self.single_modified(0)?;
                 map!(self, d, [a], |a| special::frsq_approx(a));
             }
-            M::FexpF32 => self.two(|op, rows| rows.map2(op, special::fexp))?,
+            M::FexpF32 => self.two(|op, rows| {
+                rows.map2(
+                    op,
+                    #[inline(always)]
+                    |x, y| special::fexp(x, y),
+                )
+            })?,
             M::FlogdF32 => {
                 let a = self.single(0)?;
                 map!(self, d, [a], |a| special::flogd(a));
@@ -292,7 +300,13 @@ impl Translator<'_> {
                     map!(self, d, [a, b], |a, b| power::detect(a, b, KIND));
                 });
             }
-            M::FpowScApply => self.two(|op, rows| rows.map2(op, power::apply))?,
+            M::FpowScApply => self.two(|op, rows| {
+                rows.map2(
+                    op,
+                    #[inline(always)]
+                    |x, y| power::apply(x, y),
+                )
+            })?,
             M::Cubeface1 => {
                 let sources = [
                     self.single_modified(0)?,

@@ -52,7 +52,7 @@ impl Translator<'_> {
                 each_compare!(compare(self.ins.compare()), HOW => self.rows(
                     |op, rows| {
                         let m = op.m;
-                        rows.map2(op, |a, b| half::fcmp(a, b, HOW, Truth::M1) & m);
+                        rows.map2(op, #[inline(always)] |a, b| half::fcmp(a, b, HOW, Truth::M1) & m);
                     },
                     d, [a, b], m,
                 ));

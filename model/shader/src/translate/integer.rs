@@ -65,9 +65,11 @@ impl Translator<'_> {
                 self.rows(
                     |op, rows| {
                         let m = op.m;
-                        rows.map2(op, |a, b| {
-                            m | integer::icmpi(a, b, false, Compare::Eq, Truth::I1).0
-                        });
+                        rows.map2(
+                            op,
+                            #[inline(always)]
+                            |a, b| m | integer::icmpi(a, b, false, Compare::Eq, Truth::I1).0,
+                        );
                     },
                     d,
                     [a, b],
@@ -75,10 +77,18 @@ impl Translator<'_> {
                 );
             }
             M::IcmpmI32 => self.three(d, |op, rows| {
-                rows.map3(op, |a, b, c| integer::icmpm(a, b, Partial(c)).0)
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |a, b, c| integer::icmpm(a, b, Partial(c)).0,
+                )
             })?,
             M::IcmpfI32 => self.three(d, |op, rows| {
-                rows.map3(op, |a, b, c| integer::icmpf(a, b, Partial(c)))
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |a, b, c| integer::icmpf(a, b, Partial(c)),
+                )
             })?,
             M::MuxI32 => {
                 let (a, b, c) = (self.source(0)?, self.source(1)?, self.source(2)?);
@@ -174,9 +184,27 @@ impl Translator<'_> {
                 let a = self.source(0)?;
                 self.copy(a, d);
             }
-            M::AndI32 => self.two(|op, rows| rows.map2(op, |a, b| a & b))?,
-            M::OrI32 => self.two(|op, rows| rows.map2(op, |a, b| a | b))?,
-            M::XorI32 => self.two(|op, rows| rows.map2(op, |a, b| a ^ b))?,
+            M::AndI32 => self.two(|op, rows| {
+                rows.map2(
+                    op,
+                    #[inline(always)]
+                    |a, b| a & b,
+                )
+            })?,
+            M::OrI32 => self.two(|op, rows| {
+                rows.map2(
+                    op,
+                    #[inline(always)]
+                    |a, b| a | b,
+                )
+            })?,
+            M::XorI32 => self.two(|op, rows| {
+                rows.map2(
+                    op,
+                    #[inline(always)]
+                    |a, b| a ^ b,
+                )
+            })?,
             M::MkvecV2i16 => {
                 let (a, b) = (self.source(0)?, self.source(1)?);
                 match (
@@ -208,7 +236,11 @@ impl Translator<'_> {
                 self.rows(
                     |op, rows| {
                         let upper = [op.m & 1 != 0, op.m & 2 != 0, op.m & 4 != 0, op.m & 8 != 0];
-                        rows.map4(op, |a, b, c, d| pack::mkvec_bytes([a, b, c, d], upper));
+                        rows.map4(
+                            op,
+                            #[inline(always)]
+                            |a, b, c, d| pack::mkvec_bytes([a, b, c, d], upper),
+                        );
                     },
                     d,
                     sources,

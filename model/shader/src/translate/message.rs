@@ -159,7 +159,11 @@ impl Translator<'_> {
             self.rows(
                 |op, rows| {
                     let n = op.m & 31;
-                    rows.map1(op, |x| (((x << n) as i32) >> n) as u32);
+                    rows.map1(
+                        op,
+                        #[inline(always)]
+                        |x| (((x << n) as i32) >> n) as u32,
+                    );
                 },
                 staging,
                 [staging],

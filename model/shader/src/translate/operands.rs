@@ -99,7 +99,13 @@ impl Translator<'_> {
             )?;
             let wide = self.temporary()?;
             self.rows(
-                |op, rows| rows.map1(op, |x| half::to_single(x as u16)),
+                |op, rows| {
+                    rows.map1(
+                        op,
+                        #[inline(always)]
+                        |x| half::to_single(x as u16),
+                    )
+                },
                 wide,
                 [row],
                 0,
@@ -108,7 +114,18 @@ impl Translator<'_> {
         }
         if self.flushes() {
             let flushed = self.temporary()?;
-            self.rows(|op, rows| rows.map1(op, float::flush), flushed, [row], 0);
+            self.rows(
+                |op, rows| {
+                    rows.map1(
+                        op,
+                        #[inline(always)]
+                        |x| float::flush(x),
+                    )
+                },
+                flushed,
+                [row],
+                0,
+            );
             row = flushed;
         }
         Ok(row)
@@ -132,7 +149,18 @@ impl Translator<'_> {
         let mut row = self.arranged(row, lanes, false)?;
         if self.flushes() {
             let flushed = self.temporary()?;
-            self.rows(|op, rows| rows.map1(op, half::flush), flushed, [row], 0);
+            self.rows(
+                |op, rows| {
+                    rows.map1(
+                        op,
+                        #[inline(always)]
+                        |x| half::flush(x),
+                    )
+                },
+                flushed,
+                [row],
+                0,
+            );
             row = flushed;
         }
         let (abs, neg) = self.signs(index);
@@ -150,7 +178,13 @@ impl Translator<'_> {
         }
         let (to, keep, flip) = (self.temporary()?, self.number(keep), self.number(flip));
         self.rows(
-            |op, rows| rows.map3(op, |x, keep, flip| x & keep ^ flip),
+            |op, rows| {
+                rows.map3(
+                    op,
+                    #[inline(always)]
+                    |x, keep, flip| x & keep ^ flip,
+                )
+            },
             to,
             [row, keep, flip],
             0,
@@ -199,7 +233,11 @@ impl Translator<'_> {
             self.rows(
                 |op, rows| {
                     let (left, right) = (op.m & 31, op.m >> 8 & 31);
-                    rows.map1(op, |x| (((x << left) as i32) >> right) as u32);
+                    rows.map1(
+                        op,
+                        #[inline(always)]
+                        |x| (((x << left) as i32) >> right) as u32,
+                    );
                 },
                 to,
                 [row],
@@ -209,7 +247,11 @@ impl Translator<'_> {
             self.rows(
                 |op, rows| {
                     let (left, right) = (op.m & 31, op.m >> 8 & 31);
-                    rows.map1(op, |x| x << left >> right);
+                    rows.map1(
+                        op,
+                        #[inline(always)]
+                        |x| x << left >> right,
+                    );
                 },
                 to,
                 [row],
@@ -277,12 +319,16 @@ impl Translator<'_> {
         self.rows(
             |op, rows| {
                 let [a, b, c, d] = op.m.to_le_bytes().map(u32::from);
-                rows.map1(op, |x| {
-                    (x >> a & 0xff)
-                        | (x >> b & 0xff) << 8
-                        | (x >> c & 0xff) << 16
-                        | (x >> d & 0xff) << 24
-                });
+                rows.map1(
+                    op,
+                    #[inline(always)]
+                    |x| {
+                        (x >> a & 0xff)
+                            | (x >> b & 0xff) << 8
+                            | (x >> c & 0xff) << 16
+                            | (x >> d & 0xff) << 24
+                    },
+                );
             },
             to,
             [row],
@@ -298,5 +344,9 @@ fn pair_of_bytes(
     signed: bool,
 ) {
     let (low, high) = (op.m & 3, op.m >> 2 & 3);
-    rows.map1(op, |x| bytes_to_halves(x, low, high, signed));
+    rows.map1(
+        op,
+        #[inline(always)]
+        |x| bytes_to_halves(x, low, high, signed),
+    );
 }

@@ -135,11 +135,27 @@ impl Translator<'_> {
             M::ArshiftI32 if self.ins.sources().len() == 3 => {
                 self.shift_and(Shift::Arithmetic, After::Nothing, Width::Word)?;
             }
-            M::ArshiftI32 => {
-                self.two(|op, rows| rows.map2(op, |a, n| ((a as i32) >> (n & 31)) as u32))?
-            }
-            M::LshiftI32 => self.two(|op, rows| rows.map2(op, |a, n| a << (n & 31)))?,
-            M::RshiftI32 => self.two(|op, rows| rows.map2(op, |a, n| a >> (n & 31)))?,
+            M::ArshiftI32 => self.two(|op, rows| {
+                rows.map2(
+                    op,
+                    #[inline(always)]
+                    |a, n| ((a as i32) >> (n & 31)) as u32,
+                )
+            })?,
+            M::LshiftI32 => self.two(|op, rows| {
+                rows.map2(
+                    op,
+                    #[inline(always)]
+                    |a, n| a << (n & 31),
+                )
+            })?,
+            M::RshiftI32 => self.two(|op, rows| {
+                rows.map2(
+                    op,
+                    #[inline(always)]
+                    |a, n| a >> (n & 31),
+                )
+            })?,
             M::ShiftDoubleI32 => {
                 let Side::Double { kind, bytes } = self.side else {
                     return Err(self.trap("needs a 64-bit shift in the FMA unit of its tuple"));
@@ -151,22 +167,38 @@ impl Translator<'_> {
             M::FlshiftDoubleI32 => {
                 if self.ins.bytes2() {
                     self.three(self.dest, |op, rows| {
-                        rows.map3(op, |a, b, c| shift::funnel_left(a, b, c, true))
+                        rows.map3(
+                            op,
+                            #[inline(always)]
+                            |a, b, c| shift::funnel_left(a, b, c, true),
+                        )
                     })?;
                 } else {
                     self.three(self.dest, |op, rows| {
-                        rows.map3(op, |a, b, c| shift::funnel_left(a, b, c, false))
+                        rows.map3(
+                            op,
+                            #[inline(always)]
+                            |a, b, c| shift::funnel_left(a, b, c, false),
+                        )
                     })?;
                 }
             }
             M::FrshiftDoubleI32 => {
                 if self.ins.bytes2() {
                     self.three(self.dest, |op, rows| {
-                        rows.map3(op, |a, b, c| shift::funnel_right(a, b, c, true))
+                        rows.map3(
+                            op,
+                            #[inline(always)]
+                            |a, b, c| shift::funnel_right(a, b, c, true),
+                        )
                     })?;
                 } else {
                     self.three(self.dest, |op, rows| {
-                        rows.map3(op, |a, b, c| shift::funnel_right(a, b, c, false))
+                        rows.map3(
+                            op,
+                            #[inline(always)]
+                            |a, b, c| shift::funnel_right(a, b, c, false),
+                        )
                     })?;
                 }
             }
@@ -221,21 +253,21 @@ impl Translator<'_> {
             Width::Word => each!(kind, KIND: Shift { Left, Right, Arithmetic } => self.rows(
                 |op, rows| {
                     let lane = op.m as u8;
-                    rows.map2(op, |x, n| shift::shift(x, n, KIND, Counts::Word(lane)));
+                    rows.map2(op, #[inline(always)] |x, n| shift::shift(x, n, KIND, Counts::Word(lane)));
                 },
                 shifted, [a, c], m,
             )),
             Width::Half => each!(kind, KIND: Shift { Left, Right, Arithmetic } => self.rows(
                 |op, rows| {
                     let lanes = [op.m as u8 & 3, (op.m >> 2) as u8 & 3];
-                    rows.map2(op, |x, n| shift::shift(x, n, KIND, Counts::Half(lanes)));
+                    rows.map2(op, #[inline(always)] |x, n| shift::shift(x, n, KIND, Counts::Half(lanes)));
                 },
                 shifted, [a, c], m,
             )),
             Width::Byte => each!(kind, KIND: Shift { Left, Right, Arithmetic } => self.rows(
                 |op, rows| {
                     let lanes = [0, 2, 4, 6].map(|at| (op.m >> at) as u8 & 3);
-                    rows.map2(op, |x, n| shift::shift(x, n, KIND, Counts::Byte(lanes)));
+                    rows.map2(op, #[inline(always)] |x, n| shift::shift(x, n, KIND, Counts::Byte(lanes)));
                 },
                 shifted, [a, c], m,
             )),
@@ -300,7 +332,7 @@ impl Translator<'_> {
         each!(kind, KIND: Double { Left, Right, Arithmetic, RotateLeft, RotateRight } => self.rows(
             |op, rows| {
                 let (bytes, down) = (op.m & 1 != 0, (op.m & 2) << 4);
-                rows.map3(op, |low, high, n| (shift::double(low, high, n, KIND, bytes) >> down) as u32);
+                rows.map3(op, #[inline(always)] |low, high, n| (shift::double(low, high, n, KIND, bytes) >> down) as u32);
             },
             d, sources, m,
         ));
@@ -347,9 +379,11 @@ impl Translator<'_> {
                 self.rows(
                     |op, rows| {
                         let n = op.m;
-                        rows.map2(op, |a, b| {
-                            shift::shaddxl(a, b, n, Extend::S32, Part::Word).1.high
-                        });
+                        rows.map2(
+                            op,
+                            #[inline(always)]
+                            |a, b| shift::shaddxl(a, b, n, Extend::S32, Part::Word).1.high,
+                        );
                     },
                     carry,
                     [a, b],
@@ -359,9 +393,11 @@ impl Translator<'_> {
                 self.rows(
                     |op, rows| {
                         let n = op.m;
-                        rows.map2(op, |a, b| {
-                            shift::shaddxl(a, b, n, Extend::I64, Part::Word).1.high
-                        });
+                        rows.map2(
+                            op,
+                            #[inline(always)]
+                            |a, b| shift::shaddxl(a, b, n, Extend::I64, Part::Word).1.high,
+                        );
                     },
                     carry,
                     [a, b],
@@ -377,7 +413,11 @@ impl Translator<'_> {
         self.rows(
             |op, rows| {
                 let n = op.m;
-                rows.map2(op, |a, b| a.wrapping_add(b << n));
+                rows.map2(
+                    op,
+                    #[inline(always)]
+                    |a, b| a.wrapping_add(b << n),
+                );
             },
             d,
             [a, b],
@@ -398,9 +438,13 @@ impl Translator<'_> {
             Some(amount) => self.rows(
                 |op, rows| {
                     let n = op.m;
-                    rows.map3(op, |other, shifted, carry| {
-                        other.wrapping_add(shifted << n).wrapping_add(carry)
-                    });
+                    rows.map3(
+                        op,
+                        #[inline(always)]
+                        |other, shifted, carry| {
+                            other.wrapping_add(shifted << n).wrapping_add(carry)
+                        },
+                    );
                 },
                 to,
                 [other, shifted, carry],

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask bench model`: the model beside pocl, on the same kernels in the same run.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use clap::{Args, Subcommand};
+
+use crate::error::{Error, Result};
+
+/// Benchmarks.
+#[derive(Args)]
+pub(crate) struct Bench {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    Model(Model),
+}
+
+/// Compares the GPU model with pocl, Debian's OpenCL for the CPU.
+///
+/// Kernels are those of model/shader/bench/kernels.cl: the model runs what Mesa compiled for Mali-G52, pocl compiles the source.
+/// Each round runs pocl, then the model on one thread and on two; the shortest time of each counts. Results of both are
+/// compared with references in double precision.
+#[derive(Args)]
+#[command(
+    after_help = "Needs pocl-opencl-icd and ocl-icd-opencl-dev; installs them with apt where it may.\n\
+                        Example:\n  cargo xtask bench model --rounds 5"
+)]
+struct Model {
+    /// Rounds; more help on a busy machine.
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    rounds: u32,
+    /// Times that each kernel runs in a round.
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    runs: u32,
+}
+
+/// The Debian packages that pocl and its headers come in.
+const PACKAGES: [&str; 2] = ["pocl-opencl-icd", "ocl-icd-opencl-dev"];
+
+/// The largest error of a result, relative to the reference or to 1.
+const TOLERANCE: f64 = 1e-5;
+
+/// One program's best run of one kernel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Time {
+    seconds: f64,
+    /// Processor time of all threads.
+    busy: f64,
+    error: f64,
+    lane_operations: f64,
+}
+
+impl Bench {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        match self.what {
+            What::Model(model) => model.execute(),
+        }
+    }
+}
+
+impl Model {
+    fn execute(self) -> Result<ExitCode> {
+        let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let sources = top.join("model/shader/bench");
+        let pocl = build_pocl(&top, &sources)?;
+        let model = build_model(&top)?;
+        let kernels = sources.join("kernels.cl").display().to_string();
+        let runs = self.runs.to_string();
+        let names = ["pocl", "model 1", "model 2"];
+        let mut best: [Vec<(String, Time)>; 3] = Default::default();
+        for _ in 0..self.rounds.max(1) {
+            for (index, best) in best.iter_mut().enumerate() {
+                let mut command = match index {
+                    0 => Command::new(&pocl),
+                    _ => Command::new(&model),
+                };
+                match index {
+                    0 => command.args([&kernels, &runs]),
+                    threads => command.args([&threads.to_string(), &runs]),
+                };
+                merge(best, parse(&output(command)?)?);
+            }
+        }
+        let mut wrong = 0;
+        println!(
+            "{:12} {:8} {:>10} {:>12} {:>10} {:>12} {:>14} {:>9}",
+            "kernel",
+            "on",
+            "ms",
+            "processor ms",
+            "x pocl",
+            "x processor",
+            "G lane ops/s/c",
+            "error"
+        );
+        for row in 0..best[0].len() {
+            let reference = best[0][row].1;
+            for (name, times) in names.iter().zip(&best) {
+                let Some((kernel, time)) = times.get(row) else {
+                    continue;
+                };
+                wrong += u32::from(time.error.is_nan() || time.error > TOLERANCE);
+                let rate = match time.lane_operations {
+                    0.0 => "-".into(),
+                    operations => format!("{:.2}", operations / time.busy / 1e9),
+                };
+                println!(
+                    "{kernel:12} {name:8} {:10.1} {:12.1} {:10.2} {:12.2} {rate:>14} {:9.1e}",
+                    time.seconds * 1e3,
+                    time.busy * 1e3,
+                    time.seconds / reference.seconds,
+                    time.busy / reference.busy,
+                    time.error
+                );
+            }
+            if let (Some((_, one)), Some((_, two))) = (best[1].get(row), best[2].get(row)) {
+                println!(
+                    "{:12} two threads are {:.2} times as fast as one",
+                    "",
+                    one.seconds / two.seconds
+                );
+            }
+        }
+        if wrong > 0 {
+            eprintln!("error: {wrong} results differ from their references");
+            return Ok(ExitCode::FAILURE);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Compiles the OpenCL host program; installs what it needs where that is missing.
+fn build_pocl(top: &Path, sources: &Path) -> Result<PathBuf> {
+    let installed = Path::new("/etc/OpenCL/vendors/pocl.icd").exists()
+        && Path::new("/usr/include/CL/cl.h").exists();
+    if !installed {
+        let mut install = Command::new("apt-get");
+        install.args(["install", "-y", "--no-install-recommends"]);
+        install.args(PACKAGES);
+        if output(install).is_err() {
+            return Err(Error::Missing {
+                what: "pocl".into(),
+                remedy: format!("apt install {}", PACKAGES.join(" ")),
+            });
+        }
+    }
+    let directory = top.join("target/bench");
+    std::fs::create_dir_all(&directory).map_err(Error::io("create", &directory))?;
+    let program = directory.join("opencl");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-o"]).arg(&program);
+    compiler.arg(sources.join("opencl.c"));
+    compiler.args(["-lOpenCL", "-lm"]);
+    output(compiler)?;
+    Ok(program)
+}
+
+fn build_model(top: &Path) -> Result<PathBuf> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(top);
+    cargo.args([
+        "build",
+        "--release",
+        "--quiet",
+        "-p",
+        "mali-shader",
+        "--example",
+        "bench",
+    ]);
+    output(cargo)?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top.join("target"), PathBuf::from);
+    Ok(target.join("release/examples/bench"))
+}
+
+/// Runs a command and returns its standard output.
+fn output(mut command: Command) -> Result<String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|source| Error::Start {
+        program: program.clone(),
+        source,
+    })?;
+    if !output.status.success() {
+        return Err(Error::Failed {
+            what: program,
+            status: output.status,
+            log: String::from_utf8_lossy(&output.stderr).into_owned(),
+        });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Reads lines of name, seconds, processor seconds, error and perhaps lane operations.
+fn parse(text: &str) -> Result<Vec<(String, Time)>> {
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let name = words.next()?.to_owned();
+        let mut number = || words.next().and_then(|word| word.parse().ok());
+        let time = Time {
+            seconds: number()?,
+            busy: number()?,
+            error: number()?,
+            lane_operations: number().unwrap_or(0.0),
+        };
+        Some((name, time))
+    };
+    text.lines()
+        .map(|text| line(text).ok_or_else(|| Error::Model(format!("benchmark printed: {text}"))))
+        .collect()
+}
+
+/// Keeps the shorter time and the larger error of each kernel; processor time has a minimum of its own.
+fn merge(best: &mut Vec<(String, Time)>, new: Vec<(String, Time)>) {
+    let known: BTreeMap<String, usize> = best
+        .iter()
+        .enumerate()
+        .map(|(index, (name, _))| (name.clone(), index))
+        .collect();
+    for (name, time) in new {
+        match known.get(&name) {
+            Some(&index) => {
+                let old = &mut best[index].1;
+                old.seconds = old.seconds.min(time.seconds);
+                old.busy = old.busy.min(time.busy);
+                if time.error.is_nan() || time.error > old.error {
+                    old.error = time.error;
+                }
+            }
+            None => best.push((name, time)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_time_and_the_worst_error_are_kept() {
+        let mut best = parse("add 2.0 3.0 1e-7 100\n").unwrap_or_default();
+        merge(
+            &mut best,
+            parse("add 1.5 3.5 2e-7 100\n").unwrap_or_default(),
+        );
+        let want = Time {
+            seconds: 1.5,
+            busy: 3.0,
+            error: 2e-7,
+            lane_operations: 100.0,
+        };
+        assert_eq!(best, [("add".to_owned(), want)]);
+        assert!(parse("add 1.0\n").is_err());
+    }
+}
