@@ -152,7 +152,8 @@ fn expect(folder: &Folder, name: &str, share: &Path) -> Result<()> {
     fs::write(&path, words).map_err(Error::io("write", path))
 }
 
-fn copy_dir(from: &Path, to: &Path) -> Result<()> {
+/// Copies a folder.
+pub(crate) fn copy_dir(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).map_err(Error::io("create", to))?;
     let entries = fs::read_dir(from).map_err(Error::io("read", from))?;
     for entry in entries {

@@ -21,6 +21,7 @@ mod replay_test;
 mod run;
 mod session;
 mod shell;
+mod startup;
 mod step;
 mod test;
 
@@ -45,6 +46,7 @@ enum Command {
     Record(record::Record),
     Test(test::Test),
     Devices(devices::Devices),
+    BenchStartup(startup::BenchStartup),
     Dtb(dtb::Dtb),
     Firmware(firmware::Firmware),
     Piglit(piglit::Piglit),
@@ -61,6 +63,7 @@ impl Guest {
             Command::Record(command) => command.execute(),
             Command::Test(command) => command.execute(),
             Command::Devices(command) => command.execute(),
+            Command::BenchStartup(command) => command.execute(),
             Command::Dtb(command) => command.execute(),
             Command::Firmware(command) => command.execute(),
             Command::Piglit(command) => command.execute(),
