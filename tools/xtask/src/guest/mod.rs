@@ -22,6 +22,7 @@ mod run;
 mod session;
 mod shell;
 mod startup;
+mod static_command;
 mod step;
 mod test;
 
@@ -47,6 +48,7 @@ enum Command {
     Test(test::Test),
     Devices(devices::Devices),
     BenchStartup(startup::BenchStartup),
+    Static(static_command::Static),
     Dtb(dtb::Dtb),
     Firmware(firmware::Firmware),
     Piglit(piglit::Piglit),
@@ -64,6 +66,7 @@ impl Guest {
             Command::Test(command) => command.execute(),
             Command::Devices(command) => command.execute(),
             Command::BenchStartup(command) => command.execute(),
+            Command::Static(command) => command.execute(),
             Command::Dtb(command) => command.execute(),
             Command::Firmware(command) => command.execute(),
             Command::Piglit(command) => command.execute(),

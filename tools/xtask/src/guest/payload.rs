@@ -19,6 +19,15 @@ use crate::error::{Error, Result};
 
 /// Target of the guest's programs.
 const TARGET: &str = "aarch64-unknown-linux-gnu";
+/// Crates that do the work of a replay on a real device.
+const REPLAYER: [&str; 6] = [
+    "gpureplay",
+    "gpureplay-core",
+    "gpureplay-format",
+    "gpureplay-library",
+    "gpureplay-linux",
+    "gpureplay-tensor",
+];
 /// Environment variable that replaces the model server's program.
 const SERVER_VARIABLE: &str = "GPUREPLAY_MODEL_SERVER";
 
@@ -86,6 +95,13 @@ fn command(folder: &Folder) -> Result<()> {
     install(&built.join("gpureplay"), &folder.payload().join("bin"))
 }
 
+/// Builds the `gpureplay` command alone.
+pub(crate) fn static_command(folder: &Folder) -> Result<PathBuf> {
+    let _lock = Folder::lock(&folder.local)?;
+    command(folder)?;
+    Ok(folder.payload().join("bin/gpureplay"))
+}
+
 /// The programs that test the nano driver: a replay that is repeated, and a client that means harm.
 fn device_tests(folder: &Folder) -> Result<()> {
     let to = folder.payload().join("nano");
@@ -134,12 +150,16 @@ fn cross(folder: &Folder, package: &[&str], what: &str) -> Result<PathBuf> {
             TARGET.to_uppercase().replace('-', "_")
         ))
         .arg("RUSTFLAGS=-C target-feature=+crt-static")
-        // Its work in the guest is to copy a stream: time spent on optimizing the model for it would be lost.
+        // Most of it is the model, which does not run there: time spent on optimizing that would be lost.
         .args([
             "CARGO_PROFILE_RELEASE_DEBUG=0",
             "CARGO_PROFILE_RELEASE_OPT_LEVEL=1",
         ])
         .args(["cargo", "build", "--offline", "--locked", "--release"])
+        .args(REPLAYER.iter().flat_map(|name| {
+            let setting = format!("profile.release.package.{name}.opt-level=3");
+            ["--config".to_owned(), setting]
+        }))
         .args(package)
         .args(["--target", TARGET, "--target-dir"])
         .arg(folder.local.join("cargo"));
