@@ -6,6 +6,7 @@ mod bench;
 mod classes;
 mod compile;
 mod device;
+mod diff;
 mod disasm;
 mod doctor;
 mod dump;
@@ -18,6 +19,7 @@ mod product;
 mod progress;
 mod reach;
 mod record;
+mod replay;
 mod run;
 mod shaders;
 mod tag;
@@ -64,6 +66,7 @@ enum Command {
     Disasm(disasm::Disasm),
     Import(import::Import),
     Doctor(doctor::Doctor),
+    Diff(diff::Diff),
     Keygen(trust::Keygen),
     Sign(trust::Sign),
     Pack(trust::Pack),
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Command::Disasm(command) => command.execute(),
         Command::Import(command) => command.execute(),
         Command::Doctor(command) => command.execute(),
+        Command::Diff(command) => command.execute(),
         Command::Keygen(command) => command.execute(),
         Command::Sign(command) => command.execute(),
         Command::Pack(command) => command.execute(),

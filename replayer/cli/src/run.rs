@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use gpureplay_core::{Options, Session, Workspace};
+use gpureplay_core::{Gpu, Options};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Bindings, Files, TensorInfo, TensorKind, values};
 use mali_model::Observer;
@@ -20,6 +20,7 @@ use crate::expect::{Comparison, Expectations};
 use crate::failure::{Failure, Outcome};
 use crate::given::Given;
 use crate::progress::Progress;
+use crate::replay::{Effort, Inject, replay};
 use crate::trace::{Trace, is_standard_output};
 use crate::trust::{Place, Trust};
 use crate::{Result, explain, text};
@@ -35,7 +36,9 @@ Examples:
   gpureplay run recordings/digits-g52 --input recordings/digits-g52/inputs/3.npy --top 3
       the three most probable classes
   gpureplay run recordings/digits-g52 --trace -
-      a table of its jobs: kernels, dimensions, operations by unit, bytes, time";
+      a table of its jobs: kernels, dimensions, operations by unit, bytes, time
+  gpureplay run recordings/digits-g52 --inject job-fault@300 --retry 1
+      a job fails, the GPU is reset, and the second attempt gives the right answer";
 
 /// Replay a recording with new inputs
 ///
@@ -69,9 +72,12 @@ pub(crate) struct Run {
     /// Replay even if the device is not the GPU that was recorded; results may be wrong and jobs may fault
     #[arg(long = "i-know-this-is-the-wrong-gpu")]
     wrong_gpu: bool,
-    /// Start a failed replay again this many times
+    /// After a failure start again up to N times, from the last segment boundary that was reached
     #[arg(long, value_name = "N", default_value_t = 0)]
     retry: u32,
+    /// Make the device fail once: KIND@CALL (such as job-fault@200) or a number that both follow from
+    #[arg(long, value_name = "FAULT")]
+    inject: Option<Inject>,
     /// Write what each job did (kernel, dimensions, operations, bytes, time) to FILE as JSON lines; `-` prints a table. Model only
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -160,33 +166,24 @@ impl Run {
             .sum();
         let progress = Progress::start("replaying", device.job_counter(), jobs);
         let counter = device.job_counter();
-        let (mut load, mut replay) = (Duration::ZERO, Duration::ZERO);
-        let mut workspace = Box::new(Workspace::new());
-        let (mut chains, mut retries) = (0, 0);
-        let result = {
-            let options = Options {
-                ignore_identity: self.wrong_gpu,
-            };
-            let opened = Session::open(
-                device.gpu(),
-                verified,
-                &mut workspace,
-                options,
-                &mut bindings,
-            );
-            load = load.max(started.elapsed());
-            opened.and_then(|mut session| {
-                let begun = Instant::now();
-                let mut result = session.run(&mut bindings);
-                while result.is_err() && retries < self.retry {
-                    retries += 1;
-                    result = session.run(&mut bindings);
-                }
-                replay = replay.max(begun.elapsed());
-                chains = session.submits();
-                result.and_then(|()| session.finish())
-            })
+        let options = Options {
+            ignore_identity: self.wrong_gpu,
         };
+        let mut disturbed;
+        let gpu: &mut dyn Gpu = match self.inject {
+            Some(inject) => {
+                disturbed = inject.on(device.gpu());
+                &mut disturbed
+            }
+            None => device.gpu(),
+        };
+        let (result, effort) = replay(gpu, verified, options, &mut bindings, self.retry, started);
+        let Effort {
+            load,
+            replay,
+            chains,
+            retries,
+        } = effort;
         drop(progress);
         if let (Some(trace), Some(path)) = (trace, &self.trace) {
             trace.write(path)?;

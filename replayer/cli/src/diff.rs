@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay diff`: one replay on two devices in lock-step, and where they first differ.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use gpureplay_core::middleware::{Diff as LockStep, Divergence};
+use gpureplay_core::{DeviceError, Gpu, Lines, Options, Session, Verified, Workspace};
+use gpureplay_format::{Access, RegionKind};
+use gpureplay_library::device::{Choice, Device};
+use gpureplay_library::{Bindings, Files};
+use mali_model::Profile;
+use mali_model::walker::Purpose;
+use mali_regs::job::JOB_INT_CLEAR;
+use mali_regs::{Class, GpuId, lookup};
+use serde::Serialize;
+
+use crate::device::ModelOptions;
+use crate::failure::{Failure, Outcome};
+use crate::given::Given;
+use crate::replay::Inject;
+use crate::trust::{Place, Trust};
+use crate::{Result, explain, shaders, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay diff recordings/digits-g52 --device model --against nano
+      does the board compute what the model computes?
+  gpureplay diff recordings/digits-g52 --device model --against model --inject lost-write@300
+      shows what a difference looks like
+Exit code 1: the devices differ.";
+
+/// Replay on two devices in lock-step and name the first difference
+///
+/// Registers are compared whenever the engine reads one, and all memory that jobs may write after every chain, thread
+/// storage left out. Counters and what tells one GPU from another are not compared.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Diff {
+    /// Directory with a recording.gpr, such a file, or a pack
+    recording: PathBuf,
+    /// The device that is right
+    #[arg(short, long, value_name = "DEVICE", default_value = "model")]
+    device: Choice,
+    /// The device that is compared with it
+    #[arg(long, value_name = "DEVICE")]
+    against: Choice,
+    /// File for an input; the manifest's first case without any
+    #[arg(short, long = "input", value_name = "[NAME=]FILE")]
+    inputs: Vec<Given>,
+    /// Disturb the second device: KIND@CALL or a seed
+    #[arg(long, value_name = "FAULT")]
+    inject: Option<Inject>,
+    /// Replay even if a device is not the GPU that was recorded
+    #[arg(long = "i-know-this-is-the-wrong-gpu")]
+    wrong_gpu: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    model: ModelOptions,
+    #[command(flatten)]
+    trust: Trust,
+}
+
+/// The first difference, for `--json`.
+#[derive(Serialize)]
+struct Report {
+    same: bool,
+    chains: u32,
+    difference: Option<String>,
+    /// Header of the job that ran last.
+    job: Option<String>,
+    address: Option<String>,
+    /// Instructions that may have written it.
+    instructions: Vec<String>,
+    error: Option<String>,
+}
+
+/// Two devices, and memory that is compared after each chain.
+struct Pair<'d> {
+    both: LockStep<&'d mut dyn Gpu, &'d mut dyn Gpu>,
+    memory: Vec<(u64, u64)>,
+}
+
+impl Pair<'_> {
+    fn compare(&mut self) {
+        let mut block = [0; 4096];
+        for at in 0..self.memory.len() {
+            let (va, bytes) = self.memory[at];
+            for offset in (0..bytes).step_by(block.len()) {
+                if self.both.divergence().is_some() {
+                    return;
+                }
+                // What cannot be read is a difference of its own.
+                let _ = self.both.read_memory(va + offset, &mut block);
+            }
+        }
+    }
+}
+
+impl Gpu for Pair<'_> {
+    fn read32(&mut self, register: u32) -> u32 {
+        self.both.read32(register)
+    }
+    fn write32(&mut self, register: u32, value: u32) {
+        self.both.write32(register, value);
+        // The engine acknowledges a chain that has ended.
+        if register == JOB_INT_CLEAR && value != u32::MAX {
+            self.compare();
+        }
+    }
+    fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
+        self.both.wait_irq(lines, timeout_us)
+    }
+    fn now_us(&mut self) -> u64 {
+        self.both.now_us()
+    }
+    fn map(&mut self, va: u64, pages: u32, access: Access) -> std::result::Result<(), DeviceError> {
+        self.both.map(va, pages, access)
+    }
+    fn activate(&mut self) -> std::result::Result<u8, DeviceError> {
+        self.both.activate()
+    }
+    fn release(&mut self) {
+        self.both.release();
+    }
+    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> std::result::Result<(), DeviceError> {
+        self.both.write_memory(va, bytes)
+    }
+    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> std::result::Result<(), DeviceError> {
+        self.both.read_memory(va, bytes)
+    }
+    fn reset(&mut self) -> std::result::Result<(), DeviceError> {
+        self.both.reset()
+    }
+}
+
+/// Registers that may differ: constants of the GPU, counters, and what is still moving.
+fn may_differ(register: u32) -> bool {
+    lookup(register)
+        .is_none_or(|located| !matches!(located.class(), Class::Status | Class::Interrupt))
+}
+
+impl Diff {
+    pub(crate) fn execute(&self) -> Result {
+        let place = Place::open(&self.recording, &self.trust)?;
+        let files = Files::read(place.path())?;
+        let verified = files.verify()?;
+        let recording = *verified.recording();
+        let mut bindings = Bindings::new(&recording, &files.path);
+        for given in &self.inputs {
+            let kind = gpureplay_library::TensorKind::Input;
+            let name = given.resolve(bindings.tensors(), kind, "--input")?;
+            bindings.bind_file(&files, &name, &given.path)?;
+        }
+        let case = files.manifest.as_ref().and_then(|it| it.cases.first());
+        if let (true, Some(case)) = (self.inputs.is_empty(), case) {
+            for (name, path) in &case.inputs {
+                bindings.bind_file(&files, name, &files.directory.join(path))?;
+            }
+        }
+        bindings.bind_weights(&files)?;
+        bindings.require_all()?;
+        let id = recording.gpu_id();
+        let mut first = Device::open(&self.device, id, self.model.into())?;
+        let mut second = Device::open(&self.against, id, self.model.into())?;
+        let inject = self.inject.unwrap_or(Inject::At(
+            gpureplay_core::middleware::FaultKind::ReadOnes,
+            u64::MAX,
+        ));
+        let mut faulty = inject.on(second.gpu());
+        let regions = recording.regions().iter().filter(|region| {
+            Access(region.access).contains(Access::WRITE)
+                && region.kind != RegionKind::Scratch.code()
+        });
+        let mut pair = Pair {
+            both: LockStep::new(first.gpu(), &mut faulty, may_differ),
+            memory: regions
+                .map(|region| (region.va.get(), region.bytes()))
+                .collect(),
+        };
+        let mut workspace = Box::new(Workspace::new());
+        let options = Options {
+            ignore_identity: self.wrong_gpu,
+        };
+        let mut chains = 0;
+        let result = Session::open(&mut pair, verified, &mut workspace, options, &mut bindings)
+            .and_then(|mut session| {
+                session.run(&mut bindings)?;
+                chains = session.submits();
+                session.finish()
+            });
+        let error = result
+            .err()
+            .map(|error| explain::replay_error(&recording, &error));
+        let report = report(&verified, pair.both.divergence(), chains, error);
+        let mut out = std::io::stdout().lock();
+        if self.json {
+            let text = serde_json::to_string_pretty(&report)
+                .map_err(|error| Failure::Output(error.to_string()))?;
+            writeln!(out, "{text}")?;
+        } else {
+            print(&mut out, &report)?;
+        }
+        match (&report.difference, report.error) {
+            (Some(_), _) => Ok(Outcome::Mismatch),
+            (None, Some(error)) => Err(Failure::Device(error)),
+            (None, None) => Ok(Outcome::Done),
+        }
+    }
+}
+
+fn print(out: &mut impl Write, report: &Report) -> Result<()> {
+    let Some(difference) = &report.difference else {
+        if report.error.is_none() {
+            let chains = text::count(report.chains.into(), "chain");
+            writeln!(out, "the devices agree after each of {chains}")?;
+        }
+        return Ok(());
+    };
+    writeln!(out, "{difference}")?;
+    if let Some(job) = &report.job {
+        writeln!(out, "  in the chain that ended with job {job}")?;
+    }
+    for instruction in &report.instructions {
+        writeln!(out, "  may have been written by {instruction}")?;
+    }
+    Ok(())
+}
+
+/// Names a difference: what, in which job, and which instructions of its shader write to memory.
+fn report(
+    verified: &Verified<'_>,
+    divergence: Option<Divergence>,
+    chains: u32,
+    error: Option<String>,
+) -> Report {
+    let (before, difference, address) = match divergence {
+        None => (0, None, None),
+        Some(Divergence::Register(chains, offset, first, second)) => {
+            let name = text::register(offset);
+            let text = format!(
+                "after {chains} chains {name} is {first:#x} on the first device and {second:#x} on the second"
+            );
+            (chains, Some(text), None)
+        }
+        Some(Divergence::Memory(chains, va, first, second)) => {
+            let place = explain::address_text(verified.recording(), va);
+            let text = format!(
+                "after {chains} chains the byte at {place} is {first:#04x} on the first device and {second:#04x} on the second"
+            );
+            (chains, Some(text), Some(va))
+        }
+        Some(Divergence::Refused(chains)) => {
+            let text = format!("after {chains} chains one device refuses what the other does");
+            (chains, Some(text), None)
+        }
+    };
+    let walked = gpureplay_deep::check(verified).ok();
+    let chain = walked
+        .as_ref()
+        .and_then(|walked| walked.chains.get((before as usize).checked_sub(1)?));
+    let job = chain.and_then(|chain| chain.jobs.last());
+    let shader = job.and_then(|job| {
+        job.uses
+            .iter()
+            .find(|it| it.purpose == Purpose::Shader)
+            .map(|it| it.address)
+    });
+    let instructions = match (address, shader) {
+        (Some(_), Some(shader)) => stores(verified, shader),
+        _ => Vec::new(),
+    };
+    Report {
+        same: difference.is_none() && error.is_none(),
+        chains,
+        difference,
+        job: job.map(|job| format!("{:#x} ({})", job.address, job.kind)),
+        address: address.map(|address| format!("{address:#x}")),
+        instructions,
+        error,
+    }
+}
+
+/// Instructions of a shader that write to memory, as text.
+fn stores(verified: &Verified<'_>, shader: u64) -> Vec<String> {
+    let product = GpuId(verified.recording().gpu_id()).product();
+    let Some(profile) = Profile::by_product(product) else {
+        return Vec::new();
+    };
+    let (found, _) = shaders::find(verified, profile);
+    let code = found.into_iter().find(|found| found.address == shader);
+    let Some((code, _)) = code.and_then(|found| found.code.ok()) else {
+        return Vec::new();
+    };
+    let text = code.to_string();
+    let writes = text.lines().map(str::trim).filter(|line| {
+        let names = ["STORE", "ST_", "ATOM"];
+        names.iter().any(|name| line.contains(name))
+    });
+    writes
+        .map(|line| format!("{line} (shader {shader:#x})"))
+        .collect()
+}
