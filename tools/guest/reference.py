@@ -12,7 +12,8 @@ import sys
 import numpy as np
 
 SEED = 20220228
-DIGITS = pathlib.Path(__file__).parent.parent / "digits"
+TOOLS = pathlib.Path(__file__).resolve().parent.parent
+DIGITS = TOOLS / "digits"
 
 
 def random(generator, *shape):
@@ -75,9 +76,16 @@ def samples(app):
 
 
 def main():
+    sys.path.insert(0, str(TOOLS / "networks"))
+    from networks import NETWORKS
+
+    if len(sys.argv) == 3 and sys.argv[1] in NETWORKS:
+        import layers
+
+        return layers.write(sys.argv[1], sys.argv[2])
     apps = {"saxpy": saxpy, "acl-gemm": acl_gemm, "acl-conv": acl_conv, "digits": digits}
     if len(sys.argv) != 3 or sys.argv[1] not in apps:
-        sys.exit(f"usage: reference.py {'|'.join(apps)} DIR")
+        sys.exit(f"usage: reference.py {'|'.join([*apps, *NETWORKS])} DIR")
     top = pathlib.Path(sys.argv[2])
     for folder in ("inputs", "expected"):
         (top / folder).mkdir(parents=True, exist_ok=True)

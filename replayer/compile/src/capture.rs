@@ -70,6 +70,8 @@ pub struct Capture {
     pub access: BTreeMap<u64, RegionFlags>,
     /// Buffers by address, each with its size; a buffer that replaced another one at its address counts too.
     pub buffers: Vec<Buffer>,
+    /// Buffers that the driver mapped before each job: new memory, which is zero until somebody writes it.
+    pub mapped: BTreeMap<Moment, Vec<Buffer>>,
     /// Remarks in the trace.
     pub notes: Vec<String>,
     /// Records read.
@@ -148,6 +150,12 @@ impl Capture {
         self.identity.get(&gpu::GPU_ID).copied().unwrap_or(0)
     }
 
+    /// Whether the page at `va` is new memory at this moment.
+    pub fn is_new(&self, moment: Moment, va: u64) -> bool {
+        let mapped = self.mapped.get(&moment).map_or(&[][..], Vec::as_slice);
+        mapped.iter().any(|b| va.wrapping_sub(b.va) < b.size)
+    }
+
     /// The moment after the last job.
     pub fn end(&self) -> Moment {
         Moment::after(self.jobs.len().saturating_sub(1))
@@ -214,7 +222,12 @@ impl Capture {
                 };
                 self.memory.set(moment, va, bytes);
             }
-            Event::Map { va, size, .. } => self.buffers.push(Buffer { va, size }),
+            Event::Map { va, size, .. } => {
+                let moment = Moment::before(self.jobs.len());
+                self.buffers.push(Buffer { va, size });
+                let mapped = self.mapped.entry(moment).or_default();
+                mapped.push(Buffer { va, size });
+            }
             Event::IrqEnter { line: Line::Mmu } => {
                 // A page fault fails its job, which COMPLETE reports; growing a heap does not.
             }

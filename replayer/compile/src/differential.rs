@@ -111,6 +111,9 @@ pub fn compare(
                 }
             }
             let mut ignored = bound.clone_page(va);
+            for (start, end) in left_over((first, va), (second, other), moment) {
+                ignored.add(va + start as u64, va + end as u64);
+            }
             for header in &first.jobs[job].headers {
                 ignored.add(header.va, header.va + WRITTEN_BACK);
             }
@@ -158,6 +161,34 @@ pub fn compare(
         }
     }
     Ok(agreement)
+}
+
+/// Bytes of a page that differ only because one run got new memory, of zeros, where the other one's runtime used a freed buffer again.
+///
+/// Which of the two happens is a matter of time. Nothing can depend on it: nobody wrote these bytes in either run.
+fn left_over(
+    first: (&Capture, u64),
+    second: (&Capture, u64),
+    moment: Moment,
+) -> Vec<(usize, usize)> {
+    let mut out = Vec::new();
+    for ((new, at_new), (old, at_old)) in [(first, second), (second, first)] {
+        if !new.is_new(moment, at_new) || old.is_new(moment, at_old) {
+            continue;
+        }
+        let mut written = Ranges::default();
+        for (start, end) in old.memory.difference(moment, at_old) {
+            written.add(start as u64, end as u64);
+        }
+        let page = new.memory.page(moment, at_new);
+        for (start, end) in differing(page, old.memory.page(moment, at_old)) {
+            for (start, end) in written.outside(start as u64, end as u64) {
+                let bytes = start as usize..end as usize;
+                out.extend(bytes.filter(|at| page[*at] == 0).map(|at| (at, at + 1)));
+            }
+        }
+    }
+    out
 }
 
 fn describe(job: usize, va: u64, a: &[u8], b: &[u8]) -> String {

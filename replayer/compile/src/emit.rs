@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes a plan as a recording.
 
+use std::collections::BTreeMap;
+
 use gpureplay_core::{Limits, verify};
 use gpureplay_format::{Builder, Recording, SegmentKind, Tensor, TensorId};
 use gpureplay_tensor::simplify;
@@ -11,7 +13,7 @@ use crate::capture::Capture;
 use crate::chain;
 use crate::error::CompileError;
 use crate::pages::Moment;
-use crate::plan::{Plan, tensor_kind};
+use crate::plan::{Chunk, Plan, tensor_kind, weight_chunks};
 use crate::ranges::Ranges;
 use crate::tag::{Found, Role};
 
@@ -72,7 +74,7 @@ pub fn emit(
         tensors,
         ids,
         options,
-        hidden: hidden(plan, tensors, options),
+        external: external(tensors, options),
         builder,
     };
     emitter.set_up();
@@ -132,18 +134,15 @@ fn tensor(found: &Found, options: &Options) -> Tensor {
     }
 }
 
-/// Bytes that a recording does not store: inputs, and weights that are kept outside.
-fn hidden(plan: &Plan, tensors: &[Found], options: &Options) -> Ranges {
-    let mut out = plan.masked.clone();
-    if options.external_weights {
-        for weight in tensors.iter().filter(|t| t.role == Role::Weight) {
-            let size = u64::from(weight.layout.dtype.size());
-            for run in weight.layout.runs() {
-                out.add(run.address, run.address + run.count * size);
-            }
-        }
-    }
-    out
+/// Weights that are kept outside of a recording, by address.
+fn external<'a>(tensors: &'a [Found], options: &Options) -> BTreeMap<u64, Chunk<'a>> {
+    let weights = tensors
+        .iter()
+        .filter(|t| options.external_weights && t.role == Role::Weight);
+    weights
+        .flat_map(weight_chunks)
+        .map(|chunk| (chunk.va, chunk))
+        .collect()
 }
 
 struct Emitter<'a> {
@@ -152,7 +151,7 @@ struct Emitter<'a> {
     tensors: &'a [Found],
     ids: Vec<TensorId>,
     options: &'a Options,
-    hidden: Ranges,
+    external: BTreeMap<u64, Chunk<'a>>,
     builder: Builder,
 }
 
@@ -197,6 +196,9 @@ impl Emitter<'_> {
             self.builder.segment(&name, SegmentKind::Run);
             if start == first {
                 self.restore();
+                for tensor in &self.plan.rebind {
+                    self.builder.bind_input(self.ids[*tensor]);
+                }
             }
             for job in start..end {
                 if job > first {
@@ -241,8 +243,16 @@ impl Emitter<'_> {
         let mut bytes = self.capture.memory.page(moment, start - offset as u64)
             [offset..offset + length]
             .to_vec();
-        for (s, e) in self.hidden.within(start, end) {
-            bytes[(s - start) as usize..(e - start) as usize].fill(0);
+        let mut hide = |s: u64, e: u64| bytes[(s - start) as usize..(e - start) as usize].fill(0);
+        for (s, e) in self.plan.masked.within(start, end) {
+            hide(s, e);
+        }
+        // A weight's memory may hold something else at other times.
+        for chunk in self.external.range(start - offset as u64..end) {
+            let chunk = chunk.1;
+            if chunk.end() > start && chunk.is_at(self.capture, moment) {
+                hide(chunk.va.max(start), chunk.end().min(end));
+            }
         }
         bytes
     }

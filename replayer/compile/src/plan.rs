@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_format::{Access, RegionKind, TensorKind};
+use gpureplay_tensor::Element;
 use gpureplay_trace::{PAGE_SIZE, RegionFlags};
 
 use crate::capture::Capture;
@@ -50,6 +51,8 @@ pub struct Plan {
     pub early: Vec<(Moment, Ranges)>,
     /// What every run restores to what it was just before job `first_run`.
     pub restore: Ranges,
+    /// Tensors of which the value is bound again in every run, because its memory is among what is restored.
+    pub rebind: Vec<usize>,
     /// Pages that are mapped but hold nothing that must be loaded.
     pub scratch_pages: u64,
 }
@@ -66,20 +69,22 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
         capture,
         kinds: kinds(capture, tensors)?,
         masked: masked(tensors),
+        chunks: chunks_by_page(tensors),
         computed: computed(capture),
         first_run,
     };
-    let plan = planner.plan()?;
-    weights_are_loaded_once(&plan, tensors)?;
+    let mut plan = planner.plan()?;
+    plan.rebind = weights_to_rebind(capture, &plan, tensors)?;
     // Jobs of set-up depend on weights. If a run restores what they computed, it would restore the recorded
     // weights' results: then they belong to the run.
     let weights = tensors.iter().any(|t| t.role == Role::Weight);
     if weights && first_run > 0 && planner.restores_results(&plan) {
-        return Planner {
+        plan = Planner {
             first_run: 0,
             ..planner
         }
-        .plan();
+        .plan()?;
+        plan.rebind = weights_to_rebind(capture, &plan, tensors)?;
     }
     Ok(plan)
 }
@@ -131,28 +136,100 @@ fn without_headers(
         .collect()
 }
 
-/// A weight is bound in set-up: a run must not load it again.
-fn weights_are_loaded_once(plan: &Plan, tensors: &[Found]) -> Result<(), CompileError> {
-    for weight in tensors.iter().filter(|t| t.role == Role::Weight) {
-        let size = u64::from(weight.layout.dtype.size());
-        for run in weight.layout.runs() {
-            let (start, end) = (run.address, run.address + run.count * size);
-            let again = plan.before_job.iter().enumerate().skip(plan.first_run + 1);
-            let job = again
-                .filter(|(_, ranges)| ranges.touches(start, end))
-                .map(|(job, _)| job)
-                .next();
-            let job = job.or(plan.restore.touches(start, end).then_some(plan.first_run));
-            if let Some(job) = job {
+/// The weights whose memory a run restores: it must also bind them again.
+///
+/// An app frees a weight when the GPU has made its own form of it, and the driver gives that memory to something else. Where the
+/// weight is still whole when a run starts, nobody can tell whether it will be read; where it is not, nobody can.
+///
+/// # Errors
+/// The app itself loads a weight in the repeated part.
+fn weights_to_rebind(
+    capture: &Capture,
+    plan: &Plan,
+    tensors: &[Found],
+) -> Result<Vec<usize>, CompileError> {
+    let mut out = Vec::new();
+    for (index, weight) in tensors.iter().enumerate() {
+        if weight.role != Role::Weight {
+            continue;
+        }
+        let chunks = weight_chunks(weight);
+        let at = |moment| move |chunk: &Chunk<'_>| chunk.is_at(capture, moment);
+        for job in plan.first_run + 1..capture.jobs.len() {
+            let moment = Moment::before(job);
+            let loaded = chunks.iter().find(|chunk| {
+                plan.before_job[job].touches(chunk.va, chunk.end()) && chunk.is_at(capture, moment)
+            });
+            if let Some(chunk) = loaded {
                 return Err(CompileError::WeightInRun {
                     name: weight.name.clone(),
-                    va: start,
+                    va: chunk.va,
                     job,
                 });
             }
         }
+        let restored = chunks
+            .iter()
+            .any(|chunk| plan.restore.touches(chunk.va, chunk.end()));
+        let start = Moment::before(plan.first_run.max(weight.job));
+        if restored && chunks.iter().all(at(start)) {
+            out.push(index);
+        }
     }
-    Ok(())
+    Ok(out)
+}
+
+/// A part of a weight that lies in one page.
+#[derive(Debug)]
+pub struct Chunk<'a> {
+    /// GPU virtual address.
+    pub va: u64,
+    /// What the recording's weight has there.
+    pub bytes: &'a [u8],
+}
+
+impl Chunk<'_> {
+    /// The address after the last byte.
+    pub fn end(&self) -> u64 {
+        self.va + self.bytes.len() as u64
+    }
+
+    /// Whether memory holds this part of the weight.
+    pub fn is_at(&self, capture: &Capture, moment: Moment) -> bool {
+        let offset = (self.va % PAGE) as usize;
+        let page = capture.memory.page(moment, self.va - self.va % PAGE);
+        page[offset..offset + self.bytes.len()] == *self.bytes
+    }
+}
+
+fn chunks_by_page(tensors: &[Found]) -> BTreeMap<u64, Vec<Chunk<'_>>> {
+    let mut out: BTreeMap<u64, Vec<Chunk<'_>>> = BTreeMap::new();
+    let weights = tensors.iter().filter(|t| t.role == Role::Weight);
+    for chunk in weights.flat_map(weight_chunks) {
+        out.entry(chunk.va - chunk.va % PAGE)
+            .or_default()
+            .push(chunk);
+    }
+    out
+}
+
+/// A weight as parts that each lie in one page.
+pub fn weight_chunks(weight: &Found) -> Vec<Chunk<'_>> {
+    let size = weight.layout.dtype.bytes();
+    let mut out = Vec::new();
+    for run in weight.layout.runs() {
+        let from = run.element as usize * size;
+        let mut rest = &weight.tensor.bytes()[from..from + run.count as usize * size];
+        let mut va = run.address;
+        while !rest.is_empty() {
+            let length = rest.len().min((PAGE - va % PAGE) as usize);
+            let (bytes, later) = rest.split_at(length);
+            out.push(Chunk { va, bytes });
+            va += length as u64;
+            rest = later;
+        }
+    }
+    out
 }
 
 /// The kind that a role becomes in a recording.
@@ -263,6 +340,8 @@ struct Planner<'a> {
     capture: &'a Capture,
     kinds: BTreeMap<u64, (RegionKind, Access)>,
     masked: Ranges,
+    /// Parts of weights by page.
+    chunks: BTreeMap<u64, Vec<Chunk<'a>>>,
     /// Pages that hold results of a job.
     computed: BTreeSet<u64>,
     first_run: usize,
@@ -333,6 +412,7 @@ impl Planner<'_> {
             before_job,
             early: early.into_iter().collect(),
             restore,
+            rebind: Vec::new(),
             scratch_pages: self
                 .kinds
                 .values()
@@ -394,11 +474,22 @@ impl Planner<'_> {
             // What lies between two changes is the same in every run, and an action costs as much as a few bytes more.
             changed = joined(&changed);
         }
-        let mut out = Vec::new();
+        let mut all = Ranges::default();
         for (start, end) in self.without_headers(job, va, changed) {
-            out.extend(self.masked.outside(start, end));
+            all.add(start, end);
         }
-        out
+        // What takes a weight's place may have bytes in common with the recorded weight, not with one that replaces it.
+        for chunk in self.chunks.get(&va).map_or(&[][..], Vec::as_slice) {
+            let before = moment.previous();
+            if all.touches(chunk.va, chunk.end())
+                && before.is_some_and(|before| chunk.is_at(self.capture, before))
+            {
+                all.add(chunk.va, chunk.end());
+            }
+        }
+        all.iter()
+            .flat_map(|(start, end)| self.masked.outside(start, end))
+            .collect()
     }
 
     fn without_headers(

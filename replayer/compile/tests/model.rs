@@ -43,6 +43,16 @@ fn record(a: &Tensor, b: &Tensor) -> (Vec<u8>, Tensor) {
 
 /// The same with the intermediate result at another address.
 fn record_at(a: &Tensor, b: &Tensor, sum: u64) -> (Vec<u8>, Tensor) {
+    record_with(a, b, sum, |_| {})
+}
+
+/// The same with something more between the second job and the last one.
+fn record_with(
+    a: &Tensor,
+    b: &Tensor,
+    sum: u64,
+    between: impl FnOnce(&mut Driver),
+) -> (Vec<u8>, Tensor) {
     let buffers = [
         (CODE, 1, true),
         (POOL, 4, false),
@@ -64,6 +74,7 @@ fn record_at(a: &Tensor, b: &Tensor, sum: u64) -> (Vec<u8>, Tensor) {
     // The same descriptor memory is used again.
     app.store(POOL, &vector_add(POOL, code, TOTAL, sum, TOTAL));
     app.submit(POOL);
+    between(&mut app);
     app.store(LATE_POOL, &vector_add(LATE_POOL, code, TOTAL, B, OUT));
     app.submit(LATE_POOL);
     let out = Tensor::new(DType::F32, &[32, 32], app.load(OUT, 4 * COUNT)).unwrap();
@@ -258,6 +269,76 @@ fn jobs_before_the_input_run_once_and_use_replaced_weights() {
     assert_eq!(results, [expected(&a, &w2), expected(&a2, &w2)]);
 }
 
+/// `sum = w + w` before the input comes; then `out = a + w`, something else takes the place of `w`, and `out` grows by it and `sum`.
+fn reuse(a: &Tensor, w: &Tensor, other: &Tensor) -> (Vec<u8>, Tensor) {
+    let buffers = [
+        (CODE, 1, true),
+        (POOL, 4, false),
+        (A, 1, false),
+        (B, 1, false),
+        (SUM, 1, false),
+        (OUT, 1, false),
+    ];
+    let mut app = Driver::probe(&buffers);
+    app.store(CODE, &vector_add_code());
+    app.store(B, w.bytes());
+    app.store(POOL, &vector_add(POOL, CODE, B, B, SUM));
+    app.submit(POOL);
+    app.store(A, a.bytes());
+    app.store(POOL, &vector_add(POOL, CODE, A, B, OUT));
+    app.submit(POOL);
+    app.store(B, other.bytes());
+    app.store(POOL, &vector_add(POOL, CODE, OUT, B, OUT));
+    app.submit(POOL);
+    app.store(POOL, &vector_add(POOL, CODE, OUT, SUM, OUT));
+    app.submit(POOL);
+    let out = Tensor::new(DType::F32, &[32, 32], app.load(OUT, 4 * COUNT)).unwrap();
+    (app.finish(), out)
+}
+
+#[test]
+fn a_weights_memory_may_hold_something_else_later() {
+    let (a, w, other) = (tags(1), tags(3), tags(4));
+    let (trace, out) = reuse(&a, &w, &other);
+    let expected = |a: &Tensor, w: &Tensor| {
+        let value = |t: &Tensor, i| t.value(i) as f32;
+        let sum = |i| (value(a, i) + value(w, i)) + value(&other, i) + (value(w, i) + value(w, i));
+        Tensor::from_fn(DType::F32, &[32, 32], |i| f64::from(sum(i))).unwrap()
+    };
+    assert_eq!(out, expected(&a, &w));
+    let capture = Capture::read(trace.as_slice()).unwrap();
+    let files = [
+        file(Role::Input, "a", &a),
+        file(Role::Weight, "w", &w),
+        file(Role::Output, "out", &out),
+    ];
+    let (a2, w2) = (tags(5), tags(6));
+    for external_weights in [false, true] {
+        let options = Options {
+            external_weights,
+            ..Options::default()
+        };
+        let compiled = compile(&capture, &files, &options).unwrap();
+        assert_eq!(compiled.summary.setup_chains, 1);
+        // The second run must find the weight again, the replaced one if it was replaced.
+        let second = [("a", &a2), ("w", &w2)];
+        let results = replay(&compiled, &[&[("a", &a), ("w", &w2)], &second]);
+        assert_eq!(results, [expected(&a, &w2), expected(&a2, &w2)]);
+    }
+    let inside = compile(&capture, &files, &Options::default()).unwrap();
+    let results = replay(&inside, &[&[("a", &a2)], &[("a", &a)]]);
+    assert_eq!(results, [expected(&a2, &w), out.clone()]);
+
+    // A tensor that the app writes in every run is no weight.
+    let late = [
+        file(Role::Input, "a", &a),
+        file(Role::Weight, "other", &other),
+        file(Role::Output, "out", &out),
+    ];
+    let error = compile(&capture, &late, &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("name it as an input"), "{error}");
+}
+
 #[test]
 fn the_same_trace_gives_the_same_bytes_and_segments_can_be_cut() {
     let (a, b) = (tags(1), tags(2));
@@ -332,6 +413,60 @@ fn buffers_may_lie_elsewhere_in_the_second_run() {
     let others = [("a".to_string(), a2), ("out".to_string(), out2)];
     let agreement = differential::compare(&first, &found, &second, &others).unwrap();
     assert_eq!(agreement.renamed_addresses, 2);
+}
+
+#[test]
+fn new_memory_and_memory_that_is_used_again_are_alike() {
+    let (a, a2, b) = (tags(1), tags(5), tags(2));
+    let (first, out) = record(&a, &b);
+    let first = Capture::read(first.as_slice()).unwrap();
+    let files = [file(Role::Input, "a", &a), file(Role::Output, "out", &out)];
+    let found = compile(&first, &files, &Options::default())
+        .unwrap()
+        .tensors;
+    let compare = |between: &dyn Fn(&mut Driver)| {
+        let (second, out2) = record_with(&a2, &b, SUM, between);
+        let second = Capture::read(second.as_slice()).unwrap();
+        let others = [("a".to_string(), a2.clone()), ("out".to_string(), out2)];
+        differential::compare(&first, &found, &second, &others).map(drop)
+    };
+    // The second run's buffer was mapped anew; the first one's still holds what the GPU wrote before.
+    compare(&|app| app.renew(SUM, 1)).unwrap();
+    // An app that writes something is another matter, into new memory or not.
+    let error = compare(&|app| app.store(SUM, &[0; 4096])).unwrap_err();
+    assert!(error.to_string().contains("before job 2"), "{error}");
+    let error = compare(&|app| {
+        app.renew(SUM, 1);
+        app.store(SUM + 8, &[1; 8]);
+    });
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("differ in 8 bytes") && error.contains("0x3200008"),
+        "{error}"
+    );
+}
+
+#[test]
+fn work_that_depends_on_the_input_is_refused() {
+    let (a, a2, b) = (tags(1), tags(5), tags(2));
+    let (first, out) = record(&a, &b);
+    let (second, out2) = record_with(&a2, &b, SUM, |app| app.submit(POOL));
+    let (first, second) = (
+        Capture::read(first.as_slice()).unwrap(),
+        Capture::read(second.as_slice()).unwrap(),
+    );
+    let files = [file(Role::Input, "a", &a), file(Role::Output, "out", &out)];
+    let found = compile(&first, &files, &Options::default())
+        .unwrap()
+        .tensors;
+    let others = [("a".to_string(), a2), ("out".to_string(), out2)];
+    let error = differential::compare(&first, &found, &second, &others)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("3 and 4 jobs") && error.contains("depends on its input's values"),
+        "{error}"
+    );
 }
 
 #[test]

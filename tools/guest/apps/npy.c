@@ -29,7 +29,12 @@ static const char *field(const char *header, const char *key, const char *path)
 
 struct npy npy_read(const char *path, char type)
 {
-	struct npy array = { .type = type, .count = 1 };
+	return npy_read_sized(path, type, 4);
+}
+
+struct npy npy_read_sized(const char *path, char type, int size)
+{
+	struct npy array = { .type = type, .size = size, .count = 1 };
 	FILE *file = fopen(path, "rb");
 	if (!file)
 		fail(2, path, "cannot open");
@@ -45,9 +50,9 @@ struct npy npy_read(const char *path, char type)
 		fail(2, path, "the header is cut off");
 	header[length] = 0;
 
-	const char wanted[] = { '\'', '<', type, '4', 0 };
+	const char wanted[] = { '\'', size == 1 ? '|' : '<', type, '0' + size, 0 };
 	if (strncmp(field(header, "'descr'", path), wanted, 4)) {
-		fprintf(stderr, "%s: expected elements of type <%c4, found %.5s\n", path, type,
+		fprintf(stderr, "%s: expected elements of type %s, found %.5s\n", path, wanted + 1,
 			field(header, "'descr'", path));
 		exit(2);
 	}
@@ -69,8 +74,8 @@ struct npy npy_read(const char *path, char type)
 	}
 	free(header);
 
-	array.data = malloc(array.count * 4 + 1);
-	if (!array.data || fread(array.data, 4, array.count, file) != array.count)
+	array.data = malloc(array.count * size + 1);
+	if (!array.data || fread(array.data, size, array.count, file) != array.count)
 		fail(2, path, "the data is cut off");
 	fclose(file);
 	return array;
@@ -100,9 +105,11 @@ struct npy npy_read_shape(const char *path, char type, int rank, size_t *shape)
 
 void npy_write(const char *path, const struct npy *array)
 {
+	int size = array->size ? array->size : 4;
 	char header[256];
 	int used = snprintf(header, sizeof header,
-			    "{'descr': '<%c4', 'fortran_order': False, 'shape': (", array->type);
+			    "{'descr': '%c%c%d', 'fortran_order': False, 'shape': (", size == 1 ? '|' : '<',
+			    array->type, size);
 	for (int i = 0; i < array->rank; i++)
 		used += snprintf(header + used, sizeof header - used, "%zu,", array->shape[i]);
 	used += snprintf(header + used, sizeof header - used, "), }");
@@ -122,7 +129,7 @@ void npy_write(const char *path, const struct npy *array)
 		fail(3, path, "cannot create");
 	int good = fwrite(start, 1, sizeof start, file) == sizeof start &&
 		   fwrite(header, 1, used, file) == (size_t)used &&
-		   fwrite(array->data, 4, array->count, file) == array->count;
+		   fwrite(array->data, size, array->count, file) == array->count;
 	if (fclose(file) || !good) {
 		remove(path);
 		fail(3, path, "cannot write");

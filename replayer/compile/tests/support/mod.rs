@@ -164,6 +164,13 @@ impl Driver {
         self.device.write_memory(va, bytes).unwrap();
     }
 
+    /// The driver gives a buffer's address to a new buffer.
+    pub(crate) fn renew(&mut self, va: u64, pages: u32) {
+        let bytes = u64::from(pages) * PAGE;
+        self.trace.mapping(true, None, 0, va, bytes).unwrap();
+        self.store(va, &vec![0; bytes as usize]);
+    }
+
     #[allow(dead_code, reason = "not every test stores floats")]
     pub(crate) fn store_floats(&mut self, va: u64, values: impl IntoIterator<Item = f32>) {
         let bytes: Vec<u8> = values.into_iter().flat_map(f32::to_le_bytes).collect();

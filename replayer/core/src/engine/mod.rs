@@ -17,7 +17,8 @@ use crate::verify::Verified;
 /// Values of tensors, as the caller keeps them: dense, in C order, little-endian.
 pub trait Tensors {
     /// Bytes of a tensor that the engine is about to write into GPU memory. `None` leaves what is there; that is an error
-    /// for inputs and for weights without a value in the recording.
+    /// for inputs and for weights without a value in the recording. Weights are asked for in set-up, and again in each run
+    /// that restores the memory they lie in: a replaced weight must be given every time.
     fn input(&mut self, tensor: u32) -> Option<&[u8]>;
     /// Room for a tensor that could be read from GPU memory now. `None` skips it.
     fn output(&mut self, tensor: u32) -> Option<&mut [u8]>;

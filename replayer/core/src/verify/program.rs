@@ -190,7 +190,7 @@ impl Checker<'_, '_> {
                     .ok_or(Rule::BoundTensor)?;
                 let kind = TensorKind::from_code(tensor.kind.into());
                 let suits = match (walk.kind, kind) {
-                    (SegmentKind::Setup, Some(TensorKind::Weight)) => input,
+                    (SegmentKind::Setup | SegmentKind::Run, Some(TensorKind::Weight)) => input,
                     (SegmentKind::Run, Some(TensorKind::Input)) => input,
                     (SegmentKind::Run, Some(TensorKind::Output)) => !input,
                     (SegmentKind::Run, Some(TensorKind::Intermediate)) => true,

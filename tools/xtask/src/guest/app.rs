@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gpureplay_tensor::{compare, read_npy};
+use gpureplay_tensor::{Difference, compare, read_npy};
 use serde::Deserialize;
 
 use super::{folder::Folder, payload};
@@ -36,18 +36,39 @@ pub(crate) struct App {
     /// Names of the elements of the only output.
     #[serde(default)]
     pub(crate) labels: Vec<String>,
+    /// A table of layers in tools/networks: every file in `weights` is a weight.
+    #[serde(default)]
+    pub(crate) network: bool,
+    /// The recording is in the repository.
+    #[serde(default)]
+    pub(crate) ships: bool,
+    /// Largest relative error of an output.
+    #[serde(default = "default_tolerance")]
+    pub(crate) tolerance: f64,
+    /// The recorded stack's own outputs are what a replay must give, bit for bit; the reference rounds elsewhere.
+    #[serde(default)]
+    pub(crate) exact: bool,
+}
+
+fn default_tolerance() -> f64 {
+    TOLERANCE
 }
 
 /// The two sets of files: that of the recording, and the other one.
 pub(crate) const SETS: [&str; 2] = ["", "2"];
 
 impl App {
-    /// The program of that name.
-    pub(crate) fn find(folder: &Folder, name: &str) -> Result<App> {
+    /// All programs by name.
+    pub(crate) fn all(folder: &Folder) -> Result<BTreeMap<String, App>> {
         let path = folder.recipe().join("recordable.toml");
         let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-        let mut table: BTreeMap<String, App> = toml::from_str(&text)
-            .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
+        toml::from_str(&text)
+            .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
+    }
+
+    /// The program of that name.
+    pub(crate) fn find(folder: &Folder, name: &str) -> Result<App> {
+        let mut table = App::all(folder)?;
         let known: Vec<String> = table.keys().cloned().collect();
         let app = table.remove(name).ok_or_else(|| {
             Error::Usage(format!(
@@ -60,8 +81,7 @@ impl App {
             Ok(app)
         } else {
             Err(Error::Usage(format!(
-                "{}: {name}: samples and labels need exactly one input and one output",
-                path.display()
+                "recordable.toml: {name}: samples and labels need exactly one input and one output"
             )))
         }
     }
@@ -101,18 +121,31 @@ pub(crate) fn write_files(folder: &Folder, name: &str, dir: &Path) -> Result<()>
     )
 }
 
-/// Compares a file with the expected one; the text says what is wrong.
-pub(crate) fn check(found: &Path, expected: &Path) -> std::result::Result<f64, String> {
+/// Compares a file with the expected one; the text says why that is not possible.
+pub(crate) fn compare_files(
+    found: &Path,
+    expected: &Path,
+    tolerance: f64,
+) -> std::result::Result<Difference, String> {
     let have = read_npy(found).map_err(|error| format!("{}: {error}", found.display()))?;
     let want = read_npy(expected).map_err(|error| format!("{}: {error}", expected.display()))?;
-    let difference = compare(&have, &want, TOLERANCE).ok_or_else(|| {
+    compare(&have, &want, tolerance).ok_or_else(|| {
         format!(
             "{}: shape {:?}, expected {:?}",
             found.display(),
             have.shape(),
             want.shape()
         )
-    })?;
+    })
+}
+
+/// Compares a file with the expected one; the text says what is wrong.
+pub(crate) fn check(
+    found: &Path,
+    expected: &Path,
+    tolerance: f64,
+) -> std::result::Result<f64, String> {
+    let difference = compare_files(found, expected, tolerance)?;
     if difference.within() {
         Ok(difference.max_relative)
     } else {
@@ -129,4 +162,11 @@ pub(crate) fn check(found: &Path, expected: &Path) -> std::result::Result<f64, S
 /// Path of a tensor's file in a set.
 pub(crate) fn file(dir: &Path, kind: &str, name: &str, set: &str) -> PathBuf {
     dir.join(kind).join(format!("{name}{set}.npy"))
+}
+
+/// Whether two files hold the same elements, bit for bit; the text says what is wrong with one of them.
+pub(crate) fn identical(a: &Path, b: &Path) -> std::result::Result<bool, String> {
+    let read = |path: &Path| read_npy(path).map_err(|error| format!("{}: {error}", path.display()));
+    let (a, b) = (read(a)?, read(b)?);
+    Ok(a.dtype() == b.dtype() && a.bytes() == b.bytes())
 }

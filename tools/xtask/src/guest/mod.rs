@@ -12,6 +12,7 @@ mod folder;
 mod kernel_log;
 mod machine;
 mod mirror;
+mod networks;
 mod operators;
 mod payload;
 mod piglit;
@@ -45,6 +46,7 @@ enum Command {
     Run(run::Run),
     Shell(shell::Shell),
     Record(record::Record),
+    Networks(networks::Networks),
     Test(test::Test),
     Devices(devices::Devices),
     BenchStartup(startup::BenchStartup),
@@ -63,6 +65,7 @@ impl Guest {
             Command::Run(command) => command.execute(),
             Command::Shell(command) => command.execute(),
             Command::Record(command) => command.execute(),
+            Command::Networks(command) => command.execute(),
             Command::Test(command) => command.execute(),
             Command::Devices(command) => command.execute(),
             Command::BenchStartup(command) => command.execute(),

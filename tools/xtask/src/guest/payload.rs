@@ -260,6 +260,20 @@ pub(crate) fn build_host_command(folder: &Folder) -> Result<()> {
     run(folder, &mut build, "gpureplay for the host")
 }
 
+/// Brings the host's optimised `gpureplay` up to date: for what takes long, and for what is measured.
+pub(crate) fn build_release_command(folder: &Folder) -> Result<()> {
+    let mut build = cargo();
+    build
+        .args(["build", "--locked", "--release", "-p", "gpureplay"])
+        .current_dir(&folder.repository);
+    run(folder, &mut build, "gpureplay for the host, optimised")
+}
+
+/// The host's optimised `gpureplay`.
+pub(crate) fn release_command(folder: &Folder) -> PathBuf {
+    target_dir(folder).join("release/gpureplay")
+}
+
 /// The host's `gpureplay`.
 pub(crate) fn host_command(folder: &Folder) -> PathBuf {
     target_dir(folder).join("debug/gpureplay")

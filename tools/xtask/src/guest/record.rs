@@ -37,17 +37,17 @@ pub(crate) struct Record {
     /// Which GPU the model is.
     #[arg(long, default_value = "g52", value_name = "NAME")]
     gpu: String,
-    /// Where the recording goes; recordings/NAME-GPU if not given.
+    /// Where the recording goes; if not given, recordings/NAME-GPU, or target/guest/networks/NAME for large networks.
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Keep traces, inputs and outputs of the guest in this directory.
+    /// Keep traces, inputs and outputs of the guest in this directory; networks always do, in target/guest/networks.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     /// Use the programs in target/guest/opt and target/debug as they are.
     #[arg(long)]
     no_build: bool,
     /// Seconds until the run is given up.
-    #[arg(long, default_value_t = 900, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 3600, value_name = "SECONDS")]
     timeout: u64,
 }
 
@@ -64,6 +64,7 @@ impl Record {
         let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
         let work = match &self.keep {
             Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
+            None if app.network => network_dir(&folder, &self.name),
             None => temporary.path().to_path_buf(),
         };
         create_dir(&work)?;
@@ -82,10 +83,7 @@ impl Record {
         }
         let output = match &self.output {
             Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
-            None => folder
-                .repository
-                .join("recordings")
-                .join(format!("{}-{}", self.name, self.gpu)),
+            None => job.default_output(),
         };
         job.compile(&output)?;
         println!("{}", output.display());
@@ -100,6 +98,20 @@ impl Record {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// How the guest's script begins: compiled shaders of an earlier run, and a clock that writes the file `times`.
+const PROLOGUE: &str = r#"set -e
+mkdir -p live shader-cache
+cp -a shader-cache/. /tmp/cache/
+: > times
+took() { echo "$1 = $((($(date +%s%N) - begin) / 1000000))" >> times; }
+begin=$(date +%s%N)
+"#;
+
+/// Where a network's files and traces stay.
+pub(crate) fn network_dir(folder: &Folder, name: &str) -> PathBuf {
+    folder.local.join("networks").join(name)
 }
 
 /// One recording in the making.
@@ -124,12 +136,19 @@ impl Recording<'_> {
         app::write_files(self.folder, self.name, self.work)?;
         // Runs that are to be compared must allocate alike: after one that has filled the runtime's shader cache, with
         // everything at the same host addresses, by which libraries sort their buffers, and with a program's threads
-        // taking turns where they block rather than racing.
-        let mut script = format!("set -e\n{}\n", self.app.command(SETS[0]));
+        // taking turns where they block rather than racing. What the first run answers is the live stack's word.
+        let mut script = String::from(PROLOGUE);
+        script += &format!("{}\ntook live\n", self.app.command(SETS[1]));
+        for output in &self.app.outputs {
+            script += &format!("mv {output}{}.npy live/\n", SETS[1]);
+        }
+        script += "cp -a /tmp/cache/. shader-cache/\n";
         script += &self.app.sample_script();
         for set in SETS {
             script += &format!(
-                "gpureplay record --raw trace{set} -- taskset -c 0 chrt -f 1 setarch --addr-no-randomize {}\n",
+                "begin=$(date +%s%N)\n\
+                 gpureplay record --raw trace{set} -- taskset -c 0 chrt -f 1 setarch --addr-no-randomize {}\n\
+                 took record{set}\n",
                 self.app.command(set)
             );
         }
@@ -149,6 +168,17 @@ impl Recording<'_> {
         session::run(self.folder, &options, Some(&command))
     }
 
+    /// Where the recording goes unless the user says.
+    pub(crate) fn default_output(&self) -> PathBuf {
+        let name = format!("{}-{}", self.name, self.gpu);
+        // Large recordings are made where they are wanted; the repository holds the small ones.
+        if self.app.network && !self.app.ships {
+            self.work.join(name)
+        } else {
+            self.folder.repository.join("recordings").join(name)
+        }
+    }
+
     /// Every register access that the model saw.
     pub(crate) fn register_log(&self) -> PathBuf {
         self.work.join("registers")
@@ -156,7 +186,44 @@ impl Recording<'_> {
 
     /// Compiles the traces into a recording and completes its manifest.
     pub(crate) fn compile(&self, output: &Path) -> Result<()> {
-        let mut compile = Command::new(payload::host_command(self.folder));
+        self.live_is_recorded()?;
+        self.compile_with(&payload::host_command(self.folder), output, &[])?;
+        self.complete(output)
+    }
+
+    /// The unrecorded run and the recorded one with the same input must have the same outputs.
+    pub(crate) fn live_is_recorded(&self) -> Result<()> {
+        for name in &self.app.outputs {
+            let recorded = self.work.join(format!("{name}{}.npy", SETS[1]));
+            match app::identical(&self.live(name), &recorded) {
+                Ok(true) => {}
+                Ok(false) => {
+                    return Err(Error::Usage(format!(
+                        "{}: recording changed what the app computes: {name} differs",
+                        self.name
+                    )));
+                }
+                Err(text) => return Err(Error::Usage(text)),
+            }
+        }
+        Ok(())
+    }
+
+    /// What the live stack answered to the second set of inputs.
+    pub(crate) fn live(&self, output: &str) -> PathBuf {
+        self.work
+            .join("live")
+            .join(format!("{output}{}.npy", SETS[1]))
+    }
+
+    /// Compiles the traces with further options.
+    pub(crate) fn compile_with(
+        &self,
+        program: &Path,
+        output: &Path,
+        options: &[&str],
+    ) -> Result<()> {
+        let mut compile = Command::new(program);
         compile
             .current_dir(self.work)
             .args(["compile", "trace", "--second", "trace2", "--force"])
@@ -170,23 +237,35 @@ impl Recording<'_> {
         for name in &self.app.weights {
             compile.arg(format!("--weight={name}=inputs/{name}.npy"));
         }
+        if self.app.network {
+            compile.args(["--weights", "weights"]);
+        }
         for name in &self.app.outputs {
+            let tolerance = if self.app.exact {
+                0.0
+            } else {
+                self.app.tolerance
+            };
+            compile.arg(format!("--tolerance={name}={tolerance}"));
             compile.arg(format!("--output={name}={name}.npy"));
             compile.arg(format!("--second-output={name}={name}2.npy"));
         }
         for (key, value) in self.provenance()? {
             compile.arg(format!("--provenance={key}={value}"));
         }
-        compile.arg("-o").arg(output);
+        compile.args(options).arg("-o").arg(output);
         let log = self.folder.local.join("log/compile.log");
-        logged(&mut compile, "compiling the recording", &log)?;
-        self.complete(output)
+        logged(&mut compile, "compiling the recording", &log)
     }
 
     /// Puts the second input beside the recording, and the reference's outputs in the place of the app's.
-    fn complete(&self, output: &Path) -> Result<()> {
+    pub(crate) fn complete(&self, output: &Path) -> Result<()> {
         let copy = |kind: &str, name: &str, set: &str| {
-            let from = app::file(self.work, kind, name, set);
+            let from = if self.app.exact && kind == "expected" {
+                self.work.join(format!("{name}{set}.npy"))
+            } else {
+                app::file(self.work, kind, name, set)
+            };
             let to = app::file(output, kind, name, set);
             fs::copy(&from, &to)
                 .map(drop)
@@ -211,7 +290,12 @@ impl Recording<'_> {
                 }
                 case.insert(kind.into(), files.into());
             }
-            case.insert("reference".into(), "NumPy, double precision".into());
+            let reference = if self.app.exact {
+                "the recorded stack"
+            } else {
+                "NumPy, double precision"
+            };
+            case.insert("reference".into(), reference.into());
             cases.push(toml::Value::from(case));
         }
         let path = output.join("manifest.toml");
@@ -256,18 +340,37 @@ impl Recording<'_> {
         recording: &Path,
         output: &str,
     ) -> std::result::Result<f64, String> {
-        let program = payload::host_command(self.folder);
-        let result = self.work.join(format!("replayed-{output}.npy"));
+        let result = self.replayed(output);
+        self.replay_with(&payload::host_command(self.folder), recording)
+            .map_err(|error| error.to_string())?;
+        if self.app.network && !app::identical(&result, &self.live(output))? {
+            return Err(format!("{output} is not what the live stack answers"));
+        }
+        let expected = app::file(self.work, "expected", output, SETS[1]);
+        app::check(&result, &expected, self.app.tolerance)
+    }
+
+    /// Where the replay's outputs go.
+    pub(crate) fn replayed(&self, output: &str) -> PathBuf {
+        self.work.join(format!("replayed-{output}.npy"))
+    }
+
+    /// Replays with the second set of inputs.
+    pub(crate) fn replay_with(&self, program: &Path, recording: &Path) -> Result<()> {
         let mut replay = Command::new(program);
         replay.arg("run").arg(recording);
         for name in &self.app.inputs {
             let file = app::file(self.work, "inputs", name, SETS[1]);
             replay.arg(format!("--input={name}={}", file.display()));
         }
-        replay.arg(format!("--output={output}={}", result.display()));
+        for output in &self.app.outputs {
+            replay.arg(format!(
+                "--output={output}={}",
+                self.replayed(output).display()
+            ));
+        }
         let log = self.folder.local.join("log/replay.log");
-        logged(&mut replay, "replaying", &log).map_err(|error| error.to_string())?;
-        app::check(&result, &app::file(self.work, "expected", output, SETS[1]))
+        logged(&mut replay, "replaying", &log)
     }
 
     /// Which software the recording comes from, by the distribution's own versions.
@@ -292,6 +395,10 @@ impl Recording<'_> {
         if self.app.uses_compute_library() {
             let library = version("libarm-compute-dev")?;
             pairs.push(("framework", format!("Arm Compute Library {library}")));
+        }
+        if self.app.network {
+            let weights = "generated from a seed by tools/networks/layers.py: not trained";
+            pairs.push(("weights", weights.to_owned()));
         }
         Ok(pairs)
     }

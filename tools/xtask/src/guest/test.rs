@@ -120,6 +120,10 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("record and replay acl-conv", |folder| {
         record(folder, "acl-conv")
     }),
+    ("record and replay digits", |folder| {
+        record(folder, "digits")
+    }),
+    ("record and replay lenet", |folder| record(folder, "lenet")),
     (
         "replays, kills and a hostile client on the nano driver and /dev/mem, then panfrost again",
         devices,
@@ -346,7 +350,8 @@ fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
             .flat_map(|set| app.outputs.iter().map(move |output| (set, output)))
         {
             let found = work.path().join(format!("{output}{set}.npy"));
-            app::check(&found, &app::file(work.path(), "expected", output, set))?;
+            let expected = app::file(work.path(), "expected", output, set);
+            app::check(&found, &expected, app.tolerance)?;
         }
         Ok(())
     })))
@@ -363,7 +368,7 @@ fn record(folder: &Folder, name: &str) -> Result<Verdict> {
         app: &app,
         gpu: "g52",
         work: work.path(),
-        timeout: Duration::from_secs(600),
+        timeout: Duration::from_secs(1800),
     };
     let outcome = recording.trace(false)?;
     if let Err(text) = clean(&outcome) {

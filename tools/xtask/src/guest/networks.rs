@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest networks`: records whole networks, replays them with another input, measures, and writes docs/networks.md.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Duration,
+};
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    app::{self, App, SETS},
+    folder::{Folder, create_dir},
+    payload,
+    record::{Recording, network_dir},
+    run::report,
+    session::{Driver, End},
+    step::logged,
+};
+use crate::error::{Error, Result};
+
+/// What a measured network leaves in its folder.
+const MEASURED: &str = "measured.toml";
+
+/// Records networks, compares their replays with a NumPy reference and with the live stack, and measures them.
+///
+/// Everything stays in target/guest/networks/NAME: traces, recording, outputs, and what was measured. Networks are recorded one
+/// after another; the largest ones take an hour under emulation.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask guest networks lenet squeezenet-1.1\n  \
+                        cargo xtask guest networks --reuse --write-doc    # again what is recorded already"
+)]
+pub(crate) struct Networks {
+    /// Networks; all if none is named.
+    names: Vec<String>,
+    /// Use traces that are there; without traces a network is left out.
+    #[arg(long)]
+    reuse: bool,
+    /// Write docs/networks.md from everything that was measured so far.
+    #[arg(long)]
+    write_doc: bool,
+    /// Use the programs in target/guest/opt and target/release as they are.
+    #[arg(long)]
+    no_build: bool,
+    /// Seconds until the recording of a network is given up.
+    #[arg(long, default_value_t = 7200, value_name = "SECONDS")]
+    timeout: u64,
+}
+
+/// One line of the table; times in seconds.
+#[derive(Debug, Deserialize, Serialize)]
+struct Measured {
+    /// Jobs of set-up and of one run.
+    jobs: u64,
+    /// Size of the recording.
+    bytes: u64,
+    /// Size of a recording of the same trace with its weights outside.
+    bytes_without_weights: u64,
+    /// GPU memory that it maps.
+    memory: u64,
+    /// The app in the guest while it was recorded.
+    record: f64,
+    /// Reading the file, from the page cache.
+    read: f64,
+    /// Checking it: checksums and rules.
+    verify: f64,
+    /// Reset, memory and set-up jobs.
+    open: f64,
+    /// One run.
+    run: f64,
+    /// Largest difference from the reference, in the unit of the table.
+    difference: f64,
+    /// Every output is what the live stack wrote, bit for bit.
+    identical: bool,
+}
+
+/// Milliseconds in the guest.
+#[derive(Deserialize)]
+struct Times {
+    record: u64,
+}
+
+#[derive(Deserialize)]
+struct Info {
+    jobs: u64,
+    file_bytes: u64,
+    gpu_memory_bytes: u64,
+}
+
+#[derive(Deserialize)]
+struct Bench {
+    read_seconds: f64,
+    verify_seconds: f64,
+    open_seconds: f64,
+    run_seconds: Vec<f64>,
+}
+
+impl Networks {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let folder = Folder::find()?;
+        let apps = App::all(&folder)?;
+        let names: Vec<String> = if self.names.is_empty() {
+            let networks = apps.iter().filter(|(_, app)| app.network);
+            networks.map(|(name, _)| name.clone()).collect()
+        } else {
+            self.names.clone()
+        };
+        if !self.no_build {
+            if !self.reuse {
+                payload::prepare(&folder, Driver::Patched)?;
+            }
+            payload::build_release_command(&folder)?;
+        }
+        let mut failed = 0;
+        for name in &names {
+            match self.one(&folder, name) {
+                Ok(true) => {}
+                Ok(false) => eprintln!("{name}: no traces"),
+                Err(error) => {
+                    eprintln!("{name}: {error}");
+                    failed += 1;
+                }
+            }
+        }
+        if self.write_doc {
+            let path = folder.repository.join("docs/networks.md");
+            let text = document(&folder, &App::all(&folder)?)?;
+            fs::write(&path, text).map_err(Error::io("write", path))?;
+        }
+        Ok(ExitCode::from(u8::from(failed > 0)))
+    }
+
+    /// Records, compiles, replays and measures one network; false without traces that could be used.
+    fn one(&self, folder: &Folder, name: &str) -> Result<bool> {
+        let app = App::find(folder, name)?;
+        if !app.network {
+            return Err(Error::Usage(format!("{name} is not a network")));
+        }
+        let work = network_dir(folder, name);
+        create_dir(&work)?;
+        let job = Recording {
+            folder,
+            name,
+            app: &app,
+            gpu: "g52",
+            work: &work,
+            timeout: Duration::from_secs(self.timeout),
+        };
+        if self.reuse && !work.join("trace2").is_file() {
+            return Ok(false);
+        }
+        if !self.reuse {
+            folder.require_built()?;
+            let outcome = job.trace(false)?;
+            if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+                report(&outcome, false, self.timeout);
+                return Err(Error::Usage("the guest could not record it".into()));
+            }
+        }
+        let measured = measure(&job)?;
+        println!("{}", row(name, &app, &measured));
+        let text =
+            toml::to_string(&measured).map_err(|error| Error::Usage(format!("{name}: {error}")))?;
+        fs::write(work.join(MEASURED), text).map_err(Error::io("write", work.join(MEASURED)))?;
+        Ok(true)
+    }
+}
+
+fn measure(job: &Recording<'_>) -> Result<Measured> {
+    let program = payload::release_command(job.folder);
+    let output = job.default_output();
+    job.live_is_recorded()?;
+    job.compile_with(&program, &output, &[])?;
+    job.complete(&output)?;
+    let outside = job.work.join("without-weights");
+    job.compile_with(&program, &outside, &["--external-weights"])?;
+    let file = outside.join("recording.gpr");
+    let bytes_without_weights = fs::metadata(&file).map_err(Error::io("read", file))?.len();
+    job.replay_with(&program, &output)?;
+
+    let (mut difference, mut identical) = (0f64, true);
+    for name in &job.app.outputs {
+        let replayed = job.replayed(name);
+        let expected = app::file(job.work, "expected", name, SETS[1]);
+        let compared =
+            app::compare_files(&replayed, &expected, job.app.tolerance).map_err(Error::Usage)?;
+        // 8-bit outputs differ by whole steps.
+        difference = difference.max(if job.app.exact {
+            compared.max_absolute
+        } else {
+            compared.max_relative
+        });
+        identical &= app::identical(&replayed, &job.live(name)).map_err(Error::Usage)?;
+        if !job.app.exact && !compared.within() {
+            return Err(Error::Usage(format!(
+                "{name} differs from the reference by {difference:.1e}, more than {:.0e}",
+                job.app.tolerance
+            )));
+        }
+    }
+    if job.app.exact && !identical {
+        return Err(Error::Usage("not what the recorded stack answers".into()));
+    }
+
+    let log = job.folder.local.join("log/info.json");
+    let mut info = Command::new(&program);
+    info.args(["info", "--json"]).arg(&output);
+    logged(&mut info, "information", &log)?;
+    let info: Info = json(&log)?;
+    let times = job.work.join("bench.json");
+    let mut bench = Command::new(&program);
+    bench.arg("bench").arg(&output);
+    bench.args(["--warmup", "1", "--runs", "1", "--export-json"]);
+    bench.arg(&times);
+    let log = job.folder.local.join("log/bench.log");
+    logged(&mut bench, "measuring", &log)?;
+    let bench: Bench = json(&times)?;
+    let path = job.work.join("times");
+    let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let guest: Times = toml::from_str(&text)
+        .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
+    Ok(Measured {
+        jobs: info.jobs,
+        bytes: info.file_bytes,
+        bytes_without_weights,
+        memory: info.gpu_memory_bytes,
+        record: guest.record as f64 / 1000.0,
+        read: bench.read_seconds,
+        verify: bench.verify_seconds,
+        open: bench.open_seconds,
+        run: bench.run_seconds.first().copied().unwrap_or_default(),
+        difference,
+        identical,
+    })
+}
+
+fn json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
+    let text = fs::read(path).map_err(Error::io("read", path))?;
+    serde_json::from_slice(&text)
+        .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))
+}
+
+/// The columns of the table.
+const COLUMNS: &str = "\
+| Network | Jobs | Recording | Without weights | GPU memory | Recording it | Reading | Verifying | Set-up | One run | From the reference | As the live stack |
+| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --- |
+";
+
+fn row(name: &str, app: &App, m: &Measured) -> String {
+    let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+    let difference = if app.exact {
+        format!("{} steps", m.difference)
+    } else {
+        format!("{:.1e}", m.difference)
+    };
+    format!(
+        "| {name} | {} | {} | {} | {} | {:.0} s | {:.0} ms | {:.1} ms | {:.2} s | {:.2} s | {difference} | {} |",
+        m.jobs,
+        megabytes(m.bytes),
+        megabytes(m.bytes_without_weights),
+        megabytes(m.memory),
+        m.record,
+        m.read * 1e3,
+        m.verify * 1e3,
+        m.open,
+        m.run,
+        if m.identical {
+            "bit for bit"
+        } else {
+            "differs"
+        },
+    )
+}
+
+/// The page for people, from what lies in the networks' folders.
+fn document(folder: &Folder, apps: &std::collections::BTreeMap<String, App>) -> Result<String> {
+    let mut out = String::from(HEAD);
+    out += COLUMNS;
+    let mut missing = Vec::new();
+    for (name, app) in apps.iter().filter(|(_, app)| app.network) {
+        let path: PathBuf = network_dir(folder, name).join(MEASURED);
+        let Ok(text) = fs::read_to_string(&path) else {
+            missing.push(name.as_str());
+            continue;
+        };
+        let measured: Measured = toml::from_str(&text)
+            .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
+        out += &row(name, app, &measured);
+        out.push('\n');
+    }
+    if !missing.is_empty() {
+        let _ = writeln!(out, "\nNot measured yet: {}.", missing.join(", "));
+    }
+    out += TAIL;
+    Ok(out)
+}
+
+const HEAD: &str = "\
+# Networks
+
+Whole networks by Arm Compute Library's graph API on Mesa's OpenCL, recorded in the guest and replayed on the GPU model with an
+input that was not recorded. `cargo xtask guest networks --write-doc` makes this page; `cargo xtask guest record NAME` makes one recording.
+
+The layers are in `tools/networks/networks.py`; `tools/guest/apps/acl_network.cpp` builds them for the library, `tools/networks/layers.py`
+computes them in NumPy, in double precision. Weights come from a seed: the networks are not trained, their answers mean nothing, and
+every number of them can be checked.
+
+";
+
+const TAIL: &str = "
+Jobs: of set-up (weights into the library's own form, once) and of one run together. Recording it: the app's wall-clock time in the
+guest, on an emulated CPU, with the recorder on and compiled shaders in the cache. Reading: the file out of the page cache. Set-up: reset, memory, set-up
+jobs. Set-up and one run are on the GPU model, on a machine that had other work. From the reference: the largest difference of an output element, relative to the
+larger of its magnitude and the mean magnitude; for 8 bits, in steps of the output's scale, from a reference that rounds to 8 bits after every
+layer but not in the library's way. As the live stack: the replay's outputs against those of the app in the guest, unrecorded, for the same
+input.
+
+Each recording was checked against a second one with another input: the compiler refuses a recording if anything that the app wrote
+differs and belongs to no tensor. Weights are tensors of the recording by the names of their layers (`gpureplay info`), and can be replaced.
+";
