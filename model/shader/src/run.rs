@@ -46,7 +46,9 @@ pub fn run(
     let workgroups = u64::try_from(dispatch.workgroups());
     let workgroups =
         workgroups.map_err(|_| invalid(format!("{:?} work groups", dispatch.workgroup_count)))?;
-    if size == 0 || workgroups == 0 {
+    // A thread that starts at address 0 ends at once, like one that branches there: compilers emit nothing for an empty
+    // kernel, and runtimes then give no address.
+    if size == 0 || workgroups == 0 || dispatch.shader == 0 {
         return Ok(Statistics::default());
     }
     let mut program = threads.shader(dispatch.shader, &mut core.fetch);

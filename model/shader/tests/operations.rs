@@ -556,3 +556,24 @@ fn only_pages_with_code_that_can_run_are_fetched() {
     // Shorter code at the address of longer code that was decoded before.
     assert_eq!(pages(crossing, &last), [base]);
 }
+
+#[test]
+fn an_empty_kernel_has_no_address() {
+    use mali_shader::{Control, Dispatch, Threads};
+    let space = Flat::new(1);
+    let dispatch = Dispatch {
+        shader: 0,
+        workgroup_size: [7, 1, 1],
+        workgroup_count: [3, 1, 1],
+        ..Dispatch::default()
+    };
+    let run = |dispatch: &Dispatch| {
+        mali_shader::run(dispatch, &space, &Threads::new(1), &Control::new(10))
+    };
+    assert!(run(&dispatch).is_ok());
+    let elsewhere = Dispatch {
+        shader: 1 << 30,
+        ..dispatch
+    };
+    assert!(run(&elsewhere).is_err());
+}

@@ -9,8 +9,8 @@ def reference(words, inputs, arrays, out):
     """The result as real numbers in the shape of `out`, and how many terms each element adds up."""
     values = [real(array, one) for array, one in zip(arrays, inputs)]
     if words["op"] in ("gemm_low",):
-        # The result counts steps of both scales.
-        values = [array.astype(np.float64) - one[3] for array, one in zip(arrays, inputs)]
+        # This function of the library adds the offsets, and its result counts steps of both scales.
+        values = [array.astype(np.float64) + one[3] for array, one in zip(arrays, inputs)]
     if words["op"] in ("convolution", "direct", "depthwise") and inputs[2][1] == "s32":
         values[2] = arrays[2] * (inputs[0][2] * inputs[1][2])
     result, terms = OPERATORS[words["op"]](words, values, out[0])

@@ -22,7 +22,7 @@ import xml.etree.ElementTree as xml
 import zlib
 
 FAULT = re.compile(r"js fault|gpu sched timeout|Unhandled Page fault|GPU Fault|reset timed out|AS_ACTIVE bit stuck")
-DETAIL_CHARACTERS = 600
+DETAIL_CHARACTERS = 400
 
 
 def all_tests(root):
@@ -160,17 +160,17 @@ def main():
             outcome = runner.run(name, command)
             if options.jobs > 1 and outcome["result"] not in ("pass", "skip", "timeout"):
                 with lock:
-                    again.append((name, command, outcome))
-            else:
-                runner.say(outcome)
+                    again.append((name, command))
+            runner.say(outcome)
 
     workers = [threading.Thread(target=work) for _ in range(options.jobs)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    for name, command, outcome in again:
-        runner.say(runner.run(name, command) if time.monotonic() < end else outcome)
+    for name, command in again:
+        if time.monotonic() < end:
+            runner.say(runner.run(name, command))
 
 
 if __name__ == "__main__":
