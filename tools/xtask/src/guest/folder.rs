@@ -92,13 +92,18 @@ impl Folder {
 
     /// The release of the kernel that the guest runs, such as `6.12.107+deb13-arm64`.
     pub(crate) fn stock_kernel(&self) -> Result<String> {
+        self.kernel("stock")
+    }
+
+    /// A release for which there are headers: `old`, `stock` or `new`.
+    pub(crate) fn kernel(&self, which: &str) -> Result<String> {
         let path = self.guest.join("kernels");
         let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
         text.lines()
-            .find_map(|line| line.strip_prefix("stock="))
+            .find_map(|line| line.strip_prefix(which)?.strip_prefix('='))
             .map(|version| format!("{version}-arm64"))
             .ok_or_else(|| Error::Missing {
-                what: format!("the line `stock=` in {}", path.display()),
+                what: format!("the line `{which}=` in {}", path.display()),
                 remedy: "run `cargo xtask guest build`".into(),
             })
     }

@@ -203,7 +203,21 @@ pub(crate) fn nano_driver(folder: &Folder) -> Result<()> {
     command(folder)?;
     device_tests(folder)?;
     let release = folder.stock_kernel()?;
-    let work = folder.local.join("nano");
+    let work = nano_sources(folder, "nano")?;
+    run(
+        folder,
+        &mut nano_make(folder, &release, &work),
+        "nano driver",
+    )?;
+    install(
+        &work.join("gpureplay_nano.ko"),
+        &folder.payload().join("nano"),
+    )
+}
+
+/// A copy of the nano driver's sources to build in.
+fn nano_sources(folder: &Folder, name: &str) -> Result<PathBuf> {
+    let work = folder.local.join(name);
     create_dir(&work)?;
     let sources = folder.repository.join("nano-driver");
     for entry in fs::read_dir(&sources).map_err(Error::io("read", &sources))? {
@@ -213,22 +227,79 @@ pub(crate) fn nano_driver(folder: &Folder) -> Result<()> {
             fs::copy(&path, to).map_err(Error::io("copy", &path))?;
         }
     }
+    Ok(work)
+}
+
+/// The command that builds the nano driver in `work` for a kernel.
+fn nano_make(folder: &Folder, release: &str, work: &Path) -> Command {
     let mut build = in_root(folder);
     build
-        .args([
-            "make",
-            "-s",
-            "ARCH=arm64",
-            "CROSS_COMPILE=aarch64-linux-gnu-",
-        ])
+        .args(["make", "-s", "ARCH=arm64"])
+        .arg("CROSS_COMPILE=aarch64-linux-gnu-")
         .arg(format!("-C/usr/src/linux-headers-{release}"))
-        .arg(with("M=", &work))
+        .arg(with("M=", work))
         .arg("modules");
-    run(folder, &mut build, "nano driver")?;
-    install(
-        &work.join("gpureplay_nano.ko"),
-        &folder.payload().join("nano"),
-    )
+    build
+}
+
+/// What compilers for all kernels (with extra warnings), sparse and checkpatch say against the nano driver.
+pub(crate) fn nano_complaints(folder: &Folder) -> Result<Vec<String>> {
+    let _lock = Folder::lock(&folder.local)?;
+    let mut complaints = Vec::new();
+    let mut listen = |command: &mut Command, what: &str| -> Result<()> {
+        let output = command.output().map_err(|source| Error::Start {
+            program: "in-root".into(),
+            source,
+        })?;
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        let complains = |line: &&str| {
+            let marks = ["warning:", "error:", "WARNING:", "ERROR:", "CHECK:"];
+            marks.iter().any(|mark| line.contains(mark)) && !line.contains("modpost: missing")
+        };
+        complaints.extend(
+            said.lines()
+                .filter(complains)
+                .map(|line| format!("{what}: {line}")),
+        );
+        if !output.status.success() {
+            complaints.push(format!("{what}: ended with {}", output.status));
+        }
+        Ok(())
+    };
+    for which in ["old", "stock", "new"] {
+        let release = folder.kernel(which)?;
+        // A folder that is new each time: everything is compiled.
+        let name = format!("nano-{which}");
+        let _ = fs::remove_dir_all(folder.local.join(&name));
+        let work = nano_sources(folder, &name)?;
+        let mut make = nano_make(folder, &release, &work);
+        make.arg("W=1");
+        if which == "stock" {
+            make.args(["C=1", "CHECK=sparse"]);
+        }
+        listen(&mut make, &release)?;
+    }
+    let stock = folder.stock_kernel()?;
+    let version: Vec<&str> = stock.splitn(3, '.').take(2).collect();
+    let checkpatch = format!(
+        "/guest/src/linux-source-{}/scripts/checkpatch.pl",
+        version.join(".")
+    );
+    let mut files: Vec<PathBuf> = fs::read_dir(folder.repository.join("nano-driver"))
+        .map_err(Error::io("read", "nano-driver"))?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|end| end == "c" || end == "h"))
+        .collect();
+    files.sort();
+    let mut style = in_root(folder);
+    style
+        .arg("perl")
+        .arg(checkpatch)
+        .args(["--no-tree", "--strict", "--terse", "--no-summary", "-f"])
+        .args(files);
+    listen(&mut style, "checkpatch")?;
+    Ok(complaints)
 }
 
 /// Runs a Python program of the recipe inside the build root, which has NumPy.

@@ -125,6 +125,17 @@ const TESTS: &[(&str, TestFunction)] = &[
     }),
     ("record and replay lenet", |folder| record(folder, "lenet")),
     (
+        "the nano driver compiles for three kernels without a complaint",
+        |folder| {
+            let complaints = payload::nano_complaints(folder)?;
+            Ok(Verdict::of(if complaints.is_empty() {
+                Ok(())
+            } else {
+                Err(complaints.join("; "))
+            }))
+        },
+    ),
+    (
         "replays, kills and a hostile client on the nano driver and /dev/mem, then panfrost again",
         devices,
     ),
