@@ -6,6 +6,7 @@
 //! - [`soundness`]: recordings changed at random; what is accepted stays inside its own pages.
 #![forbid(unsafe_code)]
 
+pub mod cost;
 pub mod faults;
 pub mod mutants;
 pub mod parts;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 use gpureplay_trials::soundness::Counts;
-use gpureplay_trials::{Parts, faults, mutants, seeds, shipped, soundness};
+use gpureplay_trials::{Parts, cost, faults, mutants, seeds, shipped, soundness};
 use serde_json::json;
 
 /// Trials that the replayer must pass.
@@ -41,6 +41,12 @@ enum Trial {
         #[arg(long, value_name = "N", default_value_t = 0)]
         seed: u64,
     },
+    /// Verification of a recording of 50 MB against reading it; run it with `cargo run --release`.
+    Cost {
+        /// Size of the recording.
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        megabytes: usize,
+    },
     /// Writes seeds for the fuzz targets into a directory.
     Seeds {
         /// The directory; each target gets one in it.
@@ -54,6 +60,7 @@ fn main() -> ExitCode {
         Trial::Mutants => run_mutants(),
         Trial::Faults { step } => run_faults(step),
         Trial::Soundness { seconds, seed } => run_soundness(Duration::from_secs(seconds), seed),
+        Trial::Cost { megabytes } => run_cost(megabytes * 1_000_000),
         Trial::Seeds { directory } => seeds::write(&directory)
             .map(|()| (true, serde_json::Value::Null))
             .map_err(Into::into),
@@ -170,6 +177,23 @@ fn run_faults(step: usize) -> Result {
         "bound_us": summary.bound_us, "longest_us": longest, "injected": injected, "seconds": started.elapsed().as_secs_f64(),
     });
     Ok((all && complete, report))
+}
+
+fn run_cost(bytes: usize) -> Result {
+    let cost = cost::measure(bytes)?;
+    let rate = |time: Duration| cost.bytes as f64 / time.as_secs_f64() / 1e9;
+    println!(
+        "cost: reading {} bytes {:.2} ms ({:.1} GB/s), parsing and verifying {:.2} ms ({:.1} GB/s)",
+        cost.bytes,
+        cost.read.as_secs_f64() * 1e3,
+        rate(cost.read),
+        cost.verify.as_secs_f64() * 1e3,
+        rate(cost.verify)
+    );
+    let report = json!({
+        "bytes": cost.bytes, "read_seconds": cost.read.as_secs_f64(), "verify_seconds": cost.verify.as_secs_f64(),
+    });
+    Ok((cost.verify < cost.read, report))
 }
 
 fn run_soundness(time: Duration, seed: u64) -> Result {

@@ -2,7 +2,7 @@
 //! Short versions of the trials; `cargo xtask faults` and `cargo xtask fuzz` run the long ones.
 #![allow(clippy::unwrap_used)]
 
-use gpureplay_trials::{Parts, faults, shipped, soundness};
+use gpureplay_trials::{Parts, cost, faults, shipped, soundness};
 
 #[test]
 fn faults_are_survived() {
@@ -55,4 +55,10 @@ fn every_mutant_is_refused_by_its_rule() {
         .filter(|name| !tally.rules.contains_key(name))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn verification_costs_less_than_reading() {
+    let cost = cost::measure(50_000_000).unwrap();
+    assert!(cost.verify < cost.read, "{cost:?}");
 }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What verification of a large recording costs, compared with reading it.
+
+use std::hint::black_box;
+use std::io;
+use std::time::{Duration, Instant};
+
+use gpureplay_core::{Limits, verify};
+use gpureplay_format::{
+    Access, Builder, ElementType, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
+};
+
+/// Addresses of the two regions.
+const DESCRIPTORS: u64 = 0x200_0000;
+const DATA: u64 = 0x1000_0000;
+
+/// What was measured, each the best of several attempts.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    /// Bytes of the file.
+    pub bytes: usize,
+    /// Reading the file into memory.
+    pub read: Duration,
+    /// Parsing and verifying it.
+    pub verify: Duration,
+}
+
+/// A recording of about this many bytes that do not compress.
+///
+/// # Errors
+/// It cannot be encoded.
+pub fn recording(bytes: usize) -> Result<Vec<u8>, gpureplay_format::EncodeError> {
+    let pages = bytes.div_ceil(4096) as u32;
+    let mut builder = Builder::new(0x7212_0000);
+    builder.identity(0, 0xffff_0000, 0x7212_0000);
+    builder.region(DESCRIPTORS, 1, Access::READ_WRITE, RegionKind::Descriptors);
+    builder.region(DATA, pages, Access::READ_WRITE, RegionKind::Data);
+    let input = Tensor::dense("x", TensorKind::Input, ElementType::F32, &[1024], DATA);
+    let input = builder.tensor(input);
+    builder.segment("setup", SegmentKind::Setup);
+    let mut state = 0x1234_5678_9abc_def1u64;
+    for page in 0..u64::from(pages) {
+        let mut contents = [0; 4096];
+        for word in contents.as_chunks_mut::<8>().0 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            *word = state.to_le_bytes();
+        }
+        builder.upload(DATA + page * 4096, &contents);
+    }
+    builder.segment("run", SegmentKind::Run);
+    builder.bind_input(input);
+    builder.finish()
+}
+
+/// Measures a recording of `bytes` bytes.
+///
+/// # Errors
+/// The recording cannot be made, written or read, or is refused.
+pub fn measure(bytes: usize) -> Result<Cost, Box<dyn std::error::Error>> {
+    let file = recording(bytes)?;
+    let path = std::env::temp_dir().join(format!("gpureplay-cost-{}.gpr", std::process::id()));
+    std::fs::write(&path, &file)?;
+    let result = attempts(&path, file.len());
+    std::fs::remove_file(&path)?;
+    Ok(result?)
+}
+
+fn attempts(path: &std::path::Path, bytes: usize) -> io::Result<Cost> {
+    let mut cost = Cost {
+        bytes,
+        read: Duration::MAX,
+        verify: Duration::MAX,
+    };
+    for _ in 0..7 {
+        let started = Instant::now();
+        let file = black_box(std::fs::read(path)?);
+        cost.read = cost.read.min(started.elapsed());
+        let started = Instant::now();
+        let recording =
+            Recording::parse(&file).map_err(|error| io::Error::other(format!("{error:?}")))?;
+        let verified = verify(recording, &Limits::DEFAULT);
+        black_box(&verified);
+        cost.verify = cost.verify.min(started.elapsed());
+        verified.map_err(|error| io::Error::other(format!("{error:?}")))?;
+    }
+    Ok(cost)
+}
