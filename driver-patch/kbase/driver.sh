@@ -30,7 +30,7 @@ driver_leftovers=(
 
 # The driver's release, such as r25p0.
 driver_release() {
-	cat "$1/Kbuild" "$1/Makefile" 2>/dev/null |
+	{ cat "$1/Kbuild" "$1/Makefile" 2>/dev/null || true; } |
 		sed -n 's/.*MALI_RELEASE_NAME *?*:*= *[^r]*\(r[0-9]*p[0-9]*\).*/\1/p' | head -1
 }
 
@@ -65,10 +65,10 @@ driver_copy() {
 # Its own Makefile knows its options. Without devfreq the clock stays fixed,
 # and without tests, arbitration and tracing nothing else touches the GPU.
 driver_build() {
-	local compat=''
+	local compat="-include $here/kbase/gpureplay_kbase_compat.h"
 	# Releases that know nothing of Linux 5.8 need today's names for what it renamed.
-	grep -rqE --include='*.[ch]' 'mmap_(read_)?lock' "$code" ||
-		compat="-include $here/kbase/gpureplay_kbase_compat.h"
+	grep -rqE --include='*.[ch]' 'mmap_(read_)?lock' "$code" || compat="-DGPUREPLAY_KBASE_BEFORE_5_8 $compat"
+	if grep -qw close_fd "$kernel/Module.symvers"; then compat="-DGPUREPLAY_KERNEL_HAS_CLOSE_FD $compat"; fi
 	local options=(CONFIG_MALI_MIDGARD=m CONFIG_MALI_PLATFORM_NAME=devicetree CONFIG_MALI_DEVFREQ=n
 		CONFIG_MALI_GATOR_SUPPORT=n CONFIG_MALI_KUTF=n CONFIG_MALI_REAL_HW=y)
 	make "${common[@]}" "M=$work/recorder" modules || return
@@ -76,6 +76,6 @@ driver_build() {
 		"EXTRA_SYMBOLS=$work/recorder/Module.symvers" \
 		"SCONS_CONFIGS=${options[*]}" \
 		"SCONS_CFLAGS=-DCONFIG_MALI_MIDGARD=1 -DCONFIG_MALI_PLATFORM_NAME=devicetree" \
-		"KCFLAGS=-I$work/recorder -I$here/kbase -include $work/recorder/gpureplay_mmio.h -include $here/kbase/gpureplay_kbase.h $compat -Wno-error" \
+		"KCFLAGS=$compat -I$work/recorder -I$here/kbase -include $work/recorder/gpureplay_mmio.h -include $here/kbase/gpureplay_kbase.h -Wno-error" \
 		all
 }
