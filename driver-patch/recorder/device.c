@@ -166,11 +166,12 @@ void gpureplay_pin_power(void *driver, void (*hold)(void *driver),
 }
 EXPORT_SYMBOL_GPL(gpureplay_pin_power);
 
-/* The driver has let go of the device: its memory is about to be freed. */
-static void device_detach(void *data)
+/**
+ * gpureplay_detach - the driver has let go of the device
+ * @dev: was given to gpureplay_attach_unmanaged()
+ */
+void gpureplay_detach(struct device *dev)
 {
-	struct device *dev = data;
-
 	mutex_lock(&device_mutex);
 	if (gpu.dev == dev) {
 		WRITE_ONCE(gpu.registers, NULL);
@@ -187,14 +188,18 @@ static void device_detach(void *data)
 	log_note("%s: the driver has let go of the GPU", dev_name(dev));
 	put_device(dev);
 }
+EXPORT_SYMBOL_GPL(gpureplay_detach);
 
-void gpureplay_attach(struct device *dev, void __iomem *registers,
-		      enum gpureplay_driver driver)
+static void detach_action(void *data)
+{
+	gpureplay_detach(data);
+}
+
+static bool device_take(struct device *dev, void __iomem *registers,
+			enum gpureplay_driver driver)
 {
 	struct resource *range = NULL;
 
-	if (IS_ERR_OR_NULL((__force void *)registers))
-		return;
 	if (dev_is_platform(dev))
 		range = platform_get_resource(to_platform_device(dev),
 					      IORESOURCE_MEM, 0);
@@ -204,7 +209,7 @@ void gpureplay_attach(struct device *dev, void __iomem *registers,
 		mutex_unlock(&device_mutex);
 		dev_warn(dev, "gpureplay: only one GPU is recorded, %s comes first\n",
 			 dev_name(gpu.dev));
-		return;
+		return false;
 	}
 	gpu.size = range ? resource_size(range) : MALI_REGISTERS;
 	gpu.driver = driver;
@@ -216,9 +221,11 @@ void gpureplay_attach(struct device *dev, void __iomem *registers,
 	gpu.dev = get_device(dev);
 	WRITE_ONCE(gpu.registers, registers);
 	mutex_unlock(&device_mutex);
+	return true;
+}
 
-	if (devm_add_action_or_reset(dev, device_detach, dev))
-		return;
+static void device_watch(struct device *dev, enum gpureplay_driver driver)
+{
 	dev_info(dev, "gpureplay: the recorder watches this GPU\n");
 
 	if (!gpureplay_is_recording())
@@ -233,7 +240,27 @@ void gpureplay_attach(struct device *dev, void __iomem *registers,
 	mutex_unlock(&device_mutex);
 	session_attached();
 }
+
+void gpureplay_attach(struct device *dev, void __iomem *registers,
+		      enum gpureplay_driver driver)
+{
+	if (IS_ERR_OR_NULL((__force void *)registers))
+		return;
+	if (device_take(dev, registers, driver) &&
+	    !devm_add_action_or_reset(dev, detach_action, dev))
+		device_watch(dev, driver);
+}
 EXPORT_SYMBOL_GPL(gpureplay_attach);
+
+int gpureplay_attach_unmanaged(struct device *dev, void __iomem *registers,
+			       enum gpureplay_driver driver)
+{
+	if (!device_take(dev, registers, driver))
+		return -EBUSY;
+	device_watch(dev, driver);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(gpureplay_attach_unmanaged);
 
 /*
  * With the power lock held nobody is in the middle of powering up, so the log

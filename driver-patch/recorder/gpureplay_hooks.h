@@ -38,6 +38,14 @@ void gpureplay_attach(struct device *dev, void __iomem *registers,
 		      enum gpureplay_driver driver);
 
 /*
+ * The same before the driver is bound, for a carrier that calls
+ * gpureplay_detach() itself. Return: 0 or -EBUSY.
+ */
+int gpureplay_attach_unmanaged(struct device *dev, void __iomem *registers,
+			       enum gpureplay_driver driver);
+void gpureplay_detach(struct device *dev);
+
+/*
  * @timeout (jiffies) kills a job that takes too long. It is raised while a
  * recording runs, because writing a job's memory to the log takes time, and
  * restored afterwards.
@@ -93,6 +101,10 @@ int gpureplay_request_unmanaged_irq(unsigned int irq, irq_handler_t handler,
 				    void *dev_id,
 				    enum gpureplay_irq_line line);
 void gpureplay_free_unmanaged_irq(unsigned int irq, void *dev_id);
+
+/* Around a handler that cannot be wrapped; not on an interrupt thread. */
+void gpureplay_irq_enter(enum gpureplay_irq_line line);
+void gpureplay_irq_exit(enum gpureplay_irq_line line, irqreturn_t result);
 
 /*
  * A driver's own switch that must have the value @pinned while a recording

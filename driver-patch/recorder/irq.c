@@ -56,6 +56,23 @@ static void log_irq(enum gpureplay_record_type type,
 	log_record(type, line, &record, sizeof(record));
 }
 
+void gpureplay_irq_enter(enum gpureplay_irq_line line)
+{
+	if (gpureplay_is_recording())
+		log_irq(GPUREPLAY_IRQ_ENTER, line, 0);
+}
+EXPORT_SYMBOL_GPL(gpureplay_irq_enter);
+
+void gpureplay_irq_exit(enum gpureplay_irq_line line, irqreturn_t result)
+{
+	if (!gpureplay_is_recording())
+		return;
+	log_irq(GPUREPLAY_IRQ_EXIT, line, result);
+	if (line == GPUREPLAY_LINE_JOB)
+		jobs_retire();
+}
+EXPORT_SYMBOL_GPL(gpureplay_irq_exit);
+
 static irqreturn_t wrapped_handler(int irq, void *data)
 {
 	struct wrapper *wrapper = data;
