@@ -66,6 +66,22 @@ fn base(folder: &Folder, force: bool) -> Result<()> {
     Ok(())
 }
 
+/// Makes the second guest, whose kernel is old enough for Arm's driver, unless it is there.
+pub(crate) fn kbase_kernel(folder: &Folder) -> Result<()> {
+    let guest = &folder.guest;
+    let _lock = Folder::lock(guest)?;
+    let script = "steps/kbase-kernel.sh";
+    copy(&folder.recipe().join(script), &guest.join(script))?;
+    let step = Step {
+        name: "kbase-kernel",
+        makes: "guest with Linux 5.10",
+        inputs: &["gpu.dtso", "guest-files/initramfs-init", "sources-old.list"],
+        after: &["image"],
+        environment: machine::device_tree_environment(),
+    };
+    step.run(guest).map(drop)
+}
+
 fn steps() -> Vec<Step> {
     vec![
         Step {

@@ -9,6 +9,7 @@ mod devices;
 mod dtb;
 mod firmware;
 mod folder;
+mod kbase;
 mod kernel_log;
 mod machine;
 mod mirror;
@@ -55,6 +56,7 @@ enum Command {
     Firmware(firmware::Firmware),
     Piglit(piglit::Piglit),
     Operators(operators::Operators),
+    Kbase(kbase::Kbase),
 }
 
 impl Guest {
@@ -74,6 +76,7 @@ impl Guest {
             Command::Firmware(command) => command.execute(),
             Command::Piglit(command) => command.execute(),
             Command::Operators(command) => command.execute(),
+            Command::Kbase(command) => command.execute(),
         }
     }
 }

@@ -167,6 +167,33 @@ fn cross(folder: &Folder, package: &[&str], what: &str) -> Result<PathBuf> {
     Ok(folder.local.join("cargo").join(TARGET).join("release"))
 }
 
+/// Builds Arm's driver with the recorder's hooks for the guest with Linux 5.10, and the client that uses it.
+pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    let client = cross(
+        folder,
+        &["-p", "kbase-client"],
+        "kbase-client for the guest",
+    )?;
+    install(&client.join("kbase-client"), &folder.payload().join("bin"))?;
+    build_host_command(folder)?;
+    host_server(folder)?;
+    // Arm's packages have headers four folders up.
+    let above = source.ancestors().nth(4);
+    let bind = above.filter(|dir| dir.parent().is_some()).unwrap_or(source);
+    let mut build = in_root(folder);
+    build
+        .env("GPUREPLAY_BIND", bind)
+        .arg("bash")
+        .arg(folder.repository.join("driver-patch/build"))
+        .args(["kbase", "--cc", "aarch64-linux-gnu-gcc-12"])
+        .args(["--kernel", "/guest/linux-5.10/headers/build", "--source"])
+        .arg(source)
+        .arg("--out")
+        .arg(folder.payload().join("kbase"));
+    run(folder, &mut build, "kbase")
+}
+
 /// Builds the driver with the recorder's hooks for the guest's kernel, unless neither has changed.
 fn patched_driver(folder: &Folder) -> Result<()> {
     let sources = folder.repository.join("driver-patch");

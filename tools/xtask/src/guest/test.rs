@@ -15,7 +15,7 @@ use super::{
     app::{self, App, SETS},
     devices::Devices,
     folder::Folder,
-    operators, payload, piglit,
+    kbase, operators, payload, piglit,
     record::Recording,
     registers, replay_test,
     session::{self, Driver, End, Options, Outcome},
@@ -138,6 +138,10 @@ const TESTS: &[(&str, TestFunction)] = &[
     (
         "replays, kills and a hostile client on the nano driver and /dev/mem, then panfrost again",
         devices,
+    ),
+    (
+        "a job on Arm's own driver is recorded and replays",
+        own_driver,
     ),
     ("firmware answers", |folder| {
         Ok(Verdict::of(replay_test::firmware_linked(folder)?))
@@ -413,6 +417,23 @@ fn devices(folder: &Folder) -> Result<Verdict> {
         no_build: false,
     };
     Ok(Verdict::of(short.test(folder, false)?))
+}
+
+/// Needs a source of kbase, which is not ours to have here.
+fn own_driver(folder: &Folder) -> Result<Verdict> {
+    let Some(source) = std::env::var_os(kbase::SOURCE_VARIABLE) else {
+        let reason = format!("{} names no source of Arm's driver", kbase::SOURCE_VARIABLE);
+        return Ok(Verdict::skip(reason));
+    };
+    let work = temporary()?;
+    let trial = kbase::Trial::new(folder, work.path());
+    let outcome = trial.run(&kbase::driver(Path::new(&source))?)?;
+    Ok(if outcome.end == End::Exit(0) {
+        Verdict::of(trial.check().map(drop))
+    } else {
+        let logs = outcome.logs.display();
+        Verdict::fail(format!("{:?}, logs: {logs}", outcome.end))
+    })
 }
 
 fn temporary() -> Result<TempDir> {

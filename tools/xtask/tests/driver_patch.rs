@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `driver-patch/build kbase` says why it refuses a source. The trees here have only the files that it looks at.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+/// A tree with a release's name and these files.
+fn build(release: &str, files: &[&str]) -> Output {
+    let tree = tempfile::tempdir().expect("temporary directory");
+    let write = |name: &str, text: &str| {
+        let path = tree.path().join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("directory");
+        fs::write(path, text).expect("file");
+    };
+    write("mali_kbase_core_linux.c", "\n");
+    write("Kbuild", &format!("MALI_RELEASE_NAME ?= '\"{release}\"'\n"));
+    for name in files {
+        write(name, "\n");
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../driver-patch/build");
+    Command::new("bash")
+        .arg(script)
+        .args(["kbase", "--patch-only", "--source"])
+        .arg(tree.path())
+        .arg("--out")
+        .arg(tree.path().join("out"))
+        .output()
+        .expect("bash runs")
+}
+
+fn refused(release: &str, files: &[&str], reason: &str) {
+    let output = build(release, files);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{release}: {said}");
+    assert!(said.contains(reason), "{release}: {said}");
+}
+
+const JOB_MANAGER: &str = "backend/gpu/mali_kbase_jm_hw.c";
+
+#[test]
+fn releases_outside_the_range_are_refused() {
+    for release in ["r8p0-01eac0", "r45p0-01eac0", "r54p1-00eac0"] {
+        refused(release, &[JOB_MANAGER], "r9p0 to r44p1 are supported");
+    }
+    refused("", &[JOB_MANAGER], "which release is it?");
+}
+
+#[test]
+fn a_driver_for_command_streams_only_is_refused() {
+    let markers = [
+        "csf/mali_kbase_csf.c",
+        "device/backend/mali_kbase_device_csf.c",
+    ];
+    refused("r38p0-01eac0", &markers, "no job-manager backend");
+}
+
+#[test]
+fn a_supported_release_is_not_refused_for_its_age() {
+    let output = build("r16p0-01rel0", &[JOB_MANAGER]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    // It goes on to the hooks, for which these trees have no place, or finds that a tool is missing.
+    assert!(!said.contains("are supported"), "{said}");
+    assert!(
+        said.contains("does not take the hooks") || said.contains("spatch is missing"),
+        "{said}"
+    );
+}
