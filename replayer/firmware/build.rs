@@ -3,7 +3,9 @@
 //!
 //! `GPUREPLAY_RECORDING` names a recording.gpr; without it the image takes what lies at the machine's load address.
 //! `GPUREPLAY_INPUTS` names .npy files, separated by colons, in the order of the recording's tensors that need
-//! a value (inputs, and weights that it does not hold).
+//! a value (inputs, and weights that it does not hold). With the feature `signature` the recording is a signed pack, which
+//! `GPUREPLAY_PUBLIC_KEY` (64 hexadecimal digits; none is trusted without) and `GPUREPLAY_COUNTER` (the smallest that is
+//! accepted) decide about.
 
 use std::{env, fs, path::Path};
 
@@ -21,6 +23,28 @@ fn elements(path: &str) -> Vec<u8> {
         "{path}: not in C order"
     );
     bytes[10 + header..].to_vec()
+}
+
+/// Key and smallest counter for the feature `signature`.
+fn trust() -> String {
+    println!("cargo::rerun-if-env-changed=GPUREPLAY_PUBLIC_KEY");
+    println!("cargo::rerun-if-env-changed=GPUREPLAY_COUNTER");
+    if env::var_os("CARGO_FEATURE_SIGNATURE").is_none() {
+        return String::new();
+    }
+    let text = env::var("GPUREPLAY_PUBLIC_KEY").unwrap_or_default();
+    let text = if text.is_empty() { "0".repeat(64) } else { text };
+    assert!(text.len() == 64, "GPUREPLAY_PUBLIC_KEY has not 64 digits");
+    let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16);
+    let key: Result<Vec<u8>, _> = (0..64).step_by(2).map(digit).collect();
+    let key = key.expect("GPUREPLAY_PUBLIC_KEY is not hexadecimal");
+    let counter = env::var("GPUREPLAY_COUNTER").unwrap_or_default();
+    let counter: u64 = if counter.is_empty() {
+        0
+    } else {
+        counter.parse().expect("GPUREPLAY_COUNTER is no number")
+    };
+    format!("const PUBLIC_KEY: [u8; 32] = {key:?};\nconst COUNTER: u64 = {counter};\n")
 }
 
 fn main() {
@@ -55,5 +79,6 @@ fn main() {
         source += &format!("include_bytes!(\"{name}\"), ");
     }
     source += "];\n";
+    source += &trust();
     fs::write(out.join("linked.rs"), source).expect("write");
 }

@@ -39,7 +39,7 @@ impl Checksum {
     }
 
     /// Adds bytes. A length that is no multiple of 8 is filled with zeros.
-    pub fn update(mut self, bytes: &[u8]) -> Self {
+    pub fn update(&mut self, bytes: &[u8]) -> &mut Self {
         self.length = self.length.wrapping_add(bytes.len() as u64);
         let (blocks, tail) = bytes.as_chunks_of_32();
         for block in blocks {
@@ -58,7 +58,7 @@ impl Checksum {
     }
 
     /// The sum of everything so far.
-    pub fn value(self) -> u64 {
+    pub fn value(&self) -> u64 {
         self.lanes
             .iter()
             .fold(self.length, |sum, &lane| step(sum, lane))

@@ -45,6 +45,14 @@ pub(crate) enum Error {
         /// What to do.
         remedy: String,
     },
+    /// A binary has something in it that it must not have.
+    #[error("{what} is linked into {}", path.display())]
+    Contains {
+        /// The binary.
+        path: PathBuf,
+        /// What.
+        what: String,
+    },
     /// The user's input does not fit.
     #[error("{0}")]
     Usage(String),

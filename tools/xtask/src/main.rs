@@ -6,6 +6,7 @@ mod bench;
 mod error;
 mod figures;
 mod guest;
+mod size;
 mod trust;
 
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ enum Task {
     Faults(trust::Faults),
     Fuzz(trust::Fuzz),
     Reliability(trust::Reliability),
+    Size(size::Size),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Task::Faults(faults) => faults.execute(),
         Task::Fuzz(fuzz) => fuzz.execute(),
         Task::Reliability(reliability) => reliability.execute(),
+        Task::Size(size) => size.execute(),
     };
     match outcome {
         Ok(code) => code,

@@ -3,9 +3,12 @@
 //!
 //! `replayer/core/size/measure` links this without the device; what remains is the engine, the verifier and the parser.
 #![no_std]
+#![expect(improper_ctypes, reason = "nothing on the other side: this is measured, not called")]
 
-use gpureplay_core::{DeviceError, Gpu, Limits, Lines, Options, Session, Tensors, Workspace, verify};
-use gpureplay_format::{Access, Recording};
+use gpureplay_core::{
+    DeviceError, Gpu, Limits, Lines, Options, ReplayError, Session, Tensors, Violation, Workspace, verify,
+};
+use gpureplay_format::{Access, ParseError, Recording};
 
 unsafe extern "C" {
     safe fn device_read(register: u32) -> u32;
@@ -18,6 +21,8 @@ unsafe extern "C" {
     safe fn device_store(va: u64, bytes: *const u8, length: usize) -> i32;
     safe fn device_load(va: u64, bytes: *mut u8, length: usize) -> i32;
     safe fn device_fill(va: u64, length: u64, byte: u8) -> i32;
+    /// A user of everything that a parser finds.
+    safe fn device_has(recording: &Recording<'_>);
     safe fn size_must_not_panic() -> !;
 }
 
@@ -93,7 +98,21 @@ impl Tensors for Outside {
     }
 }
 
-/// Checks a recording, opens it, runs it `runs` times and finishes. Returns 0, 1 (damaged), 2 (not allowed) or 3 (failed).
+/// What a caller learns.
+#[repr(C)]
+pub enum Report {
+    /// All went well.
+    Done,
+    /// The file is damaged.
+    Damaged(ParseError),
+    /// The recording is not allowed.
+    Refused(Violation),
+    /// The replay failed.
+    Failed(ReplayError),
+}
+
+/// Checks a recording, opens it, runs it `runs` times and finishes. With the feature `parser` it ends after the first step,
+/// with `verifier` after the second.
 ///
 /// # Safety
 /// `bytes` points at `length` readable bytes, `workspace` at working memory that nobody else uses.
@@ -103,17 +122,32 @@ pub unsafe extern "C" fn measured(
     length: usize,
     workspace: &mut Workspace,
     runs: u32,
-) -> i32 {
+    report: &mut Report,
+) {
     // SAFETY: as the caller promises.
     let bytes = unsafe { core::slice::from_raw_parts(bytes, length) };
-    let Ok(recording) = Recording::parse(bytes) else { return 1 };
-    let Ok(verified) = verify(recording, &Limits::DEFAULT) else { return 2 };
-    let opened = Session::open(Device, verified, workspace, Options::default(), &mut Outside);
-    let Ok(mut session) = opened else { return 3 };
+    let recording = match Recording::parse(bytes) {
+        Ok(recording) => recording,
+        Err(error) => return *report = Report::Damaged(error),
+    };
+    *report = Report::Done;
+    if cfg!(feature = "parser") {
+        return device_has(&recording);
+    }
+    let verified = match verify(recording, &Limits::DEFAULT) {
+        Ok(verified) => verified,
+        Err(violation) => return *report = Report::Refused(violation),
+    };
+    if cfg!(feature = "verifier") {
+        return device_has(verified.recording());
+    }
+    let mut session = Session::new(Device, verified, workspace, Options::default());
     for _ in 0..runs {
-        if session.run(&mut Outside).is_err() {
-            return 3;
+        if let Err(error) = session.run(&mut Outside) {
+            return *report = Report::Failed(error);
         }
     }
-    if session.finish().is_ok() { 0 } else { 3 }
+    if let Err(error) = session.close() {
+        *report = Report::Failed(error);
+    }
 }

@@ -100,7 +100,20 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
         options: Options,
         tensors: &mut dyn Tensors,
     ) -> Result<Self, ReplayError> {
-        let mut session = Self {
+        let mut session = Self::new(gpu, recording, workspace, options);
+        session.prepare(tensors)?;
+        Ok(session)
+    }
+
+    /// A session that has not touched the GPU yet; [`Session::prepare`] or the first run opens it. Firmware takes this instead
+    /// of [`Session::open`], which moves the session twice.
+    pub const fn new(
+        gpu: G,
+        recording: Verified<'a>,
+        workspace: &'w mut Workspace,
+        options: Options,
+    ) -> Self {
+        Self {
             gpu,
             recording,
             workspace,
@@ -114,10 +127,16 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
             loaded: None,
             skipping: false,
             error: ErrorKind::Internal,
-        };
-        let result = session.set_up(tensors);
-        session.conclude(result)?;
-        Ok(session)
+        }
+    }
+
+    /// Does everything up to the first run, unless that is done already: see [`Session::open`].
+    ///
+    /// # Errors
+    /// What failed; the GPU is reset and its memory released.
+    pub fn prepare(&mut self, tensors: &mut dyn Tensors) -> Result<(), ReplayError> {
+        let result = self.set_up(tensors);
+        self.conclude(result)
     }
 
     /// The recording.
@@ -204,6 +223,14 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
     /// # Errors
     /// A finish segment or the reset failed. Only a GPU that cannot be reset keeps its memory.
     pub fn finish(mut self) -> Result<(), ReplayError> {
+        self.close()
+    }
+
+    /// What [`Session::finish`] does, for a caller that keeps the device inside the session. A run afterwards opens it again.
+    ///
+    /// # Errors
+    /// As for [`Session::finish`].
+    pub fn close(&mut self) -> Result<(), ReplayError> {
         let result = self.shut_down();
         self.conclude(result)
     }

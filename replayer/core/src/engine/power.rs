@@ -21,6 +21,25 @@ const GPU_INTERRUPTS: u32 = GpuInterrupt::FAULT.bits()
     | GpuInterrupt::MULTIPLE_FAULT.bits()
     | GpuInterrupt::CLEAN_CACHES_COMPLETED.bits();
 
+/// Power domains in the order of their power-up: registers that say what is present, switch on, switch off, and say what is
+/// ready.
+static DOMAINS: [(u32, u32, u32, u32); 2] = [
+    (L2_PRESENT_LO, L2_PWRON_LO, L2_PWROFF_LO, L2_READY_LO),
+    (
+        SHADER_PRESENT_LO,
+        SHADER_PWRON_LO,
+        SHADER_PWROFF_LO,
+        SHADER_READY_LO,
+    ),
+];
+
+/// Interrupt lines: registers that clear and that mask, and what is let through.
+static LINES: [(u32, u32, u32); 3] = [
+    (GPU_INT_CLEAR, GPU_INT_MASK, GPU_INTERRUPTS),
+    (JOB_INT_CLEAR, JOB_INT_MASK, u32::MAX),
+    (MMU_INT_CLEAR, MMU_INT_MASK, u32::MAX),
+];
+
 impl<G: Gpu> Session<'_, '_, G> {
     /// Refuses a recording with regions that the GPU cannot address.
     pub(super) fn check_address_range(&mut self) -> Result<(), Failed> {
@@ -41,19 +60,12 @@ impl<G: Gpu> Session<'_, '_, G> {
         if self.powered {
             return Ok(());
         }
-        for (present, on, ready) in [
-            (L2_PRESENT_LO, L2_PWRON_LO, L2_READY_LO),
-            (SHADER_PRESENT_LO, SHADER_PWRON_LO, SHADER_READY_LO),
-        ] {
+        for &(present, on, _, ready) in &DOMAINS {
             self.affinity = self.gpu.read32(present);
             self.gpu.write32(on, self.affinity);
             self.wait_register(ready, self.affinity, self.affinity, POWER_TIMEOUT_US)?;
         }
-        for (clear, mask, interrupts) in [
-            (GPU_INT_CLEAR, GPU_INT_MASK, GPU_INTERRUPTS),
-            (JOB_INT_CLEAR, JOB_INT_MASK, u32::MAX),
-            (MMU_INT_CLEAR, MMU_INT_MASK, u32::MAX),
-        ] {
+        for &(clear, mask, interrupts) in &LINES {
             self.gpu.write32(clear, u32::MAX);
             self.gpu.write32(mask, interrupts);
         }
@@ -67,10 +79,7 @@ impl<G: Gpu> Session<'_, '_, G> {
 
     /// Switches shader cores and level-2 cache off.
     pub(super) fn power_down(&mut self) {
-        for (present, off) in [
-            (SHADER_PRESENT_LO, SHADER_PWROFF_LO),
-            (L2_PRESENT_LO, L2_PWROFF_LO),
-        ] {
+        for &(present, _, off, _) in DOMAINS.iter().rev() {
             let domain = self.gpu.read32(present);
             self.gpu.write32(off, domain);
         }

@@ -11,14 +11,13 @@ use std::{
 use clap::Args;
 
 use super::{
-    folder::{Folder, create_dir},
+    bare::{self, Linked},
+    folder::Folder,
     machine, payload,
-    step::{last_lines, logged},
+    step::last_lines,
 };
 use crate::error::{Error, Result};
 
-/// Target of the image: no floating-point registers, no operating system.
-const TARGET: &str = "aarch64-unknown-none-softfloat";
 /// Where the image looks for a recording that is not linked in (`replayer/firmware/src/machine.rs`).
 const LOAD_ADDRESS: &str = "0x50000000";
 /// Memory in MiB; the image relies on this much.
@@ -51,73 +50,39 @@ impl Firmware {
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
         folder.require_built()?;
-        let image = build(&folder, Some(&self.recording), &self.inputs)?;
+        let linked = Linked {
+            recording: Some(&self.recording.join("recording.gpr")),
+            inputs: &self.inputs,
+            trust: None,
+        };
+        let image = bare::firmware(&folder, &linked, &[])?;
         println!("{}", image.display());
         if self.build_only {
             return Ok(ExitCode::SUCCESS);
         }
         payload::prepare(&folder, super::session::Driver::None)?;
-        let said = boot(&folder, &image, &self.gpu, None)?;
+        let said = boot(&folder, &image, Gpu::Model(&self.gpu), None)?;
         print!("{said}");
         Ok(ExitCode::from(u8::from(!said.contains("\nDONE"))))
     }
 }
 
-/// Builds the image; without a recording it takes the one that the machine loads.
-pub(crate) fn build(
-    folder: &Folder,
-    recording: Option<&Path>,
-    inputs: &[PathBuf],
-) -> Result<PathBuf> {
-    let source = folder.repository.join("replayer/firmware");
-    let linked = folder.local.join("firmware");
-    create_dir(&linked)?;
-    let absolute = |path: &Path| path.canonicalize().map_err(Error::io("find", path));
-    // Inside the build root only this work tree can be seen: what is linked in is copied here.
-    let copy = |from: &Path, name: String| -> Result<PathBuf> {
-        let to = linked.join(name);
-        fs::copy(absolute(from)?, &to).map_err(Error::io("copy", from))?;
-        Ok(to)
-    };
-    let recording = match recording {
-        Some(dir) => copy(&dir.join("recording.gpr"), "recording.gpr".into())?.into_os_string(),
-        None => Default::default(),
-    };
-    let mut values = std::ffi::OsString::new();
-    for (index, input) in inputs.iter().enumerate() {
-        if index > 0 {
-            values.push(":");
-        }
-        values.push(copy(input, format!("{index}.npy"))?);
-    }
-    let home = payload::cargo_home();
-    let mut visible = home.clone().into_os_string();
-    // core is built from source: cargo asks the registry for the crates of the standard library's lock file.
-    visible.push(":/etc/ssl/certs");
-    let mut command = Command::new(folder.guest.join("in-root"));
-    command
-        .current_dir(&source)
-        .env("GPUREPLAY_BIND", visible)
-        .args(["env", "RUSTC_BOOTSTRAP=1"])
-        .arg(payload::with("CARGO_HOME=", &home))
-        .arg(payload::with("GPUREPLAY_RECORDING=", Path::new(&recording)))
-        .arg(payload::with("GPUREPLAY_INPUTS=", Path::new(&values)))
-        .args(["cargo", "build", "--locked", "--release", "--target-dir"])
-        .arg(folder.local.join("firmware-cargo"));
-    let log = folder.local.join("log/firmware.log");
-    logged(&mut command, "firmware", &log)?;
-    Ok(folder
-        .local
-        .join("firmware-cargo")
-        .join(TARGET)
-        .join("release/gpureplay-firmware"))
+/// What lies on the PCI bus.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Gpu<'a> {
+    /// The model of a GPU.
+    Model(&'a str),
+    /// A function that presents itself like the model and does nothing that a GPU does: QEMU's teaching device.
+    Dead,
+    /// Nothing.
+    None,
 }
 
 /// Boots the image and returns what it said on its serial port.
 pub(crate) fn boot(
     folder: &Folder,
     image: &Path,
-    gpu: &str,
+    gpu: Gpu<'_>,
     loaded: Option<&Path>,
 ) -> Result<String> {
     let private = tempfile::Builder::new()
@@ -137,21 +102,27 @@ pub(crate) fn boot(
                 source,
             })
     };
-    let mut server = Command::new("setpriv");
-    server
-        .args(["--pdeathsig", "KILL", "--"])
-        .arg(payload::model_server(folder)?)
-        .args(["--gpu", gpu, "--socket"])
-        .arg(&socket)
-        .arg("--log")
-        .arg(private.path().join("model.log"))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let mut model = start("mali-vfio-user", &mut server)?;
-    let begin = Instant::now();
-    while !socket.exists() && begin.elapsed() < Duration::from_secs(10) {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let mut model = match gpu {
+        Gpu::Model(name) => {
+            let mut server = Command::new("setpriv");
+            server
+                .args(["--pdeathsig", "KILL", "--"])
+                .arg(payload::model_server(folder)?)
+                .args(["--gpu", name, "--socket"])
+                .arg(&socket)
+                .arg("--log")
+                .arg(private.path().join("model.log"))
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            let model = start("mali-vfio-user", &mut server)?;
+            let begin = Instant::now();
+            while !socket.exists() && begin.elapsed() < Duration::from_secs(10) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Some(model)
+        }
+        Gpu::Dead | Gpu::None => None,
+    };
     let mut qemu = Command::new("setpriv");
     qemu.args(["--pdeathsig", "KILL", "--"]);
     machine::program(&mut qemu, &folder.guest, "qemu-system-aarch64");
@@ -162,16 +133,23 @@ pub(crate) fn boot(
         .arg(format!(
             "memory-backend-memfd,id=ram0,size={MEMORY}M,share=on"
         ))
-        .arg("-device")
-        .arg(machine::with_path(
-            r#"{"driver":"vfio-user-pci","addr":"01.0","socket":{"type":"unix","path":""#,
-            &socket,
-            r#""}}"#,
-        ))
         .arg("-kernel")
         .arg(image)
         .stdout(create(&said)?)
         .stderr(create(&complaints)?);
+    match gpu {
+        Gpu::Model(_) => {
+            qemu.arg("-device").arg(machine::with_path(
+                r#"{"driver":"vfio-user-pci","addr":"01.0","socket":{"type":"unix","path":""#,
+                &socket,
+                r#""}}"#,
+            ));
+        }
+        Gpu::Dead => {
+            qemu.args(["-device", "edu,addr=01.0"]);
+        }
+        Gpu::None => {}
+    }
     if let Some(recording) = loaded {
         qemu.arg("-device").arg(machine::with_path(
             "loader,force-raw=on,file=",
@@ -190,7 +168,7 @@ pub(crate) fn boot(
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    for child in [&mut qemu, &mut model] {
+    for child in [Some(&mut qemu), model.as_mut()].into_iter().flatten() {
         let _ = child.kill();
         let _ = child.wait();
     }

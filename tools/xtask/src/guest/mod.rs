@@ -2,12 +2,14 @@
 //! `cargo xtask guest`: builds and runs the full-system guest.
 
 mod app;
+pub(crate) mod bare;
 mod build;
 mod cache;
 mod conformance;
 mod devices;
 mod dtb;
 mod firmware;
+mod firmware_test;
 mod folder;
 mod kbase;
 mod kernel_log;
@@ -19,7 +21,6 @@ mod payload;
 mod piglit;
 mod record;
 mod registers;
-mod replay_test;
 mod run;
 mod session;
 mod shell;
@@ -33,6 +34,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use crate::error::Result;
+pub(crate) use folder::Folder;
 
 /// The `guest` task.
 #[derive(Args)]

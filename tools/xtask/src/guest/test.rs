@@ -14,10 +14,11 @@ use tempfile::TempDir;
 use super::{
     app::{self, App, SETS},
     devices::Devices,
+    firmware_test,
     folder::Folder,
     kbase, operators, payload, piglit,
     record::Recording,
-    registers, replay_test,
+    registers,
     session::{self, Driver, End, Options, Outcome},
 };
 use crate::error::{Error, Result};
@@ -144,10 +145,13 @@ const TESTS: &[(&str, TestFunction)] = &[
         own_driver,
     ),
     ("firmware answers", |folder| {
-        Ok(Verdict::of(replay_test::firmware_linked(folder)?))
+        Ok(Verdict::of(firmware_test::answers(folder)?))
     }),
     ("firmware refuses what is damaged or foreign", |folder| {
-        Ok(Verdict::of(replay_test::firmware_refuses(folder)?))
+        Ok(Verdict::of(firmware_test::refuses(folder)?))
+    }),
+    ("firmware takes signed recordings only", |folder| {
+        Ok(Verdict::of(firmware_test::signature(folder)?))
     }),
 ];
 
