@@ -92,6 +92,19 @@ impl PageTables {
         Some(())
     }
 
+    /// The physical address that a GPU address is mapped to; `None` when it is not.
+    pub fn find(&self, memory: &mut impl TableMemory, va: u64) -> Option<u64> {
+        let mut table = self.root;
+        for level in 0..4 {
+            let entry = memory.read(table + (va >> (39 - 9 * level) & 511) * 8);
+            if entry == 0 {
+                return None;
+            }
+            table = entry & ADDRESS;
+        }
+        Some(table | va & 0xfff)
+    }
+
     fn leaf(&self, pa: u64, access: Access) -> u64 {
         let write = access.contains(Access::WRITE);
         let execute = access.contains(Access::EXECUTE);
@@ -219,6 +232,9 @@ mod tests {
             assert_eq!(memory.0.len(), 4);
             assert_eq!(walk(&mut memory, tables.root(), first), code);
             assert_eq!(walk(&mut memory, tables.root(), second), data);
+            assert_eq!(tables.find(&mut memory, second + 8), Some(0x2000_0008));
+            assert_eq!(tables.find(&mut memory, second + 0x1000), None);
+            assert_eq!(tables.find(&mut memory, 0), None);
             tables
                 .map(&mut memory, 0, 0x3000_0000, Access::READ)
                 .unwrap();

@@ -18,8 +18,10 @@ use crate::error::{Error, Result};
 /// Target of the image: no floating-point registers, no operating system.
 const IMAGE_TARGET: &str = "aarch64-unknown-none-softfloat";
 
-/// One `cargo build --release`.
+/// One release build.
 pub(crate) struct Build<'a> {
+    /// `build`, or `rustc` for options that only that has.
+    pub(crate) subcommand: &'a str,
     /// Folder of the package, relative to the repository.
     pub(crate) source: &'a str,
     /// Target triple.
@@ -49,7 +51,8 @@ impl Build<'_> {
             command.arg(payload::with(&format!("{name}="), Path::new(value)));
         }
         command
-            .args(["cargo", "build", "--locked", "--release", "--target"])
+            .args(["cargo", self.subcommand, "--locked", "--release"])
+            .arg("--target")
             .arg(self.target)
             .args(self.arguments)
             .arg("--target-dir")
@@ -103,6 +106,7 @@ pub(crate) fn firmware(folder: &Folder, linked: &Linked<'_>, features: &[&str]) 
     ];
     let features = features.join(",");
     let build = Build {
+        subcommand: "build",
         source: "replayer/firmware",
         target: IMAGE_TARGET,
         output: &folder.local.join("firmware-cargo"),
@@ -110,6 +114,48 @@ pub(crate) fn firmware(folder: &Folder, linked: &Linked<'_>, features: &[&str]) 
         environment: &environment,
     };
     Ok(build.run(folder)?.join("gpureplay-firmware"))
+}
+
+/// Builds one of the examples of embedding (`replayer/bare/examples`), C or Rust, to an image with an input in it.
+pub(crate) fn embedding(folder: &Folder, language: &str, input: &Path) -> Result<PathBuf> {
+    let rust = language == "rs";
+    let mut arguments = vec![
+        "-Zbuild-std=core",
+        "-Zbuild-std-features=optimize_for_size,compiler-builtins-mem",
+    ];
+    let artefact = if rust { "--example" } else { "--crate-type" };
+    arguments.extend([artefact, if rust { "embed" } else { "staticlib" }]);
+    let build = Build {
+        subcommand: if rust { "build" } else { "rustc" },
+        source: "replayer/bare",
+        target: IMAGE_TARGET,
+        output: &folder.local.join("bare-cargo"),
+        arguments: &arguments,
+        environment: &[("RUSTFLAGS", "-Crelocation-model=static".into())],
+    };
+    let built = build.run(folder)?;
+    let image = built.join(format!("embed-{language}"));
+    let copy = built.join("input.npy");
+    fs::copy(input, &copy).map_err(Error::io("copy", input))?;
+    let mut compiler = String::from(
+        "-std=gnu11 -Os -Wall -Wextra -Wno-unused-parameter -Werror -ffreestanding -mgeneral-regs-only \
+         -mstrict-align -ffunction-sections -nostdlib -static -no-pie -Wl,--gc-sections,--build-id=none \
+         -Wl,-Treplayer/firmware/firmware.ld -Ireplayer/bare/include replayer/bare/examples/start.S",
+    );
+    let library = if rust {
+        compiler.push_str(" replayer/bare/examples/board.c");
+        "examples/libembed.a"
+    } else {
+        compiler.push_str(" replayer/bare/examples/embed.c");
+        "libgpureplay_bare.a"
+    };
+    let mut words: Vec<String> = compiler.split(' ').map(String::from).collect();
+    words.push(format!("-Wa,-I{}", built.display()));
+    words.push(built.join(library).display().to_string());
+    words.extend(["-o".into(), image.display().to_string()]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    tool(folder, "aarch64-linux-gnu-gcc", &words)?;
+    Ok(image)
 }
 
 /// Runs a program of the build root and returns its output.

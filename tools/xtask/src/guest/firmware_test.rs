@@ -187,6 +187,23 @@ fn read_only(recording: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// The examples of embedding, in C and in Rust, answer like the image.
+pub(crate) fn embedding(folder: &Folder) -> Result<Checked> {
+    let recording = digits(folder);
+    let file = recording.join("recording.gpr");
+    let expected = largest(&read(&recording.join("expected/3.npy"))?);
+    for language in ["c", "rs"] {
+        let image = bare::embedding(folder, language, &recording.join("inputs/3.npy"))?;
+        let said = boot(folder, &image, Gpu::Model("g52"), Some(&file))?;
+        if said != format!("answer {expected}\nDONE\n") {
+            return Ok(Err(format!(
+                "{language}: expected answer {expected}: {said}"
+            )));
+        }
+    }
+    Ok(Ok(()))
+}
+
 /// An image that wants a signature takes a pack that is signed with its key and not too old, and nothing else.
 pub(crate) fn signature(folder: &Folder) -> Result<Checked> {
     let good = read(&digits(folder).join("recording.gpr"))?;

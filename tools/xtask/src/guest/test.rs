@@ -150,6 +150,9 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("firmware refuses what is damaged or foreign", |folder| {
         Ok(Verdict::of(firmware_test::refuses(folder)?))
     }),
+    ("firmware of others embeds the replayer", |folder| {
+        Ok(Verdict::of(firmware_test::embedding(folder)?))
+    }),
     ("firmware takes signed recordings only", |folder| {
         Ok(Verdict::of(firmware_test::signature(folder)?))
     }),

@@ -138,6 +138,7 @@ impl Sizes {
 fn library(folder: &Folder, target: &Target, features: &str) -> Result<Bytes> {
     let output = folder.local.join("size-cargo");
     let built = bare::Build {
+        subcommand: "build",
         source: "replayer/core/size",
         target: target.name,
         output: &output,
