@@ -124,6 +124,31 @@ pub fn local_storage(memory: &Memory, moment: Moment, job: &JobHeader) -> Option
     Some([address(2), address(4)])
 }
 
+/// Work-items of a compute job along each dimension; `None` for other jobs.
+///
+/// The invocation's second word says where in the first one each of six numbers begins (docs/jobs.md).
+pub fn work_items(memory: &Memory, moment: Moment, job: &JobHeader) -> Option<[u64; 3]> {
+    let mut bytes = [0; 8];
+    if job.kind != COMPUTE || !memory.read(moment, job.va.checked_add(HEADER_BYTES)?, &mut bytes) {
+        return None;
+    }
+    let (packed, shifts) = (u64::from(word(&bytes, 0)), word(&bytes, 1));
+    let bounds = [
+        0,
+        shifts & 31,
+        shifts >> 5 & 31,
+        shifts >> 10 & 63,
+        shifts >> 16 & 63,
+        shifts >> 22 & 63,
+        32,
+    ];
+    let number = |i: usize| {
+        let width = bounds[i + 1].saturating_sub(bounds[i]);
+        ((packed >> bounds[i].min(32)) & ((1 << width.min(32)) - 1)) + 1
+    };
+    Some([0, 1, 2].map(|i| number(i) * number(i + 3)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,6 +157,25 @@ mod tests {
     fn header(page: &mut [u8; PAGE_SIZE], at: usize, kind: u32, next: u64) {
         page[at + 16..at + 20].copy_from_slice(&(kind << 1 | 1 << 16).to_le_bytes());
         page[at + 24..at + 32].copy_from_slice(&next.to_le_bytes());
+    }
+
+    #[test]
+    fn work_items_are_groups_times_their_size() {
+        let mut page = [0; PAGE_SIZE];
+        header(&mut page, 0, 4, 0);
+        // 8 x 4 x 1 threads a group, 5 x 3 x 2 groups.
+        page[32..36].copy_from_slice(&(7 | 3 << 3 | 4 << 5 | 2 << 8 | 1u32 << 10).to_le_bytes());
+        page[36..40].copy_from_slice(&(3 | 5 << 5 | 5 << 10 | 8 << 16 | 10u32 << 22).to_le_bytes());
+        let mut memory = Memory::default();
+        let now = Moment::before(0);
+        memory.set(now, 0x1000, Some(&page));
+        let mut jobs = walk(&memory, now, 0x1000).unwrap();
+        assert_eq!(work_items(&memory, now, &jobs[0]), Some([40, 12, 2]));
+        // No shifts make sense of these words, and none may panic.
+        memory.set(now, 0x1000, Some(&[0xff; PAGE_SIZE]));
+        assert!(work_items(&memory, now, &jobs[0]).is_some());
+        jobs[0].kind = 2;
+        assert_eq!(work_items(&memory, now, &jobs[0]), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use gpureplay_tensor::Tensor;
 use gpureplay_trace::PAGE_SIZE;
 
 use crate::capture::Capture;
-use crate::chain::WRITTEN_BACK;
+use crate::chain::{WRITTEN_BACK, work_items};
 use crate::pages::{Moment, differing};
 use crate::ranges::Ranges;
 use crate::relocation::Renaming;
@@ -237,6 +237,20 @@ fn same_program(first: &Capture, second: &Capture) -> Result<(), Unexplained> {
             return Err(Unexplained::Program(format!(
                 "the chain of job {index} has other jobs"
             )));
+        }
+        let moment = Moment::before(index);
+        for (a, b) in a.headers.iter().zip(&b.headers) {
+            let of = |capture: &Capture, header| work_items(&capture.memory, moment, header);
+            if let (Some(one), Some(other)) = (of(first, a), of(second, b))
+                && one != other
+            {
+                let text = |[x, y, z]: [u64; 3]| format!("{x} x {y} x {z}");
+                return Err(Unexplained::Program(format!(
+                    "job {index} computes {} and {} work-items",
+                    text(one),
+                    text(other)
+                )));
+            }
         }
     }
     Ok(())

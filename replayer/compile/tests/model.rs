@@ -53,6 +53,17 @@ fn record_with(
     sum: u64,
     between: impl FnOnce(&mut Driver),
 ) -> (Vec<u8>, Tensor) {
+    record_of(a, b, sum, COUNT, between)
+}
+
+/// The same with a second job of so many work-items.
+fn record_of(
+    a: &Tensor,
+    b: &Tensor,
+    sum: u64,
+    items: usize,
+    between: impl FnOnce(&mut Driver),
+) -> (Vec<u8>, Tensor) {
     let buffers = [
         (CODE, 1, true),
         (POOL, 4, false),
@@ -72,7 +83,10 @@ fn record_with(
     app.store(POOL, &vector_add(POOL, code, A, B, sum));
     app.submit(POOL);
     // The same descriptor memory is used again.
-    app.store(POOL, &vector_add(POOL, code, TOTAL, sum, TOTAL));
+    let mut second = vector_add(POOL, code, TOTAL, sum, TOTAL);
+    let invocation = (items as u32 - 1).to_le_bytes();
+    second[0x20..0x24].copy_from_slice(&invocation);
+    app.store(POOL, &second);
     app.submit(POOL);
     between(&mut app);
     app.store(LATE_POOL, &vector_add(LATE_POOL, code, TOTAL, B, OUT));
@@ -450,21 +464,34 @@ fn new_memory_and_memory_that_is_used_again_are_alike() {
 fn work_that_depends_on_the_input_is_refused() {
     let (a, a2, b) = (tags(1), tags(5), tags(2));
     let (first, out) = record(&a, &b);
-    let (second, out2) = record_with(&a2, &b, SUM, |app| app.submit(POOL));
-    let (first, second) = (
-        Capture::read(first.as_slice()).unwrap(),
-        Capture::read(second.as_slice()).unwrap(),
-    );
+    let first = Capture::read(first.as_slice()).unwrap();
     let files = [file(Role::Input, "a", &a), file(Role::Output, "out", &out)];
     let found = compile(&first, &files, &Options::default())
         .unwrap()
         .tensors;
-    let others = [("a".to_string(), a2), ("out".to_string(), out2)];
-    let error = differential::compare(&first, &found, &second, &others)
+    let refusal = |between: &dyn Fn(&mut Driver)| {
+        let (second, out2) = record_with(&a2, &b, SUM, between);
+        let second = Capture::read(second.as_slice()).unwrap();
+        let others = [("a".to_string(), a2.clone()), ("out".to_string(), out2)];
+        let error = differential::compare(&first, &found, &second, &others)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("depends on its input's values"), "{error}");
+        error
+    };
+    // Another number of jobs.
+    let error = refusal(&|app| app.submit(POOL));
+    assert!(error.contains("3 and 4 jobs"), "{error}");
+
+    // The same jobs, but one has less to do: its shape is a value that the app computed from the input.
+    let (smaller, _) = record_of(&a2, &b, SUM, COUNT / 2, |_| {});
+    let second = Capture::read(smaller.as_slice()).unwrap();
+    let error = differential::compare(&first, &found, &second, &[])
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("3 and 4 jobs") && error.contains("depends on its input's values"),
+        error.contains("job 1 computes 1024 x 1 x 1 and 512 x 1 x 1 work-items")
+            && error.contains("depends on its input's values"),
         "{error}"
     );
 }

@@ -548,21 +548,24 @@ mod tests {
 
     #[test]
     fn a_sample_of_the_patterns_finds_large_tensors() {
-        let t = tag_tensor(DType::F32, &[64, 16, 3, 9], 1).unwrap();
-        let padded = piece(
-            0x4_0040,
-            &[
-                axis(64, 432, 2304),
-                axis(16, 27, 144),
-                axis(3, 9, 48),
-                axis(9, 1, 4),
-            ],
-        );
-        let keys = Keys::sampled(&t).unwrap();
-        assert_eq!(
-            search_with(&t, std::slice::from_ref(&padded), Role::Weight, &keys),
-            [padded]
-        );
+        for dtype in [DType::F32, DType::F16] {
+            let t = tag_tensor(dtype, &[64, 16, 3, 9], 1).unwrap();
+            let size = dtype.bytes() as u32;
+            let padded = piece(
+                0x4_0040,
+                &[
+                    axis(64, 432, 576 * size),
+                    axis(16, 27, 36 * size),
+                    axis(3, 9, 12 * size),
+                    axis(9, 1, size),
+                ],
+            );
+            let keys = Keys::sampled(&t).unwrap();
+            assert_eq!(
+                search_with(&t, std::slice::from_ref(&padded), Role::Weight, &keys),
+                [padded]
+            );
+        }
         assert!(Keys::sampled(&tag_tensor(DType::F32, &[64], 1).unwrap()).is_none());
     }
 

@@ -76,47 +76,41 @@ impl Keys {
                 keys.insert(tensor.bits(element), element);
             }
         } else {
-            let group = 8 / size;
             keys.length = 8;
-            let mut stride = 1usize;
-            for extent in tensor.shape().iter().rev() {
-                let extent = *extent as usize;
-                // Along the innermost dimension a group may go on in the next row.
-                let reach = if stride == 1 {
-                    tensor.len()
-                } else {
-                    extent * stride
-                };
-                if (group - 1) * stride < reach {
-                    for element in 0..tensor.len() {
-                        let last = element + (group - 1) * stride;
-                        let same_line =
-                            stride == 1 || element / (extent * stride) == last / (extent * stride);
-                        if last >= tensor.len() || !same_line {
-                            continue;
-                        }
-                        let mut key = 0;
-                        for i in 0..group {
-                            key |= tensor.bits(element + i * stride) << (8 * size * i);
-                        }
-                        keys.insert(key, element);
-                    }
-                }
-                stride *= extent;
-            }
+            (0..tensor.len()).for_each(|element| keys.insert_groups(tensor, element));
         }
         keys
     }
 
+    /// The groups of eight bytes that begin with an element of one or two bytes, one along each dimension.
+    fn insert_groups(&mut self, tensor: &Tensor, element: usize) {
+        let size = tensor.dtype().bytes();
+        let group = 8 / size;
+        let mut stride = 1usize;
+        for extent in tensor.shape().iter().rev() {
+            let extent = *extent as usize;
+            let last = element + (group - 1) * stride;
+            // Along the innermost dimension a group may go on in the next row.
+            let same_line = stride == 1 || element / (extent * stride) == last / (extent * stride);
+            if last < tensor.len() && same_line {
+                let key = (0..group).fold(0, |key, i| {
+                    key | tensor.bits(element + i * stride) << (8 * size * i)
+                });
+                self.insert(key, element);
+            }
+            stride *= extent;
+        }
+    }
+
     /// The patterns of a few elements and of their neighbours along each dimension, enough to find strides.
     ///
-    /// `None` for tensors that are so small that all their patterns are few, and for types too small for single keys.
+    /// `None` for tensors that are so small that all their patterns are few.
     pub(crate) fn sampled(tensor: &Tensor) -> Option<Keys> {
         const ENOUGH: usize = 1 << 14;
         const ANCHORS: usize = 16;
         const NEIGHBOURS: usize = 32;
         let size = tensor.dtype().bytes();
-        if tensor.len() < ENOUGH || size < 4 {
+        if tensor.len() < ENOUGH {
             return None;
         }
         let mut chosen = std::collections::BTreeSet::new();
@@ -135,14 +129,18 @@ impl Keys {
             }
         }
         let mut keys = Keys {
-            length: size,
+            length: if size < 4 { 8 } else { size },
             step: size,
             elements: Map::default(),
             filter: vec![0; 1 << (FILTER_BITS - 6)],
         };
-        chosen
-            .into_iter()
-            .for_each(|element| keys.insert(tensor.bits(element), element));
+        for element in chosen {
+            if size < 4 {
+                keys.insert_groups(tensor, element);
+            } else {
+                keys.insert(tensor.bits(element), element);
+            }
+        }
         Some(keys)
     }
 
