@@ -17,7 +17,7 @@ use crate::profile::Profile;
 use crate::space::{JobMemory, Space, Stall, fault_status};
 
 /// A chain with more jobs than this is taken to be a loop, which would keep hardware busy until it is stopped.
-const MAXIMUM_JOBS: u32 = 1 << 20;
+const MAXIMUM_JOBS: u64 = 1 << 20;
 
 /// A chain that a job slot has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ const STOP_NOW: u8 = 2;
 #[derive(Debug)]
 pub(crate) struct ChainControl {
     request: AtomicU8,
+    /// How many jobs may run: as many as clauses, at least one of which a compute job takes.
+    jobs: u64,
     pub(crate) shader: Control,
 }
 
@@ -53,6 +55,7 @@ impl ChainControl {
     pub(crate) fn new(clauses: u64) -> ChainControl {
         ChainControl {
             request: AtomicU8::new(RUN),
+            jobs: clauses.min(MAXIMUM_JOBS),
             shader: Control::new(clauses),
         }
     }
@@ -162,7 +165,7 @@ struct Runner<'a, B: Bus> {
 impl<B: Bus> Runner<'_, B> {
     fn run(&mut self) -> Outcome {
         let mut address = self.chain.head;
-        for _ in 0..MAXIMUM_JOBS {
+        for _ in 0..self.environment.control.jobs {
             match self.environment.control.request() {
                 RUN => {}
                 STOP_AFTER_JOB => return ended(JobStatus::STOPPED, address, None),

@@ -61,6 +61,8 @@ pub fn write(directory: &Path) -> io::Result<()> {
         )?;
         for (index, code) in (0..).zip(uploaded_code(bytes)) {
             put("shader", &format!("{name}-{index}"), &code)?;
+            let execute = [&[0], code.as_slice()].concat();
+            put("execute", &format!("{name}-{index}"), &execute)?;
         }
     }
     for (index, line) in (0..).zip(COMMAND_LINES) {
@@ -76,6 +78,12 @@ pub fn write(directory: &Path) -> io::Result<()> {
     }
     for seed in 0..16u8 {
         put("replay", &format!("{seed}"), &[seed; 64])?;
+    }
+    // The good shader, job, tables and registers of the targets, unchanged and with the first byte's other choices.
+    for how in 0..4u8 {
+        for target in ["execute", "job_chain", "page_table", "registers"] {
+            put(target, &format!("{how}"), &[how, 0, 0, 0, 0, 0, 0])?;
+        }
     }
     // A raw trace starts with its magic number, an original recording with three lengths.
     put("trace", "empty", b"GPUTRACE")?;

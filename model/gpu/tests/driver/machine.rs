@@ -60,8 +60,8 @@ pub(crate) const NOWHERE: u64 = 0x7_0000_0000;
 /// A job's configuration as panfrost writes it, for address space 0.
 pub(crate) const CONFIG: u32 = 0x8_7300;
 
-pub(crate) struct Machine {
-    pub(crate) gpu: Gpu<Ram>,
+pub(crate) struct Machine<B: Bus = Ram> {
+    pub(crate) gpu: Gpu<B>,
     pub(crate) memory: PageMemory,
 }
 
@@ -81,10 +81,23 @@ impl Machine {
 
     pub(crate) fn with(name: &str, format: Format, options: Options) -> Machine {
         let ram = Arc::new(Ram::new(4096).unwrap());
+        Machine::on(ram.clone(), ram, name, format, options)
+    }
+}
+
+impl<B: Bus> Machine<B> {
+    /// A machine whose GPU sees `ram` through `bus`.
+    pub(crate) fn on(
+        bus: Arc<B>,
+        ram: Arc<Ram>,
+        name: &str,
+        format: Format,
+        options: Options,
+    ) -> Machine<B> {
         let root = ram.allocate().unwrap();
         let gpu = Gpu::new(
             Profile::by_name(name).unwrap(),
-            ram.clone(),
+            bus,
             Options {
                 threads: 1,
                 ..options

@@ -15,11 +15,15 @@ use crate::error::{Error, Result};
 /// Targets of `fuzz/`, with the longest input each takes.
 pub(super) const TARGETS: &[(&str, u32)] = &[
     ("arguments", 4096),
+    ("execute", 4096),
     ("import", 65536),
+    ("job_chain", 16384),
     ("manifest", 16384),
     ("npy", 4096),
     ("pack", 16384),
+    ("page_table", 4096),
     ("recording", 262_144),
+    ("registers", 4096),
     ("replay", 512),
     ("shader", 4096),
     ("trace", 65536),

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Any bytes as a job chain: no panic, no hang, no access outside the pages that are mapped.
+#![no_main]
+
+#[path = "support/machine.rs"]
+mod support;
+
+use mali_model::walker::{Text, walk_chain};
+use mali_model::{Architecture, Profile};
+use support::{Format, JOBS, Watched};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let [how, chain @ ..] = bytes else {
+        return;
+    };
+    let mut watched = Watched::new(Format::Lpae);
+    let memory = &watched.machine.memory;
+    let chain = &chain[..chain.len().min(0x4000)];
+    if how & 1 == 0 {
+        memory.write(JOBS, chain);
+    } else {
+        // A good job, its descriptors and its uniforms, with words replaced: where, what.
+        for change in chain.chunks_exact(6) {
+            let at = u64::from(change[0]) | u64::from(change[1] & 3) << 8;
+            let word = u32::from_le_bytes([change[2], change[3], change[4], change[5]]);
+            memory.write32(JOBS + 4 * at, word);
+        }
+    }
+    if let Some(profile) = Profile::by_name("g52") {
+        let mut text = String::new();
+        let mut writer = Text::new(&mut text, Architecture::V7);
+        walk_chain(memory, profile, JOBS, &mut writer);
+    }
+    watched.submit_and_run();
+    watched.check_canary();
+});

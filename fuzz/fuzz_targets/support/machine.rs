@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The GPU of the model's own tests on a bus that remembers what was accessed, and what must hold after any run.
+// Each target uses a part.
+#![allow(dead_code, unused_imports)]
+
+#[path = "../../../model/gpu/tests/driver/machine.rs"]
+mod machine;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
+use mali_model::Options;
+use mali_regs::{JobStatus, job_slot};
+
+pub(crate) use machine::{CODE, CONFIG, DATA, Format, JOBS, Machine, Rights};
+
+/// Bytes in a page.
+const PAGE: u64 = PAGE_SIZE as u64;
+/// Pages of memory.
+const PAGES: usize = 256;
+/// What a page holds that no page table names.
+const CANARY: u64 = 0x5ca1_ab1e_0dd5_eed5;
+
+/// Memory that remembers which pages the GPU asked for.
+pub(crate) struct Recorder {
+    ram: Arc<Ram>,
+    asked: Mutex<BTreeSet<u64>>,
+}
+
+impl Bus for Recorder {
+    fn page(&self, address: u64) -> Option<Page<'_>> {
+        let page = self.ram.page(address)?;
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.insert(address - address % PAGE);
+        Some(page)
+    }
+}
+
+/// A machine with a good job, and a page in its memory that jobs have no business with.
+pub(crate) struct Watched {
+    pub(crate) machine: Machine<Recorder>,
+    pub(crate) ram: Arc<Ram>,
+    bus: Arc<Recorder>,
+    canary: u64,
+}
+
+impl Watched {
+    pub(crate) fn new(format: Format) -> Watched {
+        let options = Options {
+            clause_budget: 4000,
+            ..Options::default()
+        };
+        let ram = Arc::new(Ram::new(PAGES).expect("memory"));
+        let bus = Arc::new(Recorder {
+            ram: ram.clone(),
+            asked: Mutex::default(),
+        });
+        let machine = Machine::on(bus.clone(), ram.clone(), "g52", format, options);
+        machine.memory.compute_job(JOBS, 64, 0);
+        let canary = ram.allocate().expect("a page");
+        ram.page(canary).expect("the page").fill_u64(CANARY);
+        Watched {
+            machine,
+            ram,
+            bus,
+            canary,
+        }
+    }
+
+    /// Runs what was submitted; a chain must end, and may only touch pages that page tables lead to.
+    pub(crate) fn submit_and_run(&mut self) {
+        let mut given = self.reachable();
+        self.bus.asked.lock().expect("one thread").clear();
+        self.machine.submit(1, JOBS, CONFIG);
+        self.machine.gpu.run();
+        let status = self.machine.slot(1, job_slot::STATUS);
+        assert_ne!(status, JobStatus::ACTIVE.0, "the chain has no end");
+        let asked = self.bus.asked.lock().expect("one thread").clone();
+        if asked.is_subset(&given) {
+            return;
+        }
+        // A job may have written to the tables.
+        given.append(&mut self.reachable());
+        for page in asked {
+            assert!(given.contains(&page), "no page table leads to {page:#x}");
+        }
+    }
+
+    /// Pages that page tables can lead to, with everything that looks like an entry taken for one.
+    fn reachable(&self) -> BTreeSet<u64> {
+        let memory = Ram::BASE..Ram::BASE + PAGE * PAGES as u64;
+        // The first page that a machine takes is the root.
+        let mut tables = BTreeSet::from([memory.start]);
+        let mut all = tables.clone();
+        for level in 0..4 {
+            let mut next = BTreeSet::new();
+            for &table in &tables {
+                let page = self.ram.page(table).expect("the page");
+                for at in (0..PAGE_SIZE).step_by(8) {
+                    let entry = page.load_u64(at);
+                    let to = entry & 0xffff_ffff_f000;
+                    match (entry & 3, level) {
+                        (0, _) => {}
+                        (1, 0..3) => {
+                            // A block: 512 GiB, 1 GiB, 2 MiB.
+                            let size = PAGE << (9 * (3 - level));
+                            let block = to & !(size - 1);
+                            let end = block.saturating_add(size).min(memory.end);
+                            all.extend((block.max(memory.start)..end).step_by(PAGE_SIZE));
+                        }
+                        _ if memory.contains(&to) => _ = next.insert(to),
+                        _ => {}
+                    }
+                }
+            }
+            all.extend(&next);
+            tables = next;
+        }
+        all
+    }
+
+    /// Nothing was written where no page table leads.
+    pub(crate) fn check_canary(&self) {
+        let page = self.ram.page(self.canary).expect("the page");
+        for at in (0..PAGE_SIZE).step_by(8) {
+            assert_eq!(page.load_u64(at), CANARY, "a page outside was written");
+        }
+    }
+}
