@@ -52,14 +52,21 @@ def maximum(x):
     return np.maximum(np.maximum(x[:, 0::2, 0::2], x[:, 0::2, 1::2]), np.maximum(x[:, 1::2, 0::2], x[:, 1::2, 1::2]))
 
 
+def layers(weights, images):
+    """What each layer computes from images (N x 8 x 8), by its name, in order; probabilities, N x 10, are the last."""
+    out = {}
+    x = images.astype(np.float64)[..., np.newaxis]
+    out["conv1"] = x = convolve(x, weights["conv1.weight"], weights["conv1.bias"])
+    out["conv2"] = x = convolve(x, weights["conv2.weight"], weights["conv2.bias"])
+    out["pool1"] = x = maximum(x)
+    out["conv3"] = x = convolve(x, weights["conv3.weight"], weights["conv3.bias"])
+    out["pool2"] = x = maximum(x)
+    out["fc"] = scores = x.reshape(len(x), -1) @ weights["fc.weight"].T + weights["fc.bias"]
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    out["probabilities"] = powers / powers.sum(axis=1, keepdims=True)
+    return out
+
+
 def probabilities(weights, images):
     """What the network says of images (N x 8 x 8): N x 10."""
-    x = images.astype(np.float64)[..., np.newaxis]
-    x = convolve(x, weights["conv1.weight"], weights["conv1.bias"])
-    x = convolve(x, weights["conv2.weight"], weights["conv2.bias"])
-    x = maximum(x)
-    x = convolve(x, weights["conv3.weight"], weights["conv3.bias"])
-    x = maximum(x)
-    scores = x.reshape(len(x), -1) @ weights["fc.weight"].T + weights["fc.bias"]
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+    return layers(weights, images)["probabilities"]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Inputs of the example programs and what they must compute, by NumPy in double precision.
 
-reference.py APP DIR writes DIR/inputs/*.npy and DIR/expected/*.npy. Files come in two sets: NAME.npy is what a
+reference.py APP DIR writes DIR/inputs/*.npy and DIR/expected/*.npy, and DIR/layers/*.npy for apps that are cut into layers. Files come in two sets: NAME.npy is what a
 recording is made with, NAME2.npy is a second input for its replay. Inputs are deterministic. Apps may have samples
 besides, to which the recorded stack itself gives the answers.
 """
@@ -64,6 +64,16 @@ def digits(generator):
     return [{"input": random(generator, 8, 8)} for _ in range(2)], weights, compute
 
 
+def layers(app, inputs, weights):
+    """What each layer of an app computes from its first inputs, by name; the compiler finds layers by these values."""
+    if app != "digits":
+        return {}
+    import network
+
+    found = network.layers(weights, inputs["input"][np.newaxis])
+    return {name: array[0] for name, array in found.items() if name != "probabilities"}
+
+
 def samples(app):
     """Further inputs by name: of each digit the first held-out image that the network names rightly."""
     if app != "digits":
@@ -96,6 +106,10 @@ def main():
         for name, array in inputs.items():
             np.save(top / "inputs" / f"{name}{suffix}.npy", array)
         precise = {name: array.astype(np.float64) for name, array in (weights | inputs).items()}
+        if not suffix:
+            for name, array in layers(sys.argv[1], inputs, weights).items():
+                (top / "layers").mkdir(exist_ok=True)
+                np.save(top / "layers" / f"{name}.npy", array.astype(np.float32))
         for name, array in compute(**precise).items():
             np.save(top / "expected" / f"{name}{suffix}.npy", array.astype(np.float32))
     for name, array in samples(sys.argv[1]).items():

@@ -2,19 +2,20 @@
 //! `gpureplay bench`: load once, run many times, say where the time goes.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use gpureplay_core::middleware::{Call, Trace};
-use gpureplay_core::{Gpu, Lines, Options, Session, Workspace};
+use gpureplay_core::{Options, Session, Workspace};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Bindings, Files};
 use serde::Serialize;
 
 use crate::device::ModelOptions;
 use crate::failure::{Failure, Outcome};
+use crate::phases::{Announced, Counts, Percentiles, Phase, Watched, sizes};
 use crate::trust::{Place, Trust};
 use crate::{Result, explain, text};
 
@@ -26,7 +27,8 @@ Examples:
 /// Load a recording once, run it many times, and say where the time goes
 ///
 /// Inputs are those of the manifest's first case. Loading is everything before the first run: reading, verifying, reset,
-/// power, memory and set-up.
+/// power, memory and set-up. A run is made of restoring what the run before changed, binding inputs, the device (each chain until its
+/// interrupt), reading outputs, and what the engine itself needs.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
@@ -57,32 +59,13 @@ struct Report {
     read_seconds: f64,
     verify_seconds: f64,
     open_seconds: f64,
+    percentiles: BTreeMap<&'static str, Percentiles>,
     run_seconds: Vec<f64>,
+    phase_seconds: BTreeMap<&'static str, Vec<f64>>,
     job_seconds: f64,
     register_accesses_per_run: f64,
     interrupts_per_run: f64,
     bytes_moved_per_run: f64,
-}
-
-/// What the engine asked of the device.
-#[derive(Clone, Copy, Default)]
-struct Counts {
-    registers: u64,
-    interrupts: u64,
-    bytes: u64,
-}
-
-impl Counts {
-    fn add(&mut self, call: Call) {
-        match call {
-            Call::Read(..) | Call::Write(..) => self.registers += 1,
-            Call::Wait(_, raised) if raised != Lines::NONE => self.interrupts += 1,
-            Call::Store(_, bytes) | Call::Load(_, bytes) | Call::Fill(_, bytes, _) => {
-                self.bytes += bytes;
-            }
-            _ => {}
-        }
-    }
 }
 
 impl Bench {
@@ -115,32 +98,52 @@ impl Bench {
         let counts = RefCell::new(Counts::default());
         let mut workspace = Box::new(Workspace::new());
         let started = Instant::now();
-        let gpu: &mut dyn Gpu = device.gpu();
-        let traced = Trace::new(gpu, |call| counts.borrow_mut().add(call));
+        let sizes = sizes(&recording);
+        let watched = Watched {
+            gpu: device.gpu(),
+            counts: &counts,
+        };
+        let mut tensors = Announced {
+            bindings: &mut bindings,
+            counts: &counts,
+            sizes,
+        };
         let mut session = Session::open(
-            traced,
+            watched,
             verified,
             &mut workspace,
             Options::default(),
-            &mut bindings,
+            &mut tensors,
         )
         .map_err(failed)?;
         let open = started.elapsed();
         for _ in 0..self.warmup {
-            session.run(&mut bindings).map_err(failed)?;
+            session.run(&mut tensors).map_err(failed)?;
         }
-        *counts.borrow_mut() = Counts::default();
         let mut runs = Vec::new();
+        let mut counted: Vec<Counts> = Vec::new();
         for _ in 0..self.runs {
+            *counts.borrow_mut() = Counts::default();
             let started = Instant::now();
-            session.run(&mut bindings).map_err(failed)?;
-            runs.push(started.elapsed());
+            session.run(&mut tensors).map_err(failed)?;
+            runs.push(started.elapsed().as_secs_f64());
+            counted.push(*counts.borrow());
         }
-        let counted = *counts.borrow();
         session.finish().map_err(failed)?;
 
         let working = device.working();
-        let per_run = |count: u64| count as f64 / f64::from(self.runs);
+        let per_run = |count: fn(&Counts) -> u64| {
+            let sum: u64 = counted.iter().map(count).sum();
+            sum as f64 / f64::from(self.runs)
+        };
+        let mut percentiles = BTreeMap::from([("run", Percentiles::of(&runs))]);
+        let mut phase_seconds = BTreeMap::new();
+        for phase in Phase::ALL {
+            let times = counted.iter().map(|run| run.time(phase).as_secs_f64());
+            let times: Vec<f64> = times.collect();
+            percentiles.insert(phase.name(), Percentiles::of(&times));
+            phase_seconds.insert(phase.name(), times);
+        }
         let report = Report {
             recording: files.name(),
             device: description,
@@ -148,13 +151,15 @@ impl Bench {
             read_seconds: read.as_secs_f64(),
             verify_seconds: verify.as_secs_f64(),
             open_seconds: open.as_secs_f64(),
-            run_seconds: runs.iter().map(|run| run.as_secs_f64()).collect(),
+            percentiles,
+            run_seconds: runs,
+            phase_seconds,
             job_seconds: working.as_secs_f64() / f64::from(self.runs + self.warmup),
-            register_accesses_per_run: per_run(counted.registers),
-            interrupts_per_run: per_run(counted.interrupts),
-            bytes_moved_per_run: per_run(counted.bytes),
+            register_accesses_per_run: per_run(|run| run.registers),
+            interrupts_per_run: per_run(|run| run.interrupts),
+            bytes_moved_per_run: per_run(|run| run.bytes),
         };
-        print(&report, &mut runs)?;
+        print(&report)?;
         if let Some(path) = &self.export_json {
             let text = serde_json::to_string_pretty(&report)
                 .map_err(|error| Failure::Output(error.to_string()))?;
@@ -165,13 +170,8 @@ impl Bench {
     }
 }
 
-fn print(report: &Report, runs: &mut [Duration]) -> Result<()> {
+fn print(report: &Report) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    runs.sort_unstable();
-    let at = |percent: usize| {
-        let index = (runs.len() - 1) * percent / 100;
-        text::duration(runs.get(index).copied().unwrap_or_default())
-    };
     let seconds = |value: f64| text::duration(Duration::from_secs_f64(value));
     writeln!(out, "{} on {}", report.recording, report.device)?;
     writeln!(
@@ -184,19 +184,24 @@ fn print(report: &Report, runs: &mut [Duration]) -> Result<()> {
     )?;
     writeln!(
         out,
-        "  run       {} (fastest {}, 90 % within {}, 99 % within {}, slowest {}), {} runs",
-        at(50),
-        at(0),
-        at(90),
-        at(99),
-        at(100),
-        runs.len()
+        "  {:9} {:>9} {:>9} {:>9}   of {} runs",
+        "",
+        "50 %",
+        "90 %",
+        "99 %",
+        report.run_seconds.len()
     )?;
-    writeln!(
-        out,
-        "  in jobs   {} per run, mean",
-        seconds(report.job_seconds)
-    )?;
+    for name in ["run"].into_iter().chain(Phase::ALL.map(Phase::name)) {
+        if let Some(times) = report.percentiles.get(name) {
+            writeln!(
+                out,
+                "  {name:9} {:>9} {:>9} {:>9}",
+                seconds(times.p50),
+                seconds(times.p90),
+                seconds(times.p99)
+            )?;
+        }
+    }
     writeln!(
         out,
         "  per run   {:.0} register accesses, {:.0} interrupts, {} moved",

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::failure::{Failure, Outcome};
 use crate::trust::{Place, Trust};
 use crate::{Result, text};
-use gpureplay_library::Files;
+use gpureplay_library::{Files, Layer};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,6 +70,13 @@ struct SegmentSummary {
     chains: u32,
     jobs: u32,
     uploaded_bytes: u64,
+    /// Number of the layer, for `run --layers`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layer: Option<usize>,
+    /// Tensors that can be given to it.
+    inputs: Vec<String>,
+    /// Tensors that can be read after it.
+    outputs: Vec<String>,
 }
 
 impl Info {
@@ -103,7 +110,18 @@ fn summarise(files: &Files, recording: &Recording<'_>) -> Summary {
             .and_then(|pieces| pieces.first())
             .map_or(0, |piece| piece.va.get()),
     });
-    let segments = recording.segments().iter().map(|segment| {
+    let layers = Layer::all(recording);
+    let names = |tensors: &[u32]| {
+        let entries = tensors
+            .iter()
+            .filter_map(|tensor| recording.tensors().get(*tensor as usize));
+        entries
+            .map(|entry| recording.name(entry.name.get()).to_owned())
+            .collect()
+    };
+    let segments = (0u32..).zip(recording.segments()).map(|(index, segment)| {
+        let number = layers.iter().position(|layer| layer.segment == index);
+        let layer = number.and_then(|number| layers.get(number));
         let moved = recording
             .segment_actions(segment)
             .flatten()
@@ -119,6 +137,9 @@ fn summarise(files: &Files, recording: &Recording<'_>) -> Summary {
             chains: segment.submits.get(),
             jobs: segment.jobs.get(),
             uploaded_bytes: moved.sum(),
+            layer: number.map(|number| number + 1),
+            inputs: layer.map_or_else(Vec::new, |layer| names(&layer.inputs)),
+            outputs: layer.map_or_else(Vec::new, |layer| names(&layer.outputs)),
         }
     });
     Summary {
@@ -147,6 +168,15 @@ fn summarise(files: &Files, recording: &Recording<'_>) -> Summary {
         segments: segments.collect(),
         cases: manifest.cases.len(),
     }
+}
+
+/// `; takes input; gives conv1`.
+fn flow(segment: &SegmentSummary) -> String {
+    let part = |verb: &str, names: &[String]| match names {
+        [] => String::new(),
+        names => format!("; {verb} {}", names.join(", ")),
+    };
+    part("takes", &segment.inputs) + &part("gives", &segment.outputs)
 }
 
 fn print(out: &mut impl Write, summary: &Summary) -> Result<()> {
@@ -208,13 +238,17 @@ fn print(out: &mut impl Write, summary: &Summary) -> Result<()> {
     for segment in &summary.segments {
         writeln!(
             out,
-            "  {:12} {}  {}, {} in {}, {} written",
-            segment.kind,
+            "  {:12} {}  {}, {} in {}, {} written{}",
+            match segment.layer {
+                Some(number) => format!("{} {number}", segment.kind),
+                None => segment.kind.to_owned(),
+            },
             segment.name,
             text::count(segment.actions.into(), "action"),
             text::count(segment.jobs.into(), "job"),
             text::count(segment.chains.into(), "chain"),
-            text::bytes(segment.uploaded_bytes)
+            text::bytes(segment.uploaded_bytes),
+            flow(segment)
         )?;
     }
     if summary.cases > 0 {

@@ -15,6 +15,8 @@ mod failure;
 mod given;
 mod import;
 mod info;
+mod part;
+mod phases;
 mod product;
 mod progress;
 mod reach;

@@ -85,10 +85,11 @@ impl FromStr for Segments {
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         match text {
             "network" => Ok(Self(Granularity::Network)),
+            "layer" => Ok(Self(Granularity::Layers)),
             "job" => Ok(Self(Granularity::Jobs(1))),
             number => match number.parse() {
                 Ok(jobs) if jobs > 0 => Ok(Self(Granularity::Jobs(jobs))),
-                _ => Err("expected network, job, or a number of jobs".into()),
+                _ => Err("expected network, layer, job, or a number of jobs".into()),
             },
         }
     }
@@ -112,9 +113,18 @@ pub(crate) struct Choices {
     /// Keep the weights beside the recording instead of inside it
     #[arg(long)]
     pub(crate) external_weights: bool,
-    /// Size of the parts that can be run one by one: network, job, or a number of jobs
-    #[arg(long, default_value = "network", value_name = "SIZE")]
-    pub(crate) segments: Segments,
+    /// A reference's values of what a layer computes, equal to the GPU's up to rounding
+    #[arg(long, value_name = "NAME=FILE")]
+    pub(crate) intermediate: Vec<NamedFile>,
+    /// Size of the parts that can be run one by one: network, layer (each ends with an intermediate or an output, and has its name),
+    /// job, or a number of jobs
+    #[arg(
+        long,
+        visible_alias = "segments",
+        default_value = "network",
+        value_name = "SIZE"
+    )]
+    pub(crate) granularity: Segments,
     /// Longest time that a replay waits for one job, in seconds
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=60))]
     pub(crate) timeout: u32,
@@ -137,6 +147,7 @@ impl Choices {
     pub(crate) fn has_tensors(&self) -> bool {
         !self.input.is_empty()
             || !self.output.is_empty()
+            || !self.intermediate.is_empty()
             || !self.weight.is_empty()
             || self.weights.is_some()
     }
@@ -156,11 +167,13 @@ impl Choices {
         }
         let inputs = self.input.iter().map(|file| (Role::Input, file));
         let weights = weights.iter().map(|file| (Role::Weight, file));
+        let intermediates = self.intermediate.iter();
         let files = inputs
             .chain(weights)
+            .chain(intermediates.map(|file| (Role::Intermediate, file)))
             .map(|(role, file)| read(role, file))
             .collect::<Result<Vec<_>>>()?;
-        for file in &files {
+        for file in files.iter().filter(|f| f.role != Role::Intermediate) {
             warn_of_equal_elements(file);
         }
         Ok(files)
@@ -176,7 +189,7 @@ impl Choices {
 
     fn options(&self) -> Options {
         Options {
-            granularity: self.segments.0,
+            granularity: self.granularity.0,
             timeout_us: self.timeout.saturating_mul(1_000_000),
             external_weights: self.external_weights,
         }
@@ -360,6 +373,7 @@ impl Product {
         match tensor.role {
             Role::Input => Some(Path::new("inputs").join(format!("{}.npy", tensor.name))),
             Role::Output => Some(Path::new("expected").join(format!("{}.npy", tensor.name))),
+            Role::Intermediate => None,
             Role::Weight => {
                 let external = self.manifest.external.get(&tensor.name);
                 external.map(|external| external.file.clone())

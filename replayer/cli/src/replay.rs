@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use gpureplay_core::middleware::{FaultKind, Faulty};
 use gpureplay_core::{Gpu, Options, ReplayError, Session, Tensors, Verified, Workspace};
-use gpureplay_format::{Access, Recording, RegionKind, SegmentKind};
+use gpureplay_format::{Access, Recording, RegionKind};
+
+use crate::part::Step;
 
 /// Calls among which a seed chooses.
 const SEEDED_CALLS: u64 = 400;
@@ -72,12 +74,12 @@ struct Checkpoint {
     memory: Vec<(u64, Vec<u8>)>,
 }
 
-/// Replays a recording; after an error again, up to `retries` times, from the last segment boundary that was reached.
+/// Replays these parts of a recording; after an error again, up to `retries` times, from the last segment boundary that was reached.
 pub(crate) fn replay(
     gpu: &mut dyn Gpu,
     verified: Verified<'_>,
     options: Options,
-    tensors: &mut dyn Tensors,
+    (tensors, steps): (&mut dyn Tensors, &[Step]),
     retries: u32,
     started: Instant,
 ) -> (Result<(), ReplayError>, Effort) {
@@ -89,7 +91,7 @@ pub(crate) fn replay(
             &mut *gpu,
             verified,
             (&mut workspace, options),
-            tensors,
+            (&mut *tensors, steps),
             (&mut checkpoint, retries > 0),
             (&mut effort, started),
         );
@@ -104,7 +106,7 @@ fn attempt(
     gpu: &mut dyn Gpu,
     verified: Verified<'_>,
     (workspace, options): (&mut Workspace, Options),
-    tensors: &mut dyn Tensors,
+    (tensors, steps): (&mut dyn Tensors, &[Step]),
     (checkpoint, keep): (&mut Option<Checkpoint>, bool),
     (effort, started): (&mut Effort, Instant),
 ) -> Result<(), ReplayError> {
@@ -127,17 +129,16 @@ fn attempt(
         }
     }
     let mut result = Ok(());
-    let runs = (0u32..).zip(recording.segments());
-    let runs: Vec<u32> = runs
-        .filter(|(_, segment)| segment.kind == SegmentKind::Run.code())
-        .map(|(index, _)| index)
-        .collect();
-    for &index in runs.iter().filter(|&&index| index >= from) {
-        result = session.run_segment(index, tensors);
+    for step in steps.iter().filter(|step| step.segment >= from) {
+        let index = step.segment;
+        result = match step.skip {
+            true => session.skip_segment(index, tensors),
+            false => session.run_segment(index, tensors),
+        };
         if result.is_err() {
             break;
         }
-        if keep && runs.last() != Some(&index) {
+        if keep && steps.last() != Some(step) {
             *checkpoint = save(session.gpu(), &recording, index + 1).or(checkpoint.take());
         }
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use gpureplay_core::{Gpu, Options};
 use gpureplay_library::device::{Choice, Device};
-use gpureplay_library::{Bindings, Files, TensorInfo, TensorKind, values};
+use gpureplay_library::{Bindings, Files, Layer, TensorInfo, TensorKind, layers_named, values};
 use mali_model::Observer;
 use serde::Serialize;
 
@@ -19,6 +19,7 @@ use crate::device::ModelOptions;
 use crate::expect::{Comparison, Expectations};
 use crate::failure::{Failure, Outcome};
 use crate::given::Given;
+use crate::part::{Layers, Part};
 use crate::progress::Progress;
 use crate::replay::{Effort, Inject, replay};
 use crate::trace::{Trace, is_standard_output};
@@ -35,6 +36,10 @@ Examples:
       compared with a file of your own, result for scripts
   gpureplay run recordings/digits-g52 --input recordings/digits-g52/inputs/3.npy --top 3
       the three most probable classes
+  gpureplay run recordings/digits-g52 --until conv2 --output-layer conv2.npy
+      the first layers, and what the last of them computes
+  gpureplay run recordings/digits-g52 --layers pool1.. --input conv2=mine.npy
+      the layers behind it with another value of conv2; those before do not run
   gpureplay run recordings/digits-g52 --trace -
       a table of its jobs: kernels, dimensions, operations by unit, bytes, time
   gpureplay run recordings/digits-g52 --inject job-fault@300 --retry 1
@@ -60,6 +65,8 @@ pub(crate) struct Run {
     /// Where to write an output
     #[arg(short, long = "output", value_name = "[NAME=]FILE.npy")]
     outputs: Vec<Given>,
+    #[command(flatten)]
+    layers: Layers,
     /// What an output is compared with, instead of the manifest's expectation
     #[arg(short, long = "expect", value_name = "[NAME=]FILE.npy")]
     expected: Vec<Given>,
@@ -97,6 +104,7 @@ pub(crate) struct Run {
 struct Report {
     recording: String,
     device: String,
+    layers: Option<Part>,
     inputs: BTreeMap<String, PathBuf>,
     jobs: u64,
     chains: u32,
@@ -136,13 +144,29 @@ impl Run {
             bindings.bind_file(&files, name, path)?;
         }
         bindings.bind_weights(&files)?;
-        bindings.require_all()?;
-        let output_files = self.named(
+        let layers = Layer::all(&recording);
+        let part = self.layers.part(&layers, &bindings)?;
+        let running = layers.get(part.running()).unwrap_or_default();
+        let takes = |tensor: usize| running.iter().any(|l| l.inputs.contains(&(tensor as u32)));
+        bindings.require(|tensor| !self.layers.chosen() || takes(tensor))?;
+        let mut output_files = self.named(
             &self.outputs,
             bindings.tensors(),
             TensorKind::Output,
             "--output",
         )?;
+        output_files.extend(self.layers.output(&part, &layers, &bindings)?);
+        for name in output_files.keys() {
+            let (index, info) = bindings.named(name)?;
+            if !running.iter().any(|l| l.outputs.contains(&(index as u32))) {
+                return Err(Failure::Usage(format!(
+                    "{} {name} is not computed by the layers that run; {}",
+                    info.kind.name(),
+                    layers_named(&layers)
+                )));
+            }
+            bindings.want(name)?;
+        }
         let expected = self.named(
             &self.expected,
             bindings.tensors(),
@@ -177,7 +201,15 @@ impl Run {
             }
             None => device.gpu(),
         };
-        let (result, effort) = replay(gpu, verified, options, &mut bindings, self.retry, started);
+        let steps = part.steps(&layers);
+        let (result, effort) = replay(
+            gpu,
+            verified,
+            options,
+            (&mut bindings, &steps),
+            self.retry,
+            started,
+        );
         let Effort {
             load,
             replay,
@@ -213,6 +245,7 @@ impl Run {
         let report = Report {
             recording: files.name(),
             device: device.description().to_owned(),
+            layers: self.layers.chosen().then(|| part.clone()),
             inputs,
             jobs: counter.load(std::sync::atomic::Ordering::Relaxed),
             chains,
@@ -299,6 +332,9 @@ fn print(
     (load, replay, device): (Duration, Duration, Duration),
 ) -> Result<()> {
     writeln!(out, "{} on {}", report.recording, report.device)?;
+    if let Some(part) = report.layers.as_ref().and_then(Part::text) {
+        writeln!(out, "  {part}")?;
+    }
     for (name, path) in &report.inputs {
         let (_, shape) = bindings.named(name)?;
         writeln!(out, "  {name} {shape} from {}", path.display())?;

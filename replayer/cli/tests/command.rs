@@ -350,4 +350,12 @@ fn a_benchmark_reports_phases_and_accesses() {
     assert!(out.contains("4 register accesses, 1 interrupts"), "{out}");
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     assert_eq!(report["run_seconds"].as_array().unwrap().len(), 5);
+    let run = report["percentiles"]["run"]["p50"].as_f64().unwrap();
+    let phases = ["restore", "bind", "device", "read"];
+    for phase in phases {
+        assert_eq!(report["phase_seconds"][phase].as_array().unwrap().len(), 5);
+        let within = report["percentiles"][phase]["p50"].as_f64().unwrap();
+        assert!(within <= report["percentiles"][phase]["p99"].as_f64().unwrap());
+        assert!(within < run, "{report}");
+    }
 }

@@ -170,3 +170,63 @@ fn what_is_wrong_is_said_in_one_line() {
     ];
     assert_eq!(names(&folder.0), files);
 }
+
+#[test]
+fn weights_outside_of_a_recording_are_found_and_checked() {
+    let folder = recorded("outside");
+    folder.record("a.npy", "b2.npy", "other.npy", "unused");
+    folder.ok(
+        "compile trace --input a=a.npy --weight b=b.npy --output out=out.npy --external-weights -o rec/add",
+    );
+    let weight = folder.0.join("rec/add/weights/b.npy");
+    let manifest = fs::read_to_string(folder.0.join("rec/add/manifest.toml")).unwrap();
+    assert!(
+        manifest.contains("[external.b]") && manifest.contains("sha256 = "),
+        "{manifest}"
+    );
+    let recording = fs::read(folder.0.join("rec/add/recording.gpr")).unwrap();
+    let values = folder.tensor("b.npy");
+    assert!(
+        !recording
+            .windows(16)
+            .any(|bytes| bytes == &values.bytes()[..16])
+    );
+
+    // From another directory: the file is relative to the recording.
+    let text = folder.ok("run rec/add");
+    assert!(text.contains("bit for bit"), "{text}");
+    folder.ok("run rec/add --input a=a.npy --bind b=b2.npy --output got.npy");
+    assert_eq!(folder.tensor("got.npy"), folder.tensor("other.npy"));
+
+    fs::copy(folder.0.join("b2.npy"), &weight).unwrap();
+    folder.fails("run rec/add", 4, "weights/b.npy: its SHA-256 is ");
+    folder.ok("run rec/add --input a=a.npy --bind b=b.npy --expect out=out.npy");
+    fs::remove_file(&weight).unwrap();
+    folder.fails("run rec/add", 4, "the manifest keeps weight b in it");
+}
+
+#[test]
+fn outputs_are_written_as_their_names_say() {
+    let folder = recorded("kinds");
+    folder.ok(&format!("compile trace {TENSORS} -o rec/add"));
+    folder.ok("run rec/add --output got.bin");
+    assert_eq!(
+        fs::read(folder.0.join("got.bin")).unwrap(),
+        folder.tensor("out.npy").bytes()
+    );
+    folder.ok("run rec/add --output got.json");
+    let json = fs::read(folder.0.join("got.json")).unwrap();
+    let value: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(value["shape"], serde_json::json!([1024]));
+    let first = value["data"][0].as_f64().unwrap();
+    assert_eq!(first as f32, folder.tensor("out.npy").value(0) as f32);
+    // Raw elements in, too.
+    fs::write(folder.0.join("a.bin"), folder.tensor("a.npy").bytes()).unwrap();
+    folder.ok("run rec/add --input a=a.bin --input b=b.npy --expect out=out.npy");
+    fs::write(folder.0.join("short.bin"), [0; 5]).unwrap();
+    folder.fails(
+        "run rec/add --input a=short.bin --input b=b.npy",
+        4,
+        "5 bytes, but a f32[1024] has 4096",
+    );
+}

@@ -33,6 +33,8 @@ fn recording() -> Vec<u8> {
 /// What goes in, by tensor index, and room for the probabilities.
 struct Bound<'a> {
     inputs: BTreeMap<u32, &'a [u8]>,
+    /// Index of the tensor with the probabilities.
+    output: u32,
     probabilities: [u8; 4 * CLASSES],
 }
 
@@ -41,8 +43,8 @@ impl Tensors for Bound<'_> {
         self.inputs.get(&tensor).copied()
     }
 
-    fn output(&mut self, _: u32) -> Option<&mut [u8]> {
-        Some(&mut self.probabilities)
+    fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
+        (tensor == self.output).then_some(&mut self.probabilities)
     }
 }
 
@@ -59,6 +61,7 @@ fn replay<'a>(
             .iter()
             .map(|(name, value)| (index(name), value.bytes()))
             .collect(),
+        output: index("probabilities"),
         probabilities: [0; 4 * CLASSES],
     };
     let verified = verify(recording, &Limits::DEFAULT).unwrap();
@@ -157,4 +160,120 @@ fn other_weights_give_another_network() {
             assert!((a - b).abs() <= TOLERANCE, "{a} {b}");
         }
     }
+}
+
+/// Runs the command; what it prints on both streams, and whether it succeeded.
+fn gpureplay(arguments: &[&str]) -> (bool, String) {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+        .current_dir(repository())
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.success(), text + &errors)
+}
+
+#[test]
+fn the_command_runs_layers_by_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let recording = "recordings/digits-g52";
+    let image = format!("input={recording}/inputs/3.npy");
+    let (conv2, pool2) = (file("conv2.npy"), file("pool2.npy"));
+    let run = |arguments: &[&str]| {
+        let (good, text) = gpureplay(&[&["run", recording], arguments].concat());
+        assert!(good, "{text}");
+        text
+    };
+    let text = run(&[
+        "--input",
+        &image,
+        "--until",
+        "conv2",
+        "--output-layer",
+        &conv2,
+    ]);
+    assert!(
+        text.contains("layers 1 to 2 of 7 (conv1 to conv2)"),
+        "{text}"
+    );
+    let expected = format!("probabilities={recording}/expected/3.npy");
+    let given = format!("conv2={conv2}");
+    let text = run(&[
+        "--input", &given, "--layers", "pool1..", "--expect", &expected,
+    ]);
+    assert!(
+        text.contains("those before skipped") && text.contains("bit for bit"),
+        "{text}"
+    );
+    let text = run(&[
+        "--input",
+        &image,
+        "--layers",
+        "3..5",
+        "--output-layer",
+        &pool2,
+    ]);
+    assert!(
+        text.contains("(pool1 to pool2, those before ran first)"),
+        "{text}"
+    );
+
+    // One layer by itself: the maximum of 2 x 2 pixels.
+    let pool1 = file("pool1.npy");
+    run(&[
+        "--input",
+        &given,
+        "--layers",
+        "pool1",
+        "--output-layer",
+        &pool1,
+    ]);
+    let (before, after) = (
+        read_npy(conv2.as_ref()).unwrap(),
+        read_npy(pool1.as_ref()).unwrap(),
+    );
+    assert_eq!(
+        (before.shape(), after.shape()),
+        (&[8, 8, 32][..], &[4, 4, 32][..])
+    );
+    for element in 0..after.len() {
+        let (row, column, channel) = (element / 128, element / 32 % 4, element % 32);
+        let at =
+            |y: usize, x: usize| before.value(((2 * row + y) * 8 + 2 * column + x) * 32 + channel);
+        let largest = at(0, 0).max(at(0, 1)).max(at(1, 0)).max(at(1, 1));
+        assert_eq!(after.value(element), largest, "element {element}");
+    }
+    let (good, text) = gpureplay(&["run", recording, "--layers", "conv9"]);
+    assert!(
+        !good && text.contains("no layer conv9; its layers are 1 conv1, 2 conv2"),
+        "{text}"
+    );
+    let (_, text) = gpureplay(&["info", recording]);
+    assert!(
+        text.contains("run 3        pool1") && text.contains("takes conv2; gives pool1"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_picture_of_a_digit_is_read() {
+    // Ink on white paper, 80 x 80 pixels: the held-out 3, each pixel ten times as wide and high.
+    let digit = read_npy(&repository().join("recordings/digits-g52/inputs/3.npy")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("3.png");
+    image::GrayImage::from_fn(80, 80, |x, y| {
+        let ink = digit.value((y / 10 * 8 + x / 10) as usize);
+        image::Luma([(255.0 * (1.0 - ink)).round() as u8])
+    })
+    .save(&picture)
+    .unwrap();
+    let (good, text) = gpureplay(&[
+        "run",
+        "recordings/digits-g52",
+        "--input",
+        picture.to_str().unwrap(),
+    ]);
+    assert!(good && text.contains("→ digit 3"), "{text}");
 }

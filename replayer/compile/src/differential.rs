@@ -81,7 +81,8 @@ pub fn compare(
     same_program(first, second)?;
     let mut agreement = Agreement::default();
     let mut bound = Ranges::default();
-    for tensor in found.iter().filter(|t| t.role != Role::Output) {
+    let given = |t: &&Found| matches!(t.role, Role::Input | Role::Weight);
+    for tensor in found.iter().filter(given) {
         let size = u64::from(tensor.layout.dtype.size());
         for run in tensor.layout.runs() {
             bound.add(run.address, run.address + run.count * size);
@@ -267,6 +268,7 @@ fn same_tensor(
         Role::Input => "input",
         Role::Output => "output",
         Role::Weight => "weight",
+        Role::Intermediate => "intermediate",
     };
     let differs = |element: usize| Unexplained::Tensor {
         what,
@@ -283,7 +285,7 @@ fn same_tensor(
         return Err(differs(0));
     }
     let moment = match found.role {
-        Role::Output => Moment::after(found.job),
+        Role::Output | Role::Intermediate => Moment::after(found.job),
         Role::Input | Role::Weight => Moment::before(found.job),
     };
     let size = found.layout.dtype.size() as usize;

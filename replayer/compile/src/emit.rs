@@ -24,6 +24,8 @@ const PAGE: u64 = PAGE_SIZE as u64;
 pub enum Granularity {
     /// The whole computation is one segment.
     Network,
+    /// A segment ends with each job that completes an intermediate tensor or an output, and has its name.
+    Layers,
     /// Segments of this many jobs, at least 1.
     Jobs(usize),
 }
@@ -182,17 +184,9 @@ impl Emitter<'_> {
     }
 
     fn run(&mut self) {
-        let (first, count) = (self.plan.first_run, self.capture.jobs.len());
-        let step = match self.options.granularity {
-            Granularity::Network => count,
-            Granularity::Jobs(n) => n.max(1),
-        };
-        for (number, start) in (first..count).step_by(step).enumerate() {
-            let end = (start + step).min(count);
-            let name = match self.options.granularity {
-                Granularity::Network => "run".to_string(),
-                Granularity::Jobs(_) => format!("part{number}"),
-            };
+        let first = self.plan.first_run;
+        let mut start = first;
+        for (name, end) in self.segments() {
             self.builder.segment(&name, SegmentKind::Run);
             if start == first {
                 self.restore();
@@ -203,14 +197,48 @@ impl Emitter<'_> {
             for job in start..end {
                 if job > first {
                     self.upload(&self.plan.before_job[job], Moment::before(job));
+                    // What a caller puts in the place of an intermediate is there before the next job reads it.
+                    self.bind(|t| t.role == Role::Intermediate && t.job.max(first) + 1 == job);
                 }
                 self.bind(|t| t.role == Role::Input && t.job == job);
                 self.submit(job);
                 for (t, id) in self.tensors.iter().zip(&self.ids) {
-                    if t.role == Role::Output && t.job.max(first) == job {
+                    if t.is_result() && t.job.max(first) == job {
                         self.builder.bind_output(*id);
                     }
                 }
+            }
+            start = end;
+        }
+    }
+
+    /// Name and end (the first job of the next) of each run segment.
+    fn segments(&self) -> Vec<(String, usize)> {
+        let (first, count) = (self.plan.first_run, self.capture.jobs.len());
+        match self.options.granularity {
+            Granularity::Network => vec![("run".to_string(), count)],
+            Granularity::Jobs(jobs) => (first..count)
+                .step_by(jobs.max(1))
+                .enumerate()
+                .map(|(number, start)| (format!("part{number}"), (start + jobs.max(1)).min(count)))
+                .collect(),
+            Granularity::Layers => {
+                let mut ends: Vec<(String, usize)> = Vec::new();
+                let mut results: Vec<&Found> =
+                    self.tensors.iter().filter(|t| t.is_result()).collect();
+                // The network's own output names a layer last.
+                results.sort_by_key(|t| (t.job.max(first), t.role == Role::Output));
+                for tensor in results {
+                    let end = tensor.job.max(first) + 1;
+                    if ends.last().is_none_or(|(_, last)| *last < end) {
+                        ends.push((tensor.name.clone(), end));
+                    }
+                }
+                match ends.last_mut() {
+                    Some((_, last)) => *last = count,
+                    None => ends.push(("run".to_string(), count)),
+                }
+                ends
             }
         }
     }

@@ -238,6 +238,7 @@ pub fn tensor_kind(role: Role) -> TensorKind {
         Role::Input => TensorKind::Input,
         Role::Output => TensorKind::Output,
         Role::Weight => TensorKind::Weight,
+        Role::Intermediate => TensorKind::Intermediate,
     }
 }
 

@@ -106,6 +106,8 @@ fn file(role: Role, name: &str, tensor: &Tensor) -> TensorFile {
 struct Values {
     names: Vec<String>,
     inputs: Vec<Option<Tensor>>,
+    /// Outputs that are wanted; others are not read.
+    outputs: Vec<&'static str>,
     out: Tensor,
 }
 
@@ -122,6 +124,7 @@ impl Values {
         Values {
             names,
             inputs,
+            outputs: Vec::new(),
             out: Tensor::zeros(DType::F32, &[32, 32]).unwrap(),
         }
     }
@@ -132,6 +135,10 @@ impl Tensors for Values {
         self.inputs[tensor as usize].as_ref().map(Tensor::bytes)
     }
     fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
+        if !self.outputs.is_empty() && !self.outputs.contains(&self.names[tensor as usize].as_str())
+        {
+            return None;
+        }
         assert_eq!(self.names[tensor as usize], "out");
         Some(self.out.bytes_mut())
     }
@@ -538,4 +545,83 @@ fn incomplete_traces_are_refused() {
     assert!(text(&trace[..trace.len() - 40]).contains("no END"));
     assert!(text(&[&trace[..120], &trace[152..]].concat()).contains("missing"));
     assert!(text(b"GPUREPLYx").contains("not a raw trace"));
+}
+
+#[test]
+fn layers_are_found_by_a_references_values_and_run_by_themselves() {
+    let (a, b) = (tags(1), tags(2));
+    let (trace, out) = record(&a, &b);
+    let capture = Capture::read(trace.as_slice()).unwrap();
+    // A reference computes in double precision and rounds differently.
+    let sum = Tensor::from_fn(DType::F32, &[32, 32], |i| {
+        (a.value(i) + b.value(i)) * (1.0 + 1e-6)
+    });
+    let total = Tensor::from_fn(DType::F32, &[32, 32], |i| 100.0 + a.value(i) + b.value(i));
+    let files = [
+        file(Role::Input, "a", &a),
+        file(Role::Weight, "b", &b),
+        file(Role::Intermediate, "sum", &sum.unwrap()),
+        file(Role::Intermediate, "total", &total.unwrap()),
+        file(Role::Output, "out", &out),
+    ];
+    let by_layer = Options {
+        granularity: Granularity::Layers,
+        ..Options::default()
+    };
+    let compiled = compile(&capture, &files, &by_layer).unwrap();
+    assert_eq!(compiled.tensors[2].layout.pieces[0].va, SUM);
+    assert_eq!(compiled.tensors[3].layout.pieces[0].va, TOTAL);
+    let recording = Recording::parse(&compiled.recording).unwrap();
+    let names: Vec<&str> = recording
+        .segments()
+        .iter()
+        .map(|segment| recording.name(segment.name.get()))
+        .collect();
+    assert_eq!(names, ["setup", "sum", "total", "out"]);
+
+    let verified = verify(recording, &Limits::DEFAULT).unwrap();
+    let profile = Profile::by_name("g52").unwrap();
+    let gpu = OnModel::new(profile, mali_model::Options::default()).unwrap();
+    let mut workspace = Workspace::new();
+    let options = gpureplay_core::Options::default();
+    let mut values = Values::new(&compiled, &[("a", &a)]);
+    values.outputs = vec!["out"];
+    let mut session = Session::open(gpu, verified, &mut workspace, options, &mut values).unwrap();
+    // The sum of another input takes the place of what the first layer would compute.
+    let a2 = tags(3);
+    let other = Tensor::from_fn(DType::F32, &[32, 32], |i| {
+        f64::from(a2.value(i) as f32 + b.value(i) as f32)
+    });
+    let mut values = Values::new(&compiled, &[("sum", &other.unwrap())]);
+    values.outputs = vec!["out"];
+    session.skip_segment(1, &mut values).unwrap();
+    session.run_segment(2, &mut values).unwrap();
+    session.run_segment(3, &mut values).unwrap();
+    assert_eq!(values.out, reference(&a2, &b, 100.0));
+    // A new inference does not remember it.
+    let mut values = Values::new(&compiled, &[("a", &a)]);
+    values.outputs = vec!["out"];
+    session.run(&mut values).unwrap();
+    assert_eq!(values.out, out);
+}
+
+#[test]
+fn an_intermediate_that_is_nowhere_is_explained() {
+    let (a, b) = (tags(1), tags(2));
+    let (trace, _) = record(&a, &b);
+    let capture = Capture::read(trace.as_slice()).unwrap();
+    let error = |tensor: &Tensor| {
+        let files = [file(Role::Intermediate, "x", tensor)];
+        compile(&capture, &files, &Options::default())
+            .unwrap_err()
+            .to_string()
+    };
+    // What the app wrote is no result of a job.
+    let text = error(&a);
+    assert!(
+        text.contains("intermediate 'x'") && text.contains("the GPU wrote"),
+        "{text}"
+    );
+    let text = error(&Tensor::zeros(DType::F32, &[32, 32]).unwrap());
+    assert!(text.contains("all zero"), "{text}");
 }

@@ -165,10 +165,15 @@ pub fn convert(original: &Original, options: &Options) -> Result<Imported, Conve
     {
         Some(description) => {
             description.check_chains(chains.len())?;
+            let mut computed: Vec<TensorId> = Vec::new();
             for segment in &description.segment {
                 builder.segment(&segment.name, segment.segment_kind()?);
                 for name in &segment.inputs {
                     builder.bind_input(tensors.id(name));
+                }
+                // A caller may replace what the layer before computed.
+                for id in computed.drain(..) {
+                    builder.bind_input(id);
                 }
                 let [first, last] = segment.chains;
                 for chain in chains.iter().take(last + 1).skip(first) {
@@ -176,6 +181,9 @@ pub fn convert(original: &Original, options: &Options) -> Result<Imported, Conve
                 }
                 for name in &segment.outputs {
                     builder.bind_output(tensors.id(name));
+                    if description.is_intermediate(name) {
+                        computed.push(tensors.id(name));
+                    }
                 }
             }
         }

@@ -168,6 +168,12 @@ impl Description {
         Ok(description)
     }
 
+    /// Whether a tensor is computed by one layer and read by another.
+    pub(crate) fn is_intermediate(&self, name: &str) -> bool {
+        let mut tensors = self.tensor.iter();
+        tensors.any(|tensor| tensor.name == name && tensor.kind == TensorKind::Intermediate.name())
+    }
+
     /// Checks that the segments have all `chains` chains, each once, in order.
     pub(crate) fn check_chains(&self, chains: usize) -> Result<(), DescriptionError> {
         let mut expected = 0;

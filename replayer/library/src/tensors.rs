@@ -119,8 +119,11 @@ pub fn layers_named(layers: &[Layer]) -> String {
     format!("its layers are {}", described.join(", "))
 }
 
-/// The layer of a name, or of a number from 1.
-pub(crate) fn layer_named(layers: &[Layer], name: &str) -> Result<usize> {
+/// The index of the layer of a name, or of a number from 1.
+///
+/// # Errors
+/// There is none.
+pub fn layer_named(layers: &[Layer], name: &str) -> Result<usize> {
     let by_name = layers.iter().position(|layer| layer.name == name);
     let by_number = || name.parse::<usize>().ok()?.checked_sub(1);
     by_name

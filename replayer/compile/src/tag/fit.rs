@@ -336,7 +336,7 @@ impl Search<'_> {
         match self.role {
             Role::Input | Role::Weight => last.is_some_and(|m| !m.is_after()),
             // An output's page that happens to hold what it held before is in no dump.
-            Role::Output => last.is_some(),
+            Role::Output | Role::Intermediate => last.is_some(),
         }
     }
 

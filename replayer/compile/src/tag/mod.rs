@@ -7,6 +7,7 @@
 //! can make the search longer but not wrong.
 
 mod fit;
+mod near;
 mod scan;
 
 use gpureplay_format::{MAX_AXES, Piece};
@@ -106,6 +107,8 @@ pub enum Role {
     Output,
     /// The app reads it; it is part of the model.
     Weight,
+    /// Jobs compute it and jobs read it; the file holds a reference's values, which agree up to rounding.
+    Intermediate,
 }
 
 impl Role {
@@ -114,12 +117,13 @@ impl Role {
             Role::Input => "input",
             Role::Output => "output",
             Role::Weight => "weight",
+            Role::Intermediate => "intermediate",
         }
     }
 
     fn writer(self) -> &'static str {
         match self {
-            Role::Output => "the GPU wrote",
+            Role::Output | Role::Intermediate => "the GPU wrote",
             Role::Input | Role::Weight => "the app wrote",
         }
     }
@@ -142,6 +146,13 @@ pub struct Found {
     pub tensor: Tensor,
     /// The file's type, if the app converts.
     pub converted_from: Option<DType>,
+}
+
+impl Found {
+    /// Whether jobs compute it, so that it can be read after one.
+    pub fn is_result(&self) -> bool {
+        matches!(self.role, Role::Output | Role::Intermediate)
+    }
 }
 
 /// Finds one tensor.
@@ -235,6 +246,19 @@ fn find_as(
     name: &str,
     tensor: &Tensor,
 ) -> Result<(usize, Vec<Piece>), TagError> {
+    if role == Role::Intermediate {
+        return near::find(capture, name, tensor)?.ok_or_else(|| TagError::NotFound {
+            wanted: Box::new(Wanted {
+                role,
+                name: name.to_string(),
+                dtype: tensor.dtype(),
+                shape: tensor.shape().to_vec(),
+            }),
+            hint: "is it what a job ends with? frameworks join layers (a convolution with its activation), and may \
+                   leave rows of memory between"
+                .to_string(),
+        });
+    }
     // A model has many weights and each is looked for in all memory: a sample of their patterns usually does.
     if role == Role::Weight
         && let Some(sample) = scan::Keys::sampled(tensor)
@@ -253,7 +277,9 @@ fn find_with(
     keys: &scan::Keys,
 ) -> Result<(usize, Vec<Piece>), TagError> {
     let moments: Vec<Moment> = match role {
-        Role::Output => (0..capture.jobs.len()).rev().map(Moment::after).collect(),
+        Role::Output | Role::Intermediate => {
+            (0..capture.jobs.len()).rev().map(Moment::after).collect()
+        }
         Role::Input | Role::Weight => (0..capture.jobs.len()).map(Moment::before).collect(),
     };
     let mut found: Option<(usize, Vec<Piece>)> = None;
@@ -380,7 +406,7 @@ fn holds(capture: &Capture, tensor: &Tensor, layout: &Layout, moment: Moment) ->
 fn hint(role: Role, tensor: &Tensor) -> String {
     let d = distinctiveness(tensor);
     let shape: Vec<String> = tensor.shape().iter().map(u64::to_string).collect();
-    if role == Role::Output {
+    if matches!(role, Role::Output | Role::Intermediate) {
         return "the app may compute its file from GPU memory instead of copying it (a softmax, an argmax, a \
                 conversion): let it write the plain result"
             .to_string();

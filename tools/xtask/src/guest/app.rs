@@ -33,6 +33,12 @@ pub(crate) struct App {
     /// Further files for the only input; the program's answers to them become cases of the recording.
     #[serde(default)]
     pub(crate) samples: Vec<String>,
+    /// How pictures become inputs, as the manifest says it.
+    #[serde(default)]
+    pub(crate) images: toml::Table,
+    /// What the reference also computes for the first set; the recording is cut where each is complete.
+    #[serde(default)]
+    pub(crate) layers: Vec<String>,
     /// Names of the elements of the only output.
     #[serde(default)]
     pub(crate) labels: Vec<String>,

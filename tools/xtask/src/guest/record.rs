@@ -234,6 +234,12 @@ impl Recording<'_> {
             compile.arg(format!("--input={name}=inputs/{name}.npy"));
             compile.arg(format!("--second-input={name}=inputs/{name}2.npy"));
         }
+        for name in &self.app.layers {
+            compile.arg(format!("--intermediate={name}=layers/{name}.npy"));
+        }
+        if !self.app.layers.is_empty() {
+            compile.arg("--granularity=layer");
+        }
         for name in &self.app.weights {
             compile.arg(format!("--weight={name}=inputs/{name}.npy"));
         }
@@ -303,6 +309,9 @@ impl Recording<'_> {
         let mut manifest: toml::Table = toml::from_str(&text)
             .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
         manifest.insert("case".into(), cases.into());
+        if !self.app.images.is_empty() {
+            manifest.insert("images".into(), self.app.images.clone().into());
+        }
         if let (false, Some(output)) = (self.app.labels.is_empty(), self.app.outputs.first()) {
             let outputs = manifest
                 .entry("outputs")

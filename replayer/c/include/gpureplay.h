@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Replays of recorded GPU computations. Made by cbindgen from replayer/c/src; docs/embedding.md shows how to use it.
+//
+// Functions that can fail return a gpureplay_status; gpureplay_last_error() says in words what went wrong, in the thread that
+// called. A recording may be shared by threads. A session belongs to one thread at a time; each thread opens its own.
+
+#ifndef GPUREPLAY_H
+#define GPUREPLAY_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+// How a call ended. The numbers are those of the command's exit codes.
+typedef enum {
+  // Done.
+  GPUREPLAY_STATUS_OK = 0,
+  // The arguments make no sense for this recording.
+  GPUREPLAY_STATUS_USAGE = 2,
+  // The recording is damaged, not allowed, or not a recording.
+  GPUREPLAY_STATUS_RECORDING = 3,
+  // An input or another file is missing or does not fit.
+  GPUREPLAY_STATUS_INPUT = 4,
+  // The device could not be used, or the replay failed on it. The GPU was reset; the next run starts afresh.
+  GPUREPLAY_STATUS_DEVICE = 5,
+  // A result could not be written.
+  GPUREPLAY_STATUS_OUTPUT = 6,
+  // A bug in the library.
+  GPUREPLAY_STATUS_PANIC = 7,
+} gpureplay_status;
+
+// Part of a tensor in the computation.
+typedef enum {
+  // Must be bound before a run.
+  GPUREPLAY_KIND_INPUT = 0,
+  // Can be read after a run.
+  GPUREPLAY_KIND_OUTPUT = 1,
+  // Has a value in the recording or in a file beside it, and may be bound.
+  GPUREPLAY_KIND_WEIGHT = 2,
+  // Computed by a layer; may be read after it, and replaced.
+  GPUREPLAY_KIND_INTERMEDIATE = 3,
+} gpureplay_kind;
+
+// Type of elements.
+typedef enum {
+  GPUREPLAY_TYPE_F32 = 0,
+  GPUREPLAY_TYPE_F16 = 1,
+  GPUREPLAY_TYPE_U8 = 2,
+  GPUREPLAY_TYPE_I8 = 3,
+  GPUREPLAY_TYPE_U16 = 4,
+  GPUREPLAY_TYPE_I16 = 5,
+  GPUREPLAY_TYPE_U32 = 6,
+  GPUREPLAY_TYPE_I32 = 7,
+  GPUREPLAY_TYPE_U64 = 8,
+  GPUREPLAY_TYPE_I64 = 9,
+  GPUREPLAY_TYPE_F64 = 10,
+  GPUREPLAY_TYPE_BOOL = 11,
+} gpureplay_type;
+
+// A recording that was read and verified. Threads may share it.
+typedef struct gpureplay_recording gpureplay_recording;
+
+// A recording on a device. One thread at a time may use it; another one that tries meanwhile gets an error.
+typedef struct gpureplay_session gpureplay_session;
+
+// A tensor of a recording. Elements are little-endian, in C order, without gaps.
+typedef struct {
+  // Name; valid until the recording is closed.
+  const char *name;
+  // Its part in the computation.
+  gpureplay_kind kind;
+  // Type of its elements.
+  gpureplay_type element;
+  // Size of its elements in bytes.
+  size_t bytes;
+  // Number of extents.
+  size_t rank;
+  // Extents, slowest dimension first; those beyond `rank` are 0.
+  uint64_t shape[6];
+} gpureplay_tensor_info;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// What went wrong in the last call of this thread that failed: what, where, and what to do. An empty text if none failed.
+//
+// The text is valid until the next call of this thread that fails.
+const char *gpureplay_last_error(void);
+
+// Reads and verifies a recording: a directory with a recording.gpr, or such a file. Nothing touches a device.
+//
+// # Safety
+// `path` is a string; `recording` points to a pointer.
+gpureplay_status gpureplay_open(const char *path, gpureplay_recording **recording);
+
+// Closes a recording. Sessions that are open keep what they need. Null is ignored.
+//
+// # Safety
+// `recording` comes from gpureplay_open and is not used again.
+void gpureplay_close(gpureplay_recording *recording);
+
+// Number of tensors; 0 for a null pointer.
+//
+// # Safety
+// `recording` comes from gpureplay_open.
+size_t gpureplay_tensor_count(const gpureplay_recording *recording);
+
+// Describes a tensor, by its index from 0.
+//
+// # Safety
+// `recording` comes from gpureplay_open; `tensor` points to a structure.
+gpureplay_status gpureplay_tensor(const gpureplay_recording *recording, size_t index, gpureplay_tensor_info *tensor);
+
+// Number of layers, the parts that gpureplay_run_layers runs; 0 for a null pointer.
+//
+// # Safety
+// `recording` comes from gpureplay_open.
+size_t gpureplay_layer_count(const gpureplay_recording *recording);
+
+// Name of a layer, by its index from 0; null if there is none. Valid until the recording is closed.
+//
+// # Safety
+// `recording` comes from gpureplay_open.
+const char *gpureplay_layer_name(const gpureplay_recording *recording, size_t index);
+
+// Opens a session. `device` is "model", "model:g52", "nano", "nano:direct" or "devmem"; null is the model of the recorded GPU.
+//
+// # Safety
+// `recording` comes from gpureplay_open; `device` is null or a string; `session` points to a pointer.
+gpureplay_status gpureplay_session_open(const gpureplay_recording *recording,
+                                        const char *device,
+                                        gpureplay_session **session);
+
+// Closes a session; its GPU is reset. Null is ignored.
+//
+// # Safety
+// `session` comes from gpureplay_session_open and is not used again.
+void gpureplay_session_close(gpureplay_session *session);
+
+// Gives an input, a weight or an intermediate tensor a value, for all runs that follow. The bytes are copied.
+//
+// # Safety
+// `session` comes from gpureplay_session_open; `name` is a string; `data` points to `bytes` bytes.
+gpureplay_status gpureplay_bind(gpureplay_session *session, const char *name, const void *data, size_t bytes);
+
+// Binds what is in a file: .npy, .bin, .safetensors (FILE#NAME), .png or .jpg.
+//
+// # Safety
+// `session` comes from gpureplay_session_open; `name` and `path` are strings.
+gpureplay_status gpureplay_bind_file(gpureplay_session *session, const char *name, const char *path);
+
+// Takes a value away: a weight has the recording's again, an intermediate what its layer computes.
+//
+// # Safety
+// `session` comes from gpureplay_session_open; `name` is a string.
+gpureplay_status gpureplay_unbind(gpureplay_session *session, const char *name);
+
+// Runs the whole network. The first run loads the recording onto the device.
+//
+// # Safety
+// `session` comes from gpureplay_session_open.
+gpureplay_status gpureplay_run(gpureplay_session *session);
+
+// Runs the layers from `first` up to and without `end`. A range that begins at 0 begins a new inference. Layers between the one
+// that ran last and `first` do not run; tensors that they would have computed must be bound.
+//
+// # Safety
+// `session` comes from gpureplay_session_open.
+gpureplay_status gpureplay_run_layers(gpureplay_session *session,
+                                      size_t first,
+                                      size_t end);
+
+// Keeps the value that an intermediate tensor has when its layer ends, for gpureplay_read: later layers may reuse its memory.
+//
+// # Safety
+// `session` comes from gpureplay_session_open; `name` is a string.
+gpureplay_status gpureplay_keep(gpureplay_session *session,
+                                const char *name);
+
+// Copies the value of an output after a run, or of another tensor as it is in GPU memory now.
+//
+// # Safety
+// `session` comes from gpureplay_session_open; `name` is a string; `data` points to room for `bytes` bytes.
+gpureplay_status gpureplay_read(gpureplay_session *session, const char *name, void *data, size_t bytes);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* GPUREPLAY_H */

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What every function of the boundary does: catches panics, keeps the error's text, checks pointers.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use gpureplay_library::{Class, Error};
+
+use crate::types::Status;
+
+thread_local! {
+    /// Text of the last error of this thread.
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// Why a call fails.
+pub(crate) struct Failure {
+    status: Status,
+    text: String,
+}
+
+impl Failure {
+    /// The caller's arguments cannot be used.
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self {
+            status: Status::Usage,
+            text: text.into(),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let status = match error.class() {
+            Class::Usage => Status::Usage,
+            Class::Recording => Status::Recording,
+            Class::Input => Status::Input,
+            Class::Device => Status::Device,
+            Class::Output => Status::Output,
+        };
+        Self {
+            status,
+            text: error.to_string(),
+        }
+    }
+}
+
+/// Does the work of a call; what goes wrong becomes a status and a text.
+pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Status {
+    let (status, text) = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => return Status::Ok,
+        Ok(Err(failure)) => (failure.status, failure.text),
+        Err(_) => (
+            Status::Panic,
+            "a bug in gpureplay: it panicked; please report it with the recording".to_owned(),
+        ),
+    };
+    // A zero byte cannot be in a C string; texts of files may have one.
+    let text = CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
+    LAST.with(|last| {
+        if let Ok(mut last) = last.try_borrow_mut() {
+            *last = text;
+        }
+    });
+    status
+}
+
+/// What went wrong in the last call of this thread that failed: what, where, and what to do. An empty text if none failed.
+///
+/// The text is valid until the next call of this thread that fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn gpureplay_last_error() -> *const c_char {
+    LAST.with(|last| last.try_borrow().map_or(c"".as_ptr(), |text| text.as_ptr()))
+}
+
+/// A text from C.
+///
+/// # Safety
+/// `pointer` is null, or points to bytes that end with a zero and do not change during the call.
+pub(crate) unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str, Failure> {
+    if pointer.is_null() {
+        return Err(Failure::usage(format!("{what} is a null pointer")));
+    }
+    // SAFETY: not null, and the caller vouches for the rest.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    text.to_str()
+        .map_err(|_| Failure::usage(format!("{what} is not UTF-8")))
+}
+
+/// A handle from C.
+///
+/// # Safety
+/// `pointer` is null, or comes from the function that opens such handles and was not closed since.
+pub(crate) unsafe fn handle<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Failure> {
+    // SAFETY: null is checked by `as_ref`, the caller vouches for the rest.
+    unsafe { pointer.as_ref() }.ok_or_else(|| Failure::usage(format!("{what} is a null pointer")))
+}
+
+/// Puts a result where C wants it.
+///
+/// # Safety
+/// `pointer` is null, or points to memory for a `T`.
+pub(crate) unsafe fn put<T>(pointer: *mut T, value: T, what: &str) -> Result<(), Failure> {
+    if pointer.is_null() {
+        return Err(Failure::usage(format!("{what} is a null pointer")));
+    }
+    // SAFETY: not null, and the caller vouches for the rest.
+    unsafe { pointer.write(value) };
+    Ok(())
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The C interface: `include/gpureplay.h` is made from this crate.
+//!
+//! Pointers from C are checked for null, names and paths for UTF-8, sizes against the tensor's. A panic does not cross the
+//! boundary: it becomes `GPUREPLAY_STATUS_PANIC`, and the session that was in use refuses further work.
+
+mod guard;
+mod recording;
+mod session;
+mod types;
+
+pub use guard::gpureplay_last_error;
+pub use recording::{
+    RecordingHandle, gpureplay_close, gpureplay_layer_count, gpureplay_layer_name, gpureplay_open,
+    gpureplay_tensor, gpureplay_tensor_count,
+};
+pub use session::{
+    SessionHandle, gpureplay_bind, gpureplay_bind_file, gpureplay_keep, gpureplay_read,
+    gpureplay_run, gpureplay_run_layers, gpureplay_session_close, gpureplay_session_open,
+    gpureplay_unbind,
+};
+pub use types::{Kind, Status, TensorDescription, Type};

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sessions: bind, run, read.
+
+use std::ffi::{c_char, c_void};
+use std::sync::{Mutex, TryLockError};
+
+use gpureplay_library::{Options, Session, Tensor};
+
+use crate::guard::{Failure, guarded, handle, put, text};
+use crate::recording::RecordingHandle;
+use crate::types::Status;
+
+/// A recording on a device. One thread at a time may use it; another one that tries meanwhile gets an error.
+pub struct SessionHandle(Mutex<Session>);
+
+/// Opens a session. `device` is "model", "model:g52", "nano", "nano:direct" or "devmem"; null is the model of the recorded GPU.
+///
+/// # Safety
+/// `recording` comes from gpureplay_open; `device` is null or a string; `session` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_session_open(
+    recording: *const RecordingHandle,
+    device: *const c_char,
+    session: *mut *mut SessionHandle,
+) -> Status {
+    guarded(|| {
+        // SAFETY: this function's own contract.
+        let recording = unsafe { handle(recording, "recording") }?;
+        let mut options = Options::default();
+        if !device.is_null() {
+            // SAFETY: this function's own contract.
+            let device = unsafe { text(device, "device") }?;
+            options.device = device.parse().map_err(Failure::usage)?;
+        }
+        if session.is_null() {
+            return Err(Failure::usage("session is a null pointer"));
+        }
+        let opened = recording.recording.session(options)?;
+        let opened = Box::new(SessionHandle(Mutex::new(opened)));
+        // SAFETY: this function's own contract.
+        unsafe { put(session, Box::into_raw(opened), "session") }
+    })
+}
+
+/// Closes a session; its GPU is reset. Null is ignored.
+///
+/// # Safety
+/// `session` comes from gpureplay_session_open and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_session_close(session: *mut SessionHandle) {
+    guarded(|| {
+        if !session.is_null() {
+            // SAFETY: made by `Box::into_raw`, and this function's own contract.
+            drop(unsafe { Box::from_raw(session) });
+        }
+        Ok(())
+    });
+}
+
+/// Does something with a session that nobody else uses.
+///
+/// # Safety
+/// `session` is null or comes from gpureplay_session_open.
+unsafe fn with(
+    session: *const SessionHandle,
+    work: impl FnOnce(&mut Session) -> Result<(), Failure>,
+) -> Status {
+    guarded(|| {
+        // SAFETY: this function's own contract.
+        let session = unsafe { handle(session, "session") }?;
+        match session.0.try_lock() {
+            Ok(mut session) => work(&mut session),
+            Err(TryLockError::WouldBlock) => Err(Failure::usage(
+                "another thread uses this session; open one for each thread",
+            )),
+            Err(TryLockError::Poisoned(_)) => Err(Failure::usage(
+                "an earlier call panicked in this session; close it and open another",
+            )),
+        }
+    })
+}
+
+/// Gives an input, a weight or an intermediate tensor a value, for all runs that follow. The bytes are copied.
+///
+/// # Safety
+/// `session` comes from gpureplay_session_open; `name` is a string; `data` points to `bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_bind(
+    session: *mut SessionHandle,
+    name: *const c_char,
+    data: *const c_void,
+    bytes: usize,
+) -> Status {
+    let work = |session: &mut Session| {
+        // SAFETY: this function's own contract.
+        let name = unsafe { text(name, "name") }?;
+        if data.is_null() {
+            return Err(Failure::usage("data is a null pointer"));
+        }
+        let info = session.tensor(name)?;
+        let (dtype, shape, size) = (info.dtype, info.shape.clone(), info.bytes);
+        if bytes != size {
+            return Err(Failure::usage(format!(
+                "{name} {info} has {size} bytes, {bytes} were given"
+            )));
+        }
+        // SAFETY: this function's own contract; the size is that of a tensor of the recording.
+        let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
+        let value = Tensor::new(dtype, &shape, data.to_vec())
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        Ok(session.bind(name, value)?)
+    };
+    // SAFETY: this function's own contract.
+    unsafe { with(session, work) }
+}
+
+/// Binds what is in a file: .npy, .bin, .safetensors (FILE#NAME), .png or .jpg.
+///
+/// # Safety
+/// `session` comes from gpureplay_session_open; `name` and `path` are strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_bind_file(
+    session: *mut SessionHandle,
+    name: *const c_char,
+    path: *const c_char,
+) -> Status {
+    let work = |session: &mut Session| {
+        // SAFETY: this function's own contract.
+        let (name, path) = unsafe { (text(name, "name")?, text(path, "path")?) };
+        Ok(session.bind_file(name, path)?)
+    };
+    // SAFETY: this function's own contract.
+    unsafe { with(session, work) }
+}
+
+/// Takes a value away: a weight has the recording's again, an intermediate what its layer computes.
+///
+/// # Safety
+/// `session` comes from gpureplay_session_open; `name` is a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_unbind(
+    session: *mut SessionHandle,
+    name: *const c_char,
+) -> Status {
+    // SAFETY: this function's own contract.
+    unsafe { with(session, |session| Ok(session.unbind(text(name, "name")?)?)) }
+}
+
+/// Runs the whole network. The first run loads the recording onto the device.
+///
+/// # Safety
+/// `session` comes from gpureplay_session_open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_run(session: *mut SessionHandle) -> Status {
+    // SAFETY: this function's own contract.
+    unsafe { with(session, |session| Ok(session.run()?)) }
+}
+
+/// Runs the layers from `first` up to and without `end`. A range that begins at 0 begins a new inference. Layers between the one
+/// that ran last and `first` do not run; tensors that they would have computed must be bound.
+///
+/// # Safety
+/// `session` comes from gpureplay_session_open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_run_layers(
+    session: *mut SessionHandle,
+    first: usize,
+    end: usize,
+) -> Status {
+    // SAFETY: this function's own contract.
+    unsafe { with(session, |session| Ok(session.run_layers(first..end)?)) }
+}
+
+/// Keeps the value that an intermediate tensor has when its layer ends, for gpureplay_read: later layers may reuse its memory.
+///
+/// # Safety
+/// `session` comes from gpureplay_session_open; `name` is a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_keep(
+    session: *mut SessionHandle,
+    name: *const c_char,
+) -> Status {
+    // SAFETY: this function's own contract.
+    unsafe { with(session, |session| Ok(session.keep(text(name, "name")?)?)) }
+}
+
+/// Copies the value of an output after a run, or of another tensor as it is in GPU memory now.
+///
+/// # Safety
+/// `session` comes from gpureplay_session_open; `name` is a string; `data` points to room for `bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_read(
+    session: *mut SessionHandle,
+    name: *const c_char,
+    data: *mut c_void,
+    bytes: usize,
+) -> Status {
+    let work = |session: &mut Session| {
+        // SAFETY: this function's own contract.
+        let name = unsafe { text(name, "name") }?;
+        if data.is_null() {
+            return Err(Failure::usage("data is a null pointer"));
+        }
+        let info = session.tensor(name)?;
+        if bytes != info.bytes {
+            return Err(Failure::usage(format!(
+                "{name} {info} has {} bytes, there is room for {bytes}",
+                info.bytes
+            )));
+        }
+        let value = session.read(name)?;
+        let from = value.bytes();
+        // SAFETY: this function's own contract; `from` is a tensor of the recording, whose size was compared with `bytes`.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from.as_ptr(), data.cast::<u8>(), from.len().min(bytes))
+        };
+        Ok(())
+    };
+    // SAFETY: this function's own contract.
+    unsafe { with(session, work) }
+}

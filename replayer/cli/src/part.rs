@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which layers of a recording run: `--layers`, `--until`, `--output-layer`.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use clap::Args;
+use gpureplay_library::{Bindings, Layer, TensorKind, layer_named, layers_named};
+use serde::Serialize;
+
+use crate::Result;
+use crate::failure::Failure;
+use crate::given::Given;
+
+/// Options about layers.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Layers {
+    /// Run these layers only, by number or name as `gpureplay info` lists them: 3..7, conv2..pool2, conv3
+    ///
+    /// Both ends are included. The layers before them run first; they are skipped if the value of what the last of them computes is
+    /// given with --input. A network in which more than that crosses the boundary needs all of it.
+    #[arg(long, value_name = "FIRST..LAST")]
+    layers: Option<String>,
+    /// Run the layers up to this one
+    #[arg(long, value_name = "LAYER", conflicts_with = "layers")]
+    until: Option<String>,
+    /// Where to write what the last layer that runs computes
+    #[arg(long, value_name = "[NAME=]FILE.npy")]
+    output_layer: Option<Given>,
+}
+
+/// The part of a recording that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Part {
+    /// Number of the first layer that was asked for, from 1.
+    first: usize,
+    /// Number of the last.
+    last: usize,
+    /// Names of all layers of the recording.
+    names: Vec<String>,
+    /// The layers before the first do not run.
+    skipped: bool,
+    #[serde(skip)]
+    whole: bool,
+}
+
+impl Layers {
+    /// Whether the user asked for anything but the whole network.
+    pub(crate) fn chosen(&self) -> bool {
+        self.layers.is_some() || self.until.is_some()
+    }
+
+    /// Finds the layers that the user asked for.
+    pub(crate) fn part(&self, layers: &[Layer], bindings: &Bindings) -> Result<Part> {
+        let range = self.range(layers)?;
+        let before = range.start.checked_sub(1).and_then(|at| layers.get(at));
+        let given = |tensor: &u32| {
+            let index = *tensor as usize;
+            bindings.is_bound(index)
+        };
+        Ok(Part {
+            first: range.start + 1,
+            last: range.end,
+            names: layers.iter().map(|layer| layer.name.clone()).collect(),
+            skipped: before.is_some_and(|layer| layer.outputs.iter().any(given)),
+            whole: !self.chosen(),
+        })
+    }
+
+    fn range(&self, layers: &[Layer]) -> Result<Range<usize>> {
+        let number = |name: &str| layer_named(layers, name);
+        if let Some(until) = &self.until {
+            return Ok(0..number(until)? + 1);
+        }
+        let Some(text) = &self.layers else {
+            return Ok(0..layers.len());
+        };
+        let (first, last) = match text.split_once("..") {
+            Some((first, last)) => (first, last.trim_start_matches('=')),
+            None => (text.as_str(), text.as_str()),
+        };
+        let first = if first.is_empty() { 0 } else { number(first)? };
+        let last = if last.is_empty() {
+            layers.len().saturating_sub(1)
+        } else {
+            number(last)?
+        };
+        if last < first {
+            return Err(Failure::Usage(format!(
+                "--layers {text}: the last layer comes before the first; {}",
+                layers_named(layers)
+            )));
+        }
+        Ok(first..last + 1)
+    }
+
+    /// The file for what the last layer computes, and the tensor's name.
+    pub(crate) fn output(
+        &self,
+        part: &Part,
+        layers: &[Layer],
+        bindings: &Bindings,
+    ) -> Result<Option<(String, PathBuf)>> {
+        let Some(given) = &self.output_layer else {
+            return Ok(None);
+        };
+        let last = layers.get(part.last.saturating_sub(1));
+        let tensors = last.map_or(&[][..], |layer| &layer.outputs);
+        let tensors: Vec<_> = tensors
+            .iter()
+            .filter_map(|tensor| bindings.tensors().get(*tensor as usize).cloned())
+            .collect();
+        // All that a layer computes is one kind to the user.
+        let kind = tensors.first().map_or(TensorKind::Output, |t| t.kind);
+        let name = given.resolve(&tensors, kind, "--output-layer")?;
+        Ok(Some((name, given.path.clone())))
+    }
+}
+
+/// A run segment, and whether its jobs are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Index of the segment.
+    pub(crate) segment: u32,
+    /// Only what the CPU does in it is done.
+    pub(crate) skip: bool,
+}
+
+impl Part {
+    /// The layers that run.
+    pub(crate) fn running(&self) -> Range<usize> {
+        let start = if self.skipped { self.first - 1 } else { 0 };
+        start..self.last
+    }
+
+    /// What a replay does with the run segments up to the last layer, in order.
+    pub(crate) fn steps(&self, layers: &[Layer]) -> Vec<Step> {
+        let running = self.running();
+        let numbered = layers.iter().enumerate().take(self.last);
+        numbered
+            .map(|(number, layer)| Step {
+                segment: layer.segment,
+                skip: !running.contains(&number),
+            })
+            .collect()
+    }
+
+    /// `layers 3 to 7 of 8 (pool1 to fc, those before it skipped)`; `None` for the whole network.
+    pub(crate) fn text(&self) -> Option<String> {
+        if self.whole {
+            return None;
+        }
+        let name = |number: usize| self.names.get(number - 1).map_or("", String::as_str);
+        let before = match (self.first, self.skipped) {
+            (1, _) => "",
+            (_, true) => ", those before skipped",
+            (_, false) => ", those before ran first",
+        };
+        Some(format!(
+            "layers {} to {} of {} ({} to {}{before})",
+            self.first,
+            self.last,
+            self.names.len(),
+            name(self.first),
+            name(self.last)
+        ))
+    }
+}
