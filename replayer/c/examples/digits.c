@@ -39,6 +39,8 @@ int main(int argc, char **argv)
 	for (int digit = 1; digit < 10; digit++)
 		if (probabilities[digit] > probabilities[best])
 			best = digit;
-	printf("digit %d (%.6f)\n", best, probabilities[best]);
+	printf("digit %d (%.3f)\n", best, probabilities[best]);
+	for (int digit = 0; digit < 10; digit++)
+		printf("%.9g\n", probabilities[digit]);
 	return 0;
 }

@@ -60,7 +60,8 @@ def main():
     probabilities = session.read("probabilities", 10)
     session.close()
     best = int(probabilities.argmax())
-    print(f"digit {best} ({probabilities[best]:.6f})")
+    print(f"digit {best} ({probabilities[best]:.3f})")
+    print(*(f"{probability:.9g}" for probability in probabilities))
 
 
 if __name__ == "__main__":

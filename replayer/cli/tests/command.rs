@@ -304,7 +304,7 @@ fn what_is_inside_is_shown() {
     for text in [
         "input        a    f32[4]",
         "recorded on Mali-G52",
-        "run          run",
+        "run 1        run",
         "1 case",
     ] {
         assert!(out.contains(text), "{text}: {out}");

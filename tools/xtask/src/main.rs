@@ -4,6 +4,7 @@
 
 mod bench;
 mod error;
+mod examples;
 mod figures;
 mod guest;
 mod size;
@@ -27,6 +28,7 @@ enum Task {
     Guest(guest::Guest),
     /// Benchmarks: the model beside pocl.
     Bench(bench::Bench),
+    Examples(examples::Examples),
     /// Draws figs/*.svg from the Graphviz sources beside them.
     Figures,
     Mutants(trust::Mutants),
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Guest(guest) => guest.execute(),
         Task::Bench(bench) => bench.execute(),
+        Task::Examples(examples) => examples.execute(),
         Task::Figures => figures::draw(),
         Task::Mutants(mutants) => mutants.execute(),
         Task::Faults(faults) => faults.execute(),

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask examples`: builds the examples of docs/embedding.md, runs them, and compares their answers.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Output},
+};
+
+use clap::Args;
+use gpureplay_tensor::read_npy;
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+
+/// Builds and runs the examples in C, Python and Rust, and compares what they answer with what the recorded stack answered.
+///
+/// The shared library and the example in C are built; each example classifies the ten digits of recordings/digits-g52, and all
+/// probabilities must be those of the recorded stack, bit for bit. Without NumPy the example in Python is skipped, and the last
+/// line counts it.
+#[derive(Args)]
+#[command(
+    after_help = "Needs a C compiler (cc, or what CC names); python3 with NumPy (PYTHON names another interpreter).\n\
+                        Example:\n  cargo xtask examples"
+)]
+pub(crate) struct Examples {}
+
+/// How one example ended.
+enum End {
+    /// What it did.
+    Passed(String),
+    /// What is missing.
+    Skipped(String),
+}
+
+impl Examples {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let top = fs::canonicalize(&top).map_err(Error::io("find", top))?;
+        let work = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
+        let library = build_library(&top)?;
+        let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+        let mut count = |name: &str, end: Result<End>| match end {
+            Ok(End::Passed(text)) => {
+                passed += 1;
+                println!("ok   {name}: {text}");
+            }
+            Ok(End::Skipped(text)) => {
+                skipped += 1;
+                println!("skip {name}: {text}");
+            }
+            Err(error) => {
+                failed += 1;
+                println!("FAIL {name}: {error}");
+            }
+        };
+        count("C", in_c(&top, &library, work.path()));
+        count("Python", in_python(&top, &library));
+        count("Rust, a layer on the CPU", in_rust(&top));
+        println!("{passed} passed, {failed} failed, {skipped} skipped");
+        Ok(ExitCode::from(u8::from(failed > 0)))
+    }
+}
+
+/// A line of cargo's messages.
+#[derive(Deserialize)]
+struct Message {
+    #[serde(default)]
+    filenames: Vec<PathBuf>,
+}
+
+/// Builds the shared library; where cargo put it.
+fn build_library(top: &Path) -> Result<PathBuf> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(top).args(["build", "--package"]);
+    cargo.args(["gpureplay-c", "--message-format=json-render-diagnostics"]);
+    cargo.stderr(std::process::Stdio::inherit());
+    let output = good("building the shared library", &mut cargo)?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let files = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Message>(line).ok())
+        .flat_map(|message| message.filenames);
+    let mut libraries = files.filter(|file| {
+        file.file_name()
+            .is_some_and(|name| name == "libgpureplay.so")
+    });
+    libraries.next().ok_or_else(|| Error::Missing {
+        what: "libgpureplay.so".into(),
+        remedy: "cargo build -p gpureplay-c made none".into(),
+    })
+}
+
+fn in_c(top: &Path, library: &Path, work: &Path) -> Result<End> {
+    let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let program = work.join("digits");
+    let mut compile = Command::new(compiler);
+    compile
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
+        .arg(top.join("replayer/c/include"))
+        .arg(top.join("replayer/c/examples/digits.c"))
+        .arg("-o")
+        .arg(&program)
+        .arg(library);
+    if let Some(folder) = library.parent() {
+        compile.arg(format!("-Wl,-rpath,{}", folder.display()));
+    }
+    good("compiling the example in C", &mut compile)?;
+    let text = all_digits(top, || Command::new(&program))?;
+
+    // A file of another shape: the status of bad inputs, and words.
+    let recording = digits(top);
+    let wrong = recording.join("expected/3.npy");
+    let mut run = Command::new(&program);
+    run.arg(&recording).arg(wrong);
+    let output = started(&mut run)?;
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.code() != Some(4) || !errors.contains("f32[10], but input input is f32[8,8]") {
+        return Err(Error::Failed {
+            what: "the example in C, with an input of another shape: exit code 4 and the two shapes were expected; it".into(),
+            status: output.status,
+            log: errors,
+        });
+    }
+    Ok(End::Passed(text + "; an input of another shape is refused"))
+}
+
+fn in_python(top: &Path, library: &Path) -> Result<End> {
+    let python = env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
+    let numpy = Command::new(&python).args(["-c", "import numpy"]).output();
+    if !numpy.is_ok_and(|output| output.status.success()) {
+        let python = python.to_string_lossy();
+        return Ok(End::Skipped(format!(
+            "{python} with NumPy is not there (apt-get install python3-numpy, or set PYTHON)"
+        )));
+    }
+    let text = all_digits(top, || {
+        let mut run = Command::new(&python);
+        run.arg(top.join("replayer/c/examples/digits.py"));
+        run.env("GPUREPLAY_LIBRARY", library);
+        run
+    })?;
+    Ok(End::Passed(text))
+}
+
+fn in_rust(top: &Path) -> Result<End> {
+    let mut run = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    run.current_dir(top).args(["run", "--quiet", "--package"]);
+    run.args(["gpureplay-library", "--example", "layer_on_cpu"]);
+    let output = good("the example in Rust", &mut run)?;
+    let text = String::from_utf8_lossy(&output.stdout)
+        .trim()
+        .replace('\n', ", ");
+    Ok(End::Passed(text))
+}
+
+fn digits(top: &Path) -> PathBuf {
+    top.join("recordings/digits-g52")
+}
+
+/// Runs an example on each of the ten digits; its last ten words must be the expected probabilities.
+fn all_digits(top: &Path, program: impl Fn() -> Command) -> Result<String> {
+    let recording = digits(top);
+    for digit in 0..10 {
+        let mut run = program();
+        run.arg(&recording);
+        run.arg(recording.join(format!("inputs/{digit}.npy")));
+        let output = good("the example", &mut run)?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let path = recording.join(format!("expected/{digit}.npy"));
+        let expected = read_npy(&path)
+            .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
+        let expected: Vec<f32> = expected.values().map(|value| value as f32).collect();
+        same(&text, digit, &expected)
+            .map_err(|text| Error::Usage(format!("digit {digit}: {text}")))?;
+    }
+    Ok("10 digits, 100 probabilities as the recorded stack's, bit for bit".into())
+}
+
+/// Whether an example's output names the digit and ends with the probabilities.
+fn same(text: &str, digit: usize, expected: &[f32]) -> std::result::Result<(), String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let from = words.len().saturating_sub(expected.len());
+    let found = words.get(from..).unwrap_or_default();
+    let found: Vec<f32> = found.iter().filter_map(|word| word.parse().ok()).collect();
+    if found.len() != expected.len() {
+        return Err(format!(
+            "{} numbers were expected at the end of {text:?}",
+            expected.len()
+        ));
+    }
+    if let Some(at) = (0..found.len()).find(|&at| found[at].to_bits() != expected[at].to_bits()) {
+        return Err(format!(
+            "probability {at} is {:e} instead of {:e}",
+            found[at], expected[at]
+        ));
+    }
+    if !text.contains(&format!("digit {digit} (")) {
+        return Err(format!("\"digit {digit}\" was expected in {text:?}"));
+    }
+    Ok(())
+}
+
+fn started(command: &mut Command) -> Result<Output> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    command
+        .output()
+        .map_err(|source| Error::Start { program, source })
+}
+
+/// Runs a program that has to succeed.
+fn good(what: &str, command: &mut Command) -> Result<Output> {
+    let output = started(command)?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    Err(Error::Failed {
+        what: what.to_owned(),
+        status: output.status,
+        log: String::from_utf8_lossy(&output.stderr)
+            .trim_end()
+            .to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same;
+
+    #[test]
+    fn answers_are_compared_bit_for_bit() {
+        let expected = [0.25, 1e-9, 0.75];
+        assert_eq!(
+            same("digit 2 (0.75)\n0.25 1e-09 0.75\n", 2, &expected),
+            Ok(())
+        );
+        let error = |text: &str| same(text, 2, &expected).unwrap_err();
+        assert!(error("digit 2 (0.75)\n0.25 1.1e-9 0.75").contains("probability 1"));
+        assert!(error("digit 1 (0.75)\n0.25 1e-9 0.75").contains("digit 2"));
+        assert!(error("digit 2 (0.75)\n0.25 0.75").contains("3 numbers"));
+        assert!(error("").contains("3 numbers"));
+    }
+}
