@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs piglit's OpenCL tests inside the guest, many in one boot, and prints one line of JSON for each.
 
-A line: {"name", "result": pass|warn|fail|skip|crash|timeout, "seconds", "detail": what the test says is wrong, or why it
-was skipped, "faults": lines of the kernel log that report a GPU fault during the test}. A test during which the GPU
-faulted does not pass, whatever it says. What did not pass beside another test is run again alone, and the second result
-counts: a fault cannot be attributed while two tests run, and the driver's reset after one test's fault disturbs the other.
+A line: {"name", "result": pass|warn|fail|skip|crash|timeout, "seconds", "detail": what the test says is wrong, or why
+it was skipped, "faults": lines of the kernel log that report a GPU fault during the test, "again": true if the test
+will be run again}. A test during which the GPU faulted does not pass, whatever it says. What did not pass beside
+another test is run again alone, and the second result counts: a fault cannot be attributed while two tests run, and
+the driver's reset after one test's fault disturbs the other.
+
+The same lines are appended to a file, if one is named; tests that have a result there are not run.
 """
 import argparse
 import ast
@@ -23,10 +26,13 @@ import zlib
 
 FAULT = re.compile(r"js fault|gpu sched timeout|Unhandled Page fault|GPU Fault|reset timed out|AS_ACTIVE bit stuck")
 DETAIL_CHARACTERS = 400
+# Kinds that take minutes where others take seconds: their kernels are large, and the compiler is emulated.
+LONG = re.compile(r"builtin-shuffle|-private$|builtin-.*-(clamp|min|max|mad_hi|mul_hi|mad_sat|mix|smoothstep)-|"
+                  r"float-(a?(sin|cos|tan)|pow|rootn|[lt]gamma|fmod|remquo|remainder|exp|log)|pyrit|bitcoin|tail-calls")
 
 
 def all_tests(root):
-    """Name and command line of every test of the profile, in an order without clusters of similar tests."""
+    """Name and command line of every test of the profile; short ones first, else in an order that mixes all kinds."""
     with gzip.open(os.path.join(root, "tests/cl.xml.gz")) as stream:
         profile = xml.parse(stream).getroot()
     tests = []
@@ -37,7 +43,21 @@ def all_tests(root):
         else:
             command = options["command"]
         tests.append((test.get("name"), [os.path.join(root, "bin", command[0])] + command[1:]))
-    return sorted(tests, key=lambda test: (zlib.crc32(test[0].encode()), test[0]))
+    return sorted(tests, key=lambda test: (bool(LONG.search(test[0])), zlib.crc32(test[0].encode()), test[0]))
+
+
+def known_results(path):
+    """Results of a file, by test; of two of a test the later counts, a line that was cut off counts as none."""
+    known = {}
+    if path and os.path.exists(path):
+        with open(path, encoding="utf-8") as stream:
+            for line in stream:
+                try:
+                    outcome = json.loads(line)
+                    known[outcome["name"]] = outcome
+                except (ValueError, KeyError):
+                    continue
+    return known
 
 
 class KernelLog:
@@ -98,8 +118,10 @@ def interesting(output):
 
 
 class Runner:
-    def __init__(self, root, timeout):
+    def __init__(self, root, timeout, results):
+        self.root = root  # Some tests name files below it.
         self.timeout = timeout
+        self.results = results
         self.log = KernelLog()
         self.environment = dict(os.environ, LD_LIBRARY_PATH=os.path.join(root, "lib"), PIGLIT_SOURCE_DIR=root,
                                 PIGLIT_PLATFORM="surfaceless_egl")
@@ -108,7 +130,7 @@ class Runner:
     def run(self, name, command):
         start, mark = time.monotonic(), self.log.mark()
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                 env=self.environment, start_new_session=True)
+                                 env=self.environment, cwd=self.root, start_new_session=True)
         try:
             output, _ = child.communicate(timeout=self.timeout)
             output = output.decode(errors="replace")
@@ -127,8 +149,12 @@ class Runner:
                 "faults": faults[:6]}
 
     def say(self, outcome):
+        line = json.dumps(outcome)
         with self.print_lock:
-            print(json.dumps(outcome), flush=True)
+            print(line, flush=True)
+            if self.results:
+                with open(self.results, "a", encoding="utf-8") as stream:
+                    stream.write(line + "\n")
 
 
 def main():
@@ -139,17 +165,24 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one test")
     parser.add_argument("--until", type=float, default=1e9, help="seconds after which no further test begins")
+    parser.add_argument("--results", help="file with results of an earlier run, to which this one adds")
     options = parser.parse_args()
     tests = [test for test in all_tests(options.root) if re.search(options.filter, test[0])]
     if options.names:
         with open(options.names, encoding="utf-8") as stream:
             names = {line.strip() for line in stream}
         tests = [test for test in tests if test[0] in names]
-    print(json.dumps({"tests": len(tests)}), flush=True)
+    known = known_results(options.results)
+    again = [test for test in tests if known.get(test[0], {}).get("again")]
+    queue = [test for test in reversed(tests) if test[0] not in known]
 
-    runner = Runner(options.root, options.timeout)
+    runner = Runner(options.root, options.timeout, options.results)
+    runner.say({"tests": len(tests)})
+    for name, _ in tests:
+        if name in known:
+            print(json.dumps(known[name]), flush=True)
     end = time.monotonic() + options.until
-    queue, again, lock = list(reversed(tests)), [], threading.Lock()
+    lock = threading.Lock()
 
     def work():
         while time.monotonic() < end:
@@ -159,6 +192,7 @@ def main():
                 name, command = queue.pop()
             outcome = runner.run(name, command)
             if options.jobs > 1 and outcome["result"] not in ("pass", "skip", "timeout"):
+                outcome["again"] = True
                 with lock:
                     again.append((name, command))
             runner.say(outcome)

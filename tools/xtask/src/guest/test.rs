@@ -98,6 +98,9 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("OpenGL ES compute is right on a G72", |folder| {
         kernels(folder, "g72", "gles_compute", None)
     }),
+    ("images of all formats are read and written", |folder| {
+        kernels(folder, "g52", "image_formats", None)
+    }),
     ("a sample of piglit's OpenCL tests passes", |folder| {
         Ok(sample(piglit::run_subset(folder, "g52")?))
     }),

@@ -27,8 +27,13 @@ use crate::error::{Error, Result};
 const SCRIPT: &str = "mkdir -p /mnt/piglit && \
     mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,ro,cache=loose extra /mnt/piglit || exit 1\n\
     if [ -e cache.tar ]; then tar xf cache.tar -C /tmp/cache; fi\n\
-    python3 runner.py --root /mnt/piglit \"$@\" || exit 1\n\
-    tar cf cache.new -C /tmp/cache . && mv cache.new cache.tar";
+    save() { tar cf cache.new -C /tmp/cache .; mv cache.new cache.tar; }\n\
+    while sleep 240; do save; done & saver=$!\n\
+    python3 runner.py --root /mnt/piglit --results results.jsonl \"$@\" || exit 1\n\
+    kill $saver; wait $saver 2> /dev/null; save";
+/// In the folder that the guest shares: results, one line each, and compiled programs.
+const RESULTS: &str = "results.jsonl";
+const CACHE: &str = "cache.tar";
 
 /// Tests that a subset names.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -40,7 +45,8 @@ enum Subset {
 /// Runs piglit's OpenCL tests (Debian's package, arm64) in the guest.
 ///
 /// All run in one boot. A test during which the kernel log reports a GPU fault does not pass. What did not pass beside
-/// another test is run again alone. The tests come in an order that mixes all kinds, so that a part is a fair sample.
+/// another test is run again alone. Short tests come first, in an order that mixes all kinds. Each result of a full run is
+/// kept at once in target/guest/piglit-GPU: a run that was ended early goes on with --resume.
 #[derive(Args)]
 #[command(after_help = "\
 Exit codes: 0 when all failures have a cause in tools/guest/piglit/causes.toml that is not the model's; 1 otherwise.
@@ -50,7 +56,8 @@ Examples:
   cargo xtask guest piglit --gpu g72 --write-doc
   cargo xtask guest piglit --filter 'vload-float|atomic_add' --jobs 1
   cargo xtask guest piglit --subset ci --json
-  cargo xtask guest piglit --from target/guest/piglit-g52.jsonl --write-doc")]
+  cargo xtask guest piglit --gpu g72 --resume
+  cargo xtask guest piglit --from target/guest/piglit-g52/results.jsonl --write-doc")]
 pub(crate) struct Piglit {
     /// Which GPU the model is.
     #[arg(long, default_value = "g52", value_name = "NAME")]
@@ -76,6 +83,9 @@ pub(crate) struct Piglit {
     /// Write the results into docs/conformance.md.
     #[arg(long)]
     write_doc: bool,
+    /// Go on with the last full run on this GPU: run only the tests that have no result yet.
+    #[arg(long, conflicts_with_all = ["filter", "subset", "from"])]
+    resume: bool,
     /// Run nothing: take the results of an earlier run.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["filter", "subset"])]
     from: Option<PathBuf>,
@@ -122,19 +132,25 @@ impl Piglit {
             timeout: self.timeout,
             limit: self.limit,
         };
-        let (results, raw) = run(folder, &wanted)?;
-        if self.filter.is_empty() && self.subset.is_none() {
-            let path = folder.local.join(format!("piglit-{}.jsonl", self.gpu));
-            fs::write(&path, raw).map_err(Error::io("write", &path))?;
-            eprintln!("results: {}", path.display());
+        if !self.filter.is_empty() || self.subset.is_some() {
+            return run_apart(folder, &wanted);
         }
+        let share = folder.local.join(format!("piglit-{}", self.gpu));
+        create_dir(&share)?;
+        let path = share.join(RESULTS);
+        if !self.resume && path.exists() {
+            fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+        }
+        let results = run(folder, &share, &wanted)?;
+        eprintln!("results: {}", path.display());
         Ok(results)
     }
 }
 
-/// Runs the committed subset; the text names the tests that failed without an explanation.
+/// Runs the committed subset, of which every test must pass; the text names those that did not.
 pub(crate) fn run_subset(folder: &Folder, gpu: &str) -> Result<(usize, Vec<String>)> {
-    let causes = Causes::read(&folder.recipe().join("piglit/causes.toml"))?;
+    let path = folder.recipe().join("piglit/ci.txt");
+    let names = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
     let wanted = Wanted {
         gpu,
         filter: "",
@@ -143,12 +159,8 @@ pub(crate) fn run_subset(folder: &Folder, gpu: &str) -> Result<(usize, Vec<Strin
         timeout: 300,
         limit: 60,
     };
-    let (results, _) = run(folder, &wanted)?;
-    let mut failed = results.unexplained(&causes, gpu);
-    if !results.complete() {
-        failed.push("some tests were not run".into());
-    }
-    Ok((results.passed(), failed))
+    let results = run_apart(folder, &wanted)?;
+    Ok((results.passed(), results.not_passed(names.lines())))
 }
 
 /// What to run.
@@ -161,20 +173,25 @@ struct Wanted<'a> {
     limit: u32,
 }
 
-/// Boots the guest and runs the tests. Also returns the runner's output.
-fn run(folder: &Folder, wanted: &Wanted<'_>) -> Result<(Results, Vec<u8>)> {
+/// Runs the tests in a folder of their own, of which nothing is kept.
+fn run_apart(folder: &Folder, wanted: &Wanted<'_>) -> Result<Results> {
+    let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    run(folder, share.path(), wanted)
+}
+
+/// Boots the guest and runs the tests that have no result in the folder yet.
+fn run(folder: &Folder, share: &Path, wanted: &Wanted<'_>) -> Result<Results> {
     let tree = unpack(folder)?;
     let recipe = folder.recipe().join("piglit");
-    let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
     let copy = |from: &Path, name: &str| {
-        fs::copy(from, share.path().join(name))
+        fs::copy(from, share.join(name))
             .map(drop)
             .map_err(Error::io("copy", from))
     };
     copy(&recipe.join("runner.py"), "runner.py")?;
     let cache = cache_file(folder)?;
-    if cache.is_file() {
-        copy(&cache, "cache.tar")?;
+    if cache.is_file() && !share.join(CACHE).exists() {
+        copy(&cache, CACHE)?;
     }
     let mut command: Vec<String> = ["bash", "-c", SCRIPT, "piglit"].map(String::from).into();
     let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
@@ -188,7 +205,7 @@ fn run(folder: &Folder, wanted: &Wanted<'_>) -> Result<(Results, Vec<u8>)> {
     }
     let options = Options {
         gpu: wanted.gpu.into(),
-        share: Some(share.path().to_path_buf()),
+        share: Some(share.to_path_buf()),
         extra: Some(tree),
         // Beyond the runner's own limits: the last tests, and those that are run again.
         timeout: Duration::from_secs(u64::from(wanted.limit) * 60 + 3600),
@@ -197,12 +214,12 @@ fn run(folder: &Folder, wanted: &Wanted<'_>) -> Result<(Results, Vec<u8>)> {
     let outcome = session::run(folder, &options, Some(&command))?;
     let results = Results::parse(&String::from_utf8_lossy(&outcome.stdout));
     if outcome.end == End::Exit(0) {
-        keep_cache(&share.path().join("cache.tar"), &cache)?;
+        keep_cache(&share.join(CACHE), &cache)?;
     } else {
         eprintln!("warning: the run ended early ({:?})", outcome.end);
         outcome.print_logs();
     }
-    Ok((results, outcome.stdout))
+    Ok(results)
 }
 
 /// Unpacks piglit beside the guest unless it is there.

@@ -124,6 +124,19 @@ impl Results {
         self.tests.iter().filter(|test| !test.result.is_good())
     }
 
+    /// Which of these tests did not pass, and how; a test that is skipped or missing tells nothing and counts as well.
+    pub(super) fn not_passed<'a>(&self, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+        names
+            .filter_map(
+                |name| match self.tests.iter().find(|test| test.name == name) {
+                    Some(test) if test.result == End::Pass => None,
+                    Some(test) => Some(format!("{name} ({}: {})", test.result.word(), test.detail)),
+                    None => Some(format!("{name} (not run)")),
+                },
+            )
+            .collect()
+    }
+
     /// Tests that failed without a written cause, or by the model's fault.
     pub(super) fn unexplained(&self, causes: &Causes, gpu: &str) -> Vec<String> {
         self.bad()
@@ -269,6 +282,15 @@ mod tests {
         assert!(markdown.contains("| 4 | 1 | 0 | 1 | 1 | 0 | 1 | 50.0 % |"));
         assert!(markdown.contains("Skipped: 1: it is Monday."));
         assert!(markdown.contains("| `c` | crash | open | SIGSEGV |"));
+    }
+
+    #[test]
+    fn a_wanted_test_that_is_skipped_or_missing_did_not_pass() {
+        let results = Results::parse(OUTPUT);
+        assert!(results.not_passed(["b"].into_iter()).is_empty());
+        let wrong = results.not_passed(["a", "b", "c", "d"].into_iter());
+        assert_eq!(wrong.len(), 3, "{wrong:?}");
+        assert_eq!(wrong[2], "d (not run)");
     }
 
     #[test]
