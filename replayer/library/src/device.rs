@@ -228,7 +228,9 @@ impl Device {
     pub fn working(&self) -> Duration {
         match &self.body {
             Body::Model(gpu) => gpu.working(),
-            Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => Duration::ZERO,
+            Body::Nano(gpu) => gpu.working(),
+            Body::DevMem(gpu) => gpu.working(),
+            Body::Other(_) => Duration::ZERO,
         }
     }
 }
@@ -264,6 +266,9 @@ impl Gpu for Device {
     }
     fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
         self.gpu().fill_memory(va, length, byte)
+    }
+    fn lend(&mut self) -> Result<bool, DeviceError> {
+        self.gpu().lend()
     }
     fn reset(&mut self) -> Result<(), DeviceError> {
         self.gpu().reset()

@@ -14,6 +14,7 @@ use mali_regs::job::JOB_INT_RAWSTAT;
 use mali_regs::mmu::MMU_INT_RAWSTAT;
 
 use crate::board::Board;
+use crate::chains::Chains;
 use crate::error::OpenError;
 use crate::machine;
 use crate::mapped::Mapped;
@@ -30,6 +31,7 @@ pub struct DevMem {
     pagemap: File,
     mappings: Mappings,
     tables: OwnTables,
+    chains: Chains,
     start: Instant,
 }
 
@@ -80,6 +82,7 @@ impl DevMem {
             pagemap,
             mappings: Mappings::default(),
             tables: OwnTables::default(),
+            chains: Chains::default(),
             start: Instant::now(),
         };
         let found = device.registers.read32(GPU_ID as usize);
@@ -110,6 +113,16 @@ impl DevMem {
             });
         }
         Ok(device)
+    }
+
+    /// Job chains that have ended so far.
+    pub fn chains(&self) -> u64 {
+        self.chains.ended
+    }
+
+    /// Time from the start of each chain to the acknowledgement of its end, all together.
+    pub fn working(&self) -> Duration {
+        self.chains.working
     }
 
     /// Physical address of each page of `memory`; `None` when the kernel keeps them to itself.
@@ -157,6 +170,7 @@ impl Gpu for DevMem {
     fn write32(&mut self, register: u32, value: u32) {
         // Memory that the GPU will read is written before the register that makes it read.
         std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+        self.chains.written(register, value);
         self.registers.write32(register as usize, value);
     }
 

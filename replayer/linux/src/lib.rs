@@ -7,6 +7,7 @@
 //! All unsafe code of the replayer on Linux lives in this crate: `ioctl`, `mmap`, and access to mapped memory.
 
 pub mod board;
+mod chains;
 pub mod devmem;
 pub mod error;
 pub mod machine;

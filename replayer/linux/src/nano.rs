@@ -17,6 +17,7 @@ use mali_regs::mmu::MMU_INT_MASK;
 use mali_regs::{GpuCommand, GpuInterrupt};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 
+use crate::chains::Chains;
 use crate::error::OpenError;
 use crate::mapped::Mapped;
 use crate::mappings::Mappings;
@@ -63,6 +64,7 @@ pub struct Nano {
     turn: Option<Instant>,
     /// Times that it was lent.
     lent: u32,
+    chains: Chains,
     start: Instant,
 }
 
@@ -206,6 +208,7 @@ impl Nano {
             silenced: Lines::NONE,
             turn: (mode == Mode::Shared).then(Instant::now),
             lent: 0,
+            chains: Chains::default(),
             start: Instant::now(),
         })
     }
@@ -218,6 +221,16 @@ impl Nano {
     /// How often the GPU was lent to another process.
     pub fn lent(&self) -> u32 {
         self.lent
+    }
+
+    /// Job chains that have ended so far.
+    pub fn chains(&self) -> u64 {
+        self.chains.ended
+    }
+
+    /// Time from the start of each chain to the acknowledgement of its end, all together.
+    pub fn working(&self) -> Duration {
+        self.chains.working
     }
 
     fn access(&self, offset: u32, write: bool, value: u32) -> Result<u32, nix::Error> {
@@ -318,6 +331,7 @@ impl Gpu for Nano {
                 *mask = value;
             }
         }
+        self.chains.written(register, value);
         match &self.direct {
             Some((registers, _)) => registers.write32(register as usize, value),
             // A refused write changes nothing; the engine sees that in what it waits for.
@@ -448,6 +462,7 @@ impl Gpu for Nano {
     }
 
     fn reset(&mut self) -> Result<(), DeviceError> {
+        self.chains.reset();
         self.masks = [0; 3];
         self.silenced = Lines::NONE;
         // SAFETY: no argument.
