@@ -90,9 +90,9 @@ def main():
     from networks import NETWORKS
 
     if len(sys.argv) == 3 and sys.argv[1] in NETWORKS:
-        import layers as network
+        import layers
 
-        return network.write(sys.argv[1], sys.argv[2])
+        return layers.write(sys.argv[1], sys.argv[2])
     apps = {"saxpy": saxpy, "acl-gemm": acl_gemm, "acl-conv": acl_conv, "digits": digits}
     if len(sys.argv) != 3 or sys.argv[1] not in apps:
         sys.exit(f"usage: reference.py {'|'.join([*apps, *NETWORKS])} DIR")

@@ -279,7 +279,7 @@ fn compaction(root: &Path) -> Finding {
         bad(
             LOCKED_PAGES,
             "the kernel may move them (vm.compact_unevictable_allowed is 1)",
-            "sysctl vm.compact_unevictable_allowed=0; needed for --device devmem only",
+            "sysctl vm.compact_unevictable_allowed=0 # for --device devmem only",
         )
     } else {
         good(LOCKED_PAGES, "stay where they are")

@@ -14,6 +14,7 @@ use super::{
     folder::Folder,
     payload,
     session::{self, Driver, End, Options},
+    startup,
 };
 use crate::error::{Error, Result};
 
@@ -28,7 +29,8 @@ const RECORDINGS: [&str; 3] = ["digits-g52", "acl-gemm-g52", "acl-conv-g52"];
 /// run; a hostile client tries what guarded mode must refuse; two processes share the GPU; afterwards panfrost runs OpenCL.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  cargo xtask guest devices\n  \
-                        cargo xtask guest devices --runs 20 --kills 5 --seconds 10")]
+                        cargo xtask guest devices --runs 20 --kills 5 --seconds 10\n  \
+                        cargo xtask guest devices --runs 1 --kernel-option slub_debug=FZPU --kernel-option page_poison=1")]
 pub(crate) struct Devices {
     /// Runs of each recording on each device.
     #[arg(long, value_name = "N", default_value_t = 200)]
@@ -39,9 +41,15 @@ pub(crate) struct Devices {
     /// Seconds of random requests by the hostile client.
     #[arg(long, value_name = "N", default_value_t = 600)]
     pub(crate) seconds: u32,
+    /// Further word of the kernel's command line; may be repeated.
+    #[arg(long = "kernel-option", value_name = "WORD")]
+    pub(crate) kernel_options: Vec<String>,
     /// Seed of moments and requests.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u32,
+    /// Put what was found into nano-driver/README.md.
+    #[arg(long)]
+    pub(crate) write: bool,
     /// Use the programs in target/guest/opt and target/debug as they are.
     #[arg(long)]
     pub(crate) no_build: bool,
@@ -65,6 +73,25 @@ impl Devices {
         })
     }
 
+    /// The command and the lines that count, for people.
+    fn summary(&self, said: &str) -> String {
+        const COUNTS: [&str; 4] = [" runs agree", " MiB: ", " processes killed", "hostile: "];
+        let mut text = format!(
+            "    cargo xtask guest devices --runs {} --kills {} --seconds {}",
+            self.runs, self.kills, self.seconds
+        );
+        for option in &self.kernel_options {
+            text += &format!(" --kernel-option {option}");
+        }
+        text += "\n\n";
+        for line in said.lines() {
+            if COUNTS.iter().any(|count| line.contains(count)) {
+                text += &format!("    {}\n", line.replace("/recording.gpr", ""));
+            }
+        }
+        text
+    }
+
     /// What failed, if something did.
     pub(crate) fn test(
         &self,
@@ -81,7 +108,10 @@ impl Devices {
         let options = Options {
             driver: Driver::None,
             share: Some(share.path().to_path_buf()),
-            timeout: Duration::from_secs(600 + u64::from(self.seconds + 5 * self.runs)),
+            // Generous: a machine that does other things as well, a kernel with checks.
+            timeout: Duration::from_secs(
+                900 + u64::from(self.seconds + 10 * (self.runs + self.kills)),
+            ),
             environment: [
                 ("RUNS", self.runs),
                 ("KILLS", self.kills),
@@ -90,6 +120,7 @@ impl Devices {
             ]
             .map(|(name, value)| (name.to_owned(), value.to_string()))
             .to_vec(),
+            kernel_options: self.kernel_options.clone(),
             stream,
             ..Options::default()
         };
@@ -103,6 +134,10 @@ impl Devices {
         } else if let Some(fault) = outcome.faults.first() {
             Err(format!("{fault}, logs: {logs}"))
         } else if said.ends_with("ALL DEVICES AGREE\n") {
+            if self.write {
+                let document = folder.repository.join("nano-driver/README.md");
+                startup::replace(&document, "devices", &self.summary(&said))?;
+            }
             Ok(())
         } else {
             Err(format!("ended early, logs: {logs}"))

@@ -10,13 +10,27 @@ replay() {
 	device_test $1/recording.gpr $2 $3 $(< $1/words)
 }
 
+# Does what the doctor says about a problem, word for word, beside the module's file.
+cure() { # SUBJECT
+	local command
+	command=$(gpureplay doctor | sed -n "/^bad  $1: /{n;s/^ *do: //p}") || [ -n "$command" ]
+	echo "cure of $1: $command"
+	pushd /opt/gpureplay/nano > /dev/null
+	eval "$command"
+	popd > /dev/null
+}
+
 # Without a module: /dev/mem, with the kernel told to leave locked pages where they are.
 if gpureplay doctor; then exit 1; fi
-echo 0 > /proc/sys/vm/compact_unevictable_allowed
+if replay digits-g52 devmem 1 2> refused; then exit 1; fi
+grep compact_unevictable_allowed refused
+cure "locked pages"
 for name in $recordings; do replay $name devmem $RUNS | tail -n 1; done
 
-insmod /opt/gpureplay/nano/gpureplay_nano.ko
+cure "driver that holds the GPU"
 gpureplay doctor
+if replay digits-g52 devmem 1 2> refused; then exit 1; fi
+grep gpureplay-nano refused
 for device in nano nano:direct; do
 	for name in $recordings; do replay $name $device $RUNS | tail -n 1; done
 	for image in 0 1 2; do gpureplay run digits-g52 --device $device --input digits-g52/inputs/$image.npy; done
@@ -69,7 +83,9 @@ to() { # DRIVER: rebinds the GPU
 modprobe panfrost
 to panfrost
 kernels | tail -n 1
-to gpureplay-nano
+if gpureplay run digits-g52 --device nano 2> refused; then exit 1; fi
+grep 'no such device' refused
+cure "driver that holds the GPU"
 replay digits-g52 nano 3 | tail -n 1
 # Unbinding while a replay runs ends the replay, not the machine.
 rm -f endless

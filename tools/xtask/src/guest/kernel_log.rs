@@ -30,7 +30,7 @@ const GPU_FAULTS: [&str; 24] = [
 ];
 
 /// Texts of the kernel itself that mean trouble wherever they come from.
-const KERNEL_FAULTS: [&str; 12] = [
+const KERNEL_FAULTS: [&str; 15] = [
     "Kernel panic",
     "Internal error:",
     "Oops",
@@ -43,6 +43,10 @@ const KERNEL_FAULTS: [&str; 12] = [
     "blocked for more than",
     "soft lockup",
     "nobody cared",
+    // What slub_debug and page_poison find.
+    "overwritten",
+    "already free",
+    "pagealloc: ",
 ];
 
 /// Whether the line reports a fault of the GPU, of its driver, or of the kernel.
@@ -83,6 +87,7 @@ mod tests {
             "[ 9.1] panfrost 10000000.gpu: gpu sched timeout, js=1, config=0x7b00, status=0x8, head=0x0",
             "[ 9.1] panfrost 10000000.gpu: Unhandled Page fault in AS0 at VA 0x0000000000000000",
             "[ 9.1] Internal error: synchronous external abort: 0000000096000010 [#1] SMP",
+            "[ 9.1] BUG kmalloc-64 (Tainted: G           O      ): Poison overwritten",
             "[ 9.1] irq 14: nobody cared (try booting with the \"irqpoll\" option)",
             "[ 9.1] Kernel panic - not syncing: Attempted to kill init!",
         ] {

@@ -11,6 +11,8 @@ pub(crate) const MACHINE: &str = "virt,gic-version=3,memory-backend=ram0";
 pub(crate) const CPUS: [&str; 2] = ["cortex-a57", "cortex-a76"];
 /// Virtual CPUs.
 const SMP: u32 = 2;
+/// The kernel's command line.
+const KERNEL_OPTIONS: &str = "console=ttyAMA0 panic=-1 nokaslr loglevel=7";
 /// Memory in MiB.
 const MEMORY: u32 = 2048;
 
@@ -40,6 +42,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) share: &'a Path,
     /// What a command may mount by the tag `extra`, read-only.
     pub(crate) extra: Option<&'a Path>,
+    /// Further words of the kernel's command line.
+    pub(crate) kernel_options: &'a [String],
     /// The console is this terminal (a shell), not a socket.
     pub(crate) interactive: bool,
 }
@@ -74,7 +78,11 @@ impl Machine<'_> {
             .arg(self.folder.boot("initramfs.gz"))
             .arg("-dtb")
             .arg(self.folder.boot(&format!("{}.dtb", self.cpu)))
-            .args(["-append", "console=ttyAMA0 panic=-1 nokaslr loglevel=7"])
+            .arg("-append")
+            .arg(format!(
+                "{KERNEL_OPTIONS} {}",
+                self.kernel_options.join(" ")
+            ))
             .arg("-device")
             .arg(with_path(
                 r#"{"driver":"vfio-user-pci","addr":"01.0","socket":{"type":"unix","path":""#,

@@ -38,6 +38,9 @@ pub(crate) struct BootOptions {
         allow_hyphen_values = true
     )]
     pub(crate) model_options: Vec<String>,
+    /// Further word of the kernel's command line; may be repeated.
+    #[arg(long = "kernel-option", value_name = "WORD")]
+    pub(crate) kernel_options: Vec<String>,
     /// Where to leave kernel.log, model.log, stdout and stderr; target/guest/runs if not given.
     #[arg(long, value_name = "DIR")]
     pub(crate) logs: Option<PathBuf>,
@@ -80,6 +83,7 @@ impl BootOptions {
             extra: None,
             environment,
             model_options: self.model_options.clone(),
+            kernel_options: self.kernel_options.clone(),
             logs: self.logs.as_ref().map(absolute).transpose()?,
             stream,
             warm: !self.cold,

@@ -68,6 +68,8 @@ pub(crate) struct Options {
     pub(crate) environment: Vec<(String, String)>,
     /// Further options of the model server.
     pub(crate) model_options: Vec<String>,
+    /// Further words of the kernel's command line.
+    pub(crate) kernel_options: Vec<String>,
     /// Where logs go; a new directory under `target/guest/runs` if none.
     pub(crate) logs: Option<PathBuf>,
     /// Pass the command's output on while it runs.
@@ -87,6 +89,7 @@ impl Default for Options {
             extra: None,
             environment: Vec::new(),
             model_options: Vec::new(),
+            kernel_options: Vec::new(),
             logs: None,
             stream: false,
             warm: true,
@@ -198,6 +201,7 @@ pub(crate) fn run(
         payload: &folder.payload(),
         share: &share,
         extra: options.extra.as_deref(),
+        kernel_options: &options.kernel_options,
         interactive: command.is_none(),
     };
     run.start_qemu(machine.command(), command.is_none())?;

@@ -13,7 +13,6 @@ use tempfile::TempDir;
 
 use super::{
     app::{self, App, SETS},
-    complaints,
     devices::Devices,
     firmware_test,
     folder::Folder,
@@ -131,11 +130,14 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("record and replay lenet", |folder| record(folder, "lenet")),
     (
         "the nano driver compiles for three kernels without a complaint",
-        |folder| Ok(silence(&complaints::nano(folder)?)),
-    ),
-    (
-        "recorder and probes compile for three kernels without a complaint",
-        |folder| Ok(silence(&complaints::recorder(folder)?)),
+        |folder| {
+            let complaints = payload::nano_complaints(folder)?;
+            Ok(Verdict::of(if complaints.is_empty() {
+                Ok(())
+            } else {
+                Err(complaints.join("; "))
+            }))
+        },
     ),
     (
         "replays, kills and a hostile client on the nano driver and /dev/mem, then panfrost again",
@@ -422,17 +424,11 @@ fn devices(folder: &Folder) -> Result<Verdict> {
         kills: 5,
         seconds: 10,
         seed: 1,
+        kernel_options: Vec::new(),
+        write: false,
         no_build: false,
     };
     Ok(Verdict::of(short.test(folder, false)?))
-}
-
-fn silence(complaints: &[String]) -> Verdict {
-    Verdict::of(if complaints.is_empty() {
-        Ok(())
-    } else {
-        Err(complaints.join("; "))
-    })
 }
 
 /// Needs a source of kbase, which is not ours to have here.
