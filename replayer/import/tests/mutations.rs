@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Damaged copies of a recording: an import succeeds, or says what is wrong; it never panics, and what it makes is well formed.
 //!
-//! `GPUREPLAY_MUTATIONS=100000 cargo test -p gpureplay-import --test mutations` tries more of them.
+//! `cargo xtask fuzz --target damaged_copies --seconds N` tries more of them, and others each time.
 #![allow(clippy::unwrap_used)]
 
 mod common;
+
+use std::time::{Duration, Instant};
 
 use gpureplay_format::Recording;
 use gpureplay_import::{FILES, Options, built_in, convert, read_files};
@@ -66,11 +68,18 @@ fn damaged_copies() {
         return;
     };
     let files = FILES.map(|name| std::fs::read(directory.join(name)).unwrap());
-    let count = std::env::var("GPUREPLAY_MUTATIONS")
-        .ok()
-        .and_then(|text| text.parse().ok());
-    let (mut converted, mut refused, mut unreadable) = (0, 0, 0);
-    for seed in 0..count.unwrap_or(100u64) {
+    let given = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let first = given("GPUREPLAY_MUTATION_SEED").unwrap_or(0);
+    let time = given("GPUREPLAY_MUTATION_SECONDS").map(Duration::from_secs);
+    let started = Instant::now();
+    let more = |tried: u64| match time {
+        Some(time) => started.elapsed() < time,
+        None => tried < 100,
+    };
+    let (mut tried, mut converted, mut refused, mut unreadable) = (0, 0, 0, 0);
+    while more(tried) {
+        let seed = first + tried;
+        tried += 1;
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut copy = files.clone();
         for _ in 0..=random.below(3) {
@@ -102,6 +111,8 @@ fn damaged_copies() {
             }
         }
     }
-    eprintln!("{converted} converted, {refused} refused, {unreadable} unreadable");
+    eprintln!(
+        "damaged copies tried: {tried}; {unreadable} unreadable, {converted} conversions, {refused} refused"
+    );
     assert!(converted > 0 && refused > 0);
 }

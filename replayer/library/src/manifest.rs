@@ -105,7 +105,15 @@ impl Manifest {
             Ok(_) => {}
         }
         let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-        let manifest: Self = toml::from_str(&text).map_err(|error| {
+        Self::parse(&text).map(Some).map_err(wrong)
+    }
+
+    /// Reads the text of a manifest.
+    ///
+    /// # Errors
+    /// Where it is not one, and why.
+    pub fn parse(text: &str) -> std::result::Result<Self, String> {
+        let manifest: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| {
                 1 + text
                     .bytes()
@@ -114,15 +122,15 @@ impl Manifest {
                     .count()
             });
             let reason: Vec<&str> = error.message().lines().collect();
-            wrong(format!("line {line}: {}", reason.join(" ")))
+            format!("line {line}: {}", reason.join(" "))
         })?;
         if manifest.version != VERSION {
-            return Err(wrong(format!(
+            return Err(format!(
                 "version {} is not known, this program reads version {VERSION}",
                 manifest.version
-            )));
+            ));
         }
-        Ok(Some(manifest))
+        Ok(manifest)
     }
 
     /// The text of the file.

@@ -3,9 +3,11 @@
 //!
 //! - [`mutants`]: recordings that are wrong in one point, each refused by the rule that it breaks;
 //! - [`faults`]: every kind of fault at every call that a replay makes to its device;
-//! - [`soundness`]: recordings changed at random; what is accepted stays inside its own pages.
+//! - [`soundness`]: recordings changed at random; what is accepted stays inside its own pages;
+//! - [`cost`]: what verification costs.
 #![forbid(unsafe_code)]
 
+pub mod corpus;
 pub mod cost;
 pub mod faults;
 pub mod mutants;

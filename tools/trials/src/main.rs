@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 use gpureplay_trials::soundness::Counts;
-use gpureplay_trials::{Parts, cost, faults, mutants, seeds, shipped, soundness};
+use gpureplay_trials::{Parts, corpus, cost, faults, mutants, seeds, shipped, soundness};
 use serde_json::json;
 
 /// Trials that the replayer must pass.
@@ -32,7 +32,7 @@ enum Trial {
         #[arg(long, value_name = "N", default_value_t = 1)]
         step: usize,
     },
-    /// Shipped recordings changed at random and run on the model.
+    /// Shipped recordings changed at random and run on the model; seeds with a new outcome go to the corpus.
     Soundness {
         /// How long.
         #[arg(long, value_name = "SECONDS", default_value_t = 60)]
@@ -59,7 +59,9 @@ fn main() -> ExitCode {
     let passed = match cli.trial {
         Trial::Mutants => run_mutants(),
         Trial::Faults { step } => run_faults(step),
-        Trial::Soundness { seconds, seed } => run_soundness(Duration::from_secs(seconds), seed),
+        Trial::Soundness { seconds, seed } => {
+            run_soundness(Duration::from_secs(seconds), seed, cli.save.as_deref())
+        }
         Trial::Cost { megabytes } => run_cost(megabytes * 1_000_000),
         Trial::Seeds { directory } => seeds::write(&directory)
             .map(|()| (true, serde_json::Value::Null))
@@ -196,42 +198,62 @@ fn run_cost(bytes: usize) -> Result {
     Ok((cost.verify < cost.read, report))
 }
 
-fn run_soundness(time: Duration, seed: u64) -> Result {
-    /// Changes between two looks at the clock.
-    const BATCH: u64 = 50;
+/// Processor time of this process in seconds.
+fn processor_seconds() -> f64 {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::TimeValLike;
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
+        let both = usage.user_time() + usage.system_time();
+        both.num_microseconds() as f64 / 1e6
+    })
+}
+
+fn run_soundness(time: Duration, seed: u64, save_to: Option<&Path>) -> Result {
+    /// Changes of one recording at a time.
+    const BATCH: u64 = 20;
     let started = Instant::now();
-    let recordings: Vec<Parts> = shipped::all()?
-        .iter()
-        .filter_map(|shipped| Parts::of(&shipped.bytes))
+    let mut corpus = corpus::read()?;
+    let mut counts = Counts::default();
+    let report = |counts: &Counts, next: u64| {
+        let mut report = json!(counts);
+        report["seconds"] = json!(started.elapsed().as_secs_f64());
+        report["processor_seconds"] = json!(processor_seconds());
+        report["next_seed"] = json!(next);
+        report
+    };
+    let recordings: Vec<(String, Parts)> = shipped::all()?
+        .into_iter()
+        .filter_map(|shipped| Some((shipped.name, Parts::of(&shipped.bytes)?)))
         .collect();
-    let mut sum = Counts::default();
     let mut first = seed;
-    while started.elapsed() < time {
-        for parts in &recordings {
-            let counts = match soundness::rounds(parts, first..first + BATCH) {
-                Ok(counts) => counts,
-                Err(error) => {
-                    println!("soundness: a promise was not kept: {error}");
-                    return Ok((false, serde_json::Value::Null));
-                }
-            };
-            sum.tried += counts.tried;
-            sum.unparsed += counts.unparsed;
-            sum.refused += counts.refused;
-            sum.ran += counts.ran;
-            sum.failed += counts.failed;
+    'all: loop {
+        for (name, parts) in &recordings {
+            if started.elapsed() >= time {
+                break 'all;
+            }
+            let seen = corpus.entry(name.clone()).or_default();
+            let seeds = first..first + BATCH;
+            if let Err(error) = soundness::rounds(parts, seeds, &mut counts, seen) {
+                println!("soundness: a promise was not kept: {name}: {error}");
+                return Ok((false, serde_json::Value::Null));
+            }
         }
         first += BATCH;
+        corpus::write(&corpus)?;
+        // What was done so far counts even if this is ended from outside.
+        if let Some(path) = save_to {
+            save(path, &report(&counts, first))?;
+        }
     }
-    let seconds = started.elapsed().as_secs_f64();
     println!(
-        "soundness: {} recordings tried in {seconds:.0} s: {} not parsed, {} refused, {} ran, {} ended in a typed error; \
+        "soundness: {} recordings tried in {:.0} s: {} not parsed, {} refused, {} ran, {} ended in a typed error; \
          0 accesses outside, 0 pages lost, GPU reset after each",
-        sum.tried, sum.unparsed, sum.refused, sum.ran, sum.failed
+        counts.tried,
+        started.elapsed().as_secs_f64(),
+        counts.unparsed,
+        counts.refused,
+        counts.ran,
+        counts.failed
     );
-    let report = json!({
-        "tried": sum.tried, "unparsed": sum.unparsed, "refused": sum.refused, "ran": sum.ran, "failed": sum.failed,
-        "seconds": seconds,
-    });
-    Ok((sum.ran > 0, report))
+    Ok((counts.ran > 0, report(&counts, first + BATCH)))
 }

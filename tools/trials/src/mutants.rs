@@ -85,7 +85,7 @@ pub fn refused_by(mutant: &Mutant) -> Option<&'static str> {
 }
 
 /// The name of a rule of the parser.
-fn format_rule(fault: Fault) -> &'static str {
+pub(crate) const fn format_rule(fault: Fault) -> &'static str {
     match fault {
         Fault::NotARecording => "format-magic",
         Fault::Version(_) => "format-version",

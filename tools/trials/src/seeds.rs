@@ -7,6 +7,7 @@ use std::path::Path;
 
 use gpureplay_format::{Recording, RegionKind};
 use gpureplay_sign::{SecretKey, pack, sign};
+use gpureplay_trace::{Context, Driver, Line, PAGE_SIZE, Phase, RegionFlags, Writer};
 
 use crate::shipped;
 
@@ -85,9 +86,39 @@ pub fn write(directory: &Path) -> io::Result<()> {
             put(target, &format!("{how}"), &[how, 0, 0, 0, 0, 0, 0])?;
         }
     }
-    // A raw trace starts with its magic number, an original recording with three lengths.
-    put("trace", "empty", b"GPUTRACE")?;
+    let tensor = br#"{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
+    let length = (tensor.len() as u64).to_le_bytes();
+    let safetensors = [&[0], &length[..], tensor, &[0; 8]].concat();
+    put("values", "safetensors", &safetensors)?;
+    put("values", "png", &[&[1], GREY_PNG].concat())?;
+    put("values", "raw", &[&[3], &[0; 192][..]].concat())?;
+    put("trace", "small", &raw_trace()?)?;
+    // An original recording starts with three lengths here.
     put("import", "empty", &[0; 64])
+}
+
+/// A picture of two by two grey pixels.
+const GREY_PNG: &[u8] = &[
+    0x89, 0x50, 0x4e, 0x47, 0xd, 0xa, 0x1a, 0xa, 0x0, 0x0, 0x0, 0xd, 0x49, 0x48, 0x44, 0x52, 0x0,
+    0x0, 0x0, 0x2, 0x0, 0x0, 0x0, 0x2, 0x8, 0x0, 0x0, 0x0, 0x0, 0x57, 0xdd, 0x52, 0xf8, 0x0, 0x0,
+    0x0, 0xe, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0x10, 0x50, 0x60, 0x30, 0x70, 0x0, 0x0,
+    0x1, 0x76, 0x0, 0xa1, 0xec, 0x30, 0x8a, 0xf4, 0x0, 0x0, 0x0, 0x0, 0x49, 0x45, 0x4e, 0x44, 0xae,
+    0x42, 0x60, 0x82,
+];
+
+/// A raw trace with most kinds of records.
+fn raw_trace() -> io::Result<Vec<u8>> {
+    let mut trace = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12")?;
+    trace.reg_read(0, 0x7212_0000)?;
+    trace.poll(0x20, 0x100, 0, 10_000, &[0, 0x100])?;
+    trace.mapping(true, Some(0), 3, 0x10000, 0x2000)?;
+    trace.region(0, RegionFlags::READ | RegionFlags::FIRST, 0x10000, 2)?;
+    trace.page(0, Phase::Before, 0x10000, &[7; PAGE_SIZE])?;
+    trace.submit(1, 0, 0x10040)?;
+    trace.irq(Line::Job, Context::HardIrq, 1, |trace| {
+        trace.reg_write(0x1004, 2)
+    })?;
+    trace.end()
 }
 
 /// Code that a recording uploads without compression or with.

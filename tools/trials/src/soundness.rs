@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recordings changed at random, run on the model: what is accepted stays inside its own pages, ends in time, and leaves the GPU reset.
 
+use std::collections::BTreeMap;
+
 use gpureplay_core::{DeviceError, ErrorKind, Gpu, Limits, Options, Session, Workspace, verify};
 use gpureplay_format::Recording;
 use mali_regs::gpu::{L2_READY_LO, SHADER_READY_LO};
 use mali_regs::job::JOB_INT_RAWSTAT;
 use mali_regs::mmu::MMU_INT_RAWSTAT;
+use serde::{Deserialize, Serialize};
 
+use crate::mutants::format_rule;
 use crate::parts::Parts;
 use crate::rig::{Rig, Values, profile};
 
@@ -115,14 +119,45 @@ pub fn mutate(parts: &mut Parts, source: &mut Source<'_>) {
 /// What became of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is no recording.
-    Unparsed,
+    /// It is no recording: the rule of the parser.
+    Unparsed(&'static str),
     /// It breaks a rule.
-    Refused,
+    Refused(&'static str),
     /// It ran to its end.
     Ran,
     /// It ended in an error of the job, the GPU or the caller.
-    Failed,
+    Failed(&'static str),
+}
+
+impl Verdict {
+    /// A name for what became of it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unparsed(name) | Self::Refused(name) | Self::Failed(name) => name,
+            Self::Ran => "ran",
+        }
+    }
+}
+
+/// A name for an error.
+const fn error_name(kind: &ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Device(_) => "error-device",
+        ErrorKind::Identity { .. } => "error-identity",
+        ErrorKind::AddressRange(_) => "error-address-range",
+        ErrorKind::NoSuchSlot(_) => "error-slot",
+        ErrorKind::Register { .. } => "error-register",
+        ErrorKind::Interrupt { .. } => "error-interrupt",
+        ErrorKind::JobTimeout { .. } => "error-job-timeout",
+        ErrorKind::JobFault { .. } => "error-job-fault",
+        ErrorKind::JobNotDone { .. } => "error-job-not-done",
+        ErrorKind::MmuFault { .. } => "error-mmu-fault",
+        ErrorKind::GpuFault { .. } => "error-gpu-fault",
+        ErrorKind::Unbound { .. } => "error-unbound",
+        ErrorKind::TensorSize { .. } => "error-tensor-size",
+        ErrorKind::NoSuchSegment(_) => "error-segment",
+        ErrorKind::Internal => "error-internal",
+    }
 }
 
 /// Parses, verifies and runs a recording on the model.
@@ -130,11 +165,13 @@ pub enum Verdict {
 /// # Errors
 /// A promise that was not kept.
 pub fn check(file: &[u8]) -> Result<Verdict, String> {
-    let Ok(recording) = Recording::parse(file) else {
-        return Ok(Verdict::Unparsed);
+    let recording = match Recording::parse(file) {
+        Ok(recording) => recording,
+        Err(error) => return Ok(Verdict::Unparsed(format_rule(error.fault))),
     };
-    let Ok(verified) = verify(recording, &LIMITS) else {
-        return Ok(Verdict::Refused);
+    let verified = match verify(recording, &LIMITS) {
+        Ok(verified) => verified,
+        Err(violation) => return Ok(Verdict::Refused(violation.rule.name())),
     };
     // Never panics, whatever it says.
     let _ = gpureplay_deep::check(&verified);
@@ -165,7 +202,7 @@ pub fn check(file: &[u8]) -> Result<Verdict, String> {
     }
     Ok(match result {
         Ok(()) => Verdict::Ran,
-        Err(_) => Verdict::Failed,
+        Err(error) => Verdict::Failed(error_name(&error.kind)),
     })
 }
 
@@ -213,7 +250,7 @@ pub fn waits_us(recording: &Recording<'_>) -> u64 {
 }
 
 /// Counts of many rounds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Recordings made.
     pub tried: u64,
@@ -227,31 +264,45 @@ pub struct Counts {
     pub failed: u64,
 }
 
-/// Changes `original` once for each seed and checks the result.
+/// The first seed that led to each outcome, by recording and outcome: together they reach all that was reached.
+pub type Corpus = BTreeMap<String, BTreeMap<String, u64>>;
+
+/// The recording that a seed makes of `original`.
+pub fn changed(original: &Parts, seed: u64) -> Parts {
+    let mut bytes = [0; 256];
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    for byte in &mut bytes {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        *byte = (state >> 24) as u8;
+    }
+    let mut parts = original.clone();
+    mutate(&mut parts, &mut Source(&bytes));
+    parts
+}
+
+/// Changes `original` once for each seed, checks the result, and keeps seeds with a new outcome.
 ///
 /// # Errors
 /// The first seed with a promise that was not kept, and which.
-pub fn rounds(original: &Parts, seeds: std::ops::Range<u64>) -> Result<Counts, String> {
-    let mut counts = Counts::default();
+pub fn rounds(
+    original: &Parts,
+    seeds: impl IntoIterator<Item = u64>,
+    counts: &mut Counts,
+    corpus: &mut BTreeMap<String, u64>,
+) -> Result<(), String> {
     for seed in seeds {
-        let mut bytes = [0; 256];
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        for byte in &mut bytes {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            *byte = (state >> 24) as u8;
-        }
-        let mut parts = original.clone();
-        mutate(&mut parts, &mut Source(&bytes));
-        let verdict = check(&parts.file()).map_err(|error| format!("seed {seed}: {error}"))?;
+        let file = changed(original, seed).file();
+        let verdict = check(&file).map_err(|error| format!("seed {seed}: {error}"))?;
         counts.tried += 1;
         *match verdict {
-            Verdict::Unparsed => &mut counts.unparsed,
-            Verdict::Refused => &mut counts.refused,
+            Verdict::Unparsed(_) => &mut counts.unparsed,
+            Verdict::Refused(_) => &mut counts.refused,
             Verdict::Ran => &mut counts.ran,
-            Verdict::Failed => &mut counts.failed,
+            Verdict::Failed(_) => &mut counts.failed,
         } += 1;
+        corpus.entry(verdict.name().to_owned()).or_insert(seed);
     }
-    Ok(counts)
+    Ok(())
 }

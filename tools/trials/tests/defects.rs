@@ -428,8 +428,14 @@ fn what_a_run_changes_is_restored_before_the_next() {
     let mut rig = rig();
     let mut workspace = Workspace::new();
     let mut values = Values::new(&checked);
+    let calls_of_opening = {
+        let mut counter = Faulty::new(&mut rig, FaultKind::FailedJob, u64::MAX);
+        let options = Options::default();
+        let session = Session::open(&mut counter, checked, &mut workspace, options, &mut values);
+        session.unwrap().gpu().calls()
+    };
     let expected = {
-        let mut faulty = Faulty::new(&mut rig, FaultKind::FailedJob, 400);
+        let mut faulty = Faulty::new(&mut rig, FaultKind::FailedJob, calls_of_opening + 20);
         let options = Options::default();
         let mut session =
             Session::open(&mut faulty, checked, &mut workspace, options, &mut values).unwrap();

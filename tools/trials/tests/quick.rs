@@ -2,12 +2,15 @@
 //! Short versions of the trials; `cargo xtask faults` and `cargo xtask fuzz` run the long ones.
 #![allow(clippy::unwrap_used)]
 
-use gpureplay_trials::{Parts, cost, faults, shipped, soundness};
+use std::collections::BTreeMap;
+
+use gpureplay_trials::soundness::Counts;
+use gpureplay_trials::{Parts, corpus, cost, faults, shipped, soundness};
 
 #[test]
 fn faults_are_survived() {
     let digits = shipped::named("digits-g52").unwrap();
-    let summary = faults::campaign(&digits.bytes, 97, |_| ()).unwrap();
+    let summary = faults::campaign(&digits.bytes, 71, |_| ()).unwrap();
     let injected: u64 = summary.rows.iter().map(|row| row.injected).sum();
     let errors: u64 = summary.rows.iter().map(|row| row.errors).sum();
     println!("{summary:?}");
@@ -20,15 +23,29 @@ fn faults_are_survived() {
 
 #[test]
 fn what_verifies_stays_inside() {
-    let mut ran = 0;
+    let mut counts = Counts::default();
     for shipped in shipped::all().unwrap() {
         let parts = Parts::of(&shipped.bytes).unwrap();
         assert_eq!(parts.file(), shipped.bytes, "{}", shipped.name);
-        let counts = soundness::rounds(&parts, 0..60).unwrap();
-        println!("{}: {counts:?}", shipped.name);
-        ran += counts.ran + counts.failed;
+        let seen = &mut BTreeMap::new();
+        soundness::rounds(&parts, 0..60, &mut counts, seen).unwrap();
     }
-    assert!(ran > 20);
+    assert!(counts.ran + counts.failed > 20, "{counts:?}");
+}
+
+#[test]
+fn kept_seeds_stay_inside() {
+    let corpus = corpus::read().unwrap();
+    let mut counts = Counts::default();
+    for shipped in shipped::all().unwrap() {
+        let Some(kept) = corpus.get(&shipped.name) else {
+            continue;
+        };
+        let parts = Parts::of(&shipped.bytes).unwrap();
+        let seen = &mut BTreeMap::new();
+        soundness::rounds(&parts, kept.values().copied(), &mut counts, seen).unwrap();
+    }
+    assert!(counts.tried > 40, "{counts:?}");
 }
 
 #[test]

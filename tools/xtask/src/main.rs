@@ -34,6 +34,7 @@ enum Task {
     Mutants(trust::Mutants),
     Faults(trust::Faults),
     Fuzz(trust::Fuzz),
+    Sanitize(trust::Sanitize),
     Reliability(trust::Reliability),
     Size(size::Size),
 }
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Task::Mutants(mutants) => mutants.execute(),
         Task::Faults(faults) => faults.execute(),
         Task::Fuzz(fuzz) => fuzz.execute(),
+        Task::Sanitize(sanitize) => sanitize.execute(),
         Task::Reliability(reliability) => reliability.execute(),
         Task::Size(size) => size.execute(),
     };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that are wrong.
 
-use gpureplay_format::layout::{ActionEntry, Segment};
-use gpureplay_format::{Opcode, RegionKind, Section};
+use gpureplay_format::layout::{ActionEntry, Segment, TensorEntry};
+use gpureplay_format::{Opcode, RegionKind, Section, TensorKind};
 
 use zerocopy::IntoBytes;
 
@@ -32,6 +32,12 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     };
     let segment = |change: &dyn Fn(&mut [Segment])| changed(&|parts| change(parts.segments()));
     let chain = parts.clone().last(Submit).map_or(0, |entry| entry.d.get());
+    let mut tensors = parts.clone();
+    let is_input = |entry: &TensorEntry| entry.kind == TensorKind::Input.code();
+    let first_input = (0..)
+        .zip(tensors.tensors())
+        .find(|(_, entry)| is_input(entry));
+    let first_input = first_input.map_or(0, |(index, _)| index);
     let va_of = |kind: RegionKind| {
         let mut parts = parts.clone();
         let regions = parts.regions();
@@ -259,7 +265,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         Mutant::new(
             "input read back",
             "bound-tensor",
-            last(BindInput, &|entry| entry.op = BindOutput.code()),
+            ending(&[action(BindOutput, 0, 0, first_input, 0)]),
         ),
         Mutant::new(
             "output overwritten",

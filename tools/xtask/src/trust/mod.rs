@@ -3,15 +3,18 @@
 
 mod fuzz;
 mod reliability;
+mod sanitize;
+mod target;
+mod totals;
 mod trial;
 
 pub(crate) use fuzz::Fuzz;
 pub(crate) use reliability::Reliability;
+pub(crate) use sanitize::Sanitize;
 pub(crate) use trial::{Faults, Mutants};
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
@@ -37,11 +40,4 @@ fn read<T: DeserializeOwned>(name: &str) -> Result<Option<T>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io("read", &path)(error)),
     }
-}
-
-/// Writes a result.
-fn write<T: Serialize>(name: &str, value: &T) -> Result<()> {
-    let path = results()?.join(name);
-    let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    std::fs::write(&path, text).map_err(Error::io("write", &path))
 }

@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Deserialize;
 
-use super::fuzz::{Fuzz, TARGETS, TOTALS, Total};
+use super::fuzz::Fuzz;
+use super::totals::{self, Total};
 use super::{read, root, trial};
 use crate::error::{Error, Result};
 
@@ -61,26 +62,24 @@ struct FaultRow {
 }
 
 #[derive(Deserialize)]
-struct SoundnessResult {
-    tried: u64,
-    unparsed: u64,
-    refused: u64,
-    ran: u64,
-    failed: u64,
-    seconds: f64,
+struct CostResult {
+    bytes: u64,
+    read_seconds: f64,
+    verify_seconds: f64,
 }
 
 impl Reliability {
     pub(crate) fn execute(&self) -> Result<ExitCode> {
         let mut passed = true;
         if !self.no_run {
-            let seconds = self.seconds.to_string();
             let fuzz = Fuzz::for_all(self.seconds);
+            let soundness = Fuzz::for_one("soundness", self.seconds);
             for outcome in [
                 trial::run("mutants", &[]),
                 trial::run("faults", &[]),
-                trial::run("soundness", &["--seconds", &seconds]),
+                trial::run("cost", &[]),
                 fuzz.execute(),
+                soundness.execute(),
             ] {
                 passed &= outcome? == ExitCode::SUCCESS;
             }
@@ -114,9 +113,8 @@ fn missing(what: &str) -> Error {
 fn document() -> Result<String> {
     let mutants: MutantResult = read("mutants.json")?.ok_or_else(|| missing("mutants"))?;
     let faults: FaultResult = read("faults.json")?.ok_or_else(|| missing("faults"))?;
-    let soundness: SoundnessResult =
-        read("soundness.json")?.ok_or_else(|| missing("reliability"))?;
-    let fuzz: BTreeMap<String, Total> = read(TOTALS)?.ok_or_else(|| missing("fuzz"))?;
+    let cost: CostResult = read("cost.json")?.ok_or_else(|| missing("reliability"))?;
+    let fuzz = totals::read()?;
     let mut text = String::from(
         "# Reliability\n\n\
          Made by `cargo xtask reliability`; its parts are `cargo xtask mutants`, `faults` and `fuzz`, each of which fails when something falls\n\
@@ -125,7 +123,8 @@ fn document() -> Result<String> {
     // Writing to a string cannot fail.
     let _ = write_mutants(&mut text, &mutants);
     let _ = write_faults(&mut text, &faults);
-    let _ = write_fuzz(&mut text, &fuzz, &soundness);
+    let _ = write_fuzz(&mut text, &fuzz);
+    let _ = write_cost(&mut text, &cost);
     Ok(text)
 }
 
@@ -158,6 +157,7 @@ fn write_faults(text: &mut String, result: &FaultResult) -> std::fmt::Result {
         "## Faults\n\n\
          Each kind of fault at each of the {} calls that a replay of `recordings/digits-g52` makes to its device, on the model: {} faults in\n\
          {:.0} s. {} of its {} actions that reach the device reported one. After every fault the GPU was reset and the next run bit-exact.\n\
+         A fault counts from the moment when it happens to the error that the caller gets.\n\
          `cargo xtask faults`, or the short form `cargo test -p gpureplay-trials faults_are_survived`.\n\n\
          | Kind | Injected | Typed errors | Right answers all the same | Longest time to the error |\n| --- | ---: | ---: | ---: | ---: |",
         result.calls, result.injected, result.seconds, result.reported, result.actions
@@ -179,7 +179,8 @@ fn write_faults(text: &mut String, result: &FaultResult) -> std::fmt::Result {
          | Longest time to an error | {} |\n\
          | Its bound: the longest wait of the recording, and 2 s for resets and power | {} |\n\
          | Wrong answers | 0 |\n| Bytes of others changed | 0 |\n| Pages lost | 0 |\n\n\
-         Times are those of the engine's clock, in which a register access takes 20 µs and a wait for nothing its whole bound.\n",
+         Times are those of the engine's clock, in which a register access takes 20 µs and a wait for nothing its whole bound. A write that is\n\
+         lost when a chain is started, or the interrupt at its end, shows when the chain's time-out is over, which the recording sets: 10 s in this one.\n",
         milliseconds(result.longest_us),
         milliseconds(result.bound_us)
     )
@@ -189,58 +190,60 @@ fn milliseconds(us: u64) -> String {
     format!("{:.2} ms", us as f64 / 1000.0)
 }
 
-fn write_fuzz(
-    text: &mut String,
-    totals: &BTreeMap<String, Total>,
-    soundness: &SoundnessResult,
-) -> std::fmt::Result {
+fn write_fuzz(text: &mut String, totals: &BTreeMap<String, Total>) -> std::fmt::Result {
     writeln!(
         text,
         "## Fuzzing\n\n\
-         | Target | Executions | Hours | Findings that remain | Command |\n| --- | ---: | ---: | ---: | --- |"
+         All runs so far, added up in fuzz/totals.json by `cargo xtask fuzz --add-up`. Each target also runs for a minute in CI, from seeds that are made\n\
+         from the shipped recordings. Findings are tests of the crate that they concerned.\n\n\
+         | Target | Executions | Hours | Of the processor | Findings | Command |\n| --- | ---: | ---: | ---: | ---: | --- |"
     )?;
-    let names = TARGETS.iter().map(|(name, _)| *name);
-    let structured = totals
-        .keys()
-        .map(String::as_str)
-        .filter(|name| !TARGETS.iter().any(|(target, _)| target == name));
     let mut sum = Total::default();
-    for name in names.chain(structured) {
-        let total = totals.get(name).copied().unwrap_or_default();
-        let command = match name {
-            "import (damaged copies)" => {
-                "`GPUREPLAY_MUTATIONS=70000 cargo test -p gpureplay-import --test mutations`"
-                    .to_owned()
-            }
-            name => format!("`cargo xtask fuzz --target {name}`"),
-        };
+    for (name, total) in totals {
         writeln!(
             text,
-            "| {name} | {} | {:.2} | {} | {command} |",
+            "| {name} | {} | {:.2} | {:.2} | {} | `cargo xtask fuzz --target {name}` |",
             total.executions,
             total.seconds / 3600.0,
+            total.processor_seconds / 3600.0,
             total.findings
         )?;
-        sum.executions += total.executions;
-        sum.seconds += total.seconds;
+        sum.add(total);
     }
     writeln!(
         text,
-        "| replay (seeded) | {} | {:.2} | 0 | `cargo run -p gpureplay-trials -- soundness --seconds 3000` |",
-        soundness.tried,
-        soundness.seconds / 3600.0
+        "| all | {} | {:.2} | {:.2} | {} | |\n",
+        sum.executions,
+        sum.seconds / 3600.0,
+        sum.processor_seconds / 3600.0,
+        sum.findings
     )?;
+    let Some(soundness) = totals.get("soundness") else {
+        return Ok(());
+    };
+    let count = |outcome: &str| soundness.outcomes.get(outcome).copied().unwrap_or(0);
     writeln!(
         text,
-        "| all | {} | {:.2} | | |\n\n\
-         `replay` and `replay (seeded)` change shipped recordings, keep all checksums right, and run what verifies on the model: of the seeded\n\
-         ones, {} did not parse, {} were refused, {} ran and {} ended in a typed error, all with 0 accesses outside of their own pages, 0 pages lost,\n\
-         within their bounds, and with the GPU reset afterwards.",
-        sum.executions + soundness.tried,
-        (sum.seconds + soundness.seconds) / 3600.0,
-        soundness.unparsed,
-        soundness.refused,
-        soundness.ran,
-        soundness.failed
+        "`soundness` and `replay` change shipped recordings, keep all checksums right, and run what verifies on the model. Of the recordings of `soundness`\n\
+         {} did not parse, {} were refused by a rule, {} ran to the end and {} ended in a typed error: all with 0 accesses outside of their own pages,\n\
+         0 pages lost, within their bounds, and with the GPU reset afterwards. A seed for each outcome is kept in tools/trials/corpus, which\n\
+         `cargo test -p gpureplay-trials kept_seeds` repeats.\n",
+        count("unparsed"),
+        count("refused"),
+        count("ran"),
+        count("failed")
+    )
+}
+
+fn write_cost(text: &mut String, cost: &CostResult) -> std::fmt::Result {
+    let milliseconds = |seconds: f64| seconds * 1000.0;
+    writeln!(
+        text,
+        "## Cost of verification\n\n\
+         A recording of {:.0} MB is read from the page cache in {:.0} ms, and parsed and verified in {:.1} ms: the best of seven each.\n\
+         `cargo run -p gpureplay-trials -- cost`",
+        cost.bytes as f64 / 1e6,
+        milliseconds(cost.read_seconds),
+        milliseconds(cost.verify_seconds)
     )
 }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Seeds of changed recordings that are kept: for each outcome the first that led to it.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::soundness::Corpus;
+
+fn path() -> PathBuf {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/soundness.json").into()
+}
+
+/// The kept seeds.
+///
+/// # Errors
+/// The file is not what [`write`] wrote.
+pub fn read() -> io::Result<Corpus> {
+    match std::fs::read(path()) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Corpus::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Keeps seeds. A file that says the same is left alone.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write(corpus: &Corpus) -> io::Result<()> {
+    if read().is_ok_and(|kept| kept == *corpus) {
+        return Ok(());
+    }
+    let path = path();
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
+    let temporary = path.with_extension("tmp");
+    let mut text = serde_json::to_string_pretty(corpus)?;
+    text.push('\n');
+    std::fs::write(&temporary, text)?;
+    std::fs::rename(temporary, path)
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask sanitize`: the tests of crates with unsafe code, under AddressSanitizer.
+
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+
+use super::root;
+use crate::error::{Error, Result};
+
+/// Crates of the workspace with unsafe code, and one that uses most of it from outside.
+pub(super) const CRATES: [&str; 5] = [
+    "mali-memory",
+    "mali-shader",
+    "gpureplay-linux",
+    "kbase-client",
+    "gpureplay-on-model",
+];
+
+/// Run the tests of the crates with unsafe code under AddressSanitizer
+///
+/// Works with a stable toolchain: rustup's has the sanitizer's runtime. Miri cannot run these tests: they map memory, share it with files and
+/// choose vector instructions at run time.
+#[derive(Args)]
+pub(crate) struct Sanitize {}
+
+impl Sanitize {
+    pub(crate) fn execute(&self) -> Result<ExitCode> {
+        let target = host()?;
+        let mut command = Command::new("cargo");
+        command
+            .current_dir(root())
+            .args(["test", "--tests", "--no-fail-fast", "--target", &target])
+            .args(CRATES.iter().flat_map(|name| ["--package", name]))
+            .env("CARGO_TARGET_DIR", root().join("target/sanitize"))
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("RUSTFLAGS", "-Zsanitizer=address")
+            .env("ASAN_OPTIONS", "detect_stack_use_after_return=1");
+        let output = command.output().map_err(start)?;
+        let log = String::from_utf8_lossy(&output.stdout);
+        let passed: u64 = log
+            .lines()
+            .filter_map(|line| line.strip_prefix("test result: ok. ")?.split(' ').next())
+            .filter_map(|count| count.parse::<u64>().ok())
+            .sum();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let findings = errors.matches("ERROR: AddressSanitizer").count();
+        if !output.status.success() {
+            for text in [&log, &errors] {
+                let from = text.len().saturating_sub(6000);
+                eprintln!("{}", text.get(from..).unwrap_or(text));
+            }
+        }
+        println!(
+            "sanitize: {passed} tests of {} crates passed under AddressSanitizer, {findings} findings",
+            CRATES.len()
+        );
+        let all = output.status.success() && passed > 0;
+        Ok(ExitCode::from(u8::from(!all)))
+    }
+}
+
+/// This machine's target.
+fn host() -> Result<String> {
+    let output = Command::new("rustc").arg("-vV").output().map_err(start)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| Error::Missing {
+        what: "the name of this machine's target".into(),
+        remedy: "see what `rustc -vV` says".into(),
+    })
+}
+
+fn start(source: std::io::Error) -> Error {
+    Error::Start {
+        program: "cargo".into(),
+        source,
+    }
+}

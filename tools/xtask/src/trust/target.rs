@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Fuzz targets: those of fuzz/Cargo.toml, and two that make their inputs from numbered seeds.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use serde::Deserialize;
+
+use super::totals::{self, Total};
+use super::{read, results, root};
+use crate::error::{Error, Result};
+
+/// Longest input of a target for which fuzz/Cargo.toml says nothing.
+const LONGEST: u32 = 4096;
+/// Environment variable that bounds the time of the tests on damaged copies.
+const SECONDS: &str = "GPUREPLAY_MUTATION_SECONDS";
+
+/// How a target runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// By libFuzzer, which looks for inputs that reach new code.
+    LibFuzzer,
+    /// `gpureplay-trials soundness`.
+    Soundness,
+    /// The test `damaged_copies` of `gpureplay-import`.
+    DamagedCopies,
+}
+
+/// A target.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    /// Longest input in bytes.
+    longest: u32,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    package: Metadata,
+    bin: Vec<Bin>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    metadata: Longest,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Longest {
+    longest_input: BTreeMap<String, u32>,
+}
+
+#[derive(Deserialize)]
+struct Bin {
+    name: String,
+}
+
+/// What `gpureplay-trials soundness` saves.
+#[derive(Deserialize)]
+struct Soundness {
+    tried: u64,
+    unparsed: u64,
+    refused: u64,
+    ran: u64,
+    failed: u64,
+    processor_seconds: f64,
+    next_seed: u64,
+}
+
+/// All targets by name, those of seeds last.
+pub(super) fn all() -> Result<Vec<Target>> {
+    let path = root().join("fuzz/Cargo.toml");
+    let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let package: Package = toml::from_str(&text)
+        .map_err(|error| Error::io("read", &path)(std::io::Error::other(error)))?;
+    let longest = package.package.metadata.longest_input;
+    let mut targets: Vec<Target> = package
+        .bin
+        .into_iter()
+        .map(|bin| Target {
+            kind: Kind::LibFuzzer,
+            longest: longest.get(&bin.name).copied().unwrap_or(LONGEST),
+            name: bin.name,
+        })
+        .collect();
+    targets.sort_by(|left, right| left.name.cmp(&right.name));
+    for (name, kind) in [
+        ("soundness", Kind::Soundness),
+        ("damaged_copies", Kind::DamagedCopies),
+    ] {
+        targets.push(Target {
+            name: name.into(),
+            kind,
+            longest: 0,
+        });
+    }
+    Ok(targets)
+}
+
+impl Target {
+    /// Runs the target for some time.
+    pub(super) fn run(&self, seconds: u64) -> Result<Total> {
+        let started = Instant::now();
+        let mut total = match self.kind {
+            Kind::LibFuzzer => self.fuzz(seconds)?,
+            Kind::Soundness => soundness(seconds)?,
+            Kind::DamagedCopies => damaged_copies(seconds)?,
+        };
+        total.seconds = started.elapsed().as_secs_f64();
+        Ok(total)
+    }
+
+    fn fuzz(&self, seconds: u64) -> Result<Total> {
+        let mut command = fuzz_command();
+        command
+            .args(["run", &self.name, "--"])
+            .arg(format!("-max_total_time={seconds}"))
+            .arg(format!("-max_len={}", self.longest))
+            .args(["-print_final_stats=1", "-rss_limit_mb=2048", "-timeout=60"]);
+        let (output, processor_seconds) = timed(&command)?;
+        let executions = number_after(&output, "stat::number_of_executed_units:");
+        let findings = show_failure(&output);
+        Ok(Total {
+            executions: executions.unwrap_or(0),
+            processor_seconds,
+            findings,
+            ..Total::default()
+        })
+    }
+}
+
+fn soundness(seconds: u64) -> Result<Total> {
+    let seed = totals::read()?.get("soundness").and_then(|it| it.next_seed);
+    let save = "soundness.json";
+    let mut command = Command::new("cargo");
+    command
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            "gpureplay-trials",
+            "--",
+            "--save",
+        ])
+        .arg(results()?.join(save))
+        .args(["soundness", "--seconds", &seconds.to_string()])
+        .args(["--seed", &seed.unwrap_or(0).to_string()]);
+    let (output, _) = timed(&command)?;
+    if show_failure(&output) > 0 {
+        return Ok(Total {
+            findings: 1,
+            ..Total::default()
+        });
+    }
+    let found: Soundness = read(save)?.ok_or_else(|| Error::Missing {
+        what: "the result of soundness".into(),
+        remedy: "see what it says above".into(),
+    })?;
+    let outcomes = [
+        ("unparsed", found.unparsed),
+        ("refused", found.refused),
+        ("ran", found.ran),
+        ("failed", found.failed),
+    ];
+    Ok(Total {
+        executions: found.tried,
+        processor_seconds: found.processor_seconds,
+        next_seed: Some(found.next_seed),
+        outcomes: outcomes.map(|(name, count)| (name.into(), count)).into(),
+        ..Total::default()
+    })
+}
+
+fn damaged_copies(seconds: u64) -> Result<Total> {
+    let seed = totals::read()?
+        .get("damaged_copies")
+        .and_then(|it| it.next_seed);
+    let first = seed.unwrap_or(0);
+    let mut command = Command::new("cargo");
+    command
+        .args([
+            "test",
+            "--package",
+            "gpureplay-import",
+            "--test",
+            "mutations",
+        ])
+        .args(["--", "--nocapture", "damaged_copies"])
+        .env(SECONDS, seconds.to_string())
+        .env("GPUREPLAY_MUTATION_SEED", first.to_string());
+    let (output, processor_seconds) = timed(&command)?;
+    let findings = show_failure(&output);
+    let Some(tried) = number_after(&output, "damaged copies tried:") else {
+        return Err(Error::Missing {
+            what: "the recording of the original that is damaged".into(),
+            remedy: "set GPUREPLAY_SHARED to the folder with gpureplay-recordings".into(),
+        });
+    };
+    Ok(Total {
+        executions: tried,
+        processor_seconds,
+        findings,
+        next_seed: Some(first + tried),
+        ..Total::default()
+    })
+}
+
+/// The number that follows a word at the start of a line of what a program said.
+fn number_after(output: &Output, word: &str) -> Option<u64> {
+    let log = String::from_utf8_lossy(&output.stderr);
+    let mut lines = log.lines().filter_map(|line| line.strip_prefix(word));
+    lines.find_map(|rest| rest.split_whitespace().next()?.parse().ok())
+}
+
+/// Prints the end of what a program said if it failed, and counts it.
+fn show_failure(output: &Output) -> u64 {
+    if output.status.success() {
+        return 0;
+    }
+    for stream in [&output.stdout, &output.stderr] {
+        let log = String::from_utf8_lossy(stream);
+        let start = log.len().saturating_sub(4000);
+        eprintln!("{}", log.get(start..).unwrap_or(&log));
+    }
+    1
+}
+
+/// Runs a command and measures the processor time of it and of what it starts, in seconds.
+fn timed(command: &Command) -> Result<(Output, f64)> {
+    const MARK: &str = "processor-seconds:";
+    let mut shell = Command::new("bash");
+    shell
+        .current_dir(root())
+        .args(["-c", &format!("TIMEFORMAT='{MARK} %3U %3S'; time \"$@\"")])
+        .arg("fuzz")
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let output = shell.output().map_err(start)?;
+    let log = String::from_utf8_lossy(&output.stderr);
+    let line = log.lines().rev().find_map(|line| line.strip_prefix(MARK));
+    let times = line.unwrap_or_default().split_whitespace();
+    let seconds = times.filter_map(|time| time.parse::<f64>().ok()).sum();
+    Ok((output, seconds))
+}
+
+/// `cargo fuzz` with the toolchain that is there: the sanitizers of a stable one are as good as those of a nightly one.
+fn fuzz_command() -> Command {
+    let mut command = Command::new("cargo");
+    command
+        .current_dir(root())
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env_remove("CARGO")
+        .arg("fuzz");
+    command
+}
+
+fn start(source: std::io::Error) -> Error {
+    Error::Start {
+        program: "cargo fuzz".into(),
+        source,
+    }
+}
+
+/// Installs cargo-fuzz if it is missing, makes seeds, builds all targets.
+pub(super) fn prepare() -> Result<()> {
+    let found = fuzz_command().arg("--version").output().map_err(start)?;
+    if !found.status.success() {
+        let mut install = Command::new("cargo");
+        install.args(["install", "--quiet", "--locked", "cargo-fuzz"]);
+        must(&mut install, "cargo install cargo-fuzz")?;
+    }
+    let corpus = root().join("fuzz/corpus");
+    fs::create_dir_all(&corpus).map_err(Error::io("create", &corpus))?;
+    let mut seeds = Command::new("cargo");
+    seeds
+        .current_dir(root())
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            "gpureplay-trials",
+            "--",
+            "seeds",
+        ])
+        .arg(&corpus);
+    must(&mut seeds, "making seeds")?;
+    must(fuzz_command().arg("build"), "cargo fuzz build")
+}
+
+fn must(command: &mut Command, what: &str) -> Result<()> {
+    let output = command.output().map_err(start)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(Error::Failed {
+        what: what.into(),
+        status: output.status,
+        log: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}

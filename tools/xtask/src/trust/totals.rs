@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What has been fuzzed so far, over all runs: fuzz/totals.json.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::root;
+use crate::error::{Error, Result};
+
+/// What has been done with a target.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Total {
+    pub(super) executions: u64,
+    /// Time that passed, in seconds.
+    pub(super) seconds: f64,
+    /// Processor time, in seconds.
+    pub(super) processor_seconds: f64,
+    /// Runs that ended with a finding.
+    pub(super) findings: u64,
+    /// Where the next run goes on, for targets whose inputs are numbered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) next_seed: Option<u64>,
+    /// Executions by what became of them, for targets that say so.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) outcomes: BTreeMap<String, u64>,
+}
+
+impl Total {
+    pub(super) fn add(&mut self, more: &Self) {
+        self.executions += more.executions;
+        self.seconds += more.seconds;
+        self.processor_seconds += more.processor_seconds;
+        self.findings += more.findings;
+        self.next_seed = more.next_seed.or(self.next_seed);
+        for (outcome, count) in &more.outcomes {
+            *self.outcomes.entry(outcome.clone()).or_default() += count;
+        }
+    }
+}
+
+fn path() -> PathBuf {
+    root().join("fuzz/totals.json")
+}
+
+/// All totals by target.
+pub(super) fn read() -> Result<BTreeMap<String, Total>> {
+    let path = path();
+    match std::fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map_err(|error| Error::io("read", &path)(std::io::Error::other(error))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+        Err(error) => Err(Error::io("read", &path)(error)),
+    }
+}
+
+/// Keeps totals.
+pub(super) fn write(totals: &BTreeMap<String, Total>) -> Result<()> {
+    let path = path();
+    let temporary = path.with_extension("tmp");
+    let mut text = serde_json::to_string_pretty(totals).unwrap_or_default();
+    text.push('\n');
+    std::fs::write(&temporary, text).map_err(Error::io("write", &temporary))?;
+    std::fs::rename(&temporary, &path).map_err(Error::io("write", &path))
+}
