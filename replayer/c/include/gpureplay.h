@@ -152,6 +152,12 @@ gpureplay_status gpureplay_bind(gpureplay_session *session, const char *name, co
 // `session` comes from gpureplay_session_open; `name` and `path` are strings.
 gpureplay_status gpureplay_bind_file(gpureplay_session *session, const char *name, const char *path);
 
+// Gives every weight another value: from a .safetensors file, or from a directory with a NAME.npy for each.
+//
+// # Safety
+// `session` comes from gpureplay_session_open; `path` is a string.
+gpureplay_status gpureplay_bind_weights(gpureplay_session *session, const char *path);
+
 // Takes a value away: a weight has the recording's again, an intermediate what its layer computes.
 //
 // # Safety

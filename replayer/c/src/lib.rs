@@ -15,8 +15,8 @@ pub use recording::{
     gpureplay_tensor, gpureplay_tensor_count,
 };
 pub use session::{
-    SessionHandle, gpureplay_bind, gpureplay_bind_file, gpureplay_keep, gpureplay_read,
-    gpureplay_run, gpureplay_run_layers, gpureplay_session_close, gpureplay_session_open,
-    gpureplay_unbind,
+    SessionHandle, gpureplay_bind, gpureplay_bind_file, gpureplay_bind_weights, gpureplay_keep,
+    gpureplay_read, gpureplay_run, gpureplay_run_layers, gpureplay_session_close,
+    gpureplay_session_open, gpureplay_unbind,
 };
 pub use types::{Kind, Status, TensorDescription, Type};

@@ -133,6 +133,23 @@ pub unsafe extern "C" fn gpureplay_bind_file(
     unsafe { with(session, work) }
 }
 
+/// Gives every weight another value: from a .safetensors file, or from a directory with a NAME.npy for each.
+///
+/// # Safety
+/// `session` comes from gpureplay_session_open; `path` is a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_bind_weights(
+    session: *mut SessionHandle,
+    path: *const c_char,
+) -> Status {
+    // SAFETY: this function's own contract.
+    unsafe {
+        with(session, |session| {
+            Ok(session.bind_weights(text(path, "path")?)?)
+        })
+    }
+}
+
 /// Takes a value away: a weight has the recording's again, an intermediate what its layer computes.
 ///
 /// # Safety

@@ -62,7 +62,7 @@ struct Report {
     percentiles: BTreeMap<&'static str, Percentiles>,
     run_seconds: Vec<f64>,
     phase_seconds: BTreeMap<&'static str, Vec<f64>>,
-    job_seconds: f64,
+    job_seconds: Option<f64>,
     register_accesses_per_run: f64,
     interrupts_per_run: f64,
     bytes_moved_per_run: f64,
@@ -80,11 +80,7 @@ impl Bench {
         let recording = *verified.recording();
         let mut bindings = Bindings::new(&recording, &files.path);
         bindings.bind_weights(&files)?;
-        let case = files
-            .manifest
-            .as_ref()
-            .and_then(|manifest| manifest.cases.first());
-        for (name, path) in case.iter().flat_map(|case| &case.inputs) {
+        for (name, path) in files.case().into_iter().flat_map(|case| &case.inputs) {
             bindings.bind_file(&files, name, &files.directory.join(path))?;
         }
         bindings.require_all()?;
@@ -154,7 +150,8 @@ impl Bench {
             percentiles,
             run_seconds: runs,
             phase_seconds,
-            job_seconds: working.as_secs_f64() / f64::from(self.runs + self.warmup),
+            job_seconds: working
+                .map(|time| time.as_secs_f64() / f64::from(self.runs + self.warmup)),
             register_accesses_per_run: per_run(|run| run.registers),
             interrupts_per_run: per_run(|run| run.interrupts),
             bytes_moved_per_run: per_run(|run| run.bytes),

@@ -155,7 +155,7 @@ impl Diff {
             let name = given.resolve(bindings.tensors(), kind, "--input")?;
             bindings.bind_file(&files, &name, &given.path)?;
         }
-        let case = files.manifest.as_ref().and_then(|it| it.cases.first());
+        let case = files.case();
         if let (true, Some(case)) = (self.inputs.is_empty(), case) {
             for (name, path) in &case.inputs {
                 bindings.bind_file(&files, name, &files.directory.join(path))?;

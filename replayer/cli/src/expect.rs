@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::failure::Failure;
-use crate::manifest::DEFAULT_TOLERANCE;
+use crate::manifest::{Case, DEFAULT_TOLERANCE};
 
 /// How one output compares with what was expected.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,6 +20,8 @@ pub(crate) struct Comparison {
     pub(crate) matches: bool,
     /// The file that was compared with.
     pub(crate) expected: PathBuf,
+    /// Who computed it, if the manifest says so.
+    pub(crate) reference: Option<String>,
     /// Relative tolerance.
     pub(crate) tolerance: f64,
     /// Elements whose bits differ.
@@ -35,16 +37,17 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// `matches expected/out.npy bit for bit`.
+    /// `matches the recorded stack bit for bit`.
     pub(crate) fn text(&self) -> String {
         let file = self.expected.display();
+        let by = self.reference.clone().unwrap_or_else(|| file.to_string());
         if self.different == 0 {
-            return format!("matches {file} bit for bit");
+            return format!("matches {by} bit for bit");
         }
         let (worst, tolerance) = (self.max_relative, self.tolerance);
         if self.matches {
             return format!(
-                "matches {file} (largest relative difference {worst:.1e}, allowed {tolerance:.1e})"
+                "matches {by} (largest relative difference {worst:.1e}, allowed {tolerance:.1e})"
             );
         }
         let mut line = format!(
@@ -58,36 +61,43 @@ impl Comparison {
     }
 }
 
+/// One expected output.
+#[derive(Debug)]
+struct Expected {
+    path: PathBuf,
+    reference: Option<String>,
+    value: Tensor,
+    tolerance: f64,
+}
+
 /// The expected outputs of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Expectations {
-    /// File, contents and tolerance, by name.
-    outputs: BTreeMap<String, (PathBuf, Tensor, f64)>,
+    /// By name.
+    outputs: BTreeMap<String, Expected>,
 }
 
 impl Expectations {
-    /// Reads what the command line names, or else what the manifest's case with the same inputs expects.
+    /// Reads what the command line names, or else what a case of the manifest expects.
     pub(crate) fn new(
         files: &Files,
         bindings: &Bindings,
-        inputs: &BTreeMap<String, PathBuf>,
+        case: Option<&Case>,
         given: &BTreeMap<String, PathBuf>,
     ) -> Result<Self> {
         let mut paths = BTreeMap::new();
-        let case = files
-            .manifest
-            .as_ref()
-            .and_then(|manifest| manifest.case_for(&files.directory, inputs));
         for (name, path) in case.iter().flat_map(|case| &case.expected) {
-            paths.insert(name.clone(), files.directory.join(path));
+            paths.insert(name.clone(), (files.directory.join(path), true));
         }
         paths.extend(
             given
                 .iter()
-                .map(|(name, path)| (name.clone(), path.clone())),
+                .map(|(name, path)| (name.clone(), (path.clone(), false))),
         );
+        let reference = case.map(|case| case.reference.clone());
+        let reference = reference.filter(|text| !text.is_empty());
         let mut outputs = BTreeMap::new();
-        for (name, path) in paths {
+        for (name, (path, by_manifest)) in paths {
             let Ok((_, info)) = bindings.named(&name) else {
                 return Err(Failure::Recording(format!(
                     "{}: the manifest expects {name}, but the recording has no such tensor",
@@ -101,7 +111,13 @@ impl Expectations {
                 .as_ref()
                 .map(|manifest| manifest.tolerance(&name));
             let tolerance = stated.unwrap_or(DEFAULT_TOLERANCE);
-            outputs.insert(name, (path, tensor, tolerance));
+            let expected = Expected {
+                path,
+                reference: reference.clone().filter(|_| by_manifest),
+                value: tensor,
+                tolerance,
+            };
+            outputs.insert(name, expected);
         }
         Ok(Self { outputs })
     }
@@ -113,23 +129,26 @@ impl Expectations {
         found: &Tensor,
         tolerance: Option<f64>,
     ) -> Result<Option<Comparison>> {
-        let Some((path, expected, stated)) = self.outputs.get(name) else {
+        let Some(expected) = self.outputs.get(name) else {
             return Ok(None);
         };
-        let tolerance = tolerance.unwrap_or(*stated);
-        let Some(difference) = compare(found, expected, tolerance) else {
-            return Err(Failure::Input(format!("{}: wrong shape", path.display())));
+        let tolerance = tolerance.unwrap_or(expected.tolerance);
+        let Some(difference) = compare(found, &expected.value, tolerance) else {
+            let path = expected.path.display();
+            return Err(Failure::Input(format!("{path}: wrong shape")));
         };
         let worst = difference
             .worst
             .filter(|_| !difference.within())
             .and_then(|at| {
                 let value = found.values().nth(at)?;
-                Some((found.coordinates(at), value, expected.values().nth(at)?))
+                let wanted = expected.value.values().nth(at)?;
+                Some((found.coordinates(at), value, wanted))
             });
         Ok(Some(Comparison {
             matches: difference.within(),
-            expected: path.clone(),
+            expected: expected.path.clone(),
+            reference: expected.reference.clone(),
             tolerance,
             different: difference.different,
             outside: difference.outside,

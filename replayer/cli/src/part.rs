@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::Args;
-use gpureplay_library::{Bindings, Layer, TensorKind, layer_named, layers_named};
+use gpureplay_library::{Bindings, Layer, TensorKind, layer_named, layers_named, list};
 use serde::Serialize;
 
 use crate::Result;
@@ -24,9 +24,9 @@ pub(crate) struct Layers {
     /// Run the layers up to this one
     #[arg(long, value_name = "LAYER", conflicts_with = "layers")]
     until: Option<String>,
-    /// Where to write what the last layer that runs computes
-    #[arg(long, value_name = "[NAME=]FILE.npy")]
-    output_layer: Option<Given>,
+    /// Write what the last layer that runs computes; without a file to NAME.npy in the current directory
+    #[arg(long, value_name = "[NAME=]FILE.npy", num_args = 0..=1)]
+    output_layer: Option<Option<Given>>,
 }
 
 /// The part of a recording that runs.
@@ -112,6 +112,19 @@ impl Layers {
             .collect();
         // All that a layer computes is one kind to the user.
         let kind = tensors.first().map_or(TensorKind::Output, |t| t.kind);
+        let Some(given) = given else {
+            return match tensors.as_slice() {
+                // Only the last part of a name: a recording chooses no directories.
+                [only] => {
+                    let file = only.name.rsplit('/').next().unwrap_or_default();
+                    Ok(Some((only.name.clone(), format!("{file}.npy").into())))
+                }
+                _ => Err(Failure::Usage(format!(
+                    "--output-layer: say which tensor, as NAME=FILE; {}",
+                    list(&tensors, kind)
+                ))),
+            };
+        };
         let name = given.resolve(&tensors, kind, "--output-layer")?;
         Ok(Some((name, given.path.clone())))
     }

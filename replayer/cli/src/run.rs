@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use gpureplay_core::{Gpu, Options};
+use gpureplay_format::{Recording, SegmentKind};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Bindings, Files, Layer, TensorInfo, TensorKind, layers_named, values};
 use mali_model::Observer;
@@ -19,7 +20,7 @@ use crate::device::ModelOptions;
 use crate::expect::{Comparison, Expectations};
 use crate::failure::{Failure, Outcome};
 use crate::given::Given;
-use crate::part::{Layers, Part};
+use crate::part::{Layers, Part, Step};
 use crate::progress::Progress;
 use crate::replay::{Effort, Inject, replay};
 use crate::trace::{Trace, is_standard_output};
@@ -36,8 +37,10 @@ Examples:
       compared with a file of your own, result for scripts
   gpureplay run recordings/digits-g52 --input recordings/digits-g52/inputs/3.npy --top 3
       the three most probable classes
-  gpureplay run recordings/digits-g52 --until conv2 --output-layer conv2.npy
-      the first layers, and what the last of them computes
+  gpureplay run recordings/digits-g52 --input 3.png --weights mine.safetensors
+      a picture, and another trained model; --bind conv1.weight=w.npy replaces one weight
+  gpureplay run recordings/digits-g52 --until conv2 --output-layer
+      the first layers, and what the last of them computes, in conv2.npy
   gpureplay run recordings/digits-g52 --layers pool1.. --input conv2=mine.npy
       the layers behind it with another value of conv2; those before do not run
   gpureplay run recordings/digits-g52 --trace -
@@ -62,6 +65,9 @@ pub(crate) struct Run {
         value_name = "[NAME=]FILE.npy"
     )]
     inputs: Vec<Given>,
+    /// Another trained model: a .safetensors file with all weights, or a directory with a NAME.npy for each
+    #[arg(long, value_name = "DIR|FILE.safetensors")]
+    weights: Option<PathBuf>,
     /// Where to write an output
     #[arg(short, long = "output", value_name = "[NAME=]FILE.npy")]
     outputs: Vec<Given>,
@@ -106,11 +112,14 @@ struct Report {
     device: String,
     layers: Option<Part>,
     inputs: BTreeMap<String, PathBuf>,
+    /// Jobs of the layers that ran; those of set-up belong to loading.
     jobs: u64,
+    setup_jobs: u64,
     chains: u32,
     load_seconds: f64,
     replay_seconds: f64,
-    device_seconds: f64,
+    /// Time in jobs, set-up included, if the device can tell.
+    device_seconds: Option<f64>,
     retries: u32,
     outputs: BTreeMap<String, OutputReport>,
 }
@@ -140,6 +149,9 @@ impl Run {
         let mut bindings = Bindings::new(&recording, &files.path);
         let inputs = self.chosen_inputs(&files, bindings.tensors())?;
         let classes = self.classes.read()?;
+        if let Some(path) = &self.weights {
+            bindings.bind_all_weights(path)?;
+        }
         for (name, path) in &inputs {
             bindings.bind_file(&files, name, path)?;
         }
@@ -173,7 +185,12 @@ impl Run {
             TensorKind::Output,
             "--expect",
         )?;
-        let expectations = Expectations::new(&files, &bindings, &inputs, &expected)?;
+        // The manifest expects what the recorded weights give.
+        let case = match &self.weights {
+            Some(_) => None,
+            None => files.case_for(&inputs),
+        };
+        let expectations = Expectations::new(&files, &bindings, case, &expected)?;
 
         let trace = self.trace.as_ref().map(|_| Arc::new(Trace::default()));
         let observer = trace.clone().map(|trace| trace as Arc<dyn Observer>);
@@ -183,13 +200,12 @@ impl Run {
             self.model.into(),
             observer,
         )?;
-        let jobs: u64 = recording
-            .segments()
-            .iter()
-            .map(|s| u64::from(s.jobs.get()))
-            .sum();
-        let progress = Progress::start("replaying", device.job_counter(), jobs);
-        let counter = device.job_counter();
+        let steps = part.steps(&layers);
+        let (jobs, setup_jobs) = jobs(&recording, &steps);
+        // Only the model counts jobs as they end.
+        let progress = device
+            .is_model()
+            .then(|| Progress::start("replaying", device.job_counter(), jobs + setup_jobs));
         let options = Options {
             ignore_identity: self.wrong_gpu,
         };
@@ -201,7 +217,6 @@ impl Run {
             }
             None => device.gpu(),
         };
-        let steps = part.steps(&layers);
         let (result, effort) = replay(
             gpu,
             verified,
@@ -247,11 +262,12 @@ impl Run {
             device: device.description().to_owned(),
             layers: self.layers.chosen().then(|| part.clone()),
             inputs,
-            jobs: counter.load(std::sync::atomic::Ordering::Relaxed),
+            jobs,
+            setup_jobs,
             chains,
             load_seconds: load.as_secs_f64(),
             replay_seconds: replay.as_secs_f64(),
-            device_seconds: device.working().as_secs_f64(),
+            device_seconds: device.working().map(|time| time.as_secs_f64()),
             retries,
             outputs,
         };
@@ -261,13 +277,9 @@ impl Run {
                 .map_err(|error| Failure::Output(error.to_string()))?;
             writeln!(out, "{text}")?;
         } else {
-            print(
-                &mut out,
-                &report,
-                &bindings,
-                &classes,
-                (load, replay, device.working()),
-            )?;
+            let place = if device.is_model() { "model" } else { "GPU" };
+            let times = (load, replay, place);
+            print(&mut out, &report, &bindings, &classes, times)?;
         }
         let differs = |output: &OutputReport| {
             output
@@ -282,27 +294,25 @@ impl Run {
         })
     }
 
-    /// The inputs that were given by name or by being the only ones; the manifest's first case when there are none.
+    /// What was given by name or by being the only one; the inputs of the manifest's first case if only weights were.
     fn chosen_inputs(
         &self,
         files: &Files,
         tensors: &[TensorInfo],
     ) -> Result<BTreeMap<String, PathBuf>> {
-        let needs_none = tensors
-            .iter()
-            .all(|tensor| tensor.kind != TensorKind::Input);
-        if self.inputs.is_empty() && !needs_none {
-            let case = files
-                .manifest
-                .as_ref()
-                .and_then(|manifest| manifest.cases.first());
-            if let Some(case) = case {
-                let absolute =
-                    |(name, file): (&String, &PathBuf)| (name.clone(), files.directory.join(file));
-                return Ok(case.inputs.iter().map(absolute).collect());
+        let mut inputs = self.named(&self.inputs, tensors, TensorKind::Input, "--input")?;
+        let weight = |name: &String| {
+            tensors
+                .iter()
+                .any(|t| t.name == *name && t.kind == TensorKind::Weight)
+        };
+        if inputs.keys().all(weight) {
+            for (name, file) in files.case().into_iter().flat_map(|case| &case.inputs) {
+                let file = files.directory.join(file);
+                inputs.entry(name.clone()).or_insert(file);
             }
         }
-        self.named(&self.inputs, tensors, TensorKind::Input, "--input")
+        Ok(inputs)
     }
 
     /// Gives every `[NAME=]FILE` its name.
@@ -324,12 +334,26 @@ impl Run {
     }
 }
 
+/// Jobs of the steps that run, and jobs of set-up.
+fn jobs(recording: &Recording<'_>, steps: &[Step]) -> (u64, u64) {
+    let (mut run, mut setup) = (0, 0);
+    for (index, segment) in (0u32..).zip(recording.segments()) {
+        let jobs = u64::from(segment.jobs.get());
+        if segment.kind != SegmentKind::Run.code() {
+            setup += jobs;
+        } else if steps.iter().any(|step| step.segment == index && !step.skip) {
+            run += jobs;
+        }
+    }
+    (run, setup)
+}
+
 fn print(
     out: &mut impl Write,
     report: &Report,
     bindings: &Bindings,
     classes: &Classes,
-    (load, replay, device): (Duration, Duration, Duration),
+    (load, replay, place): (Duration, Duration, &str),
 ) -> Result<()> {
     writeln!(out, "{} on {}", report.recording, report.device)?;
     if let Some(part) = report.layers.as_ref().and_then(Part::text) {
@@ -363,11 +387,10 @@ fn print(
         line += &format!("{label} ({value:.3}) · ");
     }
     line += &format!(
-        "{}, {} loading, {} replaying ({} in jobs, set-up included)",
+        "{}, {} loading, {} on the {place}",
         text::count(report.jobs, "job"),
         text::duration(load),
-        text::duration(replay),
-        text::duration(device)
+        text::duration(replay)
     );
     if report.retries > 0 {
         line += &format!(
@@ -377,9 +400,10 @@ fn print(
     }
     for (name, output) in &report.outputs {
         line += " · ";
-        line += &match &output.comparison {
-            Some(comparison) => format!("{name} {}", comparison.text()),
-            None => format!("{name}: nothing to compare with"),
+        line += &match (&output.comparison, report.outputs.len()) {
+            (Some(comparison), 1) => comparison.text(),
+            (Some(comparison), _) => format!("{name} {}", comparison.text()),
+            (None, _) => format!("{name}: nothing to compare with"),
         };
     }
     writeln!(out, "→ {line}")?;

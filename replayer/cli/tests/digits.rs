@@ -162,10 +162,14 @@ fn other_weights_give_another_network() {
     }
 }
 
-/// Runs the command; what it prints on both streams, and whether it succeeded.
+/// Runs the command in the repository; what it prints on both streams, and whether it succeeded.
 fn gpureplay(arguments: &[&str]) -> (bool, String) {
+    gpureplay_in(&repository(), arguments)
+}
+
+fn gpureplay_in(directory: &Path, arguments: &[&str]) -> (bool, String) {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .current_dir(repository())
+        .current_dir(directory)
         .args(arguments)
         .output()
         .unwrap();
@@ -245,6 +249,12 @@ fn the_command_runs_layers_by_themselves() {
         let largest = at(0, 0).max(at(0, 1)).max(at(1, 0)).max(at(1, 1));
         assert_eq!(after.value(element), largest, "element {element}");
     }
+    // Without the name of a file.
+    let absolute = repository().join(recording).display().to_string();
+    let last = ["run", &absolute, "--until", "3", "--output-layer"];
+    let (good, text) = gpureplay_in(folder.path(), &last);
+    assert!(good && text.contains("to pool1.npy"), "{text}");
+
     let (good, text) = gpureplay(&["run", recording, "--layers", "conv9"]);
     assert!(
         !good && text.contains("no layer conv9; its layers are 1 conv1, 2 conv2"),
@@ -253,6 +263,117 @@ fn the_command_runs_layers_by_themselves() {
     let (_, text) = gpureplay(&["info", recording]);
     assert!(
         text.contains("run 3        pool1") && text.contains("takes conv2; gives pool1"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_last_line_says_what_ran_and_how_it_compares() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace").display().to_string();
+    let image = "recordings/digits-g52/inputs/3.npy";
+    let run = ["run", "recordings/digits-g52", "--input", image];
+    let (good, text) = gpureplay(&run);
+    let line = text.lines().last().unwrap();
+    let parts: Vec<&str> = line.split(" · ").collect();
+    assert!(good && parts.len() == 3, "{text}");
+    assert_eq!(parts[0], "→ digit 3 (1.000)");
+    assert!(parts[1].starts_with("12 jobs, ") && parts[1].contains(" loading, "));
+    assert!(parts[1].ends_with(" on the model"), "{line}");
+    assert_eq!(parts[2], "matches the recorded stack bit for bit");
+
+    // What the recording declares is what the model counts, job by job.
+    let (_, text) = gpureplay(&[&run[..], &["--json", "--trace", &trace]].concat());
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let number = |key: &str| report[key].as_u64().unwrap();
+    let traced = std::fs::read_to_string(&trace).unwrap();
+    assert_eq!(number("jobs"), 12);
+    assert_eq!(
+        number("jobs") + number("setup_jobs"),
+        traced.lines().count() as u64
+    );
+    let (_, text) = gpureplay(&[&run[..], &["--until", "conv2", "--json"]].concat());
+    let part: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(part["jobs"].as_u64().unwrap() < 12, "{text}");
+}
+
+/// A .safetensors file by its specification: length, JSON, data.
+fn safetensors(tensors: &[(String, Tensor)]) -> Vec<u8> {
+    let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
+    for (name, tensor) in tensors {
+        let begin = data.len();
+        data.extend_from_slice(tensor.bytes());
+        let entry = serde_json::json!({
+            "dtype": "F32", "shape": tensor.shape(), "data_offsets": [begin, data.len()],
+        });
+        header.insert(name.clone(), entry);
+    }
+    let header = serde_json::Value::from(header).to_string();
+    [
+        &(header.len() as u64).to_le_bytes(),
+        header.as_bytes(),
+        &data,
+    ]
+    .concat()
+}
+
+#[test]
+fn one_recording_serves_other_trained_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let expected = "recordings/digits-g52/expected/3.npy";
+    let run = |arguments: &[&str]| {
+        let image = "input=recordings/digits-g52/inputs/3.npy";
+        let first = ["run", "recordings/digits-g52", "--input", image];
+        gpureplay(&[&first[..], arguments].concat())
+    };
+    // The network's own weights, from the script that trained them.
+    let (good, text) = run(&["--weights", "tools/digits/weights", "--expect", expected]);
+    assert!(good && text.contains("bit for bit"), "{text}");
+    // One of them, by its name.
+    let one = "conv1.weight=tools/digits/weights/conv1.weight.npy";
+    let (good, text) = run(&["--bind", one, "--expect", expected]);
+    assert!(good && text.contains("bit for bit"), "{text}");
+    // Nobody said what other weights should give; without an input it is the manifest's first.
+    let (good, text) = gpureplay(&["run", "recordings/digits-g52", "--bind", one]);
+    assert!(
+        good && text.contains("→ digit 0") && text.contains("nothing to compare"),
+        "{text}"
+    );
+
+    // Another model in one file: the classes in reverse, so a 3 is called 6.
+    let mut model = Vec::new();
+    for entry in std::fs::read_dir(repository().join("tools/digits/weights")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let mut tensor = read_npy(&path).unwrap();
+        if name.starts_with("fc.") {
+            let rows = tensor.bytes().chunks_exact(tensor.bytes().len() / CLASSES);
+            let bytes = rows.rev().flatten().copied().collect();
+            tensor = Tensor::new(DType::F32, tensor.shape(), bytes).unwrap();
+        }
+        model.push((name, tensor));
+    }
+    let file = folder.path().join("reversed.safetensors");
+    std::fs::write(&file, safetensors(&model)).unwrap();
+    let (good, text) = run(&["--weights", file.to_str().unwrap()]);
+    assert!(good && text.contains("→ digit 6 (1.000)"), "{text}");
+
+    // A model that lacks a weight, and one that is no model.
+    model.retain(|(name, _)| name != "conv2.bias");
+    std::fs::write(&file, safetensors(&model)).unwrap();
+    let (good, text) = run(&["--weights", file.to_str().unwrap()]);
+    assert!(
+        !good && text.contains("reversed.safetensors: has no tensor conv2.bias"),
+        "{text}"
+    );
+    let (good, text) = run(&["--weights", "recordings"]);
+    assert!(
+        !good && text.contains("recordings/conv1.weight.npy: "),
+        "{text}"
+    );
+    let (good, text) = run(&["--weights", expected]);
+    assert!(
+        !good && text.contains("or from a .safetensors file"),
         "{text}"
     );
 }

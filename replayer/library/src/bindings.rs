@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::tensors::{TensorInfo, list};
 use crate::values;
-use crate::weights::Reader;
+use crate::weights::{Reader, all_of};
 
 /// Room for what comes out of one tensor.
 #[derive(Clone, Debug, Default)]
@@ -91,6 +91,23 @@ impl Bindings {
         let image = image.and_then(|manifest| manifest.images.get(name));
         let value = values::read(path, info, image)?;
         self.bind(name, value, &path.display().to_string())
+    }
+
+    /// Gives every weight the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
+    ///
+    /// # Errors
+    /// The recording has no weights, one of them is not there, or a value does not fit.
+    pub fn bind_all_weights(&mut self, path: &Path) -> Result<()> {
+        let weights = self.tensors.iter();
+        let weights = weights.filter(|tensor| tensor.kind == TensorKind::Weight);
+        let weights: Vec<TensorInfo> = weights.cloned().collect();
+        if weights.is_empty() {
+            return Err(Error::file(path, "the recording has no weights"));
+        }
+        for (info, (value, from)) in weights.iter().zip(all_of(path, &weights)?) {
+            self.bind(&info.name, value, &from)?;
+        }
+        Ok(())
     }
 
     fn bindable(&self, name: &str) -> Result<(usize, &TensorInfo)> {

@@ -219,19 +219,24 @@ impl Device {
         &self.description
     }
 
-    /// Jobs that have ended so far; keeps counting.
+    /// Jobs that have ended so far, which only the model counts; keeps counting.
     pub fn job_counter(&self) -> Arc<AtomicU64> {
         self.jobs.jobs.clone()
     }
 
-    /// Time that the device has spent running jobs, where it can tell.
-    pub fn working(&self) -> Duration {
+    /// Time that the device has spent running jobs; `None` where it cannot tell.
+    pub fn working(&self) -> Option<Duration> {
         match &self.body {
-            Body::Model(gpu) => gpu.working(),
-            Body::Nano(gpu) => gpu.working(),
-            Body::DevMem(gpu) => gpu.working(),
-            Body::Other(_) => Duration::ZERO,
+            Body::Model(gpu) => Some(gpu.working()),
+            Body::Nano(gpu) => Some(gpu.working()),
+            Body::DevMem(gpu) => Some(gpu.working()),
+            Body::Other(_) => None,
         }
+    }
+
+    /// True for the GPU model.
+    pub fn is_model(&self) -> bool {
+        matches!(self.body, Body::Model(_))
     }
 }
 

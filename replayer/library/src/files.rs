@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds, reads and checks a recording.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gpureplay_core::{Limits, Verified, verify};
 use gpureplay_format::Recording;
 
 use crate::error::Error;
-use crate::manifest::Manifest;
+use crate::manifest::{Case, Manifest};
 
 /// Name of the recording in its directory.
 pub const FILE_NAME: &str = "recording.gpr";
@@ -71,6 +72,16 @@ impl Files {
             .unwrap_or_else(|_| self.directory.clone());
         path.file_name()
             .map_or_else(|| "recording".into(), |name| name.to_string_lossy().into())
+    }
+
+    /// The manifest's first case.
+    pub fn case(&self) -> Option<&Case> {
+        self.manifest.as_ref()?.cases.first()
+    }
+
+    /// The manifest's case whose inputs are exactly these files.
+    pub fn case_for(&self, inputs: &BTreeMap<String, PathBuf>) -> Option<&Case> {
+        self.manifest.as_ref()?.case_for(&self.directory, inputs)
     }
 
     /// Checks the bytes.

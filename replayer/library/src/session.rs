@@ -126,6 +126,16 @@ impl Session {
         self.reload_if_weight(name)
     }
 
+    /// Gives every weight another value: from a `.safetensors` file, or from a directory with a `NAME.npy` for each.
+    ///
+    /// # Errors
+    /// The recording has no weights, one of them is not there, or a value does not fit.
+    pub fn bind_weights(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        self.bindings.bind_all_weights(path.as_ref())?;
+        self.unload();
+        Ok(())
+    }
+
     /// Takes a value away: a weight has the recording's again, an intermediate what its layer computes.
     ///
     /// # Errors
@@ -232,12 +242,12 @@ impl Session {
         self.bindings.want(name)
     }
 
-    /// Time that the device has spent running jobs, where it can tell.
-    pub fn working(&mut self) -> Duration {
+    /// Time that the device has spent running jobs; `None` where it cannot tell.
+    pub fn working(&mut self) -> Option<Duration> {
         match &mut self.state {
             State::Idle(device) => device.working(),
             State::Loaded(loaded) => loaded.with_dependent_mut(|_, engine| engine.gpu().working()),
-            State::Lost => Duration::ZERO,
+            State::Lost => None,
         }
     }
 

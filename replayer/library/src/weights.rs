@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Weights that are kept outside of a recording, each in a file with a known hash.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gpureplay_tensor::{MAX_NPY_BYTES, Tensor};
 use sha2::{Digest, Sha256};
@@ -19,7 +19,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 /// Files that were read last; weights that lie in one file need it only once.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    file: std::path::PathBuf,
+    file: PathBuf,
     bytes: Vec<u8>,
     sha256: String,
 }
@@ -50,6 +50,36 @@ impl Reader {
         }
         values::parse(file, part, info, &self.bytes)
     }
+}
+
+/// The values of all these weights in a `.safetensors` file or in a directory, each with where it comes from.
+pub(crate) fn all_of(path: &Path, weights: &[TensorInfo]) -> Result<Vec<(Tensor, String)>> {
+    if path.is_dir() {
+        let one = |info: &TensorInfo| {
+            let file = PathBuf::from(format!("{}.npy", info.name));
+            // A recording names its tensors; it does not choose directories.
+            if file.components().count() != 1 || file.is_absolute() {
+                let reason = format!("no file can have the name of weight {}", info.name);
+                return Err(Error::file(path, reason));
+            }
+            let file = path.join(file);
+            let value = values::read_any(&file)?;
+            Ok((value, file.display().to_string()))
+        };
+        return weights.iter().map(one).collect();
+    }
+    if !values::is_safetensors(path) {
+        return Err(Error::file(
+            path,
+            "weights come from a directory with NAME.npy files, or from a .safetensors file",
+        ));
+    }
+    let bytes = values::bytes(path, MAX_NPY_BYTES)?;
+    let one = |info: &TensorInfo| {
+        let value = values::parse(path, Some(&info.name), info, &bytes)?;
+        Ok((value, format!("{}#{}", path.display(), info.name)))
+    };
+    weights.iter().map(one).collect()
 }
 
 fn missing(error: Error, file: &Path, name: &str) -> Error {

@@ -39,6 +39,11 @@ impl Kind {
     }
 }
 
+/// Whether a file holds many named tensors, by its name.
+pub(crate) fn is_safetensors(path: &Path) -> bool {
+    Kind::of(path) == Kind::Safetensors
+}
+
 /// Splits `weights.safetensors#conv1.weight` into file and name; other files have no name in them.
 pub fn split(path: &Path) -> (&Path, Option<&str>) {
     let text = path.to_str().unwrap_or_default();

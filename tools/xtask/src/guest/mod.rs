@@ -11,6 +11,7 @@ mod dtb;
 mod firmware;
 mod firmware_test;
 mod folder;
+mod granularity;
 mod kbase;
 mod kernel_log;
 mod machine;
@@ -50,6 +51,7 @@ enum Command {
     Shell(shell::Shell),
     Record(record::Record),
     Networks(networks::Networks),
+    Granularity(granularity::Granularity),
     Test(test::Test),
     Devices(devices::Devices),
     BenchStartup(startup::BenchStartup),
@@ -70,6 +72,7 @@ impl Guest {
             Command::Shell(command) => command.execute(),
             Command::Record(command) => command.execute(),
             Command::Networks(command) => command.execute(),
+            Command::Granularity(command) => command.execute(),
             Command::Test(command) => command.execute(),
             Command::Devices(command) => command.execute(),
             Command::BenchStartup(command) => command.execute(),

@@ -237,7 +237,10 @@ impl Recording<'_> {
         for name in &self.app.layers {
             compile.arg(format!("--intermediate={name}=layers/{name}.npy"));
         }
-        if !self.app.layers.is_empty() {
+        let chosen = options
+            .iter()
+            .any(|option| option.starts_with("--granularity"));
+        if !self.app.layers.is_empty() && !chosen {
             compile.arg("--granularity=layer");
         }
         for name in &self.app.weights {

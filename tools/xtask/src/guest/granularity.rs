@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest granularity`: one trace, compiled into parts of each size; what that costs.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Duration,
+};
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::{
+    app::App,
+    folder::{Folder, create_dir},
+    payload,
+    record::{Recording, network_dir},
+    run::report,
+    session::{Driver, End},
+    step::logged,
+};
+use crate::error::{Error, Result};
+
+/// Compiles one trace as one part, by layers and by jobs, and measures replays of each on the model.
+///
+/// Traces are those in target/guest/networks/NAME, or in --traces; where there are none, the guest records them first.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  cargo xtask guest granularity digits\n  \
+                        cargo xtask guest granularity --write-doc    # the table in docs/embedding.md")]
+pub(crate) struct Granularity {
+    /// Name of a program in tools/guest/recordable.toml.
+    #[arg(default_value = "digits")]
+    name: String,
+    /// Directory that `guest record --keep` made.
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+    /// Runs that are measured of each.
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    runs: u32,
+    /// Write the table into docs/embedding.md.
+    #[arg(long)]
+    write_doc: bool,
+    /// Seconds until the recording is given up.
+    #[arg(long, default_value_t = 3600, value_name = "SECONDS")]
+    timeout: u64,
+}
+
+#[derive(Deserialize)]
+struct Info {
+    file_bytes: u64,
+    segments: Vec<Segment>,
+}
+
+#[derive(Deserialize)]
+struct Segment {
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct Bench {
+    percentiles: BTreeMap<String, Percentiles>,
+    register_accesses_per_run: f64,
+    bytes_moved_per_run: f64,
+}
+
+#[derive(Deserialize)]
+struct Percentiles {
+    p50: f64,
+}
+
+/// How the table begins.
+const COLUMNS: &str = "\
+| Granularity | Parts that run | Recording, bytes | Register accesses per run | Moved per run | One run, half within |
+| --- | --: | --: | --: | --: | --: |
+";
+
+impl Granularity {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let folder = Folder::find()?;
+        let app = App::find(&folder, &self.name)?;
+        let work = match &self.traces {
+            Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
+            None => network_dir(&folder, &self.name),
+        };
+        create_dir(&work)?;
+        let job = Recording {
+            folder: &folder,
+            name: &self.name,
+            app: &app,
+            gpu: "g52",
+            work: &work,
+            timeout: Duration::from_secs(self.timeout),
+        };
+        payload::build_host_command(&folder)?;
+        if !work.join("trace2").is_file() {
+            folder.require_built()?;
+            payload::prepare(&folder, Driver::Patched)?;
+            let outcome = job.trace(true)?;
+            if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+                let code = report(&outcome, false, self.timeout);
+                return Ok(ExitCode::from(if code == 0 { 1 } else { code }));
+            }
+        }
+        let mut table = String::from(COLUMNS);
+        for size in ["network", "layer", "job"] {
+            if size != "layer" || !app.layers.is_empty() {
+                table += &self.row(&job, size)?;
+            }
+        }
+        print!("{table}");
+        if self.write_doc {
+            let path = folder.repository.join("docs/embedding.md");
+            let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            let text = replaced(&text, &table).ok_or_else(|| Error::Missing {
+                what: format!("a table of granularities in {}", path.display()),
+                remedy: "it begins with \"| Granularity\"".into(),
+            })?;
+            fs::write(&path, text).map_err(Error::io("write", path))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Compiles with one granularity and measures the result.
+    fn row(&self, job: &Recording<'_>, size: &str) -> Result<String> {
+        let program = payload::host_command(job.folder);
+        let output = job.work.join(format!("granularity-{size}"));
+        job.compile_with(&program, &output, &[&format!("--granularity={size}")])?;
+        let log = |name: &str| job.folder.local.join("log").join(name);
+        let mut info = Command::new(&program);
+        info.args(["info", "--json"]).arg(&output);
+        logged(&mut info, "information", &log("info.json"))?;
+        let info: Info = json(&log("info.json"))?;
+        let times = output.join("bench.json");
+        let mut bench = Command::new(&program);
+        bench.arg("bench").arg(&output).arg("--runs");
+        bench.arg(self.runs.to_string()).arg("--export-json");
+        bench.arg(&times);
+        logged(&mut bench, "measuring", &log("bench.log"))?;
+        let bench: Bench = json(&times)?;
+        let parts = info.segments.iter().filter(|s| s.kind == "run").count();
+        let half = bench.percentiles.get("run").map_or(0.0, |run| run.p50);
+        Ok(format!(
+            "| {size} | {parts} | {} | {:.0} | {:.1} kB | {:.1} ms |\n",
+            info.file_bytes,
+            bench.register_accesses_per_run,
+            bench.bytes_moved_per_run / 1e3,
+            half * 1e3
+        ))
+    }
+}
+
+fn json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
+    let text = fs::read(path).map_err(Error::io("read", path))?;
+    serde_json::from_slice(&text)
+        .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))
+}
+
+/// A page with another table of granularities.
+fn replaced(page: &str, table: &str) -> Option<String> {
+    let begin = page.find("| Granularity")?;
+    let (before, old) = page.split_at_checked(begin)?;
+    let length: usize = old
+        .split_inclusive('\n')
+        .take_while(|line| line.starts_with('|'))
+        .map(str::len)
+        .sum();
+    Some(format!("{before}{table}{}", old.get(length..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replaced;
+
+    #[test]
+    fn a_table_is_replaced_and_nothing_else() {
+        let page = "a\n\n| Granularity | x |\n| --- | --- |\n| job | 1 |\n\nb | c\n";
+        let found = replaced(page, "| Granularity |\n| 2 |\n").unwrap();
+        assert_eq!(found, "a\n\n| Granularity |\n| 2 |\n\nb | c\n");
+        assert_eq!(replaced("no table", "x"), None);
+    }
+}
