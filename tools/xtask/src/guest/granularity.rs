@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest granularity`: one trace, compiled into parts of each size; what that costs.
+//! `guest granularity`: one trace, compiled into parts of each size; what that costs the file and the device.
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
@@ -23,7 +22,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Compiles one trace as one part, by layers and by jobs, and measures replays of each on the model.
+/// Compiles one trace as one part, by layers and by jobs, and counts what replays of each ask of the device.
 ///
 /// Traces are those in target/guest/networks/NAME, or in --traces; where there are none, the guest records them first.
 #[derive(Args)]
@@ -37,7 +36,7 @@ pub(crate) struct Granularity {
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
     /// Runs that are measured of each.
-    #[arg(long, default_value_t = 100, value_name = "N")]
+    #[arg(long, default_value_t = 10, value_name = "N")]
     runs: u32,
     /// Write the table into docs/embedding.md.
     #[arg(long)]
@@ -60,20 +59,14 @@ struct Segment {
 
 #[derive(Deserialize)]
 struct Bench {
-    percentiles: BTreeMap<String, Percentiles>,
     register_accesses_per_run: f64,
     bytes_moved_per_run: f64,
 }
 
-#[derive(Deserialize)]
-struct Percentiles {
-    p50: f64,
-}
-
 /// How the table begins.
 const COLUMNS: &str = "\
-| Granularity | Parts that run | Recording, bytes | Register accesses per run | Moved per run | One run, half within |
-| --- | --: | --: | --: | --: | --: |
+| Granularity | Parts that run | Recording, bytes | Register accesses per run | Moved per run |
+| --- | --: | --: | --: | --: |
 ";
 
 impl Granularity {
@@ -141,13 +134,11 @@ impl Granularity {
         logged(&mut bench, "measuring", &log("bench.log"))?;
         let bench: Bench = json(&times)?;
         let parts = info.segments.iter().filter(|s| s.kind == "run").count();
-        let half = bench.percentiles.get("run").map_or(0.0, |run| run.p50);
         Ok(format!(
-            "| {size} | {parts} | {} | {:.0} | {:.1} kB | {:.1} ms |\n",
+            "| {size} | {parts} | {} | {:.0} | {:.1} kB |\n",
             info.file_bytes,
             bench.register_accesses_per_run,
-            bench.bytes_moved_per_run / 1e3,
-            half * 1e3
+            bench.bytes_moved_per_run / 1e3
         ))
     }
 }
