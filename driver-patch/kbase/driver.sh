@@ -20,12 +20,13 @@ driver_hooks=(
 	"interrupts freed|gpureplay_free_unmanaged_irq\(|3|5"
 	"map|gpureplay_map\(|1|1"
 	"unmap|gpureplay_unmap\(|1|1"
+	"register accesses|(^|[^_[:alnum:]])((read|write)[lq](_relaxed)?|io(read|write)32)\(|2|999"
 )
 
 # What would escape the hooks if it were still there.
 driver_leftovers=(
 	"interrupt handlers|(devm_)?request_(threaded_)?irq\("
-	"raw register accesses|__raw_(read|write)[bwlq]\("
+	"raw register accesses|(__raw_(read|write)[bwlq]|(read|write)[bw](_relaxed)?|io(read|write)(8|16|64|16be|32be|8_rep|16_rep|32_rep)|mem(cpy_(from|to)|set_)io)\("
 )
 
 # The driver's release, such as r25p0.
@@ -46,6 +47,8 @@ driver_refuse() {
 		echo "release $release: r9p0 to r44p1 are supported (from r45 on registers go through another layer, and boards with such releases have GPUs with a command-stream front end, which the recorder does not follow)"
 	elif [ ! -f "$1/backend/gpu/mali_kbase_jm_hw.c" ]; then
 		echo "it has no job-manager backend (command-stream front end only)"
+	elif ! $patch_only && [ ! -d "$1/platform/$platform" ]; then
+		echo "it has no folder platform/$platform (--platform)"
 	fi
 }
 
@@ -69,13 +72,13 @@ driver_build() {
 	# Releases that know nothing of Linux 5.8 need today's names for what it renamed.
 	grep -rqE --include='*.[ch]' 'mmap_(read_)?lock' "$code" || compat="-DGPUREPLAY_KBASE_BEFORE_5_8 $compat"
 	if grep -qw close_fd "$kernel/Module.symvers"; then compat="-DGPUREPLAY_KERNEL_HAS_CLOSE_FD $compat"; fi
-	local options=(CONFIG_MALI_MIDGARD=m CONFIG_MALI_PLATFORM_NAME=devicetree CONFIG_MALI_DEVFREQ=n
+	local options=(CONFIG_MALI_MIDGARD=m CONFIG_MALI_PLATFORM_NAME=$platform CONFIG_MALI_DEVFREQ=n
 		CONFIG_MALI_GATOR_SUPPORT=n CONFIG_MALI_KUTF=n CONFIG_MALI_REAL_HW=y)
 	make "${common[@]}" "M=$work/recorder" modules || return
 	make -C "$code" "KDIR=$kernel" "${settings[@]}" "${options[@]}" \
 		"EXTRA_SYMBOLS=$work/recorder/Module.symvers" \
 		"SCONS_CONFIGS=${options[*]}" \
-		"SCONS_CFLAGS=-DCONFIG_MALI_MIDGARD=1 -DCONFIG_MALI_PLATFORM_NAME=devicetree" \
+		"SCONS_CFLAGS=-DCONFIG_MALI_MIDGARD=1 -DCONFIG_MALI_PLATFORM_NAME=$platform" \
 		"KCFLAGS=$compat -I$work/recorder -I$here/kbase -include $work/recorder/gpureplay_mmio.h -include $here/kbase/gpureplay_kbase.h -Wno-error" \
 		all
 }

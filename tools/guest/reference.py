@@ -90,9 +90,9 @@ def main():
     from networks import NETWORKS
 
     if len(sys.argv) == 3 and sys.argv[1] in NETWORKS:
-        import layers
+        import layers as network
 
-        return layers.write(sys.argv[1], sys.argv[2])
+        return network.write(sys.argv[1], sys.argv[2])
     apps = {"saxpy": saxpy, "acl-gemm": acl_gemm, "acl-conv": acl_conv, "digits": digits}
     if len(sys.argv) != 3 or sys.argv[1] not in apps:
         sys.exit(f"usage: reference.py {'|'.join([*apps, *NETWORKS])} DIR")

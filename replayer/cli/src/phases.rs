@@ -129,6 +129,9 @@ impl Gpu for Watched<'_> {
         self.counts.borrow_mut().moved(length, Phase::Bind, time);
         result
     }
+    fn lend(&mut self) -> Result<bool, DeviceError> {
+        self.gpu.lend()
+    }
     fn reset(&mut self) -> Result<(), DeviceError> {
         self.gpu.reset()
     }

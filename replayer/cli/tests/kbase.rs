@@ -78,60 +78,126 @@ fn is_code(recording: &Recording<'_>, va: u64) -> bool {
     region.is_some_and(|region| Access(region.access).contains(Access::EXECUTE))
 }
 
-#[test]
-fn a_job_on_kbase_is_the_job_on_panfrost() {
-    let (a, b) = (read("saxpy-g52"), read("saxpy-kbase-g52"));
-    let (panfrost, kbase) = (Recording::parse(&a).unwrap(), Recording::parse(&b).unwrap());
-    let (first, second) = (course(&panfrost), course(&kbase));
+/// A recording and what it does.
+struct Side<'a> {
+    recording: &'a Recording<'a>,
+    course: Course,
+}
 
-    let only: Vec<_> = second
-        .writes
-        .iter()
-        .filter(|write| !first.writes.contains(write))
-        .collect();
-    let registers: Vec<u16> = only.iter().map(|(register, _)| *register).collect();
-    assert_eq!(registers, ONLY_KBASE);
-    let common: Vec<_> = second
-        .writes
-        .iter()
-        .filter(|write| first.writes.contains(write))
-        .collect();
-    assert_eq!(common, first.writes.iter().collect::<Vec<_>>());
+/// The start of the window that holds the code.
+fn code_window(recording: &Recording<'_>) -> Option<u64> {
+    let mut regions = recording.regions().iter();
+    let code = regions.find(|region| is_code(recording, region.va.get()))?;
+    Some(code.va.get() & !(WINDOW - 1))
+}
 
-    assert_eq!(first.steps, second.steps);
-    assert_eq!(panfrost.tensors().len(), kbase.tensors().len());
-
-    // One distance for all code, a multiple of what the program counter counts.
-    let code = |recording: &Recording<'_>| {
-        let found = recording
-            .regions()
-            .iter()
-            .find(|region| is_code(recording, region.va.get()));
-        found.map(|region| region.va.get() & !(WINDOW - 1)).unwrap()
+/// Says where the two part, beyond what docs/kbase.md explains.
+fn same(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
+    let (first, second) = (&panfrost.course, &kbase.course);
+    let known = |write: &&(u16, u32)| first.writes.contains(write);
+    let (common, only): (Vec<&(u16, u32)>, Vec<&(u16, u32)>) =
+        second.writes.iter().partition(known);
+    if only.iter().map(|write| write.0).ne(ONLY_KBASE) {
+        return Err(format!("only kbase writes {only:x?}"));
+    }
+    if common.into_iter().ne(&first.writes) {
+        return Err("register writes differ".into());
+    }
+    if first.steps != second.steps {
+        return Err(format!("{:#?}\n{:#?}", first.steps, second.steps));
+    }
+    let names = |side: &Side<'_>| -> Vec<String> {
+        let tensors = side.recording.tensors().iter();
+        tensors
+            .map(|tensor| side.recording.name(tensor.name.get()).to_string())
+            .collect()
     };
-    let distance = code(&kbase) - code(&panfrost);
-    assert_ne!(distance, 0);
-    let (mut moved, mut pages) = (0, 0);
-    assert_eq!(first.memory.len(), second.memory.len());
-    for (va, page) in &first.memory {
-        let place = if is_code(&panfrost, *va) {
-            va + distance
-        } else {
-            *va
-        };
+    if names(panfrost) != names(kbase) {
+        return Err("tensors differ".into());
+    }
+    same_memory(panfrost, kbase)
+}
+
+/// All pages, with code at one distance, and one pointer to it in the renderer state.
+fn same_memory(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
+    let windows = code_window(panfrost.recording).zip(code_window(kbase.recording));
+    let (from, to) = windows.ok_or("a recording has no code")?;
+    let (first, second) = (&panfrost.course.memory, &kbase.course.memory);
+    if first.len() != second.len() {
+        return Err(format!("{} pages and {}", first.len(), second.len()));
+    }
+    let mut moved = 0;
+    for (&va, page) in first {
+        let code = is_code(panfrost.recording, va);
+        let place = if code { va - from + to } else { va };
         let other = second
-            .memory
             .get(&place)
-            .unwrap_or_else(|| panic!("nothing at {place:#x}"));
-        for (x, y) in page.chunks(8).zip(other.chunks(8)).filter(|(x, y)| x != y) {
-            let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
-            assert!(is_code(&panfrost, word(x)), "at {va:#x}: {:#x}", word(x));
-            assert_eq!(word(x) + distance, word(y));
+            .ok_or_else(|| format!("nothing at {place:#x}"))?;
+        let words = page.chunks_exact(8).zip(other.chunks_exact(8));
+        for (x, y) in words.filter(|(x, y)| x != y) {
+            let word = |bytes: &[u8]| bytes.iter().rfold(0, |sum, &b| sum << 8 | u64::from(b));
+            let (x, y) = (word(x), word(y));
+            if !is_code(panfrost.recording, x) || x - from + to != y {
+                return Err(format!("in the page {va:#x}: {x:#x} and {y:#x}"));
+            }
             moved += 1;
         }
-        pages += 1;
     }
     // The renderer state's pointer to the shader, and nothing else.
-    assert_eq!(moved, 1);
-    assert!(pages >= 5);
+    if from == to || moved != 1 {
+        return Err(format!("code at {from:#x} and {to:#x}, {moved} pointers"));
+    }
+    Ok(())
+}
+
+/// Compares the shipped recordings after a change to what kbase's does.
+fn compare(change: impl FnOnce(&mut Course)) -> Result<(), String> {
+    let (a, b) = (read("saxpy-g52"), read("saxpy-kbase-g52"));
+    let (a, b) = (Recording::parse(&a).unwrap(), Recording::parse(&b).unwrap());
+    let side = |recording| Side {
+        recording,
+        course: course(recording),
+    };
+    let (panfrost, mut kbase) = (side(&a), side(&b));
+    assert!(panfrost.course.memory.len() >= 5 && panfrost.course.steps.len() >= 5);
+    change(&mut kbase.course);
+    same(&panfrost, &kbase)
+}
+
+#[test]
+fn a_job_on_kbase_is_the_job_on_panfrost() {
+    assert_eq!(compare(|_| {}), Ok(()));
+}
+
+#[test]
+fn other_differences_are_seen() {
+    let register = |index: usize| compare(move |course| course.writes[index].1 ^= 1);
+    let writes = {
+        let bytes = read("saxpy-kbase-g52");
+        course(&Recording::parse(&bytes).unwrap()).writes
+    };
+    for (index, (number, _)) in writes.iter().enumerate() {
+        // What only kbase writes may have any value.
+        assert_eq!(register(index).is_err(), !ONLY_KBASE.contains(number));
+    }
+    let changes: [fn(&mut Course); 6] = [
+        |course| course.writes.reverse(),
+        |course| course.writes.truncate(course.writes.len() - 1),
+        |course| course.writes.push((0x1234, 0)),
+        |course| course.steps.truncate(course.steps.len() - 1),
+        |course| course.steps.swap(0, 1),
+        |course| course.memory.retain(|&va, _| va != 0xa00_7000),
+    ];
+    for (index, change) in changes.into_iter().enumerate() {
+        assert!(compare(change).is_err(), "change {index}");
+    }
+    // One byte of each page in turn.
+    let pages = {
+        let bytes = read("saxpy-kbase-g52");
+        course(&Recording::parse(&bytes).unwrap()).memory
+    };
+    for va in pages.into_keys() {
+        let change = move |course: &mut Course| course.memory.get_mut(&va).unwrap()[17] ^= 1;
+        assert!(compare(change).is_err(), "{va:#x}");
+    }
 }

@@ -211,6 +211,25 @@ fn a_recorded_app_replays_with_other_inputs() {
 }
 
 #[test]
+fn memory_that_grew_in_a_job_is_there_in_every_replay() {
+    let (a, b, a2) = (tags(1), tags(2), tags(3));
+    let (trace, out) = record_with(&a, &b, SUM, |app| app.grows(OUT));
+    let capture = Capture::read(trace.as_slice()).unwrap();
+    let files = [
+        file(Role::Input, "a", &a),
+        file(Role::Weight, "b", &b),
+        file(Role::Output, "out", &out),
+    ];
+    let compiled = compile(&capture, &files, &Options::default()).unwrap();
+    let recording = Recording::parse(&compiled.recording).unwrap();
+    assert!(recording.region_of(OUT, 4 * COUNT as u64).is_some());
+    // The model's page fault would end the replay: its driver maps nothing late.
+    let results = replay(&compiled, &[&[("a", &a2)], &[("a", &a)]]);
+    assert_eq!(results[0], reference(&a2, &b, 100.0));
+    assert_eq!(results[1], out);
+}
+
+#[test]
 fn weights_can_be_replaced_or_kept_outside() {
     let (a, b, b2) = (tags(1), tags(2), tags(9));
     let (trace, out) = record(&a, &b);

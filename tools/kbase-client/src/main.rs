@@ -35,7 +35,7 @@ use crate::tensors::{Named, Value};
     after_help = "\
 Examples:
   kbase-client recordings/saxpy-g52 --input x=x.npy --input y=y.npy --output out=out.npy
-  kbase-client recordings/digits-g52 --input image=3.npy --output scores=out.npy --one-by-one
+  kbase-client recordings/digits-g52 --input input=3.npy --output probabilities=out.npy --one-by-one
   kbase-client recordings/saxpy-g52 --grow --input x=x.npy --input y=y.npy --output out=out.npy
 
 Exit codes: 0 done; 2 wrong usage; 4 a file is missing or does not fit; 5 the driver refused, or a job failed"

@@ -7,8 +7,10 @@ use std::{
     process::{Command, Output},
 };
 
+use tempfile::TempDir;
+
 /// A tree with a release's name and these files.
-fn build(release: &str, files: &[&str]) -> Output {
+fn tree(release: &str, files: &[&str]) -> TempDir {
     let tree = tempfile::tempdir().expect("temporary directory");
     let write = |name: &str, text: &str| {
         let path = tree.path().join(name);
@@ -20,9 +22,19 @@ fn build(release: &str, files: &[&str]) -> Output {
     for name in files {
         write(name, "\n");
     }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../driver-patch/build");
-    Command::new("bash")
-        .arg(script)
+    tree
+}
+
+fn script(name: &str) -> Command {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../driver-patch");
+    let mut command = Command::new("bash");
+    command.arg(folder.join(name));
+    command
+}
+
+fn build(release: &str, files: &[&str]) -> Output {
+    let tree = tree(release, files);
+    script("build")
         .args(["kbase", "--patch-only", "--source"])
         .arg(tree.path())
         .arg("--out")
@@ -67,4 +79,35 @@ fn a_supported_release_is_not_refused_for_its_age() {
         said.contains("does not take the hooks") || said.contains("spatch is missing"),
         "{said}"
     );
+}
+
+#[test]
+fn the_table_has_a_line_for_each_source() {
+    let trees = [
+        tree("r45p0-01eac0", &[JOB_MANAGER]),
+        tree("r38p0-01eac0", &["csf/mali_kbase_csf.c"]),
+    ];
+    let output = script("releases")
+        .args(trees.iter().map(TempDir::path))
+        .output()
+        .expect("bash runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    // To refuse is no failure.
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let lines: Vec<&str> = said.lines().skip(1).collect();
+    assert_eq!(lines.len(), trees.len(), "{said}");
+    assert!(
+        lines.iter().all(|line| line.contains(" refused ")),
+        "{said}"
+    );
+    assert!(said.contains("r45p0") && said.contains("no job-manager backend"));
+}
+
+#[test]
+fn a_table_of_nothing_is_an_error() {
+    let empty = tempfile::tempdir().expect("temporary directory");
+    let output = script("releases").arg(empty.path()).output();
+    assert_eq!(output.expect("bash runs").status.code(), Some(1));
+    let output = script("releases").arg(empty.path().join("none")).output();
+    assert_eq!(output.expect("bash runs").status.code(), Some(1));
 }

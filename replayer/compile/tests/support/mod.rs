@@ -2,7 +2,7 @@
 //! A small driver for the GPU model that writes a raw trace as the recorder would, and the jobs it submits.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_core::{Gpu, Lines};
 use gpureplay_format::Access;
@@ -67,6 +67,8 @@ pub(crate) struct Driver {
     logged: BTreeMap<u64, [u8; PAGE_SIZE]>,
     /// Mapped pages.
     mapped: BTreeMap<u64, RegionFlags>,
+    /// Those of them that the page table gets when the GPU touches them.
+    growing: BTreeSet<u64>,
 }
 
 impl Driver {
@@ -88,6 +90,7 @@ impl Driver {
             trace,
             logged: BTreeMap::new(),
             mapped: BTreeMap::new(),
+            growing: BTreeSet::new(),
         };
         driver.write(gpu::GPU_CMD, 1);
         for register in [
@@ -184,9 +187,45 @@ impl Driver {
         bytes
     }
 
+    /// A page comes by a page fault in the middle of the next job, as memory does that kbase lets grow.
+    #[allow(dead_code, reason = "not every test has memory that grows")]
+    pub(crate) fn grows(&mut self, va: u64) {
+        assert!(self.mapped.contains_key(&va));
+        self.growing.insert(va);
+    }
+
+    /// The driver serves page faults: what it does with the page table is seen in the next list of regions.
+    fn grow(&mut self) {
+        for va in std::mem::take(&mut self.growing) {
+            self.trace
+                .irq(Line::Mmu, Context::HardIrq, 1, |t| {
+                    t.reg_read(mmu::MMU_INT_STAT, 1)?;
+                    let low = address_space::offset(0, address_space::FAULTADDRESS_LO);
+                    t.reg_read(low + 4, (va >> 32) as u32)?;
+                    t.reg_read(low, va as u32)
+                })
+                .unwrap();
+            self.write(mmu::MMU_INT_CLEAR, 1);
+        }
+    }
+
+    /// Logs what the page table maps.
+    fn list(&mut self) {
+        let mut first = RegionFlags::FIRST;
+        for (va, flags) in &self.mapped {
+            if !self.growing.contains(va) {
+                self.trace.region(0, *flags | first, *va, 1).unwrap();
+                first = RegionFlags(0);
+            }
+        }
+    }
+
     /// Logs the pages that changed since they were logged last.
     fn dump(&mut self, phase: Phase) {
         for va in self.mapped.keys() {
+            if self.growing.contains(va) {
+                continue;
+            }
             let mut bytes = [0; PAGE_SIZE];
             self.device.read_memory(*va, &mut bytes).unwrap();
             if self.logged.get(va) != Some(&bytes) {
@@ -204,16 +243,16 @@ impl Driver {
         self.write(register(job_slot::HEAD_NEXT_HI), (chain >> 32) as u32);
         self.write(register(job_slot::AFFINITY_NEXT_LO), 3);
         self.write(register(job_slot::CONFIG_NEXT), 0x0008_7b00);
-        let mut first = RegionFlags::FIRST;
-        for (va, flags) in self.mapped.clone() {
-            self.trace.region(0, flags | first, va, 1).unwrap();
-            first = RegionFlags(0);
-        }
+        self.list();
         self.dump(Phase::Before);
         self.trace.submit(1, 0, chain).unwrap();
         self.write(register(job_slot::COMMAND_NEXT), 1);
         let lines = self.device.wait_irq(Lines::ALL, 1_000_000);
         assert_eq!(lines, Lines::JOB);
+        if !self.growing.is_empty() {
+            self.grow();
+            self.list();
+        }
         let (status, raw) = (
             self.device.read32(register(job_slot::STATUS)),
             self.device.read32(job::JOB_INT_RAWSTAT),

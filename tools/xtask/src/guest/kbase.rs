@@ -31,7 +31,8 @@ const PLACES: [&str; 4] = [
     "drivers/gpu/arm/midgard",
 ];
 
-/// Runs saxpy's recorded job chain on Arm's kernel driver, records that, and replays the new recording.
+/// Runs saxpy's recorded job chain on Arm's kernel driver, records that, and replays the new recording; or runs another
+/// recording there, and compares what it gives with its replay.
 ///
 /// The driver is not part of this repository: --source, or GPUREPLAY_KBASE, names a folder with it (releases r9p0 to
 /// r44p1 take the hooks; r25p0 and later have been seen to build for the guest's Linux 5.10).
@@ -39,18 +40,29 @@ const PLACES: [&str; 4] = [
 #[command(after_help = "\
 Examples:
   cargo xtask guest kbase --source ~/r44p1/driver/product/kernel/drivers/gpu/arm/midgard
-  cargo xtask guest kbase --source ~/r44p1 --keep /tmp/kbase     traces and the recording stay there
-  cargo xtask guest kbase --source ~/r25p0 --grow                memory that grows while the job runs")]
+  cargo xtask guest kbase --source ~/r44p1 --keep /tmp/kbase     traces and recordings stay there
+  cargo xtask guest kbase --source ~/r25p0 --gpu g71 --recording mnist-g71 --values DIR --output probabilities")]
 pub(crate) struct Kbase {
     /// The driver's folder, or a package or kernel tree that has it.
     #[arg(long, value_name = "DIR")]
     source: Option<PathBuf>,
     /// Which GPU the model is.
-    #[arg(long, default_value = "g52", value_name = "NAME")]
+    #[arg(
+        long,
+        default_value = "g52",
+        value_name = "NAME",
+        requires = "recording"
+    )]
     gpu: String,
-    /// Memory that the CPU does not write grows when the GPU touches it.
-    #[arg(long)]
-    grow: bool,
+    /// Run this recording instead, once.
+    #[arg(long, value_name = "DIR", requires = "values", requires = "output")]
+    recording: Option<PathBuf>,
+    /// A directory with NAME.npy for each input and weight of that recording.
+    #[arg(long, value_name = "DIR", requires = "recording")]
+    values: Option<PathBuf>,
+    /// An output of that recording to compare; may be repeated.
+    #[arg(long, value_name = "NAME", requires = "recording")]
+    output: Vec<String>,
     /// Keep traces, outputs and the recording in this directory.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -70,10 +82,16 @@ impl Kbase {
             None => temporary.path().to_path_buf(),
         };
         create_dir(&work)?;
+        let job = match (&self.recording, &self.values) {
+            (Some(recording), Some(values)) => {
+                Some(Job::new(recording, values, &self.output, &work)?)
+            }
+            _ => None,
+        };
         let trial = Trial {
             gpu: &self.gpu,
-            grow: self.grow,
             timeout: Duration::from_secs(self.timeout),
+            job,
             ..Trial::new(&folder, &work)
         };
         let named = env::var_os(SOURCE_VARIABLE).map(PathBuf::from);
@@ -118,9 +136,48 @@ pub(crate) fn driver(source: &Path) -> Result<PathBuf> {
 pub(crate) struct Trial<'a> {
     folder: &'a Folder,
     gpu: &'a str,
-    grow: bool,
     work: &'a Path,
     timeout: Duration,
+    job: Option<Job>,
+}
+
+/// A recording to run once, and its arguments for the client and for `gpureplay run`.
+struct Job {
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+}
+
+impl Job {
+    /// Copies what the guest needs into `work`.
+    fn new(recording: &Path, values: &Path, outputs: &[String], work: &Path) -> Result<Job> {
+        let to = work.join("job");
+        create_dir(&to)?;
+        copy(&recording.join("recording.gpr"), &to.join("recording.gpr"))?;
+        create_dir(&work.join("values"))?;
+        let mut inputs = Vec::new();
+        for entry in fs::read_dir(values).map_err(Error::io("read", values))? {
+            let path = entry.map_err(Error::io("read", values))?.path();
+            if let (Some(name), true) = (
+                path.file_stem().and_then(|stem| stem.to_str()),
+                path.extension().is_some_and(|end| end == "npy"),
+            ) {
+                copy(&path, &work.join("values").join(format!("{name}.npy")))?;
+                inputs.push(format!("--input={name}=values/{name}.npy"));
+            }
+        }
+        inputs.sort();
+        Ok(Job {
+            inputs,
+            outputs: outputs.to_vec(),
+        })
+    }
+
+    /// Arguments; outputs get this prefix.
+    fn arguments(&self, prefix: &str) -> Vec<String> {
+        let outputs = self.outputs.iter();
+        let outputs = outputs.map(|name| format!("--output={name}={prefix}-{name}.npy"));
+        self.inputs.iter().cloned().chain(outputs).collect()
+    }
 }
 
 impl<'a> Trial<'a> {
@@ -129,9 +186,9 @@ impl<'a> Trial<'a> {
         Trial {
             folder,
             gpu: "g52",
-            grow: false,
             work,
             timeout: Duration::from_secs(900),
+            job: None,
         }
     }
 
@@ -160,58 +217,90 @@ impl<'a> Trial<'a> {
             ],
             ..Options::default()
         };
-        let grow = if self.grow { "--grow" } else { "" };
-        let script = SCRIPT.replace("GROW", grow);
-        session::run(
-            &guest,
-            &options,
-            Some(&["bash", "-c", &script].map(String::from)),
-        )
+        let runs = match &self.job {
+            Some(job) => {
+                let quoted = job.arguments("kbase").into_iter();
+                let quoted = quoted.map(|text| format!(" '{}'", text.replace('\'', r"'\''")));
+                format!("record job job{}", quoted.collect::<String>())
+            }
+            None => SAXPY.to_owned(),
+        };
+        let script = format!("{SCRIPT}{runs}");
+        let command = ["bash", "-c", &script].map(String::from);
+        session::run(&guest, &options, Some(&command))
     }
 
-    /// Compares outputs with the reference and the trace with the model's log, compiles, and replays.
+    /// Compares outputs with the reference and traces with the model's log, compiles, and replays.
     pub(crate) fn check(&self) -> std::result::Result<String, String> {
-        let mut text = String::new();
-        for set in app::SETS {
-            let expected = app::file(self.work, "expected", "out", set);
-            let found = self.work.join(format!("out{set}.npy"));
-            let error = app::check(&found, &expected, app::TOLERANCE)?;
-            text += &format!(
-                "on kbase, inputs {}: relative error {error:.1e}\n",
-                name(set)
-            );
+        if let Some(job) = &self.job {
+            return self.check_job(job);
         }
-        registers::same_writes(&self.work.join("trace"), &self.work.join("registers"))?;
-        text += "register writes of the trace equal those that the model saw\n";
-        let recording = self.work.join("saxpy-kbase");
-        let mut compile = Command::new(payload::host_command(self.folder));
-        compile
-            .current_dir(self.work)
-            .args(["compile", "trace", "--force", "-o"])
-            .arg(&recording)
-            .args(["--input=x=inputs/x.npy", "--input=y=inputs/y.npy"])
-            .arg("--output=out=out.npy");
-        let log = self.folder.local.join("log");
-        logged(&mut compile, "compiling", &log.join("kbase-compile.log"))
-            .map_err(|error| error.to_string())?;
-        let replayed = self.work.join("replayed.npy");
-        let mut replay = Command::new(payload::host_command(self.folder));
-        replay
-            .current_dir(self.work)
-            .args(["run", "saxpy-kbase"])
-            .args(["--input=x=inputs/x2.npy", "--input=y=inputs/y2.npy"])
-            .arg("--output=out=replayed.npy");
-        logged(&mut replay, "replaying", &log.join("kbase-replay.log"))
-            .map_err(|error| error.to_string())?;
-        let expected = app::file(self.work, "expected", "out", app::SETS[1]);
-        let error = app::check(&replayed, &expected, app::TOLERANCE)?;
-        text += &format!("replayed with the other inputs: relative error {error:.1e}\n");
+        let mut text = String::new();
+        for (run, set) in RUNS {
+            let expected = app::file(self.work, "expected", "out", set);
+            let found = self.work.join(format!("out-{run}.npy"));
+            let error = app::check(&found, &expected, app::TOLERANCE)?;
+            let trace = self.work.join(format!("trace-{run}"));
+            registers::same_writes(&trace, &self.work.join("registers"))?;
+            let faults = registers::page_faults(&trace)?;
+            if (faults > 0) != (run == "grow") {
+                return Err(format!("{}: {faults} page faults", trace.display()));
+            }
+            text += &format!(
+                "{run}: relative error {error:.1e}, {faults} page faults, register writes as the model saw them\n"
+            );
+            let error = self.replay(run, set)?;
+            text += &format!("{run}, replayed with other inputs: relative error {error:.1e}\n");
+        }
         Ok(text)
     }
-}
 
-fn name(set: &str) -> &str {
-    if set.is_empty() { "1" } else { set }
+    /// Compares the outputs, bit for bit, with those of a replay, and the trace with the model's log.
+    fn check_job(&self, job: &Job) -> std::result::Result<String, String> {
+        let trace = self.work.join("trace-job");
+        registers::same_writes(&trace, &self.work.join("registers"))?;
+        let mut arguments = vec!["run".into(), "job".into()];
+        arguments.extend(job.arguments("replay"));
+        self.gpureplay(&arguments, "replay")?;
+        for name in &job.outputs {
+            let file = |prefix: &str| self.work.join(format!("{prefix}-{name}.npy"));
+            if !app::identical(&file("kbase"), &file("replay"))? {
+                return Err(format!("{name} differs from what the replay gives"));
+            }
+        }
+        Ok("outputs as the replay gives them, register writes as the model saw them\n".into())
+    }
+
+    fn gpureplay(&self, arguments: &[String], what: &str) -> std::result::Result<(), String> {
+        let log = self.folder.local.join("log");
+        let mut command = Command::new(payload::host_command(self.folder));
+        command.current_dir(self.work).args(arguments);
+        logged(&mut command, what, &log.join(format!("kbase-{what}.log")))
+            .map(drop)
+            .map_err(|error| error.to_string())
+    }
+
+    /// Compiles a run's trace and replays it with the other inputs.
+    fn replay(&self, run: &str, set: &str) -> std::result::Result<f64, String> {
+        let values = |set: &str, out: &str| {
+            [
+                format!("--input=x=inputs/x{set}.npy"),
+                format!("--input=y=inputs/y{set}.npy"),
+                format!("--output=out={out}"),
+            ]
+        };
+        let recording = format!("saxpy-{run}");
+        let mut compile = vec!["compile".into(), format!("trace-{run}")];
+        compile.extend(["--force".into(), "-o".into(), recording.clone()]);
+        compile.extend(values(set, &format!("out-{run}.npy")));
+        self.gpureplay(&compile, "compile")?;
+        let other = app::SETS[usize::from(set == app::SETS[0])];
+        let mut replay = vec!["run".into(), recording];
+        replay.extend(values(other, "replayed.npy"));
+        self.gpureplay(&replay, "replay")?;
+        let expected = app::file(self.work, "expected", "out", other);
+        app::check(&self.work.join("replayed.npy"), &expected, app::TOLERANCE)
+    }
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
@@ -220,16 +309,30 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         .map_err(Error::io("copy", from))
 }
 
+/// Runs, and which inputs they take.
+const RUNS: [(&str, &str); 3] = [("first", ""), ("second", "2"), ("grow", "")];
+
 /// Each recording begins with the driver's probe, so the driver is loaded for each.
 const SCRIPT: &str = "set -e
 modules=/opt/gpureplay/kbase
 insmod $modules/gpureplay_recorder.ko
-for set in '' 2; do
-  cat /dev/gpureplay > trace$set & reader=$!
+record() { # NAME RECORDING OPTIONS
+  name=$1; shift
+  cat /dev/gpureplay > trace-$name & reader=$!
   until ls -l /proc/$reader/fd | grep -q gpureplay; do sleep 0.1; done
   insmod $modules/mali_kbase.ko
-  kbase-client saxpy-g52 GROW --input x=inputs/x$set.npy --input y=inputs/y$set.npy --output out=out$set.npy
+  kbase-client \"$@\"
   echo stop > /dev/gpureplay
   wait $reader
   rmmod mali_kbase
-done";
+}
+";
+
+/// In the last run memory that the CPU does not write has no pages until the GPU touches it.
+const SAXPY: &str = "
+saxpy() { # NAME SET OPTIONS
+  record $1 saxpy-g52 $3 --input x=inputs/x$2.npy --input y=inputs/y$2.npy --output out=out-$1.npy
+}
+saxpy first ''
+saxpy second 2
+saxpy grow '' --grow";

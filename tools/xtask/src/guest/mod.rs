@@ -5,6 +5,7 @@ mod app;
 pub(crate) mod bare;
 mod build;
 mod cache;
+mod complaints;
 mod conformance;
 mod devices;
 mod dtb;

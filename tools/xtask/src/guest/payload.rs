@@ -167,7 +167,8 @@ fn cross(folder: &Folder, package: &[&str], what: &str) -> Result<PathBuf> {
     Ok(folder.local.join("cargo").join(TARGET).join("release"))
 }
 
-/// Builds Arm's driver with the recorder's hooks for the guest with Linux 5.10, and the client that uses it.
+/// Builds Arm's driver with the recorder's hooks for the guest with Linux 5.10, unless nothing has changed, and the
+/// client that uses it.
 pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     let client = cross(
@@ -178,6 +179,19 @@ pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
     install(&client.join("kbase-client"), &folder.payload().join("bin"))?;
     build_host_command(folder)?;
     host_server(folder)?;
+    let modules = folder.payload().join("kbase");
+    let stamp = folder.local.join("kbase-made-for");
+    let mut hash = Fingerprint::default();
+    hash.tree(&folder.repository.join("driver-patch"))?;
+    hash.bytes(source.as_os_str().as_encoded_bytes());
+    hash.tree(source)?;
+    let wanted = hash.text();
+    if modules.join("order").is_file()
+        && fs::read_to_string(&stamp).is_ok_and(|made| made == wanted)
+    {
+        return Ok(());
+    }
+    let _ = fs::remove_file(&stamp);
     // Arm's packages have headers four folders up.
     let above = source.ancestors().nth(4);
     let bind = above.filter(|dir| dir.parent().is_some()).unwrap_or(source);
@@ -190,8 +204,9 @@ pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
         .args(["--kernel", "/guest/linux-5.10/headers/build", "--source"])
         .arg(source)
         .arg("--out")
-        .arg(folder.payload().join("kbase"));
-    run(folder, &mut build, "kbase")
+        .arg(modules);
+    run(folder, &mut build, "kbase")?;
+    fs::write(&stamp, wanted).map_err(Error::io("write", stamp))
 }
 
 /// Builds the driver with the recorder's hooks for the guest's kernel, unless neither has changed.
@@ -243,7 +258,7 @@ pub(crate) fn nano_driver(folder: &Folder) -> Result<()> {
 }
 
 /// A copy of the nano driver's sources to build in.
-fn nano_sources(folder: &Folder, name: &str) -> Result<PathBuf> {
+pub(super) fn nano_sources(folder: &Folder, name: &str) -> Result<PathBuf> {
     let work = folder.local.join(name);
     create_dir(&work)?;
     let sources = folder.repository.join("nano-driver");
@@ -258,7 +273,7 @@ fn nano_sources(folder: &Folder, name: &str) -> Result<PathBuf> {
 }
 
 /// The command that builds the nano driver in `work` for a kernel.
-fn nano_make(folder: &Folder, release: &str, work: &Path) -> Command {
+pub(super) fn nano_make(folder: &Folder, release: &str, work: &Path) -> Command {
     let mut build = in_root(folder);
     build
         .args(["make", "-s", "ARCH=arm64"])
@@ -267,66 +282,6 @@ fn nano_make(folder: &Folder, release: &str, work: &Path) -> Command {
         .arg(with("M=", work))
         .arg("modules");
     build
-}
-
-/// What compilers for all kernels (with extra warnings), sparse and checkpatch say against the nano driver.
-pub(crate) fn nano_complaints(folder: &Folder) -> Result<Vec<String>> {
-    let _lock = Folder::lock(&folder.local)?;
-    let mut complaints = Vec::new();
-    let mut listen = |command: &mut Command, what: &str| -> Result<()> {
-        let output = command.output().map_err(|source| Error::Start {
-            program: "in-root".into(),
-            source,
-        })?;
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
-        let complains = |line: &&str| {
-            let marks = ["warning:", "error:", "WARNING:", "ERROR:", "CHECK:"];
-            marks.iter().any(|mark| line.contains(mark)) && !line.contains("modpost: missing")
-        };
-        complaints.extend(
-            said.lines()
-                .filter(complains)
-                .map(|line| format!("{what}: {line}")),
-        );
-        if !output.status.success() {
-            complaints.push(format!("{what}: ended with {}", output.status));
-        }
-        Ok(())
-    };
-    for which in ["old", "stock", "new"] {
-        let release = folder.kernel(which)?;
-        // A folder that is new each time: everything is compiled.
-        let name = format!("nano-{which}");
-        let _ = fs::remove_dir_all(folder.local.join(&name));
-        let work = nano_sources(folder, &name)?;
-        let mut make = nano_make(folder, &release, &work);
-        make.arg("W=1");
-        if which == "stock" {
-            make.args(["C=1", "CHECK=sparse"]);
-        }
-        listen(&mut make, &release)?;
-    }
-    let stock = folder.stock_kernel()?;
-    let version: Vec<&str> = stock.splitn(3, '.').take(2).collect();
-    let checkpatch = format!(
-        "/guest/src/linux-source-{}/scripts/checkpatch.pl",
-        version.join(".")
-    );
-    let mut files: Vec<PathBuf> = fs::read_dir(folder.repository.join("nano-driver"))
-        .map_err(Error::io("read", "nano-driver"))?
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.extension().is_some_and(|end| end == "c" || end == "h"))
-        .collect();
-    files.sort();
-    let mut style = in_root(folder);
-    style
-        .arg("perl")
-        .arg(checkpatch)
-        .args(["--no-tree", "--strict", "--terse", "--no-summary", "-f"])
-        .args(files);
-    listen(&mut style, "checkpatch")?;
-    Ok(complaints)
 }
 
 /// Runs a Python program of the recipe inside the build root, which has NumPy.
@@ -393,7 +348,7 @@ fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-fn in_root(folder: &Folder) -> Command {
+pub(super) fn in_root(folder: &Folder) -> Command {
     let mut command = Command::new(folder.guest.join("in-root"));
     command.current_dir(&folder.repository);
     command

@@ -4,6 +4,7 @@
 use std::{fs::File, io::BufReader, path::Path};
 
 use gpureplay_trace::{Event, Reader};
+use mali_regs::mmu;
 
 /// A register write: offset and value.
 type Write = (u32, u32);
@@ -18,17 +19,36 @@ pub(crate) fn same_writes(trace: &Path, log: &Path) -> Result<(), String> {
     contained(&recorded, &seen)
 }
 
+/// How often the driver found that the MMU had interrupted because of a page fault or a bus error.
+pub(crate) fn page_faults(trace: &Path) -> Result<usize, String> {
+    let mut faults = 0;
+    each(trace, |event| match event {
+        Event::RegRead { offset, value } if offset == mmu::MMU_INT_STAT && value != 0 => {
+            faults += 1
+        }
+        _ => {}
+    })?;
+    Ok(faults)
+}
+
 fn writes_of_trace(path: &Path) -> Result<Vec<Write>, String> {
+    let mut writes = Vec::new();
+    each(path, |event| {
+        if let Event::RegWrite { offset, value } = event {
+            writes.push((offset, value));
+        }
+    })?;
+    Ok(writes)
+}
+
+fn each(path: &Path, mut see: impl FnMut(Event<'_>)) -> Result<(), String> {
     let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let file = File::open(path).map_err(|error| wrong(&error))?;
     let mut reader = Reader::new(BufReader::new(file));
-    let mut writes = Vec::new();
     while let Some(record) = reader.next_record().map_err(|error| wrong(&error))? {
-        if let Event::RegWrite { offset, value } = record.event {
-            writes.push((offset, value));
-        }
+        see(record.event);
     }
-    Ok(writes)
+    Ok(())
 }
 
 /// Lines are `W 0x0030 0x00000001 GPU_CMD`; reads begin with R.

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use super::{
     app::{self, App, SETS},
+    complaints,
     devices::Devices,
     firmware_test,
     folder::Folder,
@@ -130,14 +131,11 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("record and replay lenet", |folder| record(folder, "lenet")),
     (
         "the nano driver compiles for three kernels without a complaint",
-        |folder| {
-            let complaints = payload::nano_complaints(folder)?;
-            Ok(Verdict::of(if complaints.is_empty() {
-                Ok(())
-            } else {
-                Err(complaints.join("; "))
-            }))
-        },
+        |folder| Ok(silence(&complaints::nano(folder)?)),
+    ),
+    (
+        "recorder and probes compile for three kernels without a complaint",
+        |folder| Ok(silence(&complaints::recorder(folder)?)),
     ),
     (
         "replays, kills and a hostile client on the nano driver and /dev/mem, then panfrost again",
@@ -429,6 +427,14 @@ fn devices(folder: &Folder) -> Result<Verdict> {
         no_build: false,
     };
     Ok(Verdict::of(short.test(folder, false)?))
+}
+
+fn silence(complaints: &[String]) -> Verdict {
+    Verdict::of(if complaints.is_empty() {
+        Ok(())
+    } else {
+        Err(complaints.join("; "))
+    })
 }
 
 /// Needs a source of kbase, which is not ours to have here.
