@@ -95,8 +95,7 @@ fn code_window(recording: &Recording<'_>) -> Option<u64> {
 fn same(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
     let (first, second) = (&panfrost.course, &kbase.course);
     let known = |write: &&(u16, u32)| first.writes.contains(write);
-    let (common, only): (Vec<&(u16, u32)>, Vec<&(u16, u32)>) =
-        second.writes.iter().partition(known);
+    let (common, only): (Vec<_>, Vec<_>) = second.writes.iter().partition(known);
     if only.iter().map(|write| write.0).ne(ONLY_KBASE) {
         return Err(format!("only kbase writes {only:x?}"));
     }
