@@ -38,7 +38,7 @@ const CACHE: &str = "cache.tar";
 /// Tests that a subset names.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Subset {
-    /// About three minutes on an idle machine.
+    /// About five minutes on two idle cores.
     Ci,
 }
 
