@@ -37,7 +37,7 @@ pub enum ErrorKind {
     AddressRange(u32),
     /// The GPU has no job slot of this number.
     NoSuchSlot(u8),
-    /// A register did not reach its value in time, or does not have it.
+    /// A register did not reach its value in time, or does not have it. A RAWSTAT register: an interrupt did not come.
     Register {
         /// Register offset.
         register: u32,
@@ -48,17 +48,6 @@ pub enum ErrorKind {
         /// What was read last.
         found: u32,
         /// How long the engine waited; 0 for a single read.
-        timeout_us: u32,
-    },
-    /// Interrupt bits did not appear in time.
-    Interrupt {
-        /// Register offset of the line's RAWSTAT.
-        register: u32,
-        /// Bits that were expected.
-        expected: u32,
-        /// RAWSTAT at the end.
-        found: u32,
-        /// How long the engine waited.
         timeout_us: u32,
     },
     /// The chain did not end in time.

@@ -120,19 +120,21 @@ pub trait Gpu {
     /// Neither ended in time.
     fn reset(&mut self) -> Result<(), DeviceError> {
         let completed = GpuInterrupt::RESET_COMPLETED.bits();
-        for command in [GpuCommand::SoftReset, GpuCommand::HardReset] {
+        let mut command = GpuCommand::SoftReset;
+        loop {
             self.write32(GPU_INT_MASK, 0);
             self.write32(GPU_INT_CLEAR, completed);
             self.write32(GPU_CMD, command as u32);
-            if self
-                .poll(GPU_INT_RAWSTAT, completed, completed, RESET_TIMEOUT_US)
-                .is_ok()
-            {
+            let reset = self.poll(GPU_INT_RAWSTAT, completed, completed, RESET_TIMEOUT_US);
+            if reset.is_ok() {
                 self.write32(GPU_INT_CLEAR, u32::MAX);
                 return Ok(());
             }
+            if matches!(command, GpuCommand::HardReset) {
+                return Err(DeviceError::ResetFailed);
+            }
+            command = GpuCommand::HardReset;
         }
-        Err(DeviceError::ResetFailed)
     }
 
     /// Reads a register until `read & mask == value`.
@@ -140,20 +142,43 @@ pub trait Gpu {
     /// # Errors
     /// The time is over; the value is what was read last.
     fn poll(&mut self, register: u32, mask: u32, value: u32, timeout_us: u32) -> Result<(), u32> {
+        self.wait_for(register, mask, value, timeout_us, Lines::NONE)
+    }
+
+    /// Reads a register until `read & mask == value`, with a look each time that one of `lines` is raised.
+    ///
+    /// # Errors
+    /// The time is over; the value is what was read last.
+    fn wait_for(
+        &mut self,
+        register: u32,
+        mask: u32,
+        value: u32,
+        timeout_us: u32,
+        lines: Lines,
+    ) -> Result<(), u32> {
         let start = self.now_us();
         loop {
             // The clock first: a register that changes just before the bound is still seen.
-            let late = self.now_us().wrapping_sub(start) > timeout_us.into();
+            let passed = self.now_us().wrapping_sub(start);
             let found = self.read32(register);
             if found & mask == value {
                 return Ok(());
             }
-            if late {
+            if passed > timeout_us.into() {
                 return Err(found);
             }
-            core::hint::spin_loop();
+            if lines != Lines::NONE {
+                self.wait_irq(lines, slice(timeout_us));
+            }
         }
     }
+}
+
+/// How long to wait for an interrupt before asking the registers again: a lost interrupt costs no more than this.
+pub(crate) fn slice(timeout_us: u32) -> u32 {
+    const LONGEST_US: u32 = 20_000;
+    timeout_us.clamp(1, LONGEST_US)
 }
 
 /// Bound of each of the two resets, ten times what drivers allow.

@@ -126,13 +126,25 @@ codes! {
 impl ElementType {
     /// Size of one element in bytes: 1, 2, 4 or 8.
     pub const fn size(self) -> u32 {
-        match self {
-            Self::U8 | Self::I8 | Self::Bool => 1,
-            Self::F16 | Self::U16 | Self::I16 => 2,
-            Self::F32 | Self::U32 | Self::I32 => 4,
-            Self::U64 | Self::I64 | Self::F64 => 8,
-        }
+        1 << (Self::LOGARITHMS >> (self as u32 * 2) & 3)
     }
+
+    /// Logarithms of the sizes, two bits for each code: smaller than a table.
+    const LOGARITHMS: u32 = {
+        let mut all = 0;
+        let mut at = 0;
+        while at < Self::ALL.len() {
+            let logarithm = match Self::ALL[at] {
+                Self::U8 | Self::I8 | Self::Bool => 0,
+                Self::F16 | Self::U16 | Self::I16 => 1,
+                Self::F32 | Self::U32 | Self::I32 => 2,
+                Self::U64 | Self::I64 | Self::F64 => 3,
+            };
+            all |= logarithm << (Self::ALL[at] as u32 * 2);
+            at += 1;
+        }
+        all
+    };
 }
 
 codes! {

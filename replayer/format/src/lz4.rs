@@ -86,12 +86,8 @@ impl History {
         self.slide(length);
         let start = self.level.0;
         let end = start + length;
-        walk(
-            block,
-            Some(self.halves.as_flattened_mut().get_mut(..end)?),
-            start,
-            end,
-        )?;
+        let out = self.halves.as_flattened_mut().get_mut(..end)?;
+        walk(block, out, start, end)?;
         self.level = Level(end);
         self.halves.as_flattened().get(start..end)
     }
@@ -115,13 +111,14 @@ pub fn check(block: &[u8], level: Level, length: usize) -> Option<Level> {
         return None;
     }
     let start = level.make_room(length).0;
-    walk(block, None, start, start + length)?;
+    walk(block, &mut [], start, start + length)?;
     Some(Level(start + length))
 }
 
 /// Adds the bytes that continue a length of 15 in a token.
-fn extend(block: &mut &[u8], mut length: usize) -> Option<usize> {
-    if length == 15 {
+fn extend(block: &mut &[u8], nibble: u8) -> Option<usize> {
+    let mut length = usize::from(nibble);
+    if nibble == 15 {
         loop {
             let (&byte, rest) = block.split_first()?;
             *block = rest;
@@ -137,39 +134,39 @@ fn extend(block: &mut &[u8], mut length: usize) -> Option<usize> {
     Some(length)
 }
 
-/// Walks a block from output position `at` to `end`, writing where there is a buffer. `None` on any inconsistency.
-fn walk(mut block: &[u8], mut out: Option<&mut [u8]>, mut at: usize, end: usize) -> Option<()> {
+/// Walks a block from output position `at` to `end`, writing where `out` has room; it is empty when nothing is to be written.
+/// `None` on any inconsistency.
+fn walk(mut block: &[u8], out: &mut [u8], mut at: usize, end: usize) -> Option<()> {
     loop {
         let (&token, rest) = block.split_first()?;
         block = rest;
-        let literals = extend(&mut block, usize::from(token >> 4))?;
+        let literals = extend(&mut block, token >> 4)?;
         let (bytes, rest) = block.split_at_checked(literals)?;
         block = rest;
         if literals > end - at {
             return None;
         }
-        if let Some(out) = &mut out {
-            for (to, from) in out.get_mut(at..)?.iter_mut().zip(bytes) {
-                *to = *from;
-            }
+        if let Some(to) = out.get_mut(at..at + literals) {
+            to.copy_from_slice(bytes);
         }
         at += literals;
         if block.is_empty() {
             return (at == end && token & 15 == 0).then_some(());
         }
-        let (&[low, high], rest) = block.split_first_chunk::<2>()?;
+        let (&distance, rest) = block.split_first_chunk()?;
         block = rest;
-        let distance = usize::from(u16::from_le_bytes([low, high]));
-        let length = extend(&mut block, usize::from(token & 15))? + 4;
+        let distance = usize::from(u16::from_le_bytes(distance));
+        let length = extend(&mut block, token & 15)? + 4;
         if distance == 0 || distance > at || length > end - at {
             return None;
         }
-        if let Some(out) = &mut out {
-            for index in at..at + length {
-                let byte = *out.get(index - distance)?;
-                *out.get_mut(index)? = byte;
+        for _ in 0..length {
+            if let Some(&byte) = out.get(at - distance)
+                && let Some(to) = out.get_mut(at)
+            {
+                *to = byte;
             }
+            at += 1;
         }
-        at += length;
     }
 }

@@ -292,7 +292,22 @@ impl<'a> Recording<'a> {
     /// Size of a tensor's elements in C order in bytes; `None` for an unknown type or more than 32 bits.
     pub fn tensor_bytes(&self, tensor: &TensorEntry) -> Option<u32> {
         let element = ElementType::from_code(tensor.element.into())?;
-        self.elements(tensor)?.checked_mul(element.size())
+        let mut bytes = u64::from(element.size());
+        for extent in tensor.shape.iter().take(tensor.rank.into()) {
+            bytes = u64::from(extent.get()).wrapping_mul(bytes);
+            if bytes > u32::MAX.into() {
+                return None;
+            }
+        }
+        Some(bytes as u32)
+    }
+
+    /// Whether there is a name, not an empty one, at an offset of the section `strings`.
+    pub fn has_name(&self, offset: u32) -> bool {
+        // The parser found every name ended.
+        self.strings
+            .get(offset as usize)
+            .is_some_and(|&byte| byte != 0)
     }
 
     /// The name at an offset of the section `strings`; `None` outside of it.

@@ -99,16 +99,13 @@ impl Tensors for Outside {
 }
 
 /// What a caller learns.
-#[repr(C)]
-pub enum Report {
-    /// All went well.
-    Done,
+pub struct Report {
     /// The file is damaged.
-    Damaged(ParseError),
+    pub damaged: Option<ParseError>,
     /// The recording is not allowed.
-    Refused(Violation),
-    /// The replay failed.
-    Failed(ReplayError),
+    pub refused: Option<Violation>,
+    /// How the last step on the GPU ended.
+    pub replay: Result<(), ReplayError>,
 }
 
 /// Checks a recording, opens it, runs it `runs` times and finishes. With the feature `parser` it ends after the first step,
@@ -128,26 +125,24 @@ pub unsafe extern "C" fn measured(
     let bytes = unsafe { core::slice::from_raw_parts(bytes, length) };
     let recording = match Recording::parse(bytes) {
         Ok(recording) => recording,
-        Err(error) => return *report = Report::Damaged(error),
+        Err(error) => return report.damaged = Some(error),
     };
-    *report = Report::Done;
     if cfg!(feature = "parser") {
         return device_has(&recording);
     }
     let verified = match verify(recording, &Limits::DEFAULT) {
         Ok(verified) => verified,
-        Err(violation) => return *report = Report::Refused(violation),
+        Err(violation) => return report.refused = Some(violation),
     };
     if cfg!(feature = "verifier") {
         return device_has(verified.recording());
     }
     let mut session = Session::new(Device, verified, workspace, Options::default());
     for _ in 0..runs {
-        if let Err(error) = session.run(&mut Outside) {
-            return *report = Report::Failed(error);
+        report.replay = session.run(&mut Outside);
+        if report.replay.is_err() {
+            return;
         }
     }
-    if let Err(error) = session.close() {
-        *report = Report::Failed(error);
-    }
+    report.replay = session.close();
 }

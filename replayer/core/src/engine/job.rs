@@ -4,16 +4,16 @@
 use gpureplay_format::Opcode;
 use gpureplay_format::layout::ActionEntry;
 use mali_regs::gpu::{
-    GPU_FAULT_ADDRESS_HI, GPU_FAULT_ADDRESS_LO, GPU_FAULT_STATUS, GPU_INT_RAWSTAT, JS_PRESENT,
+    GPU_FAULT_ADDRESS_LO, GPU_FAULT_STATUS, GPU_INT_RAWSTAT, JS_PRESENT,
 };
 use mali_regs::job::{self, JOB_INT_CLEAR, JOB_INT_RAWSTAT};
 use mali_regs::job_slot::{self, offset};
 use mali_regs::mmu::MMU_INT_RAWSTAT;
 use mali_regs::{GpuInterrupt, JobCommand, JobConfigFlags, JobStatus, address_space};
 
-use super::{Failed, Session, slice};
+use super::{Failed, Session};
 use crate::error::ErrorKind;
-use crate::gpu::{Gpu, Lines};
+use crate::gpu::{Gpu, Lines, slice};
 
 /// Thread priority that drivers give a job.
 const PRIORITY: u32 = 8 << 16;
@@ -33,20 +33,18 @@ impl<G: Gpu> Session<'_, '_, G> {
         let config = u32::from(config) & !JobConfigFlags::CHAIN_FLAG.bits();
         let (low, high) = (chain as u32, (chain >> 32) as u32);
         // The NEXT registers keep their values: only a change needs to be written.
-        if self.loaded != Some((slot, config, high)) {
+        let next = u64::from(high) << 32 | u64::from(config) | u64::from(slot);
+        if self.loaded != next {
             if self.gpu.read32(JS_PRESENT) >> slot & 1 == 0 {
                 return self.fail(ErrorKind::NoSuchSlot(slot));
             }
             let config_next = PRIORITY | config | u32::from(self.address_space);
-            for (next, value) in [
-                (job_slot::AFFINITY_NEXT_LO, self.affinity),
-                (job_slot::AFFINITY_NEXT_HI, 0),
-                (job_slot::CONFIG_NEXT, config_next),
-                (job_slot::HEAD_NEXT_HI, high),
-            ] {
-                self.gpu.write32(register(next), value);
-            }
-            self.loaded = Some((slot, config, high));
+            let gpu = &mut self.gpu;
+            gpu.write32(register(job_slot::AFFINITY_NEXT_LO), self.affinity);
+            gpu.write32(register(job_slot::AFFINITY_NEXT_HI), 0);
+            gpu.write32(register(job_slot::CONFIG_NEXT), config_next);
+            gpu.write32(register(job_slot::HEAD_NEXT_HI), high);
+            self.loaded = next;
         }
         self.gpu.write32(register(job_slot::HEAD_NEXT_LO), low);
         self.gpu
@@ -65,13 +63,12 @@ impl<G: Gpu> Session<'_, '_, G> {
             let raised = if late {
                 Lines::ALL
             } else {
-                self.gpu.wait_irq(Lines::ALL, slice(timeout_us, passed))
+                self.gpu.wait_irq(Lines::ALL, slice(timeout_us))
             };
             // Asked even when no line was raised: interrupts get lost.
             let state = self.gpu.read32(JOB_INT_RAWSTAT);
             if state & failed != 0 {
-                let fault = self.job_fault(slot);
-                return self.fail(fault);
+                return self.job_fault(slot);
             }
             if state & done != 0 {
                 self.gpu.write32(JOB_INT_CLEAR, done);
@@ -81,7 +78,7 @@ impl<G: Gpu> Session<'_, '_, G> {
                 self.check_faults()?;
             }
             if late {
-                let tail = self.slot_pair(slot, job_slot::TAIL_LO);
+                let tail = self.pair(offset(slot.into(), job_slot::TAIL_LO));
                 let status = self.gpu.read32(offset(slot.into(), job_slot::STATUS));
                 return self.fail(ErrorKind::JobTimeout {
                     slot,
@@ -95,57 +92,48 @@ impl<G: Gpu> Session<'_, '_, G> {
 
     /// Reports faults that keep a job from ever ending.
     fn check_faults(&mut self) -> Result<(), Failed> {
-        let space = u32::from(self.address_space);
-        if self.gpu.read32(MMU_INT_RAWSTAT) != 0 {
-            let fault = self.mmu_fault(space);
-            return self.fail(fault);
-        }
+        self.check_mmu()?;
         if self.gpu.read32(GPU_INT_RAWSTAT) & FAULTS != 0 {
             let status = self.gpu.read32(GPU_FAULT_STATUS);
-            let address = self.pair(GPU_FAULT_ADDRESS_LO, GPU_FAULT_ADDRESS_HI);
+            let address = self.pair(GPU_FAULT_ADDRESS_LO);
             return self.fail(ErrorKind::GpuFault { status, address });
         }
         Ok(())
     }
 
-    fn mmu_fault(&mut self, space: u32) -> ErrorKind {
-        let register = |register| address_space::offset(space, register);
+    fn check_mmu(&mut self) -> Result<(), Failed> {
+        if self.gpu.read32(MMU_INT_RAWSTAT) == 0 {
+            return Ok(());
+        }
+        let register = |register| address_space::offset(self.address_space.into(), register);
+        let low = register(address_space::FAULTADDRESS_LO);
         let status = self.gpu.read32(register(address_space::FAULTSTATUS));
-        let address = self.pair(
-            register(address_space::FAULTADDRESS_LO),
-            register(address_space::FAULTADDRESS_HI),
-        );
-        ErrorKind::MmuFault { status, address }
+        let address = self.pair(low);
+        self.fail(ErrorKind::MmuFault { status, address })
     }
 
-    fn job_fault(&mut self, slot: u8) -> ErrorKind {
+    fn job_fault(&mut self, slot: u8) -> Result<(), Failed> {
         let status = self.gpu.read32(offset(slot.into(), job_slot::STATUS));
-        let tail = self.slot_pair(slot, job_slot::TAIL_LO);
+        let tail = self.pair(offset(slot.into(), job_slot::TAIL_LO));
         // An MMU fault says which address it was; the job's own status then follows from it.
-        if self.gpu.read32(MMU_INT_RAWSTAT) != 0 {
-            return self.mmu_fault(self.address_space.into());
-        }
+        self.check_mmu()?;
         let mut pointer = [0; 8];
         let fault_address = match self.gpu.read_memory(tail.wrapping_add(8), &mut pointer) {
             Ok(()) => u64::from_le_bytes(pointer),
             Err(_) => 0,
         };
-        ErrorKind::JobFault {
+        self.fail(ErrorKind::JobFault {
             slot,
             status,
             tail,
             fault_address,
-        }
+        })
     }
 
-    fn slot_pair(&mut self, slot: u8, low: u32) -> u64 {
-        let low = offset(slot.into(), low);
-        self.pair(low, low + 4)
-    }
-
-    fn pair(&mut self, low: u32, high: u32) -> u64 {
-        let low = self.gpu.read32(low);
-        u64::from(self.gpu.read32(high)) << 32 | u64::from(low)
+    /// Reads a register of 64 bits, whose high half follows the low one.
+    fn pair(&mut self, low: u32) -> u64 {
+        let half = u64::from(self.gpu.read32(low));
+        u64::from(self.gpu.read32(low + 4)) << 32 | half
     }
 
     /// Requires DONE in every header that was made ready for the chain that just ended.

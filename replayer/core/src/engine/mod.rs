@@ -59,6 +59,9 @@ pub struct Options {
     pub ignore_identity: bool,
 }
 
+/// A value of [`Session::loaded`] that no chain has.
+const NOT_LOADED: u64 = u64::MAX;
+
 /// A step failed; [`Session::error`] says why. Keeping the reason out of the results keeps the code small.
 struct Failed;
 
@@ -80,10 +83,9 @@ pub struct Session<'a, 'w, G: Gpu> {
     action: u32,
     /// Chains submitted in this run.
     submits: u32,
-    /// Slot, configuration and high word of the head that the NEXT registers hold.
-    loaded: Option<(u8, u32, u32)>,
-    /// Jobs are left out.
-    skipping: bool,
+    /// High word of the head, configuration and slot that the NEXT registers hold (bits 3:0 of a configuration are free), or
+    /// [`NOT_LOADED`].
+    loaded: u64,
     /// Why the last step failed.
     error: ErrorKind,
 }
@@ -124,8 +126,7 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
             affinity: 0,
             action: NO_ACTION,
             submits: 0,
-            loaded: None,
-            skipping: false,
+            loaded: NOT_LOADED,
             error: ErrorKind::Internal,
         }
     }
@@ -211,9 +212,7 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
         };
         let mut result = self.set_up(tensors);
         if result.is_ok() {
-            self.skipping = skip;
-            result = self.run_one(segment, tensors);
-            self.skipping = false;
+            result = self.run_one(segment, tensors, skip);
         }
         self.conclude(result)
     }
@@ -265,7 +264,7 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
     /// Resets the GPU and releases its memory. A GPU that does not reset must keep its pages.
     fn reset(&mut self) -> Result<(), Failed> {
         self.powered = false;
-        self.loaded = None;
+        self.loaded = NOT_LOADED;
         let reset = self.gpu.reset();
         self.device(reset)?;
         self.gpu.release();
@@ -333,11 +332,4 @@ impl<G: Gpu> Drop for Session<'_, '_, G> {
             let _ = self.reset();
         }
     }
-}
-
-/// How long to wait for an interrupt before asking the registers again: a lost interrupt costs no more than this.
-fn slice(timeout_us: u32, passed: u64) -> u32 {
-    const LONGEST_US: u64 = 20_000;
-    let left = u64::from(timeout_us).saturating_sub(passed);
-    left.clamp(1, LONGEST_US) as u32
 }

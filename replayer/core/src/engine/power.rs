@@ -11,7 +11,7 @@ use mali_regs::mmu::{MMU_INT_CLEAR, MMU_INT_MASK};
 
 use super::{Failed, Session};
 use crate::error::ErrorKind;
-use crate::gpu::Gpu;
+use crate::gpu::{Gpu, Lines};
 
 /// Bound of a power transition, as drivers have it.
 const POWER_TIMEOUT_US: u32 = 20_000;
@@ -63,7 +63,8 @@ impl<G: Gpu> Session<'_, '_, G> {
         for &(present, on, _, ready) in &DOMAINS {
             self.affinity = self.gpu.read32(present);
             self.gpu.write32(on, self.affinity);
-            self.wait_register(ready, self.affinity, self.affinity, POWER_TIMEOUT_US)?;
+            let all = self.affinity;
+            self.wait_register(ready, all, all, POWER_TIMEOUT_US, Lines::NONE)?;
         }
         for &(clear, mask, interrupts) in &LINES {
             self.gpu.write32(clear, u32::MAX);

@@ -6,7 +6,7 @@ use gpureplay_format::{Encoding, Opcode, SegmentKind};
 use mali_regs::gpu::{GPU_CMD, GPU_INT_CLEAR, GPU_INT_RAWSTAT};
 use mali_regs::{GpuCommand, GpuInterrupt};
 
-use super::{Failed, Session, Tensors, slice};
+use super::{Failed, Session, Tensors};
 use crate::error::{ErrorKind, NO_ACTION};
 use crate::gpu::{Gpu, Lines};
 
@@ -18,17 +18,19 @@ impl<G: Gpu> Session<'_, '_, G> {
     ) -> Result<(), Failed> {
         for segment in self.recording.recording().segments() {
             if segment.kind == kind.code() {
-                self.run_one(segment, tensors)?;
+                self.run_one(segment, tensors, false)?;
             }
         }
         self.action = NO_ACTION;
         Ok(())
     }
 
+    /// Runs a segment; with `skip` without its jobs.
     pub(super) fn run_one(
         &mut self,
         segment: &Segment,
         tensors: &mut dyn Tensors,
+        skip: bool,
     ) -> Result<(), Failed> {
         let recording = *self.recording.recording();
         self.workspace.history.clear();
@@ -37,21 +39,22 @@ impl<G: Gpu> Session<'_, '_, G> {
         let mut cursor = recording.cursor(segment);
         // Actions since the last submit, to find the headers that the next one must leave DONE.
         let mut since = entries;
-        for (done, entry) in (1usize..).zip(entries) {
+        let mut rest = entries.iter();
+        while let Some(entry) = rest.next() {
             let Ok((opcode, payload)) = cursor.step(entry) else {
                 return self.fail(ErrorKind::Internal);
             };
             if !self.powered && opcode != Opcode::Write {
                 self.power_up()?;
             }
-            if self.skipping && left_out(opcode, entry.c.get(), tensors) {
+            if skip && left_out(opcode, entry.c.get(), tensors) {
                 self.action = self.action.wrapping_add(1);
                 continue;
             }
             self.perform(entry, opcode, payload, tensors)?;
             if opcode == Opcode::Submit {
                 self.check_headers(since)?;
-                since = entries.get(done..).unwrap_or(&[]);
+                since = rest.as_slice();
                 self.lend()?;
             }
             self.action = self.action.wrapping_add(1);
@@ -67,7 +70,7 @@ impl<G: Gpu> Session<'_, '_, G> {
             Err(error) => return self.fail(ErrorKind::Device(error)),
         }
         self.powered = false;
-        self.loaded = None;
+        self.loaded = super::NOT_LOADED;
         let recording = *self.recording.recording();
         for segment in recording.segments() {
             let entries = recording.segment_entries(segment);
@@ -79,6 +82,7 @@ impl<G: Gpu> Session<'_, '_, G> {
         }
         self.power_up()
     }
+
 
     fn perform(
         &mut self,
@@ -94,10 +98,12 @@ impl<G: Gpu> Session<'_, '_, G> {
                 return Ok(());
             }
             Opcode::Poll => {
-                return self.wait_register(b.into(), entry.low(), c, entry.high());
+                let timeout_us = entry.high();
+                return self.wait_register(b.into(), entry.low(), c, timeout_us, Lines::NONE);
             }
-            Opcode::Expect => return self.wait_register(b.into(), entry.low(), c, 0),
-            Opcode::WaitIrq => return self.wait_gpu(c, entry.low()),
+            Opcode::Expect => {
+                return self.wait_register(b.into(), entry.low(), c, 0, Lines::NONE);
+            }
             Opcode::Upload => {
                 let bytes = if entry.a == Encoding::Raw.code() {
                     Some(payload)
@@ -114,12 +120,17 @@ impl<G: Gpu> Session<'_, '_, G> {
             Opcode::Submit => return self.submit(entry.a, b, c, va),
             Opcode::BindInput => return self.bind_input(c, tensors),
             Opcode::BindOutput => return self.bind_output(c, tensors),
-            Opcode::FlushCaches => {
-                let completed = GpuInterrupt::CLEAN_CACHES_COMPLETED.bits();
-                self.gpu.write32(GPU_INT_CLEAR, completed);
-                self.gpu
-                    .write32(GPU_CMD, GpuCommand::CleanInvalidateCaches as u32);
-                return self.wait_gpu(completed, c);
+            Opcode::WaitIrq | Opcode::FlushCaches => {
+                let (mut bits, mut timeout_us) = (c, entry.low());
+                if opcode == Opcode::FlushCaches {
+                    (bits, timeout_us) = (GpuInterrupt::CLEAN_CACHES_COMPLETED.bits(), c);
+                    self.gpu.write32(GPU_INT_CLEAR, bits);
+                    let command = GpuCommand::CleanInvalidateCaches;
+                    self.gpu.write32(GPU_CMD, command as u32);
+                }
+                self.wait_register(GPU_INT_RAWSTAT, bits, bits, timeout_us, Lines::GPU)?;
+                self.gpu.write32(GPU_INT_CLEAR, bits);
+                return Ok(());
             }
             Opcode::Seek => return Ok(()),
         };
@@ -133,8 +144,12 @@ impl<G: Gpu> Session<'_, '_, G> {
         mask: u32,
         expected: u32,
         timeout_us: u32,
+        lines: Lines,
     ) -> Result<(), Failed> {
-        match self.gpu.poll(register, mask, expected, timeout_us) {
+        let waited = self
+            .gpu
+            .wait_for(register, mask, expected, timeout_us, lines);
+        match waited {
             Ok(()) => Ok(()),
             Err(found) => self.fail(ErrorKind::Register {
                 register,
@@ -143,28 +158,6 @@ impl<G: Gpu> Session<'_, '_, G> {
                 found,
                 timeout_us,
             }),
-        }
-    }
-
-    /// Waits for bits of the GPU line and clears them.
-    fn wait_gpu(&mut self, bits: u32, timeout_us: u32) -> Result<(), Failed> {
-        let start = self.gpu.now_us();
-        loop {
-            let passed = self.gpu.now_us().wrapping_sub(start);
-            let found = self.gpu.read32(GPU_INT_RAWSTAT);
-            if found & bits == bits {
-                self.gpu.write32(GPU_INT_CLEAR, bits);
-                return Ok(());
-            }
-            if passed > timeout_us.into() {
-                return self.fail(ErrorKind::Interrupt {
-                    register: GPU_INT_RAWSTAT,
-                    expected: bits,
-                    found,
-                    timeout_us,
-                });
-            }
-            self.gpu.wait_irq(Lines::GPU, slice(timeout_us, passed));
         }
     }
 }

@@ -57,12 +57,11 @@ impl Checker<'_, '_> {
             self.index = index;
             self.value = actions.into();
             let entries = recording.segment_entries(segment);
-            let name = recording.name_bytes(segment.name.get()).unwrap_or(&[]);
             let kind = SegmentKind::from_code(segment.kind.into());
             let sound = segment.first_action == actions
                 && segment.actions == entries.len() as u32
                 && segment.zero == [0; 3]
-                && !name.is_empty();
+                && recording.has_name(segment.name.get());
             let Some(kind) = kind.filter(|_| sound) else {
                 return Err(Rule::SegmentTable);
             };
@@ -86,6 +85,7 @@ impl Checker<'_, '_> {
         self.ensure(runs, Rule::SegmentOrder, 0)
     }
 
+    #[inline(never)]
     fn check_actions(
         &mut self,
         segment: &Segment,
@@ -98,7 +98,8 @@ impl Checker<'_, '_> {
         // What may have made the next chain ready: the actions since the last submit.
         let mut since = entries;
         let mut rearmed = None;
-        for (done, entry) in (1usize..).zip(entries) {
+        let mut rest = entries.iter();
+        while let Some(entry) = rest.next() {
             let va = entry.d.get();
             self.value = va;
             let (opcode, payload) = cursor.step(entry).map_err(|fault| match fault {
@@ -121,7 +122,7 @@ impl Checker<'_, '_> {
                     if !makes_ready(since, va) {
                         return Err(Rule::JobRestored);
                     }
-                    since = entries.get(done..).unwrap_or(&[]);
+                    since = rest.as_slice();
                 }
                 _ => {}
             }

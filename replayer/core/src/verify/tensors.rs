@@ -9,6 +9,7 @@ use gpureplay_format::{ElementType, MAX_AXES, MAX_RANK, RegionKind, Section, Ten
 use super::{Checker, Rule};
 
 impl Checker<'_, '_> {
+    #[inline(never)]
     pub(super) fn check_tensors(&mut self) -> Result<(), Rule> {
         self.section = Section::Tensors;
         let recording = self.recording;
@@ -16,12 +17,14 @@ impl Checker<'_, '_> {
         for (index, tensor) in (0..).zip(recording.tensors()) {
             self.index = index;
             let element = ElementType::from_code(tensor.element.into());
-            let sound = self.shape_is_sound(tensor) && recording.tensor_bytes(tensor).is_some();
+            let sound = self.shape_is_sound(tensor);
             self.value = tensor.element.into();
-            let Some(element) = element.filter(|_| sound) else {
+            let (Some(element), Some(bytes), true) =
+                (element, recording.tensor_bytes(tensor), sound)
+            else {
                 return Err(Rule::TensorShape);
             };
-            let elements = recording.elements(tensor).unwrap_or(0);
+            let elements = bytes / element.size();
             let mine = recording.pieces(tensor).unwrap_or(&[]);
             self.ensure(
                 tensor.first_piece == pieces && !mine.is_empty(),
@@ -51,11 +54,10 @@ impl Checker<'_, '_> {
 
     fn shape_is_sound(&self, tensor: &TensorEntry) -> bool {
         let rank = usize::from(tensor.rank);
-        let name = self.recording.name_bytes(tensor.name.get());
         rank <= MAX_RANK
             && TensorKind::from_code(tensor.kind.into()).is_some()
             && tensor.flags & !(TENSOR_QUANTISED | TENSOR_EXTERNAL) == 0
-            && name.is_some_and(|name| !name.is_empty())
+            && self.recording.has_name(tensor.name.get())
             && tensor
                 .shape
                 .iter()
@@ -96,33 +98,33 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Distance from the first to the end of the last element (or byte) of a loop nest, when no two steps overlap. Takes
-/// the axes by ascending stride: each stride must be at least the span of all smaller ones.
+/// Distance from the first to the end of the last element (or byte) of a loop nest, when no two steps overlap: everything
+/// that moves by at most an axis's stride must end within the extent of that axis.
 #[inline(never)]
 fn span(axes: &[AxisEntry], size: u64, bytes: bool) -> Option<u64> {
     let stride = |axis: &AxisEntry| {
-        if bytes {
+        u64::from(if bytes {
             axis.byte_stride.get()
         } else {
             axis.element_stride.get()
-        }
+        })
     };
-    let mut span = size;
-    let mut taken = 0u32;
-    for _ in axes {
-        let (at, axis) = (0u32..)
-            .zip(axes)
-            .filter(|(at, _)| taken & (1 << at) == 0)
-            .min_by_key(|(_, axis)| u64::from(stride(axis)) << 32 | u64::from(axis.extent.get()))?;
-        taken |= 1 << at;
-        let steps = u64::from(axis.extent.get()).checked_sub(1)?;
-        if steps > 0 {
-            let stride = u64::from(stride(axis));
-            if stride < span {
-                return None;
+    let mut all = size;
+    for axis in axes {
+        let extent = u64::from(axis.extent.get());
+        let reach = extent.checked_sub(1)?.wrapping_mul(stride(axis));
+        let mut below = size;
+        for other in axes {
+            if stride(other) <= stride(axis) {
+                // An extent of 0 makes nonsense here, and ends the loop outside.
+                let steps = other.extent.get().wrapping_sub(1);
+                below = below.saturating_add(u64::from(steps).wrapping_mul(stride(other)));
             }
-            span = span.checked_add(steps.checked_mul(stride)?)?;
         }
+        if extent > 1 && below > reach + stride(axis) {
+            return None;
+        }
+        all = all.checked_add(reach)?;
     }
-    Some(span)
+    Some(all)
 }
