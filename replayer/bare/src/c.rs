@@ -202,9 +202,6 @@ fn conclude(result: Result<(), ReplayError>, error: &mut Error) -> i32 {
         ErrorKind::NoSuchSlot(slot) => (3, 4, slot.into(), 0),
         ErrorKind::Register {
             register, found, ..
-        }
-        | ErrorKind::Interrupt {
-            register, found, ..
         } => (3, 5, found, register.into()),
         ErrorKind::JobTimeout { status, tail, .. } => (3, 6, status, tail),
         ErrorKind::JobFault { status, tail, .. } => (3, 7, status, tail),

@@ -77,12 +77,6 @@ pub fn failed(error: &ReplayError) {
             expected,
             found,
             ..
-        }
-        | ErrorKind::Interrupt {
-            register,
-            expected,
-            found,
-            ..
         } => {
             text("register:");
             field("offset", register.into());

@@ -4,6 +4,7 @@
 use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Rule, Violation};
 use gpureplay_format::layout::{MAJOR, Segment};
 use gpureplay_format::{Fault, ParseError, Recording, RegionKind};
+use mali_regs::gpu::GPU_INT_RAWSTAT;
 use mali_regs::{FaultStatus, JobStatus};
 
 use crate::text::{duration, register};
@@ -100,13 +101,12 @@ fn kind(recording: &Recording<'_>, kind: &ErrorKind) -> String {
                 0 => String::new(),
                 bound => format!(" within {}", time(bound)),
             };
-            format!("{name} & {mask:#x} did not become {expected:#x}{when}, it is {found:#x}")
+            let what = match offset {
+                GPU_INT_RAWSTAT => "no interrupt: ",
+                _ => "",
+            };
+            format!("{what}{name} & {mask:#x} did not become {expected:#x}{when}, it is {found:#x}")
         }
-        ErrorKind::Interrupt { register: offset, expected, found, timeout_us } => format!(
-            "no interrupt: {} has {found:#x} instead of {expected:#x} after {}",
-            register(offset),
-            time(timeout_us)
-        ),
         ErrorKind::JobTimeout { slot, status, tail, timeout_us } => format!(
             "the chain on slot {slot} did not end within {}: job {tail:#x} is {}",
             time(timeout_us),

@@ -3,9 +3,7 @@
 
 use gpureplay_format::Opcode;
 use gpureplay_format::layout::ActionEntry;
-use mali_regs::gpu::{
-    GPU_FAULT_ADDRESS_LO, GPU_FAULT_STATUS, GPU_INT_RAWSTAT, JS_PRESENT,
-};
+use mali_regs::gpu::{GPU_FAULT_ADDRESS_LO, GPU_FAULT_STATUS, GPU_INT_RAWSTAT, JS_PRESENT};
 use mali_regs::job::{self, JOB_INT_CLEAR, JOB_INT_RAWSTAT};
 use mali_regs::job_slot::{self, offset};
 use mali_regs::mmu::MMU_INT_RAWSTAT;

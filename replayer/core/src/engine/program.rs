@@ -83,7 +83,6 @@ impl<G: Gpu> Session<'_, '_, G> {
         self.power_up()
     }
 
-
     fn perform(
         &mut self,
         entry: &ActionEntry,
