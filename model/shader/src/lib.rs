@@ -30,3 +30,4 @@ pub use run::run;
 pub use space::{Access, AddressSpace, MmuFault};
 pub use statistics::Statistics;
 pub use threads::Threads;
+pub use translate::absent::{Absence, absence};

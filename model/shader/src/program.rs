@@ -63,6 +63,12 @@ pub(crate) enum Condition {
     Always,
     /// By lanes whose word in a row is not zero.
     NonZero(u16),
+    /// By all lanes of a warp if the word in a row is not zero in one of its active lanes.
+    Any(u16),
+    /// By all lanes of a warp if the word in a row is not zero in all its active lanes.
+    All(u16),
+    /// By all lanes of a warp if (or unless) some of its lanes that have not ended are elsewhere.
+    Diverged(bool),
 }
 
 /// Where a branch goes.

@@ -151,6 +151,7 @@ impl Batch {
             let taken = match condition {
                 Condition::Always => group.mask,
                 Condition::NonZero(row) => self.rows.nonzero(row),
+                other => self.agreed(other, group.mask, core),
             };
             fall &= !taken;
             match target {
@@ -195,6 +196,23 @@ impl Batch {
             }
             (jump, on) => jump.or(on),
         }
+    }
+
+    /// Lanes of `mask` whose warps take a branch together.
+    #[cold]
+    fn agreed(&self, condition: Condition, mask: u64, core: &Core<'_>) -> u64 {
+        let size = core.dispatch.architecture.warp_lanes();
+        let first = u64::MAX >> (64 - size);
+        let warps = (0..64).step_by(size as usize).map(|at| first << at);
+        let takes = |warp: &u64| match condition {
+            Condition::Any(row) => self.rows.nonzero(row) & warp != 0,
+            Condition::All(row) => self.rows.nonzero(row) & warp == mask & warp,
+            Condition::Diverged(wanted) => (self.live & warp != mask & warp) == wanted,
+            Condition::Always | Condition::NonZero(_) => false,
+        };
+        warps
+            .filter(takes)
+            .fold(0, |taken, warp| taken | mask & warp)
     }
 
     /// Sends each lane of `taken` to the clause whose low address word `row` holds.

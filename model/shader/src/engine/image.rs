@@ -5,7 +5,9 @@ use super::core::Core;
 use super::memory::{address, bytes_of, lanes, words_of};
 use super::micro::{MicroOp, Trouble};
 use super::rows::{REGISTERS, Rows};
-use crate::image::{self, ImageBuffer, Kind, PixelFormat, RegisterFormat, Sampler, Texel, Texture};
+use crate::image::{
+    self, Dimension, ImageBuffer, Kind, PixelFormat, RegisterFormat, Sampler, Texel, Texture,
+};
 use crate::{Architecture, FaultKind};
 
 /// The address of a texel that does not exist.
@@ -151,14 +153,54 @@ pub(crate) fn texel_address(
         let image = image_buffer(core, index)?;
         let va = image.address(xy & 0xffff, xy >> 16, z).unwrap_or(SINK);
         let format = register_format(op.m, image.format.kind());
-        core.results.0[0].0[lane] = va as u32;
-        core.results.0[1].0[lane] = (va >> 32) as u32;
-        core.results.0[2].0[lane] = image.format_word & 0x3f_ffff | (format as u32) << 24;
+        put_address(core, lane, va, image.format_word, format);
     }
-    for word in 0..3 {
-        rows.replace(op.d + word as u16, &mut core.results.0[word]);
+    finish(op, rows, core, 3)
+}
+
+/// The same for level 0 of a texture; row `b` is the layer of an array, the slice of a volume.
+pub(crate) fn texture_address(
+    op: &MicroOp,
+    rows: &mut Rows,
+    core: &mut Core<'_>,
+) -> Result<(), Trouble> {
+    for lane in lanes(rows.mask()) {
+        let (xy, z, index) = (
+            rows.get(op.a).0[lane],
+            rows.get(op.b).0[lane],
+            rows.get(op.c).0[lane],
+        );
+        let texture = texture(core, index)?;
+        let (x, y) = (xy & 0xffff, xy >> 16);
+        let (slice, layer) = match texture.dimension {
+            Dimension::Three => (z, 0),
+            _ => (0, z),
+        };
+        let va = if texture.extent.contains(x, y, slice) && layer < texture.layers {
+            let mut record = [0; Texture::SURFACE_BYTES as usize];
+            let at = texture.surface_record(layer, 0, 0, 0);
+            core.read.read(at, &mut record)?;
+            texture.plane(&record).address(x, y, slice)
+        } else {
+            SINK
+        };
+        let format = register_format(op.m, texture.format.kind());
+        put_address(core, lane, va, texture.format_word, format);
     }
-    Ok(())
+    finish(op, rows, core, 3)
+}
+
+/// An address and the conversion descriptor for what is there.
+fn put_address(
+    core: &mut Core<'_>,
+    lane: usize,
+    va: u64,
+    format_word: u32,
+    format: RegisterFormat,
+) {
+    let conversion = format_word & 0x3f_ffff | (format as u32) << 24;
+    core.results
+        .put(lane, &[va as u32, (va >> 32) as u32, conversion]);
 }
 
 /// Components that a vector size in bits 9:8 of the modifiers means.

@@ -56,6 +56,8 @@ pub struct Texture {
     pub dimension: Dimension,
     /// Pixel format.
     pub format: PixelFormat,
+    /// The 22-bit pixel format word, for conversion descriptors.
+    pub format_word: u32,
     /// Applied after the format's own order.
     pub swizzle: [Channel; 4],
     /// Arrangement of texels.
@@ -101,6 +103,7 @@ impl Texture {
         Ok(Texture {
             dimension,
             format,
+            format_word: w[0] >> 10,
             swizzle,
             layout,
             extent: Extent {

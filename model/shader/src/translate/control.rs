@@ -2,7 +2,7 @@
 //! Branches, barriers, and instructions that look at other lanes.
 
 use mali_isa::Mnemonic as M;
-use mali_isa::{Fau, InactiveResult, LaneOp, Lanes, Operand, Subgroup};
+use mali_isa::{Combine, Fau, InactiveResult, LaneOp, Lanes, Operand, Subgroup};
 
 use super::float::compare;
 use super::{Translator, Trap};
@@ -67,6 +67,22 @@ impl Translator<'_> {
         }
         match mnemonic {
             M::Jump => self.branch_to(0, Condition::Always),
+            M::BranchcI16 | M::BranchcI32 => {
+                self.program.sees_warp = true;
+                let a = self.compared(0, Kind::Unsigned, mnemonic == M::BranchcI16)?;
+                let flag = self.temporary()?;
+                self.copy(a, flag);
+                let condition = match self.ins.combine() {
+                    Combine::Any => Condition::Any(flag),
+                    Combine::All => Condition::All(flag),
+                };
+                self.branch_to(1, condition)
+            }
+            M::BranchDiverg | M::BranchNoDiverg => {
+                self.program.sees_warp = true;
+                let condition = Condition::Diverged(mnemonic == M::BranchDiverg);
+                self.branch_to(0, condition)
+            }
             M::Barrier => {
                 self.barrier = true;
                 Ok(true)

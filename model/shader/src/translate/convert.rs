@@ -288,8 +288,19 @@ impl Translator<'_> {
     fn power_or_cube(&mut self) -> Result<bool, Trap> {
         let d = self.dest;
         match self.ins.op.mnemonic() {
-            M::FpowScDetF32 => {
-                let (a, b) = (self.source(0)?, self.source(1)?);
+            M::FpowScDetF16 | M::FpowScDetF32 => {
+                let (a, b) = if self.ins.op.mnemonic() == M::FpowScDetF32 {
+                    (self.source(0)?, self.source(1)?)
+                } else {
+                    // An exponent that is an integer has all 32 bits.
+                    let whole = self.lanes(1) == mali_isa::Lanes::None;
+                    let b = if whole {
+                        self.source(1)?
+                    } else {
+                        self.single(1)?
+                    };
+                    (self.single(0)?, b)
+                };
                 let kind = match self.ins.power() {
                     mali_isa::Power::Pow => Power::Pow,
                     mali_isa::Power::Powr => Power::Powr,

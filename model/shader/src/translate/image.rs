@@ -2,7 +2,7 @@
 //! Images, textures, clocks.
 
 use mali_isa::Mnemonic as M;
-use mali_isa::{RegisterFormat as Format, VectorSize};
+use mali_isa::{IndexFormat, RegisterFormat as Format, VectorSize};
 
 use super::message::OnMemory;
 use super::{Translator, Trap};
@@ -23,6 +23,23 @@ impl Translator<'_> {
             M::LeaAttrTex => {
                 let m = self.format();
                 self.texel(engine::texel_address, 3, m)?;
+            }
+            M::LeaTex | M::LeaTexImm => {
+                if self.ins.index_format() != IndexFormat::U16 {
+                    return Err(self.trap("has 32-bit coordinates, whose order is not known"));
+                }
+                let index = match self.ins.immediate("texture_index") {
+                    Some(index) => self.number(index.into()),
+                    None => self.source(2)?,
+                };
+                let staging = self.staging(3)?;
+                let sources = [self.source(0)?, self.source(1)?, index, 0];
+                self.emit(
+                    Run::Message(engine::texture_address),
+                    staging,
+                    sources,
+                    engine::AUTO,
+                );
             }
             M::LdAttrTex => {
                 let m = self.format() | self.vector();

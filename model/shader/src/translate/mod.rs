@@ -7,6 +7,7 @@
 // A closure can be told to be inlined into its loop, a path cannot.
 #![allow(clippy::redundant_closure)]
 
+pub(crate) mod absent;
 mod arithmetic;
 mod atomic;
 mod control;
@@ -22,6 +23,7 @@ mod wide;
 
 use mali_isa::{FlowControl, Instruction, Mnemonic, Operand, Part, StagingCount, Tuple, Unit};
 
+use self::absent::{Absence, absence};
 use crate::FaultKind;
 use crate::engine::micro::{MicroOp, Run};
 use crate::engine::rows::Rows;
@@ -259,10 +261,17 @@ impl Translator<'_> {
             || self.image()?
             || self.message()?;
         if done {
-            Ok(())
-        } else {
-            Err(self.trap("cannot be part of a compute shader"))
+            return Ok(());
         }
+        Err(self.trap(&match absence(self.ins.op.mnemonic()) {
+            Some(Absence::Stage(what)) => {
+                format!("works on {what}, which a compute shader does not have")
+            }
+            Some(Absence::Unknown(what)) => {
+                format!("cannot be executed, because something about it is not public: {what}")
+            }
+            None => "is not modelled".into(),
+        }))
     }
 
     fn trap(&self, why: &str) -> Trap {
