@@ -128,7 +128,6 @@ fn dispatch<B: Bus>(
         sampler_count: state.sampler_count() as u32,
         thread_storage: thread_storage(profile, storage.as_ref()),
         workgroup_storage: workgroup_storage(profile, storage.as_ref()),
-        barrier: state.contains_barrier() != 0,
     })
 }
 

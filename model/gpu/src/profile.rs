@@ -21,6 +21,12 @@ pub enum Source {
     BootLog(&'static str),
     /// As on silicon, but for the product in GPU_ID: that is the one by which the named driver knows the GPU.
     DriverTable(&'static str),
+    /// Not public; this is the value of silicon of the GPU whose profile has the name.
+    Nearest(&'static str),
+    /// Not public; this is what the named driver assumes when the register is 0.
+    DriverDefault(&'static str),
+    /// The model's own choice, for this reason.
+    Model(&'static str),
 }
 
 /// One GPU: its name and all registers that say what it is.
@@ -33,7 +39,7 @@ pub enum Source {
 pub struct Profile {
     /// Name on the command line: `g52`.
     pub name: &'static str,
-    /// Where most values come from.
+    /// Where most values come from; [`Profile::source_of`] has the source of each.
     pub source: Source,
     /// Generation of instructions and descriptors.
     pub architecture: Architecture,
@@ -125,6 +131,48 @@ impl Profile {
             (gpu::COHERENCY_FEATURES, self.coherency_features),
         ];
         words.into_iter().filter(|(_, value)| *value != 0)
+    }
+
+    /// Where the value of an identity register comes from.
+    pub fn source_of(&self, register: u32) -> Source {
+        let printed = matches!(
+            register,
+            gpu::GPU_ID
+                | gpu::L2_FEATURES
+                | gpu::CORE_FEATURES
+                | gpu::TILER_FEATURES
+                | gpu::MEM_FEATURES
+                | gpu::MMU_FEATURES
+                | gpu::AS_PRESENT
+                | gpu::JS_PRESENT
+                | gpu::SHADER_PRESENT_LO
+                | gpu::SHADER_PRESENT_HI
+                | gpu::L2_PRESENT_LO
+                | gpu::L2_PRESENT_HI
+        );
+        let v7 = self.architecture == Architecture::V7;
+        match (self.source, register) {
+            (_, gpu::AFBC_FEATURES) => Source::Model("frame buffer compression is not decoded"),
+            (Source::DriverTable(_), gpu::GPU_ID) | (Source::Silicon, _) => self.source,
+            (Source::DriverTable(_), _) => Source::Silicon,
+            (_, gpu::L2_PRESENT_LO) if self.name == "g76" => {
+                Source::Model("one cache, so that Linux uses all cores")
+            }
+            // The log at hand does not show these two.
+            (_, gpu::L2_FEATURES | gpu::MEM_FEATURES) if self.name == "g76" => {
+                Source::Model("caches for sixteen cores")
+            }
+            _ if printed => self.source,
+            (_, gpu::TEXTURE_FEATURES_0) => Source::Model("compressed textures are not decoded"),
+            (_, gpu::TEXTURE_FEATURES_1 | gpu::TEXTURE_FEATURES_2) if v7 => {
+                Source::Model("the formats that the model decodes")
+            }
+            (_, gpu::COHERENCY_FEATURES) => {
+                Source::Model("memory is coherent with the host's, by ACE-lite")
+            }
+            (_, gpu::THREAD_MAX_THREADS) if v7 => Source::DriverDefault("Mesa"),
+            _ => Source::Nearest("g71"),
+        }
     }
 
     /// The profile with this name (`g52`), in any case, with or without `mali-` before it.
@@ -241,6 +289,8 @@ pub static PROFILES: &[Profile] = &[
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     #[test]
@@ -267,6 +317,29 @@ mod tests {
         assert_eq!(Profile::by_product(0x6010).unwrap().name, "g71");
         assert_eq!(Profile::by_product(0x6000).unwrap().name, "g71-mesa");
         assert!(Profile::by_name("g77").is_none() && Profile::by_product(0x9093).is_none());
+    }
+
+    #[test]
+    fn every_value_has_a_source() {
+        let g71 = Profile::by_name("g71").unwrap();
+        let recorded: HashMap<u32, u32> = g71.identity().collect();
+        for profile in PROFILES {
+            for (register, value) in profile.identity() {
+                let name = format!("{} {register:#x}", profile.name);
+                match profile.source_of(register) {
+                    Source::Silicon | Source::Nearest(_) => {
+                        assert_eq!(recorded.get(&register), Some(&value), "{name}");
+                    }
+                    Source::BootLog(board) => {
+                        assert_eq!(profile.source, Source::BootLog(board), "{name}");
+                    }
+                    Source::DriverTable(_) => assert_eq!(register, gpu::GPU_ID, "{name}"),
+                    // Mesa, pan_props.c: 768 threads on v7.
+                    Source::DriverDefault(_) => assert_eq!(value, 768, "{name}"),
+                    Source::Model(why) => assert!(!why.is_empty(), "{name}"),
+                }
+            }
+        }
     }
 
     #[test]

@@ -80,8 +80,6 @@ pub struct Dispatch {
     pub thread_storage: ThreadStorage,
     /// Storage of work groups.
     pub workgroup_storage: WorkgroupStorage,
-    /// Whether the shader state says that the shader contains a barrier.
-    pub barrier: bool,
 }
 
 impl Dispatch {

@@ -12,8 +12,6 @@ pub enum FaultKind {
     /// A clause or an instruction that no encoding allows, or that a compute shader may not contain:
     /// `INSTR_INVALID_ENC`.
     InvalidEncoding,
-    /// A barrier that the job did not announce: `INSTR_BARRIER_FAULT`.
-    Barrier,
     /// A descriptor that makes no sense (grid, storage, texture, attribute): `DATA_INVALID_FAULT`.
     InvalidData,
     /// The MMU refused an access.
@@ -30,7 +28,6 @@ impl FaultKind {
         match self {
             FaultKind::InvalidPc => 0x50,
             FaultKind::InvalidEncoding => 0x51,
-            FaultKind::Barrier => 0x55,
             FaultKind::InvalidData => 0x58,
             FaultKind::Mmu(fault) => fault.code,
             // Job terminated: what a hard stop leaves.

@@ -213,6 +213,21 @@ impl PageMemory {
         }
     }
 
+    /// Writes the entry for `va` in the table at `level`, with tables above it as they are or new.
+    pub(crate) fn set_entry(&self, va: u64, level: u32, entry: u64) {
+        let mut table = self.root;
+        for above in 0..level {
+            let page = self.ram.page(table).unwrap();
+            let offset = (va >> (39 - 9 * above) & 511) as usize * 8;
+            if page.load_u64(offset) == 0 {
+                page.store_u64(offset, self.ram.allocate().unwrap() | 3);
+            }
+            table = page.load_u64(offset) & 0xffff_ffff_f000;
+        }
+        let offset = (va >> (39 - 9 * level) & 511) as usize * 8;
+        self.ram.page(table).unwrap().store_u64(offset, entry);
+    }
+
     fn enter(&self, va: u64, address: u64, rights: Rights) {
         let never = 1 << 54;
         let bits = match (self.format, rights) {
@@ -223,19 +238,7 @@ impl PageMemory {
             (Format::AArch64, Rights::ReadOnly) => 3 | 3 << 6 | 1 << 10 | never,
             (Format::AArch64, Rights::Execute) => 3 | 1 << 6 | 1 << 10,
         };
-        let mut table = self.root;
-        for level in 0..3 {
-            let page = self.ram.page(table).unwrap();
-            let offset = (va >> (39 - 9 * level) & 511) as usize * 8;
-            if page.load_u64(offset) == 0 {
-                page.store_u64(offset, self.ram.allocate().unwrap() | 3);
-            }
-            table = page.load_u64(offset) & 0xffff_ffff_f000;
-        }
-        self.ram
-            .page(table)
-            .unwrap()
-            .store_u64((va >> 12 & 511) as usize * 8, address | bits);
+        self.set_entry(va, 3, address | bits);
     }
 
     pub(crate) fn write(&self, va: u64, bytes: &[u8]) {

@@ -4,9 +4,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod faults;
+mod levels;
 mod machine;
 mod random;
 mod registers;
+mod shaders;
 mod slots;
 mod stalls;
 mod stops;

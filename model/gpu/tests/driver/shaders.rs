@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Faults that shaders raise, and stops of a job whose shader does not end by itself; and the next job.
+
+use std::thread;
+use std::time::Duration;
+
+use mali_isa::{
+    Clause, ClauseHeader, Fau, FlowControl, FlushToZero, Instruction, Op, RegisterBlock, Source,
+    Tuple, Unit, encode_clause,
+};
+use mali_regs::{GpuCommand, JobCommand, JobStatus, gpu, job, job_slot};
+
+use crate::machine::{CODE, CONFIG, DATA, JOBS, Machine};
+
+/// A clause with one instruction of the ADD unit, whose FAU value is push uniform slot 0.
+fn code(name: &str, sources: &[Source]) -> Vec<u8> {
+    let new = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
+    let mut add = new(Unit::Add, name);
+    add.sources[..sources.len()].copy_from_slice(sources);
+    let header = ClauseHeader {
+        flush_to_zero: FlushToZero::None,
+        suppress_infinity: false,
+        suppress_nan: false,
+        float_exceptions: 0,
+        flow_control: FlowControl::Continue,
+        terminate_discarded: false,
+        next_clause_prefetch: false,
+        staging_barrier: false,
+        staging_register: 0,
+        dependency_wait: 0,
+        dependency_slot: 0,
+        message: add.op.info().message,
+        next_message: None,
+    };
+    let tuple = Tuple {
+        // Slot 2 is read, nothing written; ports 0 and 1 read r0 and r1.
+        registers: RegisterBlock(0x80 | 2 << 14 | 1 << 25 | 12 << 31),
+        ports: [None; 3],
+        fau: Fau::Zero,
+        fma: new(Unit::Fma, "NOP"),
+        add,
+        fma_destination: None,
+        add_destination: None,
+    };
+    let clause = Clause {
+        header,
+        tuples: vec![tuple],
+        constants: Vec::new(),
+    };
+    encode_clause(&clause).unwrap()
+}
+
+/// A job whose shader begins with `code`, with `value` in push uniform slot 0.
+fn machine(code: &[u8], value: u64) -> Machine {
+    let machine = Machine::new();
+    machine.memory.compute_job(JOBS, 64, 0);
+    machine.memory.write(CODE, &[0; 64]);
+    machine.memory.write(CODE, code);
+    machine.memory.write64(JOBS + 0x180, value);
+    machine
+}
+
+fn expect_next(machine: &mut Machine, name: &str) {
+    machine.clear_interrupts();
+    machine.memory.compute_job(JOBS, 64, 0);
+    machine.submit(1, JOBS, CONFIG);
+    machine.gpu.run();
+    let status = JobStatus(machine.slot(1, job_slot::STATUS));
+    assert_eq!(status, JobStatus::DONE, "{name}: {status}");
+    machine.memory.expect_sums(64);
+}
+
+#[test]
+fn shaders_that_cannot_go_on() {
+    let jump = code("JUMP", &[Source::FauLow]);
+    let texture = code("TEXS_2D.f32", &[Source::Port0, Source::Port1]);
+    let image = code(
+        "LEA_ATTR_TEX",
+        &[Source::FauLow, Source::FauLow, Source::FauLow],
+    );
+    let blend = code("BLEND", &[Source::Port0, Source::Port1, Source::FauLow]);
+    let unit = CODE + 0x100;
+    for (name, code, value, status, pointer) in [
+        (
+            "jump off the grid",
+            &jump,
+            CODE + 8,
+            JobStatus::INSTR_INVALID_PC,
+            CODE + 8,
+        ),
+        (
+            "jump to zeros",
+            &jump,
+            unit,
+            JobStatus::INSTR_INVALID_ENC,
+            unit,
+        ),
+        (
+            "a fragment's instruction",
+            &blend,
+            0,
+            JobStatus::INSTR_INVALID_ENC,
+            CODE,
+        ),
+        (
+            "texture that does not exist",
+            &texture,
+            0,
+            JobStatus::DATA_INVALID_FAULT,
+            CODE,
+        ),
+        (
+            "image that does not exist",
+            &image,
+            0,
+            JobStatus::DATA_INVALID_FAULT,
+            CODE,
+        ),
+        (
+            "jump to data",
+            &jump,
+            DATA,
+            JobStatus::PERMISSION_FAULT_3,
+            DATA,
+        ),
+        (
+            "jump to nothing",
+            &jump,
+            CODE + 0x1000,
+            JobStatus::TRANSLATION_FAULT_3,
+            CODE + 0x1000,
+        ),
+    ] {
+        let mut machine = machine(code, value);
+        machine.memory.write(unit, &[0; 32]);
+        machine.submit(1, JOBS, CONFIG);
+        machine.gpu.run();
+        let got = JobStatus(machine.slot(1, job_slot::STATUS));
+        assert_eq!(got, status, "{name}: got {got}");
+        assert_eq!(
+            machine.memory.read32(JOBS) & 0xff,
+            status.0,
+            "{name}: header"
+        );
+        assert_eq!(
+            machine.memory.read64(JOBS + 8),
+            pointer,
+            "{name}: fault pointer"
+        );
+        assert_eq!(machine.job_interrupts(), job::failed(1), "{name}");
+        expect_next(&mut machine, name);
+    }
+}
+
+#[test]
+fn stops_of_a_shader_that_does_not_end() {
+    for (command, expected) in [
+        (JobCommand::HardStop, JobStatus::TERMINATED),
+        // Work groups that have started finish before a soft stop takes effect; these never do.
+        (JobCommand::SoftStop, JobStatus::ACTIVE),
+    ] {
+        let mut machine = machine(&code("JUMP", &[Source::FauLow]), CODE);
+        machine.submit(1, JOBS, CONFIG);
+        let work = machine.gpu.take_work().unwrap();
+        let runner = thread::spawn(move || work.execute());
+        thread::sleep(Duration::from_millis(5));
+        machine.set_slot(1, job_slot::COMMAND, command as u32);
+        if expected == JobStatus::ACTIVE {
+            thread::sleep(Duration::from_millis(5));
+            assert!(!runner.is_finished(), "the job still runs");
+            assert_eq!(JobStatus(machine.slot(1, job_slot::STATUS)), expected);
+            machine.set_slot(1, job_slot::COMMAND, JobCommand::HardStop as u32);
+        }
+        machine.gpu.finish(runner.join().unwrap());
+        assert_eq!(
+            JobStatus(machine.slot(1, job_slot::STATUS)),
+            JobStatus::TERMINATED
+        );
+        assert_eq!(machine.job_interrupts(), job::failed(1));
+        assert_eq!(machine.tail(1), JOBS);
+        expect_next(&mut machine, "after a stop");
+    }
+}
+
+#[test]
+fn a_reset_ends_a_shader_that_does_not_end() {
+    let mut machine = machine(&code("JUMP", &[Source::FauLow]), CODE);
+    machine.submit(1, JOBS, CONFIG);
+    let work = machine.gpu.take_work().unwrap();
+    let runner = thread::spawn(move || work.execute());
+    thread::sleep(Duration::from_millis(5));
+    machine
+        .gpu
+        .write32(gpu::GPU_CMD, GpuCommand::HardReset as u32);
+    machine.gpu.finish(runner.join().unwrap());
+    assert_eq!(
+        (machine.job_interrupts(), machine.slot(1, job_slot::STATUS)),
+        (0, 0)
+    );
+    machine.power_on();
+    machine.activate();
+    expect_next(&mut machine, "after a reset");
+}
