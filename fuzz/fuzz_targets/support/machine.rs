@@ -48,6 +48,7 @@ pub(crate) struct Watched {
 impl Watched {
     pub(crate) fn new(format: Format) -> Watched {
         let options = Options {
+            threads: 1,
             clause_budget: 4000,
             ..Options::default()
         };

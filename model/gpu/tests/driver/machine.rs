@@ -81,6 +81,10 @@ impl Machine {
 
     pub(crate) fn with(name: &str, format: Format, options: Options) -> Machine {
         let ram = Arc::new(Ram::new(4096).unwrap());
+        let options = Options {
+            threads: 1,
+            ..options
+        };
         Machine::on(ram.clone(), ram, name, format, options)
     }
 }
@@ -95,14 +99,7 @@ impl<B: Bus> Machine<B> {
         options: Options,
     ) -> Machine<B> {
         let root = ram.allocate().unwrap();
-        let gpu = Gpu::new(
-            Profile::by_name(name).unwrap(),
-            bus,
-            Options {
-                threads: 1,
-                ..options
-            },
-        );
+        let gpu = Gpu::new(Profile::by_name(name).unwrap(), bus, options);
         let memory = PageMemory {
             ram,
             root,

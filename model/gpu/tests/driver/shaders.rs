@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Faults that shaders raise, and stops of a job whose shader does not end by itself; and the next job.
 
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use mali_isa::{
     Clause, ClauseHeader, Fau, FlowControl, FlushToZero, Instruction, Op, RegisterBlock, Source,
     Tuple, Unit, encode_clause,
 };
+use mali_model::Finished;
 use mali_regs::{GpuCommand, JobCommand, JobStatus, gpu, job, job_slot};
 
 use crate::machine::{CODE, CONFIG, DATA, JOBS, Machine};
 
 /// A clause with one instruction of the ADD unit, whose FAU value is push uniform slot 0.
 fn code(name: &str, sources: &[Source]) -> Vec<u8> {
+    code_with(0, name, sources)
+}
+
+/// The same with another slot.
+fn code_with(slot: u64, name: &str, sources: &[Source]) -> Vec<u8> {
     let new = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
     let mut add = new(Unit::Add, name);
     add.sources[..sources.len()].copy_from_slice(sources);
@@ -34,7 +40,7 @@ fn code(name: &str, sources: &[Source]) -> Vec<u8> {
     };
     let tuple = Tuple {
         // Slot 2 is read, nothing written; ports 0 and 1 read r0 and r1.
-        registers: RegisterBlock(0x80 | 2 << 14 | 1 << 25 | 12 << 31),
+        registers: RegisterBlock(0x80 | slot | 2 << 14 | 1 << 25 | 12 << 31),
         ports: [None; 3],
         fau: Fau::Zero,
         fma: new(Unit::Fma, "NOP"),
@@ -152,25 +158,36 @@ fn shaders_that_cannot_go_on() {
     }
 }
 
+/// A job whose shader stores 0 where 4.0 was and then goes round and round; and a thread that is in it.
+fn endless() -> (Machine, JoinHandle<Finished>) {
+    let mut shader = code("STORE.i32", &[Source::FauLow, Source::FauHigh]);
+    let again = CODE + shader.len() as u64;
+    shader.extend(code_with(1, "JUMP", &[Source::FauLow]));
+    let mut machine = machine(&shader, DATA + 16);
+    machine.memory.write64(JOBS + 0x188, again);
+    machine.submit(1, JOBS, CONFIG);
+    let work = machine.gpu.take_work().unwrap();
+    let runner = thread::spawn(move || work.execute());
+    while machine.memory.read32(DATA + 16) != 0 {
+        assert!(!runner.is_finished());
+        thread::yield_now();
+    }
+    (machine, runner)
+}
+
 #[test]
 fn stops_of_a_shader_that_does_not_end() {
-    for (command, expected) in [
-        (JobCommand::HardStop, JobStatus::TERMINATED),
-        // Work groups that have started finish before a soft stop takes effect; these never do.
-        (JobCommand::SoftStop, JobStatus::ACTIVE),
-    ] {
-        let mut machine = machine(&code("JUMP", &[Source::FauLow]), CODE);
-        machine.submit(1, JOBS, CONFIG);
-        let work = machine.gpu.take_work().unwrap();
-        let runner = thread::spawn(move || work.execute());
-        thread::sleep(Duration::from_millis(5));
-        machine.set_slot(1, job_slot::COMMAND, command as u32);
-        if expected == JobStatus::ACTIVE {
+    for soft in [false, true] {
+        let (mut machine, runner) = endless();
+        if soft {
+            // Takes effect after the job that runs, which never ends.
+            machine.set_slot(1, job_slot::COMMAND, JobCommand::SoftStop as u32);
             thread::sleep(Duration::from_millis(5));
             assert!(!runner.is_finished(), "the job still runs");
-            assert_eq!(JobStatus(machine.slot(1, job_slot::STATUS)), expected);
-            machine.set_slot(1, job_slot::COMMAND, JobCommand::HardStop as u32);
+            let status = JobStatus(machine.slot(1, job_slot::STATUS));
+            assert_eq!(status, JobStatus::ACTIVE);
         }
+        machine.set_slot(1, job_slot::COMMAND, JobCommand::HardStop as u32);
         machine.gpu.finish(runner.join().unwrap());
         assert_eq!(
             JobStatus(machine.slot(1, job_slot::STATUS)),
@@ -184,20 +201,14 @@ fn stops_of_a_shader_that_does_not_end() {
 
 #[test]
 fn a_reset_ends_a_shader_that_does_not_end() {
-    let mut machine = machine(&code("JUMP", &[Source::FauLow]), CODE);
-    machine.submit(1, JOBS, CONFIG);
-    let work = machine.gpu.take_work().unwrap();
-    let runner = thread::spawn(move || work.execute());
-    thread::sleep(Duration::from_millis(5));
-    machine
-        .gpu
-        .write32(gpu::GPU_CMD, GpuCommand::HardReset as u32);
-    machine.gpu.finish(runner.join().unwrap());
-    assert_eq!(
-        (machine.job_interrupts(), machine.slot(1, job_slot::STATUS)),
-        (0, 0)
-    );
-    machine.power_on();
-    machine.activate();
-    expect_next(&mut machine, "after a reset");
+    for command in [GpuCommand::SoftReset, GpuCommand::HardReset] {
+        let (mut machine, runner) = endless();
+        machine.gpu.write32(gpu::GPU_CMD, command as u32);
+        machine.gpu.finish(runner.join().unwrap());
+        let slot = machine.slot(1, job_slot::STATUS);
+        assert_eq!((machine.job_interrupts(), slot), (0, 0));
+        machine.power_on();
+        machine.activate();
+        expect_next(&mut machine, "after a reset");
+    }
 }
