@@ -147,7 +147,6 @@ const fn error_name(kind: &ErrorKind) -> &'static str {
         ErrorKind::AddressRange(_) => "error-address-range",
         ErrorKind::NoSuchSlot(_) => "error-slot",
         ErrorKind::Register { .. } => "error-register",
-        ErrorKind::Interrupt { .. } => "error-interrupt",
         ErrorKind::JobTimeout { .. } => "error-job-timeout",
         ErrorKind::JobFault { .. } => "error-job-fault",
         ErrorKind::JobNotDone { .. } => "error-job-not-done",
