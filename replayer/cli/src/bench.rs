@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::device::ModelOptions;
 use crate::failure::{Failure, Outcome};
+use crate::loading::Loading;
 use crate::phases::{Announced, Counts, Percentiles, Phase, Watched, sizes};
 use crate::trust::{Place, Trust};
 use crate::{Result, explain, text};
@@ -27,8 +28,8 @@ Examples:
 /// Load a recording once, run it many times, and say where the time goes
 ///
 /// Inputs are those of the manifest's first case. Loading is everything before the first run: reading, verifying, reset,
-/// power, memory and set-up. A run is made of restoring what the run before changed, binding inputs, the device (each chain until its
-/// interrupt), reading outputs, and what the engine itself needs.
+/// power, memory and set-up. Reading and verifying are done again some times, in turns with reading alone. A run is made of restoring
+/// what the run before changed, binding inputs, the device (each chain until its interrupt), reading outputs, and what the engine itself needs.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
@@ -58,6 +59,7 @@ struct Report {
     file_bytes: usize,
     read_seconds: f64,
     verify_seconds: f64,
+    loading: Loading,
     open_seconds: f64,
     percentiles: BTreeMap<&'static str, Percentiles>,
     run_seconds: Vec<f64>,
@@ -77,6 +79,7 @@ impl Bench {
         let started = Instant::now();
         let verified = files.verify()?;
         let verify = started.elapsed();
+        let loading = Loading::measure(&files.path)?;
         let recording = *verified.recording();
         let mut bindings = Bindings::new(&recording, &files.path);
         bindings.bind_weights(&files)?;
@@ -146,6 +149,7 @@ impl Bench {
             file_bytes: files.bytes.len(),
             read_seconds: read.as_secs_f64(),
             verify_seconds: verify.as_secs_f64(),
+            loading,
             open_seconds: open.as_secs_f64(),
             percentiles,
             run_seconds: runs,
@@ -178,6 +182,13 @@ fn print(report: &Report) -> Result<()> {
         text::bytes(report.file_bytes as u64),
         seconds(report.verify_seconds),
         seconds(report.open_seconds)
+    )?;
+    writeln!(
+        out,
+        "  again     {} reading, {} with verifying: {:.0} % of the speed of reading",
+        seconds(report.loading.read_seconds),
+        seconds(report.loading.load_seconds),
+        report.loading.speed() * 100.0
     )?;
     writeln!(
         out,

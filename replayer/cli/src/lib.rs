@@ -16,6 +16,7 @@ mod failure;
 mod given;
 mod import;
 mod info;
+mod loading;
 mod part;
 mod phases;
 mod product;

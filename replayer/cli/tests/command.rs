@@ -350,6 +350,10 @@ fn a_benchmark_reports_phases_and_accesses() {
     assert!(out.contains("4 register accesses, 1 interrupts"), "{out}");
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     assert_eq!(report["run_seconds"].as_array().unwrap().len(), 5);
+    let loading = |what: &str| report["loading"][what].as_f64().unwrap();
+    assert!(loading("read_seconds") > 0.0);
+    assert!(loading("load_seconds") > loading("read_seconds"));
+    assert!(out.contains("% of the speed of reading"), "{out}");
     let run = report["percentiles"]["run"]["p50"].as_f64().unwrap();
     let phases = ["restore", "bind", "device", "read"];
     for phase in phases {

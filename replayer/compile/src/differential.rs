@@ -90,9 +90,11 @@ pub fn compare(
     }
     let mut unexplained = Ranges::default();
     let (mut list, mut more) = (Vec::new(), false);
-    for job in 0..first.jobs.len() {
+    let renamings: Vec<Renaming> = (0..first.jobs.len())
+        .map(|job| Renaming::find(first, second, job))
+        .collect();
+    for (job, renaming) in renamings.iter().enumerate() {
         let moment = Moment::before(job);
-        let renaming = Renaming::find(first, second, job);
         let mut pages = BTreeSet::new();
         for va in first.memory.changed(moment) {
             pages.insert((*va, renaming.second_page(*va)));
@@ -117,6 +119,10 @@ pub fn compare(
             }
             for header in &first.jobs[job].headers {
                 ignored.add(header.va, header.va + WRITTEN_BACK);
+            }
+            let later = renamings.get(job + 1..).unwrap_or_default();
+            if a != b && elsewhere((first, va), (second, other), moment, later) {
+                continue;
             }
             let (words, renamed) = renaming.different_words(a, b);
             agreement.renamed_addresses += renamed;
@@ -156,12 +162,38 @@ pub fn compare(
     }
     for (name, tensor) in second_files {
         if let Some(found) = found.iter().find(|t| t.name == *name) {
-            let renaming = Renaming::find(first, second, found.job);
-            same_tensor(second, &renaming, found, tensor)?;
+            if let Some(renaming) = renamings.get(found.job) {
+                same_tensor(second, renaming, found, tensor)?;
+            }
             agreement.tensors += 1;
         }
     }
     Ok(agreement)
+}
+
+/// Whether what the app wrote into these pages is also in the other run, whole, in pages that a later job takes for the same.
+///
+/// An app may fill a buffer long before the job that reads it, and only that job's words say where each run has the buffer.
+fn elsewhere(
+    (first, va): (&Capture, u64),
+    (second, other): (&Capture, u64),
+    moment: Moment,
+    later: &[Renaming],
+) -> bool {
+    let wrote = |capture: &Capture, va: u64| {
+        capture.memory.changed(moment).binary_search(&va).is_ok()
+            && !capture.memory.difference(moment, va).is_empty()
+    };
+    let same =
+        |va: u64, other: u64| first.memory.page(moment, va) == second.memory.page(moment, other);
+    let known = |page: fn(&Renaming, u64) -> u64, va: u64| {
+        let there = later.iter().map(|renaming| page(renaming, va));
+        there.into_iter().find(|other| *other != va)
+    };
+    let (in_first, in_second) = (wrote(first, va), wrote(second, other));
+    let first_is = known(Renaming::second_page, va).is_some_and(|there| same(va, there));
+    let second_is = known(Renaming::first_page, other).is_some_and(|there| same(there, other));
+    (in_first || in_second) && (!in_first || first_is) && (!in_second || second_is)
 }
 
 /// Bytes of a page that differ only because one run got new memory, of zeros, where the other one's runtime used a freed buffer again.

@@ -53,14 +53,14 @@ fn record_with(
     sum: u64,
     between: impl FnOnce(&mut Driver),
 ) -> (Vec<u8>, Tensor) {
-    record_of(a, b, sum, COUNT, between)
+    record_of(a, b, [sum, TOTAL], COUNT, between)
 }
 
-/// The same with a second job of so many work-items.
+/// The same with the running total at another address too, and a second job of so many work-items.
 fn record_of(
     a: &Tensor,
     b: &Tensor,
-    sum: u64,
+    [sum, total]: [u64; 2],
     items: usize,
     between: impl FnOnce(&mut Driver),
 ) -> (Vec<u8>, Tensor) {
@@ -71,25 +71,25 @@ fn record_of(
         (A, 1, false),
         (B, 1, false),
         (sum, 1, false),
-        (TOTAL, 2, false),
+        (total, 2, false),
         (OUT, 1, false),
     ];
     let mut app = Driver::probe(&buffers);
     app.store(CODE + 0x80, &vector_add_code());
     app.store(A, a.bytes());
     app.store(B, b.bytes());
-    app.store_floats(TOTAL, [100.0; COUNT]);
+    app.store_floats(total, [100.0; COUNT]);
     let code = CODE + 0x80;
     app.store(POOL, &vector_add(POOL, code, A, B, sum));
     app.submit(POOL);
     // The same descriptor memory is used again.
-    let mut second = vector_add(POOL, code, TOTAL, sum, TOTAL);
+    let mut second = vector_add(POOL, code, total, sum, total);
     let invocation = (items as u32 - 1).to_le_bytes();
     second[0x20..0x24].copy_from_slice(&invocation);
     app.store(POOL, &second);
     app.submit(POOL);
     between(&mut app);
-    app.store(LATE_POOL, &vector_add(LATE_POOL, code, TOTAL, B, OUT));
+    app.store(LATE_POOL, &vector_add(LATE_POOL, code, total, B, OUT));
     app.submit(LATE_POOL);
     let out = Tensor::new(DType::F32, &[32, 32], app.load(OUT, 4 * COUNT)).unwrap();
     (app.finish(), out)
@@ -450,9 +450,27 @@ fn buffers_may_lie_elsewhere_in_the_second_run() {
     let found = compile(&first, &files, &Options::default())
         .unwrap()
         .tensors;
-    let others = [("a".to_string(), a2), ("out".to_string(), out2)];
+    let others = [("a".to_string(), a2.clone()), ("out".to_string(), out2)];
     let agreement = differential::compare(&first, &found, &second, &others).unwrap();
     assert_eq!(agreement.renamed_addresses, 2);
+
+    // The app fills this one before the first job, and the second job is the first to name it.
+    const ELSEWHERE: u64 = 0x338_0000;
+    let (third, out2) = record_of(&a2, &b, [SUM, ELSEWHERE], COUNT, |_| {});
+    let third = Capture::read(third.as_slice()).unwrap();
+    let others = [("a".to_string(), a2.clone()), ("out".to_string(), out2)];
+    differential::compare(&first, &found, &third, &others).unwrap();
+
+    // Other values in it are a difference.
+    let (other, out2) = record_of(&a2, &b, [SUM, ELSEWHERE], COUNT, |app| {
+        app.store(ELSEWHERE + 8, &[1; 8])
+    });
+    let other = Capture::read(other.as_slice()).unwrap();
+    let others = [("a".to_string(), a2), ("out".to_string(), out2)];
+    let error = differential::compare(&first, &found, &other, &others)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("differ in 8 bytes"), "{error}");
 }
 
 #[test]
@@ -510,7 +528,7 @@ fn work_that_depends_on_the_input_is_refused() {
     assert!(error.contains("3 and 4 jobs"), "{error}");
 
     // The same jobs, but one has less to do: its shape is a value that the app computed from the input.
-    let (smaller, _) = record_of(&a2, &b, SUM, COUNT / 2, |_| {});
+    let (smaller, _) = record_of(&a2, &b, [SUM, TOTAL], COUNT / 2, |_| {});
     let second = Capture::read(smaller.as_slice()).unwrap();
     let error = differential::compare(&first, &found, &second, &[])
         .unwrap_err()

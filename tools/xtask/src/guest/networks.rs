@@ -67,8 +67,8 @@ struct Measured {
     record: f64,
     /// Reading the file, from the page cache.
     read: f64,
-    /// Checking it: checksums and rules.
-    verify: f64,
+    /// Reading and verifying it: checksums and rules.
+    load: f64,
     /// Reset, memory and set-up jobs.
     open: f64,
     /// One run.
@@ -94,10 +94,16 @@ struct Info {
 
 #[derive(Deserialize)]
 struct Bench {
-    read_seconds: f64,
-    verify_seconds: f64,
+    loading: Loading,
     open_seconds: f64,
     run_seconds: Vec<f64>,
+}
+
+/// Fastest of some rounds.
+#[derive(Deserialize)]
+struct Loading {
+    read_seconds: f64,
+    load_seconds: f64,
 }
 
 impl Networks {
@@ -216,7 +222,7 @@ fn measure(job: &Recording<'_>) -> Result<Measured> {
     let times = job.work.join("bench.json");
     let mut bench = Command::new(&program);
     bench.arg("bench").arg(&output);
-    bench.args(["--warmup", "1", "--runs", "1", "--export-json"]);
+    bench.args(["--warmup", "0", "--runs", "1", "--export-json"]);
     bench.arg(&times);
     let log = job.folder.local.join("log/bench.log");
     logged(&mut bench, "measuring", &log)?;
@@ -231,8 +237,8 @@ fn measure(job: &Recording<'_>) -> Result<Measured> {
         bytes_without_weights,
         memory: info.gpu_memory_bytes,
         record: guest.record as f64 / 1000.0,
-        read: bench.read_seconds,
-        verify: bench.verify_seconds,
+        read: bench.loading.read_seconds,
+        load: bench.loading.load_seconds,
         open: bench.open_seconds,
         run: bench.run_seconds.first().copied().unwrap_or_default(),
         difference,
@@ -248,7 +254,7 @@ fn json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
 
 /// The columns of the table.
 const COLUMNS: &str = "\
-| Network | Jobs | Recording | Without weights | GPU memory | Recording it | Reading | Verifying | Set-up | One run | From the reference | As the live stack |
+| Network | Jobs | Recording | Without weights | GPU memory | Recording it | Reading | Loading | Set-up | One run | From the reference | As the live stack |
 | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --- |
 ";
 
@@ -260,14 +266,15 @@ fn row(name: &str, app: &App, m: &Measured) -> String {
         format!("{:.1e}", m.difference)
     };
     format!(
-        "| {name} | {} | {} | {} | {} | {:.0} s | {:.0} ms | {:.1} ms | {:.2} s | {:.2} s | {difference} | {} |",
+        "| {name} | {} | {} | {} | {} | {:.0} s | {:.1} ms | {:.1} ms ({:.0} %) | {:.2} s | {:.2} s | {difference} | {} |",
         m.jobs,
         megabytes(m.bytes),
         megabytes(m.bytes_without_weights),
         megabytes(m.memory),
         m.record,
         m.read * 1e3,
-        m.verify * 1e3,
+        m.load * 1e3,
+        m.read / m.load * 100.0,
         m.open,
         m.run,
         if m.identical {
@@ -315,12 +322,20 @@ every number of them can be checked.
 
 const TAIL: &str = "
 Jobs: of set-up (weights into the library's own form, once) and of one run together. Recording it: the app's wall-clock time in the
-guest, on an emulated CPU, with the recorder on and compiled shaders in the cache. Reading: the file out of the page cache. Set-up: reset, memory, set-up
-jobs. Set-up and one run are on the GPU model, on a machine that had other work. From the reference: the largest difference of an output element, relative to the
-larger of its magnitude and the mean magnitude; for 8 bits, in steps of the output's scale, from a reference that rounds to 8 bits after every
-layer but not in the library's way. As the live stack: the replay's outputs against those of the app in the guest, unrecorded, for the same
-input.
+guest, on an emulated CPU, with the recorder on and compiled shaders in the cache. Set-up: reset, memory, set-up jobs. Set-up and one run are on
+the GPU model. All times are from a machine that had other work.
 
-Each recording was checked against a second one with another input: the compiler refuses a recording if anything that the app wrote
-differs and belongs to no tensor. Weights are tensors of the recording by the names of their layers (`gpureplay info`), and can be replaced.
+Reading: the file from the page cache into memory (`std::fs::read`). Loading: reading it, its checksums, and every rule of the verifier; in
+brackets the speed of that as a part of the speed of reading. Both are the fastest of twenty, in turns, in one process (`gpureplay bench DIR`).
+
+From the reference: the largest difference of an output element, relative to the larger of its magnitude and the mean magnitude; for 8 bits, in steps of
+the output's scale, from a reference that rounds to 8 bits after every layer but not in the library's way. As the live stack: the replay's outputs
+against those of the app in the guest, unrecorded, for the same input.
+
+Each recording was checked against a second one with another input. The compiler refuses a recording if the two do not do the same work, as in a network
+whose shapes depend on values of its input (`job 7 computes 1024 x 1 x 1 and 512 x 1 x 1 work-items`), or if anything that the app wrote differs and belongs to no tensor.
+
+Weights are tensors of the recording by the names of their layers (`gpureplay info`). They can be replaced (`gpureplay run --bind conv1.weight=w.npy`) or kept
+outside the recording (`gpureplay compile --external-weights`): the column without weights is the size of what remains, which serves every model of that shape.
+[Replays inside other programs](embedding.md) says what layers and jobs as segments cost.
 ";
