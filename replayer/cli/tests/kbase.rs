@@ -19,7 +19,7 @@ type Page = [u8; PAGE_SIZE as usize];
 /// What a recording does, with memory followed rather than uploads listed.
 #[derive(Default)]
 struct Course {
-    writes: Vec<(u16, u32)>,
+    writes: Vec<Write>,
     /// Actions other than register writes, uploads and fills.
     steps: Vec<String>,
     /// Pages that are not zero after all uploads.
@@ -91,11 +91,14 @@ fn code_window(recording: &Recording<'_>) -> Option<u64> {
     Some(code.va.get() & !(WINDOW - 1))
 }
 
+/// A register's offset and the value that is written to it.
+type Write = (u16, u32);
+
 /// Says where the two part, beyond what docs/kbase.md explains.
 fn same(panfrost: &Side<'_>, kbase: &Side<'_>) -> Result<(), String> {
     let (first, second) = (&panfrost.course, &kbase.course);
-    let known = |write: &&(u16, u32)| first.writes.contains(write);
-    let (common, only): (Vec<_>, Vec<_>) = second.writes.iter().partition(known);
+    let known = |write: &&Write| first.writes.contains(write);
+    let (common, only): (Vec<&Write>, Vec<&Write>) = second.writes.iter().partition(known);
     if only.iter().map(|write| write.0).ne(ONLY_KBASE) {
         return Err(format!("only kbase writes {only:x?}"));
     }
