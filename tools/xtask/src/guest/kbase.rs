@@ -312,7 +312,9 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 /// Runs, and which inputs they take.
 const RUNS: [(&str, &str); 3] = [("first", ""), ("second", "2"), ("grow", "")];
 
-/// Each recording begins with the driver's probe, so the driver is loaded for each.
+/// Each recording begins with the driver's probe, so the driver is loaded for each. In QEMU an interrupt line stays up
+/// until the next access of a register, and kbase's handlers make none while the GPU is off: it stays on until the
+/// driver goes.
 const SCRIPT: &str = "set -e
 modules=/opt/gpureplay/kbase
 insmod $modules/gpureplay_recorder.ko
@@ -322,6 +324,7 @@ record() { # NAME RECORDING OPTIONS
   until ls -l /proc/$reader/fd | grep -q gpureplay; do sleep 0.1; done
   insmod $modules/mali_kbase.ko
   kbase-client \"$@\"
+  echo always_on > /sys/class/misc/mali0/device/power_policy
   echo stop > /dev/gpureplay
   wait $reader
   rmmod mali_kbase
