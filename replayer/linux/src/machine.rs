@@ -161,7 +161,7 @@ pub fn doctor(root: &Path, board: Option<&Board>) -> Vec<Finding> {
         findings.push(agreement(gpu.as_ref().ok(), board));
     }
     if let Ok(node) = &gpu {
-        findings.push(driver(node));
+        findings.push(driver(node, is_loaded(root)));
         findings.push(good(
             "cache coherency",
             if node.coherent {
@@ -248,10 +248,14 @@ fn agreement(node: Option<&GpuNode>, board: &Board) -> Finding {
     }
 }
 
+fn is_loaded(root: &Path) -> bool {
+    root.join("sys/module/gpureplay_nano").is_dir()
+}
+
 /// Whether the nano driver is loaded.
 fn module(root: &Path) -> Finding {
     const SUBJECT: &str = "nano module";
-    if root.join("sys/module/gpureplay_nano").is_dir() {
+    if is_loaded(root) {
         return good(SUBJECT, "gpureplay_nano is loaded");
     }
     let locked = fs::read_to_string(root.join("sys/kernel/security/lockdown"))
@@ -286,26 +290,26 @@ fn compaction(root: &Path) -> Finding {
     }
 }
 
-fn driver(node: &GpuNode) -> Finding {
+fn driver(node: &GpuNode, loaded: bool) -> Finding {
     let device = &node.device;
+    let load = if loaded {
+        ""
+    } else {
+        "insmod gpureplay_nano.ko; "
+    };
+    let bind = format!(
+        "echo gpureplay-nano > /sys/bus/platform/devices/{device}/driver_override; echo {device} > /sys/bus/platform/drivers_probe"
+    );
     let (good, found, cure) = match node.driver.as_deref() {
         Some("gpureplay-nano") => (true, "gpureplay-nano".to_owned(), None),
         Some(other) => (
             false,
             other.to_owned(),
             Some(format!(
-                "echo {device} > /sys/bus/platform/drivers/{other}/unbind; echo gpureplay-nano > \
-                 /sys/bus/platform/devices/{device}/driver_override; echo {device} > /sys/bus/platform/drivers_probe"
+                "{load}echo {device} > /sys/bus/platform/drivers/{other}/unbind; {bind}"
             )),
         ),
-        None => (
-            false,
-            "none".to_owned(),
-            Some(format!(
-                "insmod gpureplay_nano.ko; echo gpureplay-nano > /sys/bus/platform/devices/{device}/driver_override; \
-                 echo {device} > /sys/bus/platform/drivers_probe"
-            )),
-        ),
+        None => (false, "none".to_owned(), Some(format!("{load}{bind}"))),
     };
     Finding {
         subject: "driver that holds the GPU",
@@ -439,6 +443,31 @@ mod tests {
         let cure = findings[0].cure.as_deref().unwrap_or_default();
         assert!(cure.contains("0xe82c0000"), "{cure}");
         assert!(findings[1].found.contains("not yet run on silicon"));
+    }
+
+    #[test]
+    fn the_cure_fits_what_is_loaded() {
+        let mut node = GpuNode {
+            device: "fde60000.gpu".into(),
+            compatible: Vec::new(),
+            registers: 0xfde6_0000,
+            register_bytes: 0x4000,
+            coherent: false,
+            driver: None,
+        };
+        let cure = |node: &GpuNode, loaded| driver(node, loaded).cure.unwrap_or_default();
+        let bind = "echo gpureplay-nano > /sys/bus/platform/devices/fde60000.gpu/driver_override; \
+                    echo fde60000.gpu > /sys/bus/platform/drivers_probe";
+        assert_eq!(cure(&node, true), bind);
+        assert_eq!(
+            cure(&node, false),
+            format!("insmod gpureplay_nano.ko; {bind}")
+        );
+        node.driver = Some("panfrost".into());
+        let unbind = "echo fde60000.gpu > /sys/bus/platform/drivers/panfrost/unbind";
+        assert_eq!(cure(&node, true), format!("{unbind}; {bind}"));
+        node.driver = Some("gpureplay-nano".into());
+        assert!(driver(&node, true).good);
     }
 
     #[test]

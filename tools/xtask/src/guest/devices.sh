@@ -28,6 +28,8 @@ cure "locked pages"
 for name in $recordings; do replay $name devmem $RUNS | tail -n 1; done
 
 cure "driver that holds the GPU"
+echo $gpu > /sys/bus/platform/drivers/gpureplay-nano/unbind
+cure "driver that holds the GPU"
 gpureplay doctor
 if replay digits-g52 devmem 1 2> refused; then exit 1; fi
 grep gpureplay-nano refused
