@@ -19,7 +19,7 @@ static LATE: AtomicBool = AtomicBool::new(false);
 
 const PAGE: u64 = PAGE_SIZE as u64;
 /// Address ranges that a recording may have here.
-const RANGES: usize = 256;
+pub const RANGES: usize = 256;
 
 /// Called by the interrupt vector: notes what happened and silences it.
 pub fn interrupt() {
@@ -75,11 +75,21 @@ fn fill(pa: u64, length: u64, byte: u8) {
     unsafe { core::ptr::write_bytes(pa as *mut u8, byte, length as usize) }
 }
 
+/// Where a range of GPU addresses lies.
 #[derive(Clone, Copy)]
-struct Range {
+pub struct Range {
     va: u64,
     pa: u64,
     length: u64,
+}
+
+impl Range {
+    /// Nowhere.
+    pub const EMPTY: Self = Self {
+        va: 0,
+        pa: 0,
+        length: 0,
+    };
 }
 
 /// The GPU on this machine.
@@ -88,7 +98,7 @@ pub struct Board {
     interrupt: u32,
     pages: Pages,
     tables: Option<PageTables>,
-    ranges: [Range; RANGES],
+    ranges: &'static mut [Range; RANGES],
     used: usize,
     /// Interrupts taken for the GPU so far.
     pub interrupts: u32,
@@ -96,7 +106,13 @@ pub struct Board {
 
 impl Board {
     /// A GPU at `registers` whose lines share one interrupt, with memory from `start` to `end` for its pages.
-    pub const fn new(registers: usize, interrupt: u32, start: u64, end: u64) -> Self {
+    pub const fn new(
+        registers: usize,
+        interrupt: u32,
+        start: u64,
+        end: u64,
+        ranges: &'static mut [Range; RANGES],
+    ) -> Self {
         Self {
             registers,
             interrupt,
@@ -106,11 +122,7 @@ impl Board {
                 end,
             },
             tables: None,
-            ranges: [Range {
-                va: 0,
-                pa: 0,
-                length: 0,
-            }; RANGES],
+            ranges,
             used: 0,
             interrupts: 0,
         }

@@ -22,6 +22,13 @@ pub const RAM_SIZE: usize = 512 << 20;
 /// Where a recording may be loaded by the machine instead of being linked in.
 pub const LOADED_RECORDING: usize = RAM + (256 << 20);
 
+/// Second bank of NOR flash; it keeps its bytes when the machine is off.
+#[cfg(feature = "signature")]
+pub const FLASH: usize = 0x0400_0000;
+/// Bytes that are erased together.
+#[cfg(feature = "signature")]
+pub const FLASH_BLOCK: usize = 256 << 10;
+
 /// Reads a device register.
 pub fn read32(address: usize) -> u32 {
     // SAFETY: callers pass device addresses of this machine, which the identity map covers as device memory; the

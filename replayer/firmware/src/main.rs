@@ -4,6 +4,8 @@
 #![no_std]
 #![no_main]
 
+#[cfg(feature = "signature")]
+mod counter;
 mod cpu;
 mod device;
 mod gic;
@@ -15,7 +17,6 @@ mod trust;
 mod uart;
 
 use core::arch::global_asm;
-use core::mem::MaybeUninit;
 
 use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
 use gpureplay_format::layout::{TENSOR_EXTERNAL, TensorEntry};
@@ -37,7 +38,7 @@ unsafe extern "C" {
 }
 
 static mut WORKSPACE: Workspace = Workspace::new();
-static mut BOARD: MaybeUninit<device::Board> = MaybeUninit::uninit();
+static mut RANGES: [device::Range; device::RANGES] = [device::Range::EMPTY; device::RANGES];
 static mut OUTPUT: [u8; OUTPUT_BYTES] = [0; OUTPUT_BYTES];
 
 /// The values that were linked in, and room for one output.
@@ -146,9 +147,11 @@ fn recording_bytes() -> &'static [u8] {
 fn replay(start: u64) {
     let bytes = recording_bytes();
     #[cfg(feature = "signature")]
-    let Some(bytes) = trust::recording(bytes) else {
+    let Some(trusted) = trust::recording(bytes) else {
         return;
     };
+    #[cfg(feature = "signature")]
+    let bytes = trusted.recording;
     let recording = match Recording::parse(bytes) {
         Ok(recording) => recording,
         Err(error) => {
@@ -168,26 +171,21 @@ fn replay(start: u64) {
     let first = &raw const __image_end as u64;
     let last = (machine::LOADED_RECORDING) as u64;
     // SAFETY: one thread of execution; the interrupt handler does not touch these.
-    let (board, workspace, output) = unsafe {
+    let (ranges, workspace, output) = unsafe {
         (
-            &mut *(&raw mut BOARD),
+            &mut *(&raw mut RANGES),
             &mut *(&raw mut WORKSPACE),
             &mut *(&raw mut OUTPUT),
         )
     };
-    let board = board.write(device::Board::new(
-        gpu.registers,
-        gpu.interrupt,
-        first,
-        last,
-    ));
+    let mut board = device::Board::new(gpu.registers, gpu.interrupt, first, last, ranges);
     let mut linked = Linked {
         recording,
         output,
         found: None,
     };
     let opened = cpu::ticks();
-    let mut session = Session::new(board, verified, workspace, Options::default());
+    let mut session = Session::new(&mut board, verified, workspace, Options::default());
     if let Err(error) = session.prepare(&mut linked) {
         return report::failed(&error);
     }
@@ -202,6 +200,10 @@ fn replay(start: u64) {
     print_output(&linked);
     if let Err(error) = session.close() {
         return report::failed(&error);
+    }
+    #[cfg(feature = "signature")]
+    if !trusted.remember() {
+        return;
     }
     text("start-up ");
     number(cpu::microseconds(opened - start));

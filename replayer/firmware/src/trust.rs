@@ -1,32 +1,61 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Takes only recordings that the owner of a key has signed, and none older than a counter (feature `signature`).
 //!
-//! Key and counter are linked in. A product keeps the counter in its rollback-protected storage instead, and raises it to
-//! the counter of each recording that ran.
+//! The key and the smallest counter are linked in. The counter of each recording that ran is kept in flash: an older
+//! recording is refused from then on.
 
 use gpureplay_sign::{Pack, PublicKey, SIGNATURE, Signature, SignatureError};
 
+use crate::counter::{self, Counter};
 use crate::uart::{number, text};
 use crate::{COUNTER, PUBLIC_KEY};
 
+/// A recording that may run.
+pub struct Trusted {
+    /// Its bytes.
+    pub recording: &'static [u8],
+    /// Its counter.
+    counter: u64,
+    /// What was stored before.
+    stored: Counter,
+}
+
+impl Trusted {
+    /// From now on nothing older is accepted. Says so when that cannot be stored.
+    pub fn remember(&self) -> bool {
+        let stored = self.stored.raise(self.counter);
+        if !stored {
+            text("FAILED the flash does not store the counter\n");
+        }
+        stored
+    }
+}
+
 /// The recording in a pack, if its signature is right; says why not otherwise.
-pub fn recording(pack: &'static [u8]) -> Option<&'static [u8]> {
+pub fn recording(pack: &'static [u8]) -> Option<Trusted> {
+    let Some(stored) = counter::read() else {
+        text("REFUSED no place for the counter\n");
+        return None;
+    };
     let Ok(pack) = Pack::parse(pack) else {
         text("REFUSED not a signed pack\n");
         return None;
     };
     let signature = pack.file(SIGNATURE).ok_or(SignatureError::NotASignature);
-    let trusted = signature
-        .and_then(Signature::parse)
-        .and_then(|signature| {
-            signature.verify(pack.recording(), &PublicKey::new(PUBLIC_KEY), COUNTER)
-        });
+    let trusted = signature.and_then(Signature::parse).and_then(|signature| {
+        let oldest = COUNTER.max(stored.value);
+        signature.verify(pack.recording(), &PublicKey::new(PUBLIC_KEY), oldest)
+    });
     let error = match trusted {
         Ok(trusted) => {
             text("signed, counter ");
             number(trusted.counter);
             text("\n");
-            return Some(trusted.recording);
+            return Some(Trusted {
+                recording: trusted.recording,
+                counter: trusted.counter,
+                stored,
+            });
         }
         Err(error) => error,
     };

@@ -3,9 +3,10 @@
 
 mod measure;
 mod object;
+mod stack;
 mod table;
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use clap::Args;
 
@@ -32,6 +33,11 @@ pub(crate) struct Size {
     /// Replace the table in docs/performance.md.
     #[arg(long)]
     write: bool,
+}
+
+/// The most stack in bytes that a bare-metal image uses.
+pub(crate) fn stack_bound(folder: &Folder, image: &Path) -> Result<u64> {
+    object::Object::of_program(folder, image)?.stack_bound()
 }
 
 impl Size {

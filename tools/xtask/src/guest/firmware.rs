@@ -61,7 +61,12 @@ impl Firmware {
             return Ok(ExitCode::SUCCESS);
         }
         payload::prepare(&folder, super::session::Driver::None)?;
-        let said = boot(&folder, &image, Gpu::Model(&self.gpu), None)?;
+        let has = Machine {
+            gpu: Gpu::Model(&self.gpu),
+            loaded: None,
+            flash: None,
+        };
+        let said = boot(&folder, &image, &has)?;
         print!("{said}");
         Ok(ExitCode::from(u8::from(!said.contains("\nDONE"))))
     }
@@ -78,13 +83,20 @@ pub(crate) enum Gpu<'a> {
     None,
 }
 
+/// What the machine has besides processor and memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Machine<'a> {
+    /// Its GPU.
+    pub(crate) gpu: Gpu<'a>,
+    /// A file that lies in memory where the image looks for a recording.
+    pub(crate) loaded: Option<&'a Path>,
+    /// Contents of the second flash bank, 64 MiB.
+    pub(crate) flash: Option<&'a Path>,
+}
+
 /// Boots the image and returns what it said on its serial port.
-pub(crate) fn boot(
-    folder: &Folder,
-    image: &Path,
-    gpu: Gpu<'_>,
-    loaded: Option<&Path>,
-) -> Result<String> {
+pub(crate) fn boot(folder: &Folder, image: &Path, has: &Machine<'_>) -> Result<String> {
+    let gpu = has.gpu;
     let private = tempfile::Builder::new()
         .prefix("gpureplay-")
         .tempdir()
@@ -150,7 +162,14 @@ pub(crate) fn boot(
         }
         Gpu::None => {}
     }
-    if let Some(recording) = loaded {
+    if let Some(flash) = has.flash {
+        qemu.arg("-drive").arg(machine::with_path(
+            "if=pflash,unit=1,format=raw,file=",
+            flash,
+            "",
+        ));
+    }
+    if let Some(recording) = has.loaded {
         qemu.arg("-device").arg(machine::with_path(
             "loader,force-raw=on,file=",
             recording,

@@ -12,7 +12,7 @@ use gpureplay_sign::{RECORDING, SIGNATURE, SecretKey, sign};
 
 use super::{
     bare::{self, Linked},
-    firmware::{Gpu, boot},
+    firmware::{Gpu, Machine, boot},
     folder::Folder,
 };
 use crate::error::{Error, Result};
@@ -43,20 +43,23 @@ pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
             ..Linked::default()
         };
         let image = bare::firmware(folder, &parts, &[])?;
-        let said = boot(
-            folder,
-            &image,
-            Gpu::Model("g52"),
-            (!linked).then_some(&file),
-        )?;
+        let has = Machine {
+            gpu: Gpu::Model("g52"),
+            loaded: (!linked).then_some(&file),
+            flash: None,
+        };
+        let said = boot(folder, &image, &has)?;
         if !said.contains(&format!("\nanswer {expected}\n")) || !said.contains("\nDONE\n") {
             return Ok(Err(format!(
                 "linked {linked}: expected answer {expected}, the image said: {said}"
             )));
         }
+        let bound = crate::size::stack_bound(folder, &image)?;
         match reported(&said, "stack ") {
-            Some(bytes) if bytes <= STACK / 2 => {}
-            found => return Ok(Err(format!("stack {found:?} is not within half of it"))),
+            Some(bytes) if bytes <= bound && bound <= STACK / 2 => {}
+            found => {
+                return Ok(Err(format!("stack {found:?}, bound {bound}, room {STACK}")));
+            }
         }
         if reported(&said, "start-up ").is_none() {
             return Ok(Err(format!("no start-up time: {said}")));
@@ -129,7 +132,7 @@ pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
         ),
     ];
     let image = bare::firmware(folder, &Linked::default(), &[])?;
-    if let Err(error) = check(folder, &image, &without_inputs)? {
+    if let Err(error) = check(folder, &image, &without_inputs, None)? {
         return Ok(Err(error));
     }
     let inputs = [digits(folder).join("inputs/3.npy")];
@@ -142,16 +145,21 @@ pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
         case("job fault", &read_only(&good), g52, "GPU reset"),
         case("after a fault", &good, g52, "DONE"),
     ];
-    check(folder, &image, &fault)
+    check(folder, &image, &fault, None)
 }
 
-/// Boots the image with each recording in memory.
-fn check(folder: &Folder, image: &Path, cases: &[Case]) -> Result<Checked> {
+/// Boots the image with each recording in memory, one after the other with the same flash.
+fn check(folder: &Folder, image: &Path, cases: &[Case], flash: Option<&Path>) -> Result<Checked> {
     let dir = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
     let file = dir.path().join("recording");
     for case in cases {
         fs::write(&file, &case.recording).map_err(Error::io("write", &file))?;
-        let said = boot(folder, image, case.gpu, Some(&file))?;
+        let has = Machine {
+            gpu: case.gpu,
+            loaded: Some(&file),
+            flash,
+        };
+        let said = boot(folder, image, &has)?;
         let done = case.message == "DONE";
         if !said.contains(case.message) || said.contains("DONE") != done || said.contains("HANGS") {
             let (name, message) = (case.name, case.message);
@@ -194,7 +202,12 @@ pub(crate) fn embedding(folder: &Folder) -> Result<Checked> {
     let expected = largest(&read(&recording.join("expected/3.npy"))?);
     for language in ["c", "rs"] {
         let image = bare::embedding(folder, language, &recording.join("inputs/3.npy"))?;
-        let said = boot(folder, &image, Gpu::Model("g52"), Some(&file))?;
+        let has = Machine {
+            gpu: Gpu::Model("g52"),
+            loaded: Some(&file),
+            flash: None,
+        };
+        let said = boot(folder, &image, &has)?;
         if said != format!("answer {expected}\nDONE\n") {
             return Ok(Err(format!(
                 "{language}: expected answer {expected}: {said}"
@@ -204,7 +217,20 @@ pub(crate) fn embedding(folder: &Folder) -> Result<Checked> {
     Ok(Ok(()))
 }
 
-/// An image that wants a signature takes a pack that is signed with its key and not too old, and nothing else.
+/// A flash bank whose first block is erased.
+fn flash(dir: &Path) -> Result<PathBuf> {
+    const BANK: u64 = 64 << 20;
+    const BLOCK: usize = 256 << 10;
+    let path = dir.join("flash");
+    fs::write(&path, vec![0xff; BLOCK]).map_err(Error::io("write", &path))?;
+    let file = fs::OpenOptions::new().write(true).open(&path);
+    file.and_then(|file| file.set_len(BANK))
+        .map_err(Error::io("extend", &path))?;
+    Ok(path)
+}
+
+/// An image that wants a signature takes a pack that is signed with its key and not older than what it ran before, and
+/// nothing else.
 pub(crate) fn signature(folder: &Folder) -> Result<Checked> {
     let good = read(&digits(folder).join("recording.gpr"))?;
     let pack = |seed: u8, counter: u64| -> Result<Vec<u8>> {
@@ -247,6 +273,18 @@ pub(crate) fn signature(folder: &Folder) -> Result<Checked> {
         case("damaged", forged, "REFUSED not a signed pack"),
         case("signed", pack(7, 5)?, "DONE"),
         case("newer", pack(7, 6)?, "DONE"),
+        case(
+            "older than the last",
+            pack(7, 5)?,
+            "REFUSED signature: older",
+        ),
+        case("the last again", pack(7, 6)?, "DONE"),
     ];
-    check(folder, &image, &cases)
+    let dir = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    let flash = flash(dir.path())?;
+    if let Err(error) = check(folder, &image, &cases, Some(&flash))? {
+        return Ok(Err(error));
+    }
+    let nowhere = case("no flash", pack(7, 6)?, "REFUSED no place for the counter");
+    check(folder, &image, &[nowhere], None)
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds what is measured.
 
-use std::path::{Path, PathBuf};
-
 use super::object::Object;
 use crate::{
     error::Result,
@@ -51,6 +49,8 @@ pub(crate) struct Row {
 pub(crate) struct Sizes {
     /// One after the other, as the table shows them.
     pub(crate) rows: Vec<Row>,
+    /// The most stack that the image uses, by its calls.
+    pub(crate) stack: u64,
 }
 
 /// How `replayer/core/size` is built for one processor.
@@ -117,8 +117,15 @@ impl Sizes {
                 library(folder, &THUMB, "")?,
             ),
         ];
-        let image = image(folder, &[])?;
-        let signed = image_with_signature(folder)?;
+        let linked = image(folder, &[])?;
+        let image = linked.bytes();
+        let stack = linked.stack_bound()?;
+        let signed = self::image(folder, &["signature"])?.bytes();
+        rows.push(row(
+            "machine",
+            "the rest of the image: processor, interrupts, PCI, page tables, UART, messages",
+            image.without(all),
+        ));
         rows.push(goal(
             "image",
             "bare-metal image without a recording",
@@ -130,7 +137,7 @@ impl Sizes {
             "signature check in the image (optional)",
             signed.without(image),
         ));
-        Ok(Sizes { rows })
+        Ok(Sizes { rows, stack })
     }
 }
 
@@ -158,18 +165,10 @@ fn library(folder: &Folder, target: &Target, features: &str) -> Result<Bytes> {
     Ok(object.bytes())
 }
 
-fn image(folder: &Folder, features: &[&str]) -> Result<Bytes> {
-    let path: PathBuf = bare::firmware(folder, &bare::Linked::default(), features)?;
-    measure_image(folder, &path)
-}
-
-fn image_with_signature(folder: &Folder) -> Result<Bytes> {
-    image(folder, &["signature"])
-}
-
-/// An image with a panic in it does not link; floating point is looked for here.
-fn measure_image(folder: &Folder, path: &Path) -> Result<Bytes> {
-    let object = Object::of_program(folder, path)?;
+/// The bare-metal image without a recording. One with a panic in it does not link; floating point is looked for here.
+fn image(folder: &Folder, features: &[&str]) -> Result<Object> {
+    let path = bare::firmware(folder, &bare::Linked::default(), features)?;
+    let object = Object::of_program(folder, &path)?;
     object.require_no_floating_point()?;
-    Ok(object.bytes())
+    Ok(object)
 }

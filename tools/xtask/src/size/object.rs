@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::measure::Bytes;
+use super::{measure::Bytes, stack::Calls};
 use crate::{
     error::{Error, Result},
     guest::{Folder, bare},
@@ -54,7 +54,7 @@ impl Object {
             };
             if name.starts_with(".text") {
                 bytes.text += size;
-            } else if name.starts_with(".rodata") {
+            } else if name.starts_with(".rodata") || name.starts_with(".data") {
                 bytes.constants += size;
             }
         }
@@ -80,6 +80,22 @@ impl Object {
     /// Its size.
     pub(crate) const fn bytes(&self) -> Bytes {
         self.bytes
+    }
+
+    /// The most stack in bytes that the image uses: what starts, and an interrupt on top of it.
+    pub(crate) fn stack_bound(&self) -> Result<u64> {
+        const ENTRIES: [&str; 2] = ["_start", "vectors"];
+        let calls = Calls::of_disassembly(&self.instructions);
+        let mut sum = 0;
+        for entry in ENTRIES {
+            sum += calls
+                .bound(entry, &ENTRIES)
+                .map_err(|why| Error::Contains {
+                    path: self.path.clone(),
+                    what: format!("a stack without bound: {why}"),
+                })?;
+        }
+        Ok(sum)
     }
 
     /// Fails when a panic is linked in.

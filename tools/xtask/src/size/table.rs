@@ -24,6 +24,7 @@ pub(crate) fn text(sizes: &Sizes) -> String {
             goal(row)
         );
     }
+    let _ = writeln!(out, "stack of the image: at most {} bytes", sizes.stack);
     out
 }
 
@@ -55,7 +56,7 @@ pub(crate) fn json(sizes: &Sizes) -> String {
             )
         })
         .collect();
-    format!("{{{}}}", rows.join(","))
+    format!("{{{},\"stack\":{}}}", rows.join(","), sizes.stack)
 }
 
 /// The document with the table in it.
@@ -79,6 +80,11 @@ pub(crate) fn replace(document: &str, sizes: &Sizes) -> Result<String> {
             thousands(row.bytes.together())
         );
     }
+    let _ = writeln!(
+        table,
+        "\nThe image uses at most {} bytes of stack, by the calls in its code, an interrupt included.",
+        thousands(sizes.stack)
+    );
     Ok(format!("{before}{START}{table}{END}{after}"))
 }
 
@@ -107,7 +113,10 @@ mod tests {
             bytes,
             goal: Some(1_200),
         };
-        Sizes { rows: vec![row] }
+        Sizes {
+            rows: vec![row],
+            stack: 9_000,
+        }
     }
 
     #[test]
@@ -131,7 +140,7 @@ mod tests {
     fn json_names_every_number() {
         assert_eq!(
             json(&sizes(1)),
-            r#"{"engine":{"text":1,"read_only_data":5,"together":6,"goal":1200}}"#
+            r#"{"engine":{"text":1,"read_only_data":5,"together":6,"goal":1200},"stack":9000}"#
         );
     }
 }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A counter that only grows, in NOR flash with the Intel command set (JEDEC JESD68; QEMU's second flash bank).
+//!
+//! Each value is a record of its own in one erase block, so a write that was cut short loses no older value. When the block
+//! is full, nothing newer is accepted: 16,384 updates are more than a device gets.
+
+use crate::machine::{FLASH, FLASH_BLOCK, read32, write32};
+
+/// Words of a record: low and high half, and both inverted.
+const RECORD: usize = 4;
+const RECORDS: usize = FLASH_BLOCK / (RECORD * 4);
+const ERASED: u32 = u32::MAX;
+/// Two chips of 16 bits side by side: each takes the command.
+const READ_ARRAY: u32 = 0x00ff_00ff;
+const PROGRAM: u32 = 0x0040_0040;
+/// Both chips are ready, and none reports an error.
+const READY: u32 = 0x0080_0080;
+/// Asks for the state of a write at most this often.
+const PATIENCE: u32 = 1_000_000;
+
+/// What lies in the flash.
+pub struct Counter {
+    /// The largest value that was stored; 0 when there is none.
+    pub value: u64,
+    /// The first record that is erased.
+    free: usize,
+}
+
+fn word(record: usize, at: usize) -> usize {
+    FLASH + (record * RECORD + at) * 4
+}
+
+/// Reads the counter; `None` when there is no flash or no place for another value.
+pub fn read() -> Option<Counter> {
+    write32(FLASH, READ_ARRAY);
+    let mut value = 0;
+    for record in 0..RECORDS {
+        let [low, high, not_low, not_high] = [0, 1, 2, 3].map(|at| read32(word(record, at)));
+        if low & high & not_low & not_high == ERASED {
+            let free = record;
+            return Some(Counter { value, free });
+        }
+        if low == !not_low && high == !not_high {
+            value = value.max(u64::from(high) << 32 | u64::from(low));
+        }
+    }
+    None
+}
+
+impl Counter {
+    /// Stores a value, unless it is not larger. `false` when the flash did not take it.
+    pub fn raise(&self, value: u64) -> bool {
+        if value <= self.value {
+            return true;
+        }
+        let (low, high) = (value as u32, (value >> 32) as u32);
+        let mut written = true;
+        for (at, half) in [low, high, !low, !high].into_iter().enumerate() {
+            written &= program(word(self.free, at), half);
+        }
+        written && read().is_some_and(|after| after.value == value)
+    }
+}
+
+fn program(address: usize, value: u32) -> bool {
+    write32(address, PROGRAM);
+    write32(address, value);
+    let ready = (0..PATIENCE).any(|_| read32(address) & READY == READY);
+    write32(address, READ_ARRAY);
+    ready
+}
