@@ -3,13 +3,14 @@
 //!
 //! The model sees memory as a bus of 4 KiB pages ([`Bus`]). Behind it lies either memory that this process owns
 //! ([`Ram`], for replays and tests) or the memory of a virtual machine ([`Mapped`], mapped from file descriptors).
-//! Every access is a relaxed atomic one, so that shader threads, a guest's processors and devices may touch the same
+//! Every access is a relaxed atomic one or, for runs of words, as good as one for each word, so that shader threads, a guest's processors and devices may touch the same
 //! bytes at the same time. All unsafe code of the model that deals with memory lives in this crate.
 
 mod bus;
 mod mapped;
 mod page;
 mod ram;
+mod words;
 
 pub use bus::{Bus, BusError};
 pub use mapped::{MapError, Mapped};

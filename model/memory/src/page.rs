@@ -7,6 +7,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use crate::words;
+
 /// Bytes in a page of the bus.
 pub const PAGE_SIZE: usize = 4096;
 
@@ -119,6 +121,13 @@ macro_rules! atomic_update {
     };
 }
 
+/// The offset of a word, and how many of `count` words there are from there to the end of the page.
+#[inline(always)]
+fn words_at(offset: usize, count: usize) -> (usize, usize) {
+    let offset = offset & MASK & !3;
+    (offset, count.min((PAGE_SIZE - offset) / 4))
+}
+
 impl<'a> Page<'a> {
     /// A page at `base`.
     ///
@@ -199,6 +208,29 @@ impl<'a> Page<'a> {
     pub fn store_u128(&self, offset: usize, value: u128) {
         self.store_u64(offset, value as u64);
         self.store_u64(offset.wrapping_add(8), (value >> 64) as u64);
+    }
+
+    /// Reads words from `offset` on, which is rounded down to a multiple of 4; returns how many (the page may end
+    /// first). Each word is one access.
+    #[inline(always)]
+    pub fn load_words(&self, offset: usize, to: &mut [u32]) -> usize {
+        let (offset, count) = words_at(offset, to.len());
+        let to = &mut to[..count];
+        // SAFETY: `count` words lie in the page behind `offset`, and the page is valid memory for the lifetime of
+        // `self`, to which nobody has a plain reference.
+        unsafe { words::load(self.base.as_ptr().add(offset), to) };
+        count
+    }
+
+    /// Writes words from `offset` on, which is rounded down to a multiple of 4; returns how many (the page may end
+    /// first). Each word is one access.
+    #[inline(always)]
+    pub fn store_words(&self, offset: usize, from: &[u32]) -> usize {
+        let (offset, count) = words_at(offset, from.len());
+        let from = &from[..count];
+        // SAFETY: as for the loads.
+        unsafe { words::store(from, self.base.as_ptr().add(offset)) };
+        count
     }
 
     /// Copies bytes of the page, from `offset` on, into `to`; returns how many (the page may end first).

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 
-use mali_memory::{Bus, BusError, MapError, Mapped, Ram};
+use mali_memory::{Bus, BusError, MapError, Mapped, PAGE_SIZE, Ram};
 
 fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|i| (i * 7 + i / 256) as u8).collect()
@@ -162,4 +162,39 @@ fn stores_to_a_read_only_region_do_not_reach_the_file() {
     other.add(0, 0x1000, &file, 0, true).unwrap();
     bus.write(0, &[9]).unwrap();
     assert_eq!(other.page(0).unwrap().load_u8(0), 0);
+}
+
+#[test]
+fn runs_of_words_are_the_words_one_by_one() {
+    let ram = Ram::new(1).unwrap();
+    let page = ram.page(Ram::BASE).unwrap();
+    for at in (0..PAGE_SIZE).step_by(4) {
+        page.store_u32(at, at as u32 * 0x0101_0101);
+    }
+    for offset in [0, 4, 6, 8, 12, 2000, 4060, 4092, 4095, 4096] {
+        for count in [0, 1, 3, 4, 7, 8, 64] {
+            let start = offset & (PAGE_SIZE - 1) & !3;
+            let fits = count.min((PAGE_SIZE - start) / 4);
+            let mut words = vec![7; count];
+            assert_eq!(page.load_words(offset, &mut words), fits);
+            for (word, value) in words.iter().enumerate() {
+                let there = page.load_u32((start + 4 * word) & (PAGE_SIZE - 1));
+                assert_eq!(*value, if word < fits { there } else { 7 });
+            }
+            let new: Vec<u32> = (0..count as u32)
+                .map(|word| word * 0x1234_5677 + 1)
+                .collect();
+            let target = Ram::new(1).unwrap();
+            let target = target.page(Ram::BASE).unwrap();
+            assert_eq!(target.store_words(offset, &new), fits);
+            for at in (0..PAGE_SIZE).step_by(4) {
+                let word = at
+                    .checked_sub(start)
+                    .map(|at| at / 4)
+                    .filter(|&word| word < fits);
+                let expected = word.map_or(0, |word| new[word]);
+                assert_eq!(target.load_u32(at), expected, "{offset} {count} {at}");
+            }
+        }
+    }
 }

@@ -124,9 +124,10 @@ impl Model {
             }
             if let (Some((_, one)), Some((_, two))) = (best[1].get(row), best[2].get(row)) {
                 println!(
-                    "{:12} two threads are {:.2} times as fast as one",
+                    "{:12} two threads are {:.2} times as fast as one; {:.2} by processor time",
                     "",
-                    one.seconds / two.seconds
+                    one.seconds / two.seconds,
+                    2.0 * one.busy / two.busy
                 );
             }
         }

@@ -11,16 +11,25 @@ use super::{Round, half, rounding};
 
 const LN_2: f64 = core::f64::consts::LN_2;
 
+/// Coefficients of the series of `2^x`: `(ln 2)^n / n!`.
+const EXP2: [f64; 18] = {
+    let mut coefficients = [1.0; 18];
+    let mut n = 1;
+    while n < 18 {
+        coefficients[n] = coefficients[n - 1] * LN_2 / n as f64;
+        n += 1;
+    }
+    coefficients
+};
+
 /// `2^x` for `|x| <= 1`.
 #[inline(always)]
 fn exp2_small(x: f64) -> f64 {
-    // The series of e^y, y = x ln 2; |y| <= 0.7.
-    let y = x * LN_2;
-    let mut sum = 1.0;
-    let mut n = 17.0;
-    while n > 0.0 {
-        sum = 1.0 + sum * y / n;
-        n -= 1.0;
+    let mut sum = EXP2[17];
+    let mut n = 17;
+    while n > 0 {
+        n -= 1;
+        sum = sum * x + EXP2[n];
     }
     sum
 }

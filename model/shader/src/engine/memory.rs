@@ -9,7 +9,7 @@ use mali_memory::{PAGE_SIZE, Page};
 use super::core::{Core, Results};
 use super::micro::{MicroOp, Trouble};
 use super::rows::{LANES, Row, Rows};
-use super::simd::{GROUP, common, pattern};
+use super::simd::{GROUP, common, is_run, pattern};
 use super::tlb::OFFSET;
 
 /// Words of an access of any size.
@@ -182,6 +182,11 @@ fn load_all<const BYTES: usize>(
     high: &Row,
     width: usize,
 ) -> Result<(), Trouble> {
+    if BYTES == 4 && is_run(low, high, width) {
+        let page = core.read.page(address(low, high, 0))?;
+        page.load_words(low.0[0] as usize, &mut core.results.0[0].0[..width]);
+        return Ok(());
+    }
     let words = BYTES.div_ceil(4);
     let pattern = pattern(low, high, width, BYTES as u32, align(BYTES));
     if pattern.same {
@@ -209,12 +214,6 @@ fn load_all<const BYTES: usize>(
             let groups = row.0.as_chunks_mut::<GROUP>().0;
             let first = groups[0];
             groups[..width / GROUP].fill(first);
-        }
-    } else if pattern.run && BYTES == 4 {
-        let start = low.0[0] as usize & (PAGE_SIZE - 1);
-        let row = &mut core.results.0[0].0[..width];
-        for (lane, to) in row.iter_mut().enumerate() {
-            *to = page.load_aligned_u32(start + 4 * lane);
         }
     } else {
         for group in 0..width / GROUP {
@@ -300,6 +299,11 @@ pub(crate) fn store<const BYTES: usize>(
         std::array::from_fn(|word| rows.get(op.d + word.min(words - 1) as u16));
     let width = rows.lanes();
     if mask == u64::MAX >> (LANES - width) {
+        if BYTES == 4 && is_run(low, high, width) {
+            let page = core.write.page(address(low, high, 0))?;
+            page.store_words(low.0[0] as usize, &sources[0].0[..width]);
+            return Ok(());
+        }
         let pattern = pattern(low, high, width, BYTES as u32, align(BYTES));
         if pattern.page {
             let page = core.write.page(address(low, high, 0))?;

@@ -106,8 +106,6 @@ pub(crate) struct Pattern {
     pub(crate) same: bool,
     /// They are in one page, are aligned, and no access crosses the page's end.
     pub(crate) page: bool,
-    /// Each is `bytes` above the one before.
-    pub(crate) run: bool,
     /// Each group has the addresses of the first.
     pub(crate) repeat: bool,
     /// The lanes of each group have the same address.
@@ -138,23 +136,18 @@ fn pattern_body(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> 
     let groups = lanes.min(LANES) / GROUP;
     let (first, first_low, first_high) = (&lows[0], low.0[0], high.0[0]);
     // One bit is set where an address is not what a pattern wants; sums over lanes come last.
-    let (mut same, mut run, mut repeat, mut flat) =
-        ([0; GROUP], [0; GROUP], [0; GROUP], [0; GROUP]);
+    let (mut same, mut repeat, mut flat) = ([0; GROUP], [0; GROUP], [0; GROUP]);
     let (mut high, mut bits, mut crosses) = ([0; GROUP], [0; GROUP], [0; GROUP]);
-    let mut expected: [u32; GROUP] =
-        std::array::from_fn(|lane| first_low.wrapping_add(lane as u32 * bytes));
     for (lows, highs) in lows.iter().zip(highs).take(groups) {
         for lane in 0..GROUP {
             let address = lows[lane];
             same[lane] |= address ^ first_low;
-            run[lane] |= address ^ expected[lane];
             repeat[lane] |= address ^ first[lane];
             flat[lane] |= address ^ lows[0];
             high[lane] |= highs[lane] ^ first_high;
             bits[lane] |= address;
             // The top bit is set if the offset is above the last that fits.
             crosses[lane] |= (OFFSET + 1 - bytes).wrapping_sub(address & OFFSET);
-            expected[lane] = expected[lane].wrapping_add(GROUP as u32 * bytes);
         }
     }
     let any = |of: [u32; GROUP]| of.into_iter().fold(0, |any, of| any | of);
@@ -165,10 +158,46 @@ fn pattern_body(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> 
             && high
             && any(bits) & (align - 1) == 0
             && any(crosses) >> 31 == 0,
-        run: any(run) == 0 && high,
         repeat: any(repeat) == 0 && high,
         flat: any(flat) == 0 && high,
     }
+}
+
+/// Whether the addresses of aligned words that two rows hold follow one another inside of a page.
+#[inline(always)]
+pub(crate) fn is_run(low: &Row, high: &Row, lanes: usize) -> bool {
+    let first = low.0[0];
+    if first & 3 != 0 || (first & OFFSET) as usize + 4 * lanes > OFFSET as usize + 1 {
+        return false;
+    }
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        // SAFETY: the host has the features that the function is compiled for.
+        return unsafe { is_run_avx2(low, high, lanes) };
+    }
+    is_run_body(low, high, lanes)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+fn is_run_avx2(low: &Row, high: &Row, lanes: usize) -> bool {
+    is_run_body(low, high, lanes)
+}
+
+#[inline(always)]
+fn is_run_body(low: &Row, high: &Row, lanes: usize) -> bool {
+    let (first_low, first_high) = (low.0[0], high.0[0]);
+    let (lows, highs) = (low.0.as_chunks::<GROUP>().0, high.0.as_chunks::<GROUP>().0);
+    let mut differs = [0; GROUP];
+    let mut expected: [u32; GROUP] =
+        std::array::from_fn(|lane| first_low.wrapping_add(lane as u32 * 4));
+    for (lows, highs) in lows.iter().zip(highs).take(lanes.min(LANES) / GROUP) {
+        for lane in 0..GROUP {
+            differs[lane] |= lows[lane] ^ expected[lane] | highs[lane] ^ first_high;
+            expected[lane] = expected[lane].wrapping_add(GROUP as u32 * 4);
+        }
+    }
+    differs == [0; GROUP]
 }
 
 /// Mask of the offset in a page.

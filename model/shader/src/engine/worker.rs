@@ -152,10 +152,14 @@ impl<'s> Worker<'s> {
                 }
             }
         }
-        let mut mask = 0;
-        for lane in lanes(place.mask) {
-            mask |= u64::from(place.group.0[lane] < count) << lane;
-        }
+        // Only the last set of work groups can lack some.
+        let mask = if count == self.layout.together {
+            place.mask
+        } else {
+            lanes(place.mask)
+                .filter(|&lane| place.group.0[lane] < count)
+                .fold(0, |mask, lane| mask | 1 << lane)
+        };
         batch.start(&self.program, mask);
     }
 }
