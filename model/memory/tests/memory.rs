@@ -169,7 +169,7 @@ fn runs_of_words_are_the_words_one_by_one() {
     let ram = Ram::new(1).unwrap();
     let page = ram.page(Ram::BASE).unwrap();
     for at in (0..PAGE_SIZE).step_by(4) {
-        page.store_u32(at, at as u32 * 0x0101_0101);
+        page.store_u32(at, (at as u32).wrapping_mul(0x0101_0101));
     }
     for offset in [0, 4, 6, 8, 12, 2000, 4060, 4092, 4095, 4096] {
         for count in [0, 1, 3, 4, 7, 8, 64] {
@@ -182,7 +182,7 @@ fn runs_of_words_are_the_words_one_by_one() {
                 assert_eq!(*value, if word < fits { there } else { 7 });
             }
             let new: Vec<u32> = (0..count as u32)
-                .map(|word| word * 0x1234_5677 + 1)
+                .map(|word| word.wrapping_mul(0x1234_5677) + 1)
                 .collect();
             let target = Ram::new(1).unwrap();
             let target = target.page(Ram::BASE).unwrap();
