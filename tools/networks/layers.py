@@ -307,3 +307,15 @@ def write(name, top):
             value = value.reshape(-1) if value.shape[:2] == (1, 1) else value
             value = quantise(value, *known[output]) if network.kind == "u8" else value.astype(kind)
             np.save(top / "expected" / f"{output}{suffix}.npy", value)
+    if network.kind == "f32":
+        write_layers(network, results[0], top / "layers")
+
+
+def write_layers(network, values, top):
+    """What each layer computes from the first input, except what the outputs are."""
+    top.mkdir(parents=True, exist_ok=True)
+    ends = {name for layer in network.layers if layer.op == "output" for name in layer.inputs}
+    for layer in network.layers:
+        if layer.op not in ("input", "output") and layer.name not in ends:
+            value = values[layer.name].astype(np.float32)
+            np.save(top / f"{layer.name}.npy", value.reshape(-1) if value.shape[:2] == (1, 1) else value)

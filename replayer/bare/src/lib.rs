@@ -7,7 +7,6 @@
 
 pub mod c;
 mod device;
-mod layout;
 
 pub use device::{Callbacks, Device};
 

@@ -116,6 +116,9 @@ pub(crate) struct Choices {
     /// A reference's values of what a layer computes, equal to the GPU's up to rounding
     #[arg(long, value_name = "NAME=FILE")]
     pub(crate) intermediate: Vec<NamedFile>,
+    /// A directory of such files; each NAME.npy is what layer NAME computes
+    #[arg(long, value_name = "DIR")]
+    pub(crate) intermediates: Option<PathBuf>,
     /// Size of the parts that can be run one by one: network, layer (each ends with an intermediate or an output, and has its name),
     /// job, or a number of jobs
     #[arg(
@@ -148,6 +151,7 @@ impl Choices {
         !self.input.is_empty()
             || !self.output.is_empty()
             || !self.intermediate.is_empty()
+            || self.intermediates.is_some()
             || !self.weight.is_empty()
             || self.weights.is_some()
     }
@@ -167,10 +171,13 @@ impl Choices {
         }
         let inputs = self.input.iter().map(|file| (Role::Input, file));
         let weights = weights.iter().map(|file| (Role::Weight, file));
-        let intermediates = self.intermediate.iter();
+        let mut intermediates = self.intermediate.clone();
+        if let Some(directory) = &self.intermediates {
+            intermediates.extend(npy_files(directory)?);
+        }
         let files = inputs
             .chain(weights)
-            .chain(intermediates.map(|file| (Role::Intermediate, file)))
+            .chain(intermediates.iter().map(|file| (Role::Intermediate, file)))
             .map(|(role, file)| read(role, file))
             .collect::<Result<Vec<_>>>()?;
         for file in files.iter().filter(|f| f.role != Role::Intermediate) {

@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, ExitCode},
     time::Duration,
 };
@@ -24,24 +24,18 @@ use crate::error::{Error, Result};
 
 /// Compiles one trace as one part, by layers and by jobs, and counts what replays of each ask of the device.
 ///
-/// Traces are those in target/guest/networks/NAME, or in --traces; where there are none, the guest records them first.
+/// Traces are those in target/guest/networks/NAME; where there are none, the guest records them first.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  cargo xtask guest granularity digits\n  \
-                        cargo xtask guest granularity --write-doc    # the table in docs/embedding.md")]
+                        cargo xtask guest granularity digits squeezenet-1.1 --write-doc    # the table in docs/embedding.md")]
 pub(crate) struct Granularity {
-    /// Name of a program in tools/guest/recordable.toml.
+    /// Names of programs in tools/guest/recordable.toml.
     #[arg(default_value = "digits")]
-    name: String,
-    /// Directory that `guest record --keep` made.
-    #[arg(long, value_name = "DIR")]
-    traces: Option<PathBuf>,
-    /// Runs that are measured of each.
-    #[arg(long, default_value_t = 10, value_name = "N")]
-    runs: u32,
+    names: Vec<String>,
     /// Write the table into docs/embedding.md.
     #[arg(long)]
     write_doc: bool,
-    /// Seconds until the recording is given up.
+    /// Seconds until a recording is given up.
     #[arg(long, default_value_t = 3600, value_name = "SECONDS")]
     timeout: u64,
 }
@@ -65,43 +59,18 @@ struct Bench {
 
 /// How the table begins.
 const COLUMNS: &str = "\
-| Granularity | Parts that run | Recording, bytes | Register accesses per run | Moved per run |
-| --- | --: | --: | --: | --: |
+| Network | Granularity | Parts that run | Recording, bytes | Register accesses per run | Moved per run |
+| --- | --- | --: | --: | --: | --: |
 ";
 
 impl Granularity {
     /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
-        let app = App::find(&folder, &self.name)?;
-        let work = match &self.traces {
-            Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
-            None => network_dir(&folder, &self.name),
-        };
-        create_dir(&work)?;
-        let job = Recording {
-            folder: &folder,
-            name: &self.name,
-            app: &app,
-            gpu: "g52",
-            work: &work,
-            timeout: Duration::from_secs(self.timeout),
-        };
         payload::build_host_command(&folder)?;
-        if !work.join("trace2").is_file() {
-            folder.require_built()?;
-            payload::prepare(&folder, Driver::Patched)?;
-            let outcome = job.trace(true)?;
-            if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
-                let code = report(&outcome, false, self.timeout);
-                return Ok(ExitCode::from(if code == 0 { 1 } else { code }));
-            }
-        }
         let mut table = String::from(COLUMNS);
-        for size in ["network", "layer", "job"] {
-            if size != "layer" || !app.layers.is_empty() {
-                table += &self.row(&job, size)?;
-            }
+        for name in &self.names {
+            table += &self.rows(&folder, name)?;
         }
         print!("{table}");
         if self.write_doc {
@@ -109,38 +78,76 @@ impl Granularity {
             let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
             let text = replaced(&text, &table).ok_or_else(|| Error::Missing {
                 what: format!("a table of granularities in {}", path.display()),
-                remedy: "it begins with \"| Granularity\"".into(),
+                remedy: "it begins with \"| Network\"".into(),
             })?;
             fs::write(&path, text).map_err(Error::io("write", path))?;
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Compiles with one granularity and measures the result.
-    fn row(&self, job: &Recording<'_>, size: &str) -> Result<String> {
-        let program = payload::host_command(job.folder);
-        let output = job.work.join(format!("granularity-{size}"));
-        job.compile_with(&program, &output, &[&format!("--granularity={size}")])?;
-        let log = |name: &str| job.folder.local.join("log").join(name);
-        let mut info = Command::new(&program);
-        info.args(["info", "--json"]).arg(&output);
-        logged(&mut info, "information", &log("info.json"))?;
-        let info: Info = json(&log("info.json"))?;
-        let times = output.join("bench.json");
-        let mut bench = Command::new(&program);
-        bench.arg("bench").arg(&output).arg("--runs");
-        bench.arg(self.runs.to_string()).arg("--export-json");
-        bench.arg(&times);
-        logged(&mut bench, "measuring", &log("bench.log"))?;
-        let bench: Bench = json(&times)?;
-        let parts = info.segments.iter().filter(|s| s.kind == "run").count();
-        Ok(format!(
-            "| {size} | {parts} | {} | {:.0} | {:.1} kB |\n",
-            info.file_bytes,
-            bench.register_accesses_per_run,
-            bench.bytes_moved_per_run / 1e3
-        ))
+    /// Records a program unless its traces are there, and compiles it with each granularity.
+    fn rows(&self, folder: &Folder, name: &str) -> Result<String> {
+        let app = App::find(folder, name)?;
+        let work = network_dir(folder, name);
+        create_dir(&work)?;
+        let job = Recording {
+            folder,
+            name,
+            app: &app,
+            gpu: "g52",
+            work: &work,
+            timeout: Duration::from_secs(self.timeout),
+        };
+        if !work.join("trace2").is_file() {
+            folder.require_built()?;
+            payload::prepare(folder, Driver::Patched)?;
+            let outcome = job.trace(true)?;
+            if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+                report(&outcome, false, self.timeout);
+                return Err(Error::Usage(format!("the guest could not record {name}")));
+            }
+        }
+        let layers = work.join("layers").is_dir();
+        let mut rows = String::new();
+        for size in ["network", "layer", "job"] {
+            let mut options = vec![format!("--granularity={size}")];
+            if size == "layer" && app.layers.is_empty() {
+                if !layers {
+                    continue;
+                }
+                options.push("--intermediates=layers".into());
+            }
+            let options: Vec<&str> = options.iter().map(String::as_str).collect();
+            rows += &format!("| {name} | {size} {}", row(&job, size, &options)?);
+        }
+        Ok(rows)
     }
+}
+
+/// Compiles with one granularity and counts; the last columns of a row.
+fn row(job: &Recording<'_>, size: &str, options: &[&str]) -> Result<String> {
+    let program = payload::host_command(job.folder);
+    let output = job.work.join(format!("granularity-{size}"));
+    job.compile_with(&program, &output, options)?;
+    let log = |name: &str| job.folder.local.join("log").join(name);
+    let mut info = Command::new(&program);
+    info.args(["info", "--json"]).arg(&output);
+    logged(&mut info, "information", &log("info.json"))?;
+    let info: Info = json(&log("info.json"))?;
+    let counts = output.join("bench.json");
+    let mut bench = Command::new(&program);
+    bench.arg("bench").arg(&output);
+    bench.args(["--warmup", "0", "--runs", "2", "--export-json"]);
+    bench.arg(&counts);
+    logged(&mut bench, "counting", &log("bench.log"))?;
+    let bench: Bench = json(&counts)?;
+    let parts = info.segments.iter().filter(|s| s.kind == "run").count();
+    Ok(format!(
+        "| {parts} | {} | {:.0} | {:.1} kB |\n",
+        info.file_bytes,
+        bench.register_accesses_per_run,
+        bench.bytes_moved_per_run / 1e3
+    ))
 }
 
 fn json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
@@ -151,7 +158,7 @@ fn json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
 
 /// A page with another table of granularities.
 fn replaced(page: &str, table: &str) -> Option<String> {
-    let begin = page.find("| Granularity")?;
+    let begin = page.find("| Network | Granularity")?;
     let (before, old) = page.split_at_checked(begin)?;
     let length: usize = old
         .split_inclusive('\n')
@@ -167,9 +174,9 @@ mod tests {
 
     #[test]
     fn a_table_is_replaced_and_nothing_else() {
-        let page = "a\n\n| Granularity | x |\n| --- | --- |\n| job | 1 |\n\nb | c\n";
-        let found = replaced(page, "| Granularity |\n| 2 |\n").unwrap();
-        assert_eq!(found, "a\n\n| Granularity |\n| 2 |\n\nb | c\n");
+        let page = "a\n\n| Network | Granularity | x |\n| --- | --- |\n| job | 1 |\n\nb | c\n";
+        let found = replaced(page, "| Network |\n| 2 |\n").unwrap();
+        assert_eq!(found, "a\n\n| Network |\n| 2 |\n\nb | c\n");
         assert_eq!(replaced("no table", "x"), None);
     }
 }
