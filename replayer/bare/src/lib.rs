@@ -7,6 +7,7 @@
 
 pub mod c;
 mod device;
+mod layout;
 
 pub use device::{Callbacks, Device};
 

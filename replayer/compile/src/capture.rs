@@ -156,6 +156,16 @@ impl Capture {
         mapped.iter().any(|b| va.wrapping_sub(b.va) < b.size)
     }
 
+    /// The buffer that holds a page before a job: when it was mapped, where it begins, its size. `None` if that was never recorded.
+    pub fn buffer(&self, job: usize, va: u64) -> Option<(Moment, u64, u64)> {
+        (0..=job).rev().find_map(|job| {
+            let moment = Moment::before(job);
+            let mut mapped = self.mapped.get(&moment)?.iter().rev();
+            let buffer = mapped.find(|b| va.wrapping_sub(b.va) < b.size)?;
+            Some((moment, buffer.va, buffer.size))
+        })
+    }
+
     /// The moment after the last job.
     pub fn end(&self) -> Moment {
         Moment::after(self.jobs.len().saturating_sub(1))

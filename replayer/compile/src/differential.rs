@@ -120,8 +120,7 @@ pub fn compare(
             for header in &first.jobs[job].headers {
                 ignored.add(header.va, header.va + WRITTEN_BACK);
             }
-            let later = renamings.get(job + 1..).unwrap_or_default();
-            if a != b && elsewhere((first, va), (second, other), moment, later) {
+            if a != b && elsewhere((first, va), (second, other), job) {
                 continue;
             }
             let (words, renamed) = renaming.different_words(a, b);
@@ -171,29 +170,29 @@ pub fn compare(
     Ok(agreement)
 }
 
-/// Whether what the app wrote into these pages is also in the other run, whole, in pages that a later job takes for the same.
+/// Whether what the app wrote into these pages before a job is also in the other run, whole, where the runs have different buffers.
 ///
-/// An app may fill a buffer long before the job that reads it, and only that job's words say where each run has the buffer.
-fn elsewhere(
-    (first, va): (&Capture, u64),
-    (second, other): (&Capture, u64),
-    moment: Moment,
-    later: &[Renaming],
-) -> bool {
-    let wrote = |capture: &Capture, va: u64| {
-        capture.memory.changed(moment).binary_search(&va).is_ok()
-            && !capture.memory.difference(moment, va).is_empty()
-    };
-    let same =
-        |va: u64, other: u64| first.memory.page(moment, va) == second.memory.page(moment, other);
-    let known = |page: fn(&Renaming, u64) -> u64, va: u64| {
-        let there = later.iter().map(|renaming| page(renaming, va));
-        there.into_iter().find(|other| *other != va)
+/// An app may fill a buffer long before the job that reads it, or for none at all, so that no address says where each run has it.
+fn elsewhere((first, va): (&Capture, u64), (second, other): (&Capture, u64), job: usize) -> bool {
+    let moment = Moment::before(job);
+    let wrote = |capture: &Capture, va: u64| !capture.memory.difference(moment, va).is_empty();
+    // An app that chooses between two places by its input's values has both buffers in both runs.
+    let reused = |va: u64| first.buffer(job, va) != second.buffer(job, va);
+    let has = |from: &Capture, va: u64, to: &Capture| {
+        let content = from.memory.page(moment, va);
+        let written = to.memory.changed(moment).iter();
+        reused(va)
+            && written.copied().any(|there| {
+                there != va
+                    && to.memory.page(moment, there) == content
+                    && wrote(to, there)
+                    && reused(there)
+            })
     };
     let (in_first, in_second) = (wrote(first, va), wrote(second, other));
-    let first_is = known(Renaming::second_page, va).is_some_and(|there| same(va, there));
-    let second_is = known(Renaming::first_page, other).is_some_and(|there| same(there, other));
-    (in_first || in_second) && (!in_first || first_is) && (!in_second || second_is)
+    (in_first || in_second)
+        && (!in_first || has(first, va, second))
+        && (!in_second || has(second, other, first))
 }
 
 /// Bytes of a page that differ only because one run got new memory, of zeros, where the other one's runtime used a freed buffer again.

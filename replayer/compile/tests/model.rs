@@ -474,6 +474,26 @@ fn buffers_may_lie_elsewhere_in_the_second_run() {
 }
 
 #[test]
+fn a_place_that_depends_on_the_input_is_refused() {
+    let (a, a2, b) = (tags(1), tags(5), tags(2));
+    let run = |a: &Tensor, place: u64| {
+        let (trace, out) = record_with(a, &b, SUM, |app| app.store(place, &[7; 8]));
+        (Capture::read(trace.as_slice()).unwrap(), out)
+    };
+    // Both runs have both places, and write the same into one of them.
+    let ((first, out), (second, out2)) = (run(&a, POOL + 0x1000), run(&a2, POOL + 0x2000));
+    let files = [file(Role::Input, "a", &a), file(Role::Output, "out", &out)];
+    let found = compile(&first, &files, &Options::default())
+        .unwrap()
+        .tensors;
+    let others = [("a".to_string(), a2), ("out".to_string(), out2)];
+    let error = differential::compare(&first, &found, &second, &others)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("differ in 16 bytes"), "{error}");
+}
+
+#[test]
 fn new_memory_and_memory_that_is_used_again_are_alike() {
     let (a, a2, b) = (tags(1), tags(5), tags(2));
     let (first, out) = record(&a, &b);

@@ -2,9 +2,9 @@
 //! Regions at the addresses of a recording.
 //!
 //! kbase gives a region of a 64-bit process the same address on CPU and GPU, takes the highest gap of the process's
-//! address space that is large enough, and refuses a wish. So everything but the one gap that is wanted is reserved
-//! while regions are made. Executable regions begin at a multiple of 16 MiB (the shader core's program counter has 24
-//! bits), so code moves to other addresses with the same low 24 bits.
+//! address space that is large enough (first below the place where libraries begin, then above), and refuses a wish. So
+//! everything but the one gap that is wanted is reserved while regions are made. Executable regions begin at a multiple
+//! of 16 MiB (the shader core's program counter has 24 bits), so code moves to other addresses with the same low 24 bits.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -21,8 +21,10 @@ pub(crate) const CODE_ALIGNMENT: u64 = 1 << 24;
 pub(crate) const LARGEST: u64 = 1 << 20;
 /// kbase places nothing below.
 const LOWEST: u64 = 2 << 20;
-/// Room that is left below the stack.
-const STACK: u64 = 16 << 20;
+/// Room that is left below the stack: the kernel's guard gap, so that no region is put there.
+const STACK: u64 = 1 << 20;
+/// Ends of a process's address space on arm64, by what kernels are configured for.
+const ENDS: [u64; 3] = [1 << 48, 1 << 42, 1 << 39];
 
 /// The rest of the address space, taken while regions are placed.
 pub(crate) struct Reservation {
@@ -31,22 +33,29 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// Takes every gap of the address space between 2 MiB and the stack; room for this many regions.
+    /// Takes every gap of the address space from 2 MiB on; room for this many regions.
     pub(crate) fn new(regions: usize) -> Result<Reservation, Error> {
         let path = "/proc/self/maps";
         let maps = fs::read_to_string(path).map_err(|source| Error::File {
             path: path.into(),
             source,
         })?;
-        let gaps = gaps(&maps);
+        let (gaps, end) = gaps(&maps);
         // Room for all entries now: while the address space is taken, allocations may fail.
         let mut reservation = Reservation {
-            taken: Vec::with_capacity(gaps.len()),
+            taken: Vec::with_capacity(gaps.len() + 1),
             placed: Vec::with_capacity(regions),
         };
         for (start, end) in gaps {
             reserve(start, end)?;
             reservation.taken.push((start, end));
+        }
+        // Above the last mapping, usually the stack, whose place is random.
+        for top in ENDS.into_iter().filter(|top| *top > end) {
+            if reserve(end, top).is_ok() {
+                reservation.taken.push((end, top));
+                break;
+            }
         }
         Ok(reservation)
     }
@@ -98,8 +107,8 @@ impl Drop for Reservation {
     }
 }
 
-/// Gaps between the lines of /proc/self/maps, up to the stack.
-fn gaps(maps: &str) -> Vec<(u64, u64)> {
+/// Gaps between the lines of /proc/self/maps, and the end of the last one.
+fn gaps(maps: &str) -> (Vec<(u64, u64)>, u64) {
     let mut out = Vec::new();
     let mut end = LOWEST;
     for line in maps.lines() {
@@ -120,11 +129,8 @@ fn gaps(maps: &str) -> Vec<(u64, u64)> {
             out.push((end, limit));
         }
         end = end.max(to);
-        if stack {
-            break;
-        }
     }
-    out
+    (out, end)
 }
 
 fn reserve(start: u64, end: u64) -> Result<(), Error> {
@@ -157,18 +163,22 @@ mod tests {
     use super::gaps;
 
     #[test]
-    fn gaps_end_below_the_stack() {
+    fn gaps_leave_room_below_the_stack() {
         let maps = "00400000-00500000 r-xp 00000000 00:00 0 /bin/x\n\
                     00700000-00800000 rw-p 00000000 00:00 0 [heap]\n\
                     7ff000000000-7ff000100000 rw-p 00000000 00:00 0 [stack]\n\
                     7ff100000000-7ff100001000 r-xp 00000000 00:00 0 [vdso]\n";
         assert_eq!(
             gaps(maps),
-            [
-                (0x20_0000, 0x40_0000),
-                (0x50_0000, 0x70_0000),
-                (0x80_0000, 0x7fef_ff00_0000)
-            ]
+            (
+                vec![
+                    (0x20_0000, 0x40_0000),
+                    (0x50_0000, 0x70_0000),
+                    (0x80_0000, 0x7fef_fff0_0000),
+                    (0x7ff0_0010_0000, 0x7ff1_0000_0000)
+                ],
+                0x7ff1_0000_1000
+            )
         );
     }
 }

@@ -149,6 +149,9 @@ pub(crate) fn embedding(folder: &Folder, language: &str, input: &Path) -> Result
         compiler.push_str(" replayer/bare/examples/embed.c");
         "libgpureplay_bare.a"
     };
+    let layout = "-fsyntax-only -Wall -Wextra -Werror -Ireplayer/bare/include replayer/bare/examples/layout.c";
+    let layout: Vec<&str> = layout.split(' ').collect();
+    tool(folder, "aarch64-linux-gnu-gcc", &layout)?;
     let mut words: Vec<String> = compiler.split(' ').map(String::from).collect();
     words.push(format!("-Wa,-I{}", built.display()));
     words.push(built.join(library).display().to_string());

@@ -325,8 +325,8 @@ Jobs: of set-up (weights into the library's own form, once) and of one run toget
 guest, on an emulated CPU, with the recorder on and compiled shaders in the cache. Set-up: reset, memory, set-up jobs. Set-up and one run are on
 the GPU model. All times are from a machine that had other work.
 
-Reading: the file from the page cache into memory (`std::fs::read`). Loading: reading it, its checksums, and every rule of the verifier; in
-brackets the speed of that as a part of the speed of reading. Both are the fastest of twenty, in turns, in one process (`gpureplay bench DIR`).
+Reading: the file from the page cache into new memory (`std::fs::read`). Loading: reading it, its checksums, and every rule of the verifier; in
+brackets the speed of that as a part of the speed of reading. Both are CPU time, the fastest of many, in turns, in one process (`gpureplay bench DIR`).
 
 From the reference: the largest difference of an output element, relative to the larger of its magnitude and the mean magnitude; for 8 bits, in steps of
 the output's scale, from a reference that rounds to 8 bits after every layer but not in the library's way. As the live stack: the replay's outputs
