@@ -9,6 +9,7 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::fuzz::Fuzz;
+use super::target::{self, Target};
 use super::totals::{self, Total};
 use super::{read, root, trial};
 use crate::error::{Error, Result};
@@ -68,6 +69,17 @@ struct CostResult {
     verify_seconds: f64,
 }
 
+impl FaultResult {
+    /// At how many of the calls a fault was injected; the last few of some kinds come too late to happen.
+    fn every_nth(&self) -> String {
+        let possible = self.calls * self.rows.len() as u64;
+        match (possible as f64 / self.injected.max(1) as f64).round() {
+            step if step > 1.0 => format!("one in {step}"),
+            _ => "each".into(),
+        }
+    }
+}
+
 impl Reliability {
     pub(crate) fn execute(&self) -> Result<ExitCode> {
         let mut passed = true;
@@ -123,7 +135,7 @@ fn document() -> Result<String> {
     // Writing to a string cannot fail.
     let _ = write_mutants(&mut text, &mutants);
     let _ = write_faults(&mut text, &faults);
-    let _ = write_fuzz(&mut text, &fuzz);
+    let _ = write_fuzz(&mut text, &target::all()?, &fuzz);
     let _ = write_cost(&mut text, &cost);
     Ok(text)
 }
@@ -155,12 +167,17 @@ fn write_faults(text: &mut String, result: &FaultResult) -> std::fmt::Result {
     writeln!(
         text,
         "## Faults\n\n\
-         Each kind of fault at each of the {} calls that a replay of `recordings/digits-g52` makes to its device, on the model: {} faults in\n\
+         Each kind of fault at {} of the {} calls that a replay of `recordings/digits-g52` makes to its device, on the model: {} faults in\n\
          {:.0} s. {} of its {} actions that reach the device reported one. After every fault the GPU was reset and the next run bit-exact.\n\
          A fault counts from the moment when it happens to the error that the caller gets.\n\
-         `cargo xtask faults`, or the short form `cargo test -p gpureplay-trials faults_are_survived`.\n\n\
+         `cargo xtask faults` (`--step N` for one call in N), or the short form `cargo test -p gpureplay-trials faults_are_survived`.\n\n\
          | Kind | Injected | Typed errors | Right answers all the same | Longest time to the error |\n| --- | ---: | ---: | ---: | ---: |",
-        result.calls, result.injected, result.seconds, result.reported, result.actions
+        result.every_nth(),
+        result.calls,
+        result.injected,
+        result.seconds,
+        result.reported,
+        result.actions
     )?;
     for row in &result.rows {
         writeln!(
@@ -190,16 +207,23 @@ fn milliseconds(us: u64) -> String {
     format!("{:.2} ms", us as f64 / 1000.0)
 }
 
-fn write_fuzz(text: &mut String, totals: &BTreeMap<String, Total>) -> std::fmt::Result {
+fn write_fuzz(
+    text: &mut String,
+    targets: &[Target],
+    totals: &BTreeMap<String, Total>,
+) -> std::fmt::Result {
+    let none = Total::default();
     writeln!(
         text,
         "## Fuzzing\n\n\
-         All runs so far, added up in fuzz/totals.json by `cargo xtask fuzz --add-up`. Each target also runs for a minute in CI, from seeds that are made\n\
-         from the shipped recordings. Findings are tests of the crate that they concerned.\n\n\
+         All runs so far, added up in fuzz/totals.json by `cargo xtask fuzz --add-up`; a target without executions has not been run to be counted.\n\
+         Seeds are made from the shipped recordings. Findings become tests of the crate that they concern.\n\n\
          | Target | Executions | Hours | Of the processor | Findings | Command |\n| --- | ---: | ---: | ---: | ---: | --- |"
     )?;
     let mut sum = Total::default();
-    for (name, total) in totals {
+    for target in targets {
+        let name = &target.name;
+        let total = totals.get(name).unwrap_or(&none);
         writeln!(
             text,
             "| {name} | {} | {:.2} | {:.2} | {} | `cargo xtask fuzz --target {name}` |",

@@ -213,7 +213,10 @@ fn damaged_copies(seconds: u64) -> Result<Total> {
 fn number_after(output: &Output, word: &str) -> Option<u64> {
     let log = String::from_utf8_lossy(&output.stderr);
     let mut lines = log.lines().filter_map(|line| line.strip_prefix(word));
-    lines.find_map(|rest| rest.split_whitespace().next()?.parse().ok())
+    lines.find_map(|rest| {
+        let word = rest.split_whitespace().next()?;
+        word.trim_end_matches(';').parse().ok()
+    })
 }
 
 /// Prints the end of what a program said if it failed, and counts it.
