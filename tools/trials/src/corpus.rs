@@ -13,7 +13,7 @@ fn path() -> PathBuf {
 /// The kept seeds.
 ///
 /// # Errors
-/// The file is not what [`write`] wrote.
+/// The file is not what [`write()`] wrote.
 pub fn read() -> io::Result<Corpus> {
     match std::fs::read(path()) {
         Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
