@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use gpureplay_core::middleware::{FaultKind, Faulty};
 use gpureplay_core::{Gpu, Limits, NO_ACTION, Options, Session, Verified, Workspace, verify};
-use gpureplay_format::{Action, Recording};
+use gpureplay_format::{Action, Recording, TensorKind};
 
 use crate::rig::{Rig, Values, profile};
 use crate::soundness::{OVERHEAD_US, is_clean};
@@ -84,9 +84,18 @@ pub fn campaign(
         rows.push(row);
     }
     let segments = recording.segments().iter();
+    let given = [TensorKind::Input.code(), TensorKind::Output.code()];
     let reaching = segments
         .flat_map(|segment| recording.segment_actions(segment).flatten())
-        .filter(|action| !matches!(action, Action::Seek { .. } | Action::Write { .. }));
+        .filter(|action| match action {
+            Action::Seek { .. } | Action::Write { .. } => false,
+            // The trial gives no weights of its own and asks for no intermediate tensors.
+            Action::BindInput { tensor } | Action::BindOutput { tensor } => recording
+                .tensors()
+                .get(*tensor as usize)
+                .is_some_and(|entry| given.contains(&entry.kind)),
+            _ => true,
+        });
     Ok(Summary {
         rows,
         calls,
