@@ -21,7 +21,7 @@ pub(crate) const CODE_ALIGNMENT: u64 = 1 << 24;
 pub(crate) const LARGEST: u64 = 1 << 20;
 /// kbase places nothing below.
 const LOWEST: u64 = 2 << 20;
-/// Room that is left below the stack: the kernel's guard gap, so that no region is put there.
+/// Room that is left below the stack: the kernel's guard gap. Linux 5.10 may put a region there all the same.
 const STACK: u64 = 1 << 20;
 /// Ends of a process's address space on arm64, by what kernels are configured for.
 const ENDS: [u64; 3] = [1 << 48, 1 << 42, 1 << 39];
