@@ -79,7 +79,7 @@ static irqreturn_t nano_interrupt(int irq, void *data)
 	return IRQ_RETVAL(status);
 }
 
-/* Interrupts are delivered only while the GPU has power; its lines are shared with no other device. */
+/* Interrupts are delivered only while the GPU has power; no other device shares its lines. */
 int nano_power_on(struct nano *nano)
 {
 	int line, ret = pm_runtime_resume_and_get(nano->dev);
