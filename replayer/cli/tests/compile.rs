@@ -2,8 +2,8 @@
 //! `tag`, `compile` and `run` as a user types them, on a trace of real jobs on the GPU model.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../compile/tests/support/mod.rs"]
-mod support;
+#[path = "../../compile/tests/model/driver.rs"]
+mod driver;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use gpureplay_tensor::{DType, Tensor, read_npy, write_npy};
 
-use support::{Driver, vector_add, vector_add_code};
+use driver::{Driver, vector_add, vector_add_code};
 
 const CODE: u64 = 0x200_0000;
 const POOL: u64 = 0x210_0000;
@@ -75,8 +75,7 @@ impl Folder {
         app.store(CODE, &vector_add_code());
         app.store(A, self.tensor(a).bytes());
         app.store(B, self.tensor(b).bytes());
-        app.store(POOL, &vector_add(POOL, CODE, A, B, OUT));
-        app.submit(POOL);
+        app.run(POOL, &vector_add(POOL, CODE, A, B, OUT));
         let result = Tensor::new(DType::F32, &[1024], app.load(OUT, 4096)).unwrap();
         write_npy(&self.0.join(out), &result).unwrap();
         fs::write(self.0.join(trace), app.finish()).unwrap();

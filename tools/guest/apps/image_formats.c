@@ -3,14 +3,13 @@
 //
 // image_formats [NAME...]      NAME: part of a case's name, for example 2d or snorm_int8
 // Prints one line per shape and format and, last, "N passed, N failed". Exit code 0 if none failed, 1 otherwise.
-#define CL_TARGET_OPENCL_VERSION 300
-#include <CL/cl.h>
-
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "opencl_gpu.h"
 
 /* Texels of the largest image, and bytes of the largest texel. */
 #define MOST 128
@@ -76,32 +75,7 @@ static const struct shape shapes[] = {
 
 static const char *const suffix[] = { "f", "i", "ui" }, *const vector[] = { "float4", "int4", "uint4" };
 
-static cl_context context;
-static cl_command_queue queue;
-static cl_device_id device;
-
-static void must(cl_int error, const char *what)
-{
-	if (error) {
-		fprintf(stderr, "image_formats: %s: OpenCL error %d\n", what, error);
-		exit(2);
-	}
-}
-
-static void open_device(void)
-{
-	cl_platform_id platforms[8];
-	cl_uint count = 0;
-	cl_int error = clGetPlatformIDs(8, platforms, &count);
-	for (cl_uint i = 0; !error && i < count && i < 8 && !device; i++)
-		if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_GPU, 1, &device, NULL))
-			device = NULL;
-	must(device ? 0 : error ? error : CL_DEVICE_NOT_FOUND, "GPU");
-	context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
-	must(error, "context");
-	queue = clCreateCommandQueueWithProperties(context, device, NULL, &error);
-	must(error, "queue");
-}
+static struct gpu gpu;
 
 /* Kernels of one shape: `read` and `write` for the three kinds, `border` with a sampler beyond the edge. */
 static cl_program build(const struct shape *shape)
@@ -126,18 +100,7 @@ static cl_program build(const struct shape *shape)
 					 "  POSITION p.x += get_global_size(0) - 1; out[i] = read_image%s(image, s, %s); }\n",
 					 f, image, v, f, at);
 	}
-	const char *source = text;
-	cl_int error;
-	cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, &error);
-	must(error, "program");
-	error = clBuildProgram(program, 1, &device, "-cl-std=CL3.0", NULL, NULL);
-	if (error) {
-		static char log[16384];
-		clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof log, log, NULL);
-		fprintf(stderr, "%s\n", log);
-	}
-	must(error, "build");
-	return program;
+	return build_program(&gpu, text, "-cl-std=CL3.0", shape->name);
 }
 
 /* A number sequence without short periods; the same on every run. */
@@ -248,7 +211,7 @@ static int make(struct image *made, const struct shape *shape, const struct orde
 	for (int i = 0; i < 3; i++)
 		made->texels *= made->region[i] = shape->size[i];
 	if (shape->type == CL_MEM_OBJECT_IMAGE1D_BUFFER) {
-		made->memory = clCreateBuffer(context, CL_MEM_READ_WRITE, MOST * TEXEL, NULL, &error);
+		made->memory = clCreateBuffer(gpu.context, CL_MEM_READ_WRITE, MOST * TEXEL, NULL, &error);
 		must(error, "buffer");
 		desc.buffer = made->memory;
 	}
@@ -258,7 +221,7 @@ static int make(struct image *made, const struct shape *shape, const struct orde
 		desc.image_height = shape->size[1];
 	if (shape->type == CL_MEM_OBJECT_IMAGE3D)
 		desc.image_depth = shape->size[2];
-	made->image = clCreateImage(context, CL_MEM_READ_WRITE, &format, &desc, NULL, &error);
+	made->image = clCreateImage(gpu.context, CL_MEM_READ_WRITE, &format, &desc, NULL, &error);
 	return error;
 }
 
@@ -271,7 +234,7 @@ static void launch(cl_program program, const char *what, enum kind kind, const s
 	must(error, name);
 	must(clSetKernelArg(kernel, 0, sizeof image->image, &image->image), "image argument");
 	must(clSetKernelArg(kernel, 1, sizeof buffer, &buffer), "buffer argument");
-	must(clEnqueueNDRangeKernel(queue, kernel, 3, NULL, image->region, NULL, 0, NULL, NULL), name);
+	must(clEnqueueNDRangeKernel(gpu.queue, kernel, 3, NULL, image->region, NULL, 0, NULL, NULL), name);
 	clReleaseKernel(kernel);
 }
 
@@ -290,12 +253,12 @@ static int reads(cl_program program, const struct image *image, const struct ord
 		memcpy(texels + i * type->bits / 8, &bits, type->bits / 8);
 	}
 	cl_int error;
-	cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof words, NULL, &error);
+	cl_mem buffer = clCreateBuffer(gpu.context, CL_MEM_READ_WRITE, sizeof words, NULL, &error);
 	must(error, "buffer");
-	must(clEnqueueWriteImage(queue, image->image, CL_TRUE, image->origin, image->region, 0, 0, texels, 0, NULL, NULL),
+	must(clEnqueueWriteImage(gpu.queue, image->image, CL_TRUE, image->origin, image->region, 0, 0, texels, 0, NULL, NULL),
 	     "clEnqueueWriteImage");
 	launch(program, beyond ? "border" : "read", type->kind, image, buffer);
-	must(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof words, words, 0, NULL, NULL), "clEnqueueReadBuffer");
+	must(clEnqueueReadBuffer(gpu.queue, buffer, CL_TRUE, 0, sizeof words, words, 0, NULL, NULL), "clEnqueueReadBuffer");
 	clReleaseMemObject(buffer);
 	for (size_t i = 0; i < image->texels; i++) {
 		size_t x = i % image->region[0], from = beyond ? i + image->region[0] - 1 : i;
@@ -328,10 +291,10 @@ static int writes(cl_program program, const struct image *image, const struct or
 			words[i][c] = some_component(type, i * 4 + c + bytes);
 	memset(texels, 0xa5, sizeof texels);
 	cl_int error;
-	cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, sizeof words, words, &error);
+	cl_mem buffer = clCreateBuffer(gpu.context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, sizeof words, words, &error);
 	must(error, "buffer");
 	launch(program, "write", type->kind, image, buffer);
-	must(clEnqueueReadImage(queue, image->image, CL_TRUE, image->origin, image->region, 0, 0, texels, 0, NULL, NULL),
+	must(clEnqueueReadImage(gpu.queue, image->image, CL_TRUE, image->origin, image->region, 0, 0, texels, 0, NULL, NULL),
 	     "clEnqueueReadImage");
 	clReleaseMemObject(buffer);
 	for (size_t i = 0; i < image->texels; i++)
@@ -378,7 +341,7 @@ static int wanted(const char *name, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	open_device();
+	gpu = open_gpu();
 	unsigned passed = 0, failed = 0;
 	for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
 		cl_program program = NULL;

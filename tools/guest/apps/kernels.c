@@ -6,9 +6,6 @@
 //     --dir      where the .cl files are [/opt/gpureplay/share/kernels]
 //     NAME       only these kernels
 // Prints one line per kernel and, last, "N passed, N failed". Exit code 0 if none failed, 1 otherwise.
-#define CL_TARGET_OPENCL_VERSION 300
-#include <CL/cl.h>
-
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -17,34 +14,9 @@
 #include <string.h>
 
 #include "kernel_test.h"
+#include "opencl_gpu.h"
 
-static cl_context context;
-static cl_command_queue queue;
-static cl_device_id device;
-
-static void die(const char *what, cl_int error)
-{
-	fprintf(stderr, "kernels: %s: OpenCL error %d\n", what, error);
-	exit(2);
-}
-
-static void open_device(void)
-{
-	cl_platform_id platforms[8];
-	cl_uint count = 0;
-	cl_int error = clGetPlatformIDs(8, platforms, &count);
-	for (cl_uint i = 0; !error && i < count && i < 8 && !device; i++)
-		if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_GPU, 1, &device, NULL))
-			device = NULL;
-	if (!device)
-		die("no OpenCL GPU", error);
-	context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
-	if (error)
-		die("context", error);
-	queue = clCreateCommandQueueWithProperties(context, device, NULL, &error);
-	if (error)
-		die("queue", error);
-}
+static struct gpu gpu;
 
 /* The program of a source file; the last one is kept because cases come file by file. */
 static cl_program program_of(const char *dir, const char *file)
@@ -66,18 +38,7 @@ static cl_program program_of(const char *dir, const char *file)
 	fclose(stream);
 	text[length] = 0;
 
-	const char *source = text;
-	cl_int error;
-	program = clCreateProgramWithSource(context, 1, &source, NULL, &error);
-	if (error)
-		die(file, error);
-	error = clBuildProgram(program, 1, &device, "", NULL, NULL);
-	if (error) {
-		static char log[16384];
-		clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof log, log, NULL);
-		fprintf(stderr, "%s\n", log);
-		die(file, error);
-	}
+	program = build_program(&gpu, text, "", file);
 	snprintf(current, sizeof current, "%s", file);
 	return program;
 }
@@ -151,8 +112,7 @@ static void set_argument(cl_kernel kernel, cl_uint index, const struct argument 
 	case LOCAL_BYTES: error = clSetKernelArg(kernel, index, argument->bytes, NULL); break;
 	default: error = clSetKernelArg(kernel, index, sizeof buffer, &buffer);
 	}
-	if (error)
-		die("kernel argument", error);
+	must(error, "kernel argument");
 }
 
 /* Runs one case. Returns whether all buffers are right. */
@@ -160,8 +120,7 @@ static int run(const struct kernel_case *test, const char *dir)
 {
 	cl_int error;
 	cl_kernel kernel = clCreateKernel(program_of(dir, test->file), test->kernel, &error);
-	if (error)
-		die(test->kernel, error);
+	must(error, test->kernel);
 	struct launch launch = { .argument = test->argument };
 	memcpy(launch.global, test->global, sizeof launch.global);
 	memcpy(launch.local, test->local, sizeof launch.local);
@@ -172,17 +131,16 @@ static int run(const struct kernel_case *test, const char *dir)
 		if (is_buffer(argument)) {
 			launch.buffer[count] = malloc(argument->bytes);
 			fill(launch.buffer[count], argument, count);
-			buffer[count] = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, argument->bytes,
+			buffer[count] = clCreateBuffer(gpu.context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, argument->bytes,
 						       launch.buffer[count], &error);
-			if (error)
-				die("buffer", error);
+			must(error, "buffer");
 		}
 		set_argument(kernel, count, argument, buffer[count]);
 	}
 	test->reference(&launch);
-	error = clEnqueueNDRangeKernel(queue, kernel, 3, NULL, test->global, test->local, 0, NULL, NULL);
+	error = clEnqueueNDRangeKernel(gpu.queue, kernel, 3, NULL, test->global, test->local, 0, NULL, NULL);
 	if (!error)
-		error = clFinish(queue);
+		error = clFinish(gpu.queue);
 
 	int good = !error;
 	if (error)
@@ -192,9 +150,8 @@ static int run(const struct kernel_case *test, const char *dir)
 			continue;
 		size_t bytes = test->argument[i].bytes;
 		uint32_t *have = malloc(bytes);
-		error = clEnqueueReadBuffer(queue, buffer[i], CL_TRUE, 0, bytes, have, 0, NULL, NULL);
-		if (error)
-			die("read", error);
+		error = clEnqueueReadBuffer(gpu.queue, buffer[i], CL_TRUE, 0, bytes, have, 0, NULL, NULL);
+		must(error, "read");
 		long at = first_difference(test, have, launch.buffer[i], bytes);
 		if (good && at >= 0) {
 			uint32_t *want = launch.buffer[i];
@@ -231,7 +188,7 @@ int main(int argc, char **argv)
 		}
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	open_device();
+	gpu = open_gpu();
 	unsigned passed = 0, failed = 0;
 	for (const struct kernel_case *test = cases; test->file; test++) {
 		int wanted = at == argc;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A small driver for the GPU model that writes a raw trace as the recorder would, and the jobs it submits.
-#![allow(clippy::unwrap_used)]
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_core::{Gpu, Lines};
@@ -233,6 +231,12 @@ impl Driver {
                 self.logged.insert(*va, bytes);
             }
         }
+    }
+
+    /// Puts a job where it runs, and submits it.
+    pub(crate) fn run(&mut self, at: u64, job: &[u8]) {
+        self.store(at, job);
+        self.submit(at);
     }
 
     /// Runs a chain on job slot 1 to its end.

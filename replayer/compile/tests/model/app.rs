@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The app of these tests: three jobs on the GPU model, recorded, and the recording replayed with other inputs.
+
+use gpureplay_compile::differential::{self, Agreement, Unexplained};
+use gpureplay_compile::{Capture, Compiled, Options, Role, TensorFile, compile};
+use gpureplay_core::{Limits, Session, Tensors, Workspace, verify};
+use gpureplay_format::Recording;
+use gpureplay_on_model::OnModel;
+use gpureplay_tensor::{DType, Tensor, tag_tensor};
+use mali_model::Profile;
+
+use crate::driver::{Driver, vector_add, vector_add_code};
+
+pub(crate) const CODE: u64 = 0x200_0000;
+pub(crate) const POOL: u64 = 0x210_0000;
+const LATE_POOL: u64 = 0x220_0000;
+pub(crate) const A: u64 = 0x300_0000;
+pub(crate) const B: u64 = 0x310_0000;
+pub(crate) const SUM: u64 = 0x320_0000;
+pub(crate) const TOTAL: u64 = 0x330_0000;
+pub(crate) const OUT: u64 = 0x340_0000;
+pub(crate) const COUNT: usize = 1024;
+
+/// A tensor of distinct values.
+pub(crate) fn tags(seed: u64) -> Tensor {
+    tag_tensor(DType::F32, &[32, 32], seed).unwrap()
+}
+
+/// A tensor by the value of each element.
+pub(crate) fn tensor(value: impl FnMut(usize) -> f64) -> Tensor {
+    Tensor::from_fn(DType::F32, &[32, 32], value).unwrap()
+}
+
+/// What the app computes: `sum = a + b`, `total += sum`, `out = total + b`.
+pub(crate) fn reference(a: &Tensor, b: &Tensor, total: f32) -> Tensor {
+    let value = |t: &Tensor, i| t.value(i) as f32;
+    tensor(|i| {
+        let sum = value(a, i) + value(b, i);
+        f64::from(total + sum + value(b, i))
+    })
+}
+
+/// How the app runs: where its intermediate results lie, and how many work-items its second job has.
+#[derive(Clone, Copy)]
+pub(crate) struct App {
+    pub(crate) sum: u64,
+    pub(crate) total: u64,
+    pub(crate) items: usize,
+}
+
+impl Default for App {
+    fn default() -> App {
+        App {
+            sum: SUM,
+            total: TOTAL,
+            items: COUNT,
+        }
+    }
+}
+
+impl App {
+    /// One run on the model, recorded.
+    pub(crate) fn record(self, a: &Tensor, b: &Tensor) -> Run {
+        self.record_with(a, b, |_| {})
+    }
+
+    /// The same with something more between the second job and the last one.
+    pub(crate) fn record_with(
+        self,
+        a: &Tensor,
+        b: &Tensor,
+        between: impl FnOnce(&mut Driver),
+    ) -> Run {
+        let App { sum, total, items } = self;
+        let buffers = [
+            (CODE, 1, true),
+            (POOL, 4, false),
+            (LATE_POOL, 1, false),
+            (A, 1, false),
+            (B, 1, false),
+            (sum, 1, false),
+            (total, 2, false),
+            (OUT, 1, false),
+        ];
+        let mut app = Driver::probe(&buffers);
+        app.store(CODE + 0x80, &vector_add_code());
+        app.store(A, a.bytes());
+        app.store(B, b.bytes());
+        app.store_floats(total, [100.0; COUNT]);
+        let code = CODE + 0x80;
+        app.run(POOL, &vector_add(POOL, code, A, B, sum));
+        // The same descriptor memory is used again.
+        let mut second = vector_add(POOL, code, total, sum, total);
+        let invocation = (items as u32 - 1).to_le_bytes();
+        second[0x20..0x24].copy_from_slice(&invocation);
+        app.run(POOL, &second);
+        between(&mut app);
+        app.run(LATE_POOL, &vector_add(LATE_POOL, code, total, B, OUT));
+        Run::finish(app, &[(Role::Input, "a", a), (Role::Weight, "b", b)])
+    }
+}
+
+/// A recorded run.
+pub(crate) struct Run {
+    /// What the driver logged.
+    pub(crate) trace: Vec<u8>,
+    /// What the app was given and what it computed.
+    pub(crate) files: Vec<TensorFile>,
+    /// What it computed, at `OUT`.
+    pub(crate) out: Tensor,
+}
+
+impl Run {
+    /// Ends the app; its files are what it was given, and `out`.
+    pub(crate) fn finish(mut app: Driver, given: &[(Role, &str, &Tensor)]) -> Run {
+        let out = Tensor::new(DType::F32, &[32, 32], app.load(OUT, 4 * COUNT)).unwrap();
+        let result = (Role::Output, "out", &out);
+        let files = given.iter().copied().chain([result]);
+        Run {
+            trace: app.finish(),
+            files: files
+                .map(|(role, name, tensor)| file(role, name, tensor))
+                .collect(),
+            out,
+        }
+    }
+
+    pub(crate) fn capture(&self) -> Capture {
+        Capture::read(self.trace.as_slice()).unwrap()
+    }
+
+    /// The recording that is made of it.
+    pub(crate) fn compiled(&self, options: &Options) -> Compiled {
+        compile(&self.capture(), &self.files, options).unwrap()
+    }
+
+    /// Why none is made of it with these files.
+    pub(crate) fn refusal(&self, files: &[TensorFile]) -> String {
+        let refused = compile(&self.capture(), files, &Options::default());
+        refused.unwrap_err().to_string()
+    }
+}
+
+/// What a second run says about the first one's recording if only `names` are bound in it, by the files that both have.
+pub(crate) fn compare(first: &Run, second: &Run, names: &[&str]) -> Result<Agreement, Unexplained> {
+    let named = |run: &Run| -> Vec<TensorFile> {
+        let bound = |file: &&TensorFile| names.contains(&file.name.as_str());
+        run.files.iter().filter(bound).cloned().collect()
+    };
+    let capture = first.capture();
+    let found = compile(&capture, &named(first), &Options::default())
+        .unwrap()
+        .tensors;
+    let others: Vec<_> = named(second)
+        .into_iter()
+        .map(|file| (file.name, file.tensor))
+        .collect();
+    differential::compare(&capture, &found, &second.capture(), &others)
+}
+
+pub(crate) fn file(role: Role, name: &str, tensor: &Tensor) -> TensorFile {
+    TensorFile {
+        role,
+        name: name.into(),
+        tensor: tensor.clone(),
+    }
+}
+
+/// The tensors of one replay.
+pub(crate) struct Values {
+    names: Vec<String>,
+    inputs: Vec<Option<Tensor>>,
+    /// What the replay computed.
+    pub(crate) out: Tensor,
+}
+
+impl Values {
+    pub(crate) fn new(compiled: &Compiled, inputs: &[(&str, &Tensor)]) -> Values {
+        let names: Vec<String> = compiled.tensors.iter().map(|t| t.name.clone()).collect();
+        let of = |name: &String| {
+            inputs
+                .iter()
+                .find(|(n, _)| n == name)
+                .map(|(_, t)| (*t).clone())
+        };
+        let inputs = names.iter().map(of).collect();
+        Values {
+            names,
+            inputs,
+            out: Tensor::zeros(DType::F32, &[32, 32]).unwrap(),
+        }
+    }
+}
+
+impl Tensors for Values {
+    fn input(&mut self, tensor: u32) -> Option<&[u8]> {
+        self.inputs[tensor as usize].as_ref().map(Tensor::bytes)
+    }
+    fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
+        (self.names[tensor as usize] == "out").then(|| self.out.bytes_mut())
+    }
+}
+
+/// A recording on a fresh model; weights are in `values`.
+pub(crate) fn open<'r>(
+    compiled: &'r Compiled,
+    workspace: &'r mut Workspace,
+    values: &mut Values,
+) -> Session<'r, 'r, OnModel> {
+    let recording = Recording::parse(&compiled.recording).unwrap();
+    let verified = verify(recording, &Limits::DEFAULT).unwrap();
+    let profile = Profile::by_name("g52").unwrap();
+    let gpu = OnModel::new(profile, mali_model::Options::default()).unwrap();
+    let options = gpureplay_core::Options::default();
+    Session::open(gpu, verified, workspace, options, values).unwrap()
+}
+
+/// Replays on a fresh model: one run per set of inputs, weights from the first.
+pub(crate) fn replay(compiled: &Compiled, runs: &[&[(&str, &Tensor)]]) -> Vec<Tensor> {
+    let mut workspace = Workspace::new();
+    let mut weights = Values::new(compiled, runs[0]);
+    let mut session = open(compiled, &mut workspace, &mut weights);
+    runs.iter()
+        .map(|inputs| {
+            let mut values = Values::new(compiled, inputs);
+            session.run(&mut values).unwrap();
+            values.out
+        })
+        .collect()
+}
