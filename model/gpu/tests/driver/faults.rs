@@ -11,7 +11,7 @@ use mali_regs::{
     mmu,
 };
 
-use crate::machine::{CODE, CONFIG, DATA, Format, JOBS, Machine, NOWHERE, Rights};
+use crate::machine::{CODE, CONFIG, DATA, Format, GPUS, JOBS, Machine, NOWHERE, Rights};
 
 type Prepare = fn(&mut Machine);
 
@@ -191,44 +191,50 @@ fn mmu_status(machine: &mut Machine) -> (FaultStatus, u64) {
 
 #[test]
 fn faults_are_reported_as_hardware_does() {
-    for case in CASES {
+    for gpu in GPUS {
         for format in [Format::Lpae, Format::AArch64] {
-            let name = format!("{} ({format:?})", case.name);
-            let mut machine = Machine::with("g52", format, Options::default());
-            machine.memory.compute_job(JOBS, 64, 0);
-            (case.prepare)(&mut machine);
-            machine.submit(1, JOBS, CONFIG);
-            machine.gpu.run();
-            let status = JobStatus(machine.slot(1, job_slot::STATUS));
-            assert_eq!(status, case.status, "{name}: got {status}");
-            assert_eq!(machine.job_interrupts(), job::failed(1), "{name}");
-            assert_eq!(machine.tail(1), JOBS, "{name}");
-            assert_eq!(
-                machine.memory.read32(JOBS) & 0xff,
-                case.status.0,
-                "{name}: header"
-            );
-            assert_eq!(
-                machine.memory.read64(JOBS + 8),
-                case.pointer,
-                "{name}: fault pointer"
-            );
-            match case.mmu {
-                Some((code, access)) => {
-                    assert_eq!(machine.mmu_interrupts(), mmu::page_fault(0), "{name}");
-                    let (status, address) = mmu_status(&mut machine);
-                    assert_eq!(
-                        (status.code(), status.access()),
-                        (code, access),
-                        "{name}: {status}"
-                    );
-                    assert_eq!(address, case.pointer, "{name}");
-                }
-                None => assert_eq!(machine.mmu_interrupts(), 0, "{name}"),
+            for case in CASES {
+                check(gpu, format, case);
             }
-            next_job_is_right(&mut machine, &name);
         }
     }
+}
+
+fn check(gpu: &str, format: Format, case: &Case) {
+    let name = format!("{gpu}, {format:?}: {}", case.name);
+    let mut machine = Machine::with(gpu, format, Options::default());
+    machine.memory.compute_job(JOBS, 64, 0);
+    (case.prepare)(&mut machine);
+    machine.submit(1, JOBS, CONFIG);
+    machine.gpu.run();
+    let status = JobStatus(machine.slot(1, job_slot::STATUS));
+    assert_eq!(status, case.status, "{name}: got {status}");
+    assert_eq!(machine.job_interrupts(), job::failed(1), "{name}");
+    assert_eq!(machine.tail(1), JOBS, "{name}");
+    assert_eq!(
+        machine.memory.read32(JOBS) & 0xff,
+        case.status.0,
+        "{name}: header"
+    );
+    assert_eq!(
+        machine.memory.read64(JOBS + 8),
+        case.pointer,
+        "{name}: fault pointer"
+    );
+    match case.mmu {
+        Some((code, access)) => {
+            assert_eq!(machine.mmu_interrupts(), mmu::page_fault(0), "{name}");
+            let (status, address) = mmu_status(&mut machine);
+            assert_eq!(
+                (status.code(), status.access()),
+                (code, access),
+                "{name}: {status}"
+            );
+            assert_eq!(address, case.pointer, "{name}");
+        }
+        None => assert_eq!(machine.mmu_interrupts(), 0, "{name}"),
+    }
+    next_job_is_right(&mut machine, &name);
 }
 
 /// Repairs what a case broke and runs the job again, without a reset.

@@ -5,7 +5,7 @@ use mali_memory::Ram;
 use mali_model::Options;
 use mali_regs::{FaultAccess, FaultStatus, JobStatus, address_space, job, job_slot, mmu};
 
-use crate::machine::{CONFIG, Format, JOBS, Machine};
+use crate::machine::{CONFIG, Format, GPUS, JOBS, Machine};
 
 /// Where the pointers of [`crate::machine::PageMemory::compute_job`] are: to what it loads, stores and executes.
 const POINTERS: [(FaultAccess, u64); 3] = [
@@ -163,69 +163,74 @@ fn entries(format: Format) -> Vec<Entry> {
 
 #[test]
 fn entries_of_every_level_fault_by_access() {
-    for format in [Format::Lpae, Format::AArch64] {
-        for case in entries(format) {
-            for (access, pointer) in POINTERS {
-                if !case.refuses.contains(&access) {
-                    continue;
+    for gpu in GPUS {
+        for format in [Format::Lpae, Format::AArch64] {
+            for case in entries(format) {
+                for (access, pointer) in POINTERS {
+                    if case.refuses.contains(&access) {
+                        check(gpu, format, &case, access, pointer);
+                    }
                 }
-                let name = format!(
-                    "{format:?}, level {}: {}, {access:?}",
-                    case.level, case.name
-                );
-                let mut machine = Machine::with("g52", format, Options::default());
-                machine.memory.compute_job(JOBS, 64, 0);
-                machine.memory.set_entry(FREE, case.level, case.entry);
-                machine.memory.write64(pointer, FREE);
-                machine.submit(1, JOBS, CONFIG);
-                machine.gpu.run();
-
-                let code = JobStatus(case.family.0 + case.at);
-                let status = JobStatus(machine.slot(1, job_slot::STATUS));
-                assert_eq!(status, code, "{name}: got {status}");
-                assert_eq!(machine.memory.read32(JOBS) & 0xff, code.0, "{name}: header");
-                assert_eq!(
-                    machine.memory.read64(JOBS + 8),
-                    FREE,
-                    "{name}: fault pointer"
-                );
-                assert_eq!(machine.tail(1), JOBS, "{name}");
-                let bus = matches!(
-                    case.family,
-                    JobStatus::TRANSTAB_BUS_FAULT_0 | JobStatus::DELAYED_BUS_FAULT
-                );
-                let interrupt = if bus {
-                    mmu::bus_error(0)
-                } else {
-                    mmu::page_fault(0)
-                };
-                assert_eq!(
-                    (machine.job_interrupts(), machine.mmu_interrupts()),
-                    (job::failed(1), interrupt),
-                    "{name}"
-                );
-                let shown = FaultStatus(
-                    machine
-                        .gpu
-                        .read32(address_space::offset(0, address_space::FAULTSTATUS)),
-                );
-                assert_eq!(
-                    (shown.code(), shown.access()),
-                    (code, access),
-                    "{name}: {shown}"
-                );
-                let address =
-                    machine.read64(address_space::offset(0, address_space::FAULTADDRESS_LO));
-                assert_eq!(address, FREE, "{name}");
-
-                machine.clear_interrupts();
-                machine.memory.compute_job(JOBS, 64, 0);
-                machine.submit(1, JOBS, CONFIG);
-                machine.gpu.run();
-                let status = JobStatus(machine.slot(1, job_slot::STATUS));
-                assert_eq!(status, JobStatus::DONE, "{name}: the next job: {status}");
-                machine.memory.expect_sums(64);
             }
         }
     }
+}
+
+/// Runs a job whose `access`, of the address at `pointer`, meets the entry; then the next job.
+fn check(gpu: &str, format: Format, case: &Entry, access: FaultAccess, pointer: u64) {
+    let name = format!(
+        "{gpu}, {format:?}, level {}: {}, {access:?}",
+        case.level, case.name
+    );
+    let mut machine = Machine::with(gpu, format, Options::default());
+    machine.memory.compute_job(JOBS, 64, 0);
+    machine.memory.set_entry(FREE, case.level, case.entry);
+    machine.memory.write64(pointer, FREE);
+    machine.submit(1, JOBS, CONFIG);
+    machine.gpu.run();
+
+    let code = JobStatus(case.family.0 + case.at);
+    let status = JobStatus(machine.slot(1, job_slot::STATUS));
+    assert_eq!(status, code, "{name}: got {status}");
+    assert_eq!(machine.memory.read32(JOBS) & 0xff, code.0, "{name}: header");
+    assert_eq!(
+        machine.memory.read64(JOBS + 8),
+        FREE,
+        "{name}: fault pointer"
+    );
+    assert_eq!(machine.tail(1), JOBS, "{name}");
+    let bus = matches!(
+        case.family,
+        JobStatus::TRANSTAB_BUS_FAULT_0 | JobStatus::DELAYED_BUS_FAULT
+    );
+    let interrupt = if bus {
+        mmu::bus_error(0)
+    } else {
+        mmu::page_fault(0)
+    };
+    assert_eq!(
+        (machine.job_interrupts(), machine.mmu_interrupts()),
+        (job::failed(1), interrupt),
+        "{name}"
+    );
+    let shown = FaultStatus(
+        machine
+            .gpu
+            .read32(address_space::offset(0, address_space::FAULTSTATUS)),
+    );
+    assert_eq!(
+        (shown.code(), shown.access()),
+        (code, access),
+        "{name}: {shown}"
+    );
+    let address = machine.read64(address_space::offset(0, address_space::FAULTADDRESS_LO));
+    assert_eq!(address, FREE, "{name}");
+
+    machine.clear_interrupts();
+    machine.memory.compute_job(JOBS, 64, 0);
+    machine.submit(1, JOBS, CONFIG);
+    machine.gpu.run();
+    let status = JobStatus(machine.slot(1, job_slot::STATUS));
+    assert_eq!(status, JobStatus::DONE, "{name}: the next job: {status}");
+    machine.memory.expect_sums(64);
 }

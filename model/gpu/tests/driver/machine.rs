@@ -13,6 +13,9 @@ use mali_regs::{
     job_slot, mmu,
 };
 
+/// All that there are.
+pub(crate) const GPUS: [&str; 5] = ["g31", "g52", "g71", "g72", "g76"];
+
 /// Mali LPAE, or ARMv8 tables as Arm's driver uses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {

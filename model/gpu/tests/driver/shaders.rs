@@ -8,10 +8,10 @@ use mali_isa::{
     Clause, ClauseHeader, Fau, FlowControl, FlushToZero, Instruction, Op, RegisterBlock, Source,
     Tuple, Unit, encode_clause,
 };
-use mali_model::Finished;
+use mali_model::{Finished, Options};
 use mali_regs::{GpuCommand, JobCommand, JobStatus, gpu, job, job_slot};
 
-use crate::machine::{CODE, CONFIG, DATA, JOBS, Machine};
+use crate::machine::{CODE, CONFIG, DATA, Format, GPUS, JOBS, Machine};
 
 /// A clause with one instruction of the ADD unit, whose FAU value is push uniform slot 0.
 fn code(name: &str, sources: &[Source]) -> Vec<u8> {
@@ -57,8 +57,8 @@ fn code_with(slot: u64, name: &str, sources: &[Source]) -> Vec<u8> {
 }
 
 /// A job whose shader begins with `code`, with `value` in push uniform slot 0.
-fn machine(code: &[u8], value: u64) -> Machine {
-    let machine = Machine::new();
+fn machine(gpu: &str, code: &[u8], value: u64) -> Machine {
+    let machine = Machine::with(gpu, Format::Lpae, Options::default());
     machine.memory.compute_job(JOBS, 64, 0);
     machine.memory.write(CODE, &[0; 64]);
     machine.memory.write(CODE, code);
@@ -86,7 +86,7 @@ fn shaders_that_cannot_go_on() {
     );
     let blend = code("BLEND", &[Source::Port0, Source::Port1, Source::FauLow]);
     let unit = CODE + 0x100;
-    for (name, code, value, status, pointer) in [
+    let cases = [
         (
             "jump off the grid",
             &jump,
@@ -136,34 +136,38 @@ fn shaders_that_cannot_go_on() {
             JobStatus::TRANSLATION_FAULT_3,
             CODE + 0x1000,
         ),
-    ] {
-        let mut machine = machine(code, value);
-        machine.memory.write(unit, &[0; 32]);
-        machine.submit(1, JOBS, CONFIG);
-        machine.gpu.run();
-        let got = JobStatus(machine.slot(1, job_slot::STATUS));
-        assert_eq!(got, status, "{name}: got {got}");
-        assert_eq!(
-            machine.memory.read32(JOBS) & 0xff,
-            status.0,
-            "{name}: header"
-        );
-        assert_eq!(
-            machine.memory.read64(JOBS + 8),
-            pointer,
-            "{name}: fault pointer"
-        );
-        assert_eq!(machine.job_interrupts(), job::failed(1), "{name}");
-        expect_next(&mut machine, name);
+    ];
+    for gpu in GPUS {
+        for (what, code, value, status, pointer) in cases {
+            let name = format!("{gpu}: {what}");
+            let mut machine = machine(gpu, code, value);
+            machine.memory.write(unit, &[0; 32]);
+            machine.submit(1, JOBS, CONFIG);
+            machine.gpu.run();
+            let got = JobStatus(machine.slot(1, job_slot::STATUS));
+            assert_eq!(got, status, "{name}: got {got}");
+            assert_eq!(
+                machine.memory.read32(JOBS) & 0xff,
+                status.0,
+                "{name}: header"
+            );
+            assert_eq!(
+                machine.memory.read64(JOBS + 8),
+                pointer,
+                "{name}: fault pointer"
+            );
+            assert_eq!(machine.job_interrupts(), job::failed(1), "{name}");
+            expect_next(&mut machine, &name);
+        }
     }
 }
 
 /// A job whose shader stores 0 where 4.0 was and then goes round and round; and a thread that is in it.
-fn endless() -> (Machine, JoinHandle<Finished>) {
+fn endless(gpu: &str) -> (Machine, JoinHandle<Finished>) {
     let mut shader = code("STORE.i32", &[Source::FauLow, Source::FauHigh]);
     let again = CODE + shader.len() as u64;
     shader.extend(code_with(1, "JUMP", &[Source::FauLow]));
-    let mut machine = machine(&shader, DATA + 16);
+    let mut machine = machine(gpu, &shader, DATA + 16);
     machine.memory.write64(JOBS + 0x188, again);
     machine.submit(1, JOBS, CONFIG);
     let work = machine.gpu.take_work().unwrap();
@@ -177,8 +181,8 @@ fn endless() -> (Machine, JoinHandle<Finished>) {
 
 #[test]
 fn stops_of_a_shader_that_does_not_end() {
-    for soft in [false, true] {
-        let (mut machine, runner) = endless();
+    for (gpu, soft) in GPUS.into_iter().flat_map(|gpu| [(gpu, false), (gpu, true)]) {
+        let (mut machine, runner) = endless(gpu);
         if soft {
             // Takes effect after the job that runs, which never ends.
             machine.set_slot(1, job_slot::COMMAND, JobCommand::SoftStop as u32);
@@ -191,24 +195,29 @@ fn stops_of_a_shader_that_does_not_end() {
         machine.gpu.finish(runner.join().unwrap());
         assert_eq!(
             JobStatus(machine.slot(1, job_slot::STATUS)),
-            JobStatus::TERMINATED
+            JobStatus::TERMINATED,
+            "{gpu}"
         );
         assert_eq!(machine.job_interrupts(), job::failed(1));
         assert_eq!(machine.tail(1), JOBS);
-        expect_next(&mut machine, "after a stop");
+        expect_next(&mut machine, &format!("{gpu} after a stop"));
     }
 }
 
 #[test]
 fn a_reset_ends_a_shader_that_does_not_end() {
-    for command in [GpuCommand::SoftReset, GpuCommand::HardReset] {
-        let (mut machine, runner) = endless();
+    use GpuCommand::{HardReset, SoftReset};
+    for (gpu, command) in GPUS
+        .into_iter()
+        .flat_map(|gpu| [(gpu, SoftReset), (gpu, HardReset)])
+    {
+        let (mut machine, runner) = endless(gpu);
         machine.gpu.write32(gpu::GPU_CMD, command as u32);
         machine.gpu.finish(runner.join().unwrap());
         let slot = machine.slot(1, job_slot::STATUS);
         assert_eq!((machine.job_interrupts(), slot), (0, 0));
         machine.power_on();
         machine.activate();
-        expect_next(&mut machine, "after a reset");
+        expect_next(&mut machine, &format!("{gpu} after a reset"));
     }
 }
