@@ -21,7 +21,8 @@ type Case = (&'static str, fn(&mut Bench) -> Result<(), String>);
 const ROUNDS: u64 = 4;
 
 /// Runs all kernels that were compiled for the product. Dumps exist for some GPUs only; the others' shaders take the
-/// place of the shader in the dump of `memory_of`, a GPU of the same generation.
+/// place of the shader in the dump of `memory_of`, a GPU of the same generation. There are no samples of OpenGL ES for G71
+/// and G76 (five kernels), and none with indirect dispatch for G31 and G72.
 fn kernels(product: u16, memory_of: u16, expected: usize) {
     let Some(samples) = dump::folder() else {
         println!("skipped: no shader samples on this machine");

@@ -90,8 +90,20 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("clinfo names the GPU", clinfo),
     ("kernels give the right values", own_kernels),
     ("sample kernels give the right values", shared_kernels),
+    ("kernels give the right values on a G31", |folder| {
+        kernels(folder, "g31", "kernels", None)
+    }),
+    ("kernels give the right values on a G76", |folder| {
+        kernels(folder, "g76", "kernels", None)
+    }),
+    ("kernels give the right values on a G72", |folder| {
+        kernels(folder, "g72", "kernels", None)
+    }),
     ("kernels give the right values on a G71", |folder| {
         kernels(folder, "g71", "kernels", None)
+    }),
+    ("what kernels print arrives", |folder| {
+        kernels(folder, "g52", "kernel_printf", None)
     }),
     ("OpenGL ES compute is right on a G52", |folder| {
         kernels(folder, "g52", "gles_compute", None)
@@ -101,6 +113,9 @@ const TESTS: &[(&str, TestFunction)] = &[
     }),
     ("images of all formats are read and written", |folder| {
         kernels(folder, "g52", "image_formats", None)
+    }),
+    ("images of all formats on a G72", |folder| {
+        kernels(folder, "g72", "image_formats", None)
     }),
     ("a sample of piglit's OpenCL tests passes", |folder| {
         Ok(sample(piglit::run_subset(folder, "g52")?))
