@@ -117,6 +117,12 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("images of all formats on a G72", |folder| {
         kernels(folder, "g72", "image_formats", None)
     }),
+    ("image samplers of every kind", |folder| {
+        kernels(folder, "g52", "image_samplers", None)
+    }),
+    ("image samplers of every kind on a G72", |folder| {
+        kernels(folder, "g72", "image_samplers", None)
+    }),
     ("a sample of piglit's OpenCL tests passes", |folder| {
         Ok(sample(piglit::run_subset(folder, "g52")?))
     }),
