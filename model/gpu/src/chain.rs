@@ -294,15 +294,6 @@ impl<B: Bus> Runner<'_, B> {
                 (*report, result) = compute::run(self.environment, &self.memory, address);
                 result
             }
-            JobType::Fragment => {
-                // Contexts that compute also clear render targets; nothing they compute depends on it.
-                log!(
-                    self.environment.log,
-                    Warning,
-                    "job {address:#x}: FRAGMENT is not modelled and did nothing"
-                );
-                Ok(())
-            }
             other => Err(config(format!("{} jobs are not modelled", other.name()))),
         }
     }

@@ -340,6 +340,26 @@ fn slots_and_cores_that_cannot_run_the_job() {
 }
 
 #[test]
+fn jobs_that_draw_fault() {
+    for (slot, job_type) in [
+        (0, JobType::Fragment),
+        (1, JobType::Vertex),
+        (1, JobType::Tiler),
+        (1, JobType::IndexedVertex),
+    ] {
+        let mut machine = Machine::new();
+        machine.memory.job(JOBS, job_type, 0);
+        machine.submit(slot, JOBS, CONFIG);
+        machine.gpu.run();
+        assert_eq!(
+            JobStatus(machine.slot(slot, job_slot::STATUS)),
+            JobStatus::JOB_CONFIG_FAULT,
+            "{job_type:?}"
+        );
+    }
+}
+
+#[test]
 fn a_fault_ends_the_chain_at_its_job() {
     let mut machine = Machine::new();
     machine.memory.write_value_job(JOBS, DATA, 1, JOBS + 0x40);
