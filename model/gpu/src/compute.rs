@@ -82,7 +82,8 @@ fn identity<B: Bus>(memory: &JobMemory<'_, B>, shader: u64) -> Option<Identity> 
     Some(identity)
 }
 
-fn dispatch<B: Bus>(
+/// What the descriptors of a compute job ask of the shader cores.
+pub(crate) fn dispatch<B: Bus>(
     profile: &Profile,
     memory: &JobMemory<'_, B>,
     address: u64,

@@ -34,6 +34,7 @@ mod slot;
 mod space;
 mod walk;
 pub mod walker;
+mod writer;
 
 pub use gpu::{Finished, Gpu, Options, Work};
 pub use interrupt::IrqLines;
@@ -43,3 +44,4 @@ pub use mali_shader::{Access, Statistics};
 pub use profile::{Architecture, PROFILES, Profile, Source};
 pub use space::FaultPolicy;
 pub use walk::{Mapping, Translation};
+pub use writer::Writer;

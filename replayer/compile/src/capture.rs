@@ -99,6 +99,8 @@ struct Reading {
     started: Option<u64>,
     /// Settings since the last reset.
     settings: Vec<(u32, u32)>,
+    /// What settings were read with since the last reset.
+    found: BTreeMap<u32, u32>,
 }
 
 impl Reading {
@@ -185,6 +187,9 @@ impl Capture {
             {
                 self.identity.entry(offset).or_insert(value);
             }
+            Event::RegRead { offset, value } if SETTINGS.contains(&offset) => {
+                reading.found.insert(offset, value);
+            }
             Event::RegWrite { offset, value } => {
                 self.register_write(record, reading, offset, value)?
             }
@@ -264,7 +269,10 @@ impl Capture {
         };
         match located.class() {
             // What drivers set before a reset is lost with it.
-            Class::Command if value == 1 || value == 2 => reading.settings.clear(),
+            Class::Command if value == 1 || value == 2 => {
+                reading.settings.clear();
+                reading.found.clear();
+            }
             Class::Quirk if SETTINGS.contains(&offset) => {
                 match reading
                     .settings
@@ -272,6 +280,8 @@ impl Capture {
                     .find(|(register, _)| *register == offset)
                 {
                     Some((_, old)) => *old = value,
+                    // The driver writes back what it has read: that changes nothing, whatever bits the GPU starts with.
+                    None if reading.found.get(&offset) == Some(&value) => {}
                     None => reading.settings.push((offset, value)),
                 }
             }

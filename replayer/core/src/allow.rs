@@ -3,22 +3,54 @@
 //!
 //! Reset, power, address spaces, job slots and interrupt masks belong to the engine; a recording can touch none of
 //! them. What remains are the chip-specific settings that a driver makes once after reset, limited to the bits that
-//! drivers set on purpose, and reads. The sets are computed from the register map at compile time; its
-//! names and explanations stay out of the binary.
+//! drivers set on that GPU, and reads. The sets of readable registers are computed from the register map at compile
+//! time; its names and explanations stay out of the binary.
 
 use mali_regs::gpu::{JM_CONFIG, L2_MMU_CONFIG, SHADER_CONFIG, TABLE, TILER_CONFIG};
 use mali_regs::{Access, Class};
 
-/// Registers that set-up may write, and the bits that may be set.
-///
-/// Bits as Linux's panfrost and Arm's driver use them. JM_CONFIG: timestamp and clock overrides (2:0), coherency (5:4 on
-/// G71), IDVS group size (19:16), job manager and idle throttling. SHADER_CONFIG, TILER_CONFIG and
-/// L2_MMU_CONFIG hold chicken bits and bus throttling only.
-const WRITABLE: [(u32, u32); 4] = [
-    (JM_CONFIG, 0x003f_ffff),
-    (SHADER_CONFIG, u32::MAX),
-    (TILER_CONFIG, u32::MAX),
-    (L2_MMU_CONFIG, 0x7fff_ffff),
+/// Products as bits: bit 28 of GPU_ID (0: version 6, 1: version 7) and the low two bits of the product choose one.
+const G71: u8 = 1 << 0;
+const G72: u8 = 1 << 1;
+const G51: u8 = 1 << 4;
+const G76: u8 = 1 << 5;
+const G52: u8 = 1 << 6;
+const G31: u8 = 1 << 7;
+
+/// Bits of a register that set-up may set on some products.
+struct Setting {
+    register: u16,
+    products: u8,
+    bits: u32,
+}
+
+const fn setting(register: u32, products: u8, bits: u32) -> Setting {
+    Setting {
+        register: register as u16,
+        products,
+        bits,
+    }
+}
+
+/// What drivers set: Linux's panfrost (panfrost_gpu.c, panfrost_features.h, panfrost_regs.h of Linux 6.12) and Arm's kbase
+/// (mali_kbase_pm_driver.c, mali_base_hwconfig_features.h; r15p0 for the limits of L2_MMU_CONFIG, r37p0 for the rest).
+/// Left out on purpose: JM_CONFIG bits 2:0 and 8:3 (clocks and throttling of Midgard) and bit 8 (power of core stacks
+/// by hand, which would be the engine's), and what only a vendor's device tree sets.
+static SETTINGS: [Setting; 7] = [
+    // JM_FORCE_COHERENCY_FEATURES: the G71 misreports what it can do.
+    setting(JM_CONFIG, G71, 0xc),
+    // IDVS_GROUP_SIZE, six bits: HW_FEATURE_IDVS_GROUP_SIZE.
+    setting(JM_CONFIG, G76 | G52, 0x3f << 16),
+    // SC_TLS_HASH_ENABLE: HW_FEATURE_TLS_HASHING; G52 by kbase only, G31 by panfrost only.
+    setting(SHADER_CONFIG, G76 | G52 | G31, 1 << 17),
+    // TC_CLOCK_GATE_OVERRIDE: HW_ISSUE_T76X_3953 of the G71 r0p0 05dev0.
+    setting(TILER_CONFIG, G71, 1),
+    // L2_MMU_CONFIG_ALLOW_SNOOP_DISPARITY, in a system with ACE coherency.
+    setting(L2_MMU_CONFIG, u8::MAX, 1 << 23),
+    // Limits of reads (25:24) and writes (27:26) on the bus.
+    setting(L2_MMU_CONFIG, G71 | G72 | G51 | G31, 0xf << 24),
+    // The same in three bits each (14:12, 17:15): HW_FEATURE_3BIT_EXT_RW_L2_MMU_CONFIG.
+    setting(L2_MMU_CONFIG, G76 | G52 | G31, 0x3f << 12),
 ];
 
 /// A set of registers of the first KiB of the GPU control block, where all but the core stacks are; one bit per word.
@@ -76,12 +108,25 @@ pub(crate) fn readable(register: u32) -> bool {
     READABLE.contains(register)
 }
 
-/// The bits of a register that a recording may set; `None` when it may not write the register at all.
-pub(crate) fn writable(register: u32) -> Option<u32> {
-    WRITABLE
-        .iter()
-        .find(|entry| entry.0 == register)
-        .map(|entry| entry.1)
+/// Whether a recording for this GPU may write this value. On a GPU that is not known, settings may be zero only.
+pub(crate) fn writable(gpu_id: u32, register: u32, value: u32) -> bool {
+    // Version 6 or 7, product 0 to 3.
+    let product = if gpu_id & 0xe00c_0000 == 0x6000_0000 {
+        1u8 << (gpu_id >> 16 & 3 | gpu_id >> 26 & 4)
+    } else {
+        0
+    };
+    let mut known = false;
+    let mut left = value;
+    for setting in &SETTINGS {
+        if u32::from(setting.register) == register {
+            known = true;
+            if setting.products & product != 0 {
+                left &= !setting.bits;
+            }
+        }
+    }
+    known && left == 0
 }
 
 #[cfg(test)]
@@ -89,18 +134,60 @@ mod tests {
     use super::*;
     use mali_regs::{all, gpu};
 
+    /// A GPU_ID as chips have it: version and product, and something in the fields between and below.
+    fn chip(product: u32) -> u32 {
+        product << 16 | 0x0210_1005
+    }
+
     #[test]
     fn only_settings_are_writable() {
         for located in all() {
-            if writable(located.offset()).is_some() {
+            let offset = located.offset();
+            if [0x6000, 0x6001, 0x7002]
+                .iter()
+                .any(|&product| writable(chip(product), offset, 0))
+            {
                 assert_eq!(located.class(), Class::Quirk, "{located}");
             }
-            if identity(located.offset()) {
+            if identity(offset) {
                 assert_eq!(located.class(), Class::Identity, "{located}");
             }
         }
-        assert_eq!(writable(gpu::GPU_CMD), None);
-        assert_eq!(writable(gpu::JM_CONFIG + 1), None);
+        assert!(!writable(chip(0x7002), gpu::GPU_CMD, 0));
+        assert!(!writable(chip(0x7002), gpu::JM_CONFIG + 1, 0));
+        assert!(!writable(chip(0x7002), gpu::PWR_OVERRIDE1, 0));
+    }
+
+    #[test]
+    fn each_gpu_has_its_own_bits() {
+        // By product: the bits of JM_CONFIG, SHADER_CONFIG, TILER_CONFIG and L2_MMU_CONFIG.
+        let expected = [
+            (0x6000, [0xc, 0, 1, 0x0f80_0000]),
+            (0x6001, [0, 0, 0, 0x0f80_0000]),
+            (0x7000, [0, 0, 0, 0x0f80_0000]),
+            (0x7001, [0x3f_0000, 0x2_0000, 0, 0x0083_f000]),
+            (0x7002, [0x3f_0000, 0x2_0000, 0, 0x0083_f000]),
+            (0x7003, [0, 0x2_0000, 0, 0x0f83_f000]),
+            // No such Bifrost product, Valhall, Midgard: nothing.
+            (0x7004, [0, 0, 0, 0]),
+            (0x6009, [0, 0, 0, 0]),
+            (0x9001, [0, 0, 0, 0]),
+            (0x0860, [0, 0, 0, 0]),
+        ];
+        for (product, bits) in expected {
+            for (register, bits) in (gpu::JM_CONFIG..).step_by(4).zip(bits) {
+                let id = chip(product);
+                assert!(writable(id, register, 0) && writable(id, register, bits));
+                for bit in 0..32 {
+                    let found = writable(id, register, 1 << bit);
+                    assert_eq!(
+                        found,
+                        bits >> bit & 1 != 0,
+                        "{product:#x} {register:#x} bit {bit}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

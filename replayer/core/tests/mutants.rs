@@ -177,6 +177,8 @@ fn every_mutant_is_refused_by_its_rule() {
         ("unknown register", Rule::RegisterWrite, first_write(0x3ffc)),
         ("register off a word", Rule::RegisterWrite, first_write(0xf05)),
         ("bits that drivers leave alone", Rule::RegisterWrite, patched(Section::Actions, |s| { s[2..4].copy_from_slice(&0xf00u16.to_le_bytes()); s[7] = 0xff; })),
+        ("bit of another GPU's quirk", Rule::RegisterWrite, first_value(0xf00, 0xc)),
+        ("clock gating of another GPU", Rule::RegisterWrite, first_value(0xf08, 1)),
         ("setting after power-up", Rule::RegisterWriteOrder, in_set_up(|b| b.write(0xf04, 1))),
         ("setting during a run", Rule::RegisterWriteOrder, in_run(|b| b.write(0xf04, 1))),
         ("poll of a write-only register", Rule::RegisterRead, in_run(|b| b.poll(0x30, 1, 1, 1))),
@@ -232,6 +234,14 @@ fn every_mutant_is_refused_by_its_rule() {
 fn first_write(register: u16) -> Vec<u8> {
     patched(Section::Actions, move |section| {
         section[2..4].copy_from_slice(&register.to_le_bytes());
+    })
+}
+
+/// A recording whose first action writes a value to a register.
+fn first_value(register: u16, value: u32) -> Vec<u8> {
+    patched(Section::Actions, move |section| {
+        section[2..4].copy_from_slice(&register.to_le_bytes());
+        section[4..8].copy_from_slice(&value.to_le_bytes());
     })
 }
 

@@ -18,7 +18,7 @@ use crate::log::{Log, NoLog, Observer, log};
 use crate::power::{Domain, Power};
 use crate::profile::Profile;
 use crate::slot::Slot;
-use crate::space::{FaultPolicy, is_bus_fault};
+use crate::space::{FaultPolicy, Space, is_bus_fault};
 
 /// What the host decides about a model.
 #[derive(Clone)]
@@ -163,6 +163,12 @@ impl<B: Bus> Gpu<B> {
             mmu: self.mmu_interrupts.status() != 0,
             gpu: self.interrupts.status() != 0,
         }
+    }
+
+    /// The translation of an address space.
+    pub(crate) fn space(&self, index: u32) -> Option<Arc<Space>> {
+        let registers = self.spaces.get(index as usize)?;
+        Some(registers.space().clone())
     }
 
     /// True when a chain waits to be run.

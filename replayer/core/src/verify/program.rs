@@ -149,7 +149,7 @@ impl Checker<'_, '_> {
         let mut moved = 0;
         match opcode {
             Opcode::Write => {
-                let allowed = allow::writable(register).is_some_and(|bits| c & !bits == 0);
+                let allowed = allow::writable(recording.gpu_id(), register, c);
                 self.ensure(allowed, Rule::RegisterWrite, register.into())?;
             }
             Opcode::Poll | Opcode::Expect => {

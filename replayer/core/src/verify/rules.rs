@@ -62,7 +62,7 @@ rules! {
     UploadData = "upload-data";
     /// Uploads and fills stay inside one region that is not scratch, and outside of set-up they touch no code.
     UploadRegion = "upload-region";
-    /// A recording writes nothing but settings, and no bits that drivers leave alone.
+    /// A recording writes nothing but settings, and no bits that drivers leave alone on its GPU.
     RegisterWrite = "register-write";
     /// Settings are written first in set-up, before the GPU has power.
     RegisterWriteOrder = "register-write-order";

@@ -322,7 +322,7 @@ pub fn builder() -> Builder {
 /// The set-up segment that goes with [`builder`].
 pub fn set_up(builder: &mut Builder) {
     builder.segment("setup", SegmentKind::Setup);
-    builder.write(0xf04, 0x1_0000);
+    builder.write(0xf04, 0x2_0000);
     builder.upload(DESCRIPTORS, &descriptor(DESCRIPTORS + 64, INPUT, OUTPUT));
     builder.upload(DESCRIPTORS + 64, &descriptor(0, INPUT, OUTPUT));
 }

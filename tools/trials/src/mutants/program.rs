@@ -96,6 +96,17 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             first(0xf00, 0x8000_0000),
         ),
         Mutant::new(
+            "bits that drivers set on another GPU only",
+            "register-write",
+            // Forced coherency, which only the G71 needs.
+            first(0xf00, 0xc),
+        ),
+        Mutant::new(
+            "power of core stacks by hand",
+            "register-write",
+            first(0xf00, 1 << 8),
+        ),
+        Mutant::new(
             "setting during a run",
             "register-write-order",
             ending(&[action(Write, 0, 0xf04, 1, 0)]),

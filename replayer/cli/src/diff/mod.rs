@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay diff`: one replay on two devices in lock-step, and where they first differ.
 
+#[cfg(test)]
+mod tests;
+mod watched;
+mod written;
+
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -10,18 +15,17 @@ use gpureplay_core::{DeviceError, Gpu, Lines, Options, Session, Verified, Worksp
 use gpureplay_format::{Access, RegionKind};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Bindings, Files};
-use mali_model::Profile;
-use mali_model::walker::Purpose;
 use mali_regs::job::JOB_INT_CLEAR;
-use mali_regs::{Class, GpuId, lookup};
+use mali_regs::{Class, lookup};
 use serde::Serialize;
+use written::{Written, written};
 
 use crate::device::ModelOptions;
 use crate::failure::{Failure, Outcome};
 use crate::given::Given;
 use crate::replay::Inject;
 use crate::trust::{Place, Trust};
-use crate::{Result, explain, shaders, text};
+use crate::{Result, explain, text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,7 +38,8 @@ Exit code 1: the devices differ.";
 /// Replay on two devices in lock-step and name the first difference
 ///
 /// Registers are compared whenever the engine reads one, and all memory that jobs may write after every chain, thread
-/// storage left out. Counters and what tells one GPU from another are not compared.
+/// storage left out. Counters and what tells one GPU from another are not compared. Where memory differs, the chain is run
+/// again on the model to find the instruction that writes the byte.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Diff {
@@ -70,11 +75,11 @@ struct Report {
     same: bool,
     chains: u32,
     difference: Option<String>,
-    /// Header of the job that ran last.
+    /// Header of the job that wrote the byte, or that ran last.
     job: Option<String>,
     address: Option<String>,
-    /// Instructions that may have written it.
-    instructions: Vec<String>,
+    /// What wrote the byte.
+    writer: Option<Written>,
     error: Option<String>,
 }
 
@@ -171,31 +176,11 @@ impl Diff {
             u64::MAX,
         ));
         let mut faulty = inject.on(second.gpu());
-        let regions = recording.regions().iter().filter(|region| {
-            Access(region.access).contains(Access::WRITE)
-                && region.kind != RegionKind::Scratch.code()
-        });
-        let mut pair = Pair {
-            both: LockStep::new(first.gpu(), &mut faulty, may_differ),
-            memory: regions
-                .map(|region| (region.va.get(), region.bytes()))
-                .collect(),
-        };
-        let mut workspace = Box::new(Workspace::new());
         let options = Options {
             ignore_identity: self.wrong_gpu,
         };
-        let mut chains = 0;
-        let result = Session::open(&mut pair, verified, &mut workspace, options, &mut bindings)
-            .and_then(|mut session| {
-                session.run(&mut bindings)?;
-                chains = session.submits();
-                session.finish()
-            });
-        let error = result
-            .err()
-            .map(|error| explain::replay_error(&recording, &error));
-        let report = report(&verified, pair.both.divergence(), chains, error);
+        let found = lock_step(verified, options, &mut bindings, first.gpu(), &mut faulty);
+        let report = report(&verified, &found, &mut bindings);
         let mut out = std::io::stdout().lock();
         if self.json {
             let text = serde_json::to_string_pretty(&report)
@@ -212,6 +197,49 @@ impl Diff {
     }
 }
 
+/// How a replay on two devices went.
+struct Found {
+    divergence: Option<Divergence>,
+    /// Chains of the run.
+    chains: u32,
+    error: Option<String>,
+}
+
+/// Replays on two devices.
+fn lock_step(
+    verified: Verified<'_>,
+    options: Options,
+    bindings: &mut Bindings,
+    first: &mut dyn Gpu,
+    second: &mut dyn Gpu,
+) -> Found {
+    let recording = *verified.recording();
+    let regions = recording.regions().iter().filter(|region| {
+        Access(region.access).contains(Access::WRITE) && region.kind != RegionKind::Scratch.code()
+    });
+    let mut pair = Pair {
+        both: LockStep::new(first, second, may_differ),
+        memory: regions
+            .map(|region| (region.va.get(), region.bytes()))
+            .collect(),
+    };
+    let mut workspace = Box::new(Workspace::new());
+    let mut chains = 0;
+    let result = Session::open(&mut pair, verified, &mut workspace, options, bindings).and_then(
+        |mut session| {
+            session.run(bindings)?;
+            chains = session.submits();
+            session.finish()
+        },
+    );
+    let error = result.err();
+    Found {
+        divergence: pair.both.divergence(),
+        chains,
+        error: error.map(|error| explain::replay_error(&recording, &error)),
+    }
+}
+
 fn print(out: &mut impl Write, report: &Report) -> Result<()> {
     let Some(difference) = &report.difference else {
         if report.error.is_none() {
@@ -221,23 +249,20 @@ fn print(out: &mut impl Write, report: &Report) -> Result<()> {
         return Ok(());
     };
     writeln!(out, "{difference}")?;
-    if let Some(job) = &report.job {
-        writeln!(out, "  in the chain that ended with job {job}")?;
-    }
-    for instruction in &report.instructions {
-        writeln!(out, "  may have been written by {instruction}")?;
+    match &report.writer {
+        Some(writer) => writeln!(out, "  {}", writer.text())?,
+        None => {
+            if let Some(job) = &report.job {
+                writeln!(out, "  in the chain that ended with job {job}")?;
+            }
+        }
     }
     Ok(())
 }
 
-/// Names a difference: what, in which job, and which instructions of its shader write to memory.
-fn report(
-    verified: &Verified<'_>,
-    divergence: Option<Divergence>,
-    chains: u32,
-    error: Option<String>,
-) -> Report {
-    let (before, difference, address) = match divergence {
+/// Names a difference: what, in which job, and which instruction wrote it.
+fn report(verified: &Verified<'_>, found: &Found, bindings: &mut Bindings) -> Report {
+    let (before, difference, address) = match found.divergence {
         None => (0, None, None),
         Some(Divergence::Register(chains, offset, first, second)) => {
             let name = text::register(offset);
@@ -258,49 +283,25 @@ fn report(
             (chains, Some(text), None)
         }
     };
+    let writer = address.and_then(|va| written(verified, bindings, before, va));
     let walked = gpureplay_deep::check(verified).ok();
-    let chain = walked
-        .as_ref()
-        .and_then(|walked| walked.chains.get((before as usize).checked_sub(1)?));
-    let job = chain.and_then(|chain| chain.jobs.last());
-    let shader = job.and_then(|job| {
-        job.uses
-            .iter()
-            .find(|it| it.purpose == Purpose::Shader)
-            .map(|it| it.address)
-    });
-    let instructions = match (address, shader) {
-        (Some(_), Some(shader)) => stores(verified, shader),
-        _ => Vec::new(),
+    let jobs = walked.iter().flat_map(|walked| &walked.chains);
+    let job = match writer.as_ref().and_then(Written::job) {
+        Some(wrote) => jobs
+            .flat_map(|chain| &chain.jobs)
+            .find(|job| job.address == wrote),
+        None => walked
+            .as_ref()
+            .and_then(|walked| walked.chains.get((before as usize).checked_sub(1)?))
+            .and_then(|chain| chain.jobs.last()),
     };
     Report {
-        same: difference.is_none() && error.is_none(),
-        chains,
+        same: difference.is_none() && found.error.is_none(),
+        chains: found.chains,
         difference,
         job: job.map(|job| format!("{:#x} ({})", job.address, job.kind)),
         address: address.map(|address| format!("{address:#x}")),
-        instructions,
-        error,
+        writer,
+        error: found.error.clone(),
     }
-}
-
-/// Instructions of a shader that write to memory, as text.
-fn stores(verified: &Verified<'_>, shader: u64) -> Vec<String> {
-    let product = GpuId(verified.recording().gpu_id()).product();
-    let Some(profile) = Profile::by_product(product) else {
-        return Vec::new();
-    };
-    let (found, _) = shaders::find(verified, profile);
-    let code = found.into_iter().find(|found| found.address == shader);
-    let Some((code, _)) = code.and_then(|found| found.code.ok()) else {
-        return Vec::new();
-    };
-    let text = code.to_string();
-    let writes = text.lines().map(str::trim).filter(|line| {
-        let names = ["STORE", "ST_", "ATOM"];
-        names.iter().any(|name| line.contains(name))
-    });
-    writes
-        .map(|line| format!("{line} (shader {shader:#x})"))
-        .collect()
 }

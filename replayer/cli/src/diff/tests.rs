@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Differences whose cause is known: the instruction that is named must be the one.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use gpureplay_format::{Action, Recording};
+
+use super::watched::{Chain, Watch, Watched};
+use super::*;
+use gpureplay_library::device::ModelOptions as Threads;
+use gpureplay_on_model::OnModel;
+use mali_model::Profile;
+use mali_regs::GpuId;
+
+/// When a bit flips on the second device.
+#[derive(Clone, Copy)]
+enum When {
+    /// Before the chain, and back when it has ended: as if the chain had read another value.
+    During,
+    /// When the chain has ended.
+    After,
+}
+
+struct Flip {
+    chain: u32,
+    va: u64,
+    when: When,
+}
+
+impl Flip {
+    fn flip(&self, device: &mut OnModel) {
+        let mut byte = [0];
+        device.read_memory(self.va, &mut byte).unwrap();
+        device.write_memory(self.va, &[byte[0] ^ 0x20]).unwrap();
+    }
+}
+
+impl Watch for Flip {
+    fn starts(&mut self, device: &mut OnModel, chain: Chain) -> bool {
+        if chain.number == self.chain && matches!(self.when, When::During) {
+            self.flip(device);
+        }
+        true
+    }
+    fn ended(&mut self, device: &mut OnModel, chain: Chain) {
+        if chain.number == self.chain {
+            self.flip(device);
+        }
+    }
+}
+
+/// Replays a shipped recording on the model and on one with a flipped bit.
+fn differ(name: &str, flip: impl FnOnce(&Recording<'_>) -> Flip) -> Report {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+    let files = Files::read(&directory.join(name)).unwrap();
+    let verified = files.verify().unwrap();
+    let recording = *verified.recording();
+    let mut bindings = Bindings::new(&recording, &files.path);
+    for (name, path) in &files.case().unwrap().inputs {
+        let path = files.directory.join(path);
+        bindings.bind_file(&files, name, &path).unwrap();
+    }
+    bindings.bind_weights(&files).unwrap();
+    let id = recording.gpu_id();
+    let mut first = Device::open(&Choice::Model(None), id, Threads::default()).unwrap();
+    let profile = Profile::by_product(GpuId(id).product()).unwrap();
+    let second = OnModel::new(profile, mali_model::Options::default()).unwrap();
+    let mut second = Watched::new(second, flip(&recording));
+    let found = lock_step(
+        verified,
+        Options::default(),
+        &mut bindings,
+        first.gpu(),
+        &mut second,
+    );
+    report(&verified, &found, &mut bindings)
+}
+
+/// Address of the first element of a tensor.
+fn tensor(recording: &Recording<'_>, name: &str) -> u64 {
+    let mut tensors = recording.tensors().iter();
+    let entry = tensors.find(|entry| recording.name(entry.name.get()) == name);
+    recording.pieces(entry.unwrap()).unwrap()[0].va.get()
+}
+
+/// The instruction of a report.
+fn instruction(report: &Report) -> (&str, &str, &str) {
+    match report.writer.as_ref().unwrap() {
+        Written::Instruction {
+            label,
+            instruction,
+            shader,
+            ..
+        } => (shader, label, instruction),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_flipped_output_is_traced_to_the_store_that_writes_it() {
+    let report = differ("saxpy-g52", |recording| Flip {
+        chain: 1,
+        va: tensor(recording, "out") + 4 * 700 + 2,
+        when: When::After,
+    });
+    let text = report.difference.clone().unwrap();
+    assert!(text.contains("after 1 chains the byte at"), "{text}");
+    // Its shader has one store.
+    let (shader, label, store) = instruction(&report);
+    assert_eq!(shader, "0xa003280");
+    assert_eq!((label, store), ("clause_10", "+STORE.i32 t1, r0, t1, @r2"));
+    assert!(report.job.clone().unwrap().ends_with("(COMPUTE)"));
+}
+
+#[test]
+fn another_value_that_is_read_is_traced_to_the_store_of_what_follows() {
+    let mut out = 0;
+    let report = differ("saxpy-g52", |recording| {
+        out = tensor(recording, "out");
+        Flip {
+            chain: 1,
+            va: tensor(recording, "x") + 4 * 5 + 2,
+            when: When::During,
+        }
+    });
+    assert_eq!(instruction(&report).1, "clause_10");
+    // The flipped byte belongs to element 5.
+    let address = u64::from_str_radix(&report.address.unwrap()[2..], 16).unwrap();
+    assert_eq!((address - out) / 4, 5);
+}
+
+#[test]
+fn the_shader_is_that_of_the_chain_that_differs() {
+    let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recordings/digits-g52");
+    let files = Files::read(Path::new(digits)).unwrap();
+    let verified = files.verify().unwrap();
+    let chains = gpureplay_deep::check(&verified).unwrap().chains;
+    // The network's last chain writes its output.
+    let report = differ("digits-g52", |recording| Flip {
+        chain: chains.len() as u32,
+        va: tensor(recording, "probabilities") + 8,
+        when: When::After,
+    });
+    let (shader, _, store) = instruction(&report);
+    assert!(store.starts_with("+STORE"), "{store}");
+    let last = chains.last().unwrap().jobs.last().unwrap();
+    let mut used = last.uses.iter().map(|it| format!("{:#x}", it.address));
+    assert!(used.any(|it| it == shader), "{shader}");
+}
+
+#[test]
+fn what_no_store_wrote_is_said_to_be_so() {
+    // An input: no job writes it.
+    let report = differ("saxpy-g52", |recording| Flip {
+        chain: 1,
+        va: tensor(recording, "y"),
+        when: When::After,
+    });
+    assert_eq!(report.writer, Some(Written::Nobody));
+    // The status in a job's header.
+    let report = differ("saxpy-g52", |recording| {
+        let actions = recording.segments().iter();
+        let actions = actions.flat_map(|segment| recording.segment_actions(segment).flatten());
+        let chain = actions.filter_map(|action| match action {
+            Action::Submit { chain, .. } => Some(chain),
+            _ => None,
+        });
+        Flip {
+            chain: 1,
+            va: chain.last().unwrap() + 1,
+            when: When::After,
+        }
+    });
+    assert!(matches!(report.writer, Some(Written::JobManager { .. })));
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Finds the instruction that writes a byte: the recording is replayed on the model up to a chain, and the model searches there.
+
+use gpureplay_core::{Gpu, Options, Session, Verified, Workspace};
+use gpureplay_library::Bindings;
+use gpureplay_on_model::OnModel;
+use mali_isa::{DecodeError, InstructionText, Shader, Unit, WORD_BYTES};
+use mali_model::{Profile, Writer};
+use mali_regs::GpuId;
+use serde::Serialize;
+
+use super::watched::{Chain, Watch, Watched};
+
+/// What wrote a byte.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "by")]
+pub(super) enum Written {
+    /// A store or an atomic operation.
+    Instruction {
+        /// Address of the job.
+        #[serde(skip)]
+        job: u64,
+        /// Address of the shader.
+        shader: String,
+        /// Address of the clause.
+        clause: String,
+        /// The clause as `gpureplay disasm` calls it.
+        label: String,
+        /// The tuple of the clause, counted from 0.
+        tuple: usize,
+        /// The instruction as `gpureplay disasm` prints it.
+        instruction: String,
+    },
+    /// The status of a job, or the value of a write-value job.
+    JobManager {
+        /// Address of the job.
+        #[serde(skip)]
+        job: u64,
+    },
+    /// No job of the chain writes it on the model.
+    Nobody,
+}
+
+impl Written {
+    /// The job that wrote the byte.
+    pub(super) fn job(&self) -> Option<u64> {
+        match self {
+            Self::Instruction { job, .. } | Self::JobManager { job } => Some(*job),
+            Self::Nobody => None,
+        }
+    }
+
+    /// As a sentence about the byte.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Instruction {
+                job,
+                shader,
+                clause,
+                label,
+                tuple,
+                instruction,
+            } => format!(
+                "written in job {job:#x} by {instruction}\n  in tuple {tuple} of {label} at {clause}, shader {shader}"
+            ),
+            Self::JobManager { job } => {
+                format!("written by the job manager when job {job:#x} ended, not by a shader")
+            }
+            Self::Nobody => "no job of this chain writes it on the model: it did not come from a store that the recording asks for".into(),
+        }
+    }
+}
+
+/// Asks the model when the chain is about to start.
+struct Search {
+    chain: u32,
+    va: u64,
+    found: Option<Written>,
+}
+
+impl Watch for Search {
+    fn starts(&mut self, device: &mut OnModel, chain: Chain) -> bool {
+        if chain.number < self.chain {
+            return true;
+        }
+        let writer = device.model().writer(chain.space, chain.head, self.va);
+        self.found = writer.and_then(|writer| describe(device, writer));
+        false
+    }
+}
+
+fn describe(device: &mut OnModel, writer: Writer) -> Option<Written> {
+    let (job, shader, clause) = match writer {
+        Writer::Nobody => return Some(Written::Nobody),
+        Writer::JobManager { job } => return Some(Written::JobManager { job }),
+        Writer::Clause {
+            job,
+            shader,
+            clause,
+        } => (job, shader, clause),
+    };
+    let word = |offset: u32| {
+        let mut word = [0; WORD_BYTES];
+        let va = shader.wrapping_add(offset.into());
+        let read = device.read_memory(va, &mut word);
+        read.map(|()| word).map_err(|_| DecodeError::Truncated {
+            offset: offset as usize,
+        })
+    };
+    let code = Shader::decode_with(word).ok()?;
+    let placed = code
+        .clauses
+        .iter()
+        .find(|placed| shader.wrapping_add(placed.offset.into()) == clause)?;
+    let mut units = placed
+        .clause
+        .tuples
+        .iter()
+        .enumerate()
+        .flat_map(|(index, tuple)| [(index, tuple, Unit::Fma), (index, tuple, Unit::Add)]);
+    // A clause has one message at most.
+    let (index, tuple, unit) = units.find(|(_, tuple, unit)| {
+        let info = tuple.instruction(*unit).op.info();
+        info.message.is_some()
+    })?;
+    let instruction = InstructionText {
+        tuple,
+        unit,
+        staging_register: placed.clause.header.staging_register,
+        origin: Some(placed.offset),
+    };
+    Some(Written::Instruction {
+        job,
+        shader: format!("{shader:#x}"),
+        clause: format!("{clause:#x}"),
+        label: format!("clause_{}", placed.offset / 16),
+        tuple: index,
+        instruction: instruction.to_string(),
+    })
+}
+
+/// What writes the byte at `va` in chain number `chain`, counted from 1. `None` when the model cannot tell.
+pub(super) fn written(
+    verified: &Verified<'_>,
+    bindings: &mut Bindings,
+    chain: u32,
+    va: u64,
+) -> Option<Written> {
+    let product = GpuId(verified.recording().gpu_id()).product();
+    let profile = Profile::by_product(product)?;
+    let device = OnModel::new(profile, mali_model::Options::default()).ok()?;
+    let search = Search {
+        chain,
+        va,
+        found: None,
+    };
+    let mut watched = Watched::new(device, search);
+    let mut workspace = Box::new(Workspace::new());
+    let options = Options {
+        ignore_identity: true,
+    };
+    let opened = Session::open(&mut watched, *verified, &mut workspace, options, bindings);
+    // The chain does not start, so this fails.
+    let _ = opened.and_then(|mut session| session.run(bindings));
+    watched.watch.found
+}
