@@ -201,7 +201,10 @@ impl Import {
                 "weights, names, cache state".to_owned(),
             ),
         ]);
+        let importer = format!("gpureplay {} import", env!("CARGO_PKG_VERSION"));
+        provenance.insert("recorder".into(), importer);
         if let Some(id) = original.history.first_read(mali_regs::gpu::GPU_ID) {
+            provenance.insert("gpu".into(), mali_regs::GpuId(id).to_string());
             provenance.insert("GPU_ID".into(), format!("{id:#010x}"));
         }
         Manifest {

@@ -468,6 +468,14 @@ fn describe(capture: &Capture, compiled: &Compiled, choices: &Choices, command: 
     know("gpu", GpuId(capture.gpu_id()).to_string());
     know("driver", capture.origin.driver.clone());
     know("kernel", format!("Linux {}", capture.origin.kernel));
+    know(
+        "recorder",
+        format!(
+            "gpureplay {}, raw trace version {}",
+            env!("CARGO_PKG_VERSION"),
+            gpureplay_trace::layout::VERSION
+        ),
+    );
     know("sha256", sha256(&compiled.recording));
     for pair in &choices.provenance {
         know(&pair.key, pair.value.clone());

@@ -116,3 +116,42 @@ fn runs_do_not_remember_each_other() {
     }
     println!("{tried} recordings");
 }
+
+/// What is known about where a recording comes from.
+const KNOWN: [&str; 7] = [
+    "app", "driver", "gpu", "kernel", "recorder", "runtime", "sha256",
+];
+
+#[test]
+fn provenance_of_shipped_recordings_is_complete() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+    let mut checked = 0;
+    for entry in std::fs::read_dir(root).unwrap() {
+        let folder = entry.unwrap().path();
+        let Ok(bytes) = std::fs::read(folder.join("recording.gpr")) else {
+            continue;
+        };
+        let manifest = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
+        let manifest: toml::Table = manifest.parse().unwrap();
+        let provenance = manifest["provenance"].as_table().unwrap();
+        let info = std::process::Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+            .arg("info")
+            .arg(&folder)
+            .output()
+            .unwrap();
+        let info = String::from_utf8(info.stdout).unwrap();
+        for key in KNOWN {
+            let value = provenance[key].as_str().unwrap();
+            assert!(!value.is_empty(), "{}: {key}", folder.display());
+            assert!(info.contains(&format!("{key}: {value}")), "{info}");
+        }
+        assert!(manifest["command"].as_str().unwrap().starts_with("cargo"));
+        let sum = gpureplay_library::weights::sha256(&bytes);
+        assert_eq!(provenance["sha256"].as_str(), Some(sum.as_str()));
+        let recording = Recording::parse(&bytes).unwrap();
+        let gpu = mali_regs::GpuId(recording.gpu_id()).to_string();
+        assert_eq!(provenance["gpu"].as_str(), Some(gpu.as_str()));
+        checked += 1;
+    }
+    assert!(checked >= 6);
+}

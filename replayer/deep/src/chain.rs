@@ -18,14 +18,17 @@ const MAX_JOBS: usize = 1 << 16;
 /// Bytes of uniforms of one job in which addresses are looked for.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
-/// Walks the chain at `head` and returns its jobs.
+/// Steps that something costs which the report keeps: it takes memory.
+pub(crate) const KEPT: u64 = 64;
+
+/// Walks the chain at `head`, which `action` submits, and returns its jobs. Takes from `steps` what that costs.
 pub(crate) fn walk(
     recording: &Recording<'_>,
     profile: &Profile,
     image: &Image,
-    action: u32,
-    head: u64,
+    (action, head): (u32, u64),
     rearmed: &[u64],
+    steps: &mut u64,
 ) -> Result<Vec<Job>, DeepViolation> {
     let mut walk = Walk {
         recording,
@@ -33,6 +36,7 @@ pub(crate) fn walk(
         action,
         jobs: Vec::new(),
         error: None,
+        steps,
     };
     let headers = walk.follow(head)?;
     if let Some(&missing) = rearmed.iter().find(|header| !headers.contains(header)) {
@@ -56,6 +60,8 @@ struct Walk<'w> {
     jobs: Vec<Job>,
     /// The first rule that was broken.
     error: Option<DeepViolation>,
+    /// Steps that are left.
+    steps: &'w mut u64,
 }
 
 impl Walk<'_> {
@@ -71,6 +77,24 @@ impl Walk<'_> {
     fn note(&mut self, rule: DeepRule, address: u64, text: &str) {
         let error = self.broken(rule, address, text);
         self.error.get_or_insert(error);
+    }
+
+    /// Takes steps; false, and a broken rule, when there are not so many left.
+    fn spend(&mut self, steps: u64, address: u64) -> bool {
+        match self.steps.checked_sub(steps) {
+            Some(left) => {
+                *self.steps = left;
+                true
+            }
+            None => {
+                self.note(
+                    DeepRule::MemoryLimit,
+                    address,
+                    "more descriptors and uniforms than this check looks at",
+                );
+                false
+            }
+        }
     }
 
     /// Addresses of the chain's headers.
@@ -125,6 +149,10 @@ impl Walk<'_> {
     }
 
     fn descriptor(&mut self, memory: &MemoryUse, length: u64) {
+        let pieces = self.recording.piece_entries().len() as u64;
+        if !self.spend(1 + pieces, memory.address) {
+            return;
+        }
         let region = self.region(memory.address, length);
         let kind = region.and_then(|region| RegionKind::from_code(region.kind.into()));
         match kind {
@@ -143,8 +171,12 @@ impl Walk<'_> {
     }
 
     /// Addresses of regions among the words of uniforms.
-    fn pointers(&self, address: u64, length: u64) -> Vec<u64> {
-        let mut bytes = vec![0; length.min(MAX_UNIFORMS) as usize];
+    fn pointers(&mut self, address: u64, length: u64) -> Vec<u64> {
+        let length = length.min(MAX_UNIFORMS);
+        if !self.spend(length / 8, address) {
+            return Vec::new();
+        }
+        let mut bytes = vec![0; length as usize];
         if !self.image.read(address, &mut bytes) {
             return Vec::new();
         }
@@ -165,6 +197,9 @@ impl Visitor for Walk<'_> {
         let kind = job_type.map_or("unknown", JobType::name);
         if !known {
             self.note(DeepRule::JobType, address, kind);
+        }
+        if !self.spend(KEPT, address) {
+            return;
         }
         self.jobs.push(Job {
             address,
@@ -201,6 +236,11 @@ impl Visitor for Walk<'_> {
             Purpose::PushUniforms | Purpose::UniformBuffer
         ) {
             pointers = self.pointers(address, length);
+            pointers.sort_unstable();
+            pointers.dedup();
+        }
+        if !self.spend((1 + pointers.len() as u64) * KEPT, address) {
+            return;
         }
         let access = if writes || memory.access == Access::Execute {
             memory.access

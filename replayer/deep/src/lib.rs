@@ -25,6 +25,10 @@ use mali_regs::GpuId;
 
 use image::Image;
 
+/// Steps that all walks may take: words of uniforms looked at, pieces of tensors compared with descriptors, and [`chain::KEPT`] for
+/// each thing that the report keeps. Networks take a few million.
+const MAX_STEPS: u64 = 1 << 26;
+
 /// Walks every chain that a recording submits.
 ///
 /// # Errors
@@ -40,6 +44,7 @@ pub fn check(verified: &Verified<'_>) -> Result<Report, DeepViolation> {
     })?;
     let mut image = Image::default();
     let mut report = Report::default();
+    let mut steps = MAX_STEPS;
     let mut history = Box::new(History::new());
     for segment in recording.segments() {
         history.clear();
@@ -74,7 +79,9 @@ pub fn check(verified: &Verified<'_>) -> Result<Report, DeepViolation> {
                     rearmed.push(va);
                 }
                 Ok(Action::Submit { chain, .. }) => {
-                    let walked = chain::walk(recording, profile, &image, action, chain, &rearmed)?;
+                    let place = (action, chain);
+                    let walked =
+                        chain::walk(recording, profile, &image, place, &rearmed, &mut steps)?;
                     report.add(walked, action)?;
                     rearmed.clear();
                 }

@@ -52,6 +52,8 @@ pub struct Chain {
 pub struct Report {
     /// The chains.
     pub chains: Vec<Chain>,
+    /// Jobs in them.
+    jobs: usize,
 }
 
 impl Report {
@@ -62,8 +64,9 @@ impl Report {
 
     pub(crate) fn add(&mut self, jobs: Vec<Job>, action: u32) -> Result<(), DeepViolation> {
         let address = jobs.first().map_or(0, |job| job.address);
+        self.jobs = self.jobs.saturating_add(jobs.len());
         self.chains.push(Chain { action, jobs });
-        if self.jobs().count() > MAX_JOBS {
+        if self.jobs > MAX_JOBS {
             return Err(DeepViolation {
                 rule: DeepRule::MemoryLimit,
                 action,

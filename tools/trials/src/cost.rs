@@ -25,12 +25,29 @@ pub struct Cost {
     pub verify: Duration,
 }
 
-/// A recording of about this many bytes that do not compress.
+/// What is uploaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Bytes that do not compress: they are stored as they are.
+    Random,
+    /// Short repetitions between random words: stored as LZ4 blocks of many short sequences, which take longest to check.
+    Compressible,
+}
+
+/// A recording of about this many bytes.
 ///
 /// # Errors
 /// It cannot be encoded.
-pub fn recording(bytes: usize) -> Result<Vec<u8>, gpureplay_format::EncodeError> {
-    let pages = bytes.div_ceil(4096) as u32;
+pub fn recording(
+    bytes: usize,
+    contents: Contents,
+) -> Result<Vec<u8>, gpureplay_format::EncodeError> {
+    let stored = match contents {
+        Contents::Random => 4096,
+        // Of four words one repeats, and each repetition costs three bytes.
+        Contents::Compressible => 3500,
+    };
+    let pages = bytes.div_ceil(stored) as u32;
     let mut builder = Builder::new(0x7212_0000);
     builder.identity(0, 0xffff_0000, 0x7212_0000);
     builder.region(DESCRIPTORS, 1, Access::READ_WRITE, RegionKind::Descriptors);
@@ -40,14 +57,20 @@ pub fn recording(bytes: usize) -> Result<Vec<u8>, gpureplay_format::EncodeError>
     builder.segment("setup", SegmentKind::Setup);
     let mut state = 0x1234_5678_9abc_def1u64;
     for page in 0..u64::from(pages) {
-        let mut contents = [0; 4096];
-        for word in contents.as_chunks_mut::<8>().0 {
+        let mut block = [0; 4096];
+        let mut before = [0; 8];
+        for (at, word) in block.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
-            *word = state.to_le_bytes();
+            if contents == Contents::Compressible && at % 4 == 3 {
+                *word = before;
+            } else {
+                before = *word;
+                *word = state.to_le_bytes();
+            }
         }
-        builder.upload(DATA + page * 4096, &contents);
+        builder.upload(DATA + page * 4096, &block);
     }
     builder.segment("run", SegmentKind::Run);
     builder.bind_input(input);
@@ -58,8 +81,8 @@ pub fn recording(bytes: usize) -> Result<Vec<u8>, gpureplay_format::EncodeError>
 ///
 /// # Errors
 /// The recording cannot be made, written or read, or is refused.
-pub fn measure(bytes: usize) -> Result<Cost, Box<dyn std::error::Error>> {
-    let file = recording(bytes)?;
+pub fn measure(bytes: usize, contents: Contents) -> Result<Cost, Box<dyn std::error::Error>> {
+    let file = recording(bytes, contents)?;
     let path = std::env::temp_dir().join(format!("gpureplay-cost-{}.gpr", std::process::id()));
     std::fs::write(&path, &file)?;
     let result = attempts(&path, file.len());

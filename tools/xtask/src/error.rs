@@ -53,6 +53,14 @@ pub(crate) enum Error {
         /// What.
         what: String,
     },
+    /// A trial did not pass.
+    #[error("{what} fell short: {remedy}")]
+    FellShort {
+        /// The trial.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
     /// The user's input does not fit.
     #[error("{0}")]
     Usage(String),

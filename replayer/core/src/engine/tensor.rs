@@ -154,7 +154,7 @@ fn split_run(axes: &[AxisEntry], size: u32) -> (&[AxisEntry], usize) {
 /// Moves to the next run; false after the last one.
 fn advance(run: &mut Run, axes: &[AxisEntry], steps: &mut [u32; MAX_AXES], size: u32) -> bool {
     for (axis, step) in axes.iter().zip(steps).rev() {
-        let element = axis.element_stride.get() as usize * size as usize;
+        let element = (axis.element_stride.get() as usize).wrapping_mul(size as usize);
         let bytes = u64::from(axis.byte_stride.get());
         *step += 1;
         if *step < axis.extent.get() {

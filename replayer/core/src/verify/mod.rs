@@ -16,13 +16,13 @@ pub use rules::Rule;
 /// Bounds on what a recording may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Pages of GPU memory.
+    /// Pages of GPU memory, those of page tables among them.
     pub pages: u64,
     /// Longest single wait in microseconds.
     pub wait_us: u32,
     /// Longest time of all waits of one pass over the recording in microseconds.
     pub total_us: u64,
-    /// Bytes that uploads, fills and tensors of one pass may move.
+    /// Bytes that uploads, fills and tensors (once for each piece) of one pass may move.
     pub moved_bytes: u64,
 }
 

@@ -146,7 +146,7 @@ impl Checker<'_, '_> {
         let (register, c, va) = (u32::from(entry.b.get()), entry.c.get(), entry.d.get());
         let recording = self.recording;
         let mut wait = None;
-        let mut moved = 0;
+        let mut moved = 0u64;
         match opcode {
             Opcode::Write => {
                 let allowed = allow::writable(recording.gpu_id(), register, c);
@@ -166,7 +166,7 @@ impl Checker<'_, '_> {
                 self.ensure(allowed, Rule::InterruptBits, c.into())?;
             }
             Opcode::Upload | Opcode::Fill => {
-                moved = c;
+                moved = c.into();
                 let region = recording.region_of(va, c.into());
                 let fits = match region.and_then(|it| RegionKind::from_code(it.kind.into())) {
                     Some(RegionKind::Data | RegionKind::Descriptors) => true,
@@ -200,7 +200,9 @@ impl Checker<'_, '_> {
                 if !suits {
                     return Err(Rule::BoundTensor);
                 }
-                moved = recording.tensor_bytes(tensor).unwrap_or(0);
+                // Each piece may hold all of the tensor; neither factor has more than 32 bits.
+                let bytes = recording.tensor_bytes(tensor).unwrap_or(0);
+                moved = u64::from(bytes).wrapping_mul(tensor.pieces.get().into());
             }
             Opcode::FlushCaches => wait = Some(c),
             Opcode::Seek => {}
@@ -215,7 +217,7 @@ impl Checker<'_, '_> {
                 walk.time_us,
             )?;
         }
-        walk.bytes = walk.bytes.saturating_add(moved.into());
+        walk.bytes = walk.bytes.saturating_add(moved);
         self.ensure(
             walk.bytes <= self.limits.moved_bytes,
             Rule::TotalBytes,

@@ -36,7 +36,7 @@ rules! {
     WriteXorExecute = "write-xor-execute";
     /// A region's access suits its kind: code is executable, descriptors, data and scratch are not, and all are readable.
     RegionKind = "region-kind";
-    /// All regions together stay within the memory limit.
+    /// All regions and the page tables that they need stay within the memory limit.
     MemoryLimit = "memory-limit";
     /// Identity checks read registers that are constants of the GPU.
     IdentityRegister = "identity-register";
@@ -74,7 +74,7 @@ rules! {
     BoundedWait = "bounded-wait";
     /// All waits together stay within the limit.
     TotalTime = "total-time";
-    /// All bytes that are moved stay within the limit.
+    /// All bytes that are moved stay within the limit; a tensor counts once for each of its pieces.
     TotalBytes = "total-bytes";
     /// A job header lies at a multiple of 64 inside a writable region that holds descriptors.
     JobHeader = "job-header";

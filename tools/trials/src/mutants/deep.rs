@@ -2,9 +2,11 @@
 //! Job chains that are wrong: the file is sound, what it submits is not.
 
 use gpureplay_format::layout::ActionEntry;
-use gpureplay_format::{Opcode, RegionKind, Section};
+use gpureplay_format::{Access, Opcode, RegionKind, Section};
+use zerocopy::IntoBytes;
 
 use super::Mutant;
+use super::tables::{HIGH, region};
 use crate::parts::{Parts, action};
 
 /// Offsets in a compute job: next job, pointers of the draw section.
@@ -33,6 +35,40 @@ fn resubmitted(parts: &Parts, patches: &[(u64, &[u8])], also: Option<ActionEntry
     entries.push(action(Opcode::Rearm, 0, 0, 0, submit.d.get()));
     entries.extend(also);
     entries.push(submit);
+    parts.append(&entries);
+    parts.file()
+}
+
+/// A job with as many uniform buffers as there can be, each as large as it can be, submitted again and again: a small file that
+/// would take hours to look through.
+fn endless_uniforms(parts: &Parts, (chain, state): (u64, u64), shader: u64) -> Vec<u8> {
+    let mut parts = parts.clone();
+    let added = region(HIGH, 16, Access::READ_WRITE, RegionKind::Data);
+    parts.section(Section::Regions).extend(added.as_bytes());
+    let Some(submit) = parts.last(Opcode::Submit).copied() else {
+        return Vec::new();
+    };
+    let mut words = [0u8; 64];
+    words[..8].copy_from_slice(&shader.to_le_bytes());
+    words[16] = 255;
+    let buffers = [(HIGH >> 4 << 12 | 0xfff).to_le_bytes(); 255].concat();
+    let patches = [
+        (chain + offset::UNIFORM_BUFFERS, HIGH.to_le_bytes().to_vec()),
+        (chain + offset::STATE, state.to_le_bytes().to_vec()),
+        (state, words.to_vec()),
+        (HIGH, buffers),
+    ];
+    let mut entries = Vec::new();
+    for (va, bytes) in patches {
+        let at = parts.section(Section::Data).len() as u64;
+        parts.section(Section::Data).extend(&bytes);
+        entries.push(action(Opcode::Seek, 0, 0, 0, at));
+        entries.push(action(Opcode::Upload, 0, 0, bytes.len() as u32, va));
+    }
+    for _ in 0..40 {
+        entries.push(action(Opcode::Rearm, 0, 0, 0, chain));
+        entries.push(submit);
+    }
     parts.append(&entries);
     parts.file()
 }
@@ -153,6 +189,11 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             "push uniforms outside memory",
             "buffer-region",
             with(offset::PUSH_UNIFORMS, nowhere),
+        ),
+        Mutant::new(
+            "uniforms without end",
+            "deep-limit",
+            endless_uniforms(parts, (chain, spare), code),
         ),
         Mutant::new("shader in data", "shader-region", {
             let mut state = [0; 64];

@@ -1,18 +1,56 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that are wrong.
 
-use gpureplay_format::layout::{ActionEntry, Segment, TensorEntry};
-use gpureplay_format::{Opcode, RegionKind, Section, TensorKind};
+use gpureplay_format::layout::{ActionEntry, AxisEntry, PieceEntry, Segment, TensorEntry};
+use gpureplay_format::{Access, ElementType, Opcode, RegionKind, Section, TensorKind};
 
 use zerocopy::IntoBytes;
 
 use super::Mutant;
+use super::tables::{HIGH, region};
 use crate::parts::{Parts, action};
 
 use Opcode::{
     BindInput, BindOutput, Expect, Fill, FlushCaches, Poll, Rearm, Seek, Submit, Upload, WaitIrq,
     Write,
 };
+
+/// A tensor of a GiB that lies in memory seventy times: copying it once moves 70 GiB.
+fn many_places(parts: &mut Parts) {
+    const COUNT: u32 = 70;
+    let added = region(HIGH, 1 << 18, Access::READ_WRITE, RegionKind::Data);
+    parts.section(Section::Regions).extend(added.as_bytes());
+    let entries = |parts: &mut Parts, section, size| parts.section(section).len() / size;
+    let first_piece = entries(parts, Section::Pieces, size_of::<PieceEntry>()) as u32;
+    let first_axis = entries(parts, Section::Axes, size_of::<AxisEntry>()) as u32;
+    let index = parts.tensors().len() as u32;
+    let mut tensor = parts.tensors()[0];
+    tensor.kind = TensorKind::Intermediate.code();
+    tensor.element = ElementType::U8.code();
+    tensor.flags = 0;
+    tensor.rank = 1;
+    tensor.shape = [1 << 30, 0, 0, 0, 0, 0].map(Into::into);
+    tensor.first_piece = first_piece.into();
+    tensor.pieces = COUNT.into();
+    parts.section(Section::Tensors).extend(tensor.as_bytes());
+    for number in 0..COUNT {
+        let piece = PieceEntry {
+            va: HIGH.into(),
+            element: 0.into(),
+            first_axis: (first_axis + number).into(),
+            axes: 1.into(),
+            zero: 0.into(),
+        };
+        let axis = AxisEntry {
+            extent: (1 << 30).into(),
+            element_stride: 1.into(),
+            byte_stride: 1.into(),
+        };
+        parts.section(Section::Pieces).extend(piece.as_bytes());
+        parts.section(Section::Axes).extend(axis.as_bytes());
+    }
+    parts.append(&[action(BindOutput, 0, 0, index, 0)]);
+}
 
 pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     let changed = |change: &dyn Fn(&mut Parts)| {
@@ -94,6 +132,11 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             "setting with forbidden bits",
             "register-write",
             first(0xf00, 0x8000_0000),
+        ),
+        Mutant::new(
+            "tensor in more places than may be moved",
+            "total-bytes",
+            changed(&many_places),
         ),
         Mutant::new(
             "bits that drivers set on another GPU only",

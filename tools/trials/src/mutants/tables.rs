@@ -8,7 +8,10 @@ use zerocopy::IntoBytes;
 use super::Mutant;
 use crate::parts::Parts;
 
-fn region(va: u64, pages: u32, access: Access, kind: RegionKind) -> Region {
+/// Upper half of the address space, where no shipped recording has memory.
+pub(super) const HIGH: u64 = 1 << 47;
+
+pub(super) fn region(va: u64, pages: u32, access: Access, kind: RegionKind) -> Region {
     Region {
         va: va.into(),
         pages: pages.into(),
@@ -51,6 +54,17 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     let rw = Access::READ_WRITE;
     let far = 0x7000_0000_0000;
     vec![
+        // Half a million pages, 256 MiB apart: each needs a table of its own, every fourth a second one.
+        Mutant::new(
+            "regions that need more page tables than there is memory",
+            "memory-limit",
+            changed(&|parts| {
+                for index in 0..1 << 19 {
+                    let added = region(HIGH + (index << 28), 1, rw, RegionKind::Data);
+                    parts.section(Section::Regions).extend(added.as_bytes());
+                }
+            }),
+        ),
         Mutant::new(
             "region off a page",
             "region-shape",

@@ -400,6 +400,7 @@ impl Recording<'_> {
             Ok::<_, Error>(changelog_version(&text).unwrap_or("unknown").to_owned())
         };
         let mut pairs = vec![
+            ("app", self.app.command("")),
             ("kernel", self.folder.stock_kernel()?),
             ("driver", "panfrost".to_owned()),
             ("runtime", format!("Mesa {}", version("mesa-opencl-icd")?)),

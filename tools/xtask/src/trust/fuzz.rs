@@ -87,7 +87,8 @@ impl Fuzz {
         if chosen.iter().any(|target| target.kind == Kind::LibFuzzer) {
             target::prepare()?;
         }
-        let sum = self.run(&chosen)?;
+        let done = self.run(&chosen)?;
+        let sum = sum(&done);
         println!(
             "fuzz: {} targets, {} executions in {:.0} s, {} findings",
             chosen.len(),
@@ -95,36 +96,36 @@ impl Fuzz {
             sum.seconds,
             sum.findings
         );
-        Ok(if sum.findings == 0 && sum.executions > 0 {
+        Ok(if passed(&done) {
             ExitCode::SUCCESS
         } else {
             ExitCode::FAILURE
         })
     }
 
-    /// Runs targets, some at a time.
-    fn run(&self, chosen: &[&Target]) -> Result<Total> {
+    /// Runs targets, some at a time. Returns what was done with each.
+    fn run(&self, chosen: &[&Target]) -> Result<Vec<Total>> {
         let waiting = Mutex::new(chosen.iter());
-        let sum = Mutex::new(Total::default());
+        let all = Mutex::new(Vec::new());
         let work = || -> Result<()> {
             loop {
                 let Some(target) = waiting.lock().ok().and_then(|mut them| them.next()) else {
                     return Ok(());
                 };
                 let done = target.run(self.seconds)?;
-                let Ok(mut sum) = sum.lock() else {
+                let Ok(mut all) = all.lock() else {
                     return Ok(());
                 };
                 println!(
                     "  {:14} {:10} executions {:6.0} s {:3} findings",
                     target.name, done.executions, done.seconds, done.findings
                 );
-                sum.add(&done);
                 if self.add_up {
                     let mut totals: BTreeMap<String, Total> = totals::read()?;
                     totals.entry(target.name.clone()).or_default().add(&done);
                     totals::write(&totals)?;
                 }
+                all.push(done);
             }
         };
         thread::scope(|scope| {
@@ -136,6 +137,47 @@ impl Fuzz {
             });
             ended.try_for_each(|result| result)
         })?;
-        Ok(sum.into_inner().unwrap_or_default())
+        Ok(all.into_inner().unwrap_or_default())
+    }
+}
+
+/// All targets together.
+fn sum(done: &[Total]) -> Total {
+    let mut sum = Total::default();
+    done.iter().for_each(|total| sum.add(total));
+    sum
+}
+
+/// Whether every target was executed and found nothing.
+fn passed(done: &[Total]) -> bool {
+    !done.is_empty()
+        && done
+            .iter()
+            .all(|total| total.executions > 0 && total.findings == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_that_found_something_or_did_nothing_falls_short() {
+        let good = Total {
+            executions: 5,
+            ..Total::default()
+        };
+        let found = Total {
+            findings: 1,
+            ..good.clone()
+        };
+        assert!(passed(&[good.clone(), good.clone()]));
+        assert!(!passed(&[good.clone(), found.clone()]));
+        assert!(!passed(&[good.clone(), Total::default()]) && !passed(&[]));
+        assert_eq!(sum(&[good.clone(), found.clone()]).executions, 10);
+        // What was found stays counted, but a later run that finds nothing closes it.
+        let mut total = found;
+        assert!(total.findings == 1);
+        total.add(&good);
+        assert!(total.findings == 1 && !total.open);
     }
 }

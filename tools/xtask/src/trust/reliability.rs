@@ -7,9 +7,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::fuzz::Fuzz;
-use super::target::{self, Target};
+use super::target::{self, Kind, Target};
 use super::totals::{self, Total};
 use super::{read, root, trial};
 use crate::error::{Error, Result};
@@ -24,6 +25,18 @@ pub(crate) struct Reliability {
     #[arg(long)]
     no_run: bool,
 }
+
+/// What a trial saved.
+#[derive(Deserialize)]
+struct Saved<T> {
+    /// Whether everything held.
+    passed: bool,
+    #[serde(flatten)]
+    result: Option<T>,
+}
+
+/// Fewest hours of soundness.
+const LEAST_HOURS: f64 = 1.0;
 
 #[derive(Deserialize)]
 struct MutantResult {
@@ -64,6 +77,12 @@ struct FaultRow {
 
 #[derive(Deserialize)]
 struct CostResult {
+    raw: CostOf,
+    compressed: CostOf,
+}
+
+#[derive(Deserialize)]
+struct CostOf {
     bytes: u64,
     read_seconds: f64,
     verify_seconds: f64,
@@ -96,9 +115,16 @@ impl Reliability {
                 passed &= outcome? == ExitCode::SUCCESS;
             }
         }
-        let text = document()?;
+        let targets = target::all()?;
+        let fuzzed = totals::read()?;
+        let short = short_targets(&targets, &fuzzed);
+        let text = document(&targets, &fuzzed)?;
         let path = root().join("docs/reliability.md");
         std::fs::write(&path, text).map_err(Error::io("write", &path))?;
+        for what in &short {
+            println!("  {what}");
+        }
+        passed &= short.is_empty();
         println!(
             "reliability: docs/reliability.md written, {}",
             if passed {
@@ -115,18 +141,54 @@ impl Reliability {
     }
 }
 
-fn missing(what: &str) -> Error {
-    Error::Missing {
-        what: format!("the result of {what}"),
-        remedy: format!("run `cargo xtask {what}` first"),
+/// The result of a trial that passed.
+fn passed<T: DeserializeOwned>(trial: &str, command: &str) -> Result<T> {
+    let saved: Option<Saved<T>> = read(&format!("{trial}.json"))?;
+    judge(saved, trial, command)
+}
+
+fn judge<T>(saved: Option<Saved<T>>, trial: &str, command: &str) -> Result<T> {
+    match saved {
+        Some(Saved {
+            passed: true,
+            result: Some(result),
+        }) => Ok(result),
+        Some(Saved { passed: false, .. }) => Err(Error::FellShort {
+            what: trial.into(),
+            remedy: format!("`{command}` says what it was"),
+        }),
+        _ => Err(Error::Missing {
+            what: format!("the result of {trial}"),
+            remedy: format!("run `{command}` first"),
+        }),
     }
 }
 
-fn document() -> Result<String> {
-    let mutants: MutantResult = read("mutants.json")?.ok_or_else(|| missing("mutants"))?;
-    let faults: FaultResult = read("faults.json")?.ok_or_else(|| missing("faults"))?;
-    let cost: CostResult = read("cost.json")?.ok_or_else(|| missing("reliability"))?;
-    let fuzz = totals::read()?;
+/// Fuzz targets that nobody ran, whose last finding is open, or that did not run for long enough, as sentences.
+fn short_targets(targets: &[Target], totals: &BTreeMap<String, Total>) -> Vec<String> {
+    let none = Total::default();
+    let mut short = Vec::new();
+    for target in targets {
+        let name = &target.name;
+        let total = totals.get(name).unwrap_or(&none);
+        if total.executions == 0 {
+            short.push(format!("fuzz target {name} has not been run"));
+        }
+        if total.open {
+            short.push(format!("the last run of fuzz target {name} found something"));
+        }
+        let hours = total.seconds / 3600.0;
+        if target.kind == Kind::Soundness && hours < LEAST_HOURS {
+            short.push(format!("{name} ran for {hours:.2} h of {LEAST_HOURS:.0} h"));
+        }
+    }
+    short
+}
+
+fn document(targets: &[Target], fuzz: &BTreeMap<String, Total>) -> Result<String> {
+    let mutants: MutantResult = passed("mutants", "cargo xtask mutants")?;
+    let faults: FaultResult = passed("faults", "cargo xtask faults")?;
+    let cost: CostResult = passed("cost", "cargo xtask reliability")?;
     let mut text = String::from(
         "# Reliability\n\n\
          Made by `cargo xtask reliability`; its parts are `cargo xtask mutants`, `faults` and `fuzz`, each of which fails when something falls\n\
@@ -135,7 +197,7 @@ fn document() -> Result<String> {
     // Writing to a string cannot fail.
     let _ = write_mutants(&mut text, &mutants);
     let _ = write_faults(&mut text, &faults);
-    let _ = write_fuzz(&mut text, &target::all()?, &fuzz);
+    let _ = write_fuzz(&mut text, targets, fuzz);
     let _ = write_cost(&mut text, &cost);
     Ok(text)
 }
@@ -260,14 +322,74 @@ fn write_fuzz(
 }
 
 fn write_cost(text: &mut String, cost: &CostResult) -> std::fmt::Result {
-    let milliseconds = |seconds: f64| seconds * 1000.0;
     writeln!(
         text,
         "## Cost of verification\n\n\
-         A recording of {:.0} MB is read from the page cache in {:.0} ms, and parsed and verified in {:.1} ms: the best of seven each.\n\
-         `cargo run -p gpureplay-trials -- cost`",
-        cost.bytes as f64 / 1e6,
-        milliseconds(cost.read_seconds),
-        milliseconds(cost.verify_seconds)
-    )
+         Reading from the page cache, and parsing and verifying: the best of seven each, in a build without optimisations of the release profile.\n\
+         `cargo run -p gpureplay-trials -- cost`\n\n\
+         | Recording | Bytes | Reading | Parsing and verifying |\n| --- | ---: | ---: | ---: |"
+    )?;
+    let rows = [
+        ("stored as it is", &cost.raw),
+        ("LZ4 blocks of many short sequences", &cost.compressed),
+    ];
+    for (name, row) in rows {
+        writeln!(
+            text,
+            "| {name} | {} | {:.0} ms | {:.1} ms |",
+            row.bytes,
+            row.read_seconds * 1000.0,
+            row.verify_seconds * 1000.0
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saved(text: &str) -> Option<Saved<CostOf>> {
+        serde_json::from_str(text).ok()
+    }
+
+    #[test]
+    fn a_trial_that_fell_short_is_no_result() {
+        let all = r#""bytes": 1, "read_seconds": 2, "verify_seconds": 1"#;
+        let good = saved(&format!("{{\"passed\": true, {all}}}"));
+        assert_eq!(judge(good, "cost", "it").unwrap().bytes, 1);
+        for (text, says) in [
+            (format!("{{\"passed\": false, {all}}}"), "fell short"),
+            (r#"{"passed": false}"#.into(), "fell short"),
+            (r#"{"passed": true}"#.into(), "run `it` first"),
+            (format!("{{{all}}}"), "run `it` first"),
+            ("null".into(), "run `it` first"),
+        ] {
+            let error = judge(saved(&text), "cost", "it").err().unwrap();
+            assert!(error.to_string().contains(says), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn targets_that_fall_short_are_named() {
+        let targets = target::all().unwrap();
+        let total = Total {
+            executions: 1,
+            seconds: 3600.0,
+            ..Total::default()
+        };
+        let mut totals: BTreeMap<String, Total> = targets
+            .iter()
+            .map(|target| (target.name.clone(), total.clone()))
+            .collect();
+        assert!(short_targets(&targets, &totals).is_empty());
+        totals.get_mut("soundness").unwrap().seconds = 3599.0;
+        totals.get_mut("npy").unwrap().open = true;
+        totals.remove("pack");
+        let short = short_targets(&targets, &totals).join("; ");
+        for name in ["soundness", "npy", "pack"] {
+            assert!(short.contains(name), "{short}");
+        }
+        assert_eq!(short.matches(';').count(), 2, "{short}");
+    }
 }

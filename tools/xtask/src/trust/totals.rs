@@ -19,6 +19,9 @@ pub(super) struct Total {
     pub(super) processor_seconds: f64,
     /// Runs that ended with a finding.
     pub(super) findings: u64,
+    /// Whether the last of them did: what it found is not mended yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) open: bool,
     /// Where the next run goes on, for targets whose inputs are numbered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) next_seed: Option<u64>,
@@ -33,6 +36,7 @@ impl Total {
         self.seconds += more.seconds;
         self.processor_seconds += more.processor_seconds;
         self.findings += more.findings;
+        self.open = more.findings > 0;
         self.next_seed = more.next_seed.or(self.next_seed);
         for (outcome, count) in &more.outcomes {
             *self.outcomes.entry(outcome.clone()).or_default() += count;
