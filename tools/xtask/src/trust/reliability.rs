@@ -175,7 +175,9 @@ fn short_targets(targets: &[Target], totals: &BTreeMap<String, Total>) -> Vec<St
             short.push(format!("fuzz target {name} has not been run"));
         }
         if total.open {
-            short.push(format!("the last run of fuzz target {name} found something"));
+            short.push(format!(
+                "the last run of fuzz target {name} found something"
+            ));
         }
         let hours = total.seconds / 3600.0;
         if target.kind == Kind::Soundness && hours < LEAST_HOURS {
