@@ -7,12 +7,14 @@
 //! bytes at the same time. All unsafe code of the model that deals with memory lives in this crate.
 
 mod bus;
+mod gather;
 mod mapped;
 mod page;
 mod ram;
 mod words;
 
 pub use bus::{Bus, BusError};
+pub use gather::{GATHER_LANES, gather};
 pub use mapped::{MapError, Mapped};
 pub use page::{PAGE_SIZE, Page};
 pub use ram::Ram;

@@ -6,64 +6,36 @@
 macro_rules! map {
     ($t:expr, $d:expr, [$a:expr], |$x:pat_param| $body:expr) => {{
         let (d, sources) = ($d, [$a]);
-        $t.rows(
-            |op, rows| {
-                rows.map1(
-                    op,
-                    #[inline(always)]
-                    |$x| $body,
-                )
-            },
-            d,
-            sources,
-            0,
+        let run = $crate::engine::simd::one(
+            #[inline(always)]
+            |_, $x| $body,
         );
+        $t.rows(run, d, sources, 0);
     }};
     ($t:expr, $d:expr, [$a:expr, $b:expr], |$x:pat_param, $y:pat_param| $body:expr) => {{
         let (d, sources) = ($d, [$a, $b]);
-        $t.rows(
-            |op, rows| {
-                rows.map2(
-                    op,
-                    #[inline(always)]
-                    |$x, $y| $body,
-                )
-            },
-            d,
-            sources,
-            0,
+        let run = $crate::engine::simd::two(
+            #[inline(always)]
+            |_, $x, $y| $body,
         );
+        $t.rows(run, d, sources, 0);
     }};
     ($t:expr, $d:expr, [$a:expr, $b:expr, $c:expr], |$x:pat_param, $y:pat_param, $z:pat_param| $body:expr) => {{
         let (d, sources) = ($d, [$a, $b, $c]);
-        $t.rows(
-            |op, rows| {
-                rows.map3(
-                    op,
-                    #[inline(always)]
-                    |$x, $y, $z| $body,
-                )
-            },
-            d,
-            sources,
-            0,
+        let run = $crate::engine::simd::three(
+            #[inline(always)]
+            |_, $x, $y, $z| $body,
         );
+        $t.rows(run, d, sources, 0);
     }};
     ($t:expr, $d:expr, [$a:expr, $b:expr, $c:expr, $e:expr],
      |$x:pat_param, $y:pat_param, $z:pat_param, $w:pat_param| $body:expr) => {{
         let (d, sources) = ($d, [$a, $b, $c, $e]);
-        $t.rows(
-            |op, rows| {
-                rows.map4(
-                    op,
-                    #[inline(always)]
-                    |$x, $y, $z, $w| $body,
-                )
-            },
-            d,
-            sources,
-            0,
+        let run = $crate::engine::simd::four(
+            #[inline(always)]
+            |_, $x, $y, $z, $w| $body,
         );
+        $t.rows(run, d, sources, 0);
     }};
 }
 

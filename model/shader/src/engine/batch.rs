@@ -123,9 +123,16 @@ impl Batch {
         core: &mut Core<'_>,
     ) -> Result<(), Trouble> {
         core.spend()?;
-        for op in &program.ops[clause.ops.clone()] {
+        let mut ops = &program.ops[clause.ops.clone()];
+        while let [op, rest @ ..] = ops {
+            ops = rest;
             match op.run {
                 Run::Rows(run) => run(op, &mut self.rows),
+                Run::Several(run) => {
+                    let (these, rest) = ops.split_at(op.m as usize);
+                    ops = rest;
+                    run(these, &mut self.rows);
+                }
                 Run::Message(run) => run(op, &mut self.rows, core)?,
             }
         }

@@ -8,9 +8,9 @@ use mali_memory::{PAGE_SIZE, Page};
 
 use super::core::{Core, Results};
 use super::micro::{MicroOp, Trouble};
-use super::rows::{LANES, Row, Rows};
-use super::simd::{GROUP, common, is_run, pattern};
-use super::tlb::OFFSET;
+use super::rows::{CHUNK, LANES, Row, Rows};
+use super::simd::{GROUP, common, is_run, pattern, repeat, spread};
+use super::tlb::{OFFSET, Tlb};
 
 /// Words of an access of any size.
 type Words = [u32; 4];
@@ -196,29 +196,109 @@ fn load_all<const BYTES: usize>(
         }
         return Ok(());
     }
-    if !pattern.page {
+    if !pattern.whole {
         return load_groups::<BYTES>(core, low, high, width, u64::MAX >> (LANES - width));
     }
-    let page = core.read.page(address(low, high, 0))?;
+    let Core { read, results, .. } = core;
     if pattern.flat {
+        let mut values = [[0; CHUNK]; 4];
         for group in 0..width / GROUP {
-            let offset = low.0[group * GROUP] as usize & (PAGE_SIZE - 1);
-            let value = fetch::<BYTES, true>(page, offset);
-            for (row, word) in core.results.0.iter_mut().zip(value).take(words) {
-                row.0.as_chunks_mut::<GROUP>().0[group] = [word; GROUP];
+            let va = address(low, high, group * GROUP);
+            let value = fetch::<BYTES, true>(read.page(va)?, (va & OFFSET) as usize);
+            for (values, word) in values.iter_mut().zip(value) {
+                values[group] = word;
             }
         }
-    } else if pattern.repeat {
-        gather::<BYTES>(page, eight(low, 0), &mut core.results, 0);
-        for row in core.results.0.iter_mut().take(words) {
-            let groups = row.0.as_chunks_mut::<GROUP>().0;
-            let first = groups[0];
-            groups[..width / GROUP].fill(first);
+        for (row, values) in results.0.iter_mut().zip(&values).take(words) {
+            spread(row, values);
         }
+        return Ok(());
+    }
+    let chunks = if pattern.repeat { 1 } else { width / CHUNK };
+    for chunk in 0..chunks {
+        load_chunk::<BYTES>(read, low, high, chunk, pattern.page, results)?;
+    }
+    if pattern.repeat {
+        results.0.iter_mut().take(words).for_each(|row| repeat(row));
+    }
+    Ok(())
+}
+
+/// Loads for a chunk of lanes whose accesses are whole. With `page` they are in one page.
+#[inline(always)]
+fn load_chunk<const BYTES: usize>(
+    read: &mut Tlb<'_>,
+    low: &Row,
+    high: &Row,
+    chunk: usize,
+    page: bool,
+    results: &mut Results,
+) -> Result<(), Trouble> {
+    let first = chunk * CHUNK;
+    if BYTES != 8 && BYTES != 16 {
+        if page {
+            let page = read.page(address(low, high, first))?;
+            for group in first / GROUP..(first + CHUNK) / GROUP {
+                gather::<BYTES>(page, eight(low, group), results, group);
+            }
+            return Ok(());
+        }
+        return load_lanes::<BYTES>(read, low, high, first, results);
+    }
+    let lows = &low.0.as_chunks::<CHUNK>().0[chunk];
+    let offsets = if page {
+        lows.map(|low| low & OFFSET as u32)
     } else {
-        for group in 0..width / GROUP {
-            gather::<BYTES>(page, eight(low, group), &mut core.results, group);
+        let base = lows.iter().fold(u32::MAX, |least, &low| least.min(low)) & !(OFFSET as u32);
+        lows.map(|low| low - base)
+    };
+    let second = if page {
+        0
+    } else {
+        offsets
+            .iter()
+            .position(|offset| (offset ^ offsets[0]) & !(OFFSET as u32) != 0)
+            .unwrap_or(0)
+    };
+    if !page && offsets.iter().any(|&offset| offset >= 2 * PAGE_SIZE as u32) {
+        return load_lanes::<BYTES>(read, low, high, first, results);
+    }
+    let va = address(low, high, first);
+    let pages = if second == 0 {
+        let page = read.page(va)?;
+        [page, page]
+    } else {
+        // Lane by lane, the page of the first lane is looked up first.
+        let [own, other] = read.neighbours([va, address(low, high, first + second)])?;
+        if offsets[0] < PAGE_SIZE as u32 {
+            [own, other]
+        } else {
+            [other, own]
         }
+    };
+    let [a, b, c, d] = &mut results.0;
+    let [a, b, c, d] = [a, b, c, d].map(|row| &mut row.0.as_chunks_mut::<CHUNK>().0[chunk]);
+    if BYTES == 8 {
+        mali_memory::gather(pages, &offsets, [a, b]);
+    } else {
+        mali_memory::gather(pages, &offsets, [a, b, c, d]);
+    }
+    Ok(())
+}
+
+/// Loads for a chunk of lanes whose accesses are whole, one after the other.
+#[cold]
+fn load_lanes<const BYTES: usize>(
+    read: &mut Tlb<'_>,
+    low: &Row,
+    high: &Row,
+    first: usize,
+    results: &mut Results,
+) -> Result<(), Trouble> {
+    for lane in first..first + CHUNK {
+        let va = address(low, high, lane);
+        let value = fetch::<BYTES, false>(read.page(va)?, (va & OFFSET) as usize);
+        results.put(lane, &value[..BYTES.div_ceil(4)]);
     }
     Ok(())
 }

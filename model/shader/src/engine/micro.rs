@@ -18,13 +18,29 @@ pub(crate) struct MicroOp {
     pub(crate) e: u16,
     /// Modifiers and immediates, as the function wants them.
     pub(crate) m: u32,
+    /// What it does, if something else may do it faster.
+    pub(crate) kind: Kind,
 }
+
+/// Micro-operations that can be made part of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// No other micro-operation needs to know.
+    Plain,
+    /// Single-precision `a * b + c`, rounded to even, without modifiers.
+    MultiplyAdd,
+}
+
+/// A function on rows.
+pub(crate) type OnRows = fn(&MicroOp, &mut Rows);
 
 /// The function of a micro-operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Run {
     /// Works on rows alone and cannot fail.
-    Rows(fn(&MicroOp, &mut Rows)),
+    Rows(OnRows),
+    /// Stands for as many of the micro-operations that follow it as `m` says, and for what they do one after the other.
+    Several(fn(&[MicroOp], &mut Rows)),
     /// Touches memory, descriptors or clocks.
     Message(fn(&MicroOp, &mut Rows, &mut Core<'_>) -> Result<(), Trouble>),
 }

@@ -4,11 +4,12 @@
 //! A host thread is a [`worker`]: it takes sets of work groups and gives their threads places in [`batch`]es of up to 64
 //! lanes. A batch executes clauses of micro-operations ([`micro`]) on [`rows`], one row for each register; loops over
 //! lanes ([`simd`]) are what takes the time. Lanes that diverge form groups, and the group at the lowest address runs.
-//! [`memory`], [`atomic`], [`image`], [`texture`] and [`warp`] have the instructions that look beyond their own lane.
+//! [`fuse`] makes one of several multiply-adds. [`memory`], [`atomic`], [`image`], [`texture`] and [`warp`] have the instructions that look beyond their own lane.
 
 pub(crate) mod atomic;
 pub(crate) mod batch;
 pub(crate) mod core;
+pub(crate) mod fuse;
 pub(crate) mod image;
 pub(crate) mod memory;
 pub(crate) mod micro;
@@ -17,4 +18,6 @@ pub(crate) mod simd;
 pub(crate) mod texture;
 pub(crate) mod tlb;
 pub(crate) mod warp;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 pub(crate) mod worker;

@@ -72,6 +72,12 @@ impl Rows {
         self.mask
     }
 
+    /// Whether results replace whole rows of [`LANES`] lanes.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.full && self.chunks * CHUNK == LANES
+    }
+
     #[inline(always)]
     pub(crate) fn get(&self, row: u16) -> &Row {
         &self.rows[usize::from(row)]
@@ -109,58 +115,25 @@ impl Rows {
 
     /// Puts the spare row in place of `row`, or merges it where lanes are inactive.
     #[inline(always)]
-    fn commit(&mut self, row: u16) {
+    pub(super) fn commit(&mut self, row: u16) {
         let row = usize::from(row);
         if self.full || row >= REGISTERS {
             std::mem::swap(&mut self.rows[row], &mut self.spare);
         } else {
-            let (new, active, row) = (&self.spare, &self.active, &mut self.rows[row]);
-            for i in 0..self.chunks * CHUNK {
-                row.0[i] = row.0[i] & !active.0[i] | new.0[i] & active.0[i];
-            }
+            simd::merge(
+                &mut self.rows[row],
+                &self.spare,
+                &self.active,
+                self.chunks * CHUNK,
+            );
         }
     }
 
+    /// The spare row, which a result goes to until it is committed, and the rows that it is made of.
     #[inline(always)]
-    pub(crate) fn map1(&mut self, op: &MicroOp, f: impl Fn(u32) -> u32) {
-        let a = &*self.rows[usize::from(op.a)];
-        simd::map1(&mut self.spare, a, self.chunks * CHUNK, f);
-        self.commit(op.d);
-    }
-
-    #[inline(always)]
-    pub(crate) fn map2(&mut self, op: &MicroOp, f: impl Fn(u32, u32) -> u32) {
-        let (a, b) = (
-            &*self.rows[usize::from(op.a)],
-            &*self.rows[usize::from(op.b)],
-        );
-        simd::map2(&mut self.spare, a, b, self.chunks * CHUNK, f);
-        self.commit(op.d);
-    }
-
-    #[inline(always)]
-    pub(crate) fn map3(&mut self, op: &MicroOp, f: impl Fn(u32, u32, u32) -> u32) {
-        let (a, b) = (
-            &*self.rows[usize::from(op.a)],
-            &*self.rows[usize::from(op.b)],
-        );
-        let c = &*self.rows[usize::from(op.c)];
-        simd::map3(&mut self.spare, a, b, c, self.chunks * CHUNK, f);
-        self.commit(op.d);
-    }
-
-    #[inline(always)]
-    pub(crate) fn map4(&mut self, op: &MicroOp, f: impl Fn(u32, u32, u32, u32) -> u32) {
-        let (a, b) = (
-            &*self.rows[usize::from(op.a)],
-            &*self.rows[usize::from(op.b)],
-        );
-        let (c, e) = (
-            &*self.rows[usize::from(op.c)],
-            &*self.rows[usize::from(op.e)],
-        );
-        simd::map4(&mut self.spare, a, b, c, e, self.chunks * CHUNK, f);
-        self.commit(op.d);
+    pub(super) fn operands<const N: usize>(&mut self, rows: [u16; N]) -> (&mut Row, [&Row; N]) {
+        let sources = rows.map(|row| &*self.rows[usize::from(row)]);
+        (&mut self.spare, sources)
     }
 
     /// Copies a row, moving no more than a pointer's worth of bookkeeping when nothing else is needed.

@@ -5,7 +5,10 @@
 //! exists several times, and the best one that the host can run is chosen. Results are the same either way.
 #![allow(unsafe_code)]
 
-use super::rows::{LANES, Row};
+use super::micro::{MicroOp, OnRows};
+use super::rows::{CHUNK, LANES, Row, Rows};
+#[cfg(target_arch = "x86_64")]
+use super::wide;
 
 /// Whether the host has AVX2 and FMA. The standard library remembers the answer.
 #[inline(always)]
@@ -31,70 +34,138 @@ pub(crate) fn has_fused_multiply_add() -> bool {
     has_avx2() || cfg!(target_arch = "aarch64")
 }
 
-/// Defines a function `out[i] = f(sources[..][i])` for the first `lanes` lanes.
+/// The value of a type that has only one: a function or a closure that captures nothing.
+///
+/// # Safety
+///
+/// A value of the type exists somewhere.
+#[inline(always)]
+unsafe fn only<F: Copy>() -> F {
+    const { assert!(size_of::<F>() == 0) };
+    // SAFETY: the value has no bytes, may be copied, and exists.
+    unsafe { std::mem::MaybeUninit::uninit().assume_init() }
+}
+
+/// Defines `$name(f)`, which gives the function of a micro-operation that puts `f(m, a, ...)` into row `d`, lane by lane. The
+/// choice of vector units is made there, not when it runs; `f` captures nothing.
 macro_rules! loop_over_lanes {
-    ($name:ident, $avx512:ident, $avx2:ident, $slow:ident, $body:ident, $f:ident($($source:ident: $number:ty),+)) => {
-        /// `out[i] = f(...)` for the first `lanes` lanes. Lanes after that may change as well.
-        #[inline(always)]
-        pub(crate) fn $name(
-            out: &mut Row,
-            $($source: &Row,)+
-            lanes: usize,
-            f: impl Fn($($number),+) -> u32,
-        ) {
+    ($name:ident: $run512:ident, $run2:ident, $run:ident, $loop512:ident, $loop2:ident, $loop:ident, $body:ident,
+     ($($source:ident: $number:ty),+)) => {
+        /// The function of a micro-operation that puts `f(m, ...)` into row `d`.
+        pub(crate) fn $name<F: Fn(u32, $($number),+) -> u32 + Copy>(_: F) -> OnRows {
             #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
             if has_avx512() {
-                // SAFETY: the host has the features that the function is compiled for.
-                return unsafe { $avx512(out, $($source,)+ lanes, f) };
+                // SAFETY: the host has the features that the function is compiled for; that is all it asks for.
+                return unsafe { std::mem::transmute::<unsafe fn(&MicroOp, &mut Rows), OnRows>($run512::<F>) };
             }
             #[cfg(target_arch = "x86_64")]
             if has_avx2() {
-                // SAFETY: the host has the features that the function is compiled for.
-                unsafe { $avx2(out, $($source,)+ lanes, f) };
-            } else {
-                $slow(out, $($source,)+ lanes, &f);
+                // SAFETY: the host has the features that the function is compiled for; that is all it asks for.
+                return unsafe { std::mem::transmute::<unsafe fn(&MicroOp, &mut Rows), OnRows>($run2::<F>) };
             }
-            #[cfg(not(target_arch = "x86_64"))]
-            $body(out, $($source,)+ lanes, f);
-        }
-
-        /// For the few processors without AVX2: one loop for all functions, so that the others need not be compiled
-        /// twice.
-        #[cfg(target_arch = "x86_64")]
-        #[cold]
-        fn $slow(out: &mut Row, $($source: &Row,)+ lanes: usize, f: &dyn Fn($($number),+) -> u32) {
-            $body(out, $($source,)+ lanes, f);
-        }
-
-        // The rows are parameters of a function that is not inlined, which tells the compiler that they are apart.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-        fn $avx2(out: &mut Row, $($source: &Row,)+ lanes: usize, f: impl Fn($($number),+) -> u32) {
-            $body(out, $($source,)+ lanes, f);
+            $run::<F>
         }
 
         #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
         #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-        fn $avx512(out: &mut Row, $($source: &Row,)+ lanes: usize, f: impl Fn($($number),+) -> u32) {
-            $body(out, $($source,)+ lanes, f);
+        fn $run512<F: Fn(u32, $($number),+) -> u32 + Copy>(op: &MicroOp, rows: &mut Rows) {
+            // SAFETY: the function is named only where an F was given.
+            let f = unsafe { only::<F>() };
+            let lanes = rows.lanes();
+            let (out, [$($source),+]) = rows.operands([$(op.$source),+]);
+            if lanes == LANES {
+                $loop512(out, $($source,)+ op.m, f);
+            } else {
+                $loop2(out, $($source,)+ lanes, op.m, f);
+            }
+            rows.commit(op.d);
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+        fn $run2<F: Fn(u32, $($number),+) -> u32 + Copy>(op: &MicroOp, rows: &mut Rows) {
+            // SAFETY: the function is named only where an F was given.
+            let f = unsafe { only::<F>() };
+            let lanes = rows.lanes();
+            let (out, [$($source),+]) = rows.operands([$(op.$source),+]);
+            $loop2(out, $($source,)+ lanes, op.m, f);
+            rows.commit(op.d);
+        }
+
+        fn $run<F: Fn(u32, $($number),+) -> u32 + Copy>(op: &MicroOp, rows: &mut Rows) {
+            // SAFETY: the function is named only where an F was given.
+            let f = unsafe { only::<F>() };
+            let lanes = rows.lanes();
+            let (out, [$($source),+]) = rows.operands([$(op.$source),+]);
+            $loop(out, $($source,)+ lanes, op.m, &f);
+            rows.commit(op.d);
+        }
+
+        // The rows are parameters of functions, which tells the compiler that they are apart.
+        #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+        #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+        fn $loop512(out: &mut Row, $($source: &Row,)+ m: u32, f: impl Fn(u32, $($number),+) -> u32) {
+            $body(out, $($source,)+ LANES, m, f);
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+        fn $loop2(out: &mut Row, $($source: &Row,)+ lanes: usize, m: u32, f: impl Fn(u32, $($number),+) -> u32) {
+            $body(out, $($source,)+ lanes, m, f);
+        }
+
+        /// For processors without AVX2: one loop for all functions, so that the others need not be compiled twice.
+        #[cfg(target_arch = "x86_64")]
+        #[cold]
+        fn $loop(out: &mut Row, $($source: &Row,)+ lanes: usize, m: u32, f: &dyn Fn(u32, $($number),+) -> u32) {
+            $body(out, $($source,)+ lanes, m, f);
+        }
+
+        #[cfg(not(target_arch = "x86_64"))]
+        fn $loop(out: &mut Row, $($source: &Row,)+ lanes: usize, m: u32, f: impl Fn(u32, $($number),+) -> u32) {
+            $body(out, $($source,)+ lanes, m, f);
         }
 
         #[inline(always)]
-        fn $body(out: &mut Row, $($source: &Row,)+ lanes: usize, f: impl Fn($($number),+) -> u32) {
+        fn $body(out: &mut Row, $($source: &Row,)+ lanes: usize, m: u32, f: impl Fn(u32, $($number),+) -> u32) {
             let lanes = lanes.min(LANES);
             let out = &mut out.0[..lanes];
             $(let $source = &$source.0[..lanes];)+
             for i in 0..lanes {
-                out[i] = f($($source[i]),+);
+                out[i] = f(m, $($source[i]),+);
             }
         }
     };
 }
 
-loop_over_lanes!(map1, map1_avx512, map1_avx2, map1_slow, map1_body, f(a: u32));
-loop_over_lanes!(map2, map2_avx512, map2_avx2, map2_slow, map2_body, f(a: u32, b: u32));
-loop_over_lanes!(map3, map3_avx512, map3_avx2, map3_slow, map3_body, f(a: u32, b: u32, c: u32));
-loop_over_lanes!(map4, map4_avx512, map4_avx2, map4_slow, map4_body, f(a: u32, b: u32, c: u32, d: u32));
+loop_over_lanes!(one: one_avx512, one_avx2, one_any, loop1_avx512, loop1_avx2, loop1, body1, (a: u32));
+loop_over_lanes!(two: two_avx512, two_avx2, two_any, loop2_avx512, loop2_avx2, loop2, body2, (a: u32, b: u32));
+loop_over_lanes!(three: three_avx512, three_avx2, three_any, loop3_avx512, loop3_avx2, loop3, body3, (a: u32, b: u32, c: u32));
+loop_over_lanes!(four: four_avx512, four_avx2, four_any, loop4_avx512, loop4_avx2, loop4, body4, (a: u32, b: u32, c: u32, e: u32));
+
+/// Puts `new` into the lanes of `row` whose `active` is all ones.
+pub(crate) fn merge(row: &mut Row, new: &Row, active: &Row, lanes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        // SAFETY: the host has the features that the function is compiled for.
+        return unsafe { merge_avx2(row, new, active, lanes) };
+    }
+    merge_body(row, new, active, lanes);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+fn merge_avx2(row: &mut Row, new: &Row, active: &Row, lanes: usize) {
+    merge_body(row, new, active, lanes);
+}
+
+#[inline(always)]
+fn merge_body(row: &mut Row, new: &Row, active: &Row, lanes: usize) {
+    let lanes = row.0.iter_mut().zip(&new.0).zip(&active.0).take(lanes);
+    for ((row, new), active) in lanes {
+        *row = *row & !active | new & active;
+    }
+}
 
 /// Lanes whose addresses are classified together.
 pub(crate) const GROUP: usize = 8;
@@ -104,9 +175,11 @@ pub(crate) const GROUP: usize = 8;
 pub(crate) struct Pattern {
     /// They are all the same.
     pub(crate) same: bool,
-    /// They are in one page, are aligned, and no access crosses the page's end.
+    /// They have the same high word, are aligned, and no access crosses the end of its page.
+    pub(crate) whole: bool,
+    /// They are `whole` and in one page.
     pub(crate) page: bool,
-    /// Each group has the addresses of the first.
+    /// They are those of the first [`CHUNK`] lanes again and again.
     pub(crate) repeat: bool,
     /// The lanes of each group have the same address.
     pub(crate) flat: bool,
@@ -116,6 +189,11 @@ pub(crate) struct Pattern {
 /// (a power of two).
 #[inline(always)]
 pub(crate) fn pattern(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Pattern {
+    #[cfg(target_arch = "x86_64")]
+    if lanes == LANES && wide::is_there() {
+        // SAFETY: the host has the feature that the function is compiled for.
+        return unsafe { wide::pattern(low, high, bytes, align) };
+    }
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
         // SAFETY: the host has the features that the function is compiled for.
@@ -132,35 +210,69 @@ fn pattern_avx2(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> 
 
 #[inline(always)]
 fn pattern_body(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Pattern {
-    let (lows, highs) = (low.0.as_chunks::<GROUP>().0, high.0.as_chunks::<GROUP>().0);
-    let groups = lanes.min(LANES) / GROUP;
+    let (lows, highs) = (low.0.as_chunks::<CHUNK>().0, high.0.as_chunks::<CHUNK>().0);
+    let chunks = lanes.min(LANES) / CHUNK;
     let (first, first_low, first_high) = (&lows[0], low.0[0], high.0[0]);
-    // One bit is set where an address is not what a pattern wants; sums over lanes come last.
-    let (mut same, mut repeat, mut flat) = ([0; GROUP], [0; GROUP], [0; GROUP]);
-    let (mut high, mut bits, mut crosses) = ([0; GROUP], [0; GROUP], [0; GROUP]);
-    for (lows, highs) in lows.iter().zip(highs).take(groups) {
-        for lane in 0..GROUP {
-            let address = lows[lane];
-            same[lane] |= address ^ first_low;
-            repeat[lane] |= address ^ first[lane];
-            flat[lane] |= address ^ lows[0];
-            high[lane] |= highs[lane] ^ first_high;
-            bits[lane] |= address;
+    // A word is not zero where an address is not what a pattern wants; whether any is comes last.
+    let (mut same, mut repeat, mut flat) = ([0; CHUNK], [0; CHUNK], [0; CHUNK]);
+    let (mut whole, mut page) = ([0; CHUNK], [0; CHUNK]);
+    for (lows, highs) in lows.iter().zip(highs).take(chunks) {
+        let groups = [lows[0], lows[GROUP]];
+        for lane in 0..CHUNK {
+            let (address, other) = (lows[lane], highs[lane] ^ first_high);
+            same[lane] |= address ^ first_low | other;
+            repeat[lane] |= address ^ first[lane] | other;
+            flat[lane] |= address ^ groups[lane / GROUP] | other;
             // The top bit is set if the offset is above the last that fits.
-            crosses[lane] |= (OFFSET + 1 - bytes).wrapping_sub(address & OFFSET);
+            let crosses = (OFFSET + 1 - bytes).wrapping_sub(address & OFFSET) & 1 << 31;
+            whole[lane] |= address & (align - 1) | crosses | other;
+            page[lane] |= (address ^ first_low) & !OFFSET;
         }
     }
-    let any = |of: [u32; GROUP]| of.into_iter().fold(0, |any, of| any | of);
-    let (same, high) = (any(same), any(high) == 0);
+    let none = |of: [u32; CHUNK]| of == [0; CHUNK];
+    let whole = none(whole);
     Pattern {
-        same: same == 0 && high,
-        page: same & !OFFSET == 0
-            && high
-            && any(bits) & (align - 1) == 0
-            && any(crosses) >> 31 == 0,
-        repeat: any(repeat) == 0 && high,
-        flat: any(flat) == 0 && high,
+        same: none(same),
+        whole,
+        page: whole && none(page),
+        repeat: none(repeat),
+        flat: none(flat),
     }
+}
+
+/// Puts the first chunk of a row into the others.
+#[inline(always)]
+pub(crate) fn repeat(row: &mut Row) {
+    #[cfg(target_arch = "x86_64")]
+    if wide::is_there() {
+        // SAFETY: the host has the feature that the function is compiled for.
+        return unsafe { wide::repeat(row) };
+    }
+    let chunks = row.0.as_chunks_mut::<CHUNK>().0;
+    let first = chunks[0];
+    chunks.fill(first);
+}
+
+/// Gives each group of a row one of the first values.
+#[inline(always)]
+pub(crate) fn spread(row: &mut Row, values: &[u32; CHUNK]) {
+    #[cfg(target_arch = "x86_64")]
+    if wide::is_there() {
+        // SAFETY: the host has the feature that the function is compiled for.
+        return unsafe { wide::spread(row, values) };
+    }
+    for (group, &value) in row.0.as_chunks_mut::<GROUP>().0.iter_mut().zip(values) {
+        *group = [value; GROUP];
+    }
+}
+
+/// Executes N multiply-adds at once, on a host that [`wide`] is for.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) {
+    debug_assert!(wide::is_there());
+    // SAFETY: `fuse` refers to this function only if the host has the feature.
+    unsafe { wide::accumulate(ops, rows) }
 }
 
 /// Whether the addresses of aligned words that two rows hold follow one another inside of a page.
@@ -201,7 +313,7 @@ fn is_run_body(low: &Row, high: &Row, lanes: usize) -> bool {
 }
 
 /// Mask of the offset in a page.
-const OFFSET: u32 = 4095;
+pub(super) const OFFSET: u32 = 4095;
 
 /// What addresses have in common, group by group; bit n is about lanes 8 n to 8 n + 7.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -251,4 +363,59 @@ fn common_body(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> C
         common.page |= u32::from(page) << group;
     }
     common
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_functions_agree_with_portable_ones() {
+        if !wide::is_there() {
+            return;
+        }
+        let row = |f: &dyn Fn(u32) -> u32| Row(std::array::from_fn(|lane| f(lane as u32)));
+        let mut lows: Vec<Row> = vec![
+            row(&|_| 0x1000),
+            row(&|_| 0x1ff8),
+            row(&|lane| 0x1000 + 16 * lane),
+            row(&|lane| 0x1000 + 16 * (lane % 16)),
+            row(&|lane| 0x1000 + 16 * (lane % 8)),
+            row(&|lane| 0x1000 + 16 * (lane / 8)),
+            row(&|lane| 0x1000 + 16 * (lane / 16)),
+            row(&|lane| 0x1e00 + 16 * lane),
+            row(&|lane| 0x1004 + 16 * lane),
+            row(&|lane| 0xffff_ff00u32.wrapping_add(16 * lane)),
+        ];
+        // Each lane in turn is different, by alignment, by page, or so that it crosses the end of a page.
+        for lane in 0..LANES {
+            for other in [0x1001, 0x2000, 0x1ff4, 0x1ff0] {
+                let mut odd = row(&|_| 0x1000);
+                odd.0[lane] = other;
+                lows.push(odd);
+            }
+        }
+        let mut highs = vec![row(&|_| 0), row(&|_| 7)];
+        highs.extend([0, 1, 17, 63].map(|at| row(&|lane| u32::from(lane == at))));
+        let mut seen = [0; 5];
+        for low in &lows {
+            for high in &highs {
+                for (bytes, align) in [(1, 1), (4, 4), (8, 8), (12, 4), (16, 8)] {
+                    let body = pattern_body(low, high, LANES, bytes, align);
+                    assert_eq!(pattern(low, high, LANES, bytes, align), body);
+                    let facts = [body.same, body.whole, body.page, body.repeat, body.flat];
+                    for (seen, fact) in seen.iter_mut().zip(facts) {
+                        *seen += u32::from(fact);
+                    }
+                }
+            }
+        }
+        assert!(seen.iter().all(|&seen| seen > 0), "{seen:?}");
+
+        let mut repeated = row(&|lane| lane * 3);
+        repeat(&mut repeated);
+        assert_eq!(repeated.0, row(&|lane| lane % 16 * 3).0);
+        spread(&mut repeated, &std::array::from_fn(|n| n as u32 + 5));
+        assert_eq!(repeated.0, row(&|lane| lane / 8 + 5).0);
+    }
 }

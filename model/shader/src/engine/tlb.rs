@@ -44,6 +44,28 @@ impl<'s> Tlb<'s> {
         }
     }
 
+    /// The pages of two addresses in neighbouring pages, looked up in this order.
+    #[inline(always)]
+    pub(crate) fn neighbours(&mut self, vas: [u64; 2]) -> Result<[&Page<'s>; 2], MmuFault> {
+        for va in vas {
+            self.page(va)?;
+        }
+        // Neighbours have different entries, so that both are there now.
+        let page = |va: u64| {
+            let entry = &self.entries[(va / PAGE_SIZE as u64) as usize % ENTRIES];
+            let known = entry
+                .1
+                .as_ref()
+                .filter(|_| entry.0 == va / PAGE_SIZE as u64);
+            known.ok_or(MmuFault {
+                va,
+                access: self.access,
+                code: 0xc3,
+            })
+        };
+        Ok([page(vas[0])?, page(vas[1])?])
+    }
+
     #[cold]
     fn fill(&mut self, slot: usize, number: u64, va: u64) -> Result<(), MmuFault> {
         let page = self.space.translate(va, self.access)?;

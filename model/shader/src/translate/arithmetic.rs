@@ -7,6 +7,7 @@ use mali_isa::Sign;
 use super::{Translator, Trap};
 use crate::alu::integer;
 use crate::alu::integer::Element;
+use crate::engine::simd;
 
 /// The element type that a mnemonic ends in.
 pub(super) fn element(mnemonic: M) -> Element {
@@ -106,83 +107,83 @@ impl Translator<'_> {
                 let a = self.integer_source(0)?;
                 each_element!(kind, KIND => map!(self, d, [a], |a| integer::iabs(a, KIND)));
             }
-            M::IaddcI32 => self.three(d, |op, rows| {
-                rows.map3(
-                    op,
+            M::IaddcI32 => self.three(
+                d,
+                simd::three(
                     #[inline(always)]
-                    |x, y, z| integer::iaddc(x, y, z),
-                )
-            })?,
-            M::IsubbI32 => self.three(d, |op, rows| {
-                rows.map3(
-                    op,
+                    |_, x, y, z| integer::iaddc(x, y, z),
+                ),
+            )?,
+            M::IsubbI32 => self.three(
+                d,
+                simd::three(
                     #[inline(always)]
-                    |x, y, z| integer::isubb(x, y, z),
-                )
-            })?,
-            M::ImadI32 => self.three(d, |op, rows| {
-                rows.map3(
-                    op,
+                    |_, x, y, z| integer::isubb(x, y, z),
+                ),
+            )?,
+            M::ImadI32 => self.three(
+                d,
+                simd::three(
                     #[inline(always)]
-                    |x, y, z| integer::imad(x, y, z),
-                )
-            })?,
-            M::ImulsubI32 => self.three(d, |op, rows| {
-                rows.map3(
-                    op,
+                    |_, x, y, z| integer::imad(x, y, z),
+                ),
+            )?,
+            M::ImulsubI32 => self.three(
+                d,
+                simd::three(
                     #[inline(always)]
-                    |x, y, z| integer::imulsub(x, y, z),
-                )
-            })?,
-            M::ImsubI32 => self.three(d, |op, rows| {
-                rows.map3(
-                    op,
+                    |_, x, y, z| integer::imulsub(x, y, z),
+                ),
+            )?,
+            M::ImsubI32 => self.three(
+                d,
+                simd::three(
                     #[inline(always)]
-                    |x, y, z| integer::imsub(x, y, z),
-                )
-            })?,
-            M::Imax3S32 => self.three(d, |op, rows| {
-                rows.map3(
-                    op,
+                    |_, x, y, z| integer::imsub(x, y, z),
+                ),
+            )?,
+            M::Imax3S32 => self.three(
+                d,
+                simd::three(
                     #[inline(always)]
-                    |a, b, c| integer::imax3(a, b, c, true),
-                )
-            })?,
-            M::Imax3U32 => self.three(d, |op, rows| {
-                rows.map3(
-                    op,
+                    |_, a, b, c| integer::imax3(a, b, c, true),
+                ),
+            )?,
+            M::Imax3U32 => self.three(
+                d,
+                simd::three(
                     #[inline(always)]
-                    |a, b, c| integer::imax3(a, b, c, false),
-                )
-            })?,
-            M::Imin3S32 => self.three(d, |op, rows| {
-                rows.map3(
-                    op,
+                    |_, a, b, c| integer::imax3(a, b, c, false),
+                ),
+            )?,
+            M::Imin3S32 => self.three(
+                d,
+                simd::three(
                     #[inline(always)]
-                    |a, b, c| integer::imin3(a, b, c, true),
-                )
-            })?,
-            M::Imin3U32 => self.three(d, |op, rows| {
-                rows.map3(
-                    op,
+                    |_, a, b, c| integer::imin3(a, b, c, true),
+                ),
+            )?,
+            M::Imin3U32 => self.three(
+                d,
+                simd::three(
                     #[inline(always)]
-                    |a, b, c| integer::imin3(a, b, c, false),
-                )
-            })?,
-            M::IclampS32 => self.three(d, |op, rows| {
-                rows.map3(
-                    op,
+                    |_, a, b, c| integer::imin3(a, b, c, false),
+                ),
+            )?,
+            M::IclampS32 => self.three(
+                d,
+                simd::three(
                     #[inline(always)]
-                    |a, b, c| integer::iclamp(a, b, c, true),
-                )
-            })?,
-            M::IclampU32 => self.three(d, |op, rows| {
-                rows.map3(
-                    op,
+                    |_, a, b, c| integer::iclamp(a, b, c, true),
+                ),
+            )?,
+            M::IclampU32 => self.three(
+                d,
+                simd::three(
                     #[inline(always)]
-                    |a, b, c| integer::iclamp(a, b, c, false),
-                )
-            })?,
+                    |_, a, b, c| integer::iclamp(a, b, c, false),
+                ),
+            )?,
             M::IdpV4i8 => {
                 let (a, b) = (self.source(0)?, self.source(1)?);
                 match (self.ins.sign0(), self.ins.sign1()) {

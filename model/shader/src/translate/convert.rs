@@ -11,6 +11,7 @@ use crate::alu::power::{self, Power};
 use crate::alu::scale::Interval;
 use crate::alu::special::{self, ExpPart, LogPart, LogTable};
 use crate::alu::{Clamp, Round, convert, cube, half, scale};
+use crate::engine::simd;
 
 impl Translator<'_> {
     pub(super) fn convert(&mut self) -> Result<bool, Trap> {
@@ -128,14 +129,13 @@ impl Translator<'_> {
         let to = self.temporary()?;
         let m = u32::from(abs) | u32::from(neg) << 1 | u32::from(self.flushes()) << 2;
         self.rows(
-            |op, rows| {
-                let (abs, neg, flush) = (op.m & 1 != 0, op.m & 2 != 0, op.m & 4 != 0);
-                rows.map1(
-                    op,
-                    #[inline(always)]
-                    |x| half::modify(if flush { half::flush(x) } else { x }, abs, neg),
-                );
-            },
+            simd::one(
+                #[inline(always)]
+                |m, x| {
+                    let (abs, neg, flush) = (m & 1 != 0, m & 2 != 0, m & 4 != 0);
+                    half::modify(if flush { half::flush(x) } else { x }, abs, neg)
+                },
+            ),
             to,
             [row],
             m,
@@ -225,13 +225,10 @@ impl Translator<'_> {
                 let a = self.single_modified(0)?;
                 map!(self, d, [a], |a| special::frsq_approx(a));
             }
-            M::FexpF32 => self.two(|op, rows| {
-                rows.map2(
-                    op,
-                    #[inline(always)]
-                    |x, y| special::fexp(x, y),
-                )
-            })?,
+            M::FexpF32 => self.two(simd::two(
+                #[inline(always)]
+                |_, x, y| special::fexp(x, y),
+            ))?,
             M::FlogdF32 => {
                 let a = self.single(0)?;
                 map!(self, d, [a], |a| special::flogd(a));
@@ -311,13 +308,10 @@ impl Translator<'_> {
                     map!(self, d, [a, b], |a, b| power::detect(a, b, KIND));
                 });
             }
-            M::FpowScApply => self.two(|op, rows| {
-                rows.map2(
-                    op,
-                    #[inline(always)]
-                    |x, y| power::apply(x, y),
-                )
-            })?,
+            M::FpowScApply => self.two(simd::two(
+                #[inline(always)]
+                |_, x, y| power::apply(x, y),
+            ))?,
             M::Cubeface1 => {
                 let sources = [
                     self.single_modified(0)?,

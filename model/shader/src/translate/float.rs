@@ -6,6 +6,8 @@ use mali_isa::Mnemonic as M;
 
 use super::{Translator, Trap};
 use crate::alu::{Clamp, Compare, Nan, Round, Truth, float, scale};
+use crate::engine::micro;
+use crate::engine::simd;
 
 pub(super) fn round(round: isa::Round) -> Round {
     match round {
@@ -86,10 +88,7 @@ impl Translator<'_> {
                 let (a, b) = (self.single_modified(0)?, self.single_modified(1)?);
                 let m = truth(self.ins.result_type()).word(true);
                 each_compare!(compare(self.ins.compare()), HOW => self.rows(
-                    |op, rows| {
-                        let m = op.m;
-                        rows.map2(op, #[inline(always)] |a, b| float::fcmp(a, b, HOW, Truth::M1) & m);
-                    },
+                    simd::two(#[inline(always)] |m, a, b| float::fcmp(a, b, HOW, Truth::M1) & m),
                     d, [a, b], m,
                 ));
                 return Ok(true);
@@ -174,6 +173,9 @@ impl Translator<'_> {
         match round(self.ins.round()) {
             Round::Even if crate::engine::simd::has_fused_multiply_add() => {
                 map!(self, d, [a, b, c], |a, b, c| float::fma(a, b, c));
+                if let Some(op) = self.program.ops.last_mut() {
+                    op.kind = micro::Kind::MultiplyAdd;
+                }
             }
             Round::Even => map!(self, d, [a, b, c], |a, b, c| float::fma_portable(a, b, c)),
             other => each_round!(other, HOW => {

@@ -9,6 +9,7 @@ use super::float::{compare, truth};
 use super::{Translator, Trap};
 use crate::alu::integer::{Element, Mux, Partial};
 use crate::alu::{Compare, Truth, integer, pack};
+use crate::engine::simd;
 
 /// [`each!`] for integer element types.
 macro_rules! each_element {
@@ -44,10 +45,7 @@ impl Translator<'_> {
                 let (a, b) = (self.integer_source(0)?, self.integer_source(1)?);
                 let m = true_word(truth(self.ins.result_type()), kind);
                 each_element!(kind, KIND => each_compare!(compare(self.ins.compare()), HOW => self.rows(
-                    |op, rows| {
-                        let m = op.m;
-                        rows.map2(op, #[inline(always)] |a, b| integer::icmp(a, b, KIND, HOW, Truth::M1) & m);
-                    },
+                    simd::two(#[inline(always)] |m, a, b| integer::icmp(a, b, KIND, HOW, Truth::M1) & m),
                     d, [a, b], m,
                 )));
             }
@@ -63,33 +61,29 @@ impl Translator<'_> {
                 let (signed, truth) = (kind == Element::S32, truth(self.ins.result_type()));
                 let m = integer::icmpi(0, 0, signed, compare(self.ins.compare()), truth).0;
                 self.rows(
-                    |op, rows| {
-                        let m = op.m;
-                        rows.map2(
-                            op,
-                            #[inline(always)]
-                            |a, b| m | integer::icmpi(a, b, false, Compare::Eq, Truth::I1).0,
-                        );
-                    },
+                    simd::two(
+                        #[inline(always)]
+                        |m, a, b| m | integer::icmpi(a, b, false, Compare::Eq, Truth::I1).0,
+                    ),
                     d,
                     [a, b],
                     m,
                 );
             }
-            M::IcmpmI32 => self.three(d, |op, rows| {
-                rows.map3(
-                    op,
+            M::IcmpmI32 => self.three(
+                d,
+                simd::three(
                     #[inline(always)]
-                    |a, b, c| integer::icmpm(a, b, Partial(c)).0,
-                )
-            })?,
-            M::IcmpfI32 => self.three(d, |op, rows| {
-                rows.map3(
-                    op,
+                    |_, a, b, c| integer::icmpm(a, b, Partial(c)).0,
+                ),
+            )?,
+            M::IcmpfI32 => self.three(
+                d,
+                simd::three(
                     #[inline(always)]
-                    |a, b, c| integer::icmpf(a, b, Partial(c)),
-                )
-            })?,
+                    |_, a, b, c| integer::icmpf(a, b, Partial(c)),
+                ),
+            )?,
             M::MuxI32 => {
                 let (a, b, c) = (self.source(0)?, self.source(1)?, self.source(2)?);
                 match self.ins.mux() {
@@ -184,27 +178,18 @@ impl Translator<'_> {
                 let a = self.source(0)?;
                 self.copy(a, d);
             }
-            M::AndI32 => self.two(|op, rows| {
-                rows.map2(
-                    op,
-                    #[inline(always)]
-                    |a, b| a & b,
-                )
-            })?,
-            M::OrI32 => self.two(|op, rows| {
-                rows.map2(
-                    op,
-                    #[inline(always)]
-                    |a, b| a | b,
-                )
-            })?,
-            M::XorI32 => self.two(|op, rows| {
-                rows.map2(
-                    op,
-                    #[inline(always)]
-                    |a, b| a ^ b,
-                )
-            })?,
+            M::AndI32 => self.two(simd::two(
+                #[inline(always)]
+                |_, a, b| a & b,
+            ))?,
+            M::OrI32 => self.two(simd::two(
+                #[inline(always)]
+                |_, a, b| a | b,
+            ))?,
+            M::XorI32 => self.two(simd::two(
+                #[inline(always)]
+                |_, a, b| a ^ b,
+            ))?,
             M::MkvecV2i16 => {
                 let (a, b) = (self.source(0)?, self.source(1)?);
                 match (
@@ -234,14 +219,13 @@ impl Translator<'_> {
                 ];
                 let m = (0..4).fold(0, |m, i| m | u32::from(self.lanes(i) == Lanes::B2) << i);
                 self.rows(
-                    |op, rows| {
-                        let upper = [op.m & 1 != 0, op.m & 2 != 0, op.m & 4 != 0, op.m & 8 != 0];
-                        rows.map4(
-                            op,
-                            #[inline(always)]
-                            |a, b, c, d| pack::mkvec_bytes([a, b, c, d], upper),
-                        );
-                    },
+                    simd::four(
+                        #[inline(always)]
+                        |m, a, b, c, d| {
+                            let upper = [m & 1 != 0, m & 2 != 0, m & 4 != 0, m & 8 != 0];
+                            pack::mkvec_bytes([a, b, c, d], upper)
+                        },
+                    ),
                     d,
                     sources,
                     m,

@@ -9,6 +9,7 @@ use crate::engine::core::Core;
 use crate::engine::memory::{load, load_uniform, store};
 use crate::engine::micro::{MicroOp, Run, Trouble};
 use crate::engine::rows::Rows;
+use crate::engine::simd;
 use crate::program::special;
 
 /// A function that touches memory.
@@ -157,14 +158,13 @@ impl Translator<'_> {
         if bytes < 4 && signed && matches!(lanes, Lanes::W0 | Lanes::D0) {
             let m = 32 - 8 * bytes;
             self.rows(
-                |op, rows| {
-                    let n = op.m & 31;
-                    rows.map1(
-                        op,
-                        #[inline(always)]
-                        |x| (((x << n) as i32) >> n) as u32,
-                    );
-                },
+                simd::one(
+                    #[inline(always)]
+                    |m, x| {
+                        let n = m & 31;
+                        (((x << n) as i32) >> n) as u32
+                    },
+                ),
                 staging,
                 [staging],
                 m,

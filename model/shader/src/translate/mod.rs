@@ -25,8 +25,8 @@ use mali_isa::{FlowControl, Instruction, Mnemonic, Operand, Part, StagingCount, 
 
 use self::absent::{Absence, absence};
 use crate::FaultKind;
-use crate::engine::micro::{MicroOp, Run};
-use crate::engine::rows::Rows;
+use crate::engine::fuse::fuse;
+use crate::engine::micro::{Kind, MicroOp, OnRows, Run};
 use crate::program::{Branch, Clause, Constant, Next, Program, special};
 
 /// Why a clause cannot be executed.
@@ -60,9 +60,6 @@ enum Side {
         wide: bool,
     },
 }
-
-/// A function on rows.
-type OnRows = fn(&MicroOp, &mut Rows);
 
 /// Translates the instructions of one clause.
 struct Translator<'p> {
@@ -139,6 +136,9 @@ pub(crate) fn clause(
         FlowControl::End => Next::End,
         _ => Next::Clause(program.number(address.wrapping_add(length))),
     };
+    let fused = fuse(&program.ops[start..]);
+    program.ops.truncate(start);
+    program.ops.extend(fused);
     let ops = start..program.ops.len();
     Ok(Clause {
         address,
@@ -306,6 +306,7 @@ impl Translator<'_> {
             c,
             e,
             m,
+            kind: Kind::Plain,
         });
     }
 

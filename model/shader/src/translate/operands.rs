@@ -6,6 +6,7 @@ use mali_isa::{Fau, Lanes, Operand, Source};
 use super::{Translator, Trap};
 use crate::alu::lanes::{Halves, Part, bytes_to_halves};
 use crate::alu::{float, half};
+use crate::engine::simd;
 use crate::program::{Constant, special};
 
 impl Translator<'_> {
@@ -99,13 +100,10 @@ impl Translator<'_> {
             )?;
             let wide = self.temporary()?;
             self.rows(
-                |op, rows| {
-                    rows.map1(
-                        op,
-                        #[inline(always)]
-                        |x| half::to_single(x as u16),
-                    )
-                },
+                simd::one(
+                    #[inline(always)]
+                    |_, x| half::to_single(x as u16),
+                ),
                 wide,
                 [row],
                 0,
@@ -115,13 +113,10 @@ impl Translator<'_> {
         if self.flushes() {
             let flushed = self.temporary()?;
             self.rows(
-                |op, rows| {
-                    rows.map1(
-                        op,
-                        #[inline(always)]
-                        |x| float::flush(x),
-                    )
-                },
+                simd::one(
+                    #[inline(always)]
+                    |_, x| float::flush(x),
+                ),
                 flushed,
                 [row],
                 0,
@@ -150,13 +145,10 @@ impl Translator<'_> {
         if self.flushes() {
             let flushed = self.temporary()?;
             self.rows(
-                |op, rows| {
-                    rows.map1(
-                        op,
-                        #[inline(always)]
-                        |x| half::flush(x),
-                    )
-                },
+                simd::one(
+                    #[inline(always)]
+                    |_, x| half::flush(x),
+                ),
                 flushed,
                 [row],
                 0,
@@ -178,13 +170,10 @@ impl Translator<'_> {
         }
         let (to, keep, flip) = (self.temporary()?, self.number(keep), self.number(flip));
         self.rows(
-            |op, rows| {
-                rows.map3(
-                    op,
-                    #[inline(always)]
-                    |x, keep, flip| x & keep ^ flip,
-                )
-            },
+            simd::three(
+                #[inline(always)]
+                |_, x, keep, flip| x & keep ^ flip,
+            ),
             to,
             [row, keep, flip],
             0,
@@ -231,28 +220,26 @@ impl Translator<'_> {
         let m = left | right << 8;
         if signed {
             self.rows(
-                |op, rows| {
-                    let (left, right) = (op.m & 31, op.m >> 8 & 31);
-                    rows.map1(
-                        op,
-                        #[inline(always)]
-                        |x| (((x << left) as i32) >> right) as u32,
-                    );
-                },
+                simd::one(
+                    #[inline(always)]
+                    |m, x| {
+                        let (left, right) = (m & 31, m >> 8 & 31);
+                        (((x << left) as i32) >> right) as u32
+                    },
+                ),
                 to,
                 [row],
                 m,
             );
         } else {
             self.rows(
-                |op, rows| {
-                    let (left, right) = (op.m & 31, op.m >> 8 & 31);
-                    rows.map1(
-                        op,
-                        #[inline(always)]
-                        |x| x << left >> right,
-                    );
-                },
+                simd::one(
+                    #[inline(always)]
+                    |m, x| {
+                        let (left, right) = (m & 31, m >> 8 & 31);
+                        x << left >> right
+                    },
+                ),
                 to,
                 [row],
                 m,
@@ -296,17 +283,18 @@ impl Translator<'_> {
                 let byte = |i: usize| u32::from(name.get(i).copied().unwrap_or(b'0') & 3);
                 let to = self.temporary()?;
                 let m = byte(1) | byte(2) << 2;
-                if signed {
-                    let run = |op: &_, rows: &mut crate::engine::rows::Rows| {
-                        pair_of_bytes(op, rows, true)
-                    };
-                    self.rows(run, to, [row], m);
+                let run = if signed {
+                    simd::one(
+                        #[inline(always)]
+                        |m, x| bytes_to_halves(x, m & 3, m >> 2 & 3, true),
+                    )
                 } else {
-                    let run = |op: &_, rows: &mut crate::engine::rows::Rows| {
-                        pair_of_bytes(op, rows, false)
-                    };
-                    self.rows(run, to, [row], m);
-                }
+                    simd::one(
+                        #[inline(always)]
+                        |m, x| bytes_to_halves(x, m & 3, m >> 2 & 3, false),
+                    )
+                };
+                self.rows(run, to, [row], m);
                 return Ok(to);
             }
         };
@@ -317,36 +305,22 @@ impl Translator<'_> {
             .rev()
             .fold(0, |m, &byte: &u32| (m << 8) | (byte * 8));
         self.rows(
-            |op, rows| {
-                let [a, b, c, d] = op.m.to_le_bytes().map(u32::from);
-                rows.map1(
-                    op,
-                    #[inline(always)]
-                    |x| {
+            simd::one(
+                #[inline(always)]
+                |m, x| {
+                    let [a, b, c, d] = m.to_le_bytes().map(u32::from);
+                    {
                         (x >> a & 0xff)
                             | (x >> b & 0xff) << 8
                             | (x >> c & 0xff) << 16
                             | (x >> d & 0xff) << 24
-                    },
-                );
-            },
+                    }
+                },
+            ),
             to,
             [row],
             m,
         );
         Ok(to)
     }
-}
-
-fn pair_of_bytes(
-    op: &crate::engine::micro::MicroOp,
-    rows: &mut crate::engine::rows::Rows,
-    signed: bool,
-) {
-    let (low, high) = (op.m & 3, op.m >> 2 & 3);
-    rows.map1(
-        op,
-        #[inline(always)]
-        |x| bytes_to_halves(x, low, high, signed),
-    );
 }

@@ -7,6 +7,7 @@ use mali_isa::Mnemonic as M;
 use super::{Side, Translator, Trap};
 use crate::alu::lanes::Part;
 use crate::alu::shift::{self, Counts, Double, Extend, Logic, Shift, Sum};
+use crate::engine::simd;
 
 /// What an instruction does after it has shifted.
 #[derive(Clone, Copy)]
@@ -135,27 +136,18 @@ impl Translator<'_> {
             M::ArshiftI32 if self.ins.sources().len() == 3 => {
                 self.shift_and(Shift::Arithmetic, After::Nothing, Width::Word)?;
             }
-            M::ArshiftI32 => self.two(|op, rows| {
-                rows.map2(
-                    op,
-                    #[inline(always)]
-                    |a, n| ((a as i32) >> (n & 31)) as u32,
-                )
-            })?,
-            M::LshiftI32 => self.two(|op, rows| {
-                rows.map2(
-                    op,
-                    #[inline(always)]
-                    |a, n| a << (n & 31),
-                )
-            })?,
-            M::RshiftI32 => self.two(|op, rows| {
-                rows.map2(
-                    op,
-                    #[inline(always)]
-                    |a, n| a >> (n & 31),
-                )
-            })?,
+            M::ArshiftI32 => self.two(simd::two(
+                #[inline(always)]
+                |_, a, n| ((a as i32) >> (n & 31)) as u32,
+            ))?,
+            M::LshiftI32 => self.two(simd::two(
+                #[inline(always)]
+                |_, a, n| a << (n & 31),
+            ))?,
+            M::RshiftI32 => self.two(simd::two(
+                #[inline(always)]
+                |_, a, n| a >> (n & 31),
+            ))?,
             M::ShiftDoubleI32 => {
                 let Side::Double { kind, bytes } = self.side else {
                     return Err(self.trap("needs a 64-bit shift in the FMA unit of its tuple"));
@@ -166,40 +158,40 @@ impl Translator<'_> {
             }
             M::FlshiftDoubleI32 => {
                 if self.ins.bytes2() {
-                    self.three(self.dest, |op, rows| {
-                        rows.map3(
-                            op,
+                    self.three(
+                        self.dest,
+                        simd::three(
                             #[inline(always)]
-                            |a, b, c| shift::funnel_left(a, b, c, true),
-                        )
-                    })?;
+                            |_, a, b, c| shift::funnel_left(a, b, c, true),
+                        ),
+                    )?;
                 } else {
-                    self.three(self.dest, |op, rows| {
-                        rows.map3(
-                            op,
+                    self.three(
+                        self.dest,
+                        simd::three(
                             #[inline(always)]
-                            |a, b, c| shift::funnel_left(a, b, c, false),
-                        )
-                    })?;
+                            |_, a, b, c| shift::funnel_left(a, b, c, false),
+                        ),
+                    )?;
                 }
             }
             M::FrshiftDoubleI32 => {
                 if self.ins.bytes2() {
-                    self.three(self.dest, |op, rows| {
-                        rows.map3(
-                            op,
+                    self.three(
+                        self.dest,
+                        simd::three(
                             #[inline(always)]
-                            |a, b, c| shift::funnel_right(a, b, c, true),
-                        )
-                    })?;
+                            |_, a, b, c| shift::funnel_right(a, b, c, true),
+                        ),
+                    )?;
                 } else {
-                    self.three(self.dest, |op, rows| {
-                        rows.map3(
-                            op,
+                    self.three(
+                        self.dest,
+                        simd::three(
                             #[inline(always)]
-                            |a, b, c| shift::funnel_right(a, b, c, false),
-                        )
-                    })?;
+                            |_, a, b, c| shift::funnel_right(a, b, c, false),
+                        ),
+                    )?;
                 }
             }
             M::ShaddxlI64 | M::ShaddxlU32 | M::ShaddxlS32 => self.add_low()?,
@@ -234,10 +226,16 @@ impl Translator<'_> {
             }
             return Ok(());
         }
-        if let (After::Logic(Logic::Or), Counts::Word(0), 0, 0, Shift::Left) =
-            (after, counts, not_other, not_result, kind)
+        if let (After::Logic(Logic::Or), Counts::Word(0), 0, 0) =
+            (after, counts, not_other, not_result)
         {
-            map!(self, d, [a, b, c], |a, b, c| a << (c & 31) | b);
+            match kind {
+                Shift::Left => map!(self, d, [a, b, c], |a, b, c| a << (c & 31) | b),
+                Shift::Right => map!(self, d, [a, b, c], |a, b, c| a >> (c & 31) | b),
+                Shift::Arithmetic => map!(self, d, [a, b, c], |a, b, c| {
+                    ((a as i32) >> (c & 31)) as u32 | b
+                }),
+            }
             return Ok(());
         }
         let shifted = self.temporary()?;
@@ -251,24 +249,15 @@ impl Translator<'_> {
         };
         match width {
             Width::Word => each!(kind, KIND: Shift { Left, Right, Arithmetic } => self.rows(
-                |op, rows| {
-                    let lane = op.m as u8;
-                    rows.map2(op, #[inline(always)] |x, n| shift::shift(x, n, KIND, Counts::Word(lane)));
-                },
+                simd::two(#[inline(always)] |m, x, n| { let lane = m as u8; shift::shift(x, n, KIND, Counts::Word(lane)) }),
                 shifted, [a, c], m,
             )),
             Width::Half => each!(kind, KIND: Shift { Left, Right, Arithmetic } => self.rows(
-                |op, rows| {
-                    let lanes = [op.m as u8 & 3, (op.m >> 2) as u8 & 3];
-                    rows.map2(op, #[inline(always)] |x, n| shift::shift(x, n, KIND, Counts::Half(lanes)));
-                },
+                simd::two(#[inline(always)] |m, x, n| { let lanes = [m as u8 & 3, (m >> 2) as u8 & 3]; shift::shift(x, n, KIND, Counts::Half(lanes)) }),
                 shifted, [a, c], m,
             )),
             Width::Byte => each!(kind, KIND: Shift { Left, Right, Arithmetic } => self.rows(
-                |op, rows| {
-                    let lanes = [0, 2, 4, 6].map(|at| (op.m >> at) as u8 & 3);
-                    rows.map2(op, #[inline(always)] |x, n| shift::shift(x, n, KIND, Counts::Byte(lanes)));
-                },
+                simd::two(#[inline(always)] |m, x, n| { let lanes = [0, 2, 4, 6].map(|at| (m >> at) as u8 & 3); shift::shift(x, n, KIND, Counts::Byte(lanes)) }),
                 shifted, [a, c], m,
             )),
         }
@@ -330,10 +319,7 @@ impl Translator<'_> {
     fn double_word(&mut self, kind: Double, bytes: bool, upper: bool, d: u16, sources: [u16; 3]) {
         let m = u32::from(bytes) | u32::from(upper) << 1;
         each!(kind, KIND: Double { Left, Right, Arithmetic, RotateLeft, RotateRight } => self.rows(
-            |op, rows| {
-                let (bytes, down) = (op.m & 1 != 0, (op.m & 2) << 4);
-                rows.map3(op, #[inline(always)] |low, high, n| (shift::double(low, high, n, KIND, bytes) >> down) as u32);
-            },
+            simd::three(#[inline(always)] |m, low, high, n| { let (bytes, down) = (m & 1 != 0, (m & 2) << 4); (shift::double(low, high, n, KIND, bytes) >> down) as u32 }),
             d, sources, m,
         ));
     }
@@ -377,28 +363,26 @@ impl Translator<'_> {
             let carry = self.temporary()?;
             if extend == Extend::S32 {
                 self.rows(
-                    |op, rows| {
-                        let n = op.m;
-                        rows.map2(
-                            op,
-                            #[inline(always)]
-                            |a, b| shift::shaddxl(a, b, n, Extend::S32, Part::Word).1.high,
-                        );
-                    },
+                    simd::two(
+                        #[inline(always)]
+                        |m, a, b| {
+                            let n = m;
+                            shift::shaddxl(a, b, n, Extend::S32, Part::Word).1.high
+                        },
+                    ),
                     carry,
                     [a, b],
                     amount,
                 );
             } else {
                 self.rows(
-                    |op, rows| {
-                        let n = op.m;
-                        rows.map2(
-                            op,
-                            #[inline(always)]
-                            |a, b| shift::shaddxl(a, b, n, Extend::I64, Part::Word).1.high,
-                        );
-                    },
+                    simd::two(
+                        #[inline(always)]
+                        |m, a, b| {
+                            let n = m;
+                            shift::shaddxl(a, b, n, Extend::I64, Part::Word).1.high
+                        },
+                    ),
                     carry,
                     [a, b],
                     amount,
@@ -411,14 +395,13 @@ impl Translator<'_> {
         }
         let d = self.dest;
         self.rows(
-            |op, rows| {
-                let n = op.m;
-                rows.map2(
-                    op,
-                    #[inline(always)]
-                    |a, b| a.wrapping_add(b << n),
-                );
-            },
+            simd::two(
+                #[inline(always)]
+                |m, a, b| {
+                    let n = m;
+                    a.wrapping_add(b << n)
+                },
+            ),
             d,
             [a, b],
             amount,
@@ -436,16 +419,13 @@ impl Translator<'_> {
             None => map!(self, to, [other, carry], |other, carry| other
                 .wrapping_add(carry)),
             Some(amount) => self.rows(
-                |op, rows| {
-                    let n = op.m;
-                    rows.map3(
-                        op,
-                        #[inline(always)]
-                        |other, shifted, carry| {
-                            other.wrapping_add(shifted << n).wrapping_add(carry)
-                        },
-                    );
-                },
+                simd::three(
+                    #[inline(always)]
+                    |m, other, shifted, carry| {
+                        let n = m;
+                        other.wrapping_add(shifted << n).wrapping_add(carry)
+                    },
+                ),
                 to,
                 [other, shifted, carry],
                 amount,

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Multiply-adds that share a factor, executed at once: the factor is read once, and one micro-operation is chosen instead of
+//! several.
+//!
+//! The micro-operations stay where they are, behind the one that stands for them, and are executed by themselves when
+//! lanes are inactive.
+
+use super::micro::{Kind, MicroOp, Run};
+use super::rows::Rows;
+
+/// Most multiply-adds to execute at once.
+const MOST: usize = 4;
+
+/// The micro-operations with those in front that stand for several. The order of factors may change.
+pub(crate) fn fuse(ops: &[MicroOp]) -> Vec<MicroOp> {
+    let mut fused = Vec::with_capacity(ops.len());
+    let mut rest = ops;
+    while let Some(&first) = rest.first() {
+        let by_a = group(rest, first.a);
+        let by_b = group(rest, first.b);
+        let (count, common) = if by_b > by_a {
+            (by_b, first.b)
+        } else {
+            (by_a, first.a)
+        };
+        let Some(run) = several(count) else {
+            fused.push(first);
+            rest = &rest[1..];
+            continue;
+        };
+        let (these, others) = rest.split_at(count);
+        fused.push(MicroOp {
+            run,
+            m: count as u32,
+            kind: Kind::Plain,
+            ..first
+        });
+        fused.extend(these.iter().map(|op| match op {
+            op if op.a == common => *op,
+            op => MicroOp {
+                a: op.b,
+                b: op.a,
+                ..*op
+            },
+        }));
+        rest = others;
+    }
+    fused
+}
+
+/// How many of the first micro-operations grow different rows by products with the row `common`, and read none that another of
+/// them writes.
+fn group(ops: &[MicroOp], common: u16) -> usize {
+    let grows = |op: &&MicroOp| {
+        op.kind == Kind::MultiplyAdd
+            && op.d == op.c
+            && op.d != op.a
+            && op.d != op.b
+            && (op.a == common || op.b == common)
+    };
+    let grown = ops.iter().take(MOST).take_while(grows).count();
+    let apart = |count: &usize| {
+        let these = &ops[..*count];
+        these.iter().enumerate().all(|(at, op)| {
+            let others = these.iter().enumerate().filter(|(other, _)| *other != at);
+            others
+                .into_iter()
+                .all(|(_, other)| ![other.d, other.a, other.b].contains(&op.d))
+        })
+    };
+    (0..=grown).rev().find(apart).unwrap_or(0)
+}
+
+/// What executes so many at once, if something does on this host.
+fn several(count: usize) -> Option<Run> {
+    #[cfg(target_arch = "x86_64")]
+    if super::wide::is_there() {
+        return match count {
+            1 => Some(Run::Several(accumulate::<1>)),
+            2 => Some(Run::Several(accumulate::<2>)),
+            3 => Some(Run::Several(accumulate::<3>)),
+            MOST => Some(Run::Several(accumulate::<MOST>)),
+            _ => None,
+        };
+    }
+    let _ = count;
+    None
+}
+
+#[cfg(target_arch = "x86_64")]
+fn accumulate<const N: usize>(ops: &[MicroOp], rows: &mut Rows) {
+    match ops.try_into() {
+        Ok(ops) if rows.is_full() => super::simd::accumulate::<N>(ops, rows),
+        _ => {
+            for op in ops {
+                if let Run::Rows(run) = op.run {
+                    run(op, rows);
+                }
+            }
+        }
+    }
+}

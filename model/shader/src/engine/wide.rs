@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is written for AVX-512 by hand, because compilers make less of it: a row is four vectors.
+//!
+//! Other hosts run portable functions that do the same; tests compare the two.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use super::micro::MicroOp;
+use super::rows::{CHUNK, LANES, Row, Rows};
+use super::simd::{GROUP, OFFSET, Pattern};
+
+/// Vectors of a row.
+const VECTORS: usize = LANES / CHUNK;
+
+/// Whether the host has what these functions are compiled for. The standard library remembers the answer.
+#[inline(always)]
+pub(crate) fn is_there() -> bool {
+    is_x86_feature_detected!("avx512f")
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn vectors(row: &Row) -> [__m512i; VECTORS] {
+    let chunks = row.0.as_chunks::<CHUNK>().0;
+    // SAFETY: a chunk has as many bytes as a vector.
+    std::array::from_fn(|i| unsafe { _mm512_loadu_si512(chunks[i].as_ptr().cast()) })
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn is_zero(vector: __m512i) -> bool {
+    _mm512_test_epi32_mask(vector, vector) == 0
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn number(n: u32) -> __m512i {
+    _mm512_set1_epi32(n as i32)
+}
+
+/// `a | (b ^ c)`.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn or_xor(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
+    _mm512_or_si512(a, _mm512_xor_si512(b, c))
+}
+
+/// As [`super::simd::pattern`], for [`LANES`] lanes.
+#[target_feature(enable = "avx512f")]
+pub(super) fn pattern(low: &Row, high: &Row, bytes: u32, align: u32) -> Pattern {
+    let (lows, highs) = (vectors(low), vectors(high));
+    let (first, first_high) = (number(low.0[0]), number(high.0[0]));
+    let halves = _mm512_set_epi32(8, 8, 8, 8, 8, 8, 8, 8, 0, 0, 0, 0, 0, 0, 0, 0);
+    let zero = _mm512_setzero_si512();
+    let (mut other, mut same, mut repeat, mut flat) = (zero, zero, zero, zero);
+    let (mut bits, mut largest) = (zero, zero);
+    for (low, high) in lows.into_iter().zip(highs) {
+        other = or_xor(other, high, first_high);
+        same = or_xor(same, low, first);
+        repeat = or_xor(repeat, low, lows[0]);
+        flat = or_xor(flat, low, _mm512_permutexvar_epi32(halves, low));
+        bits = _mm512_or_si512(bits, low);
+        largest = _mm512_max_epu32(largest, _mm512_and_si512(low, number(OFFSET)));
+    }
+    if !is_zero(other) {
+        return Pattern::default();
+    }
+    let crosses = _mm512_cmpgt_epu32_mask(largest, number(OFFSET + 1 - bytes)) != 0;
+    let whole = !crosses && is_zero(_mm512_and_si512(bits, number(align - 1)));
+    Pattern {
+        same: is_zero(same),
+        whole,
+        page: whole && is_zero(_mm512_andnot_si512(number(OFFSET), same)),
+        repeat: is_zero(repeat),
+        flat: is_zero(flat),
+    }
+}
+
+/// Puts the first chunk of a row into the others.
+#[target_feature(enable = "avx512f")]
+pub(super) fn repeat(row: &mut Row) {
+    let [first, ..] = vectors(row);
+    for chunk in &mut row.0.as_chunks_mut::<CHUNK>().0[1..] {
+        // SAFETY: a chunk has as many bytes as a vector.
+        unsafe { _mm512_storeu_si512(chunk.as_mut_ptr().cast(), first) };
+    }
+}
+
+/// Gives each group of a row one of the first values.
+#[target_feature(enable = "avx512f")]
+pub(super) fn spread(row: &mut Row, values: &[u32; CHUNK]) {
+    for (group, &value) in row.0.as_chunks_mut::<GROUP>().0.iter_mut().zip(values) {
+        let vector = _mm256_set1_epi32(value as i32);
+        // SAFETY: a group has as many bytes as a vector of 256 bits.
+        unsafe { _mm256_storeu_si256(group.as_mut_ptr().cast(), vector) };
+    }
+}
+
+/// Executes N multiply-adds at once: row `d` of each grows by the product of its rows `a` and `b`, and `a` is the same row for
+/// all. No row `d` is another's, or a factor.
+#[target_feature(enable = "avx512f")]
+pub(super) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) {
+    let common = vectors(rows.get(ops[0].a));
+    let factors: [*const Row; N] = std::array::from_fn(|i| std::ptr::from_ref(rows.get(ops[i].b)));
+    let sums: [*mut Row; N] = std::array::from_fn(|i| std::ptr::from_mut(rows.get_mut(ops[i].d)));
+    let quiet = number(0x7fc0_0000);
+    for (chunk, common) in common.into_iter().enumerate() {
+        for (factor, sum) in factors.into_iter().zip(sums) {
+            // SAFETY: both lead to rows, which nobody else touches meanwhile, and a row has as many chunks.
+            unsafe {
+                let (factor, sum) = (
+                    factor.cast::<__m512>().add(chunk),
+                    sum.cast::<__m512>().add(chunk),
+                );
+                let common = _mm512_castsi512_ps(common);
+                let new = _mm512_fmadd_ps(common, factor.read(), sum.read());
+                let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(new, new);
+                let new = _mm512_mask_blend_ps(nan, new, _mm512_castsi512_ps(quiet));
+                sum.write(new);
+            }
+        }
+    }
+}
