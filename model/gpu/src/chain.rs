@@ -147,6 +147,10 @@ pub(crate) fn run<B: Bus>(environment: &Environment<B>, chain: &Chain) -> Outcom
             control: &environment.control.shader,
             notify,
         }),
+        observer: environment
+            .observer
+            .as_deref()
+            .filter(|observer| observer.wants_pages()),
     };
     let mut runner = Runner {
         environment,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mali_isa::Identity;
 use mali_regs::JobStatus;
-use mali_shader::Statistics;
+use mali_shader::{Access, Statistics};
 
 /// How important a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,5 +105,16 @@ pub trait Observer: Send + Sync {
     /// Whether reports should say what each kernel's code is, which costs time for every job.
     fn wants_kernels(&self) -> bool {
         false
+    }
+
+    /// Whether [`Observer::page`] is to be called, which costs time.
+    fn wants_pages(&self) -> bool {
+        false
+    }
+
+    /// The running job reached the page of this address. Each of its threads says so at least once for each page and kind of
+    /// access, before [`Observer::job`]; the job's own descriptors are among them.
+    fn page(&self, va: u64, access: Access) {
+        let _ = (va, access);
     }
 }

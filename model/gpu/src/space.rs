@@ -7,6 +7,7 @@ use mali_memory::{Bus, PAGE_SIZE, Page};
 use mali_regs::{FaultAccess, FaultStatus, JobStatus};
 use mali_shader::{Access, AddressSpace, Control, MmuFault};
 
+use crate::log::Observer;
 use crate::walk::Translation;
 
 /// What happens to an access that the MMU refuses.
@@ -156,6 +157,8 @@ pub(crate) struct JobMemory<'a, B: Bus> {
     pub(crate) space: &'a Space,
     /// `None`: faults are reported at once.
     pub(crate) stall: Option<Stall<'a>>,
+    /// Who wants to know of pages.
+    pub(crate) observer: Option<&'a dyn Observer>,
 }
 
 impl<B: Bus> JobMemory<'_, B> {
@@ -195,7 +198,12 @@ impl<B: Bus> AddressSpace for JobMemory<'_, B> {
             let (translation, seen) = self.space.snapshot();
             let code = match translation.translate(self.bus, va, access) {
                 Ok(address) => match self.bus.page(address) {
-                    Some(page) => return Ok(page),
+                    Some(page) => {
+                        if let Some(observer) = self.observer {
+                            observer.page(va, access);
+                        }
+                        return Ok(page);
+                    }
                     None => JobStatus::DELAYED_BUS_FAULT,
                 },
                 Err(code) => code,

@@ -171,13 +171,22 @@ gpureplay_status gpureplay_unbind(gpureplay_session *session, const char *name);
 gpureplay_status gpureplay_run(gpureplay_session *session);
 
 // Runs the layers from `first` up to and without `end`. A range that begins at 0 begins a new inference. Layers between the one
-// that ran last and `first` do not run; tensors that they would have computed must be bound.
+// that ran last and `first` do not run; what they would have computed, and these layers read, must be bound: if not, the call fails and
+// gpureplay_last_error names it.
 //
 // # Safety
 // `session` comes from gpureplay_session_open.
 gpureplay_status gpureplay_run_layers(gpureplay_session *session,
                                       size_t first,
                                       size_t end);
+
+// Whether layers may read what nobody computed or bound (1) or not (0, as at first): they find what the recording itself has in that
+// memory.
+//
+// # Safety
+// `session` comes from gpureplay_session_open.
+gpureplay_status gpureplay_use_recorded_values(gpureplay_session *session,
+                                               int yes);
 
 // Keeps the value that an intermediate tensor has when its layer ends, for gpureplay_read: later layers may reuse its memory.
 //

@@ -17,6 +17,6 @@ pub use recording::{
 pub use session::{
     SessionHandle, gpureplay_bind, gpureplay_bind_file, gpureplay_bind_weights, gpureplay_keep,
     gpureplay_read, gpureplay_run, gpureplay_run_layers, gpureplay_session_close,
-    gpureplay_session_open, gpureplay_unbind,
+    gpureplay_session_open, gpureplay_unbind, gpureplay_use_recorded_values,
 };
 pub use types::{Kind, Status, TensorDescription, Type};

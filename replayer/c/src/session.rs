@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sessions: bind, run, read.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Mutex, TryLockError};
 
 use gpureplay_library::{Options, Session, Tensor};
@@ -174,7 +174,8 @@ pub unsafe extern "C" fn gpureplay_run(session: *mut SessionHandle) -> Status {
 }
 
 /// Runs the layers from `first` up to and without `end`. A range that begins at 0 begins a new inference. Layers between the one
-/// that ran last and `first` do not run; tensors that they would have computed must be bound.
+/// that ran last and `first` do not run; what they would have computed, and these layers read, must be bound: if not, the call fails and
+/// gpureplay_last_error names it.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open.
@@ -186,6 +187,25 @@ pub unsafe extern "C" fn gpureplay_run_layers(
 ) -> Status {
     // SAFETY: this function's own contract.
     unsafe { with(session, |session| Ok(session.run_layers(first..end)?)) }
+}
+
+/// Whether layers may read what nobody computed or bound (1) or not (0, as at first): they find what the recording itself has in that
+/// memory.
+///
+/// # Safety
+/// `session` comes from gpureplay_session_open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_use_recorded_values(
+    session: *mut SessionHandle,
+    yes: c_int,
+) -> Status {
+    // SAFETY: this function's own contract.
+    unsafe {
+        with(session, |session| {
+            session.use_recorded_values(yes != 0);
+            Ok(())
+        })
+    }
 }
 
 /// Keeps the value that an intermediate tensor has when its layer ends, for gpureplay_read: later layers may reuse its memory.

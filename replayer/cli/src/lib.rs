@@ -22,6 +22,7 @@ mod phases;
 mod product;
 mod progress;
 mod reach;
+mod reads;
 mod record;
 mod replay;
 mod run;

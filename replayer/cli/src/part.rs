@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::Args;
-use gpureplay_library::{Bindings, Layer, TensorKind, layer_named, layers_named, list};
+use gpureplay_library::{Bindings, Layer, TensorKind, crossing, layer_named, layers_named, list};
 use serde::Serialize;
 
 use crate::Result;
@@ -17,13 +17,17 @@ use crate::given::Given;
 pub(crate) struct Layers {
     /// Run these layers only, by number or name as `gpureplay info` lists them: 3..7, conv2..pool2, conv3
     ///
-    /// Both ends are included. The layers before them run first; they are skipped if the value of what the last of them computes is
-    /// given with --input. A network in which more than that crosses the boundary needs all of it.
+    /// Both ends are included. The layers before them run first. They are skipped if what they compute, and the layers that run
+    /// read, is given with --input: all of it, where a network has branches.
     #[arg(long, value_name = "FIRST..LAST")]
     layers: Option<String>,
     /// Run the layers up to this one
     #[arg(long, value_name = "LAYER", conflicts_with = "layers")]
     until: Option<String>,
+    /// Skip the layers before those of --layers even if what they compute is not given: where it is not, what the recording itself has
+    /// in that memory is read
+    #[arg(long, requires = "layers")]
+    recorded_values: bool,
     /// Write what the last layer that runs computes; without a file to NAME.npy in the current directory
     #[arg(long, value_name = "[NAME=]FILE.npy", num_args = 0..=1)]
     output_layer: Option<Option<Given>>,
@@ -53,16 +57,16 @@ impl Layers {
     /// Finds the layers that the user asked for.
     pub(crate) fn part(&self, layers: &[Layer], bindings: &Bindings) -> Result<Part> {
         let range = self.range(layers)?;
-        let before = range.start.checked_sub(1).and_then(|at| layers.get(at));
-        let given = |tensor: &u32| {
-            let index = *tensor as usize;
-            bindings.is_bound(index)
-        };
+        let given = |tensor: &u32| bindings.is_bound(*tensor as usize);
+        let skipped = crossing(layers, range.clone(), 0).iter().any(given);
+        if skipped && !self.recorded_values {
+            bindings.require_crossing(layers, range.clone(), 0, "--recorded-values")?;
+        }
         Ok(Part {
             first: range.start + 1,
             last: range.end,
             names: layers.iter().map(|layer| layer.name.clone()).collect(),
-            skipped: before.is_some_and(|layer| layer.outputs.iter().any(given)),
+            skipped: skipped || self.recorded_values && range.start > 0,
             whole: !self.chosen(),
         })
     }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use gpureplay_compile::{
-    Capture, Compiled, Found, Granularity, Options, Role, TensorFile, compile,
+    Capture, Compiled, Found, Granularity, Options, Role, TensorFile, compile_observed,
 };
 use gpureplay_library::manifest::External;
 use gpureplay_library::values::read_any;
@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::manifest::{self, Case, Manifest, Output};
-use crate::{Result, files, text};
+use crate::{Result, files, reads, text};
 
 /// `NAME=FILE` on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -298,7 +298,18 @@ impl Product {
         command: &str,
     ) -> Result<Self> {
         stage("finding tensors and compiling");
-        let compiled = compile(capture, files, &choices.options())
+        let observe = |recording: &[u8], tensors: &[Found]| {
+            stage("replaying once, to see what each part reads");
+            let reads = reads::observe(capture, recording, tensors);
+            reads
+                .inspect_err(|error| {
+                    eprintln!(
+                        "gpureplay: warning: what each part reads is not known, so it may ask for more than it needs: {error}"
+                    );
+                })
+                .ok()
+        };
+        let compiled = compile_observed(capture, files, &choices.options(), observe)
             .map_err(|error| Failure::Recording(error.to_string()))?;
         let manifest = describe(capture, &compiled, choices, command);
         Ok(Self {

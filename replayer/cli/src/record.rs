@@ -148,7 +148,7 @@ fn record(device: &Path, app: &[String], trace: &Path) -> Result<ExitStatus> {
             .write(true)
             .open(trace)
             .map_err(|error| Failure::Output(format!("{}: {error}", trace.display())))?;
-        std::thread::spawn(move || io::copy(&mut stream, &mut file).and_then(|_| file.sync_all()))
+        std::thread::spawn(move || copy_all(&mut stream, &mut file).and_then(|()| file.sync_all()))
     };
     stage("running the app");
     let (program, arguments) = app
@@ -178,6 +178,21 @@ fn record(device: &Path, app: &[String], trace: &Path) -> Result<ExitStatus> {
         Failure::Device(format!("{}: reading the trace: {error}", device.display()))
     })?;
     Ok(status)
+}
+
+/// Copies to the end of a stream in large pieces: on a file system of the network each write is a message, and the driver
+/// waits while its log is full.
+fn copy_all(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+    const PIECE: usize = 4 << 20;
+    let mut piece = vec![0; PIECE];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(length) => to.write_all(piece.get(..length).unwrap_or_default())?,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn cannot_record(device: &Path, error: &io::Error) -> Failure {

@@ -11,6 +11,7 @@ use mali_regs::gpu;
 
 use crate::capture::Capture;
 use crate::chain;
+use crate::crossing::{Part, Reads, bindings};
 use crate::error::CompileError;
 use crate::pages::Moment;
 use crate::plan::{Chunk, Plan, tensor_kind, weight_chunks};
@@ -51,12 +52,13 @@ impl Default for Options {
     }
 }
 
-/// Encodes the plan, and verifies the result with the replayer's own rules.
+/// Encodes the plan, and verifies the result with the replayer's own rules. `reads`: what jobs read, if that is known.
 pub fn emit(
     capture: &Capture,
     plan: &Plan,
     tensors: &[Found],
     options: &Options,
+    (parts, reads): (&[Part], Option<&Reads>),
 ) -> Result<Vec<u8>, CompileError> {
     let mut builder = Builder::new(capture.gpu_id());
     builder.coherent(capture.origin.coherent);
@@ -80,11 +82,51 @@ pub fn emit(
         builder,
     };
     emitter.set_up();
-    emitter.run();
+    emitter.run(
+        parts,
+        &bindings(capture, plan.first_run, parts, tensors, reads),
+    );
     let bytes = emitter.builder.finish()?;
     let recording = Recording::parse(&bytes).map_err(CompileError::Unreadable)?;
     verify(recording, &Limits::DEFAULT).map_err(CompileError::Unverified)?;
     Ok(bytes)
+}
+
+/// The parts that can be run one by one.
+pub fn parts(capture: &Capture, first: usize, tensors: &[Found], options: &Options) -> Vec<Part> {
+    let count = capture.jobs.len();
+    let ends: Vec<(String, usize)> = match options.granularity {
+        Granularity::Network => vec![("run".to_string(), count)],
+        Granularity::Jobs(jobs) => (first..count)
+            .step_by(jobs.max(1))
+            .enumerate()
+            .map(|(number, start)| (format!("part{number}"), (start + jobs.max(1)).min(count)))
+            .collect(),
+        Granularity::Layers => {
+            let mut ends: Vec<(String, usize)> = Vec::new();
+            let mut results: Vec<&Found> = tensors.iter().filter(|t| t.is_result()).collect();
+            // The network's own output names a layer last.
+            results.sort_by_key(|t| (t.job.max(first), t.role == Role::Output));
+            for tensor in results {
+                let end = tensor.job.max(first) + 1;
+                if ends.last().is_none_or(|(_, last)| *last < end) {
+                    ends.push((tensor.name.clone(), end));
+                }
+            }
+            match ends.last_mut() {
+                Some((_, last)) => *last = count,
+                None => ends.push(("run".to_string(), count)),
+            }
+            ends
+        }
+    };
+    let mut start = first;
+    let part = |(name, end)| Part {
+        name,
+        start: std::mem::replace(&mut start, end),
+        end,
+    };
+    ends.into_iter().map(part).collect()
 }
 
 /// What the GPU that replays must have in common with the one that was recorded: register, mask, value.
@@ -183,62 +225,30 @@ impl Emitter<'_> {
         }
     }
 
-    fn run(&mut self) {
+    fn run(&mut self, parts: &[Part], bindings: &[(usize, usize)]) {
         let first = self.plan.first_run;
-        let mut start = first;
-        for (name, end) in self.segments() {
-            self.builder.segment(&name, SegmentKind::Run);
-            if start == first {
+        for part in parts {
+            self.builder.segment(&part.name, SegmentKind::Run);
+            if part.start == first {
                 self.restore();
                 for tensor in &self.plan.rebind {
                     self.builder.bind_input(self.ids[*tensor]);
                 }
             }
-            for job in start..end {
+            for job in part.start..part.end {
                 if job > first {
                     self.upload(&self.plan.before_job[job], Moment::before(job));
-                    // What a caller puts in the place of an intermediate is there before the next job reads it.
-                    self.bind(|t| t.role == Role::Intermediate && t.job.max(first) + 1 == job);
                 }
-                self.bind(|t| t.role == Role::Input && t.job == job);
+                // Inputs, and what a caller puts in the place of an intermediate, before the first job of the part that reads it.
+                for (_, tensor) in bindings.iter().filter(|(at, _)| *at == job) {
+                    self.builder.bind_input(self.ids[*tensor]);
+                }
                 self.submit(job);
                 for (t, id) in self.tensors.iter().zip(&self.ids) {
                     if t.is_result() && t.job.max(first) == job {
                         self.builder.bind_output(*id);
                     }
                 }
-            }
-            start = end;
-        }
-    }
-
-    /// Name and end (the first job of the next) of each run segment.
-    fn segments(&self) -> Vec<(String, usize)> {
-        let (first, count) = (self.plan.first_run, self.capture.jobs.len());
-        match self.options.granularity {
-            Granularity::Network => vec![("run".to_string(), count)],
-            Granularity::Jobs(jobs) => (first..count)
-                .step_by(jobs.max(1))
-                .enumerate()
-                .map(|(number, start)| (format!("part{number}"), (start + jobs.max(1)).min(count)))
-                .collect(),
-            Granularity::Layers => {
-                let mut ends: Vec<(String, usize)> = Vec::new();
-                let mut results: Vec<&Found> =
-                    self.tensors.iter().filter(|t| t.is_result()).collect();
-                // The network's own output names a layer last.
-                results.sort_by_key(|t| (t.job.max(first), t.role == Role::Output));
-                for tensor in results {
-                    let end = tensor.job.max(first) + 1;
-                    if ends.last().is_none_or(|(_, last)| *last < end) {
-                        ends.push((tensor.name.clone(), end));
-                    }
-                }
-                match ends.last_mut() {
-                    Some((_, last)) => *last = count,
-                    None => ends.push(("run".to_string(), count)),
-                }
-                ends
             }
         }
     }

@@ -12,13 +12,14 @@
 //! 3. [`plan::plan`] decides what to load and what to restore.
 //! 4. [`emit::emit`] writes the recording and verifies it by the replayer's own rules.
 //!
-//! [`compile`] does all four. [`differential::compare`] checks the result against a second run with other inputs.
+//! [`compile`] does all four; [`compile_observed`] also replays the result once, to learn what each part of it reads. [`differential::compare`] checks the result against a second run with other inputs.
 //! The same trace gives the same bytes.
 
 #![forbid(unsafe_code)]
 
 pub mod capture;
 pub mod chain;
+pub mod crossing;
 pub mod differential;
 pub mod emit;
 mod error;
@@ -31,6 +32,7 @@ pub mod tag;
 use gpureplay_tensor::Tensor;
 
 pub use capture::Capture;
+pub use crossing::Reads;
 pub use emit::{Granularity, Options};
 pub use error::CompileError;
 pub use tag::{Found, Role};
@@ -87,12 +89,33 @@ pub fn compile(
     files: &[TensorFile],
     options: &Options,
 ) -> Result<Compiled, CompileError> {
+    compile_observed(capture, files, options, |_, _| None)
+}
+
+/// Compiles a trace. Of a recording with several parts, `observe` may find out what each submission reads, from the recording and
+/// its tensors; each part then takes what it reads, and memory that crosses between parts without a name becomes a tensor of bytes.
+///
+/// # Errors
+/// As for [`compile`].
+pub fn compile_observed(
+    capture: &Capture,
+    files: &[TensorFile],
+    options: &Options,
+    observe: impl FnOnce(&[u8], &[Found]) -> Option<Reads>,
+) -> Result<Compiled, CompileError> {
     let mut tensors = Vec::with_capacity(files.len());
     for file in files {
         tensors.push(tag::find(capture, file.role, &file.name, &file.tensor)?);
     }
     let plan = plan::plan(capture, &tensors)?;
-    let recording = emit::emit(capture, &plan, &tensors, options)?;
+    let parts = emit::parts(capture, plan.first_run, &tensors, options);
+    let mut recording = emit::emit(capture, &plan, &tensors, options, (&parts, None))?;
+    if parts.len() > 1
+        && let Some(reads) = observe(&recording, &tensors)
+    {
+        tensors.extend(crossing::unnamed(capture, &plan, &parts, &tensors, &reads));
+        recording = emit::emit(capture, &plan, &tensors, options, (&parts, Some(&reads)))?;
+    }
     let run_chains = capture.jobs.len() - plan.first_run;
     let summary = Summary {
         run_chains,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values for the tensors of one recording, on the caller's side.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use gpureplay_core::Tensors;
@@ -9,7 +10,7 @@ use gpureplay_tensor::Tensor;
 
 use crate::error::{Error, Result};
 use crate::files::Files;
-use crate::tensors::{TensorInfo, list};
+use crate::tensors::{Layer, TensorInfo, crossing, list};
 use crate::values;
 use crate::weights::{Reader, all_of};
 
@@ -184,6 +185,36 @@ impl Bindings {
             }
         }
         Ok(())
+    }
+
+    /// Requires a value for everything that the layers `runs` read and that layers before them compute, except those before `ran`,
+    /// which have run; see [`crossing`]. `cure` says in the error how one does without.
+    ///
+    /// # Errors
+    /// All that is missing.
+    pub fn require_crossing(
+        &self,
+        layers: &[Layer],
+        runs: Range<usize>,
+        ran: usize,
+        cure: &'static str,
+    ) -> Result<()> {
+        let (first, last) = (runs.start + 1, runs.end);
+        let missing: Vec<String> = crossing(layers, runs, ran)
+            .into_iter()
+            .filter(|tensor| !self.is_bound(*tensor as usize))
+            .filter_map(|tensor| self.tensors.get(tensor as usize))
+            .map(|info| format!("{} {info}", info.name))
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Crossing {
+            first,
+            last,
+            missing,
+            cure,
+        })
     }
 
     /// Makes room for a tensor that is not an output, so that a run reads it too.

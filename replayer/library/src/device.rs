@@ -103,6 +103,16 @@ impl Observer for JobCounter {
     fn wants_kernels(&self) -> bool {
         self.observer.as_ref().is_some_and(|o| o.wants_kernels())
     }
+
+    fn wants_pages(&self) -> bool {
+        self.observer.as_ref().is_some_and(|o| o.wants_pages())
+    }
+
+    fn page(&self, va: u64, access: mali_model::Access) {
+        if let Some(observer) = &self.observer {
+            observer.page(va, access);
+        }
+    }
 }
 
 /// Prints the model's messages.

@@ -114,6 +114,22 @@ pub enum Error {
         /// What to do.
         cure: String,
     },
+    /// Layers that do not run would compute what the layers that run read.
+    #[error(
+        "layers {first} to {last} read {}, which layers before them compute; give {}, or run those layers first, or ask for the values in the recording's own memory ({cure})",
+        missing.join(", "),
+        if missing.len() == 1 { "it" } else { "all of them" }
+    )]
+    Crossing {
+        /// Number of the first layer that is to run, from 1.
+        first: usize,
+        /// Number of the last.
+        last: usize,
+        /// Names, types and shapes of what is missing.
+        missing: Vec<String>,
+        /// How one asks for the recording's own values.
+        cure: &'static str,
+    },
     /// A file with a tensor's value cannot be read.
     #[error("{}: {reason}", path.display())]
     File {
@@ -178,6 +194,7 @@ impl Error {
             Self::WrongKind { .. }
             | Self::Shape { .. }
             | Self::Unbound { .. }
+            | Self::Crossing { .. }
             | Self::File { .. }
             | Self::Hash { .. } => Class::Input,
             Self::Unusable(_) | Self::NoDevice(_) | Self::Replay { .. } => Class::Device,

@@ -48,4 +48,4 @@ pub use gpureplay_tensor::{DType, Element, Tensor};
 pub use manifest::Manifest;
 pub use recording::Recording;
 pub use session::{Options, Session};
-pub use tensors::{Layer, TensorInfo, layer_named, layers_named, list};
+pub use tensors::{Layer, TensorInfo, crossing, layer_named, layers_named, list};

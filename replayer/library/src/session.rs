@@ -77,6 +77,8 @@ pub struct Session {
     state: State,
     /// The layer that runs next if the values before it are to be those of this inference.
     next: usize,
+    /// Layers may read what skipped layers would have computed as the recording's own memory has it.
+    recorded_values: bool,
 }
 
 impl Session {
@@ -97,6 +99,7 @@ impl Session {
             ignore_identity: false,
             state: State::Idle(Box::new(device)),
             next: 0,
+            recorded_values: false,
         }
     }
 
@@ -163,11 +166,12 @@ impl Session {
     /// Runs some layers, by their numbers from 0.
     ///
     /// Layers follow each other: when `layers` begins after the layer that ran last, those between do not run, only what the
-    /// app itself wrote for them is loaded. The tensors that they would have computed, and that the following layers read, must
+    /// app itself wrote for them is loaded. The tensors that they would have computed, and that these layers read, must
     /// be bound. A range that begins at 0, or not after the last one, begins a new inference.
     ///
     /// # Errors
-    /// As for [`Session::run`], or there are no such layers.
+    /// As for [`Session::run`], or there are no such layers, or they read something that nobody computed or bound:
+    /// [`Error::Crossing`] names it.
     pub fn run_layers(&mut self, layers: Range<usize>) -> Result<()> {
         let count = self.recording.layers().len();
         if layers.is_empty() || layers.end > count {
@@ -188,6 +192,11 @@ impl Session {
             runs.iter()
                 .any(|layer| layer.inputs.contains(&(tensor as u32)))
         })?;
+        if !self.recorded_values {
+            let cure = "Session::use_recorded_values";
+            self.bindings
+                .require_crossing(known, layers.clone(), first, cure)?;
+        }
         self.next = 0;
         self.load()?;
         self.bindings.begin();
@@ -201,6 +210,12 @@ impl Session {
         }
         self.next = if layers.end < count { layers.end } else { 0 };
         Ok(())
+    }
+
+    /// Whether layers may read what nobody computed or bound: they find what the recording itself has in that memory, from the
+    /// recorded app or from an inference before. For measuring, and for values that are known not to matter.
+    pub fn use_recorded_values(&mut self, yes: bool) {
+        self.recorded_values = yes;
     }
 
     /// The layer of a name or of a number (from 1, as `gpureplay info` counts them), as [`Session::run_layers`] counts.

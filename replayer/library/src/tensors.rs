@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tensors and the layers of a recording, as callers see them.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 
 use gpureplay_format::layout::TENSOR_EXTERNAL;
 use gpureplay_format::{Action, Recording, SegmentKind, TensorKind};
@@ -76,7 +78,7 @@ pub struct Layer {
     pub chains: u32,
     /// Jobs in these chains.
     pub jobs: u32,
-    /// Tensors that can be given to it, by index.
+    /// Tensors that it reads and that others compute or the caller gives, by index.
     pub inputs: Vec<u32>,
     /// Tensors that can be read after it, by index.
     pub outputs: Vec<u32>,
@@ -110,6 +112,22 @@ impl Layer {
     }
 }
 
+/// The tensors that some layers read and that layers before them compute which do not run, by index, ascending.
+///
+/// `ran`: the layers before this one have run in this inference, so what they computed is in memory.
+pub fn crossing(layers: &[Layer], runs: Range<usize>, ran: usize) -> Vec<u32> {
+    let skipped = layers.get(ran..runs.start).unwrap_or_default();
+    let running = layers.get(runs).unwrap_or_default();
+    let computed = |tensor: &u32| skipped.iter().any(|layer| layer.outputs.contains(tensor));
+    let read: BTreeSet<u32> = running
+        .iter()
+        .flat_map(|layer| &layer.inputs)
+        .copied()
+        .filter(computed)
+        .collect();
+    read.into_iter().collect()
+}
+
 /// `its layers are 1 conv1, 2 pool1`.
 pub fn layers_named(layers: &[Layer]) -> String {
     let described: Vec<String> = (1..)
@@ -133,4 +151,38 @@ pub fn layer_named(layers: &[Layer], name: &str) -> Result<usize> {
             name: name.to_owned(),
             known: layers_named(layers),
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(name: &str, inputs: &[u32], outputs: &[u32]) -> Layer {
+        Layer {
+            name: name.into(),
+            segment: 0,
+            chains: 1,
+            jobs: 1,
+            inputs: inputs.to_vec(),
+            outputs: outputs.to_vec(),
+        }
+    }
+
+    #[test]
+    fn branches_cross_a_boundary_with_all_that_is_read_behind_it() {
+        // 0 input, 1 stem, 2 left, 3 right, 4 sum of left and right
+        let layers = [
+            layer("stem", &[0], &[1]),
+            layer("left", &[1], &[2]),
+            layer("right", &[1], &[3]),
+            layer("sum", &[2, 3], &[4]),
+        ];
+        assert_eq!(crossing(&layers, 3..4, 0), [2, 3]);
+        assert_eq!(crossing(&layers, 2..4, 0), [1, 2]);
+        // The stem ran: its value is there.
+        assert_eq!(crossing(&layers, 2..4, 1), [2]);
+        assert!(crossing(&layers, 0..4, 0).is_empty());
+        assert_eq!(crossing(&layers, 2..3, 0), [1]);
+        assert!(crossing(&layers, 2..9, 7).is_empty());
+    }
 }

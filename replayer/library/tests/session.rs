@@ -115,6 +115,29 @@ fn layers_run_one_by_one_and_are_skipped_where_their_value_is_given() {
 }
 
 #[test]
+fn layers_do_not_compute_with_values_that_nobody_gave() {
+    let mut session = session();
+    session.bind_file("input", image(3)).unwrap();
+    let error = session.run_layers(4..7).unwrap_err();
+    assert_eq!(error.class(), Class::Input);
+    assert!(
+        error.to_string().contains(
+            "layers 5 to 7 read conv3 f32[4,4,32], which layers before them compute; give it"
+        ),
+        "{error}"
+    );
+    // The layer before is skipped, those before it have run.
+    session.run_layers(0..3).unwrap();
+    let error = session.run_layers(4..7).unwrap_err();
+    assert!(error.to_string().contains("read conv3"), "{error}");
+    session.use_recorded_values(true);
+    session.run_layers(4..7).unwrap();
+    assert_ne!(session.read("probabilities").unwrap(), expected(3));
+    session.run().unwrap();
+    assert_eq!(session.read("probabilities").unwrap(), expected(3));
+}
+
+#[test]
 fn weights_are_replaced_and_come_back() {
     let mut session = session();
     session.bind_file("input", image(3)).unwrap();

@@ -75,6 +75,7 @@ impl<B: Bus> Gpu<B> {
             bus: &*self.bus,
             space: registers.space(),
             stall: None,
+            observer: None,
         };
         match memory.write(base, &dump) {
             Ok(()) => self

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Segments at the results of layers.
 
-use gpureplay_compile::{Granularity, Options, Role};
+use std::collections::BTreeSet;
+
+use gpureplay_compile::{Compiled, Granularity, Options, Role, compile_observed};
 use gpureplay_core::Workspace;
-use gpureplay_format::Recording;
+use gpureplay_format::{Action, Recording};
 
 use crate::app::*;
+use crate::driver::{Driver, vector_add, vector_add_code};
 
 #[test]
 fn layers_are_found_by_a_references_values_and_run_by_themselves() {
@@ -48,4 +51,105 @@ fn layers_are_found_by_a_references_values_and_run_by_themselves() {
     let mut values = Values::new(&compiled, &[("a", &a)]);
     session.run(&mut values).unwrap();
     assert_eq!(values.out, run.out);
+}
+
+/// Names of the tensors that each run segment binds as inputs.
+fn taken(compiled: &Compiled) -> Vec<Vec<&str>> {
+    let recording = Recording::parse(&compiled.recording).unwrap();
+    let name = |tensor: u32| compiled.tensors[tensor as usize].name.as_str();
+    recording.segments()[1..]
+        .iter()
+        .map(|segment| {
+            let actions = recording.segment_actions(segment).flatten();
+            actions
+                .filter_map(|action| match action {
+                    Action::BindInput { tensor } => Some(name(tensor)),
+                    _ => None,
+                })
+                .collect()
+        })
+        .collect()
+}
+
+/// `sum = a + b`, `total = sum + b`, `out = total + last`.
+fn branched(last: u64) -> Run {
+    let (a, b) = (tags(1), tags(2));
+    let buffers = [
+        (CODE, 1, true),
+        (POOL, 4, false),
+        (A, 1, false),
+        (B, 1, false),
+        (SUM, 1, false),
+        (TOTAL, 2, false),
+        (OUT, 1, false),
+    ];
+    let mut app = Driver::probe(&buffers);
+    let code = CODE + 0x80;
+    app.store(code, &vector_add_code());
+    app.store(A, a.bytes());
+    app.store(B, b.bytes());
+    for (from, to) in [([A, B], SUM), ([SUM, B], TOTAL), ([TOTAL, last], OUT)] {
+        app.run(POOL, &vector_add(POOL, code, from[0], from[1], to));
+    }
+    let sum = tensor(|i| f64::from(a.value(i) as f32 + b.value(i) as f32));
+    let total = tensor(|i| f64::from(sum.value(i) as f32 + b.value(i) as f32));
+    let given = [
+        (Role::Input, "a", &a),
+        (Role::Weight, "b", &b),
+        (Role::Intermediate, "sum", &sum),
+        (Role::Intermediate, "total", &total),
+    ];
+    Run::finish(app, &given)
+}
+
+/// Compiles a run of [`branched`], of which the last job reads `last` as well.
+fn observed(run: &Run, granularity: Granularity, last: u64) -> Compiled {
+    let options = Options {
+        granularity,
+        ..Options::default()
+    };
+    let reads = |inputs: [u64; 2]| BTreeSet::from([CODE, POOL, inputs[0], inputs[1]]);
+    let observe =
+        |_: &[u8], _: &[_]| Some(vec![reads([A, B]), reads([SUM, B]), reads([TOTAL, last])]);
+    compile_observed(&run.capture(), &run.files, &options, observe).unwrap()
+}
+
+#[test]
+fn a_part_takes_what_its_jobs_read_however_far_back_that_was_computed() {
+    let chain = branched(B);
+    let compiled = observed(&chain, Granularity::Layers, B);
+    assert_eq!(taken(&compiled), [vec!["a"], vec!["sum"], vec!["total"]]);
+    let branch = branched(SUM);
+    let compiled = observed(&branch, Granularity::Layers, SUM);
+    let expected = [vec!["a"], vec!["sum"], vec!["sum", "total"]];
+    assert_eq!(taken(&compiled), expected);
+    // Where nobody saw what jobs read, all that is still in memory counts.
+    let options = Options {
+        granularity: Granularity::Layers,
+        ..Options::default()
+    };
+    assert_eq!(taken(&chain.compiled(&options)), expected);
+
+    // Both values are given, and are what the last part computes with.
+    let (one, two) = (tags(5), tags(6));
+    let mut workspace = Workspace::new();
+    let mut values = Values::new(&compiled, &[("sum", &one), ("total", &two)]);
+    let mut session = open(&compiled, &mut workspace, &mut values);
+    session.skip_segment(1, &mut values).unwrap();
+    session.skip_segment(2, &mut values).unwrap();
+    session.run_segment(3, &mut values).unwrap();
+    let out = tensor(|i| f64::from(one.value(i) as f32 + two.value(i) as f32));
+    assert_eq!(values.out, out);
+}
+
+#[test]
+fn memory_without_a_name_that_crosses_between_parts_becomes_a_tensor() {
+    let mut run = branched(SUM);
+    run.files.retain(|file| file.role != Role::Intermediate);
+    let compiled = observed(&run, Granularity::Jobs(1), SUM);
+    let (sum, total) = ("part0.memory0.1", "part1.memory1.1");
+    assert_eq!(taken(&compiled), [vec!["a"], vec![sum], vec![sum, total]]);
+    let found = &compiled.tensors[3];
+    assert_eq!((found.name.as_str(), found.layout.pieces[0].va), (sum, SUM));
+    assert_eq!(found.shape, [4096]);
 }

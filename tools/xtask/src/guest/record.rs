@@ -102,8 +102,8 @@ impl Record {
 
 /// How the guest's script begins: compiled shaders of an earlier run, and a clock that writes the file `times`.
 const PROLOGUE: &str = r#"set -e
-mkdir -p live shader-cache
-cp -a shader-cache/. /tmp/cache/
+mkdir -p live
+[ ! -e shader-cache.tar ] || tar -C /tmp/cache -xf shader-cache.tar
 : > times
 took() { echo "$1 = $((($(date +%s%N) - begin) / 1000000))" >> times; }
 begin=$(date +%s%N)
@@ -142,7 +142,8 @@ impl Recording<'_> {
         for output in &self.app.outputs {
             script += &format!("mv {output}{}.npy live/\n", SETS[1]);
         }
-        script += "cp -a /tmp/cache/. shader-cache/\n";
+        // One file: each small one costs the guest several messages to the host.
+        script += "tar -C /tmp/cache -cf shader-cache.tar .\n";
         script += &self.app.sample_script();
         for set in SETS {
             script += &format!(

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What each part of a recording takes from the parts before it.
+//!
+//! Somebody who runs only some of the parts must give everything that these read and that others compute. Which memory a job
+//! reads is not in a trace, but it shows when the recording is replayed once on the model. Without that, a value counts as read by
+//! every later part for as long as it is in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gpureplay_format::{Piece, RegionKind};
+use gpureplay_tensor::{DType, Layout, Tensor};
+use gpureplay_trace::PAGE_SIZE;
+
+use crate::capture::Capture;
+use crate::pages::Moment;
+use crate::plan::Plan;
+use crate::tag::{Found, Role};
+
+const PAGE: u64 = PAGE_SIZE as u64;
+
+/// Addresses of the pages that each submission reads, by its index in the capture.
+pub type Reads = Vec<BTreeSet<u64>>;
+
+/// A part of the program that can be run by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// Its first job.
+    pub start: usize,
+    /// The first job after it.
+    pub end: usize,
+}
+
+/// The jobs before which values from elsewhere are put into memory: job and index of the tensor, in order of the jobs.
+pub(crate) fn bindings(
+    capture: &Capture,
+    first_run: usize,
+    parts: &[Part],
+    tensors: &[Found],
+    reads: Option<&Reads>,
+) -> Vec<(usize, usize)> {
+    let mut out = Vec::new();
+    for (index, tensor) in tensors.iter().enumerate() {
+        // The first job that can read it.
+        let from = match tensor.role {
+            Role::Input => tensor.job,
+            Role::Intermediate => tensor.job.max(first_run) + 1,
+            Role::Output | Role::Weight => continue,
+        };
+        let pages = pages(tensor);
+        let there = |job: usize| is_there(capture, tensor, job);
+        for part in parts {
+            let start = part.start.max(from);
+            let found = match reads {
+                // The app writes its input anew before this job.
+                _ if tensor.role == Role::Input && start == from && start < part.end => Some(start),
+                None if tensor.role == Role::Input => None,
+                None => Some(start).filter(|job| *job < part.end && there(*job)),
+                Some(reads) => (start..part.end)
+                    .find(|job| reads.get(*job).is_some_and(|r| !r.is_disjoint(&pages)))
+                    .filter(|job| there(*job)),
+            };
+            out.extend(found.map(|job| (job, index)));
+        }
+    }
+    out.sort_unstable();
+    out
+}
+
+/// Memory that one part computes, another one reads, and no tensor covers: tensors of bytes, named after the part that computes them.
+pub(crate) fn unnamed(
+    capture: &Capture,
+    plan: &Plan,
+    parts: &[Part],
+    tensors: &[Found],
+    reads: &Reads,
+) -> Vec<Found> {
+    let named: Vec<(&Found, BTreeSet<u64>)> = tensors
+        .iter()
+        .filter(|tensor| tensor.role == Role::Intermediate || tensor.role == Role::Input)
+        .map(|tensor| (tensor, pages(tensor)))
+        .collect();
+    // By the job that wrote it last.
+    let mut crossing: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
+    for part in parts {
+        for job in part.start..part.end {
+            for va in reads.get(job).into_iter().flatten() {
+                let now = Moment::before(job);
+                let written = capture.memory.last_change(now, *va);
+                let Some(written) = written.filter(|m| m.is_after()).map(Moment::job) else {
+                    continue;
+                };
+                let elsewhere = written >= plan.first_run && written < part.start;
+                let known = |(tensor, pages): &(&Found, BTreeSet<u64>)| {
+                    pages.contains(va) && tensor.job < job && is_there(capture, tensor, job)
+                };
+                if elsewhere && is_data(plan, *va) && !named.iter().any(known) {
+                    crossing.entry(written).or_default().insert(*va);
+                }
+            }
+        }
+    }
+    let mut out = Vec::new();
+    for (job, pages) in crossing {
+        let part = parts
+            .iter()
+            .find(|part| (part.start..part.end).contains(&job));
+        let stretches = stretches(&pages);
+        for (number, (va, count)) in (1..).zip(&stretches) {
+            let part = part.map_or("setup", |part| &part.name);
+            let name = format!("{part}.memory{job}.{number}");
+            out.extend(memory(capture, name, job, *va, *count));
+        }
+    }
+    out
+}
+
+/// A tensor of whole pages.
+fn memory(capture: &Capture, name: String, job: usize, va: u64, pages: u64) -> Option<Found> {
+    let bytes = usize::try_from(pages * PAGE).ok()?;
+    let mut content = vec![0; bytes];
+    capture.memory.read(Moment::after(job), va, &mut content);
+    let extent = u32::try_from(bytes).ok()?;
+    Some(Found {
+        role: Role::Intermediate,
+        name,
+        shape: vec![extent],
+        layout: Layout {
+            dtype: DType::U8,
+            pieces: vec![Piece::dense(extent, DType::U8, va)],
+        },
+        job,
+        tensor: Tensor::new(DType::U8, &[bytes as u64], content).ok()?,
+        converted_from: None,
+    })
+}
+
+/// Neighbouring pages as first address and number of pages.
+fn stretches(pages: &BTreeSet<u64>) -> Vec<(u64, u64)> {
+    let mut out: Vec<(u64, u64)> = Vec::new();
+    for va in pages {
+        match out.last_mut() {
+            Some((start, count)) if *start + *count * PAGE == *va => *count += 1,
+            _ => out.push((*va, 1)),
+        }
+    }
+    out
+}
+
+fn is_data(plan: &Plan, va: u64) -> bool {
+    let after = plan.regions.partition_point(|region| region.va <= va);
+    let region = after.checked_sub(1).and_then(|at| plan.regions.get(at));
+    region.is_some_and(|region| region.kind == RegionKind::Data)
+}
+
+fn pages(tensor: &Found) -> BTreeSet<u64> {
+    let size = u64::from(tensor.layout.dtype.size());
+    let mut out = BTreeSet::new();
+    for run in tensor.layout.runs() {
+        let end = run.address + run.count * size;
+        out.extend((run.address - run.address % PAGE..end).step_by(PAGE_SIZE));
+    }
+    out
+}
+
+/// Whether memory still holds a tensor's value when a job starts.
+fn is_there(capture: &Capture, tensor: &Found, job: usize) -> bool {
+    let size = u64::from(tensor.layout.dtype.size());
+    let then = match tensor.role {
+        Role::Input | Role::Weight => Moment::before(tensor.job),
+        Role::Output | Role::Intermediate => Moment::after(tensor.job),
+    };
+    let now = Moment::before(job);
+    tensor.layout.runs().all(|run| {
+        let end = run.address + run.count * size;
+        let mut at = run.address;
+        while at < end {
+            let page = at - at % PAGE;
+            let stop = end.min(page + PAGE);
+            let range = (at - page) as usize..(stop - page) as usize;
+            if capture.memory.at(then, page) != capture.memory.at(now, page)
+                && capture.memory.page(then, page).get(range.clone())
+                    != capture.memory.page(now, page).get(range)
+            {
+                return false;
+            }
+            at = stop;
+        }
+        true
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_pages_are_one_stretch() {
+        let pages = BTreeSet::from([0x1000, 0x2000, 0x4000]);
+        assert_eq!(stretches(&pages), [(0x1000, 2), (0x4000, 1)]);
+        assert_eq!(stretches(&BTreeSet::new()), []);
+    }
+}
