@@ -17,8 +17,8 @@ use crate::given::Given;
 pub(crate) struct Layers {
     /// Run these layers only, by number or name as `gpureplay info` lists them: 3..7, conv2..pool2, conv3
     ///
-    /// Both ends are included. The layers before them run first. They are skipped if what they compute, and the layers that run
-    /// read, is given with --input: all of it, where a network has branches.
+    /// Both ends are included. The layers before them run first. Those are skipped of which all that later layers read is given with
+    /// --input: more than one tensor, where a network has branches.
     #[arg(long, value_name = "FIRST..LAST")]
     layers: Option<String>,
     /// Run the layers up to this one
@@ -42,8 +42,8 @@ pub(crate) struct Part {
     last: usize,
     /// Names of all layers of the recording.
     names: Vec<String>,
-    /// The layers before the first do not run.
-    skipped: bool,
+    /// Number of the first layer that runs: those before it are skipped, those from it on compute what `first` needs.
+    from: usize,
     #[serde(skip)]
     whole: bool,
 }
@@ -58,15 +58,24 @@ impl Layers {
     pub(crate) fn part(&self, layers: &[Layer], bindings: &Bindings) -> Result<Part> {
         let range = self.range(layers)?;
         let given = |tensor: &u32| bindings.is_bound(*tensor as usize);
-        let skipped = crossing(layers, range.clone(), 0).iter().any(given);
-        if skipped && !self.recorded_values {
-            bindings.require_crossing(layers, range.clone(), 0, "--recorded-values")?;
-        }
+        let taken = |start: usize| crossing(layers, start..range.end, 0);
+        // The last place before which everything that is needed from there on is given.
+        let complete = |start: &usize| !taken(*start).is_empty() && taken(*start).iter().all(given);
+        let start = match (1..=range.start).rev().find(complete) {
+            _ if self.recorded_values => range.start,
+            Some(start) => start,
+            None => {
+                if taken(range.start).iter().any(given) {
+                    bindings.require_crossing(layers, range.clone(), 0, "--recorded-values")?;
+                }
+                0
+            }
+        };
         Ok(Part {
             first: range.start + 1,
             last: range.end,
             names: layers.iter().map(|layer| layer.name.clone()).collect(),
-            skipped: skipped || self.recorded_values && range.start > 0,
+            from: start + 1,
             whole: !self.chosen(),
         })
     }
@@ -146,8 +155,7 @@ pub(crate) struct Step {
 impl Part {
     /// The layers that run.
     pub(crate) fn running(&self) -> Range<usize> {
-        let start = if self.skipped { self.first - 1 } else { 0 };
-        start..self.last
+        self.from - 1..self.last
     }
 
     /// What a replay does with the run segments up to the last layer, in order.
@@ -168,10 +176,11 @@ impl Part {
             return None;
         }
         let name = |number: usize| self.names.get(number - 1).map_or("", String::as_str);
-        let before = match (self.first, self.skipped) {
-            (1, _) => "",
-            (_, true) => ", those before skipped",
-            (_, false) => ", those before ran first",
+        let before = match self.from {
+            from if from == self.first && from > 1 => ", those before skipped".to_owned(),
+            from if from == self.first => String::new(),
+            1 => ", those before ran first".to_owned(),
+            from => format!(", those from {} on ran first", name(from)),
         };
         Some(format!(
             "layers {} to {} of {} ({} to {}{before})",

@@ -224,6 +224,14 @@ fn the_command_runs_layers_by_themselves() {
         "{text}"
     );
 
+    let text = run(&[
+        "--input", &given, "--layers", "pool2..", "--expect", &expected,
+    ]);
+    assert!(
+        text.contains("those from pool1 on ran first") && text.contains("bit for bit"),
+        "{text}"
+    );
+
     // One layer by itself: the maximum of 2 x 2 pixels.
     let pool1 = file("pool1.npy");
     run(&[
