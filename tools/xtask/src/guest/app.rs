@@ -72,15 +72,25 @@ impl App {
             .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
     }
 
-    /// The program of that name.
-    pub(crate) fn find(folder: &Folder, name: &str) -> Result<App> {
-        let mut table = App::all(folder)?;
-        let known: Vec<String> = table.keys().cloned().collect();
-        let app = table.remove(name).ok_or_else(|| {
+    /// The name in the table of a program that is written with or without hyphens: `resnet50` is `resnet-50`.
+    pub(crate) fn named(folder: &Folder, name: &str) -> Result<String> {
+        let table = App::all(folder)?;
+        let found = table.keys().find(|known| plain(known) == plain(name));
+        found.cloned().ok_or_else(|| {
+            let known: Vec<&str> = table.keys().map(String::as_str).collect();
             Error::Usage(format!(
                 "{name}: no such program; there are {}",
                 known.join(", ")
             ))
+        })
+    }
+
+    /// The program of that name, which [`App::named`] may have found.
+    pub(crate) fn find(folder: &Folder, name: &str) -> Result<App> {
+        let mut table = App::all(folder)?;
+        let app = table.remove(name).ok_or_else(|| Error::Missing {
+            what: format!("the program {name}"),
+            remedy: "add it to tools/guest/recordable.toml".into(),
         })?;
         let single = app.inputs.len() == 1 && app.outputs.len() == 1;
         if single || app.samples.is_empty() && app.labels.is_empty() {
@@ -116,6 +126,12 @@ impl App {
     pub(crate) fn command(&self, set: &str) -> String {
         self.app.replace("{s}", set)
     }
+}
+
+/// A name without what people leave out.
+fn plain(name: &str) -> String {
+    let kept = name.chars().filter(|letter| !"-_".contains(*letter));
+    kept.flat_map(char::to_lowercase).collect()
 }
 
 /// Makes a program's inputs and expected outputs in a directory.
@@ -175,4 +191,16 @@ pub(crate) fn identical(a: &Path, b: &Path) -> std::result::Result<bool, String>
     let read = |path: &Path| read_npy(path).map_err(|error| format!("{}: {error}", path.display()));
     let (a, b) = (read(a)?, read(b)?);
     Ok(a.dtype() == b.dtype() && a.bytes() == b.bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn hyphens_and_capitals_may_be_left_out() {
+        assert_eq!(plain("resnet50"), plain("resnet-50"));
+        assert_eq!(plain("MobileNet_v1-f16"), plain("mobilenet-v1-f16"));
+        assert_ne!(plain("squeezenet-1.0"), plain("squeezenet-1.1"));
+    }
 }

@@ -70,7 +70,7 @@ impl Granularity {
         payload::build_host_command(&folder)?;
         let mut table = String::from(COLUMNS);
         for name in &self.names {
-            table += &self.rows(&folder, name)?;
+            table += &self.rows(&folder, &App::named(&folder, name)?)?;
         }
         print!("{table}");
         if self.write_doc {

@@ -115,7 +115,8 @@ impl Networks {
             let networks = apps.iter().filter(|(_, app)| app.network);
             networks.map(|(name, _)| name.clone()).collect()
         } else {
-            self.names.clone()
+            let named = self.names.iter().map(|name| App::named(&folder, name));
+            named.collect::<Result<_>>()?
         };
         if !self.no_build {
             if !self.reuse {

@@ -28,11 +28,11 @@ use crate::error::{Error, Result};
 /// Boots the guest, runs the program under `gpureplay record` with two sets of inputs, compiles the trace, and
 /// replays the result on the model with the inputs that were not recorded.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  cargo xtask guest record saxpy\n  \
+#[command(after_help = "Examples:\n  cargo xtask guest record saxpy\n  cargo xtask guest record resnet50    # a network, into target/guest/networks\n  \
                         cargo xtask guest record acl-gemm --keep /tmp/gemm    # traces stay there\n\
                         Programs are listed in tools/guest/recordable.toml.")]
 pub(crate) struct Record {
-    /// Name of the program.
+    /// Name of the program; hyphens may be left out.
     name: String,
     /// Which GPU the model is.
     #[arg(long, default_value = "g52", value_name = "NAME")]
@@ -55,22 +55,23 @@ impl Record {
     /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
+        let name = App::named(&folder, &self.name)?;
+        let app = App::find(&folder, &name)?;
         folder.require_built()?;
         if !self.no_build {
             payload::prepare(&folder, Driver::Patched)?;
             payload::build_host_command(&folder)?;
         }
-        let app = App::find(&folder, &self.name)?;
         let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
         let work = match &self.keep {
             Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
-            None if app.network => network_dir(&folder, &self.name),
+            None if app.network => network_dir(&folder, &name),
             None => temporary.path().to_path_buf(),
         };
         create_dir(&work)?;
         let job = Recording {
             folder: &folder,
-            name: &self.name,
+            name: &name,
             app: &app,
             gpu: &self.gpu,
             work: &work,

@@ -81,6 +81,8 @@ impl BenchStartup {
     /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let folder = Folder::find()?;
+        let names = self.names.iter().map(|name| App::named(&folder, name));
+        let names = names.collect::<Result<Vec<String>>>()?;
         folder.require_built()?;
         if !self.no_build {
             payload::prepare(&folder, Driver::None)?;
@@ -90,7 +92,7 @@ impl BenchStartup {
         let load = "insmod /opt/gpureplay/nano/gpureplay_nano.ko";
         let idle_nano = counts(&boot(&folder, Driver::None, None, load)?)?;
         let mut rows = Vec::new();
-        for name in &self.names {
+        for name in &names {
             rows.push(self.row(&folder, name, idle_stock, idle_nano)?);
         }
         let text = tables(&folder, &rows);
