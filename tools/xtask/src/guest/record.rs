@@ -28,9 +28,11 @@ use crate::error::{Error, Result};
 /// Boots the guest, runs the program under `gpureplay record` with two sets of inputs, compiles the trace, and
 /// replays the result on the model with the inputs that were not recorded.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  cargo xtask guest record saxpy\n  cargo xtask guest record resnet50    # a network, into target/guest/networks\n  \
+#[command(
+    after_help = "Examples:\n  cargo xtask guest record saxpy\n  cargo xtask guest record resnet50    # a network, into target/guest/networks\n  \
                         cargo xtask guest record acl-gemm --keep /tmp/gemm    # traces stay there\n\
-                        Programs are listed in tools/guest/recordable.toml.")]
+                        Programs are listed in tools/guest/recordable.toml."
+)]
 pub(crate) struct Record {
     /// Name of the program; hyphens may be left out.
     name: String,
