@@ -13,6 +13,8 @@ use mali_model::descriptor::JobType;
 use mali_model::walker::{Memory, MemoryUse, Purpose, Visitor, walk_chain};
 
 const PAGE: u64 = 4096;
+/// Pages that are kept, 1 GiB; what a recording uploads beyond that is not known.
+const MAX_PAGES: usize = 1 << 18;
 
 /// GPU memory as uploads leave it. What jobs write is not known.
 #[derive(Default)]
@@ -23,6 +25,9 @@ impl Pages {
         let mut done = 0;
         while done < bytes.len() {
             let at = va.wrapping_add(done as u64);
+            if self.0.len() >= MAX_PAGES && !self.0.contains_key(&(at / PAGE)) {
+                return;
+            }
             let page = self
                 .0
                 .entry(at / PAGE)

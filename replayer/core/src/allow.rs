@@ -17,7 +17,14 @@ const G76: u8 = 1 << 5;
 const G52: u8 = 1 << 6;
 const G31: u8 = 1 << 7;
 
-/// Bits of a register that set-up may set on some products.
+/// L2_MMU_CONFIG_ALLOW_SNOOP_DISPARITY, in a system with ACE coherency.
+const SNOOP_DISPARITY: u32 = 1 << 23;
+/// Limits of reads (25:24) and writes (27:26) on the bus.
+const LIMITS: u32 = 0xf << 24;
+/// The same in three bits each: 14:12, 17:15.
+const WIDE_LIMITS: u32 = 0x3f << 12;
+
+/// The bits of a register that set-up may set on some products. No product has two entries for one register.
 struct Setting {
     register: u16,
     products: u8,
@@ -45,12 +52,10 @@ static SETTINGS: [Setting; 7] = [
     setting(SHADER_CONFIG, G76 | G52 | G31, 1 << 17),
     // TC_CLOCK_GATE_OVERRIDE: HW_ISSUE_T76X_3953 of the G71 r0p0 05dev0.
     setting(TILER_CONFIG, G71, 1),
-    // L2_MMU_CONFIG_ALLOW_SNOOP_DISPARITY, in a system with ACE coherency.
-    setting(L2_MMU_CONFIG, u8::MAX, 1 << 23),
-    // Limits of reads (25:24) and writes (27:26) on the bus.
-    setting(L2_MMU_CONFIG, G71 | G72 | G51 | G31, 0xf << 24),
-    // The same in three bits each (14:12, 17:15): HW_FEATURE_3BIT_EXT_RW_L2_MMU_CONFIG.
-    setting(L2_MMU_CONFIG, G76 | G52 | G31, 0x3f << 12),
+    setting(L2_MMU_CONFIG, G71 | G72 | G51, SNOOP_DISPARITY | LIMITS),
+    // HW_FEATURE_3BIT_EXT_RW_L2_MMU_CONFIG: of the G31 panfrost says that it has it, kbase that it has not.
+    setting(L2_MMU_CONFIG, G76 | G52, SNOOP_DISPARITY | WIDE_LIMITS),
+    setting(L2_MMU_CONFIG, G31, SNOOP_DISPARITY | LIMITS | WIDE_LIMITS),
 ];
 
 /// A set of registers of the first KiB of the GPU control block, where all but the core stacks are; one bit per word.
@@ -116,17 +121,14 @@ pub(crate) fn writable(gpu_id: u32, register: u32, value: u32) -> bool {
     } else {
         0
     };
-    let mut known = false;
-    let mut left = value;
-    for setting in &SETTINGS {
-        if u32::from(setting.register) == register {
-            known = true;
-            if setting.products & product != 0 {
-                left &= !setting.bits;
-            }
-        }
-    }
-    known && left == 0
+    SETTINGS.iter().any(|setting| {
+        let bits = if setting.products & product != 0 {
+            setting.bits
+        } else {
+            0
+        };
+        u32::from(setting.register) == register && value & !bits == 0
+    })
 }
 
 #[cfg(test)]

@@ -41,13 +41,13 @@ pub struct Summary {
     pub bound_us: u64,
 }
 
-/// Injects every kind at every `step`-th call of a replay.
+/// Injects these kinds at every `step`-th call of a replay.
 ///
 /// # Errors
 /// The first fault that was not survived, and how.
 pub fn campaign(
     file: &[u8],
-    step: usize,
+    (kinds, step): (&[FaultKind], usize),
     mut progress: impl FnMut(&Row),
 ) -> Result<Summary, String> {
     let recording = Recording::parse(file).map_err(|error| format!("{error:?}"))?;
@@ -66,7 +66,7 @@ pub fn campaign(
     result.map_err(|error| format!("without a fault: {error:?}"))?;
     trial.expected = values;
     let mut rows = Vec::new();
-    for &kind in FaultKind::ALL {
+    for &kind in kinds {
         let mut row = Row {
             kind,
             injected: 0,

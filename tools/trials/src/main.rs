@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
+use gpureplay_core::middleware::FaultKind;
 use gpureplay_trials::soundness::Counts;
 use gpureplay_trials::{Parts, corpus, cost, faults, mutants, seeds, shipped, soundness};
 use serde_json::json;
@@ -25,12 +26,19 @@ struct Cli {
 #[derive(Subcommand)]
 enum Trial {
     /// Recordings that are wrong in one point: each must be refused by the rule that it breaks.
-    Mutants,
+    Mutants {
+        /// Only those that break this rule.
+        #[arg(long, value_name = "NAME")]
+        rule: Option<String>,
+    },
     /// Every kind of fault at every call to the device while the digits recording replays.
     Faults {
         /// Only every N-th call.
         #[arg(long, value_name = "N", default_value_t = 1)]
         step: usize,
+        /// Only this kind.
+        #[arg(long, value_name = "NAME")]
+        kind: Option<String>,
     },
     /// Shipped recordings changed at random and run on the model; seeds with a new outcome go to the corpus.
     Soundness {
@@ -57,8 +65,8 @@ enum Trial {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let passed = match cli.trial {
-        Trial::Mutants => run_mutants(),
-        Trial::Faults { step } => run_faults(step),
+        Trial::Mutants { rule } => run_mutants(rule.as_deref()),
+        Trial::Faults { step, kind } => run_faults(step, kind.as_deref()),
         Trial::Soundness { seconds, seed } => {
             run_soundness(Duration::from_secs(seconds), seed, cli.save.as_deref())
         }
@@ -97,9 +105,9 @@ fn save(path: &Path, report: &serde_json::Value) -> std::io::Result<()> {
 /// Fewest kinds of mutants that there must be.
 const LEAST_KINDS: usize = 40;
 
-fn run_mutants() -> Result {
+fn run_mutants(only: Option<&str>) -> Result {
     let recordings = shipped::all()?;
-    let tally = mutants::tally(&recordings);
+    let tally = mutants::tally(&recordings, only);
     let (mut tried, mut refused) = (0, 0);
     for (rule, (all, right)) in &tally.rules {
         tried += all;
@@ -109,7 +117,8 @@ fn run_mutants() -> Result {
     for survivor in &tally.survivors {
         eprintln!("{survivor}");
     }
-    let passed = tried == refused && tally.kinds >= LEAST_KINDS && tried > 0;
+    let enough = only.is_some() || tally.kinds >= LEAST_KINDS;
+    let passed = tried == refused && enough && tried > 0;
     println!(
         "mutants: {} kinds on {} recordings, {tried} tried, {refused} refused by the rule that they break ({:.1} %)",
         tally.kinds,
@@ -127,7 +136,16 @@ fn run_mutants() -> Result {
     Ok((passed, report))
 }
 
-fn run_faults(step: usize) -> Result {
+fn run_faults(step: usize, only: Option<&str>) -> Result {
+    let kinds: Vec<FaultKind> = FaultKind::ALL
+        .iter()
+        .copied()
+        .filter(|kind| only.is_none_or(|only| only == kind.name()))
+        .collect();
+    if kinds.is_empty() {
+        let names: Vec<&str> = FaultKind::ALL.iter().map(|kind| kind.name()).collect();
+        return Err(format!("there is no such kind; there are {}", names.join(", ")).into());
+    }
     let started = Instant::now();
     let digits = shipped::named("digits-g52")?;
     let show = |row: &faults::Row| {
@@ -140,7 +158,7 @@ fn run_faults(step: usize) -> Result {
             row.longest_us
         );
     };
-    let summary = match faults::campaign(&digits.bytes, step, show) {
+    let summary = match faults::campaign(&digits.bytes, (&kinds, step), show) {
         Ok(summary) => summary,
         Err(error) => {
             eprintln!("not survived: {error}");
@@ -152,7 +170,7 @@ fn run_faults(step: usize) -> Result {
     let longest = summary.rows.iter().map(|row| row.longest_us).max();
     let injected = sum(|row| row.injected);
     let all = summary.rows.iter().all(|row| row.injected > 0);
-    let complete = step > 1 || summary.reported == summary.actions;
+    let complete = step > 1 || only.is_some() || summary.reported == summary.actions;
     println!(
         "faults: {injected} injected at {} calls of {} actions ({} actions reported one), {} typed errors, {} right answers, 0 wrong answers, \
          0 bytes leaked, 0 pages lost, every next run bit-exact; longest {} µs to the error, its bound {} µs; {:.0} s",

@@ -109,12 +109,13 @@ pub struct Tally {
     pub survivors: Vec<String>,
 }
 
-/// Tries all mutants of recordings.
-pub fn tally(recordings: &[Shipped]) -> Tally {
+/// Tries all mutants of recordings, or those that break one rule.
+pub fn tally(recordings: &[Shipped], only: Option<&str>) -> Tally {
     let mut tally = Tally::default();
     let mut kinds = std::collections::BTreeSet::new();
     for shipped in recordings {
-        for mutant in of(shipped) {
+        let wanted = |mutant: &Mutant| only.is_none_or(|only| only == mutant.rule);
+        for mutant in of(shipped).into_iter().filter(wanted) {
             kinds.insert(mutant.name);
             let found = refused_by(&mutant);
             let entry = tally.rules.entry(mutant.rule).or_default();

@@ -4,13 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use gpureplay_core::middleware::FaultKind;
 use gpureplay_trials::soundness::Counts;
 use gpureplay_trials::{Parts, corpus, faults, shipped, soundness};
 
 #[test]
 fn faults_are_survived() {
     let digits = shipped::named("digits-g52").unwrap();
-    let summary = faults::campaign(&digits.bytes, 71, |_| ()).unwrap();
+    let summary = faults::campaign(&digits.bytes, (FaultKind::ALL, 71), |_| ()).unwrap();
     let injected: u64 = summary.rows.iter().map(|row| row.injected).sum();
     let errors: u64 = summary.rows.iter().map(|row| row.errors).sum();
     println!("{summary:?}");
@@ -61,7 +62,7 @@ fn every_mutant_is_refused_by_its_rule() {
         };
         assert_eq!(gpureplay_trials::mutants::refused_by(&untouched), None);
     }
-    let tally = gpureplay_trials::mutants::tally(&recordings);
+    let tally = gpureplay_trials::mutants::tally(&recordings, None);
     println!("{} kinds, {:?}", tally.kinds, tally.rules);
     assert!(tally.survivors.is_empty(), "{:#?}", tally.survivors);
     assert!(tally.kinds >= 100);

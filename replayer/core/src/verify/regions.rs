@@ -9,8 +9,9 @@ use crate::allow;
 
 /// Virtual address bits of the largest GPU; the engine compares with the actual one.
 const ADDRESS_BITS: u32 = 48;
-/// Bits of an address within the reach of a page table of the lower three levels.
-const TABLE_SHIFTS: [u32; 3] = [21, 30, 39];
+/// Page tables that a region needs in each of three levels because of where it begins and ends. Besides, each 512 pages need one
+/// of the lowest level, and so on: fewer than one for 256 pages in all.
+const TABLES: u64 = 3 * 2;
 /// The product in GPU_ID.
 const PRODUCT: u32 = 0xffff_0000;
 
@@ -18,8 +19,7 @@ impl Checker<'_, '_> {
     pub(super) fn check_regions(&mut self) -> Result<(), Rule> {
         self.section = Section::Regions;
         let mut end = 0;
-        // The root of the page tables.
-        let mut pages = 1u64;
+        let mut pages = 0u64;
         for (index, region) in (0..).zip(self.recording.regions()) {
             self.index = index;
             self.value = region.va.get();
@@ -32,12 +32,6 @@ impl Checker<'_, '_> {
             }
             if self.value < end {
                 return Err(Rule::RegionsDisjoint);
-            }
-            // Tables that the regions before do not have; for the first region all of them are new.
-            let (before, last) = (end.wrapping_sub(1), region.end().wrapping_sub(1));
-            for shift in TABLE_SHIFTS {
-                let first = self.value >> shift;
-                pages += (last >> shift) - first + u64::from(before >> shift != first);
             }
             end = region.end();
             let access = Access(region.access);
@@ -52,7 +46,8 @@ impl Checker<'_, '_> {
             if !suits {
                 return Err(Rule::RegionKind);
             }
-            pages += u64::from(region.pages.get());
+            let own = u64::from(region.pages.get());
+            pages += own + own / 256 + TABLES;
             if pages > self.limits.pages {
                 return Err(Rule::MemoryLimit);
             }

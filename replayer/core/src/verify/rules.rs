@@ -36,7 +36,7 @@ rules! {
     WriteXorExecute = "write-xor-execute";
     /// A region's access suits its kind: code is executable, descriptors, data and scratch are not, and all are readable.
     RegionKind = "region-kind";
-    /// All regions and the page tables that they need stay within the memory limit.
+    /// All regions, and the page tables that they can need, stay within the memory limit.
     MemoryLimit = "memory-limit";
     /// Identity checks read registers that are constants of the GPU.
     IdentityRegister = "identity-register";

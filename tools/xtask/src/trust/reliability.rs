@@ -201,6 +201,11 @@ fn document(targets: &[Target], fuzz: &BTreeMap<String, Total>) -> Result<String
     let _ = write_faults(&mut text, &faults);
     let _ = write_fuzz(&mut text, targets, fuzz);
     let _ = write_cost(&mut text, &cost);
+    text.push_str(
+        "\n## Defects of the original\n\n\
+         Eleven, with a regression test each: see [SPECIFICATION.md](SPECIFICATION.md). `cargo test -p gpureplay-trials --test defects` runs all of\n\
+         them, with the name of a test behind it that one.\n",
+    );
     Ok(text)
 }
 
@@ -210,7 +215,7 @@ fn write_mutants(text: &mut String, result: &MutantResult) -> std::fmt::Result {
         "## Mutants\n\n\
          {} kinds of recordings that are wrong in one point, made from each of the {} shipped ones: {} tried, {} refused by the rule that they\n\
          break. Kill rate {:.1} %. `cargo xtask mutants`, or the short form `cargo test -p gpureplay-trials every_mutant`.\n\n\
-         | Rule | Tried | Refused by it |\n| --- | ---: | ---: |",
+         | Rule | Tried | Refused by it | Command |\n| --- | ---: | ---: | --- |",
         result.kinds,
         result.recordings,
         result.tried,
@@ -218,7 +223,15 @@ fn write_mutants(text: &mut String, result: &MutantResult) -> std::fmt::Result {
         100.0 * result.refused as f64 / result.tried.max(1) as f64
     )?;
     for row in &result.rules {
-        writeln!(text, "| {} | {} | {} |", row.rule, row.tried, row.refused)?;
+        let RuleResult {
+            rule,
+            tried,
+            refused,
+        } = row;
+        writeln!(
+            text,
+            "| {rule} | {tried} | {refused} | `cargo xtask mutants --rule {rule}` |"
+        )?;
     }
     writeln!(
         text,
@@ -235,7 +248,8 @@ fn write_faults(text: &mut String, result: &FaultResult) -> std::fmt::Result {
          {:.0} s. {} of its {} actions that reach the device reported one. After every fault the GPU was reset and the next run bit-exact.\n\
          A fault counts from the moment when it happens to the error that the caller gets.\n\
          `cargo xtask faults` (`--step N` for one call in N), or the short form `cargo test -p gpureplay-trials faults_are_survived`.\n\n\
-         | Kind | Injected | Typed errors | Right answers all the same | Longest time to the error |\n| --- | ---: | ---: | ---: | ---: |",
+         | Kind | Injected | Typed errors | Right answers all the same | Longest time to the error | Command |\n\
+         | --- | ---: | ---: | ---: | ---: | --- |",
         result.every_nth(),
         result.calls,
         result.injected,
@@ -246,7 +260,7 @@ fn write_faults(text: &mut String, result: &FaultResult) -> std::fmt::Result {
     for row in &result.rows {
         writeln!(
             text,
-            "| {} | {} | {} | {} | {} |",
+            "| {0} | {1} | {2} | {3} | {4} | `cargo xtask faults --kind {0}` |",
             row.kind,
             row.injected,
             row.errors,
@@ -259,7 +273,8 @@ fn write_faults(text: &mut String, result: &FaultResult) -> std::fmt::Result {
         "\n| | |\n| --- | ---: |\n\
          | Longest time to an error | {} |\n\
          | Its bound: the longest wait of the recording, and 2 s for resets and power | {} |\n\
-         | Wrong answers | 0 |\n| Bytes of others changed | 0 |\n| Pages lost | 0 |\n\n\
+         | Wrong answers | 0 |\n| Accesses outside of its own pages | 0 |\n| Bytes of others changed | 0 |\n\
+         | Pages lost, bytes leaked | 0 |\n\n\
          Times are those of the engine's clock, in which a register access takes 20 µs and a wait for nothing its whole bound. A write that is\n\
          lost when a chain is started, or the interrupt at its end, shows when the chain's time-out is over, which the recording sets: 10 s in this one.\n",
         milliseconds(result.longest_us),
@@ -327,7 +342,7 @@ fn write_cost(text: &mut String, cost: &CostResult) -> std::fmt::Result {
     writeln!(
         text,
         "## Cost of verification\n\n\
-         Reading from the page cache, and parsing and verifying: the best of seven each, in a build without optimisations of the release profile.\n\
+         Reading from the page cache, and parsing and verifying: the best of seven each, in a build for development (`opt-level = 1`).\n\
          `cargo run -p gpureplay-trials -- cost`\n\n\
          | Recording | Bytes | Reading | Parsing and verifying |\n| --- | ---: | ---: | ---: |"
     )?;

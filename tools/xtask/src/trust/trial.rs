@@ -10,11 +10,18 @@ use crate::error::{Error, Result};
 
 /// Recordings that are wrong in one point, made from each shipped one: all must be refused by the rule that they break.
 #[derive(Args)]
-pub(crate) struct Mutants {}
+pub(crate) struct Mutants {
+    /// Only those that break this rule; the report keeps the result of the last whole run
+    #[arg(long, value_name = "NAME")]
+    rule: Option<String>,
+}
 
 impl Mutants {
     pub(crate) fn execute(&self) -> Result<ExitCode> {
-        run("mutants", &[])
+        match &self.rule {
+            Some(rule) => run_only("mutants", &["--rule", rule]),
+            None => run("mutants", &[]),
+        }
     }
 }
 
@@ -24,34 +31,47 @@ pub(crate) struct Faults {
     /// Only at every N-th call
     #[arg(long, value_name = "N", default_value_t = 1)]
     step: usize,
+    /// Only this kind; the report keeps the result of the last whole run
+    #[arg(long, value_name = "NAME")]
+    kind: Option<String>,
 }
 
 impl Faults {
     pub(crate) fn execute(&self) -> Result<ExitCode> {
-        run("faults", &["--step", &self.step.to_string()])
+        let step = self.step.to_string();
+        match &self.kind {
+            Some(kind) => run_only("faults", &["--step", &step, "--kind", kind]),
+            None => run("faults", &["--step", &step]),
+        }
     }
 }
 
 /// Runs a trial in a process of its own; its result is kept for the report.
 pub(super) fn run(trial: &str, arguments: &[&str]) -> Result<ExitCode> {
-    let status = Command::new("cargo")
+    let kept = results()?.join(format!("{trial}.json"));
+    let mut command = command();
+    command.arg("--save").arg(kept).arg(trial).args(arguments);
+    ended(&mut command)
+}
+
+/// Runs a part of a trial; its result is not kept.
+fn run_only(trial: &str, arguments: &[&str]) -> Result<ExitCode> {
+    ended(command().arg(trial).args(arguments))
+}
+
+fn command() -> Command {
+    let mut command = Command::new("cargo");
+    command
         .current_dir(root())
-        .args([
-            "run",
-            "--quiet",
-            "--package",
-            "gpureplay-trials",
-            "--",
-            "--save",
-        ])
-        .arg(results()?.join(format!("{trial}.json")))
-        .arg(trial)
-        .args(arguments)
-        .status()
-        .map_err(|source| Error::Start {
-            program: "cargo".into(),
-            source,
-        })?;
+        .args(["run", "--quiet", "--package", "gpureplay-trials", "--"]);
+    command
+}
+
+fn ended(command: &mut Command) -> Result<ExitCode> {
+    let status = command.status().map_err(|source| Error::Start {
+        program: "cargo".into(),
+        source,
+    })?;
     Ok(if status.success() {
         ExitCode::SUCCESS
     } else {
