@@ -125,6 +125,7 @@ impl<B: Bus> Trial<'_, B> {
             bus: &bus,
             space: self.space,
             stall: None,
+            observer: None,
         };
         let offset = self.va as usize % PAGE_SIZE;
         if let Some(start) = start {
@@ -184,6 +185,7 @@ impl<B: Bus> Gpu<B> {
                 bus: &copies,
                 space: &space,
                 stall: None,
+                observer: None,
             };
             let header = JobHeader::from_bytes(&memory.bytes(job).ok()?);
             match JobType::from_bits(header.job_type())? {
