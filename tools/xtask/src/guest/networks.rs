@@ -33,7 +33,8 @@ const MEASURED: &str = "measured.toml";
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask guest networks lenet squeezenet-1.1\n  \
-                        cargo xtask guest networks --reuse --write-doc    # again what is recorded already"
+                        cargo xtask guest networks --reuse --write-doc    # again what is recorded already\n  \
+                        cargo xtask guest networks --times --write-doc    # again the times of what is recorded"
 )]
 pub(crate) struct Networks {
     /// Networks; all if none is named.
@@ -41,6 +42,9 @@ pub(crate) struct Networks {
     /// Use traces that are there; without traces a network is left out.
     #[arg(long)]
     reuse: bool,
+    /// Only measure times again, of recordings that are there: on a machine that has nothing else to do.
+    #[arg(long, conflicts_with = "reuse")]
+    times: bool,
     /// Write docs/networks.md from everything that was measured so far.
     #[arg(long)]
     write_doc: bool,
@@ -119,7 +123,7 @@ impl Networks {
             named.collect::<Result<_>>()?
         };
         if !self.no_build {
-            if !self.reuse {
+            if !self.reuse && !self.times {
                 payload::prepare(&folder, Driver::Patched)?;
             }
             payload::build_release_command(&folder)?;
@@ -128,7 +132,10 @@ impl Networks {
         for name in &names {
             match self.one(&folder, name) {
                 Ok(true) => {}
-                Ok(false) => eprintln!("{name}: no traces"),
+                Ok(false) => eprintln!(
+                    "{name}: no {}",
+                    if self.times { "recording" } else { "traces" }
+                ),
                 Err(error) => {
                     eprintln!("{name}: {error}");
                     failed += 1;
@@ -159,6 +166,9 @@ impl Networks {
             work: &work,
             timeout: Duration::from_secs(self.timeout),
         };
+        if self.times {
+            return self.times(&job);
+        }
         if self.reuse && !work.join("trace2").is_file() {
             return Ok(false);
         }
@@ -170,13 +180,54 @@ impl Networks {
                 return Err(Error::Usage("the guest could not record it".into()));
             }
         }
-        let measured = measure(&job)?;
-        println!("{}", row(name, &app, &measured));
-        let text =
-            toml::to_string(&measured).map_err(|error| Error::Usage(format!("{name}: {error}")))?;
-        fs::write(work.join(MEASURED), text).map_err(Error::io("write", work.join(MEASURED)))?;
+        save(&job, &measure(&job)?)?;
         Ok(true)
     }
+
+    /// Measures the times of a recording that was measured before; false if there is none.
+    fn times(&self, job: &Recording<'_>) -> Result<bool> {
+        let output = job.default_output();
+        let path = job.work.join(MEASURED);
+        if !output.join("recording.gpr").is_file() || !path.is_file() {
+            return Ok(false);
+        }
+        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let measured: Measured = toml::from_str(&text)
+            .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
+        let bench = bench(job, &output)?;
+        save(
+            job,
+            &Measured {
+                read: bench.loading.read_seconds,
+                load: bench.loading.load_seconds,
+                open: bench.open_seconds,
+                run: bench.run_seconds.first().copied().unwrap_or_default(),
+                ..measured
+            },
+        )?;
+        Ok(true)
+    }
+}
+
+/// Prints a row of the table, and keeps its numbers.
+fn save(job: &Recording<'_>, measured: &Measured) -> Result<()> {
+    println!("{}", row(job.name, job.app, measured));
+    let text = toml::to_string(measured)
+        .map_err(|error| Error::Usage(format!("{}: {error}", job.name)))?;
+    let path = job.work.join(MEASURED);
+    fs::write(&path, text).map_err(Error::io("write", path))
+}
+
+/// Loads, sets up and runs a recording once.
+fn bench(job: &Recording<'_>, recording: &Path) -> Result<Bench> {
+    let times = job.work.join("bench.json");
+    let mut bench = Command::new(payload::release_command(job.folder));
+    bench.arg("bench").arg(recording);
+    bench.args(["--warmup", "0", "--runs", "1", "--export-json"]);
+    bench.arg(&times);
+    let log = job.folder.local.join("log/bench.log");
+    logged(&mut bench, "measuring", &log)?;
+    json(&times)
 }
 
 fn measure(job: &Recording<'_>) -> Result<Measured> {
@@ -220,14 +271,7 @@ fn measure(job: &Recording<'_>) -> Result<Measured> {
     info.args(["info", "--json"]).arg(&output);
     logged(&mut info, "information", &log)?;
     let info: Info = json(&log)?;
-    let times = job.work.join("bench.json");
-    let mut bench = Command::new(&program);
-    bench.arg("bench").arg(&output);
-    bench.args(["--warmup", "0", "--runs", "1", "--export-json"]);
-    bench.arg(&times);
-    let log = job.folder.local.join("log/bench.log");
-    logged(&mut bench, "measuring", &log)?;
-    let bench: Bench = json(&times)?;
+    let bench = bench(job, &output)?;
     let path = job.work.join("times");
     let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
     let guest: Times = toml::from_str(&text)
