@@ -19,6 +19,7 @@ pub mod image;
 mod program;
 mod run;
 mod space;
+mod specialise;
 mod statistics;
 mod threads;
 mod translate;

@@ -233,11 +233,23 @@ impl Program {
             };
             rows.push(match *constant {
                 Constant::Value(value) => value,
-                Constant::Uniform(word) => {
-                    self.uniforms.get(usize::from(word)).copied().unwrap_or(0)
-                }
+                Constant::Uniform(word) => self.uniform(word),
             });
         }
+    }
+
+    /// The value of a row that holds the same in all lanes.
+    pub(crate) fn value(&self, row: u16) -> Option<u32> {
+        let constant = row.checked_sub(special::CONSTANT)?;
+        match *self.constants.get(usize::from(constant))? {
+            Constant::Value(value) => Some(value),
+            Constant::Uniform(word) => Some(self.uniform(word)),
+        }
+    }
+
+    /// A word of the push uniforms; those that the dispatch does not have are zero.
+    fn uniform(&self, word: u16) -> u32 {
+        self.uniforms.get(usize::from(word)).copied().unwrap_or(0)
     }
 
     /// The row of a constant.

@@ -7,6 +7,7 @@ use crate::engine::core::Core;
 use crate::engine::rows::LANES;
 use crate::engine::worker::{Layout, Worker};
 use crate::program::Program;
+use crate::specialise::{WORTH_IT, specialise};
 use crate::{AddressSpace, Control, Dispatch, FaultKind, ShaderFault, Statistics, Threads};
 
 /// Most threads of a work group that the model accepts; hardware has 384 to 1024.
@@ -53,6 +54,9 @@ pub fn run(
     }
     let mut program = threads.shader(dispatch.shader, &mut core.fetch);
     program.set_uniforms(&uniforms(dispatch, &mut core)?);
+    if u64::from(size).saturating_mul(workgroups) >= WORTH_IT {
+        specialise(&mut program);
+    }
     let (layout, workers) =
         layout(dispatch, &program, size, workgroups, threads.count()).map_err(invalid)?;
 

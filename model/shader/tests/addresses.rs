@@ -106,12 +106,12 @@ fn offsets(random: &mut Random, threads: usize, width: usize, stores: bool) -> V
     let period = if stores {
         1000
     } else {
-        [1000, 1000, 8, 4, 64][random.below(5)]
+        [1000, 1000, 8, 4, 16, 64][random.below(6)]
     };
     let together = if stores {
         1
     } else {
-        [1, 1, 8, 4][random.below(4)]
+        [1, 1, 8, 4, 16][random.below(5)]
     };
     let mut offsets: Vec<usize> = (0..threads)
         .map(|thread| start + thread / together % period * stride)
@@ -145,7 +145,7 @@ fn any_width_at_any_address() {
         let threads = SIZES[random.below(SIZES.len())];
         let loads = offsets(&mut random, threads, width, false);
         let stores = offsets(&mut random, threads, width, true);
-        let gone = random.below(4);
+        let gone = random.below(5);
         let mut expected = vec![0x5a; REGION];
         space.0.write(target, &expected).unwrap();
         let mut entries = Vec::new();
@@ -153,6 +153,7 @@ fn any_width_at_any_address() {
             let ends = match gone {
                 0 => random.below(5) == 0,
                 1 => thread % 2 == 1,
+                2 => thread >= threads / 2,
                 _ => false,
             };
             if !ends {

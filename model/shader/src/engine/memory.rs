@@ -9,7 +9,7 @@ use mali_memory::{PAGE_SIZE, Page};
 use super::core::{Core, Results};
 use super::micro::{MicroOp, Trouble};
 use super::rows::{CHUNK, LANES, Row, Rows};
-use super::simd::{GROUP, common, is_run, pattern, repeat, spread};
+use super::simd::{GROUP, common, pattern, repeat, run, spread};
 use super::tlb::{OFFSET, Tlb};
 
 /// Words of an access of any size.
@@ -163,7 +163,14 @@ pub(crate) fn load<const BYTES: usize>(
     core.statistics.bytes_read += u64::from(mask.count_ones()) * BYTES as u64;
     let (low, high) = (rows.get(op.a), rows.get(op.b));
     let width = rows.lanes();
-    if mask == u64::MAX >> (LANES - width) {
+    if BYTES == 4
+        && let Some((first, count)) = run(low, high, mask)
+    {
+        // Lanes between the active ones are loaded with them; their results are not kept.
+        let page = core.read.page(address(low, high, first))?;
+        let to = &mut core.results.0[0].0[first..first + count];
+        page.load_words(low.0[first] as usize, to);
+    } else if mask == u64::MAX >> (LANES - width) {
         load_all::<BYTES>(core, low, high, width)?;
     } else {
         load_groups::<BYTES>(core, low, high, width, mask)?;
@@ -182,11 +189,6 @@ fn load_all<const BYTES: usize>(
     high: &Row,
     width: usize,
 ) -> Result<(), Trouble> {
-    if BYTES == 4 && is_run(low, high, width) {
-        let page = core.read.page(address(low, high, 0))?;
-        page.load_words(low.0[0] as usize, &mut core.results.0[0].0[..width]);
-        return Ok(());
-    }
     let words = BYTES.div_ceil(4);
     let pattern = pattern(low, high, width, BYTES as u32, align(BYTES));
     if pattern.same {
@@ -378,12 +380,15 @@ pub(crate) fn store<const BYTES: usize>(
     let sources: [&Row; 4] =
         std::array::from_fn(|word| rows.get(op.d + word.min(words - 1) as u16));
     let width = rows.lanes();
+    if BYTES == 4
+        && let Some((first, count)) = run(low, high, mask)
+        && mask.count_ones() as usize == count
+    {
+        let page = core.write.page(address(low, high, first))?;
+        page.store_words(low.0[first] as usize, &sources[0].0[first..first + count]);
+        return Ok(());
+    }
     if mask == u64::MAX >> (LANES - width) {
-        if BYTES == 4 && is_run(low, high, width) {
-            let page = core.write.page(address(low, high, 0))?;
-            page.store_words(low.0[0] as usize, &sources[0].0[..width]);
-            return Ok(());
-        }
         let pattern = pattern(low, high, width, BYTES as u32, align(BYTES));
         if pattern.page {
             let page = core.write.page(address(low, high, 0))?;

@@ -18,17 +18,29 @@ pub(crate) struct MicroOp {
     pub(crate) e: u16,
     /// Modifiers and immediates, as the function wants them.
     pub(crate) m: u32,
-    /// What it does, if something else may do it faster.
+    /// How many of the source rows it reads, from `a` on.
+    pub(crate) sources: u8,
+    /// What it does, if others want to know.
     pub(crate) kind: Kind,
 }
 
-/// Micro-operations that can be made part of others.
+/// Micro-operations that are treated in a special way by what makes others of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// No other micro-operation needs to know.
     Plain,
     /// Single-precision `a * b + c`, rounded to even, without modifiers.
     MultiplyAdd,
+    /// `a` as it is.
+    Copy,
+    /// `a + b`, modulo 2^32.
+    Add,
+    /// 1 if `a` is above `b` as an unsigned number, else 0.
+    Above,
+    /// A load of `m` words from the address in `a` and `b`, or from the place in a buffer that they name.
+    Load,
+    /// A store of `m` words to the address in `a` and `b`.
+    Store,
 }
 
 /// A function on rows.

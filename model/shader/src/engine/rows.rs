@@ -136,23 +136,14 @@ impl Rows {
         (&mut self.spare, sources)
     }
 
-    /// Copies a row, moving no more than a pointer's worth of bookkeeping when nothing else is needed.
-    pub(crate) fn copy(&mut self, op: &MicroOp) {
-        self.spare.0 = self.rows[usize::from(op.a)].0;
-        self.commit(op.d);
-    }
-
     /// Lanes among the active ones where the row is not zero.
     pub(crate) fn nonzero(&self, row: u16) -> u64 {
-        let row = &self.rows[usize::from(row)];
-        let mut bits = 0;
-        for (byte, lanes) in row.0[..self.lanes()].chunks_exact(8).enumerate() {
-            let mut part = 0;
-            for (i, &lane) in lanes.iter().enumerate() {
-                part |= u64::from(lane != 0) << i;
-            }
-            bits |= part << (byte * 8);
-        }
-        bits & self.mask
+        simd::nonzero(&self.rows[usize::from(row)]) & self.mask
     }
+}
+
+/// Copies row `a` to row `d`.
+pub(crate) fn copy(op: &MicroOp, rows: &mut Rows) {
+    rows.spare.0 = rows.rows[usize::from(op.a)].0;
+    rows.commit(op.d);
 }

@@ -275,41 +275,56 @@ pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) {
     unsafe { wide::accumulate(ops, rows) }
 }
 
-/// Whether the addresses of aligned words that two rows hold follow one another inside of a page.
+/// Where the accesses of the lanes in `mask` lie if they are to aligned words of one page that follow one another as the lanes do:
+/// the first lane, and how many there are up to the last.
 #[inline(always)]
-pub(crate) fn is_run(low: &Row, high: &Row, lanes: usize) -> bool {
-    let first = low.0[0];
-    if first & 3 != 0 || (first & OFFSET) as usize + 4 * lanes > OFFSET as usize + 1 {
-        return false;
+pub(crate) fn run(low: &Row, high: &Row, mask: u64) -> Option<(usize, usize)> {
+    let first = mask.trailing_zeros() as usize;
+    let count = LANES.checked_sub(first + mask.leading_zeros() as usize)?;
+    let start = *low.0.get(first)?;
+    if start & 3 != 0 || (start & OFFSET) as usize + 4 * count > OFFSET as usize + 1 {
+        return None;
     }
     #[cfg(target_arch = "x86_64")]
-    if has_avx2() {
-        // SAFETY: the host has the features that the function is compiled for.
-        return unsafe { is_run_avx2(low, high, lanes) };
+    if wide::is_there() {
+        // SAFETY: the host has the feature that the function is compiled for.
+        return unsafe { wide::is_run(low, high, mask, first) }.then_some((first, count));
     }
-    is_run_body(low, high, lanes)
+    is_run(low, high, mask, first).then_some((first, count))
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-fn is_run_avx2(low: &Row, high: &Row, lanes: usize) -> bool {
-    is_run_body(low, high, lanes)
+fn is_run(low: &Row, high: &Row, mask: u64, first: usize) -> bool {
+    let start = low.0[first].wrapping_sub(4 * first as u32);
+    let mut differs = 0;
+    for lane in 0..LANES {
+        let active = ((mask >> lane) as u32 & 1).wrapping_neg();
+        let expected = start.wrapping_add(4 * lane as u32);
+        differs |= (low.0[lane] ^ expected | high.0[lane] ^ high.0[first]) & active;
+    }
+    differs == 0
 }
 
+/// The lanes whose word is not zero.
 #[inline(always)]
-fn is_run_body(low: &Row, high: &Row, lanes: usize) -> bool {
-    let (first_low, first_high) = (low.0[0], high.0[0]);
-    let (lows, highs) = (low.0.as_chunks::<GROUP>().0, high.0.as_chunks::<GROUP>().0);
-    let mut differs = [0; GROUP];
-    let mut expected: [u32; GROUP] =
-        std::array::from_fn(|lane| first_low.wrapping_add(lane as u32 * 4));
-    for (lows, highs) in lows.iter().zip(highs).take(lanes.min(LANES) / GROUP) {
-        for lane in 0..GROUP {
-            differs[lane] |= lows[lane] ^ expected[lane] | highs[lane] ^ first_high;
-            expected[lane] = expected[lane].wrapping_add(GROUP as u32 * 4);
-        }
+pub(crate) fn nonzero(row: &Row) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if wide::is_there() {
+        // SAFETY: the host has the feature that the function is compiled for.
+        return unsafe { wide::nonzero(row) };
     }
-    differs == [0; GROUP]
+    nonzero_body(row)
+}
+
+fn nonzero_body(row: &Row) -> u64 {
+    let mut bits = 0;
+    for (byte, lanes) in row.0.as_chunks::<8>().0.iter().enumerate() {
+        let mut part = 0;
+        for (i, &lane) in lanes.iter().enumerate() {
+            part |= u64::from(lane != 0) << i;
+        }
+        bits |= part << (byte * 8);
+    }
+    bits
 }
 
 /// Mask of the offset in a page.
@@ -411,6 +426,38 @@ mod tests {
             }
         }
         assert!(seen.iter().all(|&seen| seen > 0), "{seen:?}");
+
+        let masks = [u64::MAX, 1, 1 << 63, 0xff, 0xff00, 0x0f0f << 20, !1, 6];
+        let mut runs = 0;
+        for (low, high) in lows
+            .iter()
+            .flat_map(|low| highs.iter().map(move |high| (low, high)))
+        {
+            for mask in masks {
+                let first = mask.trailing_zeros() as usize;
+                let is = is_run(low, high, mask, first);
+                // SAFETY: the host has the feature.
+                assert_eq!(unsafe { wide::is_run(low, high, mask, first) }, is);
+                runs += u32::from(is);
+            }
+        }
+        for step in [4, 8] {
+            let mut low = row(&|lane| 0x1000 + step * lane);
+            for lane in 0..LANES {
+                for mask in masks {
+                    let first = mask.trailing_zeros() as usize;
+                    let is = is_run(&low, &highs[0], mask, first);
+                    let found = run(&low, &highs[0], mask);
+                    assert_eq!(found.is_some(), is);
+                    runs += u32::from(is);
+                }
+                low.0[lane] ^= 4;
+            }
+        }
+        assert!(runs > 100);
+        for row in lows.iter().chain(&highs) {
+            assert_eq!(nonzero(row), nonzero_body(row));
+        }
 
         let mut repeated = row(&|lane| lane * 3);
         repeat(&mut repeated);

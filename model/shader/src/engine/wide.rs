@@ -97,6 +97,32 @@ pub(super) fn spread(row: &mut Row, values: &[u32; CHUNK]) {
     }
 }
 
+/// As the portable function of that name.
+#[target_feature(enable = "avx512f")]
+pub(super) fn is_run(low: &Row, high: &Row, mask: u64, first: usize) -> bool {
+    let start = low.0[first].wrapping_sub(4 * first as u32);
+    let steps = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    let mut expected = _mm512_add_epi32(number(start), _mm512_slli_epi32::<2>(steps));
+    let high_word = number(high.0[first]);
+    let mut differ = 0;
+    for (chunk, (low, high)) in vectors(low).into_iter().zip(vectors(high)).enumerate() {
+        let wrong = _mm512_or_si512(
+            _mm512_xor_si512(low, expected),
+            _mm512_xor_si512(high, high_word),
+        );
+        differ |= _mm512_test_epi32_mask(wrong, wrong) & (mask >> (CHUNK * chunk)) as u16;
+        expected = _mm512_add_epi32(expected, number(4 * CHUNK as u32));
+    }
+    differ == 0
+}
+
+/// The lanes whose word is not zero.
+#[target_feature(enable = "avx512f")]
+pub(super) fn nonzero(row: &Row) -> u64 {
+    let masks = vectors(row).map(|vector| u64::from(_mm512_test_epi32_mask(vector, vector)));
+    masks.iter().rev().fold(0, |all, mask| all << CHUNK | mask)
+}
+
 /// Executes N multiply-adds at once: row `d` of each grows by the product of its rows `a` and `b`, and `a` is the same row for
 /// all. No row `d` is another's, or a factor.
 #[target_feature(enable = "avx512f")]

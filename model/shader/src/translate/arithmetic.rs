@@ -7,6 +7,7 @@ use mali_isa::Sign;
 use super::{Translator, Trap};
 use crate::alu::integer;
 use crate::alu::integer::Element;
+use crate::engine::micro::Kind;
 use crate::engine::simd;
 
 /// The element type that a mnemonic ends in.
@@ -72,6 +73,9 @@ impl Translator<'_> {
                     each_element!(kind, KIND => map!(self, d, [a, b], |a, b| integer::iadd(a, b, KIND, true)));
                 } else {
                     each_element!(kind, KIND => map!(self, d, [a, b], |a, b| integer::iadd(a, b, KIND, false)));
+                    if matches!(kind, Element::S32 | Element::U32) {
+                        self.known_as(Kind::Add);
+                    }
                 }
             }
             M::IsubS32 | M::IsubU32 | M::IsubV2s16 | M::IsubV2u16 | M::IsubV4s8 | M::IsubV4u8 => {

@@ -173,9 +173,7 @@ impl Translator<'_> {
         match round(self.ins.round()) {
             Round::Even if crate::engine::simd::has_fused_multiply_add() => {
                 map!(self, d, [a, b, c], |a, b, c| float::fma(a, b, c));
-                if let Some(op) = self.program.ops.last_mut() {
-                    op.kind = micro::Kind::MultiplyAdd;
-                }
+                self.known_as(micro::Kind::MultiplyAdd);
             }
             Round::Even => map!(self, d, [a, b, c], |a, b, c| float::fma_portable(a, b, c)),
             other => each_round!(other, HOW => {

@@ -9,6 +9,7 @@ use super::float::{compare, truth};
 use super::{Translator, Trap};
 use crate::alu::integer::{Element, Mux, Partial};
 use crate::alu::{Compare, Truth, integer, pack};
+use crate::engine::micro;
 use crate::engine::simd;
 
 /// [`each!`] for integer element types.
@@ -48,6 +49,9 @@ impl Translator<'_> {
                     simd::two(#[inline(always)] |m, a, b| integer::icmp(a, b, KIND, HOW, Truth::M1) & m),
                     d, [a, b], m,
                 )));
+                if (kind, compare(self.ins.compare()), m) == (Element::U32, Compare::Gt, 1) {
+                    self.known_as(micro::Kind::Above);
+                }
             }
             M::CselI32 | M::CselS32 | M::CselU32 | M::CselV2i16 | M::CselV2s16 | M::CselV2u16 => {
                 let (a, b) = (self.source(0)?, self.source(1)?);

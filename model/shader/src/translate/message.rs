@@ -7,7 +7,7 @@ use mali_isa::{Extend, Lanes, Segment, Unit};
 use super::{Side, Translator, Trap};
 use crate::engine::core::Core;
 use crate::engine::memory::{load, load_uniform, store};
-use crate::engine::micro::{MicroOp, Run, Trouble};
+use crate::engine::micro::{Kind, MicroOp, Run, Trouble};
 use crate::engine::rows::Rows;
 use crate::engine::simd;
 use crate::program::special;
@@ -112,8 +112,16 @@ impl Translator<'_> {
         for register in 0..words as u8 {
             self.reads(staging as u8 + register);
         }
-        self.emit(Run::Message(run), staging, [low, high, 0, 0], 0);
+        self.moves(run, Kind::Store, staging, [low, high], bytes);
         Ok(())
+    }
+
+    /// Emits a load or a store.
+    fn moves(&mut self, run: OnMemory, kind: Kind, d: u16, [a, b]: [u16; 2], bytes: u32) {
+        self.emit(Run::Message(run), d, [a, b, 0, 0], bytes.div_ceil(4));
+        if let Some(op) = self.program.ops.last_mut() {
+            (op.sources, op.kind) = (2, kind);
+        }
     }
 
     /// Emits a load and what its destination modifiers ask for.
@@ -138,7 +146,7 @@ impl Translator<'_> {
         if let Some((at, mask)) = part {
             // Part of the register changes, the rest stays.
             let loaded = self.temporary()?;
-            self.emit(Run::Message(run), loaded, [low, high, 0, 0], 0);
+            self.moves(run, Kind::Load, loaded, [low, high], bytes);
             let loaded = if bytes == 1 && mask == 0xffff && signed {
                 self.part(loaded, crate::alu::lanes::Part::B0, true)?
             } else {
@@ -154,7 +162,7 @@ impl Translator<'_> {
             );
             return Ok(());
         }
-        self.emit(Run::Message(run), staging, [low, high, 0, 0], 0);
+        self.moves(run, Kind::Load, staging, [low, high], bytes);
         if bytes < 4 && signed && matches!(lanes, Lanes::W0 | Lanes::D0) {
             let m = 32 - 8 * bytes;
             self.rows(

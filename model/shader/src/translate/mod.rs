@@ -27,6 +27,7 @@ use self::absent::{Absence, absence};
 use crate::FaultKind;
 use crate::engine::fuse::fuse;
 use crate::engine::micro::{Kind, MicroOp, OnRows, Run};
+use crate::engine::rows::copy;
 use crate::program::{Branch, Clause, Constant, Next, Program, special};
 
 /// Why a clause cannot be executed.
@@ -306,6 +307,7 @@ impl Translator<'_> {
             c,
             e,
             m,
+            sources: 4,
             kind: Kind::Plain,
         });
     }
@@ -317,9 +319,20 @@ impl Translator<'_> {
             *to = from;
         }
         self.emit(Run::Rows(run), d, all, m);
+        if let Some(op) = self.program.ops.last_mut() {
+            op.sources = N as u8;
+        }
     }
 
     fn copy(&mut self, from: u16, to: u16) {
-        self.rows(|op, rows| rows.copy(op), to, [from], 0);
+        self.rows(copy, to, [from], 0);
+        self.known_as(Kind::Copy);
+    }
+
+    /// Says what the micro-operation does that came last.
+    fn known_as(&mut self, kind: Kind) {
+        if let Some(op) = self.program.ops.last_mut() {
+            op.kind = kind;
+        }
     }
 }
