@@ -11,7 +11,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let [how, code @ ..] = bytes else {
         return;
     };
-    let mut watched = Watched::new(Format::Lpae);
+    let mut watched = Watched::new(how >> 1, Format::Lpae);
     let memory = &watched.machine.memory;
     if how & 1 == 0 {
         memory.write(CODE, &code[..code.len().min(4096)]);

@@ -5,15 +5,15 @@
 #[path = "support/machine.rs"]
 mod support;
 
+use mali_model::Profile;
 use mali_model::walker::{Text, walk_chain};
-use mali_model::{Architecture, Profile};
-use support::{Format, JOBS, Watched};
+use support::{Format, GPUS, JOBS, Watched};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let [how, chain @ ..] = bytes else {
         return;
     };
-    let mut watched = Watched::new(Format::Lpae);
+    let mut watched = Watched::new(how >> 1, Format::Lpae);
     let memory = &watched.machine.memory;
     let chain = &chain[..chain.len().min(0x4000)];
     if how & 1 == 0 {
@@ -26,9 +26,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             memory.write32(JOBS + 4 * at, word);
         }
     }
-    if let Some(profile) = Profile::by_name("g52") {
+    if let Some(profile) = Profile::by_name(GPUS[usize::from(how >> 1) % GPUS.len()]) {
         let mut text = String::new();
-        let mut writer = Text::new(&mut text, Architecture::V7);
+        let mut writer = Text::new(&mut text, profile.architecture);
         walk_chain(memory, profile, JOBS, &mut writer);
     }
     watched.submit_and_run();

@@ -17,7 +17,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     } else {
         Format::AArch64
     };
-    let mut watched = Watched::new(format);
+    let mut watched = Watched::new(how >> 2, format);
     if how & 2 == 0 {
         // Bits turned in entries of the tables, which are the first pages: which page, which entry, what.
         for change in tables.chunks_exact(8) {

@@ -10,7 +10,10 @@ use mali_regs::{GpuCommand, gpu};
 use support::{CONFIG, Format, JOBS, Watched};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let mut watched = Watched::new(Format::Lpae);
+    let Some(first) = bytes.first() else {
+        return;
+    };
+    let mut watched = Watched::new(first >> 3, Format::Lpae);
     let machine = &mut watched.machine;
     for access in bytes.chunks_exact(7).take(500) {
         let offset = u32::from(u16::from_le_bytes([access[1], access[2]])) & 0x3fff;

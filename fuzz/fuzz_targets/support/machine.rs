@@ -13,7 +13,7 @@ use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_model::Options;
 use mali_regs::{JobStatus, job_slot};
 
-pub(crate) use machine::{CODE, CONFIG, DATA, Format, JOBS, Machine, Rights};
+pub(crate) use machine::{CODE, CONFIG, DATA, Format, GPUS, JOBS, Machine, Rights};
 
 /// Bytes in a page.
 const PAGE: u64 = PAGE_SIZE as u64;
@@ -46,7 +46,9 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    pub(crate) fn new(format: Format) -> Watched {
+    /// The GPU is one of the five, by a number.
+    pub(crate) fn new(gpu: u8, format: Format) -> Watched {
+        let gpu = GPUS[usize::from(gpu) % GPUS.len()];
         let options = Options {
             threads: 1,
             clause_budget: 4000,
@@ -57,7 +59,7 @@ impl Watched {
             ram: ram.clone(),
             asked: Mutex::default(),
         });
-        let machine = Machine::on(bus.clone(), ram.clone(), "g52", format, options);
+        let machine = Machine::on(bus.clone(), ram.clone(), gpu, format, options);
         machine.memory.compute_job(JOBS, 64, 0);
         let canary = ram.allocate().expect("a page");
         ram.page(canary).expect("the page").fill_u64(CANARY);
