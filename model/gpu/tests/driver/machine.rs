@@ -241,12 +241,14 @@ impl PageMemory {
         self.set_entry(va, 3, address | bits);
     }
 
-    pub(crate) fn write(&self, va: u64, bytes: &[u8]) {
-        for (at, byte) in (va..).zip(bytes) {
-            self.ram
-                .page(self.pages[&(at & !4095)])
-                .unwrap()
-                .store_u8((at & 4095) as usize, *byte);
+    pub(crate) fn write(&self, mut va: u64, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let offset = (va & 4095) as usize;
+            let (part, rest) = bytes.split_at(bytes.len().min(4096 - offset));
+            let page = self.ram.page(self.pages[&(va & !4095)]).unwrap();
+            page.copy_from_slice(offset, part);
+            va += part.len() as u64;
+            bytes = rest;
         }
     }
 
