@@ -2,12 +2,12 @@
 //! `manifest.toml`: what people want to know about a recording, and what its outputs are compared with.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::values::ImageFormat;
+use crate::values::{ImageFormat, split};
 
 /// Name of the file in a recording's directory.
 pub const FILE_NAME: &str = "manifest.toml";
@@ -99,13 +99,35 @@ impl Manifest {
         match std::fs::metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(wrong(error.to_string())),
+            Ok(metadata) if !metadata.is_file() => return Err(wrong("is not a file".into())),
             Ok(metadata) if metadata.len() > MAX_BYTES => {
                 return Err(wrong(format!("longer than {MAX_BYTES} bytes")));
             }
             Ok(_) => {}
         }
         let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-        Self::parse(&text).map(Some).map_err(wrong)
+        let manifest = Self::parse(&text).map_err(wrong)?;
+        for file in manifest.files() {
+            let place = directory.join(file);
+            // A device or a pipe has no end, or never begins.
+            let special = std::fs::metadata(&place).is_ok_and(|metadata| !metadata.is_file());
+            let components = || file.components();
+            if !components().all(|part| matches!(part, Component::Normal(_))) || special {
+                let file = file.display();
+                return Err(wrong(format!(
+                    "names {file}, which is not a file inside the directory"
+                )));
+            }
+        }
+        Ok(Some(manifest))
+    }
+
+    /// The files that it names.
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        let cases = self.cases.iter();
+        let cases = cases.flat_map(|case| case.inputs.values().chain(case.expected.values()));
+        let external = self.external.values().map(|external| &external.file);
+        cases.chain(external).map(|file| split(file).0)
     }
 
     /// Reads the text of a manifest.
@@ -170,6 +192,34 @@ impl Manifest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_stay_inside_and_are_files() {
+        let name = format!("gpureplay-manifest-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(folder.join("inputs")).unwrap();
+        std::fs::write(folder.join("inputs/a.npy"), "").unwrap();
+        let with = |file: &str, external: &str| {
+            let text = format!(
+                "version = 1\nname = \"x\"\n[[case]]\ninputs = {{ a = \"{file}\" }}\n\
+                 [external.w]\nfile = \"{external}\"\nsha256 = \"\"\n"
+            );
+            std::fs::write(folder.join(FILE_NAME), text).unwrap();
+            Manifest::read(&folder)
+        };
+        let good = "weights/w.safetensors#w";
+        assert!(with("inputs/a.npy", good).unwrap().is_some());
+        for bad in ["/dev/zero", "../x.npy", "inputs/../../x.npy", "inputs"] {
+            let error = with(bad, good).unwrap_err().to_string();
+            assert!(error.contains("inside the directory"), "{error}");
+            let error = with("inputs/a.npy", bad).unwrap_err().to_string();
+            assert!(error.contains("inside the directory"), "{error}");
+        }
+        assert!(with("inputs/a.npy", "/w.safetensors#w").is_err());
+        // What is not there is told when it is needed.
+        assert!(with("inputs/b.npy", good).is_ok());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn a_manifest_comes_back() {
