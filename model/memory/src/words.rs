@@ -29,6 +29,63 @@ unsafe fn copy_vector(from: *const u8, to: *mut u8) {
     }
 }
 
+/// Words of the widest vector.
+#[cfg(target_arch = "x86_64")]
+const WIDEST: usize = 16;
+
+/// Copies as many whole vectors of 64 bytes as `words` words have, and returns how many words that were.
+///
+/// # Safety
+///
+/// So many words are readable at `from` and writable at `to`.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn copy_widest(from: *const u8, to: *mut u8, words: usize) -> usize {
+    let mut done = 0;
+    while words - done >= WIDEST {
+        // SAFETY: the caller's promise.
+        unsafe {
+            std::arch::asm!(
+                "vmovdqu32 {vector}, [{from}]",
+                "vmovdqu32 [{to}], {vector}",
+                vector = out(zmm_reg) _,
+                from = in(reg) from.add(done * 4),
+                to = in(reg) to.add(done * 4),
+                options(nostack, preserves_flags),
+            );
+        }
+        done += WIDEST;
+    }
+    done
+}
+
+/// Copies words in the widest vectors that the host has, and returns how many.
+///
+/// # Safety
+///
+/// As for [`copy_widest`].
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *mut u8, words: usize) -> usize {
+    let mut done = 0;
+    if words >= WIDEST && is_x86_feature_detected!("avx512f") {
+        // SAFETY: the host has the feature; the rest is the caller's promise.
+        done = unsafe { copy_widest(from, to, words) };
+    }
+    while words - done >= VECTOR {
+        // SAFETY: there are that many words on both sides.
+        unsafe { copy_vector(from.add(done * 4), to.add(done * 4)) };
+        done += VECTOR;
+    }
+    done
+}
+
+/// Leaves all words to the loop that follows.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn copy(_: *const u8, _: *mut u8, _: usize) -> usize {
+    0
+}
+
 /// Reads words from shared memory.
 ///
 /// # Safety
@@ -37,13 +94,8 @@ unsafe fn copy_vector(from: *const u8, to: *mut u8) {
 /// reference to them.
 #[inline(always)]
 pub(crate) unsafe fn load(from: *const u8, to: &mut [u32]) {
-    let mut done = 0;
-    #[cfg(target_arch = "x86_64")]
-    while to.len() - done >= VECTOR {
-        // SAFETY: there are that many words on both sides.
-        unsafe { copy_vector(from.add(done * 4), to.as_mut_ptr().add(done).cast()) };
-        done += VECTOR;
-    }
+    // SAFETY: there are that many words on both sides.
+    let done = unsafe { copy(from, to.as_mut_ptr().cast(), to.len()) };
     for (at, to) in to.iter_mut().enumerate().skip(done) {
         // SAFETY: the caller's promise.
         let word = unsafe { &*from.add(at * 4).cast::<AtomicU32>() };
@@ -58,13 +110,8 @@ pub(crate) unsafe fn load(from: *const u8, to: &mut [u32]) {
 /// As for [`load`], with `to` writable.
 #[inline(always)]
 pub(crate) unsafe fn store(from: &[u32], to: *mut u8) {
-    let mut done = 0;
-    #[cfg(target_arch = "x86_64")]
-    while from.len() - done >= VECTOR {
-        // SAFETY: there are that many words on both sides.
-        unsafe { copy_vector(from.as_ptr().add(done).cast(), to.add(done * 4)) };
-        done += VECTOR;
-    }
+    // SAFETY: there are that many words on both sides.
+    let done = unsafe { copy(from.as_ptr().cast(), to, from.len()) };
     for (at, from) in from.iter().enumerate().skip(done) {
         // SAFETY: the caller's promise.
         let word = unsafe { &*to.add(at * 4).cast::<AtomicU32>() };

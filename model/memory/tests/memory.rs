@@ -172,7 +172,7 @@ fn runs_of_words_are_the_words_one_by_one() {
         page.store_u32(at, (at as u32).wrapping_mul(0x0101_0101));
     }
     for offset in [0, 4, 6, 8, 12, 2000, 4060, 4092, 4095, 4096] {
-        for count in [0, 1, 3, 4, 7, 8, 64] {
+        for count in [0, 1, 3, 4, 7, 8, 16, 20, 39, 64] {
             let start = offset & (PAGE_SIZE - 1) & !3;
             let fits = count.min((PAGE_SIZE - start) / 4);
             let mut words = vec![7; count];

@@ -13,7 +13,7 @@ use crate::engine::simd;
 use crate::program::{Clause, Condition, Constant, Next, Program, Target, special};
 
 /// Fewer threads than this do not earn the work back. Debug builds, in which tests run, do it always.
-pub(crate) const WORTH_IT: u64 = if cfg!(debug_assertions) { 0 } else { 4096 };
+pub(crate) const WORTH_IT: u64 = if cfg!(debug_assertions) { 0 } else { 8192 };
 
 /// More micro-operations than this take too long.
 const MOST_OPS: usize = 1 << 14;
@@ -53,6 +53,12 @@ pub(crate) fn specialise(program: &mut Program) {
         });
     }
     let live = live_at_ends(program, &code);
+    if let (Some(ops), Some(live), Some(clause)) =
+        (code.first(), live.first(), program.clauses.first())
+    {
+        // Only what is read before it is written needs a first value.
+        program.visible &= live_before(ops, live | condition(clause)) as u64;
+    }
     program.ops.clear();
     for (index, (mut ops, live)) in code.into_iter().zip(live).enumerate() {
         let live = live | condition(&program.clauses[index]);
@@ -95,6 +101,15 @@ fn condition(clause: &Clause) -> RowSet {
 /// A row as a set; constants are in none.
 fn bit(row: u16) -> RowSet {
     1u128.checked_shl(row.into()).unwrap_or(0)
+}
+
+/// The rows of a set.
+fn members(mut rows: RowSet) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let row = rows.trailing_zeros() as usize;
+        rows &= rows.wrapping_sub(1);
+        (row < ROWS).then_some(row)
+    })
 }
 
 /// The rows that a micro-operation reads; `None` if that is not known.
@@ -172,11 +187,7 @@ fn step(op: &MicroOp, values: &mut [Value; ROWS], program: &Program, evaluator: 
     match writes(op) {
         Some(rows) => {
             let result = evaluator.result(op, values, program);
-            for (row, value) in values.iter_mut().enumerate() {
-                if rows >> row & 1 == 1 {
-                    *value = result;
-                }
-            }
+            members(rows).for_each(|row| values[row] = result);
         }
         None => *values = [None; ROWS],
     }
@@ -227,8 +238,15 @@ fn rewrite(
 ) -> Vec<MicroOp> {
     let mut values = [None; ROWS];
     values[..REGISTERS].copy_from_slice(entry);
-    // The row that holds the same as a row does.
-    let mut same: [u16; ROWS] = std::array::from_fn(|row| row as u16);
+    // Rows that hold the same as others, and which those are.
+    let (mut copies, mut same): (RowSet, _) = (0, [0; ROWS]);
+    let original = |row: u16, copies: RowSet, same: &[u16; ROWS]| {
+        if bit(row) & copies == 0 {
+            row
+        } else {
+            same[usize::from(row)]
+        }
+    };
     let mut rewritten = Vec::with_capacity(ops.len());
     for op in ops {
         let mut op = *op;
@@ -237,7 +255,7 @@ fn rewrite(
             for source in sources.into_iter().take(op.sources.into()) {
                 *source = match known(&values, *source, program) {
                     Some(value) => program.constant(Constant::Value(value)),
-                    None => same.get(usize::from(*source)).copied().unwrap_or(*source),
+                    None => original(*source, copies, &same),
                 };
             }
         }
@@ -260,22 +278,22 @@ fn rewrite(
         }
         step(&op, &mut values, program, evaluator);
         let changed = writes(&op).unwrap_or(RowSet::MAX);
-        for (row, same) in same.iter_mut().enumerate() {
-            if changed >> row & 1 == 1 || changed & bit(*same) != 0 {
-                *same = row as u16;
-            }
-        }
+        copies &= !changed;
+        copies &= !members(copies)
+            .filter(|&row| changed & bit(same[row]) != 0)
+            .fold(0, |stale, row| stale | 1 << row);
         if let (Some(from), None) = (copied, result)
             && from != op.d
         {
             same[usize::from(op.d)] = from;
+            copies |= bit(op.d);
         }
         rewritten.push(op);
     }
     if let Some(branch) = &mut program.clauses[index].branch
         && let Condition::NonZero(row) = &mut branch.condition
     {
-        *row = same.get(usize::from(*row)).copied().unwrap_or(*row);
+        *row = original(*row, copies, &same);
     }
     rewritten
 }
