@@ -128,7 +128,7 @@ pub(crate) struct Choices {
         value_name = "SIZE"
     )]
     pub(crate) granularity: Segments,
-    /// Longest time that a replay waits for one job, in seconds
+    /// Longest time that a replay waits for one job, in seconds; less where all jobs together would get more than an hour
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=60))]
     pub(crate) timeout: u32,
     /// Largest relative difference of an output from its reference

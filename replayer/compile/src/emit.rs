@@ -77,7 +77,7 @@ pub fn emit(
         plan,
         tensors,
         ids,
-        options,
+        timeout_us: timeout(options.timeout_us, capture.jobs.len()),
         external: external(tensors, options),
         builder,
     };
@@ -127,6 +127,12 @@ pub fn parts(capture: &Capture, first: usize, tensors: &[Found], options: &Optio
         end,
     };
     ends.into_iter().map(part).collect()
+}
+
+/// What may be waited for one job: less than was asked for if there are so many that all waits would exceed what is allowed.
+fn timeout(wanted_us: u32, jobs: usize) -> u32 {
+    let share = Limits::DEFAULT.total_us / (jobs as u64).max(1);
+    wanted_us.min(u32::try_from(share).unwrap_or(u32::MAX))
 }
 
 /// What the GPU that replays must have in common with the one that was recorded: register, mask, value.
@@ -194,7 +200,8 @@ struct Emitter<'a> {
     plan: &'a Plan,
     tensors: &'a [Found],
     ids: Vec<TensorId>,
-    options: &'a Options,
+    /// Bound on each job, in microseconds.
+    timeout_us: u32,
     external: BTreeMap<u64, Chunk<'a>>,
     builder: Builder,
 }
@@ -266,12 +273,8 @@ impl Emitter<'_> {
         for header in &job.headers {
             self.builder.rearm(header.va);
         }
-        self.builder.submit_with(
-            job.slot,
-            job.config as u16,
-            job.chain,
-            self.options.timeout_us,
-        );
+        self.builder
+            .submit_with(job.slot, job.config as u16, job.chain, self.timeout_us);
     }
 
     /// Memory at a moment, with zeros where nothing is stored.
@@ -370,4 +373,16 @@ fn pages(start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
         at = (at - at % PAGE + PAGE).min(end);
         Some((from, at))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::timeout;
+
+    #[test]
+    fn many_jobs_share_the_time_that_all_may_take() {
+        assert_eq!(timeout(10_000_000, 300), 10_000_000);
+        assert_eq!(timeout(10_000_000, 720), 5_000_000);
+        assert_eq!(timeout(10_000_000, 0), 10_000_000);
+    }
 }

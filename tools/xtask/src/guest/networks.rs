@@ -370,6 +370,9 @@ Jobs: of set-up (weights into the library's own form, once) and of one run toget
 guest, on an emulated CPU, with the recorder on and compiled shaders in the cache. Set-up: reset, memory, set-up jobs. Set-up and one run are on
 the GPU model. All times are from a machine that had other work.
 
+vgg-16 does not fit into the guest, which has 2 GB: its 138 million weights (553 MB), the library's own forms of them and its other buffers
+are 1.6 GB of GPU memory at the peak. The app alone runs; with the recorder's log beside it the kernel ends it for want of memory.
+
 Reading: the file from the page cache into new memory (`std::fs::read`). Loading: reading it, its checksums, and every rule of the verifier; in
 brackets the speed of that as a part of the speed of reading. Both are CPU time, the fastest of some, in turns, in one process (`gpureplay bench DIR`),
 into memory that the process did not have before. Rules cost time for each action, and LZ4 blocks are walked to their ends: the part is smaller where a
