@@ -25,7 +25,7 @@ pub fn gather<const WORDS: usize>(
     }
     for (word, to) in to.into_iter().enumerate() {
         for (to, place) in to.iter_mut().zip(places) {
-            let page = pages[place as usize / PAGE_SIZE & 1];
+            let page = pages[(place as usize / PAGE_SIZE) & 1];
             *to = page.load_aligned_u32(place as usize + 4 * word);
         }
     }
@@ -73,7 +73,7 @@ mod avx512 {
         let bases = pages.map(|page| page.as_ptr().cast_const());
         let lane = |lane: usize| {
             let place = places[lane] as usize;
-            let base = bases[place / PAGE_SIZE & 1];
+            let base = bases[(place / PAGE_SIZE) & 1];
             // SAFETY: the caller's promise; the page is valid memory while it is borrowed.
             unsafe { vector::<WORDS>(base.add(place % PAGE_SIZE)) }
         };

@@ -13,7 +13,7 @@ use crate::engine::simd;
 use crate::program::{Clause, Condition, Constant, Next, Program, Target, special};
 
 /// Fewer threads than this do not earn the work back. Debug builds, in which tests run, do it always.
-pub(crate) const WORTH_IT: u64 = if cfg!(debug_assertions) { 0 } else { 8192 };
+pub(crate) const WORTH_IT: u64 = if cfg!(debug_assertions) { 1 } else { 8192 };
 
 /// More micro-operations than this take too long.
 const MOST_OPS: usize = 1 << 14;

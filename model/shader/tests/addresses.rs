@@ -184,3 +184,66 @@ fn any_width_at_any_address() {
         }
     }
 }
+
+/// A way in which threads spread over places.
+type Order = fn(usize) -> usize;
+
+#[test]
+fn a_fault_names_the_first_thread_that_raises_it() {
+    const PAGES: usize = 64;
+    let space = Flat::new(PAGES);
+    let table = space.put(&[0; 64 * 16]);
+    let target = space.put(&[0; 4096]);
+    let uniforms: Vec<u8> = [table as u32, 16, 0, (table >> 32) as u32, 0, 0]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    let uniforms = space.put(&uniforms);
+    // No memory answers from here on.
+    let end = mali_memory::Ram::BASE + (PAGES * 4096) as u64;
+    // Where threads access, in units of 16 bytes from 32 units before the end on.
+    let orders: [Order; 8] = [
+        |thread| thread,
+        |thread| 63 - thread,
+        |thread| thread % 16 + 24,
+        |thread| thread / 8 + 28,
+        |thread| 40 - thread / 16,
+        |_| 32,
+        |thread| if thread == 21 { 33 } else { thread % 32 },
+        |thread| thread * 37 % 64,
+    ];
+    for (name, _) in WIDTHS {
+        let shader = space.put(&copy(name));
+        for (number, order) in orders.into_iter().enumerate() {
+            for stores in [false, true] {
+                let place = |thread| end - 32 * 16 + 16 * order(thread) as u64;
+                let mut entries = Vec::new();
+                for thread in 0..64 {
+                    let other = target + 16 * thread as u64;
+                    let places = [place(thread), other];
+                    let [from, to] = if stores {
+                        [places[1], places[0]]
+                    } else {
+                        places
+                    };
+                    entries.extend(from.to_le_bytes());
+                    entries.extend(to.to_le_bytes());
+                }
+                space.0.write(table, &entries).unwrap();
+                let dispatch = Dispatch {
+                    shader,
+                    workgroup_size: [64, 1, 1],
+                    workgroup_count: [1, 1, 1],
+                    push_uniforms: uniforms,
+                    push_uniform_count: 3,
+                    ..Dispatch::default()
+                };
+                let control = Control::new(10_000);
+                let fault = mali_shader::run(&dispatch, &space, &Threads::new(1), &control);
+                let first = (0..64).map(place).find(|&place| place >= end).unwrap();
+                let what = format!("{name}, order {number}, stores {stores}");
+                assert_eq!(fault.unwrap_err().address, first, "{what}");
+            }
+        }
+    }
+}

@@ -3,7 +3,8 @@
 //!
 //! A loop that is compiled for the lowest common processor may not use AVX2 or fused multiply-add. Each function here
 //! exists several times, and the best one that the host can run is chosen. Results are the same either way.
-#![allow(unsafe_code)]
+// A loop has up to four rows besides where to, how far and what.
+#![allow(unsafe_code, clippy::too_many_arguments)]
 
 use super::micro::{MicroOp, OnRows};
 use super::rows::{CHUNK, LANES, Row, Rows};
@@ -43,7 +44,7 @@ pub(crate) fn has_fused_multiply_add() -> bool {
 unsafe fn only<F: Copy>() -> F {
     const { assert!(size_of::<F>() == 0) };
     // SAFETY: the value has no bytes, may be copied, and exists.
-    unsafe { std::mem::MaybeUninit::uninit().assume_init() }
+    unsafe { std::ptr::dangling::<F>().read() }
 }
 
 /// Defines `$name(f)`, which gives the function of a micro-operation that puts `f(m, a, ...)` into row `d`, lane by lane. The
