@@ -110,7 +110,9 @@ impl Target {
             Kind::Soundness => soundness(seconds)?,
             Kind::DamagedCopies => damaged_copies(seconds)?,
         };
-        total.seconds = started.elapsed().as_secs_f64();
+        if total.seconds == 0.0 {
+            total.seconds = started.elapsed().as_secs_f64();
+        }
         Ok(total)
     }
 
@@ -124,9 +126,12 @@ impl Target {
         let (output, processor_seconds) = timed(&command)?;
         let executions = number_after(&output, "stat::number_of_executed_units:");
         let findings = show_failure(&output);
+        // What cargo builds before does not count.
+        let fuzzed = run_time(&String::from_utf8_lossy(&output.stderr)).unwrap_or(0.0);
         Ok(Total {
             executions: executions.unwrap_or(0),
-            processor_seconds,
+            seconds: fuzzed,
+            processor_seconds: processor_seconds.min(fuzzed),
             findings,
             ..Total::default()
         })
@@ -207,6 +212,13 @@ fn damaged_copies(seconds: u64) -> Result<Total> {
         next_seed: Some(first + tried),
         ..Total::default()
     })
+}
+
+/// The seconds in libFuzzer's last line, `Done 1417 runs in 61 second(s)`.
+fn run_time(log: &str) -> Option<f64> {
+    let line = log.lines().rev().find(|line| line.starts_with("Done "))?;
+    let (_, rest) = line.split_once(" in ")?;
+    rest.split_whitespace().next()?.parse().ok()
 }
 
 /// The number that follows a word at the start of a line of what a program said.
@@ -310,4 +322,17 @@ fn must(command: &mut Command, what: &str) -> Result<()> {
         status: output.status,
         log: String::from_utf8_lossy(&output.stderr).into_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::run_time;
+
+    #[test]
+    fn building_is_not_fuzzing() {
+        let log = "Compiling x in y\n#12 DONE\nDone 1417 runs in 61 second(s)\nstat::x: 1\n";
+        assert_eq!(run_time(log), Some(61.0));
+        assert_eq!(run_time("Done in a hurry\n"), None);
+        assert_eq!(run_time(""), None);
+    }
 }
