@@ -7,6 +7,7 @@
 
 use super::micro::{Kind, MicroOp, Run};
 use super::rows::Rows;
+use super::simd;
 
 /// Most multiply-adds to execute at once.
 const MOST: usize = 4;
@@ -73,30 +74,28 @@ fn group(ops: &[MicroOp], common: u16) -> usize {
 
 /// What executes so many at once, if something does on this host.
 fn several(count: usize) -> Option<Run> {
-    #[cfg(target_arch = "x86_64")]
-    if super::wide::is_there() {
-        return match count {
-            1 => Some(Run::Several(accumulate::<1>)),
-            2 => Some(Run::Several(accumulate::<2>)),
-            3 => Some(Run::Several(accumulate::<3>)),
-            MOST => Some(Run::Several(accumulate::<MOST>)),
-            _ => None,
-        };
+    if !simd::accumulates() {
+        return None;
     }
-    let _ = count;
-    None
+    match count {
+        1 => Some(Run::Several(accumulate::<1>)),
+        2 => Some(Run::Several(accumulate::<2>)),
+        3 => Some(Run::Several(accumulate::<3>)),
+        MOST => Some(Run::Several(accumulate::<MOST>)),
+        _ => None,
+    }
 }
 
-#[cfg(target_arch = "x86_64")]
 fn accumulate<const N: usize>(ops: &[MicroOp], rows: &mut Rows) {
-    match ops.try_into() {
-        Ok(ops) if rows.is_full() => super::simd::accumulate::<N>(ops, rows),
-        _ => {
-            for op in ops {
-                if let Run::Rows(run) = op.run {
-                    run(op, rows);
-                }
-            }
+    if let Ok(ops) = ops.try_into()
+        && rows.is_full()
+        && simd::accumulate::<N>(ops, rows)
+    {
+        return;
+    }
+    for op in ops {
+        if let Run::Rows(run) = op.run {
+            run(op, rows);
         }
     }
 }

@@ -267,13 +267,25 @@ pub(crate) fn spread(row: &mut Row, values: &[u32; CHUNK]) {
     }
 }
 
-/// Executes N multiply-adds at once, on a host that [`wide`] is for.
-#[cfg(target_arch = "x86_64")]
+/// Whether the host has a way to execute several multiply-adds at once.
+pub(crate) fn accumulates() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return wide::is_there();
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
+/// Executes N multiply-adds at once where the host has a way to do so; returns whether it did.
 #[inline(always)]
-pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) {
-    debug_assert!(wide::is_there());
-    // SAFETY: `fuse` refers to this function only if the host has the feature.
-    unsafe { wide::accumulate(ops, rows) }
+pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if wide::is_there() {
+        // SAFETY: the host has the feature that the function is compiled for.
+        unsafe { wide::accumulate(ops, rows) };
+        return true;
+    }
+    let _ = (ops, rows);
+    false
 }
 
 /// Where the accesses of the lanes in `mask` lie if they are to aligned words of one page that follow one another as the lanes do:
