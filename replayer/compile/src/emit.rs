@@ -8,6 +8,7 @@ use gpureplay_format::{Builder, Recording, SegmentKind, Tensor, TensorId};
 use gpureplay_tensor::simplify;
 use gpureplay_trace::PAGE_SIZE;
 use mali_regs::gpu;
+use mali_regs::job_slot::JobConfigFlags;
 
 use crate::capture::Capture;
 use crate::chain;
@@ -273,8 +274,10 @@ impl Emitter<'_> {
         for header in &job.headers {
             self.builder.rearm(header.va);
         }
+        // Drivers alternate the flag from chain to chain, to stop one of two in flight; a replay has one.
+        let config = job.config & !JobConfigFlags::CHAIN_FLAG.bits();
         self.builder
-            .submit_with(job.slot, job.config as u16, job.chain, self.timeout_us);
+            .submit_with(job.slot, config as u16, job.chain, self.timeout_us);
     }
 
     /// Memory at a moment, with zeros where nothing is stored.
