@@ -60,6 +60,8 @@ pub fn run(
     let (layout, workers) =
         layout(dispatch, &program, size, workgroups, threads.count()).map_err(invalid)?;
 
+    let step =
+        step(workgroups.div_ceil(layout.together.into()), workers) * u64::from(layout.together);
     let next = AtomicU64::new(0);
     let work = |core: Core<'_>,
                 program: Program,
@@ -67,14 +69,20 @@ pub fn run(
      -> Result<Statistics, (u64, Box<ShaderFault>)> {
         let mut worker = Worker::new(core, program, layout, index);
         loop {
-            let first = next.fetch_add(layout.together.into(), Relaxed);
-            if first >= workgroups || stop.load(Relaxed) {
+            let start = next.fetch_add(step, Relaxed);
+            if start >= workgroups {
                 return Ok(worker.totals());
             }
-            worker.run(first).map_err(|fault| {
-                stop.store(true, Relaxed);
-                (first, fault)
-            })?;
+            let end = start.saturating_add(step).min(workgroups);
+            for first in (start..end).step_by(layout.together as usize) {
+                if stop.load(Relaxed) {
+                    return Ok(worker.totals());
+                }
+                worker.run(first).map_err(|fault| {
+                    stop.store(true, Relaxed);
+                    (first, fault)
+                })?;
+            }
         }
     };
     let results: Vec<_> = std::thread::scope(|scope| {
@@ -109,6 +117,12 @@ pub fn run(
         Some((_, fault)) => Err(*fault),
         None => Ok(statistics),
     }
+}
+
+/// How many of so many batches a host thread takes at once: neighbours write to neighbouring memory, which two processors should not
+/// share, but all threads should end together.
+fn step(batches: u64, workers: u32) -> u64 {
+    (batches / (64 * u64::from(workers))).clamp(1, 64)
 }
 
 /// The words of the push uniforms.
