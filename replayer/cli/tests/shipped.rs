@@ -55,20 +55,27 @@ fn bind(recording: &Recording<'_>, folder: &Path, manifest: &toml::Table, case: 
     bound
 }
 
+/// The shipped recordings: directory, bytes, manifest.
+fn shipped() -> Vec<(PathBuf, Vec<u8>, toml::Table)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+    let folders = std::fs::read_dir(root).unwrap();
+    folders
+        .filter_map(|entry| {
+            let folder = entry.unwrap().path();
+            let bytes = std::fs::read(folder.join("recording.gpr")).ok()?;
+            let manifest = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
+            Some((folder, bytes, manifest.parse().unwrap()))
+        })
+        .collect()
+}
+
 #[test]
 fn runs_do_not_remember_each_other() {
     let runs = std::env::var("GPUREPLAY_RUNS")
         .ok()
         .and_then(|text| text.parse().ok());
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
     let mut tried = 0;
-    for entry in std::fs::read_dir(root).unwrap() {
-        let folder = entry.unwrap().path();
-        let Ok(bytes) = std::fs::read(folder.join("recording.gpr")) else {
-            continue;
-        };
-        let manifest = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
-        let manifest: toml::Table = manifest.parse().unwrap();
+    for (folder, bytes, manifest) in shipped() {
         let cases = manifest
             .get("case")
             .and_then(|cases| cases.as_array())
@@ -124,15 +131,8 @@ const KNOWN: [&str; 7] = [
 
 #[test]
 fn provenance_of_shipped_recordings_is_complete() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
     let mut checked = 0;
-    for entry in std::fs::read_dir(root).unwrap() {
-        let folder = entry.unwrap().path();
-        let Ok(bytes) = std::fs::read(folder.join("recording.gpr")) else {
-            continue;
-        };
-        let manifest = std::fs::read_to_string(folder.join("manifest.toml")).unwrap();
-        let manifest: toml::Table = manifest.parse().unwrap();
+    for (folder, bytes, manifest) in shipped() {
         let provenance = manifest["provenance"].as_table().unwrap();
         let info = std::process::Command::new(env!("CARGO_BIN_EXE_gpureplay"))
             .arg("info")

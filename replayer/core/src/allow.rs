@@ -41,8 +41,8 @@ const fn setting(register: u32, products: u8, bits: u32) -> Setting {
 
 /// What drivers set: Linux's panfrost (panfrost_gpu.c, panfrost_features.h, panfrost_regs.h of Linux 6.12) and Arm's kbase
 /// (mali_kbase_pm_driver.c, mali_base_hwconfig_features.h; r15p0 for the limits of L2_MMU_CONFIG, r37p0 for the rest).
-/// Left out on purpose: JM_CONFIG bits 2:0 and 8:3 (clocks and throttling of Midgard) and bit 8 (power of core stacks
-/// by hand, which would be the engine's), and what only a vendor's device tree sets.
+/// Left out on purpose: the other bits of JM_CONFIG (clocks and throttling of Midgard), PWR_OVERRIDE1 (power of core stacks by
+/// hand, which would be the engine's), and what only a vendor's device tree sets.
 static SETTINGS: [Setting; 7] = [
     // JM_FORCE_COHERENCY_FEATURES: the G71 misreports what it can do.
     setting(JM_CONFIG, G71, 0xc),
