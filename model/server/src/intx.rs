@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The device's interrupt pin: level-triggered, carried by an eventfd that masks itself when it fires.
+//!
+//! QEMU raises the guest's interrupt line when it reads the eventfd and lowers it when the guest next accesses the device.
+//! An event that it reads late, after the guest has handled the cause, would raise the line for nothing; and if the guest's
+//! driver has suspended the GPU meanwhile, its handler accesses nothing, so that the line stays up until the kernel gives up
+//! ("irq 18: nobody cared"). So an event that QEMU has not read when the level drops is taken back.
 
 use std::os::fd::OwnedFd;
+
+use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::protocol::{errno, irq};
 
@@ -10,6 +17,8 @@ use crate::protocol::{errno, irq};
 pub(crate) struct Intx {
     trigger: Option<OwnedFd>,
     masked: bool,
+    /// The mask is that of an event for the level, which the client may not have read.
+    signalled: bool,
     level: bool,
     fired: u64,
 }
@@ -30,15 +39,15 @@ impl Intx {
         match flags & (irq::ACTION_MASK | irq::ACTION_UNMASK | irq::ACTION_TRIGGER) {
             irq::ACTION_TRIGGER if eventfd => {
                 self.trigger = fds.into_iter().next();
-                self.masked = false;
+                self.mask(false);
             }
             irq::ACTION_TRIGGER if none && count == 0 => self.trigger = None,
             irq::ACTION_TRIGGER if none => {
                 self.fire();
                 return Ok(());
             }
-            irq::ACTION_MASK if none => self.masked = true,
-            irq::ACTION_UNMASK if none => self.masked = false,
+            irq::ACTION_MASK if none => self.mask(true),
+            irq::ACTION_UNMASK if none => self.mask(false),
             // Masking by eventfd is for accelerators that take interrupts without QEMU; QEMU does without it.
             _ => return Err(errno::EINVAL),
         }
@@ -64,13 +73,35 @@ impl Intx {
 
     /// Device reset: the level drops, the connection stays.
     pub(crate) fn reset(&mut self) {
-        self.level = false;
-        self.masked = false;
+        self.set_level(false);
+        self.mask(false);
+    }
+
+    /// What the client wants.
+    fn mask(&mut self, masked: bool) {
+        self.masked = masked;
+        self.signalled = false;
     }
 
     fn update(&mut self) {
         if self.level && !self.masked {
             self.fire();
+            self.signalled = self.masked;
+        } else if !self.level && self.signalled {
+            self.take_back();
+        }
+    }
+
+    /// Takes back an event that the client has not read. It knows of none then, and will not unmask the pin.
+    fn take_back(&mut self) {
+        let Some(trigger) = &self.trigger else { return };
+        // A read of a descriptor that blocks would wait for the next event.
+        if !fcntl_getfl(trigger).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK)) {
+            return;
+        }
+        if rustix::io::read(trigger, &mut [0; 8]).is_ok_and(|length| length == 8) {
+            self.mask(false);
+            self.fired = self.fired.saturating_sub(1);
         }
     }
 
@@ -121,6 +152,38 @@ mod tests {
         pin.set_level(true);
         assert_eq!(count(&fd), 1);
         assert_eq!(pin.fired(), 3);
+    }
+
+    #[test]
+    fn an_event_that_nobody_has_read_is_taken_back_when_the_level_drops() {
+        let fd = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
+        let mut pin = Intx::default();
+        pin.set(TRIGGER, 0, 1, vec![fd.try_clone().unwrap()])
+            .unwrap();
+        pin.set_level(true);
+        pin.set_level(false);
+        assert_eq!((count(&fd), pin.fired()), (0, 0));
+        pin.set_level(true);
+        assert_eq!(count(&fd), 1, "the client has nothing to unmask");
+        pin.set_level(false);
+        pin.set_level(true);
+        assert_eq!(count(&fd), 0, "it has read that one and not unmasked");
+        pin.set_level(false);
+        pin.set(UNMASK, 0, 1, vec![]).unwrap();
+        pin.set_level(true);
+        pin.reset();
+        assert_eq!((count(&fd), pin.fired()), (0, 1));
+    }
+
+    #[test]
+    fn a_descriptor_that_blocks_is_not_read() {
+        let fd = eventfd(0, EventfdFlags::empty()).unwrap();
+        let mut pin = Intx::default();
+        pin.set(TRIGGER, 0, 1, vec![fd.try_clone().unwrap()])
+            .unwrap();
+        pin.set_level(true);
+        pin.set_level(false);
+        assert_eq!(count(&fd), 1);
     }
 
     #[test]
