@@ -16,11 +16,6 @@ import numpy as np
 import networks
 
 SEED = 20220228
-# What the last layer's scores are multiplied by, so that probabilities tell classes apart.
-SCORES = 2.0
-# Half precision disturbs the scores of a deep network by about 4 % of their spread (NumPy's, rounded after every addition, likewise).
-# With this factor that is at most 0.5 % of a probability; the scores of another image differ by 4 % on average.
-HALF_SCORES = 1 / 32
 TYPES = {"f32": np.float32, "f16": np.float16, "u8": np.uint8}
 
 
@@ -277,8 +272,8 @@ def write(name, top):
     """Makes all files of a network."""
     network = networks.NETWORKS[name]()
     scored = [layer for layer in network.layers if layer.op in ("conv", "full")]
-    if network.outputs() != ["coarse", "fine"]:
-        scored[-1].numbers["gain"] = HALF_SCORES if network.kind == "f16" else SCORES
+    if network.scores is not None:
+        scored[-1].numbers["gain"] = network.scores
     top = pathlib.Path(top)
     for folder in ("inputs", "weights", "expected"):
         (top / folder).mkdir(parents=True, exist_ok=True)
