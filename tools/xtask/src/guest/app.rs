@@ -10,7 +10,7 @@ use std::{
 use gpureplay_tensor::{Difference, compare, read_npy};
 use serde::Deserialize;
 
-use super::{folder::Folder, payload};
+use super::{folder::Folder, machine, payload};
 use crate::error::{Error, Result};
 
 /// Largest relative error of a float32 result.
@@ -54,6 +54,13 @@ pub(crate) struct App {
     /// The recorded stack's own outputs are what a replay must give, bit for bit; the reference rounds elsewhere.
     #[serde(default)]
     pub(crate) exact: bool,
+    /// Memory in MiB of the guest that it needs.
+    #[serde(default = "default_memory")]
+    pub(crate) memory: u32,
+}
+
+fn default_memory() -> u32 {
+    machine::MEMORY
 }
 
 fn default_tolerance() -> f64 {

@@ -13,10 +13,11 @@ pub(crate) const CPUS: [&str; 2] = ["cortex-a57", "cortex-a76"];
 const SMP: u32 = 2;
 /// The kernel's command line.
 const KERNEL_OPTIONS: &str = "console=ttyAMA0 panic=-1 nokaslr loglevel=7";
-/// Memory in MiB.
-const MEMORY: u32 = 2048;
+/// Memory in MiB, unless a run asks for more.
+pub(crate) const MEMORY: u32 = 2048;
 
-/// What the device-tree step must know; the trees fit these options only.
+/// What the device-tree step must know; the trees fit these options only, but for the memory: QEMU replaces that
+/// node by what the run has.
 pub(crate) fn device_tree_environment() -> Vec<(&'static str, String)> {
     vec![
         ("MACHINE", MACHINE.into()),
@@ -32,6 +33,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) folder: &'a Folder,
     /// CPU type, one of [`CPUS`].
     pub(crate) cpu: &'a str,
+    /// Memory in MiB.
+    pub(crate) memory: u32,
     /// Private directory of the run; sockets are in it.
     pub(crate) private: &'a Path,
     /// What the guest sees as `/run/host`, read-only.
@@ -60,10 +63,12 @@ impl Machine<'_> {
         command
             .args(["-M", MACHINE, "-cpu", self.cpu])
             .args(["-accel", "tcg,thread=multi", "-nodefaults", "-no-reboot"])
-            .args(["-smp", &SMP.to_string(), "-m", &MEMORY.to_string()])
+            .args(["-smp", &SMP.to_string()])
+            .args(["-m", &self.memory.to_string()])
             .arg("-object")
             .arg(format!(
-                "memory-backend-memfd,id=ram0,size={MEMORY}M,share=on"
+                "memory-backend-memfd,id=ram0,size={}M,share=on",
+                self.memory
             ))
             .args(["-display", "none", "-monitor", "none", "-nic", "none"])
             .arg("-qmp")

@@ -2,9 +2,8 @@
 //! `guest networks`: records whole networks, replays them with another input, measures, and writes docs/networks.md.
 
 use std::{
-    fmt::Write as _,
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, ExitCode},
     time::Duration,
 };
@@ -15,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     app::{self, App, SETS},
     folder::{Folder, create_dir},
+    networks_page::{document, row},
+    others::Others,
     payload,
     record::{Recording, network_dir},
     run::report,
@@ -24,12 +25,12 @@ use super::{
 use crate::error::{Error, Result};
 
 /// What a measured network leaves in its folder.
-const MEASURED: &str = "measured.toml";
+pub(crate) const MEASURED: &str = "measured.toml";
 
 /// Records networks, compares their replays with a NumPy reference and with the live stack, and measures them.
 ///
-/// Everything stays in target/guest/networks/NAME: traces, recording, outputs, and what was measured. Networks are recorded one
-/// after another; the largest ones take an hour under emulation.
+/// Everything stays in target/guest/networks/NAME: traces, recording, outputs, and what was measured; several times the size of the
+/// recording. Networks are recorded one after another, each in minutes to half an hour. Prints a row of docs/networks.md for each.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask guest networks lenet squeezenet-1.1\n  \
@@ -37,12 +38,12 @@ const MEASURED: &str = "measured.toml";
                         cargo xtask guest networks --times --write-doc    # again the times of what is recorded"
 )]
 pub(crate) struct Networks {
-    /// Networks; all if none is named.
+    /// Networks, by their names in docs/networks.md; hyphens may be left out. All if none is named.
     names: Vec<String>,
-    /// Use traces that are there; without traces a network is left out.
+    /// Compile, replay and measure again with traces that are there; a network without traces is left out.
     #[arg(long)]
     reuse: bool,
-    /// Only measure times again, of recordings that are there: on a machine that has nothing else to do.
+    /// Only measure times again, of recordings that are there; best on a machine that has nothing else to do.
     #[arg(long, conflicts_with = "reuse")]
     times: bool,
     /// Write docs/networks.md from everything that was measured so far.
@@ -58,29 +59,32 @@ pub(crate) struct Networks {
 
 /// One line of the table; times in seconds.
 #[derive(Debug, Deserialize, Serialize)]
-struct Measured {
+pub(crate) struct Measured {
     /// Jobs of set-up and of one run.
-    jobs: u64,
+    pub(crate) jobs: u64,
     /// Size of the recording.
-    bytes: u64,
+    pub(crate) bytes: u64,
     /// Size of a recording of the same trace with its weights outside.
-    bytes_without_weights: u64,
+    pub(crate) bytes_without_weights: u64,
     /// GPU memory that it maps.
-    memory: u64,
+    pub(crate) memory: u64,
     /// The app in the guest while it was recorded.
-    record: f64,
+    pub(crate) record: f64,
     /// Reading the file, from the page cache.
-    read: f64,
+    pub(crate) read: f64,
     /// Reading and verifying it: checksums and rules.
-    load: f64,
+    pub(crate) load: f64,
     /// Reset, memory and set-up jobs.
-    open: f64,
+    pub(crate) open: f64,
     /// One run.
-    run: f64,
+    pub(crate) run: f64,
     /// Largest difference from the reference, in the unit of the table.
-    difference: f64,
+    pub(crate) difference: f64,
     /// Every output is what the live stack wrote, bit for bit.
-    identical: bool,
+    pub(crate) identical: bool,
+    /// Part of the machine's processor time that other programs had while times were measured.
+    #[serde(default)]
+    pub(crate) others: Option<f64>,
 }
 
 /// Milliseconds in the guest.
@@ -194,7 +198,7 @@ impl Networks {
         let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
         let measured: Measured = toml::from_str(&text)
             .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
-        let bench = bench(job, &output)?;
+        let (bench, others) = bench(job, &output)?;
         save(
             job,
             &Measured {
@@ -202,6 +206,7 @@ impl Networks {
                 load: bench.loading.load_seconds,
                 open: bench.open_seconds,
                 run: bench.run_seconds.first().copied().unwrap_or_default(),
+                others,
                 ..measured
             },
         )?;
@@ -218,16 +223,18 @@ fn save(job: &Recording<'_>, measured: &Measured) -> Result<()> {
     fs::write(&path, text).map_err(Error::io("write", path))
 }
 
-/// Loads, sets up and runs a recording once.
-fn bench(job: &Recording<'_>, recording: &Path) -> Result<Bench> {
+/// Loads, sets up and runs a recording once; also what other programs took meanwhile.
+fn bench(job: &Recording<'_>, recording: &Path) -> Result<(Bench, Option<f64>)> {
     let times = job.work.join("bench.json");
     let mut bench = Command::new(payload::release_command(job.folder));
     bench.arg("bench").arg(recording);
     bench.args(["--warmup", "0", "--runs", "1", "--export-json"]);
     bench.arg(&times);
     let log = job.folder.local.join("log/bench.log");
+    let begin = Others::now();
     logged(&mut bench, "measuring", &log)?;
-    json(&times)
+    let others = begin.and_then(|begin| begin.until_now());
+    Ok((json(&times)?, others))
 }
 
 fn measure(job: &Recording<'_>) -> Result<Measured> {
@@ -271,7 +278,7 @@ fn measure(job: &Recording<'_>) -> Result<Measured> {
     info.args(["info", "--json"]).arg(&output);
     logged(&mut info, "information", &log)?;
     let info: Info = json(&log)?;
-    let bench = bench(job, &output)?;
+    let (bench, others) = bench(job, &output)?;
     let path = job.work.join("times");
     let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
     let guest: Times = toml::from_str(&text)
@@ -288,6 +295,7 @@ fn measure(job: &Recording<'_>) -> Result<Measured> {
         run: bench.run_seconds.first().copied().unwrap_or_default(),
         difference,
         identical,
+        others,
     })
 }
 
@@ -296,98 +304,3 @@ fn json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
     serde_json::from_slice(&text)
         .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))
 }
-
-/// The columns of the table.
-const COLUMNS: &str = "\
-| Network | Jobs | Recording | Without weights | GPU memory | Recording it | Reading | Loading | Set-up | One run | From the reference | As the live stack |
-| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --- |
-";
-
-fn row(name: &str, app: &App, m: &Measured) -> String {
-    let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
-    let difference = if app.exact {
-        format!("{} steps", m.difference)
-    } else {
-        format!("{:.1e}", m.difference)
-    };
-    format!(
-        "| {name} | {} | {} | {} | {} | {:.0} s | {:.1} ms | {:.1} ms ({:.0} %) | {:.2} s | {:.2} s | {difference} | {} |",
-        m.jobs,
-        megabytes(m.bytes),
-        megabytes(m.bytes_without_weights),
-        megabytes(m.memory),
-        m.record,
-        m.read * 1e3,
-        m.load * 1e3,
-        m.read / m.load * 100.0,
-        m.open,
-        m.run,
-        if m.identical {
-            "bit for bit"
-        } else {
-            "differs"
-        },
-    )
-}
-
-/// The page for people, from what lies in the networks' folders.
-fn document(folder: &Folder, apps: &std::collections::BTreeMap<String, App>) -> Result<String> {
-    let mut out = String::from(HEAD);
-    out += COLUMNS;
-    let mut missing = Vec::new();
-    for (name, app) in apps.iter().filter(|(_, app)| app.network) {
-        let path: PathBuf = network_dir(folder, name).join(MEASURED);
-        let Ok(text) = fs::read_to_string(&path) else {
-            missing.push(name.as_str());
-            continue;
-        };
-        let measured: Measured = toml::from_str(&text)
-            .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
-        out += &row(name, app, &measured);
-        out.push('\n');
-    }
-    if !missing.is_empty() {
-        let _ = writeln!(out, "\nNot measured yet: {}.", missing.join(", "));
-    }
-    out += TAIL;
-    Ok(out)
-}
-
-const HEAD: &str = "\
-# Networks
-
-Whole networks by Arm Compute Library's graph API on Mesa's OpenCL, recorded in the guest and replayed on the GPU model with an
-input that was not recorded. `cargo xtask guest networks --write-doc` makes this page; `cargo xtask guest record NAME` makes one recording.
-
-The layers are in `tools/networks/networks.py`; `tools/guest/apps/acl_network.cpp` builds them for the library, `tools/networks/layers.py`
-computes them in NumPy, in double precision. Weights come from a seed: the networks are not trained, their answers mean nothing, and
-every number of them can be checked.
-
-";
-
-const TAIL: &str = "
-Jobs: of set-up (weights into the library's own form, once) and of one run together. Recording it: the app's wall-clock time in the
-guest, on an emulated CPU, with the recorder on and compiled shaders in the cache (inception-v3's takes 440 s without the recorder). Set-up: reset, memory, set-up jobs. Set-up and one run are on
-the GPU model. All times are from a machine that had other work.
-
-vgg-16 does not fit into the guest, which has 2 GB: its 138 million weights (553 MB), the library's own forms of them and its other buffers
-are 1.6 GB of GPU memory at the peak. The app alone runs; with the recorder's log beside it the kernel ends it for want of memory.
-
-Reading: the file from the page cache into new memory (`std::fs::read`). Loading: reading it, its checksums, and every rule of the verifier; in
-brackets the speed of that as a part of the speed of reading. Both are CPU time, the fastest of some, in turns, in one process (`gpureplay bench DIR`),
-into memory that the process did not have before. Rules cost time for each action, and LZ4 blocks are walked to their ends: the part is smaller where a
-file is small for what it does (squeezenet-1.0 has 26 822 actions in 6 MB) or mostly compressed (mobilenet-v1-u8).
-
-From the reference: the largest difference of an output element, relative to the larger of its magnitude and the mean magnitude; for 8 bits, in steps of
-the output's scale, from a reference that rounds to 8 bits after every layer but not in the library's way. 1e-4 is allowed for 32-bit floats, 1e-2
-for 16. inception-v3 alone exceeds that: its generated weights give scores that are 33 apart, and the softmax turns a rounding of 1e-5 in a score of 25 into
-2.5e-4 of a probability; three of its 1000 elements are beyond 1e-4. As the live stack: the replay's outputs
-against those of the app in the guest, unrecorded, for the same input.
-
-Each recording was checked against a second one with another input. The compiler refuses a recording if the two do not do the same work, as in a network
-whose shapes depend on values of its input (`job 7 computes 1024 x 1 x 1 and 512 x 1 x 1 work-items`), or if anything that the app wrote differs and belongs to no tensor.
-
-Weights are tensors of the recording by the names of their layers (`gpureplay info`). They can be replaced (`gpureplay run --bind conv1.weight=w.npy`) or kept
-outside the recording (`gpureplay compile --external-weights`): the column without weights is the size of what remains, which serves every model of that shape.
-[Replays inside other programs](embedding.md) says what layers and jobs as segments cost.
-";

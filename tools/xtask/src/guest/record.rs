@@ -16,6 +16,7 @@ use clap::Args;
 use super::{
     app::{self, App, SETS},
     folder::{Folder, create_dir},
+    manifest::{self, Case},
     payload,
     run::report,
     session::{self, Driver, End, Options, Outcome},
@@ -23,33 +24,34 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Records an example program on the patched driver into recordings/NAME-GPU.
+/// Records an example program or a network on the patched driver.
 ///
-/// Boots the guest, runs the program under `gpureplay record` with two sets of inputs, compiles the trace, and
-/// replays the result on the model with the inputs that were not recorded.
+/// Boots the guest, runs the program there, then twice under `gpureplay record` with two sets of inputs, compiles the first trace,
+/// checks it against the second, and replays the result on the model with the inputs that were not recorded. Prints where the recording is.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask guest record saxpy\n  cargo xtask guest record resnet50    # a network, into target/guest/networks\n  \
-                        cargo xtask guest record acl-gemm --keep /tmp/gemm    # traces stay there\n\
-                        Programs are listed in tools/guest/recordable.toml."
+                        cargo xtask guest record acl-gemm --keep gemm -o gemm/recording    # traces stay there\n\n\
+                        Programs are those of tools/guest/recordable.toml; a name that is not there gets the list. Networks with their sizes and times: docs/networks.md."
 )]
 pub(crate) struct Record {
-    /// Name of the program; hyphens may be left out.
+    /// Name of the program or network; hyphens may be left out.
     name: String,
     /// Which GPU the model is.
     #[arg(long, default_value = "g52", value_name = "NAME")]
     gpu: String,
-    /// Where the recording goes; if not given, recordings/NAME-GPU, or target/guest/networks/NAME for large networks.
+    /// Where the recording goes; if not given, recordings/NAME-GPU, or target/guest/networks/NAME/NAME-GPU for networks that the
+    /// repository does not hold.
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Keep traces, inputs and outputs of the guest in this directory; networks always do, in target/guest/networks.
+    /// Keep traces, inputs and outputs of the guest in this directory; those of networks stay in target/guest/networks/NAME.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     /// Use the programs in target/guest/opt and target/debug as they are.
     #[arg(long)]
     no_build: bool,
     /// Seconds until the run is given up.
-    #[arg(long, default_value_t = 3600, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 7200, value_name = "SECONDS")]
     timeout: u64,
 }
 
@@ -159,6 +161,7 @@ impl Recording<'_> {
         let options = Options {
             gpu: self.gpu.to_owned(),
             driver: Driver::Patched,
+            memory: self.app.memory,
             timeout: self.timeout,
             share: Some(self.work.to_path_buf()),
             model_options: vec![
@@ -288,66 +291,44 @@ impl Recording<'_> {
         for name in &self.app.samples {
             copy("inputs", name, "")?;
             copy("expected", name, "")?;
-            cases.push(self.sample_case(name));
+            cases.push(self.case("the recorded stack", |_| name.clone()));
         }
+        let reference = if self.app.exact {
+            "the recorded stack"
+        } else {
+            "NumPy, double precision"
+        };
         for set in SETS {
-            let mut case = toml::Table::new();
-            for (kind, names) in [
-                ("inputs", &self.app.inputs),
-                ("expected", &self.app.outputs),
-            ] {
-                let mut files = toml::Table::new();
-                for name in names {
-                    copy(kind, name, set)?;
-                    files.insert(name.clone(), format!("{kind}/{name}{set}.npy").into());
-                }
-                case.insert(kind.into(), files.into());
+            for name in &self.app.inputs {
+                copy("inputs", name, set)?;
             }
-            let reference = if self.app.exact {
-                "the recorded stack"
-            } else {
-                "NumPy, double precision"
-            };
-            case.insert("reference".into(), reference.into());
-            cases.push(toml::Value::from(case));
-        }
-        let path = output.join("manifest.toml");
-        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-        let mut manifest: toml::Table = toml::from_str(&text)
-            .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
-        manifest.insert("case".into(), cases.into());
-        if !self.app.images.is_empty() {
-            manifest.insert("images".into(), self.app.images.clone().into());
-        }
-        if let (false, Some(output)) = (self.app.labels.is_empty(), self.app.outputs.first()) {
-            let outputs = manifest
-                .entry("outputs")
-                .or_insert_with(|| toml::Table::new().into());
-            if let Some(outputs) = outputs.as_table_mut() {
-                let known = outputs
-                    .entry(output.as_str())
-                    .or_insert_with(|| toml::Table::new().into());
-                if let Some(known) = known.as_table_mut() {
-                    known.insert("labels".into(), self.app.labels.clone().into());
-                }
+            for name in &self.app.outputs {
+                copy("expected", name, set)?;
             }
+            cases.push(self.case(reference, |name| format!("{name}{set}")));
         }
-        let text = toml::to_string_pretty(&manifest)
-            .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
-        fs::write(&path, text).map_err(Error::io("write", path))
+        manifest::change(&output.join("manifest.toml"), |manifest| {
+            manifest.cases = cases;
+            manifest.images.clone_from(&self.app.images);
+            if let (false, Some(output)) = (self.app.labels.is_empty(), self.app.outputs.first()) {
+                let known = manifest.outputs.entry(output.clone()).or_default();
+                known.labels.clone_from(&self.app.labels);
+            }
+        })
     }
 
-    /// The manifest's entry for a sample.
-    fn sample_case(&self, name: &str) -> toml::Value {
-        let file = |kind: &str, tensors: &[String]| {
-            let path = |tensor: &String| (tensor.clone(), format!("{kind}/{name}.npy").into());
-            toml::Value::Table(tensors.iter().map(path).collect())
+    /// The manifest's entry for files that are called so for each tensor.
+    fn case(&self, reference: &str, file: impl Fn(&str) -> String) -> Case {
+        let files = |kind: &str, tensors: &[String]| {
+            let path = |tensor: &String| format!("{kind}/{}.npy", file(tensor));
+            let pairs = tensors.iter().map(|tensor| (tensor.clone(), path(tensor)));
+            pairs.collect()
         };
-        let mut case = toml::Table::new();
-        case.insert("inputs".into(), file("inputs", &self.app.inputs));
-        case.insert("expected".into(), file("expected", &self.app.outputs));
-        case.insert("reference".into(), "the recorded stack".into());
-        case.into()
+        Case {
+            inputs: files("inputs", &self.app.inputs),
+            expected: files("expected", &self.app.outputs),
+            reference: reference.into(),
+        }
     }
 
     /// Replays with the second set of inputs; the largest relative error, or what is wrong.

@@ -7,7 +7,7 @@ use clap::{Args, builder::PossibleValuesParser};
 
 use super::{
     folder::Folder,
-    machine::CPUS,
+    machine::{CPUS, MEMORY},
     payload,
     session::{self, Driver, End, Options, Outcome},
 };
@@ -25,6 +25,9 @@ pub(crate) struct BootOptions {
     /// Which CPU QEMU emulates.
     #[arg(long, default_value = CPUS[0], value_parser = PossibleValuesParser::new(CPUS))]
     pub(crate) cpu: String,
+    /// The guest's memory in MiB.
+    #[arg(long, default_value_t = MEMORY, value_name = "MIB", value_parser = clap::value_parser!(u32).range(256..=65536))]
+    pub(crate) memory: u32,
     /// Directory that the guest sees as /share, where commands start; an empty one if not given.
     #[arg(long, value_name = "DIR")]
     pub(crate) share: Option<PathBuf>,
@@ -78,6 +81,7 @@ impl BootOptions {
             gpu: self.gpu.clone(),
             driver: self.driver,
             cpu: self.cpu.clone(),
+            memory: self.memory,
             timeout: Duration::from_secs(timeout),
             share,
             extra: None,

@@ -58,6 +58,8 @@ pub(crate) struct Options {
     pub(crate) driver: Driver,
     /// CPU type.
     pub(crate) cpu: String,
+    /// Memory in MiB.
+    pub(crate) memory: u32,
     /// Limit for the whole run.
     pub(crate) timeout: Duration,
     /// Directory that the guest sees as `/share`; an empty temporary one if none.
@@ -84,6 +86,7 @@ impl Default for Options {
             gpu: "g52".into(),
             driver: Driver::Stock,
             cpu: machine::CPUS[0].into(),
+            memory: machine::MEMORY,
             timeout: Duration::from_secs(300),
             share: None,
             extra: None,
@@ -196,6 +199,7 @@ pub(crate) fn run(
     let machine = Machine {
         folder,
         cpu: &options.cpu,
+        memory: options.memory,
         private: &private,
         host: &host,
         payload: &folder.payload(),

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The parts of a recording's `manifest.toml` that `guest record` adds to what `gpureplay compile` wrote; keys keep their order.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// The whole file (docs/FORMAT.md), in its order. What is not changed here is kept as it is.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Manifest {
+    version: u32,
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    provenance: toml::Table,
+    /// What is known about outputs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) outputs: BTreeMap<String, Output>,
+    /// How pictures become inputs.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    pub(crate) images: toml::Table,
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    external: toml::Table,
+    /// Inputs with the outputs that they should give.
+    #[serde(default, rename = "case", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) cases: Vec<Case>,
+}
+
+/// What is known about an output.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Output {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tolerance: Option<f64>,
+    /// Names of the classes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) labels: Vec<String>,
+}
+
+/// Files by tensor, and who computed the expected ones.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Case {
+    pub(crate) inputs: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) expected: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) reference: String,
+}
+
+/// Changes a manifest's file.
+pub(crate) fn change(path: &Path, change: impl FnOnce(&mut Manifest)) -> Result<()> {
+    let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+    let mut manifest: Manifest = toml::from_str(&text)
+        .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
+    change(&mut manifest);
+    let text = toml::to_string_pretty(&manifest)
+        .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
+    fs::write(path, text).map_err(Error::io("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Manifest;
+
+    /// As `gpureplay compile` writes it.
+    const WRITTEN: &str = r#"version = 1
+name = "add-g52"
+description = "out = x + y"
+command = "gpureplay compile"
+
+[provenance]
+app = "add"
+gpu = "Mali-G52 r0p0"
+
+[outputs.out]
+tolerance = 0.0001
+labels = [
+    "one",
+    "two",
+]
+
+[images.x]
+layout = "HWC"
+
+[external.y]
+file = "weights/y.npy"
+sha256 = "00"
+
+[[case]]
+reference = "NumPy"
+
+[case.inputs]
+x = "inputs/x.npy"
+
+[case.expected]
+out = "expected/out.npy"
+"#;
+
+    #[test]
+    fn keys_keep_the_order_of_the_command_that_wrote_them() {
+        let manifest: Manifest = toml::from_str(WRITTEN).unwrap();
+        assert_eq!(toml::to_string_pretty(&manifest).unwrap(), WRITTEN);
+    }
+}
