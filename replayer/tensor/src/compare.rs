@@ -31,7 +31,8 @@ impl Difference {
 /// Compares `found` with `expected`, both of the same shape; `None` if they are not.
 ///
 /// An element is within the tolerance if it differs by at most `relative` times the larger of its
-/// expected magnitude and the mean expected magnitude. With `relative` 0 values must be equal.
+/// expected magnitude and the mean expected magnitude. With `relative` 0 values must be equal; a
+/// `relative` that is negative or no number allows nothing.
 pub fn compare(found: &Tensor, expected: &Tensor, relative: f64) -> Option<Difference> {
     if found.shape() != expected.shape() {
         return None;
@@ -72,7 +73,9 @@ pub fn compare(found: &Tensor, expected: &Tensor, relative: f64) -> Option<Diffe
         } else {
             f64::INFINITY
         };
-        if ratio > relative {
+        // A NaN against a number is infinitely far off, and an infinite tolerance does not allow it.
+        let inside = ratio <= relative && ratio.is_finite();
+        if !inside {
             out.outside += 1;
         }
         out.max_absolute = out.max_absolute.max(absolute);
@@ -99,6 +102,10 @@ mod tests {
         let nan = Tensor::from_f32(&[3], &[1.0, f32::NAN, 3.0]).unwrap();
         assert_eq!(compare(&nan, &a, 1.0).unwrap().outside, 1);
         assert!(compare(&nan, &nan, 0.0).unwrap().within());
+        for nothing_allowed in [f64::NAN, -1.0] {
+            assert_eq!(compare(&b, &a, nothing_allowed).unwrap().outside, 1);
+        }
+        assert_eq!(compare(&nan, &a, f64::INFINITY).unwrap().outside, 1);
         let short = Tensor::from_f32(&[2], &[1.0, 2.0]).unwrap();
         assert!(compare(&short, &a, 1.0).is_none());
     }

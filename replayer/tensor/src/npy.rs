@@ -103,9 +103,13 @@ pub fn read_npy(path: &Path) -> Result<Tensor, NpyError> {
     };
     let file = File::open(path).map_err(io)?;
     let mut bytes = Vec::new();
-    file.take(MAX_NPY_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(io)?;
+    // What is no .npy file is not read to an end that it may not have.
+    let mut start = (&file).take(MAGIC.len() as u64);
+    start.read_to_end(&mut bytes).map_err(io)?;
+    if bytes == MAGIC {
+        let rest = MAX_NPY_BYTES + 1 - MAGIC.len() as u64;
+        file.take(rest).read_to_end(&mut bytes).map_err(io)?;
+    }
     let parsed = if bytes.len() as u64 > MAX_NPY_BYTES {
         Err(NpyError::TooLarge)
     } else {
@@ -479,6 +483,12 @@ mod tests {
         }
         let huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 16)}";
         assert!(message(&file(huge, &[])).contains("too large"));
+    }
+
+    #[test]
+    fn a_device_without_end_is_no_npy_file() {
+        let error = read_npy(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(error.contains("not an .npy file"), "{error}");
     }
 
     #[test]
