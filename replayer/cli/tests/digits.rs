@@ -391,18 +391,24 @@ fn a_picture_of_a_digit_is_read() {
     // Ink on white paper, 80 x 80 pixels: the held-out 3, each pixel ten times as wide and high.
     let digit = read_npy(&repository().join("recordings/digits-g52/inputs/3.npy")).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let picture = folder.path().join("3.png");
-    image::GrayImage::from_fn(80, 80, |x, y| {
+    let image = image::GrayImage::from_fn(80, 80, |x, y| {
         let ink = digit.value((y / 10 * 8 + x / 10) as usize);
         image::Luma([(255.0 * (1.0 - ink)).round() as u8])
-    })
-    .save(&picture)
-    .unwrap();
-    let (good, text) = gpureplay(&[
-        "run",
-        "recordings/digits-g52",
-        "--input",
-        picture.to_str().unwrap(),
-    ]);
-    assert!(good && text.contains("→ digit 3"), "{text}");
+    });
+    let answer = |picture: &Path| {
+        let file = picture.to_str().unwrap();
+        gpureplay(&["run", "recordings/digits-g52", "--input", file])
+    };
+    for name in ["3.png", "3.jpg"] {
+        let picture = folder.path().join(name);
+        image.save(&picture).unwrap();
+        let (good, text) = answer(&picture);
+        assert!(good && text.contains("→ digit 3"), "{text}");
+        // Decoders would make up the lower half.
+        let half = std::fs::metadata(&picture).unwrap().len() / 2;
+        let file = std::fs::File::options().write(true).open(&picture).unwrap();
+        file.set_len(half).unwrap();
+        let (good, text) = answer(&picture);
+        assert!(!good, "{name}: {text}");
+    }
 }

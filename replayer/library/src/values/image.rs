@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pictures as values: size, channels, layout and normalisation as the manifest declares.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
 use gpureplay_tensor::Tensor;
 use image::imageops::{self, FilterType};
-use image::{DynamicImage, ImageBuffer, ImageReader, Limits, Pixel};
+use image::{DynamicImage, ImageBuffer, ImageFormat as FileFormat, ImageReader, Limits, Pixel};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -207,12 +209,51 @@ fn decode(path: &Path) -> Result<DynamicImage> {
     let mut reader = reader
         .with_guessed_format()
         .map_err(|error| wrong(&error))?;
+    if reader.format() == Some(FileFormat::Jpeg) {
+        let file = File::open(path).map_err(|error| wrong(&error))?;
+        if !jpeg_ends(BufReader::new(file)).map_err(|error| wrong(&error))? {
+            return Err(wrong(&"the file is truncated"));
+        }
+    }
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_EXTENT);
     limits.max_image_height = Some(MAX_EXTENT);
     limits.max_alloc = Some(MAX_BYTES);
     reader.limits(limits);
     reader.decode().map_err(|error| wrong(&error))
+}
+
+/// Whether a JPEG file has its end marker behind the data of a scan: decoders make up what is missing. Thumbnails inside of other
+/// segments have markers of their own, which do not count.
+fn jpeg_ends(mut file: impl BufRead + Seek) -> std::io::Result<bool> {
+    const START_OF_SCAN: u8 = 0xda;
+    const END_OF_IMAGE: u8 = 0xd9;
+    let mut in_scan = false;
+    loop {
+        // Up to the next marker: what is between segments, or the data of a scan.
+        let mut skipped = Vec::new();
+        file.read_until(0xff, &mut skipped)?;
+        let mut marker = [0xff];
+        while marker == [0xff] {
+            if file.read(&mut marker)? == 0 {
+                return Ok(false);
+            }
+        }
+        match marker {
+            [END_OF_IMAGE] => return Ok(in_scan),
+            // A byte of the scan's data, restart markers, start of image, and what stands alone.
+            [0x00 | 0x01 | 0xd0..=0xd8] => {}
+            [kind] => {
+                let mut length = [0; 2];
+                if file.read_exact(&mut length).is_err() {
+                    return Ok(false);
+                }
+                let rest = i64::from(u16::from_be_bytes(length)).saturating_sub(2);
+                file.seek(SeekFrom::Current(rest.max(0)))?;
+                in_scan |= kind == START_OF_SCAN;
+            }
+        }
+    }
 }
 
 /// The largest part in the middle with the proportions of `width` to `height`.
@@ -238,4 +279,39 @@ where
         return picture.as_raw().clone();
     }
     imageops::resize(picture, width, height, FilterType::Triangle).into_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use image::codecs::jpeg::JpegEncoder;
+
+    use super::*;
+
+    #[test]
+    fn every_truncation_of_a_jpeg_is_seen() {
+        let pixels: Vec<u8> = (0..64 * 48).map(|i| (i * 7 % 251) as u8).collect();
+        let mut file = Vec::new();
+        let colour = image::ExtendedColorType::L8;
+        let mut encoder = JpegEncoder::new(&mut file);
+        encoder.encode(&pixels, 64, 48, colour).unwrap();
+        assert!(jpeg_ends(Cursor::new(&file)).unwrap());
+        for length in 0..file.len() {
+            assert!(
+                !jpeg_ends(Cursor::new(&file[..length])).unwrap(),
+                "{length}"
+            );
+        }
+        // An end marker in a segment before the scan, as thumbnails have one, is none of the picture's.
+        let thumbnail = [0xff, 0xd8, 0xff, 0xe1, 0x00, 0x06, 0xff, 0xda, 0xff, 0xd9];
+        let mut with = thumbnail.to_vec();
+        with.extend(&file[2..]);
+        assert!(jpeg_ends(Cursor::new(&with)).unwrap());
+        with.truncate(with.len() - 2);
+        assert!(!jpeg_ends(Cursor::new(&with)).unwrap());
+        // What follows the end is not looked at.
+        file.extend(b"more");
+        assert!(jpeg_ends(Cursor::new(&file)).unwrap());
+    }
 }
