@@ -15,6 +15,8 @@ use serde::Serialize;
 
 use crate::device::ModelOptions;
 use crate::failure::{Failure, Outcome};
+use crate::given::{Given, bind_or_take_case};
+use crate::held::Held;
 use crate::loading::Loading;
 use crate::phases::{Announced, Counts, Percentiles, Phase, Watched, sizes};
 use crate::trust::{Place, Trust};
@@ -27,14 +29,22 @@ Examples:
 
 /// Load a recording once, run it many times, and say where the time goes
 ///
-/// Inputs are those of the manifest's first case. Loading is everything before the first run: reading, verifying, reset,
+/// Loading is everything before the first run: reading, verifying, reset,
 /// power, memory and set-up. Reading and verifying are done again some times, in turns with reading alone. A run is made of restoring
 /// what the run before changed, binding inputs, the device (each chain until its interrupt), reading outputs, and what the engine itself needs.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
-    /// Directory with a recording.gpr
+    /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
+    /// File for an input; the manifest's first case without any
+    #[arg(
+        short,
+        long = "input",
+        visible_alias = "bind",
+        value_name = "[NAME=]FILE"
+    )]
+    inputs: Vec<Given>,
     /// Runs that are not counted
     #[arg(long, value_name = "N", default_value_t = 3)]
     warmup: u32,
@@ -47,6 +57,9 @@ pub(crate) struct Bench {
     /// Also write the numbers, with every single run, to a file
     #[arg(long, value_name = "FILE")]
     export_json: Option<PathBuf>,
+    /// Print the numbers, with every single run, as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     model: ModelOptions,
 }
@@ -83,11 +96,10 @@ impl Bench {
         let recording = *verified.recording();
         let mut bindings = Bindings::new(&recording, &files.path);
         bindings.bind_weights(&files)?;
-        for (name, path) in files.case().into_iter().flat_map(|case| &case.inputs) {
-            bindings.bind_file(&files, name, &files.directory.join(path))?;
-        }
+        bind_or_take_case(&self.inputs, &files, &mut bindings)?;
         bindings.require_all()?;
 
+        let _held = Held::while_using(&self.device);
         let mut device = Device::open(&self.device, recording.gpu_id(), self.model.into())?;
         let description = device.description().to_owned();
         let failed = |error| {
@@ -160,10 +172,13 @@ impl Bench {
             interrupts_per_run: per_run(|run| run.interrupts),
             bytes_moved_per_run: per_run(|run| run.bytes),
         };
-        print(&report)?;
+        let text = serde_json::to_string_pretty(&report)
+            .map_err(|error| Failure::Output(error.to_string()))?;
+        match self.json {
+            true => writeln!(std::io::stdout(), "{text}")?,
+            false => print(&report)?,
+        }
         if let Some(path) = &self.export_json {
-            let text = serde_json::to_string_pretty(&report)
-                .map_err(|error| Failure::Output(error.to_string()))?;
             gpureplay_tensor::write_atomic(path, text.as_bytes())
                 .map_err(|error| Failure::Output(format!("{}: {error}", path.display())))?;
         }

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::shaders::{Found, find};
+use crate::trust::{Place, Trust};
 use crate::{Result, text};
 
 const EXAMPLES: &str = "\
@@ -26,7 +27,7 @@ Shaders are found by walking the job chains that the recording submits. docs/isa
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Disasm {
-    /// Directory with a recording.gpr, or such a file
+    /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
     /// Only the shader of this job, counted from 0 as in `run --trace`
     #[arg(long, value_name = "N", conflicts_with = "shader")]
@@ -70,7 +71,8 @@ struct ShaderReport {
 
 impl Disasm {
     pub(crate) fn execute(&self) -> Result {
-        let files = Files::read(&self.recording)?;
+        let place = Place::open(&self.recording, &Trust::default())?;
+        let files = Files::read(place.path())?;
         let verified = files.verify()?;
         let gpu = GpuId(verified.recording().gpu_id());
         let profile = Profile::by_product(gpu.product()).ok_or_else(|| {

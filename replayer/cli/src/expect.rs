@@ -11,7 +11,15 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::failure::Failure;
-use crate::manifest::{Case, DEFAULT_TOLERANCE};
+use crate::manifest::{Case, DEFAULT_TOLERANCE, is_tolerance};
+
+/// A tolerance on the command line.
+pub(crate) fn tolerance(text: &str) -> std::result::Result<f64, String> {
+    match text.parse() {
+        Ok(number) if is_tolerance(number) => Ok(number),
+        _ => Err("expected a number from 0 on, such as 1e-4".into()),
+    }
+}
 
 /// How one output compares with what was expected.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use gpureplay_library::{TensorInfo, TensorKind, list};
+use gpureplay_library::{Bindings, Files, TensorInfo, TensorKind, list};
 
 use crate::Result;
 use crate::failure::Failure;
@@ -29,6 +29,11 @@ impl FromStr for Given {
         if path.is_empty() || name.as_deref() == Some("") {
             return Err("expected FILE or NAME=FILE".into());
         }
+        if path == "-" {
+            return Err(
+                "- is no file; /dev/stdin reads standard input, ./- is a file of that name".into(),
+            );
+        }
         Ok(Self {
             name,
             path: path.into(),
@@ -48,7 +53,7 @@ impl Given {
             return match tensors.iter().any(|tensor| tensor.name == *name) {
                 true => Ok(name.clone()),
                 false => Err(Failure::Input(format!(
-                    "{option} {name}: the recording has no such tensor; {}",
+                    "{option} {name}: the recording has no such tensor; {}; `gpureplay info` lists all of its tensors",
                     list(tensors, kind)
                 ))),
             };
@@ -63,6 +68,23 @@ impl Given {
             ))),
         }
     }
+}
+
+/// Binds these inputs; those of the manifest's first case if there are none.
+pub(crate) fn bind_or_take_case(
+    inputs: &[Given],
+    files: &Files,
+    bindings: &mut Bindings,
+) -> Result<()> {
+    for given in inputs {
+        let name = given.resolve(bindings.tensors(), TensorKind::Input, "--input")?;
+        bindings.bind_file(files, &name, &given.path)?;
+    }
+    let case = files.case().filter(|_| inputs.is_empty());
+    for (name, path) in case.into_iter().flat_map(|case| &case.inputs) {
+        bindings.bind_file(files, name, &files.directory.join(path))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -80,5 +102,6 @@ mod tests {
         );
         assert_eq!(given("./dir=1/x.npy"), Ok((None, "./dir=1/x.npy".into())));
         assert!(given("a=").is_err() && given("=x.npy").is_err() && given("").is_err());
+        assert!(given("-").is_err() && given("a=-").is_err() && given("./-").is_ok());
     }
 }

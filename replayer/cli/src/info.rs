@@ -24,7 +24,7 @@ Examples:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Info {
-    /// Directory with a recording.gpr, or such a file
+    /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
     /// Print as JSON
     #[arg(long)]

@@ -14,6 +14,7 @@ mod dump;
 mod expect;
 mod failure;
 mod given;
+mod held;
 mod import;
 mod info;
 mod loading;

@@ -88,6 +88,12 @@ impl Layers {
         let Some(text) = &self.layers else {
             return Ok(0..layers.len());
         };
+        if text.is_empty() {
+            return Err(Failure::Usage(format!(
+                "--layers: which? {}",
+                layers_named(layers)
+            )));
+        }
         let (first, last) = match text.split_once("..") {
             Some((first, last)) => (first, last.trim_start_matches('=')),
             None => (text.as_str(), text.as_str()),

@@ -18,6 +18,7 @@ use gpureplay_tensor::{distinctiveness, encode_npy, write_atomic};
 use mali_regs::GpuId;
 use serde::Serialize;
 
+use crate::expect::tolerance;
 use crate::failure::Failure;
 use crate::manifest::{self, Case, Manifest, Output};
 use crate::{Result, files, reads, text};
@@ -73,6 +74,14 @@ impl<T: FromStr> FromStr for Pair<T> {
             value,
         })
     }
+}
+
+fn named_tolerance(text: &str) -> std::result::Result<Pair<f64>, String> {
+    let (key, value) = text.split_once('=').ok_or("expected NAME=NUMBER")?;
+    Ok(Pair {
+        key: key.to_owned(),
+        value: tolerance(value)?,
+    })
 }
 
 /// How a program is cut into segments.
@@ -132,7 +141,7 @@ pub(crate) struct Choices {
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=60))]
     pub(crate) timeout: u32,
     /// Largest relative difference of an output from its reference
-    #[arg(long, value_name = "NAME=NUMBER")]
+    #[arg(long, value_name = "NAME=NUMBER", value_parser = named_tolerance)]
     pub(crate) tolerance: Vec<Pair<f64>>,
     /// One line about the recording
     #[arg(long, default_value = "", value_name = "TEXT")]

@@ -19,7 +19,7 @@ use gpureplay_library::Files;
 const EXAMPLES: &str = "\
 Examples:
   gpureplay verify recordings/*
-  gpureplay verify --rules recordings/acl-gemm-g52
+  gpureplay verify --rules
   gpureplay verify --deep recordings/digits-g52
       also what every job of it can read and write";
 
@@ -28,12 +28,12 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Verify {
     /// Directories with a recording.gpr, such files, or packs
-    #[arg(required = true)]
+    #[arg(required_unless_present = "rules")]
     recordings: Vec<PathBuf>,
     /// Also walk every job chain: what descriptors point at, and what each shader can reach
     #[arg(long)]
     deep: bool,
-    /// List the rules that are checked
+    /// List the rules that are checked; needs no recording
     #[arg(long)]
     rules: bool,
     /// Print as JSON
@@ -47,7 +47,7 @@ impl Verify {
     pub(crate) fn execute(&self) -> Result {
         let mut out = std::io::stdout().lock();
         let mut results = Vec::new();
-        let mut first_failure = None;
+        let mut failed = None;
         for path in &self.recordings {
             let started = Instant::now();
             let checked = Place::open(path, &self.trust).and_then(|place| {
@@ -84,31 +84,49 @@ impl Verify {
                         results.push(serde_json::json!({
                             "recording": path, "sound": false, "reason": failure.to_string(),
                         }));
-                    } else if first_failure.is_some() {
-                        eprintln!("gpureplay: {failure}");
                     }
-                    first_failure.get_or_insert(failure);
+                    // The last one is said by whoever gets it: errors come in the order of their recordings.
+                    if let Some(earlier) = failed.replace(failure) {
+                        eprintln!("gpureplay: {earlier}");
+                    }
                 }
             }
         }
-        if self.rules && !self.json {
-            for rule in Rule::ALL {
-                writeln!(out, "  {:22} {}", rule.name(), rule.demands().trim())?;
-            }
-            for rule in DeepRule::ALL {
-                writeln!(
-                    out,
-                    "  {:22} {} (--deep)",
-                    rule.name(),
-                    rule.demands().trim()
-                )?;
-            }
-        }
         if self.json {
+            let results = match self.recordings.is_empty() {
+                true => rules(),
+                false => results,
+            };
             let text = serde_json::to_string_pretty(&results)
                 .map_err(|error| Failure::Output(error.to_string()))?;
             writeln!(out, "{text}")?;
+        } else if self.rules {
+            print_rules(&mut out)?;
         }
-        first_failure.map_or(Ok(Outcome::Done), Err)
+        failed.map_or(Ok(Outcome::Done), Err)
     }
+}
+
+/// Name, demand, and whether only `--deep` checks it.
+fn all_rules() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+    let rules = Rule::ALL.iter();
+    let rules = rules.map(|rule| (rule.name(), rule.demands().trim(), false));
+    let deep = DeepRule::ALL.iter();
+    rules.chain(deep.map(|rule| (rule.name(), rule.demands().trim(), true)))
+}
+
+fn rules() -> Vec<serde_json::Value> {
+    all_rules()
+        .map(|(name, demands, deep)| {
+            serde_json::json!({ "rule": name, "demands": demands, "deep": deep })
+        })
+        .collect()
+}
+
+fn print_rules(out: &mut impl Write) -> Result<()> {
+    for (name, demands, deep) in all_rules() {
+        let only = if deep { " (--deep)" } else { "" };
+        writeln!(out, "  {name:22} {demands}{only}")?;
+    }
+    Ok(())
 }

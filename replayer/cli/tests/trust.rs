@@ -131,7 +131,7 @@ fn a_pack_takes_the_place_of_the_directory() {
     fs::remove_dir_all(folder.at("saxpy")).unwrap();
     let (code, text) = folder.ran("run @saxpy.pack");
     assert!(code == 0 && text.contains("bit for bit"), "{text}");
-    for command in ["info", "verify", "dump"] {
+    for command in ["info", "verify", "dump", "disasm"] {
         let (code, text) = folder.ran(&format!("{command} @saxpy.pack"));
         assert_eq!(code, 0, "{command}: {text}");
     }

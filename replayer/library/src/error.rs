@@ -52,6 +52,14 @@ pub enum Error {
         /// The rule and the entry that breaks it.
         violation: Violation,
     },
+    /// It keeps all rules, but cannot be used by this program.
+    #[error("{}: {reason}", path.display())]
+    Unsuitable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// The manifest cannot be used.
     #[error("{}: {reason}", path.display())]
     Manifest {
@@ -189,6 +197,7 @@ impl Error {
             Self::NoRecording { .. }
             | Self::Damaged { .. }
             | Self::NotAllowed { .. }
+            | Self::Unsuitable { .. }
             | Self::Manifest { .. } => Class::Recording,
             Self::NoTensor { .. } | Self::NoLayer { .. } | Self::NoModel(_) => Class::Usage,
             Self::WrongKind { .. }

@@ -114,6 +114,11 @@ fn kind(recording: &Recording<'_>, kind: &ErrorKind) -> String {
         ),
         ErrorKind::JobFault { slot, status, tail, fault_address } => {
             let status = JobStatus(status);
+            if status == JobStatus::DONE {
+                return format!(
+                    "the GPU reports a failure of job {tail:#x} on slot {slot}, whose status is DONE all the same"
+                );
+            }
             let meaning = status.meaning().unwrap_or("");
             let at = match fault_address {
                 0 => String::new(),

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds, reads and checks a recording.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use gpureplay_core::{Limits, Verified, verify};
-use gpureplay_format::Recording;
+use gpureplay_format::{PAGE_SIZE, Recording, TensorKind};
 
 use crate::error::Error;
-use crate::manifest::{Case, Manifest};
+use crate::manifest::{self, Case, Manifest};
+use crate::tensors::TensorInfo;
 
 /// Name of the recording in its directory.
 pub const FILE_NAME: &str = "recording.gpr";
@@ -47,6 +49,10 @@ impl Files {
         };
         if metadata.is_dir() && !file.is_file() {
             return Err(missing(&format!("contains no {FILE_NAME}")));
+        }
+        let kind = metadata.file_type();
+        if kind.is_char_device() || kind.is_block_device() {
+            return Err(missing("is a device"));
         }
         let bytes = std::fs::read(&file).map_err(|error| Error::NoRecording {
             path: file.clone(),
@@ -95,14 +101,143 @@ impl Files {
         })
     }
 
-    /// Checks the bytes and the rules.
+    /// Checks the bytes and the rules, and that manifest and recording belong together.
     ///
     /// # Errors
     /// What is wrong, and where.
     pub fn verify(&self) -> Result<Verified<'_>, Error> {
-        verify(self.parse()?, &Limits::DEFAULT).map_err(|violation| Error::NotAllowed {
+        let recording = self.parse()?;
+        let verified =
+            verify(recording, &Limits::DEFAULT).map_err(|violation| Error::NotAllowed {
+                path: self.path.clone(),
+                violation,
+            })?;
+        let tensors = TensorInfo::all(&recording);
+        self.suits(&tensors)?;
+        self.described(&tensors)?;
+        Ok(verified)
+    }
+
+    /// Names tell tensors apart, and there is room for what comes out: each output takes memory of its own, though several may
+    /// lie in the same memory of the GPU.
+    fn suits(&self, tensors: &[TensorInfo]) -> Result<(), Error> {
+        let unsuitable = |reason: String| Error::Unsuitable {
             path: self.path.clone(),
-            violation,
-        })
+            reason,
+        };
+        let mut names = BTreeSet::new();
+        if let Some(twice) = tensors.iter().find(|tensor| !names.insert(&tensor.name)) {
+            return Err(unsuitable(format!("two tensors are called {}", twice.name)));
+        }
+        let outputs = tensors.iter().filter(|t| t.kind == TensorKind::Output);
+        let bytes: u64 = outputs.map(|tensor| tensor.bytes as u64).sum();
+        let limit = Limits::DEFAULT.pages * u64::from(PAGE_SIZE);
+        if bytes > limit {
+            return Err(unsuitable(format!(
+                "its outputs have {bytes} bytes together, more than the {limit} that a recording may have of memory"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The manifest speaks of tensors that are there.
+    fn described(&self, tensors: &[TensorInfo]) -> Result<(), Error> {
+        let Some(manifest) = &self.manifest else {
+            return Ok(());
+        };
+        let unknown = manifest.tensors().find(|(_, name, kind)| {
+            let mut named = tensors.iter().filter(|tensor| tensor.name == **name);
+            !named.any(|tensor| kind.is_none_or(|kind| tensor.kind == kind))
+        });
+        match unknown {
+            None => Ok(()),
+            Some((place, name, kind)) => Err(Error::Manifest {
+                path: self.directory.join(manifest::FILE_NAME),
+                reason: format!(
+                    "{place} names {name}, but the recording has no {} of this name",
+                    kind.map_or("tensor", TensorKind::name)
+                ),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor};
+
+    use super::*;
+
+    const GPU: u32 = 0x7212_0000;
+    const DATA: u64 = 0x300_0000;
+
+    /// A recording with these outputs, all in the same memory.
+    fn files(outputs: &[&str], pages: u32, elements: u32, manifest: &str) -> Files {
+        let mut builder = Builder::new(GPU);
+        builder.identity(0, 0xffff_0000, GPU);
+        builder.region(DATA, pages, Access::READ_WRITE, RegionKind::Data);
+        for name in outputs {
+            let shape = [elements];
+            let kind = TensorKind::Output;
+            builder.tensor(Tensor::dense(name, kind, ElementType::U8, &shape, DATA));
+        }
+        builder.segment("run", SegmentKind::Run);
+        Files {
+            path: "recording.gpr".into(),
+            directory: PathBuf::new(),
+            bytes: builder.finish().unwrap(),
+            manifest: Some(Manifest::parse(manifest).unwrap()),
+        }
+    }
+
+    const HEAD: &str = "version = 1\nname = \"x\"\n";
+
+    #[test]
+    fn a_manifest_names_tensors_that_are_there() {
+        let with = |rest: &str| {
+            let files = files(&["out"], 1, 16, &format!("{HEAD}{rest}"));
+            let verified = files.verify();
+            verified.map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(with("[outputs.out]\ntolerance = 0.0\n"), Ok(()));
+        for wrong in [
+            "[outputs.other]\n",
+            "[external.out]\nfile = \"w.npy\"\nsha256 = \"\"\n",
+            "[images.other]\nlayout = \"HW\"\n",
+            "[[case]]\ninputs = { other = \"a.npy\" }\n",
+            "[[case]]\ninputs = {}\nexpected = { other = \"a.npy\" }\n",
+        ] {
+            let error = with(wrong).unwrap_err();
+            assert!(error.contains("manifest.toml: "), "{error}");
+            assert!(error.contains("but the recording has no "), "{error}");
+        }
+    }
+
+    #[test]
+    fn outputs_that_share_memory_take_no_more_than_the_limit() {
+        // Two times 2.5 GiB in the same 2.5 GiB of the GPU's memory: each keeps all rules.
+        let (pages, elements) = (5 << 17, 5 << 29);
+        let one = files(&["a"], pages, elements, HEAD);
+        assert!(one.verify().is_ok());
+        let two = files(&["a", "b"], pages, elements, HEAD);
+        let error = two.verify().unwrap_err().to_string();
+        assert!(error.contains("bytes together"), "{error}");
+    }
+
+    #[test]
+    fn a_name_is_one_tensors() {
+        let files = files(&["a", "b"], 1, 16, HEAD);
+        let mut tensors = TensorInfo::all(&files.parse().unwrap());
+        assert!(files.suits(&tensors).is_ok());
+        // The builder makes no such file, but others may.
+        tensors[1].name = "a".into();
+        let error = files.suits(&tensors).unwrap_err().to_string();
+        assert!(error.contains("two tensors are called a"), "{error}");
+    }
+
+    #[test]
+    fn a_device_is_no_recording() {
+        let error = Files::read(Path::new("/dev/zero")).unwrap_err();
+        assert!(error.to_string().contains("is a device"), "{error}");
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
+use gpureplay_format::TensorKind;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -15,6 +16,11 @@ pub const FILE_NAME: &str = "manifest.toml";
 pub const VERSION: u32 = 1;
 /// Relative tolerance of outputs for which the manifest states none.
 pub const DEFAULT_TOLERANCE: f64 = 1e-5;
+/// Whether a number can be a relative tolerance: a NaN or an infinity would allow anything.
+pub fn is_tolerance(number: f64) -> bool {
+    number.is_finite() && number >= 0.0
+}
+
 /// Longest manifest that is read.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -130,6 +136,22 @@ impl Manifest {
         cases.chain(external).map(|file| split(file).0)
     }
 
+    /// The tensors that it names: where, the name, and the kind that one there must have.
+    pub(crate) fn tensors(
+        &self,
+    ) -> impl Iterator<Item = (&'static str, &String, Option<TensorKind>)> {
+        let outputs = self.outputs.keys().map(|name| ("outputs", name, None));
+        let images = self.images.keys().map(|name| ("images", name, None));
+        let weight = Some(TensorKind::Weight);
+        let external = self.external.keys();
+        let external = external.map(move |name| ("external", name, weight));
+        let cases = self.cases.iter().flat_map(|case| {
+            let names = case.inputs.keys().chain(case.expected.keys());
+            names.map(|name| ("a case", name, None))
+        });
+        outputs.chain(images).chain(external).chain(cases)
+    }
+
     /// Reads the text of a manifest.
     ///
     /// # Errors
@@ -151,6 +173,14 @@ impl Manifest {
                 "version {} is not known, this program reads version {VERSION}",
                 manifest.version
             ));
+        }
+        for (name, output) in &manifest.outputs {
+            let stated = output.tolerance.unwrap_or(DEFAULT_TOLERANCE);
+            if !is_tolerance(stated) {
+                return Err(format!(
+                    "[outputs.{name}]: tolerance {stated}, expected a number from 0 on"
+                ));
+            }
         }
         Ok(manifest)
     }
@@ -219,6 +249,20 @@ mod tests {
         // What is not there is told when it is needed.
         assert!(with("inputs/b.npy", good).is_ok());
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_tolerance_allows_less_than_anything() {
+        for (stated, good) in [
+            ("0.0", true),
+            ("1e-4", true),
+            ("nan", false),
+            ("inf", false),
+            ("-1.0", false),
+        ] {
+            let text = format!("version = 1\nname = \"x\"\n[outputs.out]\ntolerance = {stated}\n");
+            assert_eq!(Manifest::parse(&text).is_ok(), good, "{stated}");
+        }
     }
 
     #[test]

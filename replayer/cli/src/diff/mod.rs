@@ -22,7 +22,8 @@ use written::{Written, written};
 
 use crate::device::ModelOptions;
 use crate::failure::{Failure, Outcome};
-use crate::given::Given;
+use crate::given::{Given, bind_or_take_case};
+use crate::held::Held;
 use crate::replay::Inject;
 use crate::trust::{Place, Trust};
 use crate::{Result, explain, text};
@@ -155,20 +156,12 @@ impl Diff {
         let verified = files.verify()?;
         let recording = *verified.recording();
         let mut bindings = Bindings::new(&recording, &files.path);
-        for given in &self.inputs {
-            let kind = gpureplay_library::TensorKind::Input;
-            let name = given.resolve(bindings.tensors(), kind, "--input")?;
-            bindings.bind_file(&files, &name, &given.path)?;
-        }
-        let case = files.case();
-        if let (true, Some(case)) = (self.inputs.is_empty(), case) {
-            for (name, path) in &case.inputs {
-                bindings.bind_file(&files, name, &files.directory.join(path))?;
-            }
-        }
+        bind_or_take_case(&self.inputs, &files, &mut bindings)?;
         bindings.bind_weights(&files)?;
         bindings.require_all()?;
         let id = recording.gpu_id();
+        let _held = Held::while_using(&self.device);
+        let _held_too = Held::while_using(&self.against);
         let mut first = Device::open(&self.device, id, self.model.into())?;
         let mut second = Device::open(&self.against, id, self.model.into())?;
         let inject = self.inject.unwrap_or(Inject::At(

@@ -12,6 +12,7 @@ pub(crate) use place::{Place, Trust};
 pub(crate) use sign::Sign;
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use gpureplay_sign::{MAX_FILES, SignatureError, WriteError, is_safe};
@@ -28,8 +29,12 @@ const MAX_BYTES: u64 = 1 << 32;
 /// Reads a file of bounded size.
 fn read(path: &Path) -> std::result::Result<Vec<u8>, String> {
     let text = |error: std::io::Error| format!("{}: {error}", path.display());
-    let length = std::fs::metadata(path).map_err(text)?.len();
-    if length > MAX_BYTES {
+    let metadata = std::fs::metadata(path).map_err(text)?;
+    let kind = metadata.file_type();
+    if kind.is_char_device() || kind.is_block_device() {
+        return Err(format!("{}: is a device", path.display()));
+    }
+    if metadata.len() > MAX_BYTES {
         return Err(format!("{}: longer than {MAX_BYTES} bytes", path.display()));
     }
     std::fs::read(path).map_err(text)

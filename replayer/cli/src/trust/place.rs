@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_sign::{
-    Pack, PackError, PublicKey, RECORDING, SIGNATURE, Signature, digest, is_safe,
+    Pack, PackError, PublicKey, RECORDING, SIGNATURE, Signature, WriteError, digest, is_safe,
 };
 use tempfile::TempDir;
 
@@ -95,8 +95,13 @@ impl Place {
 
 /// The key of `--require-signature`.
 fn trusted_key(given: &str) -> Result<PublicKey> {
-    if let Ok(key) = PublicKey::from_text(given) {
-        return Ok(key);
+    match PublicKey::from_text(given) {
+        Ok(key) => return Ok(key),
+        // Digits, but of no usable key: there is no file of this name to look for.
+        Err(error @ WriteError::WeakKey) => {
+            return Err(Failure::Input(format!("{given}: {}", write_error(&error))));
+        }
+        Err(_) => {}
     }
     let text = read(Path::new(given)).map_err(Failure::Input)?;
     PublicKey::from_text(&String::from_utf8_lossy(&text))
