@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Gathers: two or four words for each of sixteen lanes, each lane's from its own place in one page or two.
 
+#[cfg(target_arch = "x86_64")]
+use crate::Vectors;
 use crate::{PAGE_SIZE, Page};
 
 /// Lanes of a gather.
@@ -19,7 +21,7 @@ pub fn gather<const WORDS: usize>(
     let last = (PAGE_SIZE - 4 * WORDS) as u32;
     let places = offsets.map(|offset| (offset & 0xffc).min(last) | offset & 0x1000);
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512f") {
+    if Vectors::in_use() == Vectors::Avx512 {
         // SAFETY: the host has the feature, and the places are inside of pages.
         return unsafe { avx512::gather(pages, &places, to) };
     }

@@ -11,6 +11,7 @@ mod gather;
 mod mapped;
 mod page;
 mod ram;
+mod vectors;
 mod words;
 
 pub use bus::{Bus, BusError};
@@ -18,3 +19,4 @@ pub use gather::{GATHER_LANES, gather};
 pub use mapped::{MapError, Mapped};
 pub use page::{PAGE_SIZE, Page};
 pub use ram::Ram;
+pub use vectors::Vectors;

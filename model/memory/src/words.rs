@@ -3,6 +3,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+#[cfg(target_arch = "x86_64")]
+use crate::Vectors;
+
 /// Words of a vector.
 #[cfg(target_arch = "x86_64")]
 const VECTOR: usize = 4;
@@ -68,7 +71,7 @@ unsafe fn copy_widest(from: *const u8, to: *mut u8, words: usize) -> usize {
 #[inline(always)]
 unsafe fn copy(from: *const u8, to: *mut u8, words: usize) -> usize {
     let mut done = 0;
-    if words >= WIDEST && is_x86_feature_detected!("avx512f") {
+    if words >= WIDEST && Vectors::in_use() == Vectors::Avx512 {
         // SAFETY: the host has the feature; the rest is the caller's promise.
         done = unsafe { copy_widest(from, to, words) };
     }

@@ -68,48 +68,70 @@ pub fn f16_to_u32(x: u32, high: bool, round: Round) -> u32 {
 /// `V2F16_TO_V2S16`.
 #[inline(always)]
 pub fn v2f16_to_v2s16(x: u32, round: Round) -> u32 {
-    each_half(x, |h| {
-        f32::from_bits(float::fround(half::to_single(h), round)) as i16 as u16
-    })
+    each_half(
+        x,
+        #[inline(always)]
+        |h| f32::from_bits(float::fround(half::to_single(h), round)) as i16 as u16,
+    )
 }
 
 /// `V2F16_TO_V2U16`.
 #[inline(always)]
 pub fn v2f16_to_v2u16(x: u32, round: Round) -> u32 {
-    each_half(x, |h| {
-        f32::from_bits(float::fround(half::to_single(h), round)) as u16
-    })
+    each_half(
+        x,
+        #[inline(always)]
+        |h| f32::from_bits(float::fround(half::to_single(h), round)) as u16,
+    )
 }
 
 /// `V2S16_TO_V2F16`.
 #[inline(always)]
 pub fn v2s16_to_v2f16(x: u32, round: Round) -> u32 {
-    each_half(x, |h| to_f16(h as i16 as f64, round))
+    each_half(
+        x,
+        #[inline(always)]
+        |h| to_f16(h as i16 as f64, round),
+    )
 }
 
 /// `V2U16_TO_V2F16`. Numbers that round above 65504 follow the rounding mode, as every overflow does.
 #[inline(always)]
 pub fn v2u16_to_v2f16(x: u32, round: Round) -> u32 {
-    each_half(x, |h| to_f16(h as f64, round))
+    each_half(
+        x,
+        #[inline(always)]
+        |h| to_f16(h as f64, round),
+    )
 }
 
 /// `V2F32_TO_V2F16`: two single-precision numbers in one register, the first in the low half.
 #[inline(always)]
 pub fn v2f32_to_v2f16(low: u32, high: u32, round: Round, clamp: Clamp) -> u32 {
-    let one = |x: u32| match round {
+    let (low, high) = (narrowed(low, round), narrowed(high, round));
+    half::clamp(low as u32 | (high as u32) << 16, clamp)
+}
+
+/// The single-precision `x` in half precision.
+#[inline(always)]
+fn narrowed(x: u32, round: Round) -> u16 {
+    match round {
         Round::Even => half::from_single(x),
         _ => to_f16(f32::from_bits(x) as f64, round),
-    };
-    half::clamp(one(low) as u32 | (one(high) as u32) << 16, clamp)
+    }
 }
 
 /// `V2S8_TO_V2F16` and `V2U8_TO_V2F16` of two bytes, already extended to halves.
 #[inline(always)]
 pub fn small_halves_to_v2f16(x: u32, signed: bool) -> u32 {
-    each_half(x, |h| {
-        let v = if signed { h as i16 as f32 } else { h as f32 };
-        half::from_single(v.to_bits())
-    })
+    each_half(
+        x,
+        #[inline(always)]
+        |h| {
+            let v = if signed { h as i16 as f32 } else { h as f32 };
+            half::from_single(v.to_bits())
+        },
+    )
 }
 
 /// The byte pair of a `swz0` modifier of `V2S8_TO_*`/`V2U8_TO_*` with the encoded value `index`:

@@ -92,7 +92,11 @@ pub const fn modify(x: u32, abs: bool, neg: bool) -> u32 {
 /// Both halves, a subnormal one replaced by a zero of its sign.
 #[inline(always)]
 pub fn flush(x: u32) -> u32 {
-    each_half(x, |h| if h & 0x7c00 == 0 { h & 0x8000 } else { h })
+    each_half(
+        x,
+        #[inline(always)]
+        |h| if h & 0x7c00 == 0 { h & 0x8000 } else { h },
+    )
 }
 
 /// `QUIET.v2f16`.
@@ -115,7 +119,11 @@ pub fn clamp_half(h: u16, limits: Clamp) -> u16 {
 pub fn clamp(x: u32, limits: Clamp) -> u32 {
     match limits {
         Clamp::None => x,
-        _ => each_half(x, |h| clamp_half(h, limits)),
+        _ => each_half(
+            x,
+            #[inline(always)]
+            |h| clamp_half(h, limits),
+        ),
     }
 }
 
@@ -124,52 +132,86 @@ pub fn clamp(x: u32, limits: Clamp) -> u32 {
 pub fn fadd(a: u32, b: u32, round: Round) -> u32 {
     match round {
         // 24 bits hold enough of the sum of two 11-bit numbers for a second rounding to be right.
-        Round::Even => each_half2(a, b, |x, y| from_single((value(x) + value(y)).to_bits())),
-        _ => each_half2(a, b, |x, y| {
-            let (x, y) = (value(x) as f64, value(y) as f64);
-            to_f16(zero_sign(x + y, x, y, round), round)
-        }),
+        Round::Even => each_half2(
+            a,
+            b,
+            #[inline(always)]
+            |x, y| from_single(float::bits(value(x) + value(y))),
+        ),
+        _ => each_half2(
+            a,
+            b,
+            #[inline(always)]
+            |x, y| {
+                let (x, y) = (value(x) as f64, value(y) as f64);
+                to_f16(zero_sign(x + y, x, y, round), round)
+            },
+        ),
     }
+}
+
+/// `x * y + z` of halves, rounded once to nearest even. The product is exact in single precision.
+#[inline(always)]
+pub fn multiply_add(x: u16, y: u16, z: u16) -> u16 {
+    from_single(float::bits(add_odd_single(value(x) * value(y), value(z))))
 }
 
 /// `a * b + c` per half, with one rounding.
 #[inline(always)]
 pub fn fma(a: u32, b: u32, c: u32, round: Round) -> u32 {
     match round {
-        // The product of two halves is exact in single precision.
-        Round::Even => each_half3(a, b, c, |x, y, z| {
-            from_single(add_odd_single(value(x) * value(y), value(z)).to_bits())
-        }),
-        _ => each_half3(a, b, c, |x, y, z| {
-            let product = value(x) as f64 * value(y) as f64;
-            let z = value(z) as f64;
-            to_f16(zero_sign(add_odd(product, z), product, z, round), round)
-        }),
+        Round::Even => each_half3(
+            a,
+            b,
+            c,
+            #[inline(always)]
+            |x, y, z| multiply_add(x, y, z),
+        ),
+        _ => each_half3(
+            a,
+            b,
+            c,
+            #[inline(always)]
+            |x, y, z| {
+                let product = value(x) as f64 * value(y) as f64;
+                let z = value(z) as f64;
+                to_f16(zero_sign(add_odd(product, z), product, z, round), round)
+            },
+        ),
     }
 }
 
 /// The larger per half.
 #[inline(always)]
 pub fn fmax(a: u32, b: u32, nan: Nan) -> u32 {
-    each_half2(a, b, |x, y| {
-        from_single(float::fmax(to_single(x), to_single(y), nan))
-    })
+    each_half2(
+        a,
+        b,
+        #[inline(always)]
+        |x, y| from_single(float::fmax(to_single(x), to_single(y), nan)),
+    )
 }
 
 /// The smaller per half.
 #[inline(always)]
 pub fn fmin(a: u32, b: u32, nan: Nan) -> u32 {
-    each_half2(a, b, |x, y| {
-        from_single(float::fmin(to_single(x), to_single(y), nan))
-    })
+    each_half2(
+        a,
+        b,
+        #[inline(always)]
+        |x, y| from_single(float::fmin(to_single(x), to_single(y), nan)),
+    )
 }
 
 /// `FCMP.v2f16`.
 #[inline(always)]
 pub fn fcmp(a: u32, b: u32, compare: Compare, truth: Truth) -> u32 {
-    each_half2(a, b, |x, y| {
-        truth.half(float::ordered(to_single(x), to_single(y), compare))
-    })
+    each_half2(
+        a,
+        b,
+        #[inline(always)]
+        |x, y| truth.half(float::ordered(to_single(x), to_single(y), compare)),
+    )
 }
 
 /// `CSEL.v2f16`: per half, that of `c` if `a` compares with `b` as asked, else that of `d`.
@@ -182,7 +224,11 @@ pub fn csel(a: u32, b: u32, c: u32, d: u32, compare: Compare) -> u32 {
 /// `FROUND.v2f16`.
 #[inline(always)]
 pub fn fround(x: u32, round: Round) -> u32 {
-    each_half(x, |h| from_single(float::fround(to_single(h), round)))
+    each_half(
+        x,
+        #[inline(always)]
+        |h| from_single(float::fround(to_single(h), round)),
+    )
 }
 
 #[cfg(test)]

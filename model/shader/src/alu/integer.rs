@@ -29,10 +29,20 @@ pub fn iadd(a: u32, b: u32, element: Element, saturate: bool) -> u32 {
         (Element::S32, true) => (a as i32).saturating_add(b as i32) as u32,
         (Element::U32, true) => a.saturating_add(b),
         (Element::S16 | Element::U16, false) => each_half2(a, b, u16::wrapping_add),
-        (Element::S16, true) => each_half2(a, b, |x, y| (x as i16).saturating_add(y as i16) as u16),
+        (Element::S16, true) => each_half2(
+            a,
+            b,
+            #[inline(always)]
+            |x, y| (x as i16).saturating_add(y as i16) as u16,
+        ),
         (Element::U16, true) => each_half2(a, b, u16::saturating_add),
         (Element::S8 | Element::U8, false) => each_byte2(a, b, u8::wrapping_add),
-        (Element::S8, true) => each_byte2(a, b, |x, y| (x as i8).saturating_add(y as i8) as u8),
+        (Element::S8, true) => each_byte2(
+            a,
+            b,
+            #[inline(always)]
+            |x, y| (x as i8).saturating_add(y as i8) as u8,
+        ),
         (Element::U8, true) => each_byte2(a, b, u8::saturating_add),
     }
 }
@@ -45,10 +55,20 @@ pub fn isub(a: u32, b: u32, element: Element, saturate: bool) -> u32 {
         (Element::S32, true) => (a as i32).saturating_sub(b as i32) as u32,
         (Element::U32, true) => a.saturating_sub(b),
         (Element::S16 | Element::U16, false) => each_half2(a, b, u16::wrapping_sub),
-        (Element::S16, true) => each_half2(a, b, |x, y| (x as i16).saturating_sub(y as i16) as u16),
+        (Element::S16, true) => each_half2(
+            a,
+            b,
+            #[inline(always)]
+            |x, y| (x as i16).saturating_sub(y as i16) as u16,
+        ),
         (Element::U16, true) => each_half2(a, b, u16::saturating_sub),
         (Element::S8 | Element::U8, false) => each_byte2(a, b, u8::wrapping_sub),
-        (Element::S8, true) => each_byte2(a, b, |x, y| (x as i8).saturating_sub(y as i8) as u8),
+        (Element::S8, true) => each_byte2(
+            a,
+            b,
+            #[inline(always)]
+            |x, y| (x as i8).saturating_sub(y as i8) as u8,
+        ),
         (Element::U8, true) => each_byte2(a, b, u8::saturating_sub),
     }
 }
@@ -72,14 +92,30 @@ pub fn hadd(a: u32, b: u32, element: Element, up: bool) -> u32 {
     match element {
         Element::S32 => ((a as i32 as i64 + b as i32 as i64 + one) >> 1) as u32,
         Element::U32 => ((a as i64 + b as i64 + one) >> 1) as u32,
-        Element::S16 => each_half2(a, b, |x, y| {
-            ((x as i16 as i32 + y as i16 as i32 + up as i32) >> 1) as u16
-        }),
-        Element::U16 => each_half2(a, b, |x, y| ((x as u32 + y as u32 + up as u32) >> 1) as u16),
-        Element::S8 => each_byte2(a, b, |x, y| {
-            ((x as i8 as i32 + y as i8 as i32 + up as i32) >> 1) as u8
-        }),
-        Element::U8 => each_byte2(a, b, |x, y| ((x as u32 + y as u32 + up as u32) >> 1) as u8),
+        Element::S16 => each_half2(
+            a,
+            b,
+            #[inline(always)]
+            |x, y| ((x as i16 as i32 + y as i16 as i32 + up as i32) >> 1) as u16,
+        ),
+        Element::U16 => each_half2(
+            a,
+            b,
+            #[inline(always)]
+            |x, y| ((x as u32 + y as u32 + up as u32) >> 1) as u16,
+        ),
+        Element::S8 => each_byte2(
+            a,
+            b,
+            #[inline(always)]
+            |x, y| ((x as i8 as i32 + y as i8 as i32 + up as i32) >> 1) as u8,
+        ),
+        Element::U8 => each_byte2(
+            a,
+            b,
+            #[inline(always)]
+            |x, y| ((x as u32 + y as u32 + up as u32) >> 1) as u8,
+        ),
     }
 }
 
@@ -142,8 +178,16 @@ pub fn idp(a: u32, b: u32, signed_a: bool, signed_b: bool) -> u32 {
 pub fn iabs(a: u32, element: Element) -> u32 {
     match element {
         Element::S32 | Element::U32 => (a as i32).wrapping_abs() as u32,
-        Element::S16 | Element::U16 => each_half(a, |x| (x as i16).wrapping_abs() as u16),
-        Element::S8 | Element::U8 => each_byte(a, |x| (x as i8).wrapping_abs() as u8),
+        Element::S16 | Element::U16 => each_half(
+            a,
+            #[inline(always)]
+            |x| (x as i16).wrapping_abs() as u16,
+        ),
+        Element::S8 | Element::U8 => each_byte(
+            a,
+            #[inline(always)]
+            |x| (x as i8).wrapping_abs() as u8,
+        ),
     }
 }
 
@@ -197,10 +241,30 @@ pub fn icmp(a: u32, b: u32, element: Element, compare: Compare, truth: Truth) ->
     match element {
         Element::S32 => truth.word(holds(a as i32, b as i32, compare)),
         Element::U32 => truth.word(holds(a, b, compare)),
-        Element::S16 => each_half2(a, b, |x, y| truth.half(holds(x as i16, y as i16, compare))),
-        Element::U16 => each_half2(a, b, |x, y| truth.half(holds(x, y, compare))),
-        Element::S8 => each_byte2(a, b, |x, y| truth.byte(holds(x as i8, y as i8, compare))),
-        Element::U8 => each_byte2(a, b, |x, y| truth.byte(holds(x, y, compare))),
+        Element::S16 => each_half2(
+            a,
+            b,
+            #[inline(always)]
+            |x, y| truth.half(holds(x as i16, y as i16, compare)),
+        ),
+        Element::U16 => each_half2(
+            a,
+            b,
+            #[inline(always)]
+            |x, y| truth.half(holds(x, y, compare)),
+        ),
+        Element::S8 => each_byte2(
+            a,
+            b,
+            #[inline(always)]
+            |x, y| truth.byte(holds(x as i8, y as i8, compare)),
+        ),
+        Element::U8 => each_byte2(
+            a,
+            b,
+            #[inline(always)]
+            |x, y| truth.byte(holds(x, y, compare)),
+        ),
     }
 }
 
@@ -288,13 +352,33 @@ pub fn mux(a: u32, b: u32, c: u32, mux: Mux, bits: u32) -> u32 {
     let mask = match (mux, bits) {
         (Mux::Bit, _) => c,
         (Mux::Neg, 32) => ((c as i32) >> 31) as u32,
-        (Mux::Neg, 16) => each_half(c, |x| ((x as i16) >> 15) as u16),
-        (Mux::Neg, _) => each_byte(c, |x| ((x as i8) >> 7) as u8),
+        (Mux::Neg, 16) => each_half(
+            c,
+            #[inline(always)]
+            |x| ((x as i16) >> 15) as u16,
+        ),
+        (Mux::Neg, _) => each_byte(
+            c,
+            #[inline(always)]
+            |x| ((x as i8) >> 7) as u8,
+        ),
         (Mux::IntZero, 32) => Truth::M1.word(c == 0),
-        (Mux::IntZero, 16) => each_half(c, |x| Truth::M1.half(x == 0)),
-        (Mux::IntZero, _) => each_byte(c, |x| Truth::M1.byte(x == 0)),
+        (Mux::IntZero, 16) => each_half(
+            c,
+            #[inline(always)]
+            |x| Truth::M1.half(x == 0),
+        ),
+        (Mux::IntZero, _) => each_byte(
+            c,
+            #[inline(always)]
+            |x| Truth::M1.byte(x == 0),
+        ),
         (Mux::FpZero, 32) => Truth::M1.word(c << 1 == 0),
-        (Mux::FpZero, _) => each_half(c, |x| Truth::M1.half(x << 1 == 0)),
+        (Mux::FpZero, _) => each_half(
+            c,
+            #[inline(always)]
+            |x| Truth::M1.half(x << 1 == 0),
+        ),
     };
     (a & mask) | (b & !mask)
 }
@@ -304,8 +388,16 @@ pub fn mux(a: u32, b: u32, c: u32, mux: Mux, bits: u32) -> u32 {
 pub fn clz(a: u32, element: Element) -> u32 {
     match element {
         Element::S32 | Element::U32 => a.leading_zeros(),
-        Element::S16 | Element::U16 => each_half(a, |x| x.leading_zeros() as u16),
-        Element::S8 | Element::U8 => each_byte(a, |x| x.leading_zeros() as u8),
+        Element::S16 | Element::U16 => each_half(
+            a,
+            #[inline(always)]
+            |x| x.leading_zeros() as u16,
+        ),
+        Element::S8 | Element::U8 => each_byte(
+            a,
+            #[inline(always)]
+            |x| x.leading_zeros() as u8,
+        ),
     }
 }
 

@@ -116,15 +116,21 @@ pub fn frexpe(x: u32, interval: Interval, neg: bool) -> u32 {
 /// `FREXPM.v2f16`.
 #[inline(always)]
 pub fn frexpm_half(x: u32, interval: Interval) -> u32 {
-    each_half(x, |h| {
-        half::from_single(frexpm(half::to_single(h), interval))
-    })
+    each_half(
+        x,
+        #[inline(always)]
+        |h| half::from_single(frexpm(half::to_single(h), interval)),
+    )
 }
 
 /// `FREXPE.v2f16`: two 16-bit integers.
 #[inline(always)]
 pub fn frexpe_half(x: u32, interval: Interval, neg: bool) -> u32 {
-    each_half(x, |h| frexpe(half::to_single(h), interval, neg) as u16)
+    each_half(
+        x,
+        #[inline(always)]
+        |h| frexpe(half::to_single(h), interval, neg) as u16,
+    )
 }
 
 /// `LDEXP.f32`: `x * 2^n` with one rounding.
@@ -136,10 +142,15 @@ pub fn ldexp(x: u32, n: u32, round: Round) -> u32 {
 /// `LDEXP.v2f16`: two halves scaled by two signed 16-bit exponents.
 #[inline(always)]
 pub fn ldexp_half(x: u32, n: u32, round: Round) -> u32 {
-    each_half2(x, n, |h, n| {
-        let v = f32::from_bits(half::to_single(h)) as f64;
-        to_f16(scaled(v, n as i16 as i32), round)
-    })
+    each_half2(
+        x,
+        n,
+        #[inline(always)]
+        |h, n| {
+            let v = f32::from_bits(half::to_single(h)) as f64;
+            to_f16(scaled(v, n as i16 as i32), round)
+        },
+    )
 }
 
 /// The product `a * b` in double precision, exact; zero times infinity as `special` says.
@@ -233,15 +244,21 @@ pub fn ilogb(x: u32) -> u32 {
 /// `LOGB.v2f16`.
 #[inline(always)]
 pub fn logb_half(x: u32) -> u32 {
-    each_half(x, |h| half::from_single(logb(half::to_single(h))))
+    each_half(
+        x,
+        #[inline(always)]
+        |h| half::from_single(logb(half::to_single(h))),
+    )
 }
 
 /// `ILOGB.v2f16`: two 16-bit integers, saturated as in [`ilogb`].
 #[inline(always)]
 pub fn ilogb_half(x: u32) -> u32 {
-    each_half(x, |h| {
-        (ilogb(half::to_single(h)) as i32).clamp(-0x8000, 0x7fff) as u16
-    })
+    each_half(
+        x,
+        #[inline(always)]
+        |h| (ilogb(half::to_single(h)) as i32).clamp(-0x8000, 0x7fff) as u16,
+    )
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use super::micro::{Kind, MicroOp, Run};
 use super::rows::Rows;
-use super::simd;
+use super::{halves, simd};
 
 /// Most multiply-adds to execute at once.
 const MOST: usize = 4;
@@ -24,7 +24,7 @@ pub(crate) fn fuse(ops: &[MicroOp]) -> Vec<MicroOp> {
         } else {
             (by_a, first.a)
         };
-        let Some(run) = several(count) else {
+        let Some(run) = several(first.kind, count) else {
             fused.push(first);
             rest = &rest[1..];
             continue;
@@ -52,8 +52,12 @@ pub(crate) fn fuse(ops: &[MicroOp]) -> Vec<MicroOp> {
 /// How many of the first micro-operations grow different rows by products with the row `common`, and read none that another of
 /// them writes.
 fn group(ops: &[MicroOp], common: u16) -> usize {
+    let Some(kind) = ops.first().map(|op| op.kind) else {
+        return 0;
+    };
     let grows = |op: &&MicroOp| {
-        op.kind == Kind::MultiplyAdd
+        matches!(kind, Kind::MultiplyAdd | Kind::MultiplyAddLow)
+            && op.kind == kind
             && op.d == op.c
             && op.d != op.a
             && op.d != op.b
@@ -73,17 +77,22 @@ fn group(ops: &[MicroOp], common: u16) -> usize {
 }
 
 /// What executes so many at once, if something does on this host.
-fn several(count: usize) -> Option<Run> {
+fn several(kind: Kind, count: usize) -> Option<Run> {
     if !simd::accumulates() {
         return None;
     }
-    match count {
-        1 => Some(Run::Several(accumulate::<1>)),
-        2 => Some(Run::Several(accumulate::<2>)),
-        3 => Some(Run::Several(accumulate::<3>)),
-        MOST => Some(Run::Several(accumulate::<MOST>)),
-        _ => None,
-    }
+    let low = kind == Kind::MultiplyAddLow;
+    Some(Run::Several(match count {
+        1 if low => accumulate_low::<1>,
+        2 if low => accumulate_low::<2>,
+        3 if low => accumulate_low::<3>,
+        MOST if low => accumulate_low::<MOST>,
+        1 => accumulate::<1>,
+        2 => accumulate::<2>,
+        3 => accumulate::<3>,
+        MOST => accumulate::<MOST>,
+        _ => return None,
+    }))
 }
 
 fn accumulate<const N: usize>(ops: &[MicroOp], rows: &mut Rows) {
@@ -93,6 +102,20 @@ fn accumulate<const N: usize>(ops: &[MicroOp], rows: &mut Rows) {
     {
         return;
     }
+    one_by_one(ops, rows);
+}
+
+fn accumulate_low<const N: usize>(ops: &[MicroOp], rows: &mut Rows) {
+    if let Ok(ops) = ops.try_into()
+        && rows.is_full()
+        && halves::accumulate::<N>(ops, rows)
+    {
+        return;
+    }
+    one_by_one(ops, rows);
+}
+
+fn one_by_one(ops: &[MicroOp], rows: &mut Rows) {
     for op in ops {
         if let Run::Rows(run) = op.run {
             run(op, rows);

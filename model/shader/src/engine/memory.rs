@@ -6,10 +6,11 @@
 
 use mali_memory::{PAGE_SIZE, Page};
 
+use super::addresses::{GROUP, common, pattern, run};
 use super::core::{Core, Results};
 use super::micro::{MicroOp, Trouble};
 use super::rows::{CHUNK, LANES, Row, Rows};
-use super::simd::{GROUP, common, pattern, repeat, run, spread};
+use super::simd::{repeat, spread};
 use super::tlb::{OFFSET, Tlb};
 
 /// Words of an access of any size.
@@ -245,7 +246,7 @@ fn load_chunk<const BYTES: usize>(
             }
             return Ok(());
         }
-        return load_lanes::<BYTES>(read, low, high, first, results);
+        return load_lanes::<BYTES>(read, low, high, chunk, results);
     }
     let lows = &low.0.as_chunks::<CHUNK>().0[chunk];
     let offsets = if page {
@@ -263,7 +264,7 @@ fn load_chunk<const BYTES: usize>(
             .unwrap_or(0)
     };
     if !page && offsets.iter().any(|&offset| offset >= 2 * PAGE_SIZE as u32) {
-        return load_lanes::<BYTES>(read, low, high, first, results);
+        return load_lanes::<BYTES>(read, low, high, chunk, results);
     }
     let va = address(low, high, first);
     let pages = if second == 0 {
@@ -288,19 +289,33 @@ fn load_chunk<const BYTES: usize>(
     Ok(())
 }
 
-/// Loads for a chunk of lanes whose accesses are whole, one after the other.
-#[cold]
+/// Loads for a chunk of lanes whose accesses are whole, one after the other; lanes in the same page as the one before share its
+/// translation.
 fn load_lanes<const BYTES: usize>(
     read: &mut Tlb<'_>,
     low: &Row,
     high: &Row,
-    first: usize,
+    chunk: usize,
     results: &mut Results,
 ) -> Result<(), Trouble> {
-    for lane in first..first + CHUNK {
-        let va = address(low, high, lane);
-        let value = fetch::<BYTES, false>(read.page(va)?, (va & OFFSET) as usize);
-        results.put(lane, &value[..BYTES.div_ceil(4)]);
+    let words = BYTES.div_ceil(4);
+    let lows = &low.0.as_chunks::<CHUNK>().0[chunk];
+    let mut values = [[0; CHUNK]; 4];
+    let mut lane = 0;
+    while let Some(&first) = lows.get(lane) {
+        let page = read.page(address(low, high, chunk * CHUNK + lane))?;
+        while let Some(&low) = lows.get(lane)
+            && (low ^ first) & !(OFFSET as u32) == 0
+        {
+            let value = fetch::<BYTES, true>(page, low as usize & (PAGE_SIZE - 1));
+            for (values, word) in values.iter_mut().zip(value).take(words) {
+                values[lane] = word;
+            }
+            lane += 1;
+        }
+    }
+    for (row, values) in results.0.iter_mut().zip(&values).take(words) {
+        row.0.as_chunks_mut().0[chunk] = *values;
     }
     Ok(())
 }
@@ -423,65 +438,4 @@ pub(crate) fn store<const BYTES: usize>(
         }
     }
     Ok(())
-}
-
-/// The load of `bytes` bytes from a uniform buffer: offset in row `a`, index of the buffer in row `b`.
-pub(crate) fn load_uniform(
-    bytes: u32,
-) -> fn(&MicroOp, &mut Rows, &mut Core<'_>) -> Result<(), Trouble> {
-    match bytes {
-        1 => uniform::<1>,
-        2 => uniform::<2>,
-        3 => uniform::<3>,
-        4 => uniform::<4>,
-        6 => uniform::<6>,
-        8 => uniform::<8>,
-        12 => uniform::<12>,
-        _ => uniform::<16>,
-    }
-}
-
-fn uniform<const BYTES: usize>(
-    op: &MicroOp,
-    rows: &mut Rows,
-    core: &mut Core<'_>,
-) -> Result<(), Trouble> {
-    let words = BYTES.div_ceil(4);
-    let mask = rows.mask();
-    core.statistics.bytes_read += u64::from(mask.count_ones()) * BYTES as u64;
-    let mut last = None;
-    for lane in lanes(mask) {
-        let place = (rows.get(op.a).0[lane], rows.get(op.b).0[lane]);
-        let value = match last {
-            Some((known, value)) if known == place => value,
-            _ => uniform_lane::<BYTES>(core, place.0, place.1)?,
-        };
-        last = Some((place, value));
-        core.results.put(lane, &value[..words]);
-    }
-    for word in 0..words {
-        rows.replace(op.d + word as u16, &mut core.results.0[word]);
-    }
-    Ok(())
-}
-
-/// What lies outside of the buffer, or in a buffer that does not exist, reads as zero.
-fn uniform_lane<const BYTES: usize>(
-    core: &mut Core<'_>,
-    offset: u32,
-    index: u32,
-) -> Result<Words, Trouble> {
-    let Some(buffer) = core.uniform_buffer(index)? else {
-        return Ok([0; 4]);
-    };
-    let left = buffer
-        .bytes
-        .saturating_sub(u64::from(offset))
-        .min(BYTES as u64) as usize;
-    let mut bytes = [0; 16];
-    core.read.read(
-        buffer.address.wrapping_add(u64::from(offset)),
-        &mut bytes[..left],
-    )?;
-    Ok(words_of(bytes))
 }

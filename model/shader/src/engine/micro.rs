@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     Plain,
     /// Single-precision `a * b + c`, rounded to even, without modifiers.
     MultiplyAdd,
+    /// Half-precision `a * b + c` of the low halves, rounded to even, without modifiers; the result is in both halves.
+    MultiplyAddLow,
     /// `a` as it is.
     Copy,
     /// `a + b`, modulo 2^32.

@@ -6,33 +6,31 @@
 // A loop has up to four rows besides where to, how far and what.
 #![allow(unsafe_code, clippy::too_many_arguments)]
 
+use mali_memory::Vectors;
+
+use super::addresses::GROUP;
 use super::micro::{MicroOp, OnRows};
 use super::rows::{CHUNK, LANES, Row, Rows};
 #[cfg(target_arch = "x86_64")]
 use super::wide;
 
-/// Whether the host has AVX2 and FMA. The standard library remembers the answer.
+/// Whether loops may use AVX2, FMA and what comes with them.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn has_avx2() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
+pub(super) fn has_avx2() -> bool {
+    Vectors::in_use() >= Vectors::Avx2
 }
 
-/// Whether the host has AVX-512. Loops are compiled for it in optimised builds only: it is a third copy of each.
+/// Whether loops may use AVX-512. They are compiled for it in optimised builds only: it is a third copy of each.
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 #[inline(always)]
 fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
+    Vectors::in_use() == Vectors::Avx512
 }
 
 /// Whether `f32::mul_add` in a loop over lanes is an instruction and not a slow library call.
 pub(crate) fn has_fused_multiply_add() -> bool {
-    has_avx2() || cfg!(target_arch = "aarch64")
+    Vectors::in_use() >= Vectors::Avx2 || cfg!(target_arch = "aarch64")
 }
 
 /// The value of a type that has only one: a function or a closure that captures nothing.
@@ -168,79 +166,6 @@ fn merge_body(row: &mut Row, new: &Row, active: &Row, lanes: usize) {
     }
 }
 
-/// Lanes whose addresses are classified together.
-pub(crate) const GROUP: usize = 8;
-
-/// What the addresses of a whole batch have in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pattern {
-    /// They are all the same.
-    pub(crate) same: bool,
-    /// They have the same high word, are aligned, and no access crosses the end of its page.
-    pub(crate) whole: bool,
-    /// They are `whole` and in one page.
-    pub(crate) page: bool,
-    /// They are those of the first [`CHUNK`] lanes again and again.
-    pub(crate) repeat: bool,
-    /// The lanes of each group have the same address.
-    pub(crate) flat: bool,
-}
-
-/// Classifies the 64-bit addresses that two rows hold, for accesses of `bytes` bytes that should be aligned to `align`
-/// (a power of two).
-#[inline(always)]
-pub(crate) fn pattern(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Pattern {
-    #[cfg(target_arch = "x86_64")]
-    if lanes == LANES && wide::is_there() {
-        // SAFETY: the host has the feature that the function is compiled for.
-        return unsafe { wide::pattern(low, high, bytes, align) };
-    }
-    #[cfg(target_arch = "x86_64")]
-    if has_avx2() {
-        // SAFETY: the host has the features that the function is compiled for.
-        return unsafe { pattern_avx2(low, high, lanes, bytes, align) };
-    }
-    pattern_body(low, high, lanes, bytes, align)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-fn pattern_avx2(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Pattern {
-    pattern_body(low, high, lanes, bytes, align)
-}
-
-#[inline(always)]
-fn pattern_body(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Pattern {
-    let (lows, highs) = (low.0.as_chunks::<CHUNK>().0, high.0.as_chunks::<CHUNK>().0);
-    let chunks = lanes.min(LANES) / CHUNK;
-    let (first, first_low, first_high) = (&lows[0], low.0[0], high.0[0]);
-    // A word is not zero where an address is not what a pattern wants; whether any is comes last.
-    let (mut same, mut repeat, mut flat) = ([0; CHUNK], [0; CHUNK], [0; CHUNK]);
-    let (mut whole, mut page) = ([0; CHUNK], [0; CHUNK]);
-    for (lows, highs) in lows.iter().zip(highs).take(chunks) {
-        let groups = [lows[0], lows[GROUP]];
-        for lane in 0..CHUNK {
-            let (address, other) = (lows[lane], highs[lane] ^ first_high);
-            same[lane] |= address ^ first_low | other;
-            repeat[lane] |= address ^ first[lane] | other;
-            flat[lane] |= address ^ groups[lane / GROUP] | other;
-            // The top bit is set if the offset is above the last that fits.
-            let crosses = (OFFSET + 1 - bytes).wrapping_sub(address & OFFSET) & 1 << 31;
-            whole[lane] |= address & (align - 1) | crosses | other;
-            page[lane] |= (address ^ first_low) & !OFFSET;
-        }
-    }
-    let none = |of: [u32; CHUNK]| of == [0; CHUNK];
-    let whole = none(whole);
-    Pattern {
-        same: none(same),
-        whole,
-        page: whole && none(page),
-        repeat: none(repeat),
-        flat: none(flat),
-    }
-}
-
 /// Puts the first chunk of a row into the others.
 #[inline(always)]
 pub(crate) fn repeat(row: &mut Row) {
@@ -288,35 +213,6 @@ pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) ->
     false
 }
 
-/// Where the accesses of the lanes in `mask` lie if they are to aligned words of one page that follow one another as the lanes do:
-/// the first lane, and how many there are up to the last.
-#[inline(always)]
-pub(crate) fn run(low: &Row, high: &Row, mask: u64) -> Option<(usize, usize)> {
-    let first = mask.trailing_zeros() as usize;
-    let count = LANES.checked_sub(first + mask.leading_zeros() as usize)?;
-    let start = *low.0.get(first)?;
-    if start & 3 != 0 || (start & OFFSET) as usize + 4 * count > OFFSET as usize + 1 {
-        return None;
-    }
-    #[cfg(target_arch = "x86_64")]
-    if wide::is_there() {
-        // SAFETY: the host has the feature that the function is compiled for.
-        return unsafe { wide::is_run(low, high, mask, first) }.then_some((first, count));
-    }
-    is_run(low, high, mask, first).then_some((first, count))
-}
-
-fn is_run(low: &Row, high: &Row, mask: u64, first: usize) -> bool {
-    let start = low.0[first].wrapping_sub(4 * first as u32);
-    let mut differs = 0;
-    for lane in 0..LANES {
-        let active = ((mask >> lane) as u32 & 1).wrapping_neg();
-        let expected = start.wrapping_add(4 * lane as u32);
-        differs |= (low.0[lane] ^ expected | high.0[lane] ^ high.0[first]) & active;
-    }
-    differs == 0
-}
-
 /// The lanes whose word is not zero.
 #[inline(always)]
 pub(crate) fn nonzero(row: &Row) -> u64 {
@@ -340,59 +236,6 @@ fn nonzero_body(row: &Row) -> u64 {
     bits
 }
 
-/// Mask of the offset in a page.
-pub(super) const OFFSET: u32 = 4095;
-
-/// What addresses have in common, group by group; bit n is about lanes 8 n to 8 n + 7.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Common {
-    /// The addresses are the same as that of the group's first lane.
-    pub(crate) same: u32,
-    /// The addresses are in the page of the group's first lane, are aligned, and no access crosses the page's end.
-    pub(crate) page: u32,
-}
-
-/// As [`pattern`], for each group by itself.
-#[inline(always)]
-pub(crate) fn common(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Common {
-    #[cfg(target_arch = "x86_64")]
-    if has_avx2() {
-        // SAFETY: the host has the features that the function is compiled for.
-        return unsafe { common_avx2(low, high, lanes, bytes, align) };
-    }
-    common_body(low, high, lanes, bytes, align)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-fn common_avx2(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Common {
-    common_body(low, high, lanes, bytes, align)
-}
-
-#[inline(always)]
-fn common_body(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Common {
-    let mut common = Common::default();
-    let (lows, highs) = (low.0.as_chunks::<GROUP>().0, high.0.as_chunks::<GROUP>().0);
-    let groups = lanes.min(LANES) / GROUP;
-    for (group, (lows, highs)) in lows.iter().zip(highs).take(groups).enumerate() {
-        let (mut low_differs, mut high_differs, mut misaligned, mut crosses) = (0, 0, 0, 0);
-        for lane in 0..GROUP {
-            low_differs |= lows[lane] ^ lows[0];
-            high_differs |= highs[lane] ^ highs[0];
-            misaligned |= lows[lane];
-            // The top bit is set if the offset is above the last that fits.
-            crosses |= (OFFSET + 1 - bytes).wrapping_sub(lows[lane] & OFFSET);
-        }
-        let same = low_differs | high_differs == 0;
-        let page = low_differs & !OFFSET | high_differs == 0
-            && misaligned & (align - 1) == 0
-            && crosses >> 31 == 0;
-        common.same |= u32::from(same) << group;
-        common.page |= u32::from(page) << group;
-    }
-    common
-}
-
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
@@ -403,75 +246,14 @@ mod tests {
             return;
         }
         let row = |f: &dyn Fn(u32) -> u32| Row(std::array::from_fn(|lane| f(lane as u32)));
-        let mut lows: Vec<Row> = vec![
-            row(&|_| 0x1000),
-            row(&|_| 0x1ff8),
-            row(&|lane| 0x1000 + 16 * lane),
-            row(&|lane| 0x1000 + 16 * (lane % 16)),
-            row(&|lane| 0x1000 + 16 * (lane % 8)),
-            row(&|lane| 0x1000 + 16 * (lane / 8)),
-            row(&|lane| 0x1000 + 16 * (lane / 16)),
-            row(&|lane| 0x1e00 + 16 * lane),
-            row(&|lane| 0x1004 + 16 * lane),
-            row(&|lane| 0xffff_ff00u32.wrapping_add(16 * lane)),
-        ];
-        // Each lane in turn is different, by alignment, by page, or so that it crosses the end of a page.
-        for lane in 0..LANES {
-            for other in [0x1001, 0x2000, 0x1ff4, 0x1ff0] {
-                let mut odd = row(&|_| 0x1000);
-                odd.0[lane] = other;
-                lows.push(odd);
-            }
-        }
-        let mut highs = vec![row(&|_| 0), row(&|_| 7)];
-        highs.extend([0, 1, 17, 63].map(|at| row(&|lane| u32::from(lane == at))));
-        let mut seen = [0; 5];
-        for low in &lows {
-            for high in &highs {
-                for (bytes, align) in [(1, 1), (4, 4), (8, 8), (12, 4), (16, 8)] {
-                    let body = pattern_body(low, high, LANES, bytes, align);
-                    assert_eq!(pattern(low, high, LANES, bytes, align), body);
-                    let facts = [body.same, body.whole, body.page, body.repeat, body.flat];
-                    for (seen, fact) in seen.iter_mut().zip(facts) {
-                        *seen += u32::from(fact);
-                    }
+        for lane in 0..LANES as u32 {
+            for other in [0, 1, 1 << 31] {
+                for rest in [0, 7] {
+                    let row = row(&|at| if at == lane { other } else { rest });
+                    assert_eq!(nonzero(&row), nonzero_body(&row));
                 }
             }
         }
-        assert!(seen.iter().all(|&seen| seen > 0), "{seen:?}");
-
-        let masks = [u64::MAX, 1, 1 << 63, 0xff, 0xff00, 0x0f0f << 20, !1, 6];
-        let mut runs = 0;
-        for (low, high) in lows
-            .iter()
-            .flat_map(|low| highs.iter().map(move |high| (low, high)))
-        {
-            for mask in masks {
-                let first = mask.trailing_zeros() as usize;
-                let is = is_run(low, high, mask, first);
-                // SAFETY: the host has the feature.
-                assert_eq!(unsafe { wide::is_run(low, high, mask, first) }, is);
-                runs += u32::from(is);
-            }
-        }
-        for step in [4, 8] {
-            let mut low = row(&|lane| 0x1000 + step * lane);
-            for lane in 0..LANES {
-                for mask in masks {
-                    let first = mask.trailing_zeros() as usize;
-                    let is = is_run(&low, &highs[0], mask, first);
-                    let found = run(&low, &highs[0], mask);
-                    assert_eq!(found.is_some(), is);
-                    runs += u32::from(is);
-                }
-                low.0[lane] ^= 4;
-            }
-        }
-        assert!(runs > 100);
-        for row in lows.iter().chain(&highs) {
-            assert_eq!(nonzero(row), nonzero_body(row));
-        }
-
         let mut repeated = row(&|lane| lane * 3);
         repeat(&mut repeated);
         assert_eq!(repeated.0, row(&|lane| lane % 16 * 3).0);

@@ -6,17 +6,19 @@
 
 use std::arch::x86_64::*;
 
+use mali_memory::Vectors;
+
+use super::addresses::{GROUP, OFFSET, Pattern};
 use super::micro::MicroOp;
 use super::rows::{CHUNK, LANES, Row, Rows};
-use super::simd::{GROUP, OFFSET, Pattern};
 
 /// Vectors of a row.
 const VECTORS: usize = LANES / CHUNK;
 
-/// Whether the host has what these functions are compiled for. The standard library remembers the answer.
+/// Whether these functions may be used.
 #[inline(always)]
 pub(crate) fn is_there() -> bool {
-    is_x86_feature_detected!("avx512f")
+    Vectors::in_use() == Vectors::Avx512
 }
 
 #[inline]
@@ -46,7 +48,7 @@ fn or_xor(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
     _mm512_or_si512(a, _mm512_xor_si512(b, c))
 }
 
-/// As [`super::simd::pattern`], for [`LANES`] lanes.
+/// As [`super::addresses::pattern`], for [`LANES`] lanes.
 #[target_feature(enable = "avx512f")]
 pub(super) fn pattern(low: &Row, high: &Row, bytes: u32, align: u32) -> Pattern {
     let (lows, highs) = (vectors(low), vectors(high));

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Half-precision arithmetic on pairs, comparison and selection.
 
+use mali_isa::Lanes;
 use mali_isa::Mnemonic as M;
 
 use super::float::{clamp, compare, nan, round, truth};
 use super::{Translator, Trap};
 use crate::alu::scale::Special as Kind;
 use crate::alu::{Clamp, Compare, Nan, Round, Truth, half, scale};
-use crate::engine::simd;
+use crate::engine::{halves, micro, simd};
 
 impl Translator<'_> {
     pub(super) fn half(&mut self) -> Result<bool, Trap> {
@@ -19,12 +20,7 @@ impl Translator<'_> {
                     map!(self, d, [a, b], |a, b| half::fadd(a, b, HOW));
                 });
             }
-            M::FmaV2f16 => {
-                let (a, b, c) = (self.halves(0)?, self.halves(1)?, self.halves(2)?);
-                each_round!(round(self.ins.round()), HOW => {
-                    map!(self, d, [a, b, c], |a, b, c| half::fma(a, b, c, HOW));
-                });
-            }
+            M::FmaV2f16 => self.fma_halves()?,
             M::FmaRscaleV2f16 => {
                 let (a, b, c) = (self.halves(0)?, self.halves(1)?, self.halves(2)?);
                 let e = self.source(3)?;
@@ -85,6 +81,26 @@ impl Translator<'_> {
         }
         self.finish_halves();
         Ok(true)
+    }
+
+    fn fma_halves(&mut self) -> Result<(), Trap> {
+        let d = self.dest;
+        let how = round(self.ins.round());
+        let single = (0..3).all(|index| matches!(self.lanes(index), Lanes::H00 | Lanes::H11));
+        if how == Round::Even && single {
+            let (a, b, c) = (self.low_half(0)?, self.low_half(1)?, self.low_half(2)?);
+            self.rows(halves::multiply_add_low(), d, [a, b, c], 0);
+            self.known_as(micro::Kind::MultiplyAddLow);
+            return Ok(());
+        }
+        let (a, b, c) = (self.halves(0)?, self.halves(1)?, self.halves(2)?);
+        match how {
+            Round::Even => self.rows(halves::multiply_add(), d, [a, b, c], 0),
+            other => each_round!(other, HOW => {
+                map!(self, d, [a, b, c], |a, b, c| half::fma(a, b, c, HOW));
+            }),
+        }
+        Ok(())
     }
 
     /// What clamp modifier and clause header make of a pair of halves.

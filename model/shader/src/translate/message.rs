@@ -6,10 +6,11 @@ use mali_isa::{Extend, Lanes, Segment, Unit};
 
 use super::{Side, Translator, Trap};
 use crate::engine::core::Core;
-use crate::engine::memory::{load, load_uniform, store};
+use crate::engine::memory::{load, store};
 use crate::engine::micro::{Kind, MicroOp, Run, Trouble};
 use crate::engine::rows::Rows;
 use crate::engine::simd;
+use crate::engine::uniform::load_uniform;
 use crate::program::special;
 
 /// A function that touches memory.

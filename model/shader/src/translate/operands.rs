@@ -141,7 +141,22 @@ impl Translator<'_> {
     pub(super) fn halves(&mut self, index: usize) -> Result<u16, Trap> {
         let row = self.source(index)?;
         let lanes = self.lanes(index);
-        let mut row = self.arranged(row, lanes, false)?;
+        let row = self.arranged(row, lanes, false)?;
+        self.modified_halves(row, index)
+    }
+
+    /// The half that both halves of source `index` are (its lanes are `h00` or `h11`), with all its modifiers, as low half of
+    /// a row.
+    pub(super) fn low_half(&mut self, index: usize) -> Result<u16, Trap> {
+        let mut row = self.source(index)?;
+        if self.lanes(index) == Lanes::H11 {
+            row = self.part(row, Part::H1, false)?;
+        }
+        self.modified_halves(row, index)
+    }
+
+    /// The row with what clause and modifiers of source `index` ask for.
+    fn modified_halves(&mut self, mut row: u16, index: usize) -> Result<u16, Trap> {
         if self.flushes() {
             let flushed = self.temporary()?;
             self.rows(
@@ -250,12 +265,6 @@ impl Translator<'_> {
 
     /// The row with its lanes arranged: parts extended to the width that the arrangement's name has elements of.
     pub(super) fn arranged(&mut self, row: u16, lanes: Lanes, signed: bool) -> Result<u16, Trap> {
-        let halves = |halves: Halves| match halves {
-            Halves::H01 => None,
-            Halves::H00 => Some([0, 1, 0, 1]),
-            Halves::H10 => Some([2, 3, 0, 1]),
-            Halves::H11 => Some([2, 3, 2, 3]),
-        };
         let pick = match lanes {
             Lanes::None | Lanes::W0 | Lanes::D0 | Lanes::H01 | Lanes::B0123 => None,
             Lanes::H0 => return self.part(row, Part::H0, signed),
@@ -264,9 +273,15 @@ impl Translator<'_> {
             Lanes::B1 => return self.part(row, Part::B1, signed),
             Lanes::B2 => return self.part(row, Part::B2, signed),
             Lanes::B3 => return self.part(row, Part::B3, signed),
-            Lanes::H00 => halves(Halves::H00),
-            Lanes::H10 => halves(Halves::H10),
-            Lanes::H11 => halves(Halves::H11),
+            Lanes::H00 | Lanes::H10 | Lanes::H11 => {
+                let to = self.temporary()?;
+                match lanes {
+                    Lanes::H00 => map!(self, to, [row], |x| Halves::H00.apply(x)),
+                    Lanes::H10 => map!(self, to, [row], |x| Halves::H10.apply(x)),
+                    _ => map!(self, to, [row], |x| Halves::H11.apply(x)),
+                }
+                return Ok(to);
+            }
             Lanes::B0000 => Some([0; 4]),
             Lanes::B1111 => Some([1; 4]),
             Lanes::B2222 => Some([2; 4]),
