@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tensors whose elements can be told apart, so that each can be found in GPU memory.
 
-use std::collections::HashMap;
-
 use crate::{DType, Tensor, TensorError};
 
 /// How well a tensor's elements can be told apart by their bits.
@@ -27,15 +25,15 @@ impl Distinctiveness {
 
 /// Counts how many of a tensor's elements have a bit pattern of their own.
 pub fn distinctiveness(tensor: &Tensor) -> Distinctiveness {
-    let mut seen: HashMap<u64, usize> = HashMap::new();
-    for i in 0..tensor.len() {
-        *seen.entry(tensor.bits(i)).or_default() += 1;
-    }
+    // A table of patterns would take several times the memory and most of the time of compiling a large network.
+    let mut bits: Vec<u64> = (0..tensor.len()).map(|i| tensor.bits(i)).collect();
+    bits.sort_unstable();
+    let groups = || bits.chunk_by(|a, b| a == b);
     Distinctiveness {
         elements: tensor.len(),
-        distinct: seen.len(),
-        zeros: seen.get(&0).copied().unwrap_or(0),
-        most_frequent: seen.values().copied().max().unwrap_or(0),
+        distinct: groups().count(),
+        zeros: bits.partition_point(|pattern| *pattern == 0),
+        most_frequent: groups().map(<[u64]>::len).max().unwrap_or(0),
     }
 }
 
@@ -138,5 +136,26 @@ mod tests {
         let d = distinctiveness(&ones);
         assert!(!d.is_perfect());
         assert_eq!(d.most_frequent, 10);
+    }
+
+    #[test]
+    fn equal_elements_and_zeros_are_counted() {
+        let values = [2.0, 0.0, 1.0, 2.0, 0.0, -0.0, 2.0];
+        let tensor = Tensor::from_fn(DType::F32, &[7], |i| values[i]).unwrap();
+        let expected = Distinctiveness {
+            elements: 7,
+            distinct: 4,
+            zeros: 2,
+            most_frequent: 3,
+        };
+        assert_eq!(distinctiveness(&tensor), expected);
+        let none = Distinctiveness {
+            elements: 0,
+            distinct: 0,
+            zeros: 0,
+            most_frequent: 0,
+        };
+        let empty = Tensor::zeros(DType::F32, &[0]).unwrap();
+        assert_eq!(distinctiveness(&empty), none);
     }
 }
