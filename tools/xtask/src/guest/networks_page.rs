@@ -94,13 +94,13 @@ const HEAD: &str = "\
 Whole networks by Arm Compute Library's graph API on Mesa's OpenCL, recorded in the guest and replayed on the GPU model with an
 input that was not recorded. With the guest built (`cargo xtask guest build`, see [the guest](../tools/guest/README.md)) one command makes a recording:
 
-    cargo xtask guest record squeezenet-1.1        # target/guest/networks/squeezenet-1.1/squeezenet-1.1-g52
-    cd target/guest/networks/squeezenet-1.1
-    cargo run --release -- info squeezenet-1.1-g52
-    cargo run --release -- run squeezenet-1.1-g52 --input inputs/input2.npy
+    cargo xtask guest record squeezenet-1.1
+    R=target/guest/networks/squeezenet-1.1/squeezenet-1.1-g52
+    cargo run --release -- info $R                                      # layers, tensors, weights
+    cargo run --release -- run $R --input $R/inputs/input2.npy --top 3  # compares with the reference
 
 It runs the network three times in the guest: unrecorded, recorded, and recorded with another input. Traces and everything else stay in
-`target/guest/networks/NAME`: about six times the size of the recording. LeNet's recording is in the repository (`recordings/lenet-g52`).
+`target/guest/networks/NAME`: ten times the size of the recording and more (VGG-16: 6 GB). LeNet's recording is in the repository (`recordings/lenet-g52`).
 `cargo xtask guest networks` does the same for all networks, one after another, and measures; with `--write-doc` it makes this page.
 
 The layers are in `tools/networks/networks.py`; `tools/guest/apps/acl_network.cpp` builds them for the library, `tools/networks/layers.py`
