@@ -3,9 +3,13 @@
 //!
 //!     cargo run --release -p mali-shader --example bench -- THREADS RUNS [KERNEL...]
 //!
+//! `add-cached` is `add` with each buffer's pages mapped to the same 4 MiB again and again, so that the data stay in the host's
+//! cache: what `add` loses beside it, when threads become more, is the host's memory. It runs only if it is named.
+//!
 //! Prints a line for each kernel: name, shortest time in seconds, processor time of that run, largest relative error,
 //! lane operations. Data, sizes and checks are those of `bench/opencl.c`.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use mali_memory::{Bus, Page, Ram};
@@ -14,12 +18,21 @@ use mali_shader::{
 };
 use nix::time::{ClockId, clock_gettime};
 
-/// Virtual addresses are bus addresses.
-struct Flat(Ram);
+/// Virtual addresses are bus addresses, but for those that are folded.
+struct Flat {
+    ram: Ram,
+    /// Buffers of which only the first bytes are used, as often as needed.
+    folded: Vec<Range<u64>>,
+}
+
+/// Bytes of a buffer that is folded: three of them fit in a cache, and are more than what is a processor's own.
+const FOLD: u64 = 4 << 20;
 
 impl AddressSpace for Flat {
     fn translate(&self, va: u64, access: Access) -> Result<Page<'_>, MmuFault> {
-        self.0.page(va).ok_or(MmuFault {
+        let folded = self.folded.iter().find(|buffer| buffer.contains(&va));
+        let at = folded.map_or(va, |buffer| buffer.start + (va - buffer.start) % FOLD);
+        self.ram.page(at).ok_or(MmuFault {
             va,
             access,
             code: 0xc3,
@@ -48,6 +61,8 @@ struct Kernel {
     workgroup_count: [u32; 3],
     /// Bytes of work-group storage, a power of two.
     local: u32,
+    /// Whether buffers are folded.
+    folds: bool,
     /// The largest error of an output.
     error: fn(&[f32]) -> f64,
 }
@@ -59,7 +74,7 @@ const ROWS: usize = 4096;
 const COLUMNS: usize = 1024;
 const COUNT: usize = 16 << 20;
 
-const KERNELS: [Kernel; 4] = [
+const KERNELS: [Kernel; 5] = [
     Kernel {
         name: "gemm",
         code: include_bytes!("../bench/gemm.bin"),
@@ -70,6 +85,7 @@ const KERNELS: [Kernel; 4] = [
         workgroup_size: [8, 8, 1],
         workgroup_count: [SIZE as u32 / 32, SIZE as u32 / 32, 1],
         local: 4096,
+        folds: false,
         error: check_gemm,
     },
     Kernel {
@@ -85,6 +101,7 @@ const KERNELS: [Kernel; 4] = [
         workgroup_size: [2, 8, 4],
         workgroup_count: [WIDTH as u32 / 8, WIDTH as u32 / 8, CHANNELS as u32 / 16],
         local: 0,
+        folds: false,
         error: check_convolution,
     },
     Kernel {
@@ -97,6 +114,7 @@ const KERNELS: [Kernel; 4] = [
         workgroup_size: [64, 1, 1],
         workgroup_count: [ROWS as u32, 1, 1],
         local: 256,
+        folds: false,
         error: check_softmax,
     },
     Kernel {
@@ -109,7 +127,21 @@ const KERNELS: [Kernel; 4] = [
         workgroup_size: [64, 1, 1],
         workgroup_count: [COUNT as u32 / 64, 1, 1],
         local: 0,
+        folds: false,
         error: check_add,
+    },
+    Kernel {
+        name: "add-cached",
+        code: include_bytes!("../bench/add.bin"),
+        inputs: &[COUNT; 2],
+        output: COUNT,
+        before: &[],
+        after: &[],
+        workgroup_size: [64, 1, 1],
+        workgroup_count: [COUNT as u32 / 64, 1, 1],
+        local: 0,
+        folds: true,
+        error: check_add_cached,
     },
 ];
 
@@ -123,7 +155,8 @@ fn main() -> Result<(), String> {
     let (threads, runs) = (number("THREADS")?, number("RUNS")?);
     let only: Vec<String> = arguments.collect();
     for kernel in &KERNELS {
-        if only.is_empty() || only.iter().any(|name| name == kernel.name) {
+        let named = only.iter().any(|name| name == kernel.name);
+        if named || only.is_empty() && !kernel.folds {
             measure(kernel, threads, runs)?;
         }
     }
@@ -132,16 +165,14 @@ fn main() -> Result<(), String> {
 
 fn measure(kernel: &Kernel, threads: usize, runs: usize) -> Result<(), String> {
     let elements = kernel.inputs.iter().sum::<usize>() + kernel.output;
-    let space = Flat(Ram::new(elements / 1024 + 1024).map_err(|error| error.to_string())?);
+    let ram = Ram::new(elements / 1024 + 1024).map_err(|error| error.to_string())?;
     let allocate = |bytes: usize| -> Result<u64, String> {
-        space
-            .0
-            .allocate_contiguous(bytes.div_ceil(4096))
+        ram.allocate_contiguous(bytes.div_ceil(4096))
             .ok_or_else(|| "the memory is full".into())
     };
     let put = |bytes: &[u8]| -> Result<u64, String> {
         let address = allocate(bytes.len() + 256)?;
-        let written = space.0.write(address, bytes);
+        let written = ram.write(address, bytes);
         written.map(|()| address).map_err(|error| error.to_string())
     };
     let shader = put(kernel.code)?;
@@ -152,11 +183,15 @@ fn measure(kernel: &Kernel, threads: usize, runs: usize) -> Result<(), String> {
             .collect::<Vec<u8>>()
     };
     let mut uniforms = words(kernel.before);
+    let mut buffers = Vec::new();
     for &count in kernel.inputs {
         let bytes: Vec<u8> = (0..count).flat_map(|i| value(i).to_le_bytes()).collect();
-        uniforms.extend(put(&bytes)?.to_le_bytes());
+        let buffer = put(&bytes)?;
+        buffers.push(buffer..buffer + bytes.len() as u64);
+        uniforms.extend(buffer.to_le_bytes());
     }
     let output = allocate(kernel.output * 4)?;
+    buffers.push(output..output + kernel.output as u64 * 4);
     uniforms.extend(output.to_le_bytes());
     uniforms.extend(words(kernel.after));
     uniforms.resize(uniforms.len().next_multiple_of(8) + 32, 0);
@@ -178,6 +213,10 @@ fn measure(kernel: &Kernel, threads: usize, runs: usize) -> Result<(), String> {
         },
         ..Dispatch::default()
     };
+    let space = Flat {
+        ram,
+        folded: if kernel.folds { buffers } else { Vec::new() },
+    };
     let (pool, control) = (Threads::new(threads), Control::default());
     let (mut best, mut busy, mut operations) = (f64::INFINITY, 0.0, 0);
     for _ in 0..runs.max(1) {
@@ -191,7 +230,7 @@ fn measure(kernel: &Kernel, threads: usize, runs: usize) -> Result<(), String> {
     }
     let mut bytes = vec![0; kernel.output * 4];
     space
-        .0
+        .ram
         .read(output, &mut bytes)
         .map_err(|error| error.to_string())?;
     let out: Vec<f32> = bytes
@@ -265,6 +304,11 @@ fn check_add(out: &[f32]) -> f64 {
     out.iter().enumerate().fold(0.0, |error, (i, &have)| {
         worst(error, have, 2.0 * f64::from(value(i)))
     })
+}
+
+/// Only the first elements of the buffers are used.
+fn check_add_cached(out: &[f32]) -> f64 {
+    check_add(&out[..FOLD as usize / 4])
 }
 
 /// Seconds that this process has had a processor, all threads together.
