@@ -12,6 +12,7 @@ use mali_shader::{Control, MmuFault, Threads};
 use crate::clock::Clock;
 use crate::compute;
 use crate::descriptor::{JobHeader, JobType, WriteValue};
+use crate::draw::{self, Job};
 use crate::log::{ComputeReport, JobReport, Log, Observer, log};
 use crate::profile::Profile;
 use crate::space::{JobMemory, Space, Stall, fault_status};
@@ -297,6 +298,18 @@ impl<B: Bus> Runner<'_, B> {
                 let result;
                 (*report, result) = compute::run(self.environment, &self.memory, address);
                 result
+            }
+            JobType::IndexedVertex | JobType::Fragment => {
+                self.cores(address)?;
+                let job = Job {
+                    environment: self.environment,
+                    memory: &self.memory,
+                    address,
+                };
+                match job_type {
+                    JobType::Fragment => draw::fragment::run(&job),
+                    _ => draw::vertex::run(&job),
+                }
             }
             other => Err(config(format!("{} jobs are not modelled", other.name()))),
         }

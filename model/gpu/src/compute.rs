@@ -4,7 +4,9 @@
 use mali_isa::{DecodeError, Identity, Shader};
 use mali_memory::{Bus, PAGE_SIZE};
 use mali_regs::JobStatus;
-use mali_shader::{Access, AddressSpace, Dispatch, FaultKind, ThreadStorage, WorkgroupStorage};
+use mali_shader::{
+    Access, AddressSpace, Dispatch, FaultKind, ShaderFault, ThreadStorage, WorkgroupStorage,
+};
 
 use crate::chain::{Environment, JobFault};
 use crate::descriptor::{Draw, Invocation, LocalStorage, RendererState};
@@ -55,17 +57,22 @@ pub(crate) fn run<B: Bus>(
             report.statistics = Some(statistics);
             Ok(())
         }
-        Err(fault) => Err(JobFault {
-            status: JobStatus(fault.kind.exception_code().into()),
-            pointer: fault.address,
-            mmu: match fault.kind {
-                FaultKind::Mmu(mmu) => Some(mmu),
-                _ => None,
-            },
-            text: format!("shader {:#x}: {fault}", dispatch.shader),
-        }),
+        Err(fault) => Err(shader_fault(dispatch.shader, fault)),
     };
     (Some(report), result)
+}
+
+/// The fault of a job whose shader raised one.
+pub(crate) fn shader_fault(shader: u64, fault: ShaderFault) -> JobFault {
+    JobFault {
+        status: JobStatus(fault.kind.exception_code().into()),
+        pointer: fault.address,
+        mmu: match fault.kind {
+            FaultKind::Mmu(mmu) => Some(mmu),
+            _ => None,
+        },
+        text: format!("shader {shader:#x}: {fault}"),
+    }
 }
 
 /// What the code at `shader` is.
@@ -132,7 +139,7 @@ pub(crate) fn dispatch<B: Bus>(
     })
 }
 
-fn thread_storage(profile: &Profile, storage: Option<&LocalStorage>) -> ThreadStorage {
+pub(crate) fn thread_storage(profile: &Profile, storage: Option<&LocalStorage>) -> ThreadStorage {
     let Some(storage) = storage.filter(|storage| storage.tls_base() != 0) else {
         return ThreadStorage::default();
     };

@@ -25,6 +25,7 @@ mod chain;
 mod clock;
 mod compute;
 pub mod descriptor;
+mod draw;
 mod gpu;
 mod interrupt;
 mod log;

@@ -260,9 +260,10 @@ impl Walker<'_> {
                     &format!("job type {} does not exist", header.job_type()),
                 );
             }
-            Some(other) => self
-                .visitor
-                .problem(address, &format!("{} jobs are not modelled", other.name())),
+            Some(other) => self.visitor.problem(
+                address,
+                &format!("the descriptors of {} jobs are not shown", other.name()),
+            ),
         }
         Some(header.next())
     }

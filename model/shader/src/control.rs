@@ -37,6 +37,12 @@ impl Control {
         self.abort.load(Relaxed)
     }
 
+    /// Takes `clauses` clauses for work that no shader does. False when that was the last of the budget, or when the dispatch is to
+    /// stop.
+    pub fn spend(&self, clauses: u64) -> bool {
+        self.take(clauses) == clauses && !self.is_aborted()
+    }
+
     /// Takes up to `wanted` clauses from the budget and returns how many there were.
     pub(crate) fn take(&self, wanted: u64) -> u64 {
         let taken = self

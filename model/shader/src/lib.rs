@@ -2,7 +2,7 @@
 //! Bifrost shader cores: execution of decoded shaders.
 //!
 //! [`run`] executes one compute dispatch: a shader over a grid of work groups, with the descriptors that a job gives
-//! it. Memory is reached through an [`AddressSpace`], work is spread over the host's [`Threads`], and a [`Control`]
+//! it, and [`draw`] one of vertices or fragments. Memory is reached through an [`AddressSpace`], work is spread over the host's [`Threads`], and a [`Control`]
 //! bounds it. What goes wrong comes back as the fault that hardware would raise, with its place in words.
 
 #![deny(unsafe_code)]
@@ -20,6 +20,7 @@ mod program;
 mod run;
 mod space;
 mod specialise;
+mod stage;
 mod statistics;
 mod threads;
 mod translate;
@@ -27,8 +28,11 @@ mod translate;
 pub use control::Control;
 pub use dispatch::{Architecture, Dispatch, ThreadStorage, WorkgroupStorage};
 pub use fault::{FaultKind, ShaderFault};
-pub use run::run;
+pub use run::{draw, run};
 pub use space::{Access, AddressSpace, MmuFault};
+pub use stage::{
+    AttributeTable, Fragments, GUARD_BAND, Lookup, Preload, Stage, Tile, Triangle, Vertices,
+};
 pub use statistics::Statistics;
 pub use threads::Threads;
 pub use translate::absent::{Absence, absence};

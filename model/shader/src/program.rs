@@ -38,6 +38,9 @@ pub(crate) mod special {
     pub(crate) const CONSTANT: u16 = TEMPORARY + 2 * TEMPORARIES;
 }
 
+/// Push uniforms end here; blend descriptor 0 follows, if there is one.
+pub(crate) const STAGE_WORDS: u16 = 256;
+
 /// Most clauses that a shader may have before the model refuses to go on.
 const MOST_CLAUSES: usize = 1 << 16;
 

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use crate::engine::core::Core;
 use crate::engine::rows::LANES;
 use crate::engine::worker::{Layout, Worker};
-use crate::program::Program;
+use crate::program::{Program, STAGE_WORDS};
 use crate::specialise::{WORTH_IT, specialise};
+use crate::stage::Stage;
 use crate::{AddressSpace, Control, Dispatch, FaultKind, ShaderFault, Statistics, Threads};
 
 /// Most threads of a work group that the model accepts; hardware has 384 to 1024.
@@ -27,8 +28,33 @@ pub fn run(
     threads: &Threads,
     control: &Control,
 ) -> Result<Statistics, ShaderFault> {
+    launch(dispatch, None, space, threads, control)
+}
+
+/// Executes a dispatch of vertices or fragments to its end.
+///
+/// # Errors
+///
+/// As for [`run`], and [`FaultKind::InvalidData`] when a work group has more than one thread or the shader looks at other threads.
+pub fn draw(
+    dispatch: &Dispatch,
+    stage: &Stage<'_>,
+    space: &dyn AddressSpace,
+    threads: &Threads,
+    control: &Control,
+) -> Result<Statistics, ShaderFault> {
+    launch(dispatch, Some(stage), space, threads, control)
+}
+
+fn launch(
+    dispatch: &Dispatch,
+    stage: Option<&Stage<'_>>,
+    space: &dyn AddressSpace,
+    threads: &Threads,
+    control: &Control,
+) -> Result<Statistics, ShaderFault> {
     let stop = AtomicBool::new(false);
-    let mut core = Core::new(dispatch, space, control, &stop);
+    let mut core = Core::new(dispatch, space, control, &stop).drawing(stage);
     let invalid = |text: String| ShaderFault {
         kind: FaultKind::InvalidData,
         address: dispatch.shader,
@@ -53,7 +79,16 @@ pub fn run(
         return Ok(Statistics::default());
     }
     let mut program = threads.shader(dispatch.shader, &mut core.fetch);
-    program.set_uniforms(&uniforms(dispatch, &mut core)?);
+    if stage.is_some() && (size != 1 || program.sees_warp) {
+        let text = "a shader of vertices or fragments that looks at other threads is not modelled";
+        return Err(invalid(text.into()));
+    }
+    let mut words = uniforms(dispatch, &mut core)?;
+    if let Some(Stage::Fragments(fragments)) = stage {
+        words.resize(STAGE_WORDS.into(), 0);
+        words.extend(fragments.blend);
+    }
+    program.set_uniforms(&words);
     if u64::from(size).saturating_mul(workgroups) >= WORTH_IT {
         specialise(&mut program);
     }
@@ -90,7 +125,10 @@ pub fn run(
         let others: Vec<_> = (1..workers)
             .map(|index| {
                 let program = program.clone();
-                scope.spawn(move || work(Core::new(dispatch, space, control, stop), program, index))
+                scope.spawn(move || {
+                    let core = Core::new(dispatch, space, control, stop).drawing(stage);
+                    work(core, program, index)
+                })
             })
             .collect();
         let own = work(core, program, 0);

@@ -9,69 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "opencl_gpu.h"
-
-/* Texels of the largest image, and bytes of the largest texel. */
-#define MOST 128
-#define TEXEL 16
-
-enum kind { FLOATS, SIGNED, UNSIGNED };
-
-/* A channel's type: how its bits become a component. */
-struct type {
-	const char *name;
-	cl_channel_type type;
-	enum kind kind;
-	int bits;
-	double unit; /* a normalised type's value of 1; 0 for the others */
-};
-
-static const struct type types[] = {
-	{ "unorm_int8", CL_UNORM_INT8, FLOATS, 8, 255 },
-	{ "unorm_int16", CL_UNORM_INT16, FLOATS, 16, 65535 },
-	{ "snorm_int8", CL_SNORM_INT8, FLOATS, 8, -127 },
-	{ "snorm_int16", CL_SNORM_INT16, FLOATS, 16, -32767 },
-	{ "half_float", CL_HALF_FLOAT, FLOATS, 16, 0 },
-	{ "float", CL_FLOAT, FLOATS, 32, 0 },
-	{ "signed_int8", CL_SIGNED_INT8, SIGNED, 8, 0 },
-	{ "signed_int16", CL_SIGNED_INT16, SIGNED, 16, 0 },
-	{ "signed_int32", CL_SIGNED_INT32, SIGNED, 32, 0 },
-	{ "unsigned_int8", CL_UNSIGNED_INT8, UNSIGNED, 8, 0 },
-	{ "unsigned_int16", CL_UNSIGNED_INT16, UNSIGNED, 16, 0 },
-	{ "unsigned_int32", CL_UNSIGNED_INT32, UNSIGNED, 32, 0 },
-};
-
-/* Which components a texel has, in the order of memory. */
-struct order {
-	const char *name;
-	cl_channel_order order;
-	int count, component[4];
-	int every_type; /* 0: only unorm_int8 */
-};
-
-static const struct order orders[] = {
-	{ "r", CL_R, 1, { 0 }, 1 },
-	{ "rg", CL_RG, 2, { 0, 1 }, 1 },
-	{ "rgba", CL_RGBA, 4, { 0, 1, 2, 3 }, 1 },
-	{ "bgra", CL_BGRA, 4, { 2, 1, 0, 3 }, 0 },
-};
-
-/* A shape: its type for the compiler, how a kernel makes its coordinates of (x, y, z), and a size. */
-struct shape {
-	const char *name, *image, *coordinates;
-	cl_mem_object_type type;
-	int array;      /* the last extent counts layers */
-	size_t size[3];
-};
-
-static const struct shape shapes[] = {
-	{ "1d", "image1d_t", "p.x", CL_MEM_OBJECT_IMAGE1D, 0, { 37, 1, 1 } },
-	{ "1d_buffer", "image1d_buffer_t", "p.x", CL_MEM_OBJECT_IMAGE1D_BUFFER, 0, { 37, 1, 1 } },
-	{ "1d_array", "image1d_array_t", "p.xy", CL_MEM_OBJECT_IMAGE1D_ARRAY, 1, { 11, 3, 1 } },
-	{ "2d", "image2d_t", "p.xy", CL_MEM_OBJECT_IMAGE2D, 0, { 13, 7, 1 } },
-	{ "2d_array", "image2d_array_t", "p", CL_MEM_OBJECT_IMAGE2D_ARRAY, 1, { 7, 5, 3 } },
-	{ "3d", "image3d_t", "p", CL_MEM_OBJECT_IMAGE3D, 0, { 7, 5, 3 } },
-};
+#include "image_cases.h"
 
 static const char *const suffix[] = { "f", "i", "ui" }, *const vector[] = { "float4", "int4", "uint4" };
 
@@ -101,128 +39,6 @@ static cl_program build(const struct shape *shape)
 					 f, image, v, f, at);
 	}
 	return build_program(&gpu, text, "-cl-std=CL3.0", shape->name);
-}
-
-/* A number sequence without short periods; the same on every run. */
-static uint32_t scramble(uint32_t n)
-{
-	n = (n ^ 61) ^ (n >> 16);
-	n *= 9;
-	n ^= n >> 4;
-	n *= 0x27d4eb2d;
-	return n ^ (n >> 15);
-}
-
-static double half_to_double(uint16_t bits)
-{
-	int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-	double value = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
-	return bits >> 15 ? -value : value;
-}
-
-/* The value of a channel's bits. */
-static double decode(const struct type *type, uint32_t bits)
-{
-	int32_t number = (int32_t)(bits << (32 - type->bits)) >> (32 - type->bits);
-	float real;
-	if (type->unit > 0)
-		return bits / type->unit;
-	if (type->unit < 0)
-		return fmax(number / -type->unit, -1);
-	switch (type->type) {
-	case CL_HALF_FLOAT: return half_to_double(bits);
-	case CL_FLOAT: memcpy(&real, &bits, 4); return real;
-	default: return type->kind == SIGNED ? (double)number : (double)bits;
-	}
-}
-
-static uint32_t channel(const struct type *type, const uint8_t *texel, int index)
-{
-	uint32_t bits = 0;
-	memcpy(&bits, texel + index * type->bits / 8, type->bits / 8);
-	return bits;
-}
-
-static double component(enum kind kind, uint32_t word)
-{
-	float real;
-	memcpy(&real, &word, 4);
-	return kind == FLOATS ? real : kind == SIGNED ? (double)(int32_t)word : (double)word;
-}
-
-/* Whether a channel holds what storing a component must leave there. */
-static int stored(const struct type *type, uint32_t bits, double value)
-{
-	double lowest = type->kind == SIGNED ? -ldexp(1, type->bits - 1) : 0;
-	double highest = ldexp(1, type->bits - (type->kind == SIGNED)) - 1;
-	if (type->unit) {
-		double unit = fabs(type->unit), limited = fmin(fmax(value, type->unit < 0 ? -1 : 0), 1);
-		/* The standard allows 0.6 of a step; a device's lowest number may be stored as either of its two forms. */
-		return fabs(decode(type, bits) - limited) * unit <= 0.6;
-	}
-	if (type->type == CL_HALF_FLOAT) {
-		double step = ldexp(1, (int)fmax(floor(log2(fmax(fabs(value), 1e-30))), -14) - 10);
-		return fabs(decode(type, bits) - value) <= step / 2;
-	}
-	if (type->kind == FLOATS)
-		return decode(type, bits) == value;
-	return decode(type, bits) == fmin(fmax(value, lowest), highest);
-}
-
-/* Bits of any value, but no infinity and none that is not a number. */
-static uint32_t some_bits(const struct type *type, uint32_t seed)
-{
-	uint32_t bits = scramble(seed) & (uint32_t)((1ull << type->bits) - 1);
-	if (seed % 11 == 3 && type->type != CL_HALF_FLOAT && type->type != CL_FLOAT)
-		bits = seed & 1 ? 1u << (type->bits - 1) : (uint32_t)((1ull << type->bits) - 1);
-	if (type->type == CL_HALF_FLOAT && (bits >> 10 & 31) == 31)
-		bits ^= 0x4000;
-	/* Numbers too small for a normalised form may be read as zero. */
-	if (type->type == CL_FLOAT)
-		bits = (bits & 0x807fffff) | (64 + (bits >> 23) % 128) << 23;
-	return bits;
-}
-
-/* A component to store: in range, at its ends and beyond. */
-static uint32_t some_component(const struct type *type, uint32_t seed)
-{
-	uint32_t random = scramble(seed * 5 + 1);
-	if (type->kind != FLOATS)
-		return seed % 3 ? random >> random % 32 : (uint32_t)-(int32_t)(random >> random % 32);
-	float real = ((random >> 8) / 16777216.0f * 2 - 1) * (type->unit ? 1.25f : 900);
-	if (seed % 13 == 4)
-		real = type->unit ? (seed & 1 ? 1 : -1) : 0;
-	uint32_t word;
-	memcpy(&word, &real, 4);
-	return word;
-}
-
-struct image {
-	cl_mem image, memory; /* the buffer under an image1d_buffer_t */
-	size_t texels, region[3], origin[3];
-};
-
-static int make(struct image *made, const struct shape *shape, const struct order *order, const struct type *type)
-{
-	cl_image_format format = { order->order, type->type };
-	cl_image_desc desc = { .image_type = shape->type, .image_width = shape->size[0] };
-	cl_int error = 0;
-	*made = (struct image){ .texels = 1 };
-	for (int i = 0; i < 3; i++)
-		made->texels *= made->region[i] = shape->size[i];
-	if (shape->type == CL_MEM_OBJECT_IMAGE1D_BUFFER) {
-		made->memory = clCreateBuffer(gpu.context, CL_MEM_READ_WRITE, MOST * TEXEL, NULL, &error);
-		must(error, "buffer");
-		desc.buffer = made->memory;
-	}
-	if (shape->array)
-		desc.image_array_size = shape->size[shape->size[2] > 1 ? 2 : 1];
-	if (shape->size[1] > 1 && shape->type != CL_MEM_OBJECT_IMAGE1D_ARRAY)
-		desc.image_height = shape->size[1];
-	if (shape->type == CL_MEM_OBJECT_IMAGE3D)
-		desc.image_depth = shape->size[2];
-	made->image = clCreateImage(gpu.context, CL_MEM_READ_WRITE, &format, &desc, NULL, &error);
-	return error;
 }
 
 static void launch(cl_program program, const char *what, enum kind kind, const struct image *image, cl_mem buffer)
@@ -313,7 +129,7 @@ static int run(cl_program program, const struct shape *shape, const struct order
 	       const char *name)
 {
 	struct image image;
-	cl_int error = make(&image, shape, order, type);
+	cl_int error = make_image(&gpu, &image, shape, order, type);
 	int good = !error;
 	if (error)
 		printf("FAIL %s: clCreateImage: OpenCL error %d\n", name, error);
@@ -321,21 +137,10 @@ static int run(cl_program program, const struct shape *shape, const struct order
 	if (good && shape->type != CL_MEM_OBJECT_IMAGE1D_BUFFER)
 		good = reads(program, &image, order, type, name, 1);
 	good = good && writes(program, &image, order, type, name);
-	if (image.image)
-		clReleaseMemObject(image.image);
-	if (image.memory)
-		clReleaseMemObject(image.memory);
+	release_image(&image);
 	if (good)
 		printf("ok   %s\n", name);
 	return good;
-}
-
-static int wanted(const char *name, int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (strstr(name, argv[i]))
-			return 1;
-	return argc == 1;
 }
 
 int main(int argc, char **argv)
@@ -343,10 +148,10 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	gpu = open_gpu();
 	unsigned passed = 0, failed = 0;
-	for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+	for (size_t s = 0; s < SHAPES; s++) {
 		cl_program program = NULL;
-		for (size_t o = 0; o < sizeof orders / sizeof *orders; o++)
-			for (size_t t = 0; t < (orders[o].every_type ? sizeof types / sizeof *types : 1); t++) {
+		for (size_t o = 0; o < ORDERS; o++)
+			for (size_t t = 0; t < (orders[o].every_type ? TYPES : 1); t++) {
 				char name[64];
 				snprintf(name, sizeof name, "%s %s %s", shapes[s].name, orders[o].name, types[t].name);
 				if (!wanted(name, argc, argv))

@@ -5,6 +5,7 @@
 //! understand them; the `descriptors!` macro turns a list of fields into a type with one getter per field and a table
 //! ([`Layout`]) that dumps walk.
 
+mod drawing;
 mod job;
 mod resource;
 mod state;
@@ -13,6 +14,7 @@ use std::fmt;
 
 use crate::profile::Architecture;
 
+pub use drawing::*;
 pub use job::*;
 pub use resource::*;
 pub use state::*;
@@ -217,6 +219,18 @@ mod tests {
         Texture::LAYOUT,
         Surface::LAYOUT,
         Sampler::LAYOUT,
+        Primitive::LAYOUT,
+        TilerPointer::LAYOUT,
+        TilerContext::LAYOUT,
+        TilerHeap::LAYOUT,
+        DrawFlags::LAYOUT,
+        VertexState::LAYOUT,
+        FragmentState::LAYOUT,
+        Blend::LAYOUT,
+        Viewport::LAYOUT,
+        FragmentPayload::LAYOUT,
+        FramebufferParameters::LAYOUT,
+        RenderTarget::LAYOUT,
     ];
 
     #[test]

@@ -340,7 +340,7 @@ fn slots_and_cores_that_cannot_run_the_job() {
 }
 
 #[test]
-fn jobs_that_draw_fault() {
+fn jobs_that_draw_without_descriptors_fault() {
     for (slot, job_type) in [
         (0, JobType::Fragment),
         (1, JobType::Vertex),

@@ -3,9 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod drawing;
 mod faults;
 mod levels;
 mod machine;
+mod picture;
 mod random;
 mod registers;
 mod shaders;

@@ -8,6 +8,7 @@ use super::micro::Trouble;
 use super::rows::Row;
 use super::tlb::Tlb;
 use crate::program::Program;
+use crate::stage::Stage;
 use crate::{Access, AddressSpace, Control, Dispatch, FaultKind, Statistics};
 
 /// Clauses that a host thread takes from the budget at once.
@@ -43,6 +44,10 @@ impl Results {
 /// One host thread's view of a dispatch.
 pub(crate) struct Core<'s> {
     pub(crate) dispatch: &'s Dispatch,
+    /// What is drawn, if something is.
+    pub(crate) stage: Option<&'s Stage<'s>>,
+    /// Number of the thread in the first lane, when something is drawn.
+    pub(crate) first: u64,
     pub(crate) read: Tlb<'s>,
     pub(crate) write: Tlb<'s>,
     pub(crate) fetch: Tlb<'s>,
@@ -73,6 +78,8 @@ impl<'s> Core<'s> {
     ) -> Core<'s> {
         Core {
             dispatch,
+            stage: None,
+            first: 0,
             read: Tlb::new(space, Access::Read),
             write: Tlb::new(space, Access::Write),
             fetch: Tlb::new(space, Access::Execute),
@@ -86,6 +93,12 @@ impl<'s> Core<'s> {
             budget: 0,
             cycles: 0,
         }
+    }
+
+    /// The same for what is drawn, if something is.
+    pub(crate) fn drawing(mut self, stage: Option<&'s Stage<'s>>) -> Core<'s> {
+        self.stage = stage;
+        self
     }
 
     /// Accounts for one clause.

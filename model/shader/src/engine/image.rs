@@ -11,7 +11,7 @@ use crate::image::{
 use crate::{Architecture, FaultKind};
 
 /// The address of a texel that does not exist.
-const SINK: u64 = 8 << 60;
+pub(super) const SINK: u64 = 8 << 60;
 
 /// Whether an address is that of a texel that does not exist: stores there are dropped, loads give zero. No page can
 /// be there, because the top 16 bits of an address are all equal.
@@ -30,7 +30,7 @@ pub(crate) struct Descriptors {
     images: Vec<Option<ImageBuffer>>,
 }
 
-fn words<const N: usize>(core: &mut Core<'_>, va: u64) -> Result<[u32; N], Trouble> {
+pub(super) fn words<const N: usize>(core: &mut Core<'_>, va: u64) -> Result<[u32; N], Trouble> {
     let mut words = [0; N];
     for (i, word) in words.iter_mut().enumerate() {
         let mut bytes = [0; 4];
@@ -133,7 +133,7 @@ fn image_buffer(core: &mut Core<'_>, index: u32) -> Result<ImageBuffer, Trouble>
 }
 
 /// The number of a register format in a conversion descriptor, resolved if the format decides.
-fn register_format(m: u32, kind: Kind) -> RegisterFormat {
+pub(super) fn register_format(m: u32, kind: Kind) -> RegisterFormat {
     RegisterFormat::from_encoding(m & 15).unwrap_or(RegisterFormat::natural(kind))
 }
 
@@ -191,7 +191,7 @@ pub(crate) fn texture_address(
 }
 
 /// An address and the conversion descriptor for what is there.
-fn put_address(
+pub(super) fn put_address(
     core: &mut Core<'_>,
     lane: usize,
     va: u64,
@@ -204,7 +204,7 @@ fn put_address(
 }
 
 /// Components that a vector size in bits 9:8 of the modifiers means.
-fn components(m: u32) -> usize {
+pub(super) fn components(m: u32) -> usize {
     (m >> 8 & 3) as usize + 1
 }
 
@@ -234,7 +234,11 @@ pub(crate) fn load_texel(
     finish(op, rows, core, count)
 }
 
-fn load_converted(core: &mut Core<'_>, va: u64, format: &PixelFormat) -> Result<Texel, Trouble> {
+pub(super) fn load_converted(
+    core: &mut Core<'_>,
+    va: u64,
+    format: &PixelFormat,
+) -> Result<Texel, Trouble> {
     let mut bytes = [0; 16];
     let count = usize::from(format.bytes).min(16);
     core.read.read(va, &mut bytes[..count])?;
@@ -263,7 +267,7 @@ pub(super) fn finish(
 }
 
 /// What a conversion descriptor says: pixel format and register format, or plain words.
-fn conversion(
+pub(super) fn conversion(
     core: &Core<'_>,
     word: u32,
 ) -> Result<(Option<PixelFormat>, RegisterFormat), Trouble> {

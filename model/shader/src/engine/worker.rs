@@ -3,6 +3,7 @@
 
 use super::batch::Batch;
 use super::core::Core;
+use super::graphics;
 use super::memory::lanes;
 use super::rows::{LANES, Row, Rows};
 use crate::program::{Program, special};
@@ -86,6 +87,9 @@ impl<'s> Worker<'s> {
             .min(self.layout.together.into()) as u32;
         for batch in 0..self.batches.len() {
             self.start(batch, first, count);
+        }
+        if let (Some(stage), Some(batch)) = (self.core.stage, self.batches.first_mut()) {
+            graphics::begin(stage, batch, &self.program, &mut self.core, first, count)?;
         }
         self.core.statistics.workgroups += u64::from(count);
         self.core.statistics.threads += u64::from(count) * u64::from(self.layout.size);

@@ -41,10 +41,10 @@ pub(super) fn pack(format: &PixelFormat, components: [u32; 4], bytes: &mut [u8; 
             let mut all = 0u128;
             let mut at = 0u32;
             for (i, &width) in widths.iter().enumerate().filter(|(_, w)| **w > 0) {
-                let word = if format.srgb && i < 3 {
-                    to_srgb(components[i])
-                } else {
-                    components[i]
+                let word = match format.encoding {
+                    Encoding::Position if i < 2 => snap(components[i]),
+                    _ if format.srgb && i < 3 => to_srgb(components[i]),
+                    _ => components[i],
                 };
                 all |= (encode(word, width, format.encoding) as u128) << at;
                 at += width as u32;
@@ -86,6 +86,7 @@ fn decode(bits: u32, width: u8, encoding: Encoding) -> u32 {
             let most = mask(width) >> 1;
             ((signed as f64 / most as f64).max(-1.0) as f32).to_bits()
         }
+        Encoding::Position => bits,
         Encoding::Float => match width {
             32 => bits,
             16 => half::to_single(bits as u16),
@@ -111,6 +112,7 @@ fn encode(word: u32, width: u8, encoding: Encoding) -> u32 {
             let scaled = number.clamp(-1.0, 1.0) * (most >> 1) as f64;
             scaled.round_ties_even() as i64 as u32 & most
         }
+        Encoding::Position => word,
         Encoding::Float => match width {
             32 => word,
             16 => half::from_single(word) as u32,
@@ -167,6 +169,16 @@ fn share(components: [u32; 4]) -> (u32, u32) {
         one(c[0]) | one(c[1]) << 9 | one(c[2]) << 18,
         exponent as u32,
     )
+}
+
+/// The nearest multiple of 1/256.
+fn snap(word: u32) -> u32 {
+    let v = f32::from_bits(word) as f64;
+    if v.is_finite() {
+        (((v * 256.0).round_ties_even() / 256.0) as f32).to_bits()
+    } else {
+        word
+    }
 }
 
 /// The linear number of an sRGB-encoded one.

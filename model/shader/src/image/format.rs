@@ -41,6 +41,8 @@ pub enum Encoding {
     Sint,
     /// Floating-point number of 16 or 32 bits, or without sign of 10 or 11.
     Float,
+    /// Floating-point number of 32 bits; the first two components of a texel are rounded to a multiple of 1/256 when stored.
+    Position,
 }
 
 /// How a texel's components lie in its bytes.
@@ -175,7 +177,7 @@ impl PixelFormat {
     #[inline]
     pub const fn kind(&self) -> Kind {
         match self.encoding {
-            Encoding::Unorm | Encoding::Snorm | Encoding::Float => Kind::Float,
+            Encoding::Unorm | Encoding::Snorm | Encoding::Float | Encoding::Position => Kind::Float,
             Encoding::Uint => Kind::Unsigned,
             Encoding::Sint => Kind::Signed,
         }
@@ -203,7 +205,7 @@ impl PixelFormat {
 
 /// Packing and encoding of a format number.
 const fn layout(number: u32) -> Option<(Packing, Encoding)> {
-    use Encoding::{Float, Sint, Snorm, Uint, Unorm};
+    use Encoding::{Float, Position, Sint, Snorm, Uint, Unorm};
     use Packing::{ExponentFirst, Fields, SharedExponent};
     let irregular = match number {
         5 => (Fields([4, 4, 0, 0]), Unorm),
@@ -223,6 +225,7 @@ const fn layout(number: u32) -> Option<(Packing, Encoding)> {
         74 => (Fields([2, 10, 10, 10]), Sint),
         75 => (Fields([16, 0, 0, 0]), Unorm),
         76 | 231 => (Fields([32, 0, 0, 0]), Float),
+        94 => (Fields([32, 32, 32, 32]), Position),
         89 => (Fields([11, 11, 10, 0]), Float),
         90 => (Fields([10, 11, 11, 0]), Float),
         91 => (SharedExponent, Float),

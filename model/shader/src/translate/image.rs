@@ -108,7 +108,7 @@ impl Translator<'_> {
     }
 
     /// The register format modifier as conversion descriptors number it.
-    fn format(&self) -> u32 {
+    pub(super) fn format(&self) -> u32 {
         match self.ins.register_format() {
             Format::F16 => RegisterFormat::F16 as u32,
             Format::F32 => RegisterFormat::F32 as u32,
@@ -121,7 +121,7 @@ impl Translator<'_> {
     }
 
     /// The number of components less one, where the engine looks for it.
-    fn vector(&self) -> u32 {
+    pub(super) fn vector(&self) -> u32 {
         match self.ins.vector_size() {
             VectorSize::None => 0,
             VectorSize::V2 => 1 << 8,

@@ -13,6 +13,7 @@ mod atomic;
 mod control;
 mod convert;
 mod float;
+mod graphics;
 mod half;
 mod image;
 mod integer;
@@ -260,7 +261,8 @@ impl Translator<'_> {
             || self.control()?
             || self.atomic()?
             || self.image()?
-            || self.message()?;
+            || self.message()?
+            || self.graphics()?;
         if done {
             return Ok(());
         }

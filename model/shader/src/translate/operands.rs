@@ -7,7 +7,7 @@ use super::{Translator, Trap};
 use crate::alu::lanes::{Halves, Part, bytes_to_halves};
 use crate::alu::{float, half};
 use crate::engine::simd;
-use crate::program::{Constant, special};
+use crate::program::{Constant, STAGE_WORDS, special};
 
 impl Translator<'_> {
     /// The row of source `index` (0 is a), as it is.
@@ -66,6 +66,10 @@ impl Translator<'_> {
             Fau::Uniform(slot) => self
                 .program
                 .constant(Constant::Uniform(2 * u16::from(slot) + u16::from(high))),
+            Fau::Blend(0) => {
+                let word = Constant::Uniform(STAGE_WORDS + u16::from(high));
+                self.program.constant(word)
+            }
             Fau::Constant {
                 value, relative, ..
             } => {

@@ -117,6 +117,12 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("images of all formats on a G72", |folder| {
         kernels(folder, "g72", "image_formats", None)
     }),
+    ("filled images hold the colour on a G52", |folder| {
+        kernels(folder, "g52", "image_fill", None)
+    }),
+    ("filled images hold the colour on a G72", |folder| {
+        kernels(folder, "g72", "image_fill", None)
+    }),
     ("image samplers of every kind", |folder| {
         kernels(folder, "g52", "image_samplers", None)
     }),
