@@ -30,6 +30,11 @@ static_assert(sizeof(struct gpureplay_nano_event) == 32);
 #define GPU_INT_RESET_DONE	BIT(8)
 #define GPU_COMMAND_SOFT_RESET	1
 #define GPU_COMMAND_HARD_RESET	2
+/* What Linux's panfrost_gpu_amlogic_quirk() writes. */
+#define PWR_KEY			0x50
+#define PWR_KEY_UNLOCK		0x2968a819
+#define PWR_OVERRIDE1		0x58
+#define PWR_OVERRIDE1_AMLOGIC	0x00200fff
 
 static const char *const nano_line_names[NANO_LINES] = { "job", "mmu", "gpu" };
 static const u32 nano_line_bases[NANO_LINES] = {
@@ -54,6 +59,10 @@ int nano_reset(struct nano *nano)
 	}
 	for (line = 0; line < NANO_LINES; line++)
 		writel(~0u, nano->registers + nano_line_bases[line] + INT_CLEAR);
+	if (!nano->stuck && nano->amlogic) {
+		writel(PWR_KEY_UNLOCK, nano->registers + PWR_KEY);
+		writel(PWR_OVERRIDE1_AMLOGIC, nano->registers + PWR_OVERRIDE1);
+	}
 	return nano->stuck ? -ETIMEDOUT : 0;
 }
 
@@ -271,6 +280,7 @@ static int nano_probe(struct platform_device *pdev)
 	if (ret)
 		return ret;
 	nano->dev = dev;
+	nano->amlogic = of_device_is_compatible(dev->of_node, "amlogic,meson-g12a-mali");
 	platform_set_drvdata(pdev, nano);
 	mutex_init(&nano->lock);
 	spin_lock_init(&nano->event_lock);

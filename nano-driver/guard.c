@@ -13,8 +13,6 @@ struct nano_rule {
 /* Everything else is refused: page-table roots, performance counter dumps, unknown registers. */
 static const struct nano_rule nano_rules[] = {
 	{ 0x0024, 0x0028, ~0u },	/* GPU_INT_CLEAR, GPU_INT_MASK */
-	{ 0x0050, 0x0050, ~0u },	/* PWR_KEY */
-	{ 0x0058, 0x0058, ~0u },	/* PWR_OVERRIDE1 */
 	{ 0x0180, 0x01a4, ~0u },	/* SHADER, TILER, L2 PWRON */
 	{ 0x01c0, 0x01e4, ~0u },	/* SHADER, TILER, L2 PWROFF */
 	{ 0x0304, 0x0304, 0x1f },	/* COHERENCY_ENABLE */

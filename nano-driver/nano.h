@@ -75,6 +75,7 @@ struct nano {
 	struct reset_control *resets;
 	struct nano_line lines[NANO_LINES];
 	bool coherent;
+	bool amlogic;		/* power of the cores is overridden after each reset */
 	u32 va_bits, bus_bits;
 
 	struct mutex lock;	/* everything below but the event */
