@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use gpureplay_core::{Gpu, Options};
+use gpureplay_core::{Gpu, Options, ReplayError, Verified};
 use gpureplay_format::{Recording, SegmentKind};
 use gpureplay_library::device::{Choice, Device};
-use gpureplay_library::{Bindings, Files, Layer, TensorInfo, TensorKind, layers_named, values};
+use gpureplay_library::{Bindings, Files, Layer, TensorKind, layers_named, values};
 use mali_model::Observer;
 use serde::Serialize;
 
@@ -148,44 +148,20 @@ impl Run {
         let verified = files.verify()?;
         let recording = *verified.recording();
         let mut bindings = Bindings::new(&recording, &files.path);
-        let inputs = self.chosen_inputs(&files, bindings.tensors())?;
+        let inputs = self.bind(&files, &mut bindings)?;
         let classes = self.classes.read()?;
-        if let Some(path) = &self.weights {
-            bindings.bind_all_weights(path)?;
-        }
-        for (name, path) in &inputs {
-            bindings.bind_file(&files, name, path)?;
-        }
-        bindings.bind_weights(&files)?;
         let layers = Layer::all(&recording);
         let part = self.layers.part(&layers, &bindings)?;
         let running = layers.get(part.running()).unwrap_or_default();
         let takes = |tensor: usize| running.iter().any(|l| l.inputs.contains(&(tensor as u32)));
         bindings.require(|tensor| !self.layers.chosen() || takes(tensor))?;
-        let mut output_files = self.named(
-            &self.outputs,
-            bindings.tensors(),
-            TensorKind::Output,
-            "--output",
-        )?;
+        let mut output_files =
+            self.named(&self.outputs, &bindings, TensorKind::Output, "--output")?;
         output_files.extend(self.layers.output(&part, &layers, &bindings)?);
-        for name in output_files.keys() {
-            let (index, info) = bindings.named(name)?;
-            if !running.iter().any(|l| l.outputs.contains(&(index as u32))) {
-                return Err(Failure::Usage(format!(
-                    "{} {name} is not computed by the layers that run; {}",
-                    info.kind.name(),
-                    layers_named(&layers)
-                )));
-            }
-            bindings.want(name)?;
+        let expected = self.named(&self.expected, &bindings, TensorKind::Output, "--expect")?;
+        for name in output_files.keys().chain(expected.keys()) {
+            want(name, (&layers, running), &mut bindings)?;
         }
-        let expected = self.named(
-            &self.expected,
-            bindings.tensors(),
-            TensorKind::Output,
-            "--expect",
-        )?;
         // The manifest expects what the recorded weights give to a network whose layers all run.
         let case = match &self.weights {
             None if part.running().start == 0 => files.case_for(&inputs),
@@ -203,37 +179,13 @@ impl Run {
             observer,
         )?;
         let steps = part.steps(&layers);
-        let (jobs, setup_jobs) = jobs(&recording, &steps);
-        // Only the model counts jobs as they end.
-        let progress = device
-            .is_model()
-            .then(|| Progress::start("replaying", device.job_counter(), jobs + setup_jobs));
-        let options = Options {
-            ignore_identity: self.wrong_gpu,
-        };
-        let mut disturbed;
-        let gpu: &mut dyn Gpu = match self.inject {
-            Some(inject) => {
-                disturbed = inject.on(device.gpu());
-                &mut disturbed
-            }
-            None => device.gpu(),
-        };
-        let (result, effort) = replay(
-            gpu,
+        let counts = jobs(&recording, &steps);
+        let (result, effort) = self.replay(
+            &mut device,
             verified,
-            options,
             (&mut bindings, &steps),
-            self.retry,
-            started,
+            (counts, started),
         );
-        let Effort {
-            load,
-            replay,
-            chains,
-            retries,
-        } = effort;
-        drop(progress);
         if let (Some(trace), Some(path)) = (trace, &self.trace) {
             trace.write(path)?;
         }
@@ -248,65 +200,109 @@ impl Run {
             if let Some(path) = &file {
                 values::write(path, &tensor)?;
             }
-            outputs.insert(
-                name.clone(),
-                OutputReport {
-                    element: tensor.dtype().name(),
-                    shape: tensor.shape().to_vec(),
-                    file,
-                    comparison: expectations.compare(&name, &tensor, self.tolerance)?,
-                    top: classes.of(&files, &name, &tensor)?,
-                },
-            );
+            let report = OutputReport {
+                element: tensor.dtype().name(),
+                shape: tensor.shape().to_vec(),
+                file,
+                comparison: expectations.compare(&name, &tensor, self.tolerance)?,
+                top: classes.of(&files, &name, &tensor)?,
+            };
+            outputs.insert(name, report);
         }
         let report = Report {
             recording: files.name(),
             device: device.description().to_owned(),
             layers: self.layers.chosen().then(|| part.clone()),
             inputs,
-            jobs,
-            setup_jobs,
-            chains,
-            load_seconds: load.as_secs_f64(),
-            replay_seconds: replay.as_secs_f64(),
+            jobs: counts.0,
+            setup_jobs: counts.1,
+            chains: effort.chains,
+            load_seconds: effort.load.as_secs_f64(),
+            replay_seconds: effort.replay.as_secs_f64(),
             device_seconds: device.working().map(|time| time.as_secs_f64()),
-            retries,
+            retries: effort.retries,
             outputs,
         };
-        let mut out = std::io::stdout().lock();
-        if self.json {
-            let text = serde_json::to_string_pretty(&report)
-                .map_err(|error| Failure::Output(error.to_string()))?;
-            writeln!(out, "{text}")?;
-        } else {
-            let place = if device.is_model() { "model" } else { "GPU" };
-            let times = (load, replay, place);
-            print(&mut out, &report, &bindings, &classes, times)?;
+        let place = if device.is_model() { "model" } else { "GPU" };
+        self.tell(&report, &bindings, &classes, (&effort, place))?;
+        Ok(report.outcome())
+    }
+
+    /// Reads the files of inputs and weights; gives the inputs.
+    fn bind(&self, files: &Files, bindings: &mut Bindings) -> Result<BTreeMap<String, PathBuf>> {
+        let inputs = self.chosen_inputs(files, bindings)?;
+        if let Some(path) = &self.weights {
+            bindings.bind_all_weights(path)?;
         }
-        let differs = |output: &OutputReport| {
-            output
-                .comparison
-                .as_ref()
-                .is_some_and(|comparison| !comparison.matches)
+        for (name, path) in &inputs {
+            bindings.bind_file(files, name, path)?;
+        }
+        bindings.bind_weights(files)?;
+        Ok(inputs)
+    }
+
+    /// Replays with the fault that was asked for, and shows how far it is. `jobs` are those of the run and of set-up.
+    fn replay(
+        &self,
+        device: &mut Device,
+        verified: Verified<'_>,
+        (bindings, steps): (&mut Bindings, &[Step]),
+        ((jobs, setup_jobs), started): ((u64, u64), Instant),
+    ) -> (std::result::Result<(), ReplayError>, Effort) {
+        // Only the model counts jobs as they end.
+        let _progress = device
+            .is_model()
+            .then(|| Progress::start("replaying", device.job_counter(), jobs + setup_jobs));
+        let options = Options {
+            ignore_identity: self.wrong_gpu,
         };
-        Ok(if report.outputs.values().any(differs) {
-            Outcome::Mismatch
-        } else {
-            Outcome::Done
-        })
+        let mut disturbed;
+        let gpu: &mut dyn Gpu = match self.inject {
+            Some(inject) => {
+                disturbed = inject.on(device.gpu());
+                &mut disturbed
+            }
+            None => device.gpu(),
+        };
+        replay(
+            gpu,
+            verified,
+            options,
+            (bindings, steps),
+            self.retry,
+            started,
+        )
+    }
+
+    /// Prints what happened.
+    fn tell(
+        &self,
+        report: &Report,
+        bindings: &Bindings,
+        classes: &Classes,
+        (effort, place): (&Effort, &str),
+    ) -> Result<()> {
+        let mut out = std::io::stdout().lock();
+        if !self.json {
+            let times = (effort.load, effort.replay, place);
+            return print(&mut out, report, bindings, classes, times);
+        }
+        let text = serde_json::to_string_pretty(report)
+            .map_err(|error| Failure::Output(error.to_string()))?;
+        writeln!(out, "{text}")?;
+        Ok(())
     }
 
     /// What was given by name or by being the only one; the inputs of the manifest's first case if only weights were.
     fn chosen_inputs(
         &self,
         files: &Files,
-        tensors: &[TensorInfo],
+        bindings: &Bindings,
     ) -> Result<BTreeMap<String, PathBuf>> {
-        let mut inputs = self.named(&self.inputs, tensors, TensorKind::Input, "--input")?;
+        let mut inputs = self.named(&self.inputs, bindings, TensorKind::Input, "--input")?;
         let weight = |name: &String| {
-            tensors
-                .iter()
-                .any(|t| t.name == *name && t.kind == TensorKind::Weight)
+            let mut tensors = bindings.tensors().iter();
+            tensors.any(|t| t.name == *name && t.kind == TensorKind::Weight)
         };
         if inputs.keys().all(weight) {
             for (name, file) in files.case().into_iter().flat_map(|case| &case.inputs) {
@@ -321,19 +317,53 @@ impl Run {
     fn named(
         &self,
         given: &[Given],
-        tensors: &[TensorInfo],
+        bindings: &Bindings,
         kind: TensorKind,
         option: &str,
     ) -> Result<BTreeMap<String, PathBuf>> {
         let mut named = BTreeMap::new();
         for given in given {
-            let name = given.resolve(tensors, kind, option)?;
+            let name = given.resolve(bindings.tensors(), kind, option)?;
             if named.insert(name.clone(), given.path.clone()).is_some() {
                 return Err(Failure::Usage(format!("{option} names {name} twice")));
             }
         }
         Ok(named)
     }
+}
+
+impl Report {
+    fn outcome(&self) -> Outcome {
+        let differs = |output: &OutputReport| {
+            let comparison = output.comparison.as_ref();
+            comparison.is_some_and(|comparison| !comparison.matches)
+        };
+        match self.outputs.values().any(differs) {
+            true => Outcome::Mismatch,
+            false => Outcome::Done,
+        }
+    }
+}
+
+/// Makes room for a tensor that one of the layers that run computes.
+fn want(
+    name: &str,
+    (layers, running): (&[Layer], &[Layer]),
+    bindings: &mut Bindings,
+) -> Result<()> {
+    let (index, info) = bindings.named(name)?;
+    if !running
+        .iter()
+        .any(|layer| layer.outputs.contains(&(index as u32)))
+    {
+        return Err(Failure::Usage(format!(
+            "{} {name} is not computed by the layers that run; {}",
+            info.kind.name(),
+            layers_named(layers)
+        )));
+    }
+    bindings.want(name)?;
+    Ok(())
 }
 
 /// Jobs of the steps that run, and jobs of set-up.

@@ -61,6 +61,28 @@ fn layers_behind_skipped_ones_are_compared_with_nothing() {
 }
 
 #[test]
+fn what_is_expected_must_be_computed() {
+    let expected = "probabilities=recordings/digits-g52/expected/0.npy";
+    let (code, _, error) = ran(&["run", DIGITS, "--until", "conv2", "--expect", expected]);
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains("is not computed by the layers"), "{error}");
+    // An intermediate tensor is compared too.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("conv2.npy");
+    let named = format!("conv2={}", file.display());
+    assert_eq!(ran(&["run", DIGITS, "--output", &named]).0, 0);
+    let compared = |arguments: &[&str]| {
+        let mut all = vec!["run", DIGITS, "--until", "conv2", "--expect", &named];
+        all.extend(arguments);
+        ran(&all)
+    };
+    let (code, text, error) = compared(&[]);
+    assert!(code == 0 && text.contains("bit for bit"), "{text}{error}");
+    let other = ["--input", "recordings/digits-g52/inputs/5.npy"];
+    assert_eq!(compared(&other).0, 1);
+}
+
+#[test]
 fn rules_are_listed_without_a_recording() {
     let (code, text, _) = ran(&["verify", "--rules"]);
     assert_eq!(code, 0);
