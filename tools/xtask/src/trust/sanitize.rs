@@ -9,9 +9,10 @@ use super::root;
 use crate::error::{Error, Result};
 
 /// Crates of the workspace with unsafe code, and one that uses most of it from outside.
-pub(super) const CRATES: [&str; 5] = [
+const CRATES: [&str; 6] = [
     "mali-memory",
     "mali-shader",
+    "gpureplay-c",
     "gpureplay-linux",
     "kbase-client",
     "gpureplay-on-model",
@@ -75,5 +76,46 @@ fn start(source: std::io::Error) -> Error {
     Error::Start {
         program: "cargo".into(),
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    fn has_unsafe_code(folder: &Path) -> bool {
+        fs::read_dir(folder).unwrap().any(|entry| {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                return has_unsafe_code(&path);
+            }
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let mut lines = text.lines().map(str::trim_start);
+            lines.any(|line| !line.starts_with("//") && line.contains(concat!("unsafe", " {")))
+        })
+    }
+
+    #[test]
+    fn every_member_with_unsafe_code_is_tested() {
+        let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+        let members = manifest.split("members = [").nth(1).unwrap();
+        let members = members.split(']').next().unwrap();
+        let mut found = 0;
+        for member in members.split('"').skip(1).step_by(2) {
+            let folder = root().join(member);
+            if !has_unsafe_code(&folder.join("src")) {
+                continue;
+            }
+            let package = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+            let tested = CRATES
+                .iter()
+                .any(|name| package.contains(&format!("name = \"{name}\"")));
+            assert!(tested, "{member} has unsafe code");
+            found += 1;
+        }
+        assert!(found >= 5);
     }
 }
