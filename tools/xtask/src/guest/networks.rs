@@ -107,7 +107,7 @@ struct Bench {
     run_seconds: Vec<f64>,
 }
 
-/// Fastest of some rounds.
+/// Medians of some rounds.
 #[derive(Deserialize)]
 struct Loading {
     read_seconds: f64,

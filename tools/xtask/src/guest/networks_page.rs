@@ -123,9 +123,9 @@ const TAIL: &str = "
 | From the reference | the largest difference of an output element, relative to the larger of its magnitude and the mean magnitude |
 | As the live stack | the replay's outputs against those of the app in the guest, unrecorded, for the same input |
 
-Reading and loading are CPU time, the fastest of some, in turns, in one process (`gpureplay bench DIR`), into memory that the process did not have
+Reading and loading are CPU time, the median of some rounds, in turns, in one process (`gpureplay bench DIR`), into memory that the process did not have
 before. Rules cost time for each action, and LZ4 blocks are walked to their ends: the part is smaller where a
-file is small for what it does (squeezenet-1.0 has 26 822 actions in 6 MB) or mostly compressed (mobilenet-v1-u8).
+file is small for what it does (squeezenet-1.0 has 26 821 actions in 6 MB) or mostly compressed (mobilenet-v1-u8).
 
 The largest difference from the reference that is allowed is 1e-4 for 32-bit floats and 1e-2 for 16. For 8 bits it is in steps of the output's scale,
 from a reference that rounds to 8 bits after every layer but not in the library's way; there the replay must equal the live stack.
