@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use gpureplay_core::{Gpu, Options, ReplayError, Verified};
+use gpureplay_format::layout::Segment;
 use gpureplay_format::{Recording, SegmentKind};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Bindings, Files, Layer, TensorKind, layers_named, values};
@@ -366,18 +367,15 @@ fn want(
     Ok(())
 }
 
-/// Jobs of the steps that run, and jobs of set-up.
+/// Jobs of the steps that run, and jobs of set-up and finish.
 fn jobs(recording: &Recording<'_>, steps: &[Step]) -> (u64, u64) {
-    let (mut run, mut setup) = (0, 0);
-    for (index, segment) in (0u32..).zip(recording.segments()) {
-        let jobs = u64::from(segment.jobs.get());
-        if segment.kind != SegmentKind::Run.code() {
-            setup += jobs;
-        } else if steps.iter().any(|step| step.segment == index && !step.skip) {
-            run += jobs;
-        }
-    }
-    (run, setup)
+    let segments = recording.segments();
+    let of = |segment: &Segment| u64::from(segment.jobs.get());
+    let running = steps.iter().filter(|step| !step.skip);
+    let run = running.filter_map(|step| segments.get(step.segment as usize));
+    let other = segments.iter();
+    let other = other.filter(|segment| segment.kind != SegmentKind::Run.code());
+    (run.map(of).sum(), other.map(of).sum())
 }
 
 fn print(

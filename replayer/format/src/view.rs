@@ -302,6 +302,11 @@ impl<'a> Recording<'a> {
         Some(bytes as u32)
     }
 
+    /// All names, each ended by a zero byte.
+    pub const fn strings(&self) -> &'a [u8] {
+        self.strings
+    }
+
     /// Whether there is a name, not an empty one, at an offset of the section `strings`.
     pub fn has_name(&self, offset: u32) -> bool {
         // The parser found every name ended.

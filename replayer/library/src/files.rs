@@ -15,6 +15,9 @@ use crate::tensors::TensorInfo;
 /// Name of the recording in its directory.
 pub const FILE_NAME: &str = "recording.gpr";
 
+/// Longest name of a tensor or a layer in bytes: as long as that of a file.
+const MAX_NAME: usize = 255;
+
 /// A recording's bytes, and what lies beside them.
 #[derive(Debug)]
 pub struct Files {
@@ -112,10 +115,25 @@ impl Files {
                 path: self.path.clone(),
                 violation,
             })?;
+        self.names_are_short(&recording)?;
         let tensors = TensorInfo::all(&recording);
         self.suits(&tensors)?;
         self.described(&tensors)?;
         Ok(verified)
+    }
+
+    /// Any number of tensors may have the same long name in the file, and each gets a copy of it.
+    fn names_are_short(&self, recording: &Recording<'_>) -> Result<(), Error> {
+        let names = recording.strings().split(|&byte| byte == 0);
+        match names.map(<[u8]>::len).max() {
+            Some(longest) if longest > MAX_NAME => Err(Error::Unsuitable {
+                path: self.path.clone(),
+                reason: format!(
+                    "a name has {longest} bytes, more than the {MAX_NAME} that one may have"
+                ),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Names tell tensors apart, and there is room for what comes out: each output takes memory of its own, though several may
@@ -145,9 +163,13 @@ impl Files {
         let Some(manifest) = &self.manifest else {
             return Ok(());
         };
-        let unknown = manifest.tensors().find(|(_, name, kind)| {
-            let mut named = tensors.iter().filter(|tensor| tensor.name == **name);
-            !named.any(|tensor| kind.is_none_or(|kind| tensor.kind == kind))
+        let kinds: BTreeMap<&str, TensorKind> = tensors
+            .iter()
+            .map(|tensor| (tensor.name.as_str(), tensor.kind))
+            .collect();
+        let unknown = manifest.tensors().find(|(_, name, wanted)| {
+            let found = kinds.get(name.as_str());
+            !found.is_some_and(|found| wanted.is_none_or(|wanted| *found == wanted))
         });
         match unknown {
             None => Ok(()),
@@ -233,6 +255,12 @@ mod tests {
         tensors[1].name = "a".into();
         let error = files.suits(&tensors).unwrap_err().to_string();
         assert!(error.contains("two tensors are called a"), "{error}");
+    }
+
+    #[test]
+    fn a_name_is_as_long_as_that_of_a_file() {
+        let named = |length: usize| files(&[&"n".repeat(length)], 1, 16, HEAD).verify().is_ok();
+        assert!(named(255) && !named(256));
     }
 
     #[test]
