@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads and stores of every width at any address: aligned or not, across pages, with patterns that take shorter ways, and with
-//! some threads gone. Each thread copies; the reference copies byte by byte.
+//! some threads gone, by each kind of the host's vectors in turn. Each thread copies; the reference copies byte by byte.
 #![allow(clippy::unwrap_used)]
 
 mod support;
 
 use mali_isa::*;
-use mali_memory::Bus;
+use mali_memory::{Bus, Vectors};
 use mali_shader::{Control, Dispatch, Threads};
 use support::*;
 
@@ -27,7 +27,7 @@ const WIDTHS: [(&str, usize); 8] = [
 const SIZES: [usize; 4] = [3, 20, 64, 130];
 const MOST: usize = 130;
 const REGION: usize = 72 * 4096;
-const CASES: usize = 1500;
+const CASES: usize = 2000;
 
 struct Random(u64);
 
@@ -106,7 +106,7 @@ fn offsets(random: &mut Random, threads: usize, width: usize, stores: bool) -> V
     let period = if stores {
         1000
     } else {
-        [1000, 1000, 8, 4, 16, 64][random.below(6)]
+        [1000, 1000, 8, 4, 16, 32, 64][random.below(7)]
     };
     let together = if stores {
         1
@@ -140,6 +140,7 @@ fn any_width_at_any_address() {
     let shaders = WIDTHS.map(|(name, _)| space.put(&copy(name)));
     let threads_of_host = Threads::new(1);
     for case in 0..CASES {
+        Vectors::limit(Vectors::ALL[case % Vectors::ALL.len()]);
         let kind = random.below(WIDTHS.len());
         let (name, width) = WIDTHS[kind];
         let threads = SIZES[random.below(SIZES.len())];

@@ -217,14 +217,31 @@ fn load_all<const BYTES: usize>(
         }
         return Ok(());
     }
-    let chunks = if pattern.repeat { 1 } else { width / CHUNK };
+    // Work groups are often 16 or 32 lanes wide, and their lines read the same.
+    let chunks = match () {
+        () if pattern.repeat => 1,
+        () if width == LANES && is_repeated(low) => LANES / CHUNK / 2,
+        () => width / CHUNK,
+    };
     for chunk in 0..chunks {
         load_chunk::<BYTES>(read, low, high, chunk, pattern.page, results)?;
     }
-    if pattern.repeat {
-        results.0.iter_mut().take(words).for_each(|row| repeat(row));
+    for row in results.0.iter_mut().take(words) {
+        if pattern.repeat {
+            repeat(row);
+        } else if chunks < width / CHUNK {
+            row.0.copy_within(..LANES / 2, LANES / 2);
+        }
     }
     Ok(())
+}
+
+/// Whether the second half of a row is as the first.
+#[inline(always)]
+fn is_repeated(row: &Row) -> bool {
+    let (first, second) = row.0.split_at(LANES / 2);
+    let pairs = first.iter().zip(second);
+    pairs.fold(0, |differs, (one, other)| differs | one ^ other) == 0
 }
 
 /// Loads for a chunk of lanes whose accesses are whole. With `page` they are in one page.
@@ -300,7 +317,10 @@ fn load_lanes<const BYTES: usize>(
 ) -> Result<(), Trouble> {
     let words = BYTES.div_ceil(4);
     let lows = &low.0.as_chunks::<CHUNK>().0[chunk];
-    let mut values = [[0; CHUNK]; 4];
+    let mut to = results
+        .0
+        .each_mut()
+        .map(|row| &mut row.0.as_chunks_mut::<CHUNK>().0[chunk]);
     let mut lane = 0;
     while let Some(&first) = lows.get(lane) {
         let page = read.page(address(low, high, chunk * CHUNK + lane))?;
@@ -308,14 +328,11 @@ fn load_lanes<const BYTES: usize>(
             && (low ^ first) & !(OFFSET as u32) == 0
         {
             let value = fetch::<BYTES, true>(page, low as usize & (PAGE_SIZE - 1));
-            for (values, word) in values.iter_mut().zip(value).take(words) {
-                values[lane] = word;
+            for (to, word) in to.iter_mut().zip(value).take(words) {
+                to[lane] = word;
             }
             lane += 1;
         }
-    }
-    for (row, values) in results.0.iter_mut().zip(&values).take(words) {
-        row.0.as_chunks_mut().0[chunk] = *values;
     }
     Ok(())
 }
