@@ -160,13 +160,7 @@ pub fn multiply_add(x: u16, y: u16, z: u16) -> u16 {
 #[inline(always)]
 pub fn fma(a: u32, b: u32, c: u32, round: Round) -> u32 {
     match round {
-        Round::Even => each_half3(
-            a,
-            b,
-            c,
-            #[inline(always)]
-            |x, y, z| multiply_add(x, y, z),
-        ),
+        Round::Even => each_half3(a, b, c, multiply_add),
         _ => each_half3(
             a,
             b,
