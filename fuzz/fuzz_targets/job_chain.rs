@@ -7,19 +7,23 @@ mod support;
 
 use mali_model::Profile;
 use mali_model::walker::{Text, walk_chain};
-use support::{Format, GPUS, JOBS, Watched};
+use support::{FRAGMENT_JOB, Format, GPUS, JOBS, Watched};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let [how, chain @ ..] = bytes else {
         return;
     };
     let mut watched = Watched::new(how >> 1, Format::Lpae);
+    let draws = how >> 7 == 1;
+    if draws {
+        watched.draw(how >> 1);
+    }
     let memory = &watched.machine.memory;
     let chain = &chain[..chain.len().min(0x4000)];
     if how & 1 == 0 {
         memory.write(JOBS, chain);
     } else {
-        // A good job, its descriptors and its uniforms, with words replaced: where, what.
+        // A good job (or two that draw), descriptors and uniforms, with words replaced: where, what.
         for change in chain.chunks_exact(6) {
             let at = u64::from(change[0]) | u64::from(change[1] & 3) << 8;
             let word = u32::from_le_bytes([change[2], change[3], change[4], change[5]]);
@@ -32,5 +36,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         walk_chain(memory, profile, JOBS, &mut writer);
     }
     watched.submit_and_run();
+    if draws {
+        watched.run(0, JOBS + FRAGMENT_JOB);
+    }
     watched.check_canary();
 });

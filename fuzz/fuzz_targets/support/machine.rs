@@ -5,6 +5,8 @@
 
 #[path = "../../../model/gpu/tests/driver/machine.rs"]
 mod machine;
+#[path = "../../../model/gpu/tests/driver/picture.rs"]
+mod picture;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +16,7 @@ use mali_model::Options;
 use mali_regs::{JobStatus, job_slot};
 
 pub(crate) use machine::{CODE, CONFIG, DATA, Format, GPUS, JOBS, Machine, Rights};
+pub(crate) use picture::FRAGMENT_JOB;
 
 /// Bytes in a page.
 const PAGE: u64 = PAGE_SIZE as u64;
@@ -71,13 +74,24 @@ impl Watched {
         }
     }
 
-    /// Runs what was submitted; a chain must end, and may only touch pages that page tables lead to.
+    /// A drawing in place of the good job: a vertex job, for slot 1, and a fragment job, for slot 0.
+    pub(crate) fn draw(&self, gpu: u8) {
+        let v6 = matches!(GPUS[usize::from(gpu) % GPUS.len()], "g71" | "g72");
+        picture::write(&self.machine.memory, v6);
+    }
+
+    /// Runs the chain at JOBS on slot 1.
     pub(crate) fn submit_and_run(&mut self) {
+        self.run(1, JOBS);
+    }
+
+    /// Runs a chain; a chain must end, and may only touch pages that page tables lead to.
+    pub(crate) fn run(&mut self, slot: u32, chain: u64) {
         let mut given = self.reachable();
         self.bus.asked.lock().expect("one thread").clear();
-        self.machine.submit(1, JOBS, CONFIG);
+        self.machine.submit(slot, chain, CONFIG);
         self.machine.gpu.run();
-        let status = self.machine.slot(1, job_slot::STATUS);
+        let status = self.machine.slot(slot, job_slot::STATUS);
         assert_ne!(status, JobStatus::ACTIVE.0, "the chain has no end");
         let asked = self.bus.asked.lock().expect("one thread").clone();
         if asked.is_subset(&given) {

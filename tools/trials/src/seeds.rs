@@ -85,6 +85,12 @@ pub fn write(directory: &Path) -> io::Result<()> {
         for target in ["execute", "job_chain", "page_table", "registers"] {
             put(target, &format!("{how}"), &[how, 0, 0, 0, 0, 0, 0])?;
         }
+        // Two jobs that draw; the last word of the page is replaced.
+        put(
+            "job_chain",
+            &format!("drawing-{how}"),
+            &[0x81 | how << 1, 0xff, 3, 0, 0, 0, 0],
+        )?;
     }
     let tensor = br#"{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
     let length = (tensor.len() as u64).to_le_bytes();

@@ -67,7 +67,7 @@ pub(crate) struct Framebuffer {
 /// A render target.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// Bytes of a pixel in the tile.
+    /// Bytes that the blend unit makes of a pixel.
     pub(crate) bytes: usize,
     /// What pixels hold before anything is drawn.
     pub(crate) clear: [u8; 16],
@@ -160,7 +160,7 @@ impl Target {
     }
 }
 
-/// Bytes of a pixel in the tile and where those in memory come from, for an internal and a writeback format.
+/// Bytes that the blend unit makes of a pixel and where those in memory come from, for an internal and a writeback format.
 fn formats(internal: u64, writeback: u64, swizzle: u64) -> Option<(usize, Source)> {
     match (internal, writeback) {
         // Eight bits for each of four components, in memory one to four of them.
@@ -169,12 +169,12 @@ fn formats(internal: u64, writeback: u64, swizzle: u64) -> Option<(usize, Source
             let known = from.iter().all(|&from| from < 6);
             known.then_some((4, Source::Components(writeback as usize - 15, from)))
         }
-        // Bytes as the blend unit stored them.
+        // Bytes as the blend unit stored them; three components take up as much of the tile as four.
         (32..=36, 0..=7) => {
-            let bytes = 1 << (internal - 32);
-            let stored = [1, 2, 3, 4, 6, 8, 12, 16][writeback as usize];
-            let same = bytes == stored && swizzle == RGBA;
-            same.then_some((bytes, Source::Raw(stored)))
+            let bytes = 1usize << (internal - 32);
+            let stored = [1usize, 2, 3, 4, 6, 8, 12, 16][writeback as usize];
+            let same = bytes == stored.next_power_of_two() && swizzle == RGBA;
+            same.then_some((stored, Source::Raw(stored)))
         }
         _ => None,
     }
@@ -284,6 +284,8 @@ mod tests {
         assert_eq!(stored(1, 17, 0o3210), Some((4, vec![1, 2])));
         assert_eq!(stored(32, 0, RGBA), Some((1, vec![1])));
         assert_eq!(stored(35, 5, RGBA), Some((8, pixel[..8].to_vec())));
+        assert_eq!(stored(34, 2, RGBA), Some((3, vec![1, 2, 3])));
+        assert_eq!(stored(36, 6, RGBA), Some((12, pixel[..12].to_vec())));
         assert_eq!(stored(36, 7, RGBA), Some((16, pixel.to_vec())));
         for refused in [
             (1, 21, RGBA),

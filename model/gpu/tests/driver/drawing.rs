@@ -427,3 +427,34 @@ fn an_endless_frame_uses_up_its_budget() {
     let mut byte = [0];
     assert!(machine.memory.read(DATA, &mut byte));
 }
+
+#[test]
+fn changed_descriptors_end_without_panic() {
+    let mut state = 1u64;
+    let mut random = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        (state >> 33) as u32
+    };
+    for round in 0..1500 {
+        let gpu = if round % 2 == 0 { "g52" } else { "g72" };
+        let options = Options {
+            clause_budget: 4000,
+            ..Options::default()
+        };
+        let mut machine = Machine::with(gpu, Format::Lpae, options);
+        picture::write(&machine.memory, gpu == "g72");
+        for _ in 0..1 + random() % 3 {
+            let at = JOBS + u64::from(random() % 0x2c0) * 4;
+            let word = machine.memory.read32(at);
+            let changed = match random() % 3 {
+                0 => word ^ 1 << (random() % 32),
+                1 => word.wrapping_add(random() % 64),
+                _ => random() << (random() % 32),
+            };
+            machine.memory.write32(at, changed);
+        }
+        for (slot, job) in [(1, JOBS), (0, JOBS + FRAGMENT_JOB)] {
+            assert_ne!(run(&mut machine, slot, job), JobStatus::ACTIVE, "{round}");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 
 use mali_model::descriptor::{Invocation, JobType};
 
-use crate::machine::{CODE, DATA, JOBS, PageMemory};
+use super::machine::{CODE, DATA, JOBS, PageMemory};
 
 /// `LD_ATTR_IMM.f32.v4 r0, attribute 0`, `ST_CVT.v4 r0` to the position's address, conversion u0.
 const POSITION: [u32; 8] = [

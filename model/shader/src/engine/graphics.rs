@@ -196,9 +196,9 @@ impl Attribute {
 
     /// Where the value of a vertex is; `None` outside the buffer.
     fn address(&self, vertex: u32) -> Option<u64> {
-        let at = self.offset + i64::from(self.stride) * i64::from(vertex);
-        let end = at + i64::from(self.format.bytes);
-        let inside = at >= 0 && end <= i64::from(self.size);
+        let at = i128::from(self.offset) + i128::from(self.stride) * i128::from(vertex);
+        let end = at + i128::from(self.format.bytes);
+        let inside = at >= 0 && end <= i128::from(self.size);
         inside.then(|| self.base.wrapping_add(at as u64))
     }
 
