@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use gpureplay_core::{Options, Session, Workspace};
+use gpureplay_core::{Options, ReplayError, Session, Verified, Workspace};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Bindings, Files};
 use serde::Serialize;
@@ -83,6 +83,16 @@ struct Report {
     bytes_moved_per_run: f64,
 }
 
+/// What the runs of a session took.
+struct Measured {
+    /// Time until the first run could start.
+    open: Duration,
+    /// Seconds of each counted run.
+    runs: Vec<f64>,
+    /// What each of them is made of.
+    counted: Vec<Counts>,
+}
+
 impl Bench {
     pub(crate) fn execute(&self) -> Result {
         let started = Instant::now();
@@ -95,52 +105,21 @@ impl Bench {
         let loading = Loading::measure(&files.path)?;
         let recording = *verified.recording();
         let mut bindings = Bindings::new(&recording, &files.path);
-        bindings.bind_weights(&files)?;
         bind_or_take_case(&self.inputs, &files, &mut bindings)?;
+        bindings.bind_weights(&files)?;
         bindings.require_all()?;
 
         let _held = Held::while_using(&self.device);
         let mut device = Device::open(&self.device, recording.gpu_id(), self.model.into())?;
-        let description = device.description().to_owned();
-        let failed = |error| {
+        let measured = self.measure(&mut device, verified, &mut bindings);
+        let Measured {
+            open,
+            runs,
+            counted,
+        } = measured.map_err(|error| {
             let text = explain::replay_error(&recording, &error);
             Failure::Device(format!("{}: {text}", files.path.display()))
-        };
-        let counts = RefCell::new(Counts::default());
-        let mut workspace = Box::new(Workspace::new());
-        let started = Instant::now();
-        let sizes = sizes(&recording);
-        let watched = Watched {
-            gpu: device.gpu(),
-            counts: &counts,
-        };
-        let mut tensors = Announced {
-            bindings: &mut bindings,
-            counts: &counts,
-            sizes,
-        };
-        let mut session = Session::open(
-            watched,
-            verified,
-            &mut workspace,
-            Options::default(),
-            &mut tensors,
-        )
-        .map_err(failed)?;
-        let open = started.elapsed();
-        for _ in 0..self.warmup {
-            session.run(&mut tensors).map_err(failed)?;
-        }
-        let mut runs = Vec::new();
-        let mut counted: Vec<Counts> = Vec::new();
-        for _ in 0..self.runs {
-            *counts.borrow_mut() = Counts::default();
-            let started = Instant::now();
-            session.run(&mut tensors).map_err(failed)?;
-            runs.push(started.elapsed().as_secs_f64());
-            counted.push(*counts.borrow());
-        }
-        session.finish().map_err(failed)?;
+        })?;
 
         let working = device.working();
         let per_run = |count: fn(&Counts) -> u64| {
@@ -157,7 +136,7 @@ impl Bench {
         }
         let report = Report {
             recording: files.name(),
-            device: description,
+            device: device.description().to_owned(),
             file_bytes: files.bytes.len(),
             read_seconds: read.as_secs_f64(),
             verify_seconds: verify.as_secs_f64(),
@@ -183,6 +162,46 @@ impl Bench {
                 .map_err(|error| Failure::Output(format!("{}: {error}", path.display())))?;
         }
         Ok(Outcome::Done)
+    }
+
+    /// Loads the recording once and runs it as often as was asked for.
+    fn measure(
+        &self,
+        device: &mut Device,
+        verified: Verified<'_>,
+        bindings: &mut Bindings,
+    ) -> std::result::Result<Measured, ReplayError> {
+        let counts = RefCell::new(Counts::default());
+        let mut workspace = Box::new(Workspace::new());
+        let started = Instant::now();
+        let watched = Watched {
+            gpu: device.gpu(),
+            counts: &counts,
+        };
+        let mut tensors = Announced {
+            bindings,
+            counts: &counts,
+            sizes: sizes(verified.recording()),
+        };
+        let options = Options::default();
+        let mut session = Session::open(watched, verified, &mut workspace, options, &mut tensors)?;
+        let mut measured = Measured {
+            open: started.elapsed(),
+            runs: Vec::new(),
+            counted: Vec::new(),
+        };
+        for _ in 0..self.warmup {
+            session.run(&mut tensors)?;
+        }
+        for _ in 0..self.runs {
+            *counts.borrow_mut() = Counts::default();
+            let started = Instant::now();
+            session.run(&mut tensors)?;
+            measured.runs.push(started.elapsed().as_secs_f64());
+            measured.counted.push(*counts.borrow());
+        }
+        session.finish()?;
+        Ok(measured)
     }
 }
 

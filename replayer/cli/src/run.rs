@@ -192,7 +192,7 @@ impl Run {
         }
         result.map_err(|error| {
             let text = explain::replay_error(&recording, &error);
-            Failure::Device(format!("{}: {text}", files.path.display()))
+            Failure::Device(format!("{}: {text}", place.shown(&files.path).display()))
         })?;
 
         let mut outputs = BTreeMap::new();
@@ -205,7 +205,12 @@ impl Run {
                 element: tensor.dtype().name(),
                 shape: tensor.shape().to_vec(),
                 file,
-                comparison: expectations.compare(&name, &tensor, self.tolerance)?,
+                comparison: expectations.compare(&name, &tensor, self.tolerance)?.map(
+                    |comparison| Comparison {
+                        expected: place.shown(&comparison.expected),
+                        ..comparison
+                    },
+                ),
                 top: classes.of(&files, &name, &tensor)?,
             };
             outputs.insert(name, report);
@@ -214,7 +219,10 @@ impl Run {
             recording: files.name(),
             device: device.description().to_owned(),
             layers: self.layers.chosen().then(|| part.clone()),
-            inputs,
+            inputs: inputs
+                .into_iter()
+                .map(|(name, file)| (name, place.shown(&file)))
+                .collect(),
             jobs: counts.0,
             setup_jobs: counts.1,
             chains: effort.chains,
@@ -224,8 +232,8 @@ impl Run {
             retries: effort.retries,
             outputs,
         };
-        let place = if device.is_model() { "model" } else { "GPU" };
-        self.tell(&report, &bindings, &classes, (&effort, place))?;
+        let where_it_ran = if device.is_model() { "model" } else { "GPU" };
+        self.tell(&report, &bindings, &classes, (&effort, where_it_ran))?;
         Ok(report.outcome())
     }
 

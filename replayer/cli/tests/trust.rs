@@ -131,6 +131,13 @@ fn a_pack_takes_the_place_of_the_directory() {
     fs::remove_dir_all(folder.at("saxpy")).unwrap();
     let (code, text) = folder.ran("run @saxpy.pack");
     assert!(code == 0 && text.contains("bit for bit"), "{text}");
+    // Not the private copy, which is gone by then.
+    assert!(text.contains("saxpy.pack/inputs/x.npy"), "{text}");
+    let (code, text) = folder.ran("run @saxpy.pack --inject bus-fault@0");
+    assert!(
+        code == 5 && text.contains("saxpy.pack/recording.gpr: action"),
+        "{text}"
+    );
     for command in ["info", "verify", "dump", "disasm"] {
         let (code, text) = folder.ran(&format!("{command} @saxpy.pack"));
         assert_eq!(code, 0, "{command}: {text}");

@@ -37,7 +37,8 @@ pub(crate) struct Trust {
 #[derive(Debug)]
 pub(crate) struct Place {
     path: PathBuf,
-    _copy: Option<TempDir>,
+    /// The private copy, and what it is a copy of.
+    copy: Option<(TempDir, PathBuf)>,
 }
 
 impl Place {
@@ -61,7 +62,7 @@ impl Place {
             (None, None) => {
                 return Ok(Self {
                     path: path.to_path_buf(),
-                    _copy: None,
+                    copy: None,
                 });
             }
             (Some(files), None) => files,
@@ -84,12 +85,25 @@ impl Place {
             .as_deref()
             .and_then(Path::file_stem)
             .unwrap_or_default();
-        copy(&files, Path::new(stem))
+        let directory = match path.is_dir() || is_pack(path) {
+            true => path,
+            false => path.parent().unwrap_or(Path::new("")),
+        };
+        copy(&files, Path::new(stem), directory)
     }
 
     /// The path to read.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// A file as people know it: not by the name of a copy that will be gone.
+    pub(crate) fn shown(&self, file: &Path) -> PathBuf {
+        let original = self.copy.as_ref().and_then(|(_, original)| {
+            let inside = file.strip_prefix(&self.path).ok()?;
+            Some(original.join(inside))
+        });
+        original.unwrap_or_else(|| file.to_path_buf())
     }
 }
 
@@ -195,7 +209,7 @@ impl Source<'_> {
 }
 
 /// Writes files into a new directory that only this user can enter. Nothing but these files can be used from then on.
-fn copy(files: &BTreeMap<String, Vec<u8>>, name: &Path) -> Result<Place> {
+fn copy(files: &BTreeMap<String, Vec<u8>>, name: &Path, original: &Path) -> Result<Place> {
     let failed = |error: std::io::Error| Failure::Output(format!("a temporary directory: {error}"));
     let temporary = tempfile::Builder::new()
         .prefix("gpureplay-")
@@ -229,6 +243,6 @@ fn copy(files: &BTreeMap<String, Vec<u8>>, name: &Path) -> Result<Place> {
     }
     Ok(Place {
         path: directory,
-        _copy: Some(temporary),
+        copy: Some((temporary, original.to_path_buf())),
     })
 }
