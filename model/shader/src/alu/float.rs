@@ -54,22 +54,20 @@ pub const fn flush(x: u32) -> u32 {
     }
 }
 
-/// The limits of `limits` applied to the single-precision `x`.
+/// The limits of `limits` applied to the single-precision `x`. Compared as integers, because processors have minima and maxima
+/// of floating-point numbers that return a signalling NaN's quiet sibling.
 #[inline(always)]
 pub fn clamp(x: u32, limits: Clamp) -> u32 {
-    let v = f32::from_bits(x);
+    const INFINITY: u32 = 0x7f80_0000;
+    const ONE: u32 = 0x3f80_0000;
+    let not_negative = if x <= INFINITY { x } else { 0 };
+    let magnitude = (x & 0x7fff_ffff).min(ONE);
     match limits {
         Clamp::None => x,
-        Clamp::ZeroInf => (if v > 0.0 { v } else { 0.0 }).to_bits(),
-        Clamp::ZeroOne => {
-            let v = if v > 0.0 { v } else { 0.0 };
-            (if v < 1.0 { v } else { 1.0 }).to_bits()
-        }
-        Clamp::MinusOneOne => {
-            let v = if v.is_nan() { 0.0 } else { v };
-            let v = if v > -1.0 { v } else { -1.0 };
-            (if v < 1.0 { v } else { 1.0 }).to_bits()
-        }
+        Clamp::ZeroInf => not_negative,
+        Clamp::ZeroOne => not_negative.min(ONE),
+        Clamp::MinusOneOne if is_nan(x) => 0,
+        Clamp::MinusOneOne => x & 0x8000_0000 | magnitude,
     }
 }
 
@@ -265,6 +263,33 @@ pub fn fround(x: u32, round: Round) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_hold_for_every_kind_of_number() {
+        for exponent in 0..=255u32 {
+            for mantissa in [0, 1, 0x3f_ffff, 0x40_0000, 0x40_0001, 0x7f_ffff] {
+                for sign in [0, 1 << 31] {
+                    let x = sign | exponent << 23 | mantissa;
+                    let v = f32::from_bits(x);
+                    let limited = |least: f32, most: f32| match () {
+                        () if is_nan(x) => 0,
+                        () if v < least => least.to_bits(),
+                        () if v > most => most.to_bits(),
+                        () if v == 0.0 && least == 0.0 => 0,
+                        () => x,
+                    };
+                    assert_eq!(clamp(x, Clamp::None), x);
+                    assert_eq!(
+                        clamp(x, Clamp::ZeroInf),
+                        limited(0.0, f32::INFINITY),
+                        "{x:x}"
+                    );
+                    assert_eq!(clamp(x, Clamp::ZeroOne), limited(0.0, 1.0), "{x:x}");
+                    assert_eq!(clamp(x, Clamp::MinusOneOne), limited(-1.0, 1.0), "{x:x}");
+                }
+            }
+        }
+    }
 
     const VALUES: [f32; 25] = [
         0.0,
