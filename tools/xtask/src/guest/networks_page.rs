@@ -75,8 +75,9 @@ pub(crate) fn document(
 
 /// What else the machine did.
 fn busy(others: &[Option<f64>]) -> String {
-    let mut text =
-        String::from("\nRecording times are from a machine that did other work besides. ");
+    let mut text = String::from(
+        "\nRecording times are from a machine that did other work besides, and vary with it (squeezenet-1.0: 33 s, and 298 s at a worse time). ",
+    );
     let known: Option<Vec<f64>> = others.iter().copied().collect();
     text += &match known.map(|parts| parts.into_iter().fold(0.0, f64::max)) {
         Some(most) => format!(
@@ -124,8 +125,8 @@ const TAIL: &str = "
 | As the live stack | the replay's outputs against those of the app in the guest, unrecorded, for the same input |
 
 Reading and loading are CPU time, the median of some rounds, in turns, in one process (`gpureplay bench DIR`), into memory that the process did not have
-before. Rules cost time for each action, and LZ4 blocks are walked to their ends: the part is smaller where a
-file is small for what it does (squeezenet-1.0 has 26 821 actions in 6 MB) or mostly compressed (mobilenet-v1-u8).
+before. Rules cost time for each action, and LZ4 blocks are walked to their ends: the part is smaller where a file is small for what it does
+(`gpureplay info` counts actions), or mostly compressed.
 
 The largest difference from the reference that is allowed is 1e-4 for 32-bit floats and 1e-2 for 16. For 8 bits it is in steps of the output's scale,
 from a reference that rounds to 8 bits after every layer but not in the library's way; there the replay must equal the live stack.
