@@ -26,6 +26,7 @@ mod reach;
 mod reads;
 mod record;
 mod replay;
+mod report;
 mod run;
 mod shaders;
 mod tag;

@@ -2,10 +2,9 @@
 //! `gpureplay run`: replay a recording with new inputs.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Args;
 use gpureplay_core::{Gpu, Options, ReplayError, Verified};
@@ -14,20 +13,20 @@ use gpureplay_format::{Recording, SegmentKind};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Bindings, Files, Layer, TensorKind, layers_named, values};
 use mali_model::Observer;
-use serde::Serialize;
 
-use crate::classes::{Choice as ClassChoice, Classes};
+use crate::classes::Choice as ClassChoice;
 use crate::device::ModelOptions;
 use crate::expect::{Comparison, Expectations, tolerance};
-use crate::failure::{Failure, Outcome};
+use crate::failure::Failure;
 use crate::given::Given;
 use crate::held::Held;
-use crate::part::{Layers, Part, Step};
+use crate::part::{Layers, Step};
 use crate::progress::Progress;
 use crate::replay::{Effort, Inject, replay};
+use crate::report::{OutputReport, Report};
 use crate::trace::{Trace, is_standard_output};
 use crate::trust::{Place, Trust};
-use crate::{Result, explain, text};
+use crate::{Result, explain};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -105,35 +104,6 @@ pub(crate) struct Run {
     model: ModelOptions,
     #[command(flatten)]
     trust: Trust,
-}
-
-/// What a run did, for `--json`.
-#[derive(Serialize)]
-struct Report {
-    recording: String,
-    device: String,
-    layers: Option<Part>,
-    inputs: BTreeMap<String, PathBuf>,
-    /// Jobs of the layers that ran; those of set-up belong to loading.
-    jobs: u64,
-    setup_jobs: u64,
-    chains: u32,
-    load_seconds: f64,
-    replay_seconds: f64,
-    /// Time in jobs, set-up included, if the device can tell.
-    device_seconds: Option<f64>,
-    retries: u32,
-    outputs: BTreeMap<String, OutputReport>,
-}
-
-#[derive(Serialize)]
-struct OutputReport {
-    #[serde(rename = "type")]
-    element: &'static str,
-    shape: Vec<u64>,
-    file: Option<PathBuf>,
-    comparison: Option<Comparison>,
-    top: Vec<(String, f64)>,
 }
 
 impl Run {
@@ -218,6 +188,7 @@ impl Run {
         let report = Report {
             recording: files.name(),
             device: device.description().to_owned(),
+            on_model: device.is_model(),
             layers: self.layers.chosen().then(|| part.clone()),
             inputs: inputs
                 .into_iter()
@@ -226,14 +197,17 @@ impl Run {
             jobs: counts.0,
             setup_jobs: counts.1,
             chains: effort.chains,
-            load_seconds: effort.load.as_secs_f64(),
-            replay_seconds: effort.replay.as_secs_f64(),
+            load: effort.load,
+            replay: effort.replay,
             device_seconds: device.working().map(|time| time.as_secs_f64()),
             retries: effort.retries,
             outputs,
         };
-        let where_it_ran = if device.is_model() { "model" } else { "GPU" };
-        self.tell(&report, &bindings, &classes, (&effort, where_it_ran))?;
+        let mut out = std::io::stdout().lock();
+        match self.json {
+            true => report.print_json(&mut out)?,
+            false => report.print(&mut out, &bindings, &classes)?,
+        }
         Ok(report.outcome())
     }
 
@@ -283,25 +257,6 @@ impl Run {
         )
     }
 
-    /// Prints what happened.
-    fn tell(
-        &self,
-        report: &Report,
-        bindings: &Bindings,
-        classes: &Classes,
-        (effort, place): (&Effort, &str),
-    ) -> Result<()> {
-        let mut out = std::io::stdout().lock();
-        if !self.json {
-            let times = (effort.load, effort.replay, place);
-            return print(&mut out, report, bindings, classes, times);
-        }
-        let text = serde_json::to_string_pretty(report)
-            .map_err(|error| Failure::Output(error.to_string()))?;
-        writeln!(out, "{text}")?;
-        Ok(())
-    }
-
     /// What was given by name or by being the only one; the inputs of the manifest's first case if only weights were.
     fn chosen_inputs(
         &self,
@@ -341,19 +296,6 @@ impl Run {
     }
 }
 
-impl Report {
-    fn outcome(&self) -> Outcome {
-        let differs = |output: &OutputReport| {
-            let comparison = output.comparison.as_ref();
-            comparison.is_some_and(|comparison| !comparison.matches)
-        };
-        match self.outputs.values().any(differs) {
-            true => Outcome::Mismatch,
-            false => Outcome::Done,
-        }
-    }
-}
-
 /// Makes room for a tensor that one of the layers that run computes.
 fn want(
     name: &str,
@@ -384,66 +326,4 @@ fn jobs(recording: &Recording<'_>, steps: &[Step]) -> (u64, u64) {
     let other = segments.iter();
     let other = other.filter(|segment| segment.kind != SegmentKind::Run.code());
     (run.map(of).sum(), other.map(of).sum())
-}
-
-fn print(
-    out: &mut impl Write,
-    report: &Report,
-    bindings: &Bindings,
-    classes: &Classes,
-    (load, replay, place): (Duration, Duration, &str),
-) -> Result<()> {
-    writeln!(out, "{} on {}", report.recording, report.device)?;
-    if let Some(part) = report.layers.as_ref().and_then(Part::text) {
-        writeln!(out, "  {part}")?;
-    }
-    for (name, path) in &report.inputs {
-        let (_, shape) = bindings.named(name)?;
-        writeln!(out, "  {name} {shape} from {}", path.display())?;
-    }
-    for (name, output) in &report.outputs {
-        let (_, shape) = bindings.named(name)?;
-        match &output.file {
-            Some(path) => writeln!(out, "  {name} {shape} to {}", path.display())?,
-            None => writeln!(
-                out,
-                "  {name} {shape} not written (--output {name}=FILE.npy)"
-            )?,
-        }
-        if classes.listed() {
-            for (label, value) in &output.top {
-                writeln!(out, "    {value:.3}  {label}")?;
-            }
-        }
-    }
-    let classified = report
-        .outputs
-        .values()
-        .find(|output| !output.top.is_empty());
-    let mut line = String::new();
-    if let Some((label, value)) = classified.and_then(|output| output.top.first()) {
-        line += &format!("{label} ({value:.3}) · ");
-    }
-    line += &format!(
-        "{}, {} loading, {} on the {place}",
-        text::count(report.jobs, "job"),
-        text::duration(load),
-        text::duration(replay)
-    );
-    if report.retries > 0 {
-        line += &format!(
-            " after {} failed",
-            text::count(report.retries.into(), "attempt")
-        );
-    }
-    for (name, output) in &report.outputs {
-        line += " · ";
-        line += &match (&output.comparison, report.outputs.len()) {
-            (Some(comparison), 1) => comparison.text(),
-            (Some(comparison), _) => format!("{name} {}", comparison.text()),
-            (None, _) => format!("{name}: nothing to compare with"),
-        };
-    }
-    writeln!(out, "→ {line}")?;
-    Ok(())
 }

@@ -122,6 +122,17 @@ fn a_benchmark_takes_inputs_and_prints_json() {
 }
 
 #[test]
+fn times_are_seconds_in_json() {
+    let (code, text, error) = ran(&["run", DIGITS, "--json"]);
+    assert_eq!(code, 0, "{error}");
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for time in ["load_seconds", "replay_seconds", "device_seconds"] {
+        let seconds = report[time].as_f64().unwrap();
+        assert!(seconds > 0.0 && seconds < 600.0, "{time}: {seconds}");
+    }
+}
+
+#[test]
 fn a_key_of_digits_that_is_none_is_not_taken_for_a_file() {
     let zeros = "0".repeat(64);
     let (code, _, error) = ran(&["run", DIGITS, "--require-signature", &zeros]);
