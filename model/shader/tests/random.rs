@@ -9,23 +9,6 @@ use mali_isa::*;
 use mali_shader::{FaultKind, absence};
 use support::*;
 
-/// A small generator (SplitMix64), so that a failure repeats.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-}
-
 /// The instruction of the other unit that an operation needs in its tuple.
 fn partner(op: Op) -> Instruction {
     let name = match op.info().name {

@@ -20,22 +20,13 @@ const THREAD_BYTES: u32 = 256;
 /// A full batch, and one that is not.
 const THREADS: u32 = 64 + 37;
 
-/// A small generator (SplitMix64), so that a failure repeats.
-struct Random(u64);
+/// What shaders and their registers are made of.
+trait Shaders {
+    fn word(&mut self) -> u32;
+    fn instruction(&mut self, op: Op) -> Instruction;
+}
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
+impl Shaders for Random {
     /// A word that is special as a number, as a pair of halves or as an integer, or any.
     fn word(&mut self) -> u32 {
         let bits = self.next();
