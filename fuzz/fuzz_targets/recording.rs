@@ -10,7 +10,7 @@ use gpureplay_trials::Parts;
 fn check(bytes: &[u8]) {
     if let Ok(recording) = Recording::parse(bytes) {
         if let Ok(verified) = verify(recording, &Limits::DEFAULT) {
-            let _ = gpureplay_deep::check(&verified);
+            let _ = gpureplay_inspect::check(&verified);
         }
     }
 }

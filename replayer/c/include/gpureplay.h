@@ -79,7 +79,7 @@ typedef struct {
   size_t rank;
   // Extents, slowest dimension first; those beyond `rank` are 0.
   uint64_t shape[6];
-} gpureplay_tensor_info;
+} gpureplay_io_info;
 
 #ifdef __cplusplus
 extern "C" {
@@ -106,13 +106,13 @@ void gpureplay_close(gpureplay_recording *recording);
 //
 // # Safety
 // `recording` comes from gpureplay_open.
-size_t gpureplay_tensor_count(const gpureplay_recording *recording);
+size_t gpureplay_io_count(const gpureplay_recording *recording);
 
 // Describes a tensor, by its index from 0.
 //
 // # Safety
 // `recording` comes from gpureplay_open; `tensor` points to a structure.
-gpureplay_status gpureplay_tensor(const gpureplay_recording *recording, size_t index, gpureplay_tensor_info *tensor);
+gpureplay_status gpureplay_io(const gpureplay_recording *recording, size_t index, gpureplay_io_info *tensor);
 
 // Number of layers, the parts that gpureplay_run_layers runs; 0 for a null pointer.
 //

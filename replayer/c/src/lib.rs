@@ -12,7 +12,7 @@ mod types;
 pub use guard::gpureplay_last_error;
 pub use recording::{
     RecordingHandle, gpureplay_close, gpureplay_layer_count, gpureplay_layer_name, gpureplay_open,
-    gpureplay_tensor, gpureplay_tensor_count,
+    gpureplay_io, gpureplay_io_count,
 };
 pub use session::{
     SessionHandle, gpureplay_bind, gpureplay_bind_file, gpureplay_bind_weights, gpureplay_keep,

@@ -65,7 +65,7 @@ pub unsafe extern "C" fn gpureplay_close(recording: *mut RecordingHandle) {
 /// # Safety
 /// `recording` comes from gpureplay_open.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn gpureplay_tensor_count(recording: *const RecordingHandle) -> usize {
+pub unsafe extern "C" fn gpureplay_io_count(recording: *const RecordingHandle) -> usize {
     // SAFETY: this function's own contract.
     unsafe { recording.as_ref() }.map_or(0, |it| it.tensors.len())
 }
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn gpureplay_tensor_count(recording: *const RecordingHandl
 /// # Safety
 /// `recording` comes from gpureplay_open; `tensor` points to a structure.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn gpureplay_tensor(
+pub unsafe extern "C" fn gpureplay_io(
     recording: *const RecordingHandle,
     index: usize,
     tensor: *mut TensorDescription,

@@ -71,12 +71,12 @@ fn bad_callers_get_errors() {
             gpureplay_open(path.as_ptr(), &raw mut recording),
             Status::Ok
         );
-        assert_eq!(gpureplay_tensor_count(recording), 16);
-        assert_eq!(gpureplay_tensor_count(null()), 0);
+        assert_eq!(gpureplay_io_count(recording), 16);
+        assert_eq!(gpureplay_io_count(null()), 0);
         assert_eq!(gpureplay_layer_count(recording), 7);
         assert!(gpureplay_layer_name(recording, 7).is_null());
         assert_eq!(CStr::from_ptr(gpureplay_layer_name(recording, 2)), c"pool1");
-        assert_eq!(gpureplay_tensor(recording, 99, null_mut()), Status::Usage);
+        assert_eq!(gpureplay_io(recording, 99, null_mut()), Status::Usage);
         let open = |device: *const _, session| gpureplay_session_open(recording, device, session);
         assert_eq!(open(c"gpu".as_ptr(), &raw mut session), Status::Usage);
         assert!(last_error().contains("devices are"));

@@ -158,7 +158,7 @@ impl Bench {
             false => print(&report)?,
         }
         if let Some(path) = &self.export_json {
-            gpureplay_tensor::write_atomic(path, text.as_bytes())
+            gpureplay_io::write_atomic(path, text.as_bytes())
                 .map_err(|error| Failure::Output(format!("{}: {error}", path.display())))?;
         }
         Ok(Outcome::Done)

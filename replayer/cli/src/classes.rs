@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gpureplay_tensor::Tensor;
+use gpureplay_io::Tensor;
 
 use crate::Result;
 use crate::failure::Failure;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gpureplay_library::Files;
-use gpureplay_tensor::write_atomic;
+use gpureplay_io::write_atomic;
 use mali_model::Profile;
 use mali_regs::GpuId;
 use serde::Serialize;

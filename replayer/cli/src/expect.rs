@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use gpureplay_library::bindings::require;
 use gpureplay_library::{Bindings, Files, values};
-use gpureplay_tensor::{Tensor, compare};
+use gpureplay_io::{Tensor, compare};
 use serde::Serialize;
 
 use crate::Result;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_import::{Description, Diagnosis, Imported, Options, Original, built_in, convert};
-use gpureplay_tensor::{read_npy, write_atomic};
+use gpureplay_io::{read_npy, write_atomic};
 
 use crate::failure::{Failure, Outcome};
 use crate::manifest::{self, Manifest};

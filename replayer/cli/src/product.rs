@@ -14,7 +14,7 @@ use gpureplay_compile::{
 use gpureplay_library::manifest::External;
 use gpureplay_library::values::read_any;
 use gpureplay_library::weights::sha256;
-use gpureplay_tensor::{distinctiveness, encode_npy, write_atomic};
+use gpureplay_io::{distinctiveness, encode_npy, write_atomic};
 use mali_regs::GpuId;
 use serde::Serialize;
 

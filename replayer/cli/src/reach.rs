@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use gpureplay_deep::{Job, Report};
+use gpureplay_inspect::{Job, Report};
 use gpureplay_format::{Access, Recording, RegionKind};
 use serde::Serialize;
 

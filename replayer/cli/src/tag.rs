@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gpureplay_tensor::{DType, Element, tag_tensor, write_npy};
+use gpureplay_io::{DType, Element, tag_tensor, write_npy};
 
 use crate::failure::{Failure, Outcome};
 use crate::{Result, text};

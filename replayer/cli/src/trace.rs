@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use gpureplay_tensor::write_atomic;
+use gpureplay_io::write_atomic;
 use mali_model::{JobReport, Message, Observer};
 use serde::Serialize;
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::Args;
 use gpureplay_core::Rule;
-use gpureplay_deep::DeepRule;
+use gpureplay_inspect::DeepRule;
 use gpureplay_format::Section;
 
 use crate::failure::{Failure, Outcome};
@@ -53,7 +53,7 @@ impl Verify {
             let checked = Place::open(path, &self.trust).and_then(|place| {
                 let files = Files::read(place.path())?;
                 let verified = files.verify()?;
-                let deep = self.deep.then(|| gpureplay_deep::check(&verified));
+                let deep = self.deep.then(|| gpureplay_inspect::check(&verified));
                 let deep = deep
                     .transpose()
                     .map_err(|error| Failure::Recording(format!("{}: {error}", path.display())))?;

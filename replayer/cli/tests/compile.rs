@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use gpureplay_tensor::{DType, Tensor, read_npy, write_npy};
+use gpureplay_io::{DType, Tensor, read_npy, write_npy};
 
 use driver::{Driver, vector_add, vector_add_code};
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use gpureplay_format::{
     Access, Builder, ElementType, RegionKind, SegmentKind, Tensor as Entry, TensorKind,
 };
-use gpureplay_tensor::{Tensor, read_npy, write_npy};
+use gpureplay_io::{Tensor, read_npy, write_npy};
 
 const DATA: u64 = 0x300_0000;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
 use gpureplay_format::{Recording, TensorKind};
 use gpureplay_on_model::OnModel;
-use gpureplay_tensor::read_npy;
+use gpureplay_io::read_npy;
 use mali_model::Profile;
 
 /// Runs of one session; `GPUREPLAY_RUNS` sets another number.

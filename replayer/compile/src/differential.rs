@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use gpureplay_tensor::Tensor;
+use gpureplay_io::Tensor;
 use gpureplay_trace::PAGE_SIZE;
 
 use crate::capture::Capture;

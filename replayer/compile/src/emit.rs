@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use gpureplay_core::{Limits, verify};
 use gpureplay_format::{Builder, Recording, SegmentKind, Tensor, TensorId};
-use gpureplay_tensor::simplify;
+use gpureplay_io::simplify;
 use gpureplay_trace::PAGE_SIZE;
 use mali_regs::gpu;
 use mali_regs::job_slot::JobConfigFlags;

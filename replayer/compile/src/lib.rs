@@ -29,7 +29,7 @@ pub mod ranges;
 mod relocation;
 pub mod tag;
 
-use gpureplay_tensor::Tensor;
+use gpureplay_io::Tensor;
 
 pub use capture::Capture;
 pub use crossing::Reads;

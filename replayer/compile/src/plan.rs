@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_format::{Access, RegionKind, TensorKind};
-use gpureplay_tensor::Element;
+use gpureplay_io::Element;
 use gpureplay_trace::{PAGE_SIZE, RegionFlags};
 
 use crate::capture::Capture;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_core::Tensors;
 use gpureplay_format::{Recording, TensorKind};
-use gpureplay_tensor::Tensor;
+use gpureplay_io::Tensor;
 
 use crate::error::{Error, Result};
 use crate::files::Files;

@@ -44,7 +44,7 @@ pub use device::{Device, ModelOptions};
 pub use error::{Class, Error, Result};
 pub use files::Files;
 pub use gpureplay_format::TensorKind;
-pub use gpureplay_tensor::{DType, Element, Tensor};
+pub use gpureplay_io::{DType, Element, Tensor};
 pub use manifest::Manifest;
 pub use recording::Recording;
 pub use session::{Options, Session};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gpureplay_core::{ReplayError, Session as Engine, Workspace};
 use gpureplay_format::TensorKind;
-use gpureplay_tensor::Tensor;
+use gpureplay_io::Tensor;
 use self_cell::{MutBorrow, self_cell};
 
 use crate::bindings::Bindings;

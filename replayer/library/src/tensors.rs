@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use gpureplay_format::layout::TENSOR_EXTERNAL;
 use gpureplay_format::{Action, Recording, SegmentKind, TensorKind};
-use gpureplay_tensor::DType;
+use gpureplay_io::DType;
 
 use crate::error::{Error, Result};
 use crate::text;

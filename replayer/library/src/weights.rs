@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gpureplay_tensor::{MAX_NPY_BYTES, Tensor};
+use gpureplay_io::{MAX_NPY_BYTES, Tensor};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_format::layout::{AxisEntry, TensorEntry};
 use gpureplay_format::{ElementType, Recording};
-use gpureplay_tensor::{DType, Tensor, read_npy, write_npy};
+use gpureplay_io::{DType, Tensor, read_npy, write_npy};
 
 use crate::error::Error;
 use crate::memory::Memory;

@@ -69,7 +69,7 @@ pub fn refused_by(mutant: &Mutant) -> Option<&'static str> {
         Ok(verified) => verified,
         Err(violation) => return Some(violation.rule.name()),
     };
-    if let Err(violation) = gpureplay_deep::check(&verified) {
+    if let Err(violation) = gpureplay_inspect::check(&verified) {
         return Some(violation.rule.name());
     }
     let gpu = mutant.gpu?;

@@ -173,7 +173,7 @@ pub fn check(file: &[u8]) -> Result<Verdict, String> {
         Err(violation) => return Ok(Verdict::Refused(violation.rule.name())),
     };
     // Never panics, whatever it says.
-    let _ = gpureplay_deep::check(&verified);
+    let _ = gpureplay_inspect::check(&verified);
     let mut rig = Rig::new(profile(recording.gpu_id())).map_err(|error| error.to_string())?;
     let mut workspace = Box::new(Workspace::new());
     let mut values = Values::new(&verified);

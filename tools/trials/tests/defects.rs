@@ -377,7 +377,7 @@ fn every_job_of_a_chain_is_made_ready_again() {
     // The shipped recordings make every job ready that their chains reach.
     for shipped in shipped::all().unwrap() {
         let checked = verified(&shipped.bytes);
-        let walked = gpureplay_deep::check(&checked).unwrap();
+        let walked = gpureplay_inspect::check(&checked).unwrap();
         let segments = checked.recording().segments();
         let jobs: u32 = segments.iter().map(|segment| segment.jobs.get()).sum();
         assert_eq!(walked.jobs().count(), jobs as usize, "{}", shipped.name);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::Args;
-use gpureplay_tensor::read_npy;
+use gpureplay_io::read_npy;
 use serde::Deserialize;
 
 use crate::error::{Error, Result};

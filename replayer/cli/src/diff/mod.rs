@@ -277,7 +277,7 @@ fn report(verified: &Verified<'_>, found: &Found, bindings: &mut Bindings) -> Re
         }
     };
     let writer = address.and_then(|va| written(verified, bindings, before, va));
-    let walked = gpureplay_deep::check(verified).ok();
+    let walked = gpureplay_inspect::check(verified).ok();
     let jobs = walked.iter().flat_map(|walked| &walked.chains);
     let job = match writer.as_ref().and_then(Written::job) {
         Some(wrote) => jobs

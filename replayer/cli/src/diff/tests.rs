@@ -135,7 +135,7 @@ fn the_shader_is_that_of_the_chain_that_differs() {
     let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recordings/digits-g52");
     let files = Files::read(Path::new(digits)).unwrap();
     let verified = files.verify().unwrap();
-    let chains = gpureplay_deep::check(&verified).unwrap().chains;
+    let chains = gpureplay_inspect::check(&verified).unwrap().chains;
     // The network's last chain writes its output.
     let report = differ("digits-g52", |recording| Flip {
         chain: chains.len() as u32,

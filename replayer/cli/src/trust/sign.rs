@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gpureplay_sign::{SIGNATURE, SecretKey, sign};
-use gpureplay_tensor::write_atomic;
+use gpureplay_io::write_atomic;
 
 use super::{files_beside, read, write_error};
 use crate::failure::{Failure, Outcome};

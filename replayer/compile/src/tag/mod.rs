@@ -11,7 +11,7 @@ mod near;
 mod scan;
 
 use gpureplay_format::{MAX_AXES, Piece};
-use gpureplay_tensor::{DType, Element, Layout, Tensor, distinctiveness};
+use gpureplay_io::{DType, Element, Layout, Tensor, distinctiveness};
 use gpureplay_trace::PAGE_SIZE;
 
 use crate::capture::Capture;

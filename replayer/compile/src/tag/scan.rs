@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use gpureplay_tensor::{Element, Tensor};
+use gpureplay_io::{Element, Tensor};
 use gpureplay_trace::PAGE_SIZE;
 
 use crate::pages::{Memory, Moment};

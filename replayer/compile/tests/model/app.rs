@@ -6,7 +6,7 @@ use gpureplay_compile::{Capture, Compiled, Options, Role, TensorFile, compile};
 use gpureplay_core::{Limits, Session, Tensors, Workspace, verify};
 use gpureplay_format::Recording;
 use gpureplay_on_model::OnModel;
-use gpureplay_tensor::{DType, Tensor, tag_tensor};
+use gpureplay_io::{DType, Tensor, tag_tensor};
 use mali_model::Profile;
 
 use crate::driver::{Driver, vector_add, vector_add_code};

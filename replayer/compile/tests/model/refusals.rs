@@ -2,7 +2,7 @@
 //! Traces and tensors of which no recording can be made.
 
 use gpureplay_compile::{Capture, Role};
-use gpureplay_tensor::{DType, Tensor};
+use gpureplay_io::{DType, Tensor};
 
 use crate::app::*;
 

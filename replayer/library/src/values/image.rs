@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
-use gpureplay_tensor::Tensor;
+use gpureplay_io::Tensor;
 use image::imageops::{self, FilterType};
 use image::{DynamicImage, ImageBuffer, ImageFormat as FileFormat, ImageReader, Limits, Pixel};
 use serde::{Deserialize, Serialize};

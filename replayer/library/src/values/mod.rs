@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use gpureplay_tensor::{MAX_NPY_BYTES, NpyError, Tensor, parse_npy, read_npy};
+use gpureplay_io::{MAX_NPY_BYTES, NpyError, Tensor, parse_npy, read_npy};
 
 use crate::error::{Error, Result};
 use crate::tensors::TensorInfo;

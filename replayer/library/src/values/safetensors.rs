@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gpureplay_tensor::{DType, MAX_NPY_BYTES, Tensor};
+use gpureplay_io::{DType, MAX_NPY_BYTES, Tensor};
 use safetensors::{Dtype, SafeTensors};
 
 use crate::error::{Error, Result};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gpureplay_tensor::{Element, Tensor, encode_npy, write_atomic};
+use gpureplay_io::{Element, Tensor, encode_npy, write_atomic};
 
 use crate::error::{Error, Result};
 
@@ -51,7 +51,7 @@ fn json(tensor: &Tensor) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gpureplay_tensor::{DType, Tensor};
+    use gpureplay_io::{DType, Tensor};
 
     use super::json;
 

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gpureplay_tensor::{Difference, compare, read_npy};
+use gpureplay_io::{Difference, compare, read_npy};
 use serde::Deserialize;
 
 use super::{folder::Folder, machine, payload};

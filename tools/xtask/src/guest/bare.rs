@@ -107,7 +107,7 @@ pub(crate) fn firmware(folder: &Folder, linked: &Linked<'_>, features: &[&str]) 
     let features = features.join(",");
     let build = Build {
         subcommand: "build",
-        source: "replayer/firmware",
+        source: "replayer/devices/firmware",
         target: IMAGE_TARGET,
         output: &folder.local.join("firmware-cargo"),
         arguments: &["--features", &features],
@@ -116,7 +116,7 @@ pub(crate) fn firmware(folder: &Folder, linked: &Linked<'_>, features: &[&str]) 
     Ok(build.run(folder)?.join("gpureplay-firmware"))
 }
 
-/// Builds one of the examples of embedding (`replayer/bare/examples`), C or Rust, to an image with an input in it.
+/// Builds one of the examples of embedding (`replayer/devices/bare/examples`), C or Rust, to an image with an input in it.
 pub(crate) fn embedding(folder: &Folder, language: &str, input: &Path) -> Result<PathBuf> {
     let rust = language == "rs";
     let mut arguments = vec![
@@ -127,7 +127,7 @@ pub(crate) fn embedding(folder: &Folder, language: &str, input: &Path) -> Result
     arguments.extend([artefact, if rust { "embed" } else { "staticlib" }]);
     let build = Build {
         subcommand: if rust { "build" } else { "rustc" },
-        source: "replayer/bare",
+        source: "replayer/devices/bare",
         target: IMAGE_TARGET,
         output: &folder.local.join("bare-cargo"),
         arguments: &arguments,
@@ -140,16 +140,16 @@ pub(crate) fn embedding(folder: &Folder, language: &str, input: &Path) -> Result
     let mut compiler = String::from(
         "-std=gnu11 -Os -Wall -Wextra -Wno-unused-parameter -Werror -ffreestanding -mgeneral-regs-only \
          -mstrict-align -ffunction-sections -nostdlib -static -no-pie -Wl,--gc-sections,--build-id=none \
-         -Wl,-Treplayer/firmware/firmware.ld -Ireplayer/bare/include replayer/bare/examples/start.S",
+         -Wl,-Treplayer/devices/firmware/firmware.ld -Ireplayer/devices/bare/include replayer/devices/bare/examples/start.S",
     );
     let library = if rust {
-        compiler.push_str(" replayer/bare/examples/board.c");
+        compiler.push_str(" replayer/devices/bare/examples/board.c");
         "examples/libembed.a"
     } else {
-        compiler.push_str(" replayer/bare/examples/embed.c");
+        compiler.push_str(" replayer/devices/bare/examples/embed.c");
         "libgpureplay_bare.a"
     };
-    let layout = "-fsyntax-only -Wall -Wextra -Werror -Ireplayer/bare/include replayer/bare/examples/layout.c";
+    let layout = "-fsyntax-only -Wall -Wextra -Werror -Ireplayer/devices/bare/include replayer/devices/bare/examples/layout.c";
     let layout: Vec<&str> = layout.split(' ').collect();
     tool(folder, "aarch64-linux-gnu-gcc", &layout)?;
     let mut words: Vec<String> = compiler.split(' ').map(String::from).collect();

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Where the image looks for a recording that is not linked in (`replayer/firmware/src/machine.rs`).
+/// Where the image looks for a recording that is not linked in (`replayer/devices/firmware/src/machine.rs`).
 const LOAD_ADDRESS: &str = "0x50000000";
 /// Memory in MiB; the image relies on this much.
 const MEMORY: u32 = 512;

@@ -26,7 +26,7 @@ const REPLAYER: [&str; 6] = [
     "gpureplay-format",
     "gpureplay-library",
     "gpureplay-linux",
-    "gpureplay-tensor",
+    "gpureplay-io",
 ];
 /// Environment variable that replaces the model server's program.
 const SERVER_VARIABLE: &str = "GPUREPLAY_MODEL_SERVER";

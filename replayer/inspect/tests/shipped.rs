@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use gpureplay_core::{Limits, verify};
-use gpureplay_deep::check;
+use gpureplay_inspect::check;
 use gpureplay_format::Recording;
 use mali_model::walker::Purpose;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is known of boards: one TOML file each, from device trees (`replayer/linux/boards`).
+//! What is known of boards: one TOML file each, from device trees (`replayer/devices/linux/boards`).
 
 use std::fs;
 use std::path::Path;

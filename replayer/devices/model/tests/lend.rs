@@ -77,7 +77,7 @@ fn values(path: &Path, count: usize) -> Vec<u8> {
 
 #[test]
 fn a_gpu_that_was_lent_gives_the_same_answer() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/digits-g52");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../recordings/digits-g52");
     let file = std::fs::read(folder.join("recording.gpr")).unwrap();
     let recording = Recording::parse(&file).unwrap();
     let verified = verify(recording, &Limits::DEFAULT).unwrap();

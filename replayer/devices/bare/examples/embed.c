@@ -45,7 +45,7 @@ int main(void)
 	GPU_CONFIGURATION[1] |= 6;
 	if (gpureplay_open(&session, &device, RECORDING, RECORDING[2], &error))
 		return say("REFUSED\n"), 1;
-	struct gpureplay_tensor tensors[] = {
+	struct gpureplay_io tensors[] = {
 		{ gpureplay_find(&session, "input"), (void *)(input_npy + 10 + input_npy[8]), 256 },
 		{ gpureplay_find(&session, "probabilities"), probabilities, sizeof probabilities },
 	};

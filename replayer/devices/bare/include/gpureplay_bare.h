@@ -35,7 +35,7 @@ struct gpureplay_session {
 } __attribute__((aligned(16)));
 
 /* Dense, in C order, little-endian. */
-struct gpureplay_tensor {
+struct gpureplay_io {
 	int32_t index; /* from gpureplay_find */
 	void *bytes;   /* read for inputs and weights, written for outputs */
 	size_t length;
@@ -59,7 +59,7 @@ int32_t gpureplay_find(const struct gpureplay_session *session, const char *name
 
 /* Runs once. The first run, and the first after an error, also resets the GPU, maps and fills memory and powers it up.
  * Returns error->status. */
-int gpureplay_run(struct gpureplay_session *session, struct gpureplay_tensor *tensors, size_t count,
+int gpureplay_run(struct gpureplay_session *session, struct gpureplay_io *tensors, size_t count,
 		  struct gpureplay_error *error);
 
 /* Switches the GPU off, resets it, and gives the arena back. Returns error->status. */

@@ -23,7 +23,7 @@ pub struct State {
 const SESSION_BYTES: usize = 36_864;
 const _: () = assert!(size_of::<State>() <= SESSION_BYTES && align_of::<State>() <= 16);
 
-/// A tensor and its bytes; `gpureplay_tensor` in C.
+/// A tensor and its bytes; `gpureplay_io` in C.
 #[repr(C)]
 pub struct Tensor {
     /// Index from [`gpureplay_find`].
