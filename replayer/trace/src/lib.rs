@@ -7,12 +7,13 @@
 //!
 //! [`Reader`] yields one record after the other from any stream and never trusts a length. [`Check`] holds the rules
 //! that make a trace complete: it starts with BEGIN, no sequence number is missing, no ERROR record is inside, it ends with
-//! END. [`Writer`] makes traces, for tests and for tools that take the place of the recorder.
+//! END. [`note`] is what an OpenCL layer says between register accesses. [`Writer`] makes traces, for tests and for tools that take the place of the recorder.
 
 #![forbid(unsafe_code)]
 
 mod check;
 pub mod layout;
+pub mod note;
 mod reader;
 mod record;
 mod text;

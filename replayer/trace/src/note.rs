@@ -1,0 +1,640 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an OpenCL layer says in NOTE records: which launch the chains that follow belong to, and what the host wrote and read.
+//!
+//! A note is one line of printable ASCII: the word [`PREFIX`], what it tells, then `key=value` words. Names keep letters, digits and
+//! `_ * . -`; every other byte is written as `%` and two hexadecimal digits. The layer encodes with [`fmt::Display`], readers
+//! decode with [`Note::parse`]; a line with another first word is somebody else's remark.
+
+use core::fmt;
+use core::str::{FromStr, SplitAsciiWhitespace};
+
+/// First word of every note of an OpenCL layer; the digit is the version of the grammar.
+pub const PREFIX: &str = "cl1";
+/// Longest text of a NOTE record, in bytes.
+pub const MAX_TEXT: usize = 4096;
+/// Bytes of a scalar argument that are kept.
+pub const MAX_SCALAR: usize = 16;
+/// Arguments of a launch that are read; OpenCL kernels with more are refused.
+pub const MAX_ARGUMENTS: usize = 255;
+
+/// One thing that an app did through OpenCL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A memory object was made.
+    Object(Object),
+    /// The host wrote or read memory.
+    Transfer(Transfer),
+    /// Memory was copied between objects.
+    Copy {
+        /// Where from.
+        from: Place,
+        /// Where to.
+        to: Place,
+        /// Bytes.
+        size: u64,
+    },
+    /// Memory was filled with a pattern.
+    Fill {
+        /// Where.
+        at: Place,
+        /// Bytes.
+        size: u64,
+    },
+    /// A kernel is about to be launched; chains until [`Note::Done`] belong to it.
+    Launch(Launch),
+    /// The launch with this number is complete.
+    Done {
+        /// Number of the launch.
+        launch: u32,
+        /// What the runtime returned; 0 is success.
+        status: i32,
+    },
+    /// The app used something that notes do not describe.
+    Unseen {
+        /// The function that it called.
+        call: String,
+    },
+}
+
+/// A memory object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Number of the object, counted from 0 in the order of creation.
+    pub id: u32,
+    /// What it is.
+    pub kind: ObjectKind,
+    /// Bytes; 0 where the runtime chooses (images).
+    pub size: u64,
+}
+
+/// What a memory object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// A buffer with memory of its own.
+    Buffer,
+    /// A part of a buffer.
+    Part(Place),
+    /// An image, whose layout in memory is the runtime's.
+    Image,
+}
+
+/// A byte of a memory object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Number of the object.
+    pub object: u32,
+    /// Bytes from its start.
+    pub offset: u64,
+}
+
+/// Which way a transfer went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the host into the object.
+    Write,
+    /// From the object to the host.
+    Read,
+    /// Mapped for reading and writing, and unmapped without a change: a read, or a write of what was there.
+    Unchanged,
+}
+
+/// The host wrote or read memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Which way.
+    pub direction: Direction,
+    /// Where.
+    pub at: Place,
+    /// Bytes.
+    pub size: u64,
+    /// [`content_hash`] of the bytes; `None` if the layer could not see them.
+    pub hash: Option<u64>,
+}
+
+/// A launch of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Number of the launch, counted from 0.
+    pub id: u32,
+    /// Name of the kernel function.
+    pub kernel: String,
+    /// Work-items along each dimension.
+    pub global: [u64; 3],
+    /// Work-items of a group along each dimension, if the app chose them.
+    pub local: Option<[u64; 3]>,
+    /// The layer waited for the queue before and after, so no other launch's chains are between the notes.
+    pub alone: bool,
+    /// Arguments by index.
+    pub arguments: Vec<Argument>,
+}
+
+/// An argument of a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// Its name; empty if the runtime does not know.
+    pub name: String,
+    /// Name of its type as the runtime says it, such as `float*`; empty if it does not know.
+    pub type_name: String,
+    /// What it was set to.
+    pub value: Value,
+}
+
+/// What an argument was set to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A memory object.
+    Object(u32),
+    /// Work-group memory of this many bytes.
+    Local(u64),
+    /// A scalar or structure; its first [`MAX_SCALAR`] bytes.
+    Scalar(Vec<u8>),
+    /// The layer did not see.
+    Unknown,
+}
+
+/// Why a note of an OpenCL layer cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoteError {
+    /// The line ends early.
+    #[error("the note lacks its {0}")]
+    Missing(&'static str),
+    /// A word has no meaning at its place.
+    #[error("the note's {field} is '{word}'")]
+    Field {
+        /// What the word should be.
+        field: &'static str,
+        /// The word.
+        word: String,
+    },
+    /// There are more words than the note has fields, or more arguments than [`MAX_ARGUMENTS`].
+    #[error("the note goes on with '{0}'")]
+    Longer(String),
+}
+
+/// A hash of memory, to tell whether contents are the same. Not for secrets: whoever wants two contents of one hash can make them.
+pub fn content_hash(bytes: &[u8]) -> u64 {
+    const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |hash: u64, word: u64| {
+        let mixed = (hash ^ word).wrapping_mul(PRIME);
+        mixed ^ mixed >> 29
+    };
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut hash = mix(PRIME, bytes.len() as u64);
+    for word in words {
+        hash = mix(hash, u64::from_le_bytes(*word));
+    }
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    mix(hash, u64::from_le_bytes(last))
+}
+
+impl Note {
+    /// Reads a note; `None` if the text is not of an OpenCL layer.
+    ///
+    /// # Errors
+    /// The text begins as such a note and does not go on as one.
+    pub fn parse(text: &str) -> Option<Result<Self, NoteError>> {
+        let mut words = Words(text.split_ascii_whitespace());
+        (words.0.next()? == PREFIX).then(|| {
+            let note = words.note()?;
+            match words.0.next() {
+                None => Ok(note),
+                Some(word) => Err(NoteError::Longer(word.to_owned())),
+            }
+        })
+    }
+}
+
+/// What remains of a line.
+struct Words<'a>(SplitAsciiWhitespace<'a>);
+
+impl<'a> Words<'a> {
+    fn word(&mut self, field: &'static str) -> Result<&'a str, NoteError> {
+        self.0.next().ok_or(NoteError::Missing(field))
+    }
+
+    /// The value of the word `field=value`.
+    fn field(&mut self, field: &'static str) -> Result<&'a str, NoteError> {
+        let word = self.word(field)?;
+        let value = word.strip_prefix(field).and_then(|w| w.strip_prefix('='));
+        value.ok_or_else(|| wrong(field, word))
+    }
+
+    fn number<T: FromStr>(&mut self, field: &'static str) -> Result<T, NoteError> {
+        number(field, self.field(field)?)
+    }
+
+    fn place(&mut self, field: &'static str) -> Result<Place, NoteError> {
+        place(field, self.field(field)?)
+    }
+
+    fn note(&mut self) -> Result<Note, NoteError> {
+        let kind = self.word("kind")?;
+        let transfer = |direction| move |words: &mut Self| words.transfer(direction);
+        match kind {
+            "object" => self.object(),
+            "write" => transfer(Direction::Write)(self),
+            "read" => transfer(Direction::Read)(self),
+            "unchanged" => transfer(Direction::Unchanged)(self),
+            "copy" => Ok(Note::Copy {
+                from: self.place("from")?,
+                to: self.place("to")?,
+                size: self.number("size")?,
+            }),
+            "fill" => Ok(Note::Fill {
+                at: self.place("at")?,
+                size: self.number("size")?,
+            }),
+            "launch" => self.launch(),
+            "done" => Ok(Note::Done {
+                launch: self.number("launch")?,
+                status: self.number("status")?,
+            }),
+            "unseen" => Ok(Note::Unseen {
+                call: unescape("call", self.field("call")?)?,
+            }),
+            _ => Err(wrong("kind", kind)),
+        }
+    }
+
+    fn object(&mut self) -> Result<Note, NoteError> {
+        let id = self.number("id")?;
+        let kind = match self.field("kind")? {
+            "buffer" => ObjectKind::Buffer,
+            "image" => ObjectKind::Image,
+            "part" => ObjectKind::Part(self.place("of")?),
+            other => return Err(wrong("kind", other)),
+        };
+        let size = self.number("size")?;
+        Ok(Note::Object(Object { id, kind, size }))
+    }
+
+    fn transfer(&mut self, direction: Direction) -> Result<Note, NoteError> {
+        let (at, size) = (self.place("at")?, self.number("size")?);
+        let hash = match self.field("hash")? {
+            "-" => None,
+            digits => Some(u64::from_str_radix(digits, 16).map_err(|_| wrong("hash", digits))?),
+        };
+        Ok(Note::Transfer(Transfer {
+            direction,
+            at,
+            size,
+            hash,
+        }))
+    }
+
+    fn launch(&mut self) -> Result<Note, NoteError> {
+        let id = self.number("id")?;
+        let kernel = unescape("kernel", self.field("kernel")?)?;
+        let global = sizes("global", self.field("global")?)?;
+        let local = match self.field("local")? {
+            "-" => None,
+            text => Some(sizes("local", text)?),
+        };
+        let alone = match self.field("alone")? {
+            "1" => true,
+            "0" => false,
+            other => return Err(wrong("alone", other)),
+        };
+        let mut arguments = Vec::new();
+        while let Some(word) = self.0.next() {
+            if arguments.len() == MAX_ARGUMENTS {
+                return Err(NoteError::Longer(word.to_owned()));
+            }
+            arguments.push(argument(word)?);
+        }
+        Ok(Note::Launch(Launch {
+            id,
+            kernel,
+            global,
+            local,
+            alone,
+            arguments,
+        }))
+    }
+}
+
+fn wrong(field: &'static str, word: &str) -> NoteError {
+    NoteError::Field {
+        field,
+        word: word.to_owned(),
+    }
+}
+
+fn number<T: FromStr>(field: &'static str, text: &str) -> Result<T, NoteError> {
+    text.parse().map_err(|_| wrong(field, text))
+}
+
+/// `OBJECT+OFFSET`.
+fn place(field: &'static str, text: &str) -> Result<Place, NoteError> {
+    let (object, offset) = text.split_once('+').ok_or_else(|| wrong(field, text))?;
+    Ok(Place {
+        object: number(field, object)?,
+        offset: number(field, offset)?,
+    })
+}
+
+/// `X,Y,Z`.
+fn sizes(field: &'static str, text: &str) -> Result<[u64; 3], NoteError> {
+    let mut out = [0; 3];
+    let mut parts = text.split(',');
+    for size in &mut out {
+        *size = number(field, parts.next().unwrap_or_default())?;
+    }
+    match parts.next() {
+        None => Ok(out),
+        Some(_) => Err(wrong(field, text)),
+    }
+}
+
+/// `NAME:TYPE:VALUE`.
+fn argument(word: &str) -> Result<Argument, NoteError> {
+    let bad = || wrong("argument", word);
+    let mut parts = word.splitn(3, ':');
+    let mut part = || parts.next().ok_or_else(bad);
+    let (name, type_name, value) = (part()?, part()?, part()?);
+    let value = match (value.get(..1), value.get(1..)) {
+        (Some("?"), Some("")) => Value::Unknown,
+        (Some("o"), Some(id)) => Value::Object(number("argument", id)?),
+        (Some("l"), Some(size)) => Value::Local(number("argument", size)?),
+        (Some("v"), Some(digits)) if digits.len() <= 2 * MAX_SCALAR => {
+            Value::Scalar(bytes(digits).ok_or_else(bad)?)
+        }
+        _ => return Err(bad()),
+    };
+    Ok(Argument {
+        name: unescape("argument", name)?,
+        type_name: unescape("argument", type_name)?,
+        value,
+    })
+}
+
+/// Pairs of hexadecimal digits.
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
+    let pair = |[high, low]: &[u8; 2]| Some(digit(*high)? << 4 | digit(*low)?);
+    rest.is_empty().then(|| pairs.iter().map(pair).collect())?
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_*.-".contains(&byte)
+}
+
+/// A name as one word of a note.
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.bytes().try_for_each(|byte| match byte {
+            byte if is_plain(byte) => write!(f, "{}", char::from(byte)),
+            byte => write!(f, "%{byte:02x}"),
+        })
+    }
+}
+
+fn unescape(field: &'static str, word: &str) -> Result<String, NoteError> {
+    let mut out = Vec::with_capacity(word.len());
+    let mut rest = word.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        rest = tail;
+        match (*first, tail) {
+            (b'%', [high, low, tail @ ..]) => {
+                let digits = [*high, *low];
+                let text = core::str::from_utf8(&digits).map_err(|_| wrong(field, word))?;
+                out.extend(bytes(text).ok_or_else(|| wrong(field, word))?);
+                rest = tail;
+            }
+            (byte, _) if is_plain(byte) => out.push(byte),
+            _ => return Err(wrong(field, word)),
+        }
+    }
+    String::from_utf8(out).map_err(|_| wrong(field, word))
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}+{}", self.object, self.offset)
+    }
+}
+
+impl fmt::Display for Argument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:", Escaped(&self.name), Escaped(&self.type_name))?;
+        match &self.value {
+            Value::Object(id) => write!(f, "o{id}"),
+            Value::Local(size) => write!(f, "l{size}"),
+            Value::Scalar(bytes) => {
+                f.write_str("v")?;
+                let kept = bytes.iter().take(MAX_SCALAR);
+                kept.into_iter()
+                    .try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+            Value::Unknown => f.write_str("?"),
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX} ")?;
+        match self {
+            Note::Object(Object { id, kind, size }) => {
+                write!(f, "object id={id} kind=")?;
+                match kind {
+                    ObjectKind::Buffer => f.write_str("buffer")?,
+                    ObjectKind::Image => f.write_str("image")?,
+                    ObjectKind::Part(of) => write!(f, "part of={of}")?,
+                }
+                write!(f, " size={size}")
+            }
+            Note::Transfer(transfer) => {
+                let word = match transfer.direction {
+                    Direction::Write => "write",
+                    Direction::Read => "read",
+                    Direction::Unchanged => "unchanged",
+                };
+                write!(f, "{word} at={} size={} hash=", transfer.at, transfer.size)?;
+                match transfer.hash {
+                    Some(hash) => write!(f, "{hash:016x}"),
+                    None => f.write_str("-"),
+                }
+            }
+            Note::Copy { from, to, size } => write!(f, "copy from={from} to={to} size={size}"),
+            Note::Fill { at, size } => write!(f, "fill at={at} size={size}"),
+            Note::Launch(launch) => {
+                let Launch { id, kernel, .. } = launch;
+                let [x, y, z] = launch.global;
+                write!(
+                    f,
+                    "launch id={id} kernel={} global={x},{y},{z} local=",
+                    Escaped(kernel)
+                )?;
+                match launch.local {
+                    Some([x, y, z]) => write!(f, "{x},{y},{z}")?,
+                    None => f.write_str("-")?,
+                }
+                write!(f, " alone={}", u8::from(launch.alone))?;
+                let mut arguments = launch.arguments.iter();
+                arguments.try_for_each(|argument| write!(f, " {argument}"))
+            }
+            Note::Done { launch, status } => write!(f, "done launch={launch} status={status}"),
+            Note::Unseen { call } => write!(f, "unseen call={}", Escaped(call)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples() -> Vec<Note> {
+        let at = |object, offset| Place { object, offset };
+        let argument = |name: &str, type_name: &str, value| Argument {
+            name: name.into(),
+            type_name: type_name.into(),
+            value,
+        };
+        let transfer = |direction, hash| {
+            Note::Transfer(Transfer {
+                direction,
+                at: at(3, 128),
+                size: 4096,
+                hash,
+            })
+        };
+        let object = |kind| {
+            Note::Object(Object {
+                id: 7,
+                kind,
+                size: 64,
+            })
+        };
+        vec![
+            object(ObjectKind::Buffer),
+            object(ObjectKind::Image),
+            object(ObjectKind::Part(at(2, 256))),
+            transfer(Direction::Write, Some(0x0123_4567_89ab_cdef)),
+            transfer(Direction::Read, None),
+            transfer(Direction::Unchanged, Some(0)),
+            Note::Copy {
+                from: at(1, 0),
+                to: at(2, 8),
+                size: u64::MAX,
+            },
+            Note::Fill {
+                at: at(0, 1),
+                size: 2,
+            },
+            Note::Launch(Launch {
+                id: 12,
+                kernel: "im2col 3x3 ü".into(),
+                global: [24, 24, 1],
+                local: Some([4, 4, 1]),
+                alone: true,
+                arguments: vec![
+                    argument("src", "const float*", Value::Object(3)),
+                    argument("", "", Value::Unknown),
+                    argument("tmp", "int*", Value::Local(1024)),
+                    argument("n", "uint", Value::Scalar(vec![1, 0xff, 0, 0])),
+                    argument("e", "t", Value::Scalar(vec![])),
+                ],
+            }),
+            Note::Launch(Launch {
+                id: 0,
+                kernel: String::new(),
+                global: [1, 1, 1],
+                local: None,
+                alone: false,
+                arguments: vec![],
+            }),
+            Note::Done {
+                launch: 12,
+                status: -5,
+            },
+            Note::Unseen {
+                call: "clSVMAlloc".into(),
+            },
+        ]
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        for note in samples() {
+            let text = note.to_string();
+            assert!(text.bytes().all(|b| (b' '..=b'~').contains(&b)), "{text}");
+            assert_eq!(Note::parse(&text), Some(Ok(note)), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_remarks_are_not_notes() {
+        for text in [
+            "",
+            "recorder: 2 probes",
+            "cl2 done launch=1 status=0",
+            "cl1x",
+        ] {
+            assert_eq!(Note::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn damaged_notes_are_errors() {
+        for text in [
+            "cl1",
+            "cl1 dance",
+            "cl1 done launch=1",
+            "cl1 done launch=x status=0",
+            "cl1 done launch=4294967296 status=0",
+            "cl1 done launch=1 status=0 more",
+            "cl1 write at=1 size=2 hash=0",
+            "cl1 write at=1+0 size=2 hash=xyz",
+            "cl1 write at=1+0 size=-2 hash=0",
+            "cl1 object id=1 kind=boat size=1",
+            "cl1 launch id=0 kernel=a%2 global=1,1,1 local=- alone=1",
+            "cl1 launch id=0 kernel=a%ff global=1,1,1 local=- alone=1",
+            "cl1 launch id=0 kernel=a global=1,1 local=- alone=1",
+            "cl1 launch id=0 kernel=a global=1,1,1,1 local=- alone=1",
+            "cl1 launch id=0 kernel=a global=1,1,1 local=- alone=2",
+            "cl1 launch id=0 kernel=a global=1,1,1 local=- alone=1 a:b",
+            "cl1 launch id=0 kernel=a global=1,1,1 local=- alone=1 a:b:v123",
+            "cl1 launch id=0 kernel=a global=1,1,1 local=- alone=1 a:b:",
+        ] {
+            assert!(matches!(Note::parse(text), Some(Err(_))), "{text}");
+        }
+        let many = " a:b:?".repeat(MAX_ARGUMENTS + 1);
+        let text = format!("cl1 launch id=0 kernel=a global=1,1,1 local=- alone=1{many}");
+        assert!(matches!(
+            Note::parse(&text),
+            Some(Err(NoteError::Longer(_)))
+        ));
+    }
+
+    #[test]
+    fn changed_bytes_never_panic() {
+        for note in samples() {
+            let text = note.to_string();
+            for at in 0..text.len() {
+                for byte in [b' ', b'%', b':', b'=', b'0', 0xff] {
+                    let mut changed = text.clone().into_bytes();
+                    changed[at] = byte;
+                    let _ = Note::parse(&String::from_utf8_lossy(&changed));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn hashes_see_every_byte_and_the_length() {
+        let bytes: Vec<u8> = (0..37).collect();
+        let hash = content_hash(&bytes);
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x40;
+            assert_ne!(content_hash(&changed), hash, "{at}");
+        }
+        assert_ne!(content_hash(&[0; 8]), content_hash(&[0; 16]));
+        assert_ne!(content_hash(&[]), content_hash(&[0]));
+    }
+}
