@@ -2,6 +2,7 @@
 /*
  * /dev/gpureplay. Opening it for reading records; read() streams the trace.
  */
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -44,20 +45,45 @@ static ssize_t gpureplay_read(struct file *file, char __user *buffer,
 	return ret;
 }
 
-/* One command: stop. For shells. */
+/* A line of text from user space becomes a NOTE between register accesses. */
+static int write_note(const char *text, size_t length)
+{
+	size_t i;
+
+	if (length && text[length - 1] == '\n')
+		length--;
+	if (!length || length > GPUREPLAY_NOTE_BYTES)
+		return -EINVAL;
+	for (i = 0; i < length; i++)
+		if (text[i] < ' ' || text[i] > '~')
+			return -EINVAL;
+	if (log_wait_room())
+		log_record(GPUREPLAY_NOTE, 0, text, length);
+	return 0;
+}
+
+/* Two commands: "stop", for shells, and "note TEXT". */
 static ssize_t gpureplay_write(struct file *file, const char __user *buffer,
 			       size_t bytes, loff_t *offset)
 {
-	char command[16] = {};
+	static const char note[] = "note ";
+	const size_t prefix = sizeof(note) - 1;
+	char *command;
+	int ret = 0;
 
-	if (bytes >= sizeof(command))
+	if (bytes > prefix + GPUREPLAY_NOTE_BYTES + 1)
 		return -EINVAL;
-	if (copy_from_user(command, buffer, bytes))
-		return -EFAULT;
-	if (strcmp(strim(command), "stop"))
-		return -EINVAL;
-	session_stop();
-	return bytes;
+	command = memdup_user_nul(buffer, bytes);
+	if (IS_ERR(command))
+		return PTR_ERR(command);
+	if (!strncmp(command, note, prefix))
+		ret = write_note(command + prefix, bytes - prefix);
+	else if (!strcmp(strim(command), "stop"))
+		session_stop();
+	else
+		ret = -EINVAL;
+	kfree(command);
+	return ret ? ret : bytes;
 }
 
 static __poll_t gpureplay_poll(struct file *file, poll_table *table)

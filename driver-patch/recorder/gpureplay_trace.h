@@ -16,6 +16,7 @@
 #define GPUREPLAY_TRACE_VERSION		1
 #define GPUREPLAY_PAGE_SIZE		4096
 #define GPUREPLAY_DEVICE_NAME		"gpureplay"
+#define GPUREPLAY_NOTE_BYTES		4096	/* longest text of a NOTE */
 
 /* No address space: the record belongs to none, or the driver did not say. */
 #define GPUREPLAY_AS_NONE		0xffffffffU
@@ -182,7 +183,9 @@ struct gpureplay_end {
  * -EBUSY otherwise), read() streams it, GPUREPLAY_IOC_STOP or writing "stop"
  * ends it (read() then returns what is left, END, and 0), and close() ends it
  * at once. A file opened for writing only never starts a recording: it may
- * stop the running one and ask for its status. When no driver is bound yet the
+ * stop the running one, ask for its status, and write "note TEXT", one NOTE
+ * per write(), TEXT being printable ASCII of at most GPUREPLAY_NOTE_BYTES and
+ * perhaps a newline. A note is dropped while nobody records. When no driver is bound yet the
  * recording begins with the driver's probe, and nothing is read until then.
  */
 enum gpureplay_state {
