@@ -5,7 +5,7 @@
 use std::path::Path;
 
 /// The list of tests in the guest, which are not functions of their own.
-const GUEST: &str = "tools/xtask/src/guest/test.rs";
+const GUEST: &str = "tools/guest/src/tests/mod.rs";
 
 #[test]
 fn every_named_test_exists() {

@@ -223,7 +223,12 @@ fn parse(text: &str) -> Result<Vec<(String, Time)>> {
         Some((name, time))
     };
     text.lines()
-        .map(|text| line(text).ok_or_else(|| Error::Model(format!("benchmark printed: {text}"))))
+        .map(|text| {
+            line(text).ok_or_else(|| Error::Output {
+                program: "the benchmark",
+                line: text.into(),
+            })
+        })
         .collect()
 }
 

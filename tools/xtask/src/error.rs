@@ -20,7 +20,7 @@ pub(crate) enum Error {
         source: io::Error,
     },
     /// A program could not be started.
-    #[error("cannot run {program}: {source}{}", hint(program))]
+    #[error("cannot run {program}: {source}")]
     Start {
         /// The program.
         program: String,
@@ -45,14 +45,6 @@ pub(crate) enum Error {
         /// What to do.
         remedy: String,
     },
-    /// A binary has something in it that it must not have.
-    #[error("{what} is linked into {}", path.display())]
-    Contains {
-        /// The binary.
-        path: PathBuf,
-        /// What.
-        what: String,
-    },
     /// A trial did not pass.
     #[error("{what} fell short: {remedy}")]
     FellShort {
@@ -61,12 +53,17 @@ pub(crate) enum Error {
         /// What to do.
         remedy: String,
     },
+    /// A program printed a line that is none of its results.
+    #[error("{program} printed a line that is no result: {line}")]
+    Output {
+        /// The program.
+        program: &'static str,
+        /// The line.
+        line: String,
+    },
     /// The user's input does not fit.
     #[error("{0}")]
     Usage(String),
-    /// The model server did not come up.
-    #[error("the model server did not open its socket{}", tail(.0))]
-    Model(String),
 }
 
 impl Error {
@@ -93,13 +90,5 @@ fn tail(log: &str) -> String {
         String::new()
     } else {
         format!("; its last lines:\n{log}")
-    }
-}
-
-fn hint(program: &str) -> &'static str {
-    match program {
-        "mmdebstrap" => " (install it: apt-get install mmdebstrap)",
-        "setpriv" => " (install it: apt-get install util-linux)",
-        _ => "",
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Project tasks: the full-system guest, figures, trials.
+//! Project tasks: checks, trials, benchmarks and figures; the full-system guest is a crate of its own.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -7,7 +7,6 @@ mod error;
 mod examples;
 mod figures;
 mod guest;
-mod size;
 mod trust;
 
 use std::process::ExitCode;
@@ -36,12 +35,13 @@ enum Task {
     Fuzz(trust::Fuzz),
     Sanitize(trust::Sanitize),
     Reliability(trust::Reliability),
-    Size(size::Size),
+    /// What verifier, engine and firmware cost in bytes; that no panic and no floating point is in them.
+    Size(guest::Guest),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
-        Task::Guest(guest) => guest.execute(),
+        Task::Guest(guest) => guest.execute(None),
         Task::Bench(bench) => bench.execute(),
         Task::Examples(examples) => examples.execute(),
         Task::Figures => figures::draw(),
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         Task::Fuzz(fuzz) => fuzz.execute(),
         Task::Sanitize(sanitize) => sanitize.execute(),
         Task::Reliability(reliability) => reliability.execute(),
-        Task::Size(size) => size.execute(),
+        Task::Size(guest) => guest.execute(Some("size")),
     };
     match outcome {
         Ok(code) => code,

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The OpenCL runtime's cache of compiled shaders: filled once per GPU, given to every run. A cold start compiles the
+//! runtime's whole built-in library, which takes 10 s and more under emulation.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use crate::{
+    error::{Error, Result},
+    folder::{Folder, create_dir},
+    run::session::{self, End, Options},
+};
+
+/// Runs in the guest: start the runtime, hand out what it compiled.
+const FILL: &str = "clinfo > clinfo.txt && grep -q 'Device Type.*GPU' clinfo.txt && cp -a /tmp/cache/. /share/cache/";
+
+/// Makes the cache for a GPU unless it is there. A guest that cannot do it leaves the cache empty and says so:
+/// runs work without, slower.
+pub(crate) fn fill(folder: &Folder, gpu: &str) -> Result<()> {
+    let dir = dir(folder, gpu);
+    let stamp = dir.join("made-for");
+    let image = fs::read(folder.guest.join("stamps/userland")).unwrap_or_default();
+    if fs::read(&stamp).is_ok_and(|made| made == image) {
+        return Ok(());
+    }
+    let temporary = tempfile::tempdir_in(&folder.guest)
+        .map_err(Error::io("create a directory in", &folder.guest))?;
+    create_dir(&temporary.path().join("cache"))?;
+    let options = Options {
+        gpu: gpu.to_owned(),
+        share: Some(temporary.path().to_path_buf()),
+        timeout: Duration::from_secs(180),
+        warm: false,
+        ..Options::default()
+    };
+    let outcome = session::run(
+        folder,
+        &options,
+        Some(&["sh", "-c", FILL].map(String::from)),
+    )?;
+    if outcome.end != End::Exit(0) {
+        eprintln!(
+            "warning: the shader cache for {gpu} could not be filled ({:?}); logs: {}",
+            outcome.end,
+            outcome.logs.display()
+        );
+        return Ok(());
+    }
+    let made = temporary.path().join("cache");
+    fs::write(made.join("made-for"), image).map_err(Error::io("write", &stamp))?;
+    create_dir(&folder.guest.join("cache"))?;
+    let _ = fs::remove_dir_all(&dir);
+    match fs::rename(&made, &dir) {
+        // Another work tree was quicker: its cache is as good.
+        Err(_) if dir.is_dir() => Ok(()),
+        result => result.map_err(Error::io("create", &dir)),
+    }
+}
+
+/// Copies the cache, if there is one, to where the guest looks for it.
+pub(crate) fn provide(folder: &Folder, gpu: &str, host: &Path) -> Result<()> {
+    let dir = dir(folder, gpu);
+    if !dir.is_dir() {
+        return Ok(());
+    }
+    let status = Command::new("cp")
+        .arg("-r")
+        .arg(&dir)
+        .arg(host.join("cache"))
+        .status()
+        .map_err(|source| Error::Start {
+            program: "cp".into(),
+            source,
+        })?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Error::Failed {
+            what: format!("copying {}", dir.display()),
+            status,
+            log: String::new(),
+        })
+    }
+}
+
+fn dir(folder: &Folder, gpu: &str) -> PathBuf {
+    folder.guest.join("cache").join(gpu)
+}

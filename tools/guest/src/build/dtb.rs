@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest dtb`: the device tree that the guest boots with, as text.
+
+use std::process::{Command, ExitCode};
+
+use clap::{Args, builder::PossibleValuesParser};
+
+use crate::{
+    error::{Error, Result},
+    folder::Folder,
+    run::machine::CPUS,
+};
+
+/// Prints the guest's device tree.
+#[derive(Args)]
+#[command(after_help = "Example:\n  cargo xtask guest dtb --cpu cortex-a76 | grep -A 9 gpu@")]
+pub(crate) struct Dtb {
+    /// Which CPU's tree.
+    #[arg(long, default_value = CPUS[0], value_parser = PossibleValuesParser::new(CPUS))]
+    cpu: String,
+}
+
+impl Dtb {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let folder = Folder::find()?;
+        folder.require_built()?;
+        let root = folder.guest.join("build-root");
+        let status = Command::new(root.join("usr/lib64/ld-linux-x86-64.so.2"))
+            .arg("--library-path")
+            .arg(root.join("usr/lib/x86_64-linux-gnu"))
+            .arg(root.join("usr/bin/dtc"))
+            .args(["-q", "-I", "dtb", "-O", "dts"])
+            .arg(folder.boot(&format!("{}.dtb", self.cpu)))
+            .status()
+            .map_err(|source| Error::Start {
+                program: "dtc".into(),
+                source,
+            })?;
+        Ok(if status.success() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
+}

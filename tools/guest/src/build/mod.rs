@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest build`: makes everything that a run needs, and nothing twice.
+
+pub(crate) mod cache;
+pub(crate) mod dtb;
+mod mirror;
+pub(crate) mod payload;
+pub(crate) mod static_command;
+pub(crate) mod step;
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::ExitCode, time::Instant};
+
+use clap::Args;
+
+use self::step::Step;
+use crate::{
+    error::{Error, Result},
+    folder::{Folder, create_dir},
+    run::machine,
+};
+
+/// Builds the guest: QEMU and compilers in a Debian root, kernel, userland, disk image, and our programs for it.
+///
+/// Needs root (apt and chroot), about 8 GB of disk and a Debian mirror, which is taken from the machine's own apt
+/// configuration. Takes a few minutes the first time and about a second when nothing changed. The result lies in
+/// `.guest` of the repository, or where GPUREPLAY_GUEST says; work trees may share one.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  cargo xtask guest build\n  \
+                        GPUREPLAY_GUEST=/var/cache/guest cargo xtask guest build\n  \
+                        cargo xtask guest build --base      # without our own programs")]
+pub(crate) struct Build {
+    /// Only what comes from the distribution: no programs of this work tree.
+    #[arg(long)]
+    base: bool,
+    /// Build even what is up to date.
+    #[arg(long)]
+    force: bool,
+}
+
+impl Build {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let folder = Folder::find()?;
+        let start = Instant::now();
+        base(&folder, self.force)?;
+        if !self.base {
+            payload::build(&folder)?;
+            cache::fill(&folder, "g52")?;
+        }
+        eprintln!("guest is built ({:.1} s)", start.elapsed().as_secs_f64());
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Brings the shared part of the guest up to date.
+fn base(folder: &Folder, force: bool) -> Result<()> {
+    let guest = &folder.guest;
+    let _lock = Folder::lock(guest)?;
+    copy_recipe(&folder.recipe(), guest)?;
+    mirror::write_sources(guest)?;
+    if force {
+        match fs::remove_dir_all(guest.join("stamps")) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io("remove", guest.join("stamps"))(error));
+            }
+            _ => {}
+        }
+    }
+    for step in steps() {
+        step.run(guest)?;
+    }
+    Ok(())
+}
+
+/// Makes the second guest, whose kernel is old enough for Arm's driver, unless it is there.
+pub(crate) fn kbase_kernel(folder: &Folder) -> Result<()> {
+    let guest = &folder.guest;
+    let _lock = Folder::lock(guest)?;
+    let script = "steps/kbase-kernel.sh";
+    copy(&folder.recipe().join(script), &guest.join(script))?;
+    let step = Step {
+        name: "kbase-kernel",
+        makes: "guest with Linux 5.10",
+        inputs: &["gpu.dtso", "guest-files/initramfs-init", "sources-old.list"],
+        after: &["image"],
+        environment: machine::device_tree_environment(),
+    };
+    step.run(guest).map(drop)
+}
+
+fn steps() -> Vec<Step> {
+    vec![
+        Step {
+            name: "build-root",
+            makes: "build root (QEMU, cross compilers)",
+            inputs: &["sources.list"],
+            after: &[],
+            environment: vec![],
+        },
+        Step {
+            name: "kernels",
+            makes: "kernel, headers and driver sources",
+            inputs: &["sources.list", "sources-old.list"],
+            after: &["build-root"],
+            environment: vec![],
+        },
+        Step {
+            name: "userland",
+            makes: "guest userland",
+            inputs: &["sources.list"],
+            after: &[],
+            environment: vec![],
+        },
+        Step {
+            name: "image",
+            makes: "disk image",
+            inputs: &["guest-files/guest-init", "guest-files/initramfs-init"],
+            after: &["kernels", "userland"],
+            environment: vec![],
+        },
+        Step {
+            name: "device-tree",
+            makes: "device trees",
+            inputs: &["gpu.dtso"],
+            after: &["build-root"],
+            environment: machine::device_tree_environment(),
+        },
+    ]
+}
+
+/// Copies the recipe beside what it builds, so that it is reachable inside the build root under one path.
+fn copy_recipe(recipe: &Path, guest: &Path) -> Result<()> {
+    for dir in ["steps", "guest-files"] {
+        create_dir(&guest.join(dir))?;
+        let source = recipe.join(dir);
+        let entries = fs::read_dir(&source).map_err(Error::io("read", &source))?;
+        for entry in entries {
+            let entry = entry.map_err(Error::io("read", &source))?;
+            copy(&entry.path(), &guest.join(dir).join(entry.file_name()))?;
+        }
+    }
+    copy(&recipe.join("gpu.dtso"), &guest.join("gpu.dtso"))?;
+    let enter = guest.join("in-root");
+    copy(&recipe.join("in-root"), &enter)?;
+    fs::set_permissions(&enter, fs::Permissions::from_mode(0o755))
+        .map_err(Error::io("change", &enter))
+}
+
+/// Copies one file.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to)
+        .map(drop)
+        .map_err(Error::io("copy", from))
+}

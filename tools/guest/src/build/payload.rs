@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What this work tree adds to the guest: test programs, the `gpureplay` command, the patched driver; and the model
+//! server on the host's side. Each is brought up to date by its own build system.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{
+    build::step::{Fingerprint, logged},
+    error::{Error, Result},
+    folder::{Folder, create_dir},
+    run::session::Driver,
+};
+
+/// Target of the guest's programs.
+const TARGET: &str = "aarch64-unknown-linux-gnu";
+/// Crates that do the work of a replay on a real device.
+const REPLAYER: [&str; 6] = [
+    "gpureplay",
+    "gpureplay-core",
+    "gpureplay-format",
+    "gpureplay-library",
+    "gpureplay-linux",
+    "gpureplay-io",
+];
+/// Environment variable that replaces the model server's program.
+const SERVER_VARIABLE: &str = "GPUREPLAY_MODEL_SERVER";
+
+/// Builds everything.
+pub(crate) fn build(folder: &Folder) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    apps(folder)?;
+    command(folder)?;
+    patched_driver(folder)?;
+    host_server(folder)
+}
+
+/// Builds what a run with this driver needs.
+pub(crate) fn prepare(folder: &Folder, driver: Driver) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    apps(folder)?;
+    if driver == Driver::Patched {
+        command(folder)?;
+        patched_driver(folder)?;
+    }
+    host_server(folder)
+}
+
+/// The model server's program.
+pub(crate) fn model_server(folder: &Folder) -> Result<PathBuf> {
+    let path = match env::var_os(SERVER_VARIABLE) {
+        Some(path) => PathBuf::from(path),
+        None => target_dir(folder).join("release/mali-vfio-user"),
+    };
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err(Error::Missing {
+            what: format!("the model server ({})", path.display()),
+            remedy: "run `cargo xtask guest build`".into(),
+        })
+    }
+}
+
+fn target_dir(folder: &Folder) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| folder.repository.join("target"), PathBuf::from)
+}
+
+/// Compiles the C and C++ test programs and the OpenCL forwarder.
+fn apps(folder: &Folder) -> Result<()> {
+    let mut make = in_root(folder);
+    make.args(["make", "--no-print-directory", "-j2", "-C"])
+        .arg(folder.recipe().join("apps"))
+        .arg(with("OUT=", &folder.payload()))
+        .arg("SYSROOT=/guest/userland");
+    run(folder, &mut make, "test programs")
+}
+
+/// Where cargo keeps crates.
+pub(crate) fn cargo_home() -> PathBuf {
+    env::var_os("CARGO_HOME").map_or_else(
+        || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cargo"),
+        PathBuf::from,
+    )
+}
+
+/// Cross-compiles the `gpureplay` command.
+fn command(folder: &Folder) -> Result<()> {
+    let built = cross(folder, &["-p", "gpureplay"], "gpureplay for the guest")?;
+    install(&built.join("gpureplay"), &folder.payload().join("bin"))
+}
+
+/// Builds the `gpureplay` command alone.
+pub(crate) fn static_command(folder: &Folder) -> Result<PathBuf> {
+    let _lock = Folder::lock(&folder.local)?;
+    command(folder)?;
+    Ok(folder.payload().join("bin/gpureplay"))
+}
+
+/// The programs that test the nano driver: a replay that is repeated, and a client that means harm.
+fn device_tests(folder: &Folder) -> Result<()> {
+    let to = folder.payload().join("nano");
+    let example = ["-p", "gpureplay-linux", "--example", "device_test"];
+    let built = cross(folder, &example, "device test")?;
+    install(&built.join("examples/device_test"), &to)?;
+    let mut compile = in_root(folder);
+    compile
+        .args([
+            "aarch64-linux-gnu-gcc",
+            "-static",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+        ])
+        .args(["-Werror", "-o"])
+        .arg(to.join("hostile"))
+        .arg(folder.repository.join("nano-driver/tests/hostile.c"));
+    run(folder, &mut compile, "hostile client")
+}
+
+/// Copies a program into a folder of the payload.
+fn install(program: &Path, to: &Path) -> Result<()> {
+    create_dir(to)?;
+    fs::copy(program, to.join(program.file_name().unwrap_or_default()))
+        .map(drop)
+        .map_err(Error::io("copy", program))
+}
+
+/// Cross-compiles a package for the guest; returns the folder with its programs.
+fn cross(folder: &Folder, package: &[&str], what: &str) -> Result<PathBuf> {
+    let home = cargo_home();
+    // The build root has no registry of its own: fetch here, build offline there.
+    let mut fetch = cargo();
+    fetch
+        .args(["fetch", "--locked", "--target", TARGET])
+        .current_dir(&folder.repository);
+    run(folder, &mut fetch, "crates for the guest")?;
+    let mut build = in_root(folder);
+    build
+        .env("GPUREPLAY_BIND", &home)
+        .arg("env")
+        .arg(with("CARGO_HOME=", &home))
+        .arg(format!(
+            "CARGO_TARGET_{}_LINKER=aarch64-linux-gnu-gcc",
+            TARGET.to_uppercase().replace('-', "_")
+        ))
+        .arg("RUSTFLAGS=-C target-feature=+crt-static")
+        // Most of it is the model, which does not run there: time spent on optimizing that would be lost.
+        .args([
+            "CARGO_PROFILE_RELEASE_DEBUG=0",
+            "CARGO_PROFILE_RELEASE_OPT_LEVEL=1",
+        ])
+        .args(["cargo", "build", "--offline", "--locked", "--release"])
+        .args(REPLAYER.iter().flat_map(|name| {
+            let setting = format!("profile.release.package.{name}.opt-level=3");
+            ["--config".to_owned(), setting]
+        }))
+        .args(package)
+        .args(["--target", TARGET, "--target-dir"])
+        .arg(folder.local.join("cargo"));
+    run(folder, &mut build, what)?;
+    Ok(folder.local.join("cargo").join(TARGET).join("release"))
+}
+
+/// Builds Arm's driver with the recorder's hooks for the guest with Linux 5.10, unless nothing has changed, and the
+/// client that uses it.
+pub(crate) fn kbase(folder: &Folder, source: &Path) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    let client = cross(
+        folder,
+        &["-p", "kbase-client"],
+        "kbase-client for the guest",
+    )?;
+    install(&client.join("kbase-client"), &folder.payload().join("bin"))?;
+    build_host_command(folder)?;
+    host_server(folder)?;
+    let modules = folder.payload().join("kbase");
+    let stamp = folder.local.join("kbase-made-for");
+    let mut hash = Fingerprint::default();
+    hash.tree(&folder.repository.join("driver-patch"))?;
+    hash.bytes(source.as_os_str().as_encoded_bytes());
+    hash.tree(source)?;
+    let wanted = hash.text();
+    if modules.join("order").is_file()
+        && fs::read_to_string(&stamp).is_ok_and(|made| made == wanted)
+    {
+        return Ok(());
+    }
+    let _ = fs::remove_file(&stamp);
+    // Arm's packages have headers four folders up.
+    let above = source.ancestors().nth(4);
+    let bind = above.filter(|dir| dir.parent().is_some()).unwrap_or(source);
+    let mut build = in_root(folder);
+    build
+        .env("GPUREPLAY_BIND", bind)
+        .arg("bash")
+        .arg(folder.repository.join("driver-patch/build"))
+        .args(["kbase", "--cc", "aarch64-linux-gnu-gcc-12"])
+        .args(["--kernel", "/guest/linux-5.10/headers/build", "--source"])
+        .arg(source)
+        .arg("--out")
+        .arg(modules);
+    run(folder, &mut build, "kbase")?;
+    fs::write(&stamp, wanted).map_err(Error::io("write", stamp))
+}
+
+/// Builds the driver with the recorder's hooks for the guest's kernel, unless neither has changed.
+fn patched_driver(folder: &Folder) -> Result<()> {
+    let sources = folder.repository.join("driver-patch");
+    let release = folder.stock_kernel()?;
+    let modules = folder.payload().join("modules");
+    let stamp = folder.local.join("modules-made-for");
+    let mut hash = Fingerprint::default();
+    hash.bytes(release.as_bytes());
+    hash.tree(&sources)?;
+    let wanted = hash.text();
+    if modules.join("order").is_file()
+        && fs::read_to_string(&stamp).is_ok_and(|made| made == wanted)
+    {
+        return Ok(());
+    }
+    let version: Vec<&str> = release.splitn(3, '.').take(2).collect();
+    let source = format!("/guest/src/linux-source-{}", version.join("."));
+    let _ = fs::remove_file(&stamp);
+    let mut build = in_root(folder);
+    build
+        .arg("bash")
+        .arg(sources.join("build"))
+        .args([
+            "panfrost", "--source", &source, "--kernel", &release, "--out",
+        ])
+        .arg(modules);
+    run(folder, &mut build, "patched driver")?;
+    fs::write(&stamp, wanted).map_err(Error::io("write", stamp))
+}
+
+/// Builds the nano driver for the guest's kernel, and the programs that use it.
+pub(crate) fn nano_driver(folder: &Folder) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    command(folder)?;
+    device_tests(folder)?;
+    let release = folder.stock_kernel()?;
+    let work = nano_sources(folder, "nano")?;
+    run(
+        folder,
+        &mut nano_make(folder, &release, &work),
+        "nano driver",
+    )?;
+    install(
+        &work.join("gpureplay_nano.ko"),
+        &folder.payload().join("nano"),
+    )
+}
+
+/// A copy of the nano driver's sources to build in.
+pub(crate) fn nano_sources(folder: &Folder, name: &str) -> Result<PathBuf> {
+    let work = folder.local.join(name);
+    create_dir(&work)?;
+    let sources = folder.repository.join("nano-driver");
+    for entry in fs::read_dir(&sources).map_err(Error::io("read", &sources))? {
+        let path = entry.map_err(Error::io("read", &sources))?.path();
+        if path.is_file() {
+            let to = work.join(path.file_name().unwrap_or_default());
+            fs::copy(&path, to).map_err(Error::io("copy", &path))?;
+        }
+    }
+    Ok(work)
+}
+
+/// The command that builds the nano driver in `work` for a kernel.
+pub(crate) fn nano_make(folder: &Folder, release: &str, work: &Path) -> Command {
+    let mut build = in_root(folder);
+    build
+        .args(["make", "-s", "ARCH=arm64"])
+        .arg("CROSS_COMPILE=aarch64-linux-gnu-")
+        .arg(format!("-C/usr/src/linux-headers-{release}"))
+        .arg(with("M=", work))
+        .arg("modules");
+    build
+}
+
+/// Runs a Python program of the recipe inside the build root, which has NumPy.
+pub(crate) fn python(folder: &Folder, program: &Path, arguments: &[&OsStr]) -> Result<()> {
+    let mut python = in_root(folder);
+    // The program writes into its last argument, which may lie outside of the work tree.
+    python
+        .env(
+            "GPUREPLAY_BIND",
+            arguments.last().copied().unwrap_or_default(),
+        )
+        .arg("python3")
+        .arg(program)
+        .args(arguments);
+    let log = program
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    run(folder, &mut python, &log)
+}
+
+/// Brings the host's `gpureplay` up to date, in the development profile, which tests have built already.
+pub(crate) fn build_host_command(folder: &Folder) -> Result<()> {
+    let mut build = cargo();
+    build
+        .args(["build", "--locked", "-p", "gpureplay"])
+        .current_dir(&folder.repository);
+    run(folder, &mut build, "gpureplay for the host")
+}
+
+/// Brings the host's optimised `gpureplay` up to date: for what takes long, and for what is measured.
+pub(crate) fn build_release_command(folder: &Folder) -> Result<()> {
+    let mut build = cargo();
+    build
+        .args(["build", "--locked", "--release", "-p", "gpureplay"])
+        .current_dir(&folder.repository);
+    run(folder, &mut build, "gpureplay for the host, optimised")
+}
+
+/// The host's optimised `gpureplay`.
+pub(crate) fn release_command(folder: &Folder) -> PathBuf {
+    target_dir(folder).join("release/gpureplay")
+}
+
+/// The host's `gpureplay`.
+pub(crate) fn host_command(folder: &Folder) -> PathBuf {
+    target_dir(folder).join("debug/gpureplay")
+}
+
+/// Compiles the model server for the host.
+fn host_server(folder: &Folder) -> Result<()> {
+    if env::var_os(SERVER_VARIABLE).is_some() {
+        return Ok(());
+    }
+    let mut build = cargo();
+    build
+        .args(["build", "--release", "--locked", "-p", "mali-vfio-user"])
+        .current_dir(&folder.repository);
+    run(folder, &mut build, "model server")
+}
+
+fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+pub(crate) fn in_root(folder: &Folder) -> Command {
+    let mut command = Command::new(folder.guest.join("in-root"));
+    command.current_dir(&folder.repository);
+    command
+}
+
+fn run(folder: &Folder, command: &mut Command, what: &str) -> Result<()> {
+    let name = what.replace(' ', "-");
+    logged(
+        command,
+        what,
+        &folder.local.join("log").join(format!("{name}.log")),
+    )
+}
+
+pub(crate) fn with(before: &str, path: &Path) -> OsString {
+    let mut option = OsString::from(before);
+    option.push(path);
+    option
+}

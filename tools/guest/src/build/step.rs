@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Build steps: a script, what it depends on, and a stamp that says it is done.
+
+use std::{
+    fs,
+    io::{IsTerminal, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    error::{Error, Result},
+    folder::create_dir,
+};
+
+/// Lines of a failed program's output that an error shows.
+const TAIL: usize = 25;
+
+/// One step of the guest's build.
+pub(crate) struct Step {
+    /// Name of the step and of its script.
+    pub(crate) name: &'static str,
+    /// What it makes, for the progress line.
+    pub(crate) makes: &'static str,
+    /// Files that it reads besides its script, relative to the recipe.
+    pub(crate) inputs: &'static [&'static str],
+    /// Steps whose outcome it builds upon.
+    pub(crate) after: &'static [&'static str],
+    /// Variables for the script.
+    pub(crate) environment: Vec<(&'static str, String)>,
+}
+
+impl Step {
+    /// Runs the step unless its stamp shows that nothing changed. `guest` holds a copy of the recipe.
+    /// Returns whether it ran.
+    pub(crate) fn run(&self, guest: &Path) -> Result<bool> {
+        let stamp = stamp_path(guest, self.name);
+        let wanted = self.fingerprint(guest)?;
+        if fs::read_to_string(&stamp).is_ok_and(|have| have == wanted) {
+            return Ok(false);
+        }
+        // A step that is interrupted must not look done.
+        let _ = fs::remove_file(&stamp);
+        let script = guest.join("steps").join(format!("{}.sh", self.name));
+        let mut command = Command::new("bash");
+        command
+            .arg(&script)
+            .current_dir(guest)
+            .env("GUEST", guest)
+            .env("LC_ALL", "C.UTF-8")
+            .envs(self.environment.iter().map(|(k, v)| (k, v)));
+        let log = guest.join("log").join(format!("{}.log", self.name));
+        logged(&mut command, self.makes, &log)?;
+        create_dir(&guest.join("stamps"))?;
+        fs::write(&stamp, wanted).map_err(Error::io("write", &stamp))?;
+        Ok(true)
+    }
+
+    /// Everything that decides the outcome, hashed.
+    fn fingerprint(&self, guest: &Path) -> Result<String> {
+        let mut hash = Fingerprint::default();
+        hash.file(&guest.join("steps").join(format!("{}.sh", self.name)))?;
+        for input in self.inputs {
+            hash.file(&guest.join(input))?;
+        }
+        for (name, value) in &self.environment {
+            hash.bytes(name.as_bytes());
+            hash.bytes(value.as_bytes());
+        }
+        for step in self.after {
+            hash.file(&stamp_path(guest, step))?;
+        }
+        Ok(hash.text())
+    }
+}
+
+fn stamp_path(guest: &Path, step: &str) -> PathBuf {
+    guest.join("stamps").join(step)
+}
+
+/// Runs a command with its output in a log file, a progress line on the terminal, and the log's end in the error.
+pub(crate) fn logged(command: &mut Command, what: &str, log: &Path) -> Result<()> {
+    if let Some(parent) = log.parent() {
+        create_dir(parent)?;
+    }
+    let file = fs::File::create(log).map_err(Error::io("create", log))?;
+    let copy = file.try_clone().map_err(Error::io("open", log))?;
+    let program = command.get_program().to_string_lossy().into_owned();
+    let start = Instant::now();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(file)
+        .stderr(copy)
+        .spawn()
+        .map_err(|source| Error::Start {
+            program: program.clone(),
+            source,
+        })?;
+    let terminal = std::io::stderr().is_terminal();
+    let status = loop {
+        let ended = child.try_wait().map_err(|source| Error::Start {
+            program: program.clone(),
+            source,
+        })?;
+        if let Some(status) = ended {
+            break status;
+        }
+        if terminal && start.elapsed() > Duration::from_secs(1) {
+            eprint!("\r  {what}… {:3} s", start.elapsed().as_secs());
+            let _ = std::io::stderr().flush();
+        }
+        std::thread::sleep(Duration::from_millis(if terminal { 200 } else { 50 }));
+    };
+    if terminal && start.elapsed() > Duration::from_secs(1) {
+        eprint!("\r\x1b[K");
+    }
+    if status.success() {
+        if start.elapsed() > Duration::from_secs(2) {
+            eprintln!("  {what}: {:.0} s", start.elapsed().as_secs_f64());
+        }
+        return Ok(());
+    }
+    Err(Error::Failed {
+        what: format!("{what} (log: {})", log.display()),
+        status,
+        log: last_lines(log, TAIL),
+    })
+}
+
+/// The last lines of a text file; empty when it cannot be read.
+pub(crate) fn last_lines(path: &Path, count: usize) -> String {
+    let bytes = fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
+/// FNV-1a over contents: tells changed inputs apart, nothing more.
+pub(crate) struct Fingerprint(u64);
+
+impl Default for Fingerprint {
+    fn default() -> Self {
+        Fingerprint(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fingerprint {
+    /// Adds bytes and their length.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes.iter().copied().chain(bytes.len().to_le_bytes()) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    /// Adds a file's contents.
+    pub(crate) fn file(&mut self, path: &Path) -> Result<()> {
+        let bytes = fs::read(path).map_err(Error::io("read", path))?;
+        self.bytes(&bytes);
+        Ok(())
+    }
+
+    /// Adds the names and contents of all files below a directory, in the names' order.
+    pub(crate) fn tree(&mut self, dir: &Path) -> Result<()> {
+        let mut entries: Vec<PathBuf> = fs::read_dir(dir)
+            .and_then(|entries| {
+                entries
+                    .map(|entry| entry.map(|entry| entry.path()))
+                    .collect()
+            })
+            .map_err(Error::io("read", dir))?;
+        entries.sort();
+        for path in entries {
+            self.bytes(path.to_string_lossy().as_bytes());
+            if path.is_dir() {
+                self.tree(&path)?;
+            } else {
+                self.file(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The hash so far, as a line of text.
+    pub(crate) fn text(&self) -> String {
+        format!("{:016x}\n", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn step_runs_once_per_change() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let guest = dir.path();
+        fs::create_dir(guest.join("steps")).expect("directory");
+        let script = guest.join("steps/first.sh");
+        fs::write(&script, "echo \"$WHO\" >> \"$GUEST/ran\"\n").expect("script");
+        let step = |who: &str| Step {
+            name: "first",
+            makes: "a test",
+            inputs: &[],
+            after: &[],
+            environment: vec![("WHO", who.into())],
+        };
+        assert!(step("a").run(guest).expect("runs"));
+        assert!(!step("a").run(guest).expect("skips"));
+        assert!(step("b").run(guest).expect("runs for another environment"));
+        fs::write(&script, "echo broken; exit 3\n").expect("script");
+        let error = step("b").run(guest).expect_err("fails").to_string();
+        assert!(
+            error.contains("broken") && error.contains("first.log"),
+            "{error}"
+        );
+        assert!(step("b").run(guest).is_err(), "a failed step is not done");
+        let ran = fs::read_to_string(guest.join("ran")).expect("output");
+        assert_eq!(ran, "a\nb\n");
+    }
+
+    #[test]
+    fn fingerprint_separates_parts() {
+        let mut one = Fingerprint::default();
+        one.bytes(b"ab");
+        one.bytes(b"c");
+        let mut two = Fingerprint::default();
+        two.bytes(b"a");
+        two.bytes(b"bc");
+        assert_ne!(one.text(), two.text());
+    }
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest operators`: Arm Compute Library's operators on random shapes, compared with NumPy.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    build::payload,
+    conformance::{self, cell},
+    error::{Error, Result},
+    folder::Folder,
+    run::session::{self, Driver, End, Options},
+};
+
+/// Runs Arm Compute Library's operators in the guest and compares their results with NumPy.
+///
+/// The cases (operators, types, layouts, mostly odd shapes) follow from a seed; one program runs them all in one boot.
+#[derive(Args)]
+#[command(after_help = "\
+Exit codes: 0 when every case is right, or wrong for a cause in tools/guest/operators/causes.toml; 1 otherwise.
+
+Examples:
+  cargo xtask guest operators --write-doc
+  cargo xtask guest operators --gpu g72 --seed 2
+  cargo xtask guest operators --every 8 --json")]
+pub(crate) struct Operators {
+    /// Which GPU the model is.
+    #[arg(long, default_value = "g52", value_name = "NAME")]
+    gpu: String,
+    /// Seed of shapes and values.
+    #[arg(long, default_value_t = 1)]
+    seed: u32,
+    /// Only each N-th case.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    every: u32,
+    /// Seconds until the run is given up.
+    #[arg(long, default_value_t = 7200, value_name = "SECONDS")]
+    timeout: u64,
+    /// Print the results as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Write the results into docs/conformance.md.
+    #[arg(long)]
+    write_doc: bool,
+    /// Run nothing: compare what an earlier run left in this folder.
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
+    /// Use programs and model server as they are.
+    #[arg(long)]
+    no_build: bool,
+}
+
+impl Operators {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let folder = Folder::find()?;
+        let causes = Causes::read(&folder)?;
+        let results = match &self.from {
+            Some(dir) => compare(&folder, dir)?,
+            None => {
+                folder.require_built()?;
+                if !self.no_build {
+                    payload::prepare(&folder, Driver::Stock)?;
+                }
+                run(&folder, &self.gpu, self.seed, self.every, self.timeout)?
+            }
+        };
+        if self.write_doc {
+            let section = format!("operators {}", self.gpu);
+            conformance::write(&folder.repository, &section, &markdown(&results, &causes))?;
+        }
+        if self.json {
+            println!(
+                "{}",
+                serde_json::json!({ "gpu": self.gpu, "cases": results })
+            );
+        } else {
+            print!("{}", text(&results, &causes));
+        }
+        let good = unexplained(&results, &causes).is_empty() && !results.is_empty();
+        Ok(ExitCode::from(u8::from(!good)))
+    }
+}
+
+/// Runs each eighth case; gives the number of right ones and what is wrong with the others.
+pub(crate) fn run_subset(folder: &Folder, gpu: &str) -> Result<(usize, Vec<String>)> {
+    let causes = Causes::read(folder)?;
+    let results = run(folder, gpu, 1, 8, 900)?;
+    Ok((right(&results), unexplained(&results, &causes)))
+}
+
+/// One case as `operators.py` judges it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Judged {
+    operator: String,
+    r#type: String,
+    result: Verdict,
+    case: String,
+    detail: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    /// Equal to NumPy's result within the type's precision.
+    Right,
+    /// Not.
+    Wrong,
+    /// The library says that it does not have this.
+    Refused,
+    /// The library or the runtime reported an error.
+    Error,
+    /// The program ended during the case.
+    Crash,
+}
+
+impl Verdict {
+    fn word(self) -> &'static str {
+        match self {
+            Verdict::Right => "right",
+            Verdict::Wrong => "wrong",
+            Verdict::Refused => "refused",
+            Verdict::Error => "error",
+            Verdict::Crash => "crash",
+        }
+    }
+
+    fn is_bad(self) -> bool {
+        !matches!(self, Verdict::Right | Verdict::Refused)
+    }
+}
+
+/// Why cases are not right; `words` must all be in the case's line.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cause {
+    words: Vec<String>,
+    why: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Causes {
+    cause: Vec<Cause>,
+}
+
+impl Causes {
+    fn read(folder: &Folder) -> Result<Causes> {
+        let path = folder.recipe().join("operators/causes.toml");
+        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        toml::from_str(&text)
+            .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
+    }
+
+    fn of(&self, case: &str) -> Option<&str> {
+        let has = |word: &String| case.contains(word.as_str());
+        self.cause
+            .iter()
+            .find(|cause| cause.words.iter().all(has))
+            .map(|cause| cause.why.as_str())
+    }
+}
+
+fn run(folder: &Folder, gpu: &str, seed: u32, every: u32, timeout: u64) -> Result<Vec<Judged>> {
+    let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    let recipe = folder.recipe().join("operators");
+    let (seed, every) = (seed.to_string(), every.to_string());
+    payload::python(
+        folder,
+        &recipe.join("operators.py"),
+        &[
+            "generate".as_ref(),
+            "--seed".as_ref(),
+            seed.as_ref(),
+            "--every".as_ref(),
+            every.as_ref(),
+            work.path().as_os_str(),
+        ],
+    )?;
+    let script = work.path().join("run.sh");
+    fs::copy(recipe.join("run.sh"), &script).map_err(Error::io("create", &script))?;
+    let options = Options {
+        gpu: gpu.into(),
+        share: Some(work.path().to_path_buf()),
+        timeout: Duration::from_secs(timeout),
+        ..Options::default()
+    };
+    let command = ["bash", "/share/run.sh"].map(String::from);
+    let outcome = session::run(folder, &options, Some(&command))?;
+    for fault in &outcome.faults {
+        eprintln!("kernel log: {fault}");
+    }
+    if outcome.end != End::Exit(0) {
+        outcome.print_logs();
+        return Err(Error::Usage(format!(
+            "the guest ended early: {:?}",
+            outcome.end
+        )));
+    }
+    compare(folder, work.path())
+}
+
+/// Lets NumPy judge what lies in a folder.
+fn compare(folder: &Folder, dir: &Path) -> Result<Vec<Judged>> {
+    let program = folder.recipe().join("operators/operators.py");
+    payload::python(folder, &program, &["check".as_ref(), dir.as_os_str()])?;
+    let path = dir.join("results.json");
+    let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    serde_json::from_str(&text)
+        .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))
+}
+
+fn right(results: &[Judged]) -> usize {
+    count(results, Verdict::Right)
+}
+
+fn count(results: &[Judged], verdict: Verdict) -> usize {
+    results.iter().filter(|one| one.result == verdict).count()
+}
+
+fn unexplained(results: &[Judged], causes: &Causes) -> Vec<String> {
+    results
+        .iter()
+        .filter(|one| one.result.is_bad() && causes.of(&one.case).is_none())
+        .map(|one| format!("{}: {} ({})", one.result.word(), one.case, one.detail))
+        .collect()
+}
+
+fn text(results: &[Judged], causes: &Causes) -> String {
+    let mut text = String::new();
+    for one in results.iter().filter(|one| one.result.is_bad()) {
+        let why = causes.of(&one.case).unwrap_or("open");
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{} {}: {} [{why}]",
+            one.result.word(),
+            one.case,
+            one.detail
+        );
+    }
+    let sums = [
+        Verdict::Right,
+        Verdict::Wrong,
+        Verdict::Refused,
+        Verdict::Error,
+        Verdict::Crash,
+    ]
+    .map(|verdict| format!("{} {}", count(results, verdict), verdict.word()));
+    text + &sums.join(", ") + "\n"
+}
+
+fn markdown(results: &[Judged], causes: &Causes) -> String {
+    let mut table: BTreeMap<(&str, &str), [usize; 3]> = BTreeMap::new();
+    for one in results {
+        let row = table.entry((&one.operator, &one.r#type)).or_default();
+        match one.result {
+            Verdict::Right => row[0] += 1,
+            Verdict::Refused => row[2] += 1,
+            _ => row[1] += 1,
+        }
+    }
+    let mut text = format!(
+        "{} cases: {} right, {} not, {} that the library does not have.\n\n\
+         | Operator | Type | Right | Not right | Refused |\n|---|---|---|---|---|\n",
+        results.len(),
+        right(results),
+        results.iter().filter(|one| one.result.is_bad()).count(),
+        count(results, Verdict::Refused)
+    );
+    for ((operator, kind), [right, wrong, refused]) in table {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "| {operator} | {kind} | {right} | {wrong} | {refused} |"
+        );
+    }
+    if results.iter().any(|one| one.result.is_bad()) {
+        text += "\n| Case | Result | Cause |\n|---|---|---|\n";
+    }
+    for one in results.iter().filter(|one| one.result.is_bad()) {
+        let why = match causes.of(&one.case) {
+            Some(why) => cell(why),
+            None => format!("open: {}", cell(&one.detail)),
+        };
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {why} |",
+            cell(&one.case),
+            one.result.word()
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_cases_need_a_cause() {
+        let judged = |result, case: &str| Judged {
+            operator: "gemm".into(),
+            r#type: "f32".into(),
+            result,
+            case: case.into(),
+            detail: "3 of 4 elements".into(),
+        };
+        let results = [
+            judged(Verdict::Right, "op=gemm t0=1x2:f32"),
+            judged(Verdict::Wrong, "op=gemm t0=3x2:f32"),
+            judged(Verdict::Crash, "op=gemm t0=4x2:f16"),
+            judged(Verdict::Refused, "op=gemm t0=5x2:f32"),
+        ];
+        let causes: Causes =
+            toml::from_str("[[cause]]\nwords = ['op=gemm', 'f16']\nwhy = 'known'\n")
+                .expect("valid");
+        let open = unexplained(&results, &causes);
+        assert_eq!(open, ["wrong: op=gemm t0=3x2:f32 (3 of 4 elements)"]);
+        let text = text(&results, &causes);
+        assert!(
+            text.ends_with("1 right, 1 wrong, 1 refused, 0 error, 1 crash\n"),
+            "{text}"
+        );
+        let markdown = markdown(&results, &causes);
+        assert!(
+            markdown.contains("| gemm | f32 | 1 | 2 | 1 |"),
+            "{markdown}"
+        );
+        assert!(markdown.contains("| `op=gemm t0=4x2:f16` | crash | known |"));
+    }
+}

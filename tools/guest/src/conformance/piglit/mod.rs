@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest piglit`: piglit's OpenCL tests in the guest, many in one boot.
+
+mod causes;
+mod results;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use clap::{Args, ValueEnum};
+
+use self::{causes::Causes, results::Results};
+use crate::{
+    build::{
+        self, payload,
+        step::{Fingerprint, Step},
+    },
+    conformance,
+    error::{Error, Result},
+    folder::{Folder, create_dir},
+    run::session::{self, Driver, End, Options},
+};
+
+/// Runs in the guest, with the runner's arguments.
+const SCRIPT: &str = "mkdir -p /mnt/piglit && \
+    mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,ro,cache=loose extra /mnt/piglit || exit 1\n\
+    if [ -e cache.tar ]; then tar xf cache.tar -C /tmp/cache; fi\n\
+    save() { tar cf cache.new -C /tmp/cache .; mv cache.new cache.tar; }\n\
+    while sleep 240; do save; done & saver=$!\n\
+    python3 runner.py --root /mnt/piglit --results results.jsonl \"$@\" || exit 1\n\
+    kill $saver; wait $saver 2> /dev/null; save";
+/// In the folder that the guest shares: results, one line each, and compiled programs.
+const RESULTS: &str = "results.jsonl";
+const CACHE: &str = "cache.tar";
+
+/// Tests that a subset names.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Subset {
+    /// About five minutes on two idle cores.
+    Ci,
+}
+
+/// Runs piglit's OpenCL tests (Debian's package, arm64) in the guest.
+///
+/// All run in one boot. A test during which the kernel log reports a GPU fault does not pass. What did not pass beside
+/// another test is run again alone. Short tests come first, in an order that mixes all kinds. Each result of a full run is
+/// kept at once in target/guest/piglit-GPU: a run that was ended early goes on with --resume.
+#[derive(Args)]
+#[command(after_help = "\
+Exit codes: 0 when all failures have a cause in tools/guest/piglit/causes.toml that is not the model's; 1 otherwise.
+
+Examples:
+  cargo xtask guest piglit
+  cargo xtask guest piglit --gpu g72 --write-doc
+  cargo xtask guest piglit --filter 'vload-float|atomic_add' --jobs 1
+  cargo xtask guest piglit --subset ci --json
+  cargo xtask guest piglit --gpu g72 --resume
+  cargo xtask guest piglit --from target/guest/piglit-g52/results.jsonl --write-doc")]
+pub(crate) struct Piglit {
+    /// Which GPU the model is.
+    #[arg(long, default_value = "g52", value_name = "NAME")]
+    gpu: String,
+    /// Only tests whose name matches this regular expression.
+    #[arg(long, value_name = "RE", default_value = "")]
+    filter: String,
+    /// Only the tests of a committed list.
+    #[arg(long, value_enum)]
+    subset: Option<Subset>,
+    /// Tests at the same time; the guest has two CPUs.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=8))]
+    jobs: u32,
+    /// Seconds of guest time that one test may take.
+    #[arg(long, default_value_t = 600, value_name = "SECONDS")]
+    timeout: u32,
+    /// Minutes after which no further test begins.
+    #[arg(long, default_value_t = 360, value_name = "MINUTES")]
+    limit: u32,
+    /// Print the results as one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Write the results into docs/conformance.md.
+    #[arg(long)]
+    write_doc: bool,
+    /// Go on with the last full run on this GPU: run only the tests that have no result yet.
+    #[arg(long, conflicts_with_all = ["filter", "subset", "from"])]
+    resume: bool,
+    /// Run nothing: take the results of an earlier run.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["filter", "subset"])]
+    from: Option<PathBuf>,
+    /// Use the model server as it is.
+    #[arg(long)]
+    no_build: bool,
+}
+
+impl Piglit {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let folder = Folder::find()?;
+        let causes = Causes::read(&folder.recipe().join("piglit/causes.toml"))?;
+        let results = match &self.from {
+            Some(path) => {
+                let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+                Results::parse(&text)
+            }
+            None => self.run(&folder)?,
+        };
+        if self.write_doc {
+            let text = results.markdown(&causes, &self.gpu);
+            conformance::write(&folder.repository, &format!("piglit {}", self.gpu), &text)?;
+        }
+        if self.json {
+            println!("{}", results.json(&self.gpu));
+        } else {
+            print!("{}", results.text(&causes, &self.gpu));
+        }
+        let good = results.complete() && results.unexplained(&causes, &self.gpu).is_empty();
+        Ok(ExitCode::from(u8::from(!good)))
+    }
+
+    fn run(&self, folder: &Folder) -> Result<Results> {
+        folder.require_built()?;
+        if !self.no_build {
+            payload::prepare(folder, Driver::Stock)?;
+        }
+        let wanted = Wanted {
+            gpu: &self.gpu,
+            filter: &self.filter,
+            subset: self.subset.map(|Subset::Ci| "ci"),
+            jobs: self.jobs,
+            timeout: self.timeout,
+            limit: self.limit,
+        };
+        if !self.filter.is_empty() || self.subset.is_some() {
+            return run_apart(folder, &wanted);
+        }
+        let share = folder.local.join(format!("piglit-{}", self.gpu));
+        create_dir(&share)?;
+        let path = share.join(RESULTS);
+        if !self.resume && path.exists() {
+            fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+        }
+        let results = run(folder, &share, &wanted)?;
+        eprintln!("results: {}", path.display());
+        Ok(results)
+    }
+}
+
+/// Runs the committed subset, of which every test must pass; the text names those that did not.
+pub(crate) fn run_subset(folder: &Folder, gpu: &str) -> Result<(usize, Vec<String>)> {
+    let path = folder.recipe().join("piglit/ci.txt");
+    let names = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let wanted = Wanted {
+        gpu,
+        filter: "",
+        subset: Some("ci"),
+        jobs: 2,
+        timeout: 300,
+        limit: 60,
+    };
+    let results = run_apart(folder, &wanted)?;
+    Ok((results.passed(), results.not_passed(names.lines())))
+}
+
+/// What to run.
+struct Wanted<'a> {
+    gpu: &'a str,
+    filter: &'a str,
+    subset: Option<&'a str>,
+    jobs: u32,
+    timeout: u32,
+    limit: u32,
+}
+
+/// Runs the tests in a folder of their own, of which nothing is kept.
+fn run_apart(folder: &Folder, wanted: &Wanted<'_>) -> Result<Results> {
+    let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    run(folder, share.path(), wanted)
+}
+
+/// Boots the guest and runs the tests that have no result in the folder yet.
+fn run(folder: &Folder, share: &Path, wanted: &Wanted<'_>) -> Result<Results> {
+    let tree = unpack(folder)?;
+    let recipe = folder.recipe().join("piglit");
+    let copy = |from: &Path, name: &str| {
+        fs::copy(from, share.join(name))
+            .map(drop)
+            .map_err(Error::io("copy", from))
+    };
+    copy(&recipe.join("runner.py"), "runner.py")?;
+    let cache = cache_file(folder)?;
+    if cache.is_file() && !share.join(CACHE).exists() {
+        copy(&cache, CACHE)?;
+    }
+    let mut command: Vec<String> = ["bash", "-c", SCRIPT, "piglit"].map(String::from).into();
+    let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
+    option("--jobs", wanted.jobs.to_string());
+    option("--timeout", wanted.timeout.to_string());
+    option("--until", (wanted.limit * 60).to_string());
+    option("--filter", wanted.filter.to_owned());
+    if let Some(subset) = wanted.subset {
+        copy(&recipe.join(format!("{subset}.txt")), "names")?;
+        option("--names", "names".into());
+    }
+    let options = Options {
+        gpu: wanted.gpu.into(),
+        share: Some(share.to_path_buf()),
+        extra: Some(tree),
+        // Beyond the runner's own limits: the last tests, and those that are run again.
+        timeout: Duration::from_secs(u64::from(wanted.limit) * 60 + 3600),
+        ..Options::default()
+    };
+    let outcome = session::run(folder, &options, Some(&command))?;
+    let results = Results::parse(&String::from_utf8_lossy(&outcome.stdout));
+    if outcome.end == End::Exit(0) {
+        keep_cache(&share.join(CACHE), &cache)?;
+    } else {
+        eprintln!("warning: the run ended early ({:?})", outcome.end);
+        outcome.print_logs();
+    }
+    Ok(results)
+}
+
+/// Unpacks piglit beside the guest unless it is there.
+fn unpack(folder: &Folder) -> Result<PathBuf> {
+    let guest = &folder.guest;
+    let _lock = Folder::lock(guest)?;
+    create_dir(&guest.join("steps"))?;
+    build::copy(
+        &folder.recipe().join("piglit/piglit.sh"),
+        &guest.join("steps/piglit.sh"),
+    )?;
+    let step = Step {
+        name: "piglit",
+        makes: "piglit's OpenCL tests",
+        inputs: &["sources.list"],
+        after: &[],
+        environment: vec![],
+    };
+    step.run(guest)?;
+    Ok(guest.join("piglit"))
+}
+
+/// Where compiled programs of earlier runs are kept: the runtime keys them by source and GPU, this by the runtime.
+fn cache_file(folder: &Folder) -> Result<PathBuf> {
+    let mut hash = Fingerprint::default();
+    hash.file(&folder.guest.join("stamps/userland"))?;
+    let name = format!("piglit-{}.tar", hash.text().trim_end());
+    Ok(folder.guest.join("cache").join(name))
+}
+
+fn keep_cache(made: &Path, to: &Path) -> Result<()> {
+    if let Some(parent) = to.parent() {
+        create_dir(parent)?;
+    }
+    let temporary = to.with_extension(format!("{}.new", std::process::id()));
+    fs::copy(made, &temporary).map_err(Error::io("copy", made))?;
+    fs::rename(&temporary, to).map_err(Error::io("create", to))
+}

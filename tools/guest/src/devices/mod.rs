@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest devices`: replays on the nano driver and /dev/mem in the guest, kills, a hostile client, turns, and panfrost again.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Duration,
+};
+
+use clap::Args;
+
+use crate::{
+    build::{payload, step::logged},
+    error::{Error, Result},
+    folder::Folder,
+    run::session::{self, Driver, End, Options},
+    startup,
+};
+
+/// What the guest runs.
+const SCRIPT: &str = include_str!("devices.sh");
+/// Recordings that are replayed.
+const RECORDINGS: [&str; 3] = ["digits-g52", "acl-gemm-g52", "acl-conv-g52"];
+
+/// Replays on the nano driver (guarded, direct, shared) and on /dev/mem in the guest, with panfrost unloaded.
+///
+/// Every output is compared with what the model gives on the host, bit for bit. Processes are killed at random moments of a
+/// run; a hostile client tries what guarded mode must refuse; two processes share the GPU; afterwards panfrost runs OpenCL.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  cargo xtask guest devices\n  \
+                        cargo xtask guest devices --runs 20 --kills 5 --seconds 10\n  \
+                        cargo xtask guest devices --runs 1 --kernel-option slub_debug=FZPU --kernel-option page_poison=1")]
+pub(crate) struct Devices {
+    /// Runs of each recording on each device.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) runs: u32,
+    /// Processes that are killed while they replay.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) kills: u32,
+    /// Seconds of random requests by the hostile client.
+    #[arg(long, value_name = "N", default_value_t = 600)]
+    pub(crate) seconds: u32,
+    /// Further word of the kernel's command line; may be repeated.
+    #[arg(long = "kernel-option", value_name = "WORD")]
+    pub(crate) kernel_options: Vec<String>,
+    /// Seed of moments and requests.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u32,
+    /// Put what was found into nano-driver/README.md.
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Use the programs in target/guest/opt and target/debug as they are.
+    #[arg(long)]
+    pub(crate) no_build: bool,
+}
+
+impl Devices {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let folder = Folder::find()?;
+        folder.require_built()?;
+        if !self.no_build {
+            payload::prepare(&folder, Driver::None)?;
+            payload::build_host_command(&folder)?;
+        }
+        Ok(match self.test(&folder, true)? {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(reason) => {
+                eprintln!("{reason}");
+                ExitCode::FAILURE
+            }
+        })
+    }
+
+    /// The command and the lines that count, for people.
+    fn summary(&self, said: &str) -> String {
+        const COUNTS: [&str; 4] = [" runs agree", " MiB: ", " processes killed", "hostile: "];
+        let mut text = format!(
+            "    cargo xtask guest devices --runs {} --kills {} --seconds {}",
+            self.runs, self.kills, self.seconds
+        );
+        for option in &self.kernel_options {
+            text += &format!(" --kernel-option {option}");
+        }
+        text += "\n\n";
+        for line in said.lines() {
+            if COUNTS.iter().any(|count| line.contains(count)) {
+                text += &format!("    {}\n", line.replace("/recording.gpr", ""));
+            }
+        }
+        text
+    }
+
+    /// What failed, if something did.
+    pub(crate) fn test(
+        &self,
+        folder: &Folder,
+        stream: bool,
+    ) -> Result<std::result::Result<(), String>> {
+        if !self.no_build {
+            payload::nano_driver(folder)?;
+        }
+        let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        for name in RECORDINGS {
+            expect(folder, name, share.path())?;
+        }
+        let options = Options {
+            driver: Driver::None,
+            share: Some(share.path().to_path_buf()),
+            // Generous: a machine that does other things as well, a kernel with checks.
+            timeout: Duration::from_secs(
+                900 + u64::from(self.seconds + 10 * (self.runs + self.kills)),
+            ),
+            environment: [
+                ("RUNS", self.runs),
+                ("KILLS", self.kills),
+                ("SECONDS_OF_REQUESTS", self.seconds),
+                ("SEED", self.seed),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_string()))
+            .to_vec(),
+            kernel_options: self.kernel_options.clone(),
+            stream,
+            ..Options::default()
+        };
+        let command = ["bash", "-c", SCRIPT].map(String::from);
+        let outcome = session::run(folder, &options, Some(&command))?;
+        let said = String::from_utf8_lossy(&outcome.stdout);
+        let logs = outcome.logs.display();
+        Ok(if outcome.end != End::Exit(0) {
+            let last = said.lines().next_back().unwrap_or_default();
+            Err(format!("{:?} after `{last}`, logs: {logs}", outcome.end))
+        } else if let Some(fault) = outcome.faults.first() {
+            Err(format!("{fault}, logs: {logs}"))
+        } else if said.ends_with("ALL DEVICES AGREE\n") {
+            if self.write {
+                let document = folder.repository.join("nano-driver/README.md");
+                startup::replace(&document, "devices", &self.summary(&said))?;
+            }
+            Ok(())
+        } else {
+            Err(format!("ended early, logs: {logs}"))
+        })
+    }
+}
+
+/// Copies a recording into `share`, with what the model answers to its first case: `input` and `output` hold
+/// NAME=FILE words for the guest.
+fn expect(folder: &Folder, name: &str, share: &Path) -> Result<()> {
+    let recording = folder.repository.join("recordings").join(name);
+    let to = share.join(name);
+    copy_dir(&recording, &to)?;
+    let text = fs::read_to_string(recording.join("manifest.toml"))
+        .map_err(Error::io("read", recording.join("manifest.toml")))?;
+    let manifest: toml::Table = text
+        .parse()
+        .map_err(|error| Error::Usage(format!("{name}/manifest.toml: {error}")))?;
+    let first = manifest.get("case").and_then(|cases| cases.get(0));
+    let names = |key: &str| -> Vec<(String, PathBuf)> {
+        let table = first.and_then(|case| case.get(key)?.as_table());
+        let files = table.into_iter().flatten();
+        files
+            .filter_map(|(name, file)| Some((name.clone(), PathBuf::from(file.as_str()?))))
+            .collect()
+    };
+    let mut words = String::new();
+    let mut replay = Command::new(payload::host_command(folder));
+    replay.arg("run").arg(&recording);
+    for (input, file) in names("inputs") {
+        replay.arg("--input").arg(format!(
+            "{input}={}",
+            recording.join(&file).to_string_lossy()
+        ));
+        words += &format!("{input}={name}/{} ", file.display());
+    }
+    for (output, _) in names("expected") {
+        let file = format!("by-model-{output}.npy");
+        replay
+            .arg("--output")
+            .arg(format!("{output}={}", to.join(&file).to_string_lossy()));
+        words += &format!("{output}={name}/{file} ");
+    }
+    let log = folder.local.join("log").join(format!("model-{name}.log"));
+    logged(&mut replay, "replay on the model", &log)?;
+    let path = to.join("words");
+    fs::write(&path, words).map_err(Error::io("write", path))
+}
+
+/// Copies a folder.
+pub(crate) fn copy_dir(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).map_err(Error::io("create", to))?;
+    let entries = fs::read_dir(from).map_err(Error::io("read", from))?;
+    for entry in entries {
+        let path = entry.map_err(Error::io("read", from))?.path();
+        let target = to.join(path.file_name().unwrap_or_default());
+        if path.is_dir() {
+            copy_dir(&path, &target)?;
+        } else {
+            fs::copy(&path, &target).map_err(Error::io("copy", &path))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can go wrong in a command, with the values that say where.
+
+use std::{io, path::PathBuf};
+
+/// Result of a command.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+/// A command's failure.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// A file operation failed.
+    #[error("cannot {what} {}: {source}", path.display())]
+    Io {
+        /// What was tried: "read", "create"...
+        what: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A program could not be started.
+    #[error("cannot run {program}: {source}{}", hint(program))]
+    Start {
+        /// The program.
+        program: String,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A program ended with an error.
+    #[error("{what} failed ({status}){}", tail(log))]
+    Failed {
+        /// What was being done.
+        what: String,
+        /// How the program ended.
+        status: std::process::ExitStatus,
+        /// The end of its output, empty if that was on the terminal.
+        log: String,
+    },
+    /// Something must be there first.
+    #[error("{what} is missing: {remedy}")]
+    Missing {
+        /// What is missing.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// A binary has something in it that it must not have.
+    #[error("{what} is linked into {}", path.display())]
+    Contains {
+        /// The binary.
+        path: PathBuf,
+        /// What.
+        what: String,
+    },
+    /// The user's input does not fit.
+    #[error("{0}")]
+    Usage(String),
+    /// The model server did not come up.
+    #[error("the model server did not open its socket{}", tail(.0))]
+    Model(String),
+}
+
+impl Error {
+    /// Wraps an I/O error with what was tried on which file.
+    pub(crate) fn io(
+        what: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Error {
+        let path = path.into();
+        move |source| Error::Io { what, path, source }
+    }
+
+    /// The exit code for scripts: 2 for wrong usage, 1 otherwise.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Error::Usage(_) => 2,
+            _ => 1,
+        }
+    }
+}
+
+fn tail(log: &str) -> String {
+    if log.is_empty() {
+        String::new()
+    } else {
+        format!("; its last lines:\n{log}")
+    }
+}
+
+fn hint(program: &str) -> &'static str {
+    match program {
+        "mmdebstrap" => " (install it: apt-get install mmdebstrap)",
+        "setpriv" => " (install it: apt-get install util-linux)",
+        _ => "",
+    }
+}

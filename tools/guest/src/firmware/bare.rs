@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Builds for machines without operating system, in the build root: `core` comes from source there.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{
+    build::{payload, step::logged},
+    error::{Error, Result},
+    folder::{Folder, create_dir},
+};
+
+/// Target of the image: no floating-point registers, no operating system.
+const IMAGE_TARGET: &str = "aarch64-unknown-none-softfloat";
+
+/// One release build.
+pub(crate) struct Build<'a> {
+    /// `build`, or `rustc` for options that only that has.
+    pub(crate) subcommand: &'a str,
+    /// Folder of the package, relative to the repository.
+    pub(crate) source: &'a str,
+    /// Target triple.
+    pub(crate) target: &'a str,
+    /// Cargo's target folder, inside of the repository.
+    pub(crate) output: &'a Path,
+    /// Further arguments.
+    pub(crate) arguments: &'a [&'a str],
+    /// Variables of the build.
+    pub(crate) environment: &'a [(&'a str, OsString)],
+}
+
+impl Build<'_> {
+    /// Builds, and returns the folder with the result.
+    pub(crate) fn run(&self, folder: &Folder) -> Result<PathBuf> {
+        let home = payload::cargo_home();
+        let mut visible = home.clone().into_os_string();
+        // core is built from source: cargo asks the registry for the crates of the standard library's lock file.
+        visible.push(":/etc/ssl/certs");
+        let mut command = in_root(folder);
+        command
+            .current_dir(folder.repository.join(self.source))
+            .env("GPUREPLAY_BIND", visible)
+            .args(["env", "RUSTC_BOOTSTRAP=1"])
+            .arg(payload::with("CARGO_HOME=", &home));
+        for (name, value) in self.environment {
+            command.arg(payload::with(&format!("{name}="), Path::new(value)));
+        }
+        command
+            .args(["cargo", self.subcommand, "--locked", "--release"])
+            .arg("--target")
+            .arg(self.target)
+            .args(self.arguments)
+            .arg("--target-dir")
+            .arg(self.output);
+        let name = self.source.replace('/', "-");
+        let log = folder.local.join(format!("log/{name}.log"));
+        logged(&mut command, self.source, &log)?;
+        Ok(self.output.join(self.target).join("release"))
+    }
+}
+
+/// What goes into an image besides the replayer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Linked<'a> {
+    /// A recording.gpr; without it the image takes what the machine loads.
+    pub(crate) recording: Option<&'a Path>,
+    /// Values of the tensors that need one, as .npy files in the recording's order.
+    pub(crate) inputs: &'a [PathBuf],
+    /// With the feature `signature`: the public key in hexadecimal, and the smallest counter that is accepted.
+    pub(crate) trust: Option<(&'a str, u64)>,
+}
+
+/// Builds the bare-metal image.
+pub(crate) fn firmware(folder: &Folder, linked: &Linked<'_>, features: &[&str]) -> Result<PathBuf> {
+    let copies = folder.local.join("firmware");
+    create_dir(&copies)?;
+    let absolute = |path: &Path| path.canonicalize().map_err(Error::io("find", path));
+    // Inside the build root only this work tree can be seen: what is linked in is copied here.
+    let copy = |from: &Path, name: String| -> Result<PathBuf> {
+        let to = copies.join(name);
+        fs::copy(absolute(from)?, &to).map_err(Error::io("copy", from))?;
+        Ok(to)
+    };
+    let recording = match linked.recording {
+        Some(path) => copy(path, "recording.gpr".into())?.into_os_string(),
+        None => OsString::new(),
+    };
+    let mut values = OsString::new();
+    for (index, input) in linked.inputs.iter().enumerate() {
+        if index > 0 {
+            values.push(":");
+        }
+        values.push(copy(input, format!("{index}.npy"))?);
+    }
+    let (key, counter) = linked.trust.unwrap_or_default();
+    let environment = [
+        ("GPUREPLAY_RECORDING", recording),
+        ("GPUREPLAY_INPUTS", values),
+        ("GPUREPLAY_PUBLIC_KEY", key.into()),
+        ("GPUREPLAY_COUNTER", counter.to_string().into()),
+    ];
+    let features = features.join(",");
+    let build = Build {
+        subcommand: "build",
+        source: "replayer/devices/firmware",
+        target: IMAGE_TARGET,
+        output: &folder.local.join("firmware-cargo"),
+        arguments: &["--features", &features],
+        environment: &environment,
+    };
+    Ok(build.run(folder)?.join("gpureplay-firmware"))
+}
+
+/// Builds one of the examples of embedding (`replayer/devices/bare/examples`), C or Rust, to an image with an input in it.
+pub(crate) fn embedding(folder: &Folder, language: &str, input: &Path) -> Result<PathBuf> {
+    let rust = language == "rs";
+    let mut arguments = vec![
+        "-Zbuild-std=core",
+        "-Zbuild-std-features=optimize_for_size,compiler-builtins-mem",
+    ];
+    let artefact = if rust { "--example" } else { "--crate-type" };
+    arguments.extend([artefact, if rust { "embed" } else { "staticlib" }]);
+    let build = Build {
+        subcommand: if rust { "build" } else { "rustc" },
+        source: "replayer/devices/bare",
+        target: IMAGE_TARGET,
+        output: &folder.local.join("bare-cargo"),
+        arguments: &arguments,
+        environment: &[("RUSTFLAGS", "-Crelocation-model=static".into())],
+    };
+    let built = build.run(folder)?;
+    let image = built.join(format!("embed-{language}"));
+    let copy = built.join("input.npy");
+    fs::copy(input, &copy).map_err(Error::io("copy", input))?;
+    let mut compiler = String::from(
+        "-std=gnu11 -Os -Wall -Wextra -Wno-unused-parameter -Werror -ffreestanding -mgeneral-regs-only \
+         -mstrict-align -ffunction-sections -nostdlib -static -no-pie -Wl,--gc-sections,--build-id=none \
+         -Wl,-Treplayer/devices/firmware/firmware.ld -Ireplayer/devices/bare/include replayer/devices/bare/examples/start.S",
+    );
+    let library = if rust {
+        compiler.push_str(" replayer/devices/bare/examples/board.c");
+        "examples/libembed.a"
+    } else {
+        compiler.push_str(" replayer/devices/bare/examples/embed.c");
+        "libgpureplay_bare.a"
+    };
+    let layout = "-fsyntax-only -Wall -Wextra -Werror -Ireplayer/devices/bare/include replayer/devices/bare/examples/layout.c";
+    let layout: Vec<&str> = layout.split(' ').collect();
+    tool(folder, "aarch64-linux-gnu-gcc", &layout)?;
+    let mut words: Vec<String> = compiler.split(' ').map(String::from).collect();
+    words.push(format!("-Wa,-I{}", built.display()));
+    words.push(built.join(library).display().to_string());
+    words.extend(["-o".into(), image.display().to_string()]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    tool(folder, "aarch64-linux-gnu-gcc", &words)?;
+    Ok(image)
+}
+
+/// Runs a program of the build root and returns its output.
+pub(crate) fn tool(folder: &Folder, program: &str, arguments: &[&str]) -> Result<String> {
+    let output = in_root(folder)
+        .current_dir(&folder.repository)
+        .arg(program)
+        .args(arguments)
+        .output()
+        .map_err(|source| Error::Start {
+            program: program.into(),
+            source,
+        })?;
+    if !output.status.success() {
+        return Err(Error::Failed {
+            what: program.into(),
+            status: output.status,
+            log: String::from_utf8_lossy(&output.stderr).into_owned(),
+        });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn in_root(folder: &Folder) -> Command {
+    Command::new(folder.guest.join("in-root"))
+}

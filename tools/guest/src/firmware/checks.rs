@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Full-system tests of the bare-metal image: what it answers, and how it ends when something is wrong.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use gpureplay_format::checksum::{Checksum, checksum};
+use gpureplay_sign::{RECORDING, SIGNATURE, SecretKey, sign};
+
+use crate::{
+    error::{Error, Result},
+    firmware::{
+        Gpu, Machine,
+        bare::{self, Linked},
+        boot,
+    },
+    folder::Folder,
+};
+
+type Checked = std::result::Result<(), String>;
+
+/// Stack of the image in bytes (`firmware.ld`).
+const STACK: u64 = 32 << 10;
+
+fn digits(folder: &Folder) -> PathBuf {
+    folder.repository.join("recordings/digits-g52")
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(Error::io("read", path))
+}
+
+/// Digits replays on bare metal: linked into the image, and loaded by the machine to an address and verified there.
+pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
+    let recording = digits(folder);
+    let file = recording.join("recording.gpr");
+    let inputs = [recording.join("inputs/3.npy")];
+    let expected = largest(&read(&recording.join("expected/3.npy"))?);
+    for linked in [true, false] {
+        let parts = Linked {
+            recording: linked.then_some(&file),
+            inputs: &inputs,
+            ..Linked::default()
+        };
+        let image = bare::firmware(folder, &parts, &[])?;
+        let has = Machine {
+            gpu: Gpu::Model("g52"),
+            loaded: (!linked).then_some(&file),
+            flash: None,
+        };
+        let said = boot(folder, &image, &has)?;
+        if !said.contains(&format!("\nanswer {expected}\n")) || !said.contains("\nDONE\n") {
+            return Ok(Err(format!(
+                "linked {linked}: expected answer {expected}, the image said: {said}"
+            )));
+        }
+        let bound = crate::size::stack_bound(folder, &image)?;
+        match reported(&said, "stack ") {
+            Some(bytes) if bytes <= bound && bound <= STACK / 2 => {}
+            found => {
+                return Ok(Err(format!("stack {found:?}, bound {bound}, room {STACK}")));
+            }
+        }
+        if reported(&said, "start-up ").is_none() {
+            return Ok(Err(format!("no start-up time: {said}")));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// The number after a word in what the image said.
+fn reported(said: &str, word: &str) -> Option<u64> {
+    let (_, rest) = said.split_once(word)?;
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
+/// Index of the largest of the last ten f32 of a .npy file.
+fn largest(npy: &[u8]) -> usize {
+    let values: Vec<f32> = npy
+        .chunks_exact(4)
+        .rev()
+        .take(10)
+        .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap_or_default()))
+        .collect();
+    let values: Vec<f32> = values.into_iter().rev().collect();
+    (0..values.len())
+        .max_by(|&a, &b| values[a].total_cmp(&values[b]))
+        .unwrap_or(0)
+}
+
+/// A recording, a GPU, and what the image says about them.
+struct Case {
+    name: &'static str,
+    recording: Vec<u8>,
+    gpu: Gpu<'static>,
+    message: &'static str,
+}
+
+/// A damaged recording, one for another GPU, none at all, a GPU that is not there or does not answer, and a job that faults
+/// end in a message, not in a hang.
+pub(crate) fn refuses(folder: &Folder) -> Result<Checked> {
+    let good = read(&digits(folder).join("recording.gpr"))?;
+    let mut damaged = good.clone();
+    let middle = damaged.len() / 2;
+    if let Some(byte) = damaged.get_mut(middle) {
+        *byte ^= 1;
+    }
+    let case = |name, recording: &[u8], gpu, message| Case {
+        name,
+        recording: recording.to_vec(),
+        gpu,
+        message,
+    };
+    let g52 = Gpu::Model("g52");
+    let without_inputs = [
+        case("damaged", &damaged, g52, "REFUSED damaged section"),
+        case("empty", &[0; 64], g52, "REFUSED damaged section"),
+        case(
+            "another GPU",
+            &good,
+            Gpu::Model("g31"),
+            "FAILED another GPU",
+        ),
+        case("no input", &good, g52, "FAILED"),
+        case("no GPU", &good, Gpu::None, "FAILED no GPU on the PCI bus"),
+        case(
+            "dead GPU",
+            &good,
+            Gpu::Dead,
+            "FAILED the GPU does not reset",
+        ),
+    ];
+    let image = bare::firmware(folder, &Linked::default(), &[])?;
+    if let Err(error) = check(folder, &image, &without_inputs, None)? {
+        return Ok(Err(error));
+    }
+    let inputs = [digits(folder).join("inputs/3.npy")];
+    let parts = Linked {
+        inputs: &inputs,
+        ..Linked::default()
+    };
+    let image = bare::firmware(folder, &parts, &[])?;
+    let fault = [
+        case("job fault", &read_only(&good), g52, "GPU reset"),
+        case("after a fault", &good, g52, "DONE"),
+    ];
+    check(folder, &image, &fault, None)
+}
+
+/// Boots the image with each recording in memory, one after the other with the same flash.
+fn check(folder: &Folder, image: &Path, cases: &[Case], flash: Option<&Path>) -> Result<Checked> {
+    let dir = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    let file = dir.path().join("recording");
+    for case in cases {
+        fs::write(&file, &case.recording).map_err(Error::io("write", &file))?;
+        let has = Machine {
+            gpu: case.gpu,
+            loaded: Some(&file),
+            flash,
+        };
+        let said = boot(folder, image, &has)?;
+        let done = case.message == "DONE";
+        if !said.contains(case.message) || said.contains("DONE") != done || said.contains("HANGS") {
+            let (name, message) = (case.name, case.message);
+            return Ok(Err(format!("{name}: expected `{message}`, got: {said}")));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// The recording with its buffers mapped read-only for the GPU: well-formed, allowed, and its first job faults.
+fn read_only(recording: &[u8]) -> Vec<u8> {
+    const HEADER: usize = 64;
+    const TABLE: usize = 9 * 32;
+    const REGION: usize = 16;
+    let mut bytes = recording.to_vec();
+    let entry = HEADER + 32;
+    let number = |bytes: &[u8], at: usize| {
+        let field = bytes[at..at + 8].try_into().unwrap_or_default();
+        u64::from_le_bytes(field) as usize
+    };
+    let (start, length) = (number(&bytes, entry + 8), number(&bytes, entry + 16));
+    for region in bytes[start..start + length].chunks_exact_mut(REGION) {
+        // Kind 0 is data; access 3 is reading and writing, 1 reading.
+        if region[13] == 0 && region[12] == 3 {
+            region[12] = 1;
+        }
+    }
+    let sum = checksum(&bytes[start..start + length.next_multiple_of(8)]);
+    bytes[entry + 24..entry + 32].copy_from_slice(&sum.to_le_bytes());
+    bytes[32..40].fill(0);
+    let sum = Checksum::new().update(&bytes[..HEADER + TABLE]).value();
+    bytes[32..40].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// The examples of embedding, in C and in Rust, answer like the image.
+pub(crate) fn embedding(folder: &Folder) -> Result<Checked> {
+    let recording = digits(folder);
+    let file = recording.join("recording.gpr");
+    let expected = largest(&read(&recording.join("expected/3.npy"))?);
+    for language in ["c", "rs"] {
+        let image = bare::embedding(folder, language, &recording.join("inputs/3.npy"))?;
+        let has = Machine {
+            gpu: Gpu::Model("g52"),
+            loaded: Some(&file),
+            flash: None,
+        };
+        let said = boot(folder, &image, &has)?;
+        if said != format!("answer {expected}\nDONE\n") {
+            return Ok(Err(format!(
+                "{language}: expected answer {expected}: {said}"
+            )));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// A flash bank whose first block is erased.
+fn flash(dir: &Path) -> Result<PathBuf> {
+    const BANK: u64 = 64 << 20;
+    const BLOCK: usize = 256 << 10;
+    let path = dir.join("flash");
+    fs::write(&path, vec![0xff; BLOCK]).map_err(Error::io("write", &path))?;
+    let file = fs::OpenOptions::new().write(true).open(&path);
+    file.and_then(|file| file.set_len(BANK))
+        .map_err(Error::io("extend", &path))?;
+    Ok(path)
+}
+
+/// An image that wants a signature takes a pack that is signed with its key and not older than what it ran before, and
+/// nothing else.
+pub(crate) fn signature(folder: &Folder) -> Result<Checked> {
+    let good = read(&digits(folder).join("recording.gpr"))?;
+    let pack = |seed: u8, counter: u64| -> Result<Vec<u8>> {
+        let fail = |error| Error::Usage(format!("cannot sign: {error:?}"));
+        let key = SecretKey::from_seed([seed; 32]).map_err(fail)?;
+        let signature = sign(&key, counter, &good, &BTreeMap::new()).map_err(fail)?;
+        let files = BTreeMap::from([
+            (RECORDING.to_owned(), good.clone()),
+            (SIGNATURE.to_owned(), signature),
+        ]);
+        gpureplay_sign::pack(&files).map_err(fail)
+    };
+    let key = SecretKey::from_seed([7; 32]).map_err(|error| Error::Usage(format!("{error:?}")))?;
+    let key: String = key
+        .public()
+        .bytes()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let inputs = [digits(folder).join("inputs/3.npy")];
+    let parts = Linked {
+        recording: None,
+        inputs: &inputs,
+        trust: Some((&key, 5)),
+    };
+    let image = bare::firmware(folder, &parts, &["signature"])?;
+    let mut forged = pack(7, 5)?;
+    let middle = forged.len() / 2;
+    forged[middle] ^= 1;
+    let case = |name, recording, message| Case {
+        name,
+        recording,
+        gpu: Gpu::Model("g52"),
+        message,
+    };
+    let cases = [
+        case("unsigned", good.clone(), "REFUSED not a signed pack"),
+        case("another key", pack(8, 5)?, "REFUSED signature: another key"),
+        case("rolled back", pack(7, 4)?, "REFUSED signature: older"),
+        case("damaged", forged, "REFUSED not a signed pack"),
+        case("signed", pack(7, 5)?, "DONE"),
+        case("newer", pack(7, 6)?, "DONE"),
+        case(
+            "older than the last",
+            pack(7, 5)?,
+            "REFUSED signature: older",
+        ),
+        case("the last again", pack(7, 6)?, "DONE"),
+    ];
+    let dir = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    let flash = flash(dir.path())?;
+    if let Err(error) = check(folder, &image, &cases, Some(&flash))? {
+        return Ok(Err(error));
+    }
+    let nowhere = case("no flash", pack(7, 6)?, "REFUSED no place for the counter");
+    check(folder, &image, &[nowhere], None)
+}

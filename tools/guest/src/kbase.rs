@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest kbase`: Arm's own driver, from a source that the user has, in a guest whose kernel it builds for: a client
+//! runs a recording's job chains through it, with the recorder loaded, and what was recorded replays.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Duration,
+};
+
+use clap::Args;
+
+use crate::{
+    build::{self, payload, step::logged},
+    error::{Error, Result},
+    folder::{Folder, create_dir},
+    record::{app, registers},
+    run::{
+        report,
+        session::{self, Driver, End, Options, Outcome},
+    },
+};
+
+/// Environment variable that names a source of kbase; tests of it are skipped without.
+pub(crate) const SOURCE_VARIABLE: &str = "GPUREPLAY_KBASE";
+/// Where the driver lies inside Arm's packages and vendors' kernels.
+const PLACES: [&str; 4] = [
+    ".",
+    "driver/product/kernel/drivers/gpu/arm/midgard",
+    "kernel/drivers/gpu/arm/midgard",
+    "drivers/gpu/arm/midgard",
+];
+
+/// Runs saxpy's recorded job chain on Arm's kernel driver, records that, and replays the new recording; or runs another
+/// recording there, and compares what it gives with its replay.
+///
+/// The driver is not part of this repository: --source, or GPUREPLAY_KBASE, names a folder with it (releases r9p0 to
+/// r44p1 take the hooks; r25p0 and later have been seen to build for the guest's Linux 5.10).
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  cargo xtask guest kbase --source ~/r44p1/driver/product/kernel/drivers/gpu/arm/midgard
+  cargo xtask guest kbase --source ~/r44p1 --keep /tmp/kbase     traces and recordings stay there
+  cargo xtask guest kbase --source ~/r25p0 --gpu g71 --recording mnist-g71 --values DIR --output probabilities")]
+pub(crate) struct Kbase {
+    /// The driver's folder, or a package or kernel tree that has it.
+    #[arg(long, value_name = "DIR")]
+    source: Option<PathBuf>,
+    /// Which GPU the model is.
+    #[arg(
+        long,
+        default_value = "g52",
+        value_name = "NAME",
+        requires = "recording"
+    )]
+    gpu: String,
+    /// Run this recording instead, once.
+    #[arg(long, value_name = "DIR", requires = "values", requires = "output")]
+    recording: Option<PathBuf>,
+    /// A directory with NAME.npy for each input and weight of that recording.
+    #[arg(long, value_name = "DIR", requires = "recording")]
+    values: Option<PathBuf>,
+    /// An output of that recording to compare; may be repeated.
+    #[arg(long, value_name = "NAME", requires = "recording")]
+    output: Vec<String>,
+    /// Keep traces, outputs and the recording in this directory.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Seconds until the run is given up.
+    #[arg(long, default_value_t = 900, value_name = "SECONDS")]
+    timeout: u64,
+}
+
+impl Kbase {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let folder = Folder::find()?;
+        folder.require_built()?;
+        let temporary = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
+        let work = match &self.keep {
+            Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
+            None => temporary.path().to_path_buf(),
+        };
+        create_dir(&work)?;
+        let job = match (&self.recording, &self.values) {
+            (Some(recording), Some(values)) => {
+                Some(Job::new(recording, values, &self.output, &work)?)
+            }
+            _ => None,
+        };
+        let trial = Trial {
+            gpu: &self.gpu,
+            timeout: Duration::from_secs(self.timeout),
+            job,
+            ..Trial::new(&folder, &work)
+        };
+        let named = env::var_os(SOURCE_VARIABLE).map(PathBuf::from);
+        let source = self.source.clone().or(named).ok_or_else(|| {
+            Error::Usage(format!(
+                "--source DIR, or {SOURCE_VARIABLE}, must name a source of the driver"
+            ))
+        })?;
+        let outcome = trial.run(&driver(&source)?)?;
+        if outcome.end != End::Exit(0) {
+            return Ok(ExitCode::from(report(&outcome, true, self.timeout)));
+        }
+        match trial.check() {
+            Ok(text) => {
+                print!("{text}");
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(text) => {
+                eprintln!("error: {text}\n  logs: {}", outcome.logs.display());
+                Ok(ExitCode::FAILURE)
+            }
+        }
+    }
+}
+
+/// The driver's own folder.
+pub(crate) fn driver(source: &Path) -> Result<PathBuf> {
+    let found = PLACES
+        .iter()
+        .map(|place| source.join(place))
+        .find(|dir| dir.join("mali_kbase_core_linux.c").is_file());
+    let found = found.ok_or_else(|| {
+        Error::Usage(format!(
+            "--source {}: no mali_kbase_core_linux.c there",
+            source.display()
+        ))
+    })?;
+    found.canonicalize().map_err(Error::io("find", found))
+}
+
+/// One release in the guest.
+pub(crate) struct Trial<'a> {
+    folder: &'a Folder,
+    gpu: &'a str,
+    work: &'a Path,
+    timeout: Duration,
+    job: Option<Job>,
+}
+
+/// A recording to run once, and its arguments for the client and for `gpureplay run`.
+struct Job {
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+}
+
+impl Job {
+    /// Copies what the guest needs into `work`.
+    fn new(recording: &Path, values: &Path, outputs: &[String], work: &Path) -> Result<Job> {
+        let to = work.join("job");
+        create_dir(&to)?;
+        copy(&recording.join("recording.gpr"), &to.join("recording.gpr"))?;
+        create_dir(&work.join("values"))?;
+        let mut inputs = Vec::new();
+        for entry in fs::read_dir(values).map_err(Error::io("read", values))? {
+            let path = entry.map_err(Error::io("read", values))?.path();
+            if let (Some(name), true) = (
+                path.file_stem().and_then(|stem| stem.to_str()),
+                path.extension().is_some_and(|end| end == "npy"),
+            ) {
+                copy(&path, &work.join("values").join(format!("{name}.npy")))?;
+                inputs.push(format!("--input={name}=values/{name}.npy"));
+            }
+        }
+        inputs.sort();
+        Ok(Job {
+            inputs,
+            outputs: outputs.to_vec(),
+        })
+    }
+
+    /// Arguments; outputs get this prefix.
+    fn arguments(&self, prefix: &str) -> Vec<String> {
+        let outputs = self.outputs.iter();
+        let outputs = outputs.map(|name| format!("--output={name}={prefix}-{name}.npy"));
+        self.inputs.iter().cloned().chain(outputs).collect()
+    }
+}
+
+impl<'a> Trial<'a> {
+    /// A trial that leaves its files in `work`.
+    pub(crate) fn new(folder: &'a Folder, work: &'a Path) -> Trial<'a> {
+        Trial {
+            folder,
+            gpu: "g52",
+            work,
+            timeout: Duration::from_secs(900),
+            job: None,
+        }
+    }
+
+    /// Builds the driver and runs the client under the recorder, once per set of inputs.
+    pub(crate) fn run(&self, driver: &Path) -> Result<Outcome> {
+        let folder = self.folder;
+        build::kbase_kernel(folder)?;
+        payload::kbase(folder, driver)?;
+        let recording = folder.repository.join("recordings/saxpy-g52");
+        let to = self.work.join("saxpy-g52");
+        create_dir(&to)?;
+        copy(&recording.join("recording.gpr"), &to.join("recording.gpr"))?;
+        app::write_files(folder, "saxpy", self.work)?;
+        let guest = Folder {
+            guest: folder.guest.join("linux-5.10"),
+            ..folder.clone()
+        };
+        let options = Options {
+            gpu: self.gpu.to_owned(),
+            driver: Driver::None,
+            timeout: self.timeout,
+            share: Some(self.work.to_path_buf()),
+            model_options: vec![
+                "--register-log".into(),
+                self.work.join("registers").display().to_string(),
+            ],
+            ..Options::default()
+        };
+        let runs = match &self.job {
+            Some(job) => {
+                let quoted = job.arguments("kbase").into_iter();
+                let quoted = quoted.map(|text| format!(" '{}'", text.replace('\'', r"'\''")));
+                format!("record job job{}", quoted.collect::<String>())
+            }
+            None => SAXPY.to_owned(),
+        };
+        let script = format!("{SCRIPT}{runs}");
+        let command = ["bash", "-c", &script].map(String::from);
+        session::run(&guest, &options, Some(&command))
+    }
+
+    /// Compares outputs with the reference and traces with the model's log, compiles, and replays.
+    pub(crate) fn check(&self) -> std::result::Result<String, String> {
+        if let Some(job) = &self.job {
+            return self.check_job(job);
+        }
+        let mut text = String::new();
+        for (run, set) in RUNS {
+            let expected = app::file(self.work, "expected", "out", set);
+            let found = self.work.join(format!("out-{run}.npy"));
+            let error = app::check(&found, &expected, app::TOLERANCE)?;
+            let trace = self.work.join(format!("trace-{run}"));
+            registers::same_writes(&trace, &self.work.join("registers"))?;
+            let faults = registers::page_faults(&trace)?;
+            if (faults > 0) != (run == "grow") {
+                return Err(format!("{}: {faults} page faults", trace.display()));
+            }
+            text += &format!(
+                "{run}: relative error {error:.1e}, {faults} page faults, register writes as the model saw them\n"
+            );
+            let error = self.replay(run, set)?;
+            text += &format!("{run}, replayed with other inputs: relative error {error:.1e}\n");
+        }
+        Ok(text)
+    }
+
+    /// Compares the outputs, bit for bit, with those of a replay, and the trace with the model's log.
+    fn check_job(&self, job: &Job) -> std::result::Result<String, String> {
+        let trace = self.work.join("trace-job");
+        registers::same_writes(&trace, &self.work.join("registers"))?;
+        let mut arguments = vec!["run".into(), "job".into()];
+        arguments.extend(job.arguments("replay"));
+        self.gpureplay(&arguments, "replay")?;
+        for name in &job.outputs {
+            let file = |prefix: &str| self.work.join(format!("{prefix}-{name}.npy"));
+            if !app::identical(&file("kbase"), &file("replay"))? {
+                return Err(format!("{name} differs from what the replay gives"));
+            }
+        }
+        Ok("outputs as the replay gives them, register writes as the model saw them\n".into())
+    }
+
+    fn gpureplay(&self, arguments: &[String], what: &str) -> std::result::Result<(), String> {
+        let log = self.folder.local.join("log");
+        let mut command = Command::new(payload::host_command(self.folder));
+        command.current_dir(self.work).args(arguments);
+        logged(&mut command, what, &log.join(format!("kbase-{what}.log")))
+            .map(drop)
+            .map_err(|error| error.to_string())
+    }
+
+    /// Compiles a run's trace and replays it with the other inputs.
+    fn replay(&self, run: &str, set: &str) -> std::result::Result<f64, String> {
+        let values = |set: &str, out: &str| {
+            [
+                format!("--input=x=inputs/x{set}.npy"),
+                format!("--input=y=inputs/y{set}.npy"),
+                format!("--output=out={out}"),
+            ]
+        };
+        let recording = format!("saxpy-{run}");
+        let mut compile = vec!["compile".into(), format!("trace-{run}")];
+        compile.extend(["--force".into(), "-o".into(), recording.clone()]);
+        compile.extend(values(set, &format!("out-{run}.npy")));
+        self.gpureplay(&compile, "compile")?;
+        let other = app::SETS[usize::from(set == app::SETS[0])];
+        let mut replay = vec!["run".into(), recording];
+        replay.extend(values(other, "replayed.npy"));
+        self.gpureplay(&replay, "replay")?;
+        let expected = app::file(self.work, "expected", "out", other);
+        app::check(&self.work.join("replayed.npy"), &expected, app::TOLERANCE)
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to)
+        .map(drop)
+        .map_err(Error::io("copy", from))
+}
+
+/// Runs, and which inputs they take.
+const RUNS: [(&str, &str); 3] = [("first", ""), ("second", "2"), ("grow", "")];
+
+/// Each recording begins with the driver's probe, so the driver is loaded for each. In QEMU an interrupt line stays up
+/// until the next access of a register, and kbase's handlers make none while the GPU is off: it stays on until the
+/// driver goes.
+const SCRIPT: &str = "set -e
+modules=/opt/gpureplay/kbase
+insmod $modules/gpureplay_recorder.ko
+record() { # NAME RECORDING OPTIONS
+  name=$1; shift
+  cat /dev/gpureplay > trace-$name & reader=$!
+  until ls -l /proc/$reader/fd | grep -q gpureplay; do sleep 0.1; done
+  insmod $modules/mali_kbase.ko
+  kbase-client \"$@\"
+  echo always_on > /sys/class/misc/mali0/device/power_policy
+  echo stop > /dev/gpureplay
+  wait $reader
+  rmmod mali_kbase
+}
+";
+
+/// In the last run memory that the CPU does not write has no pages until the GPU touches it.
+const SAXPY: &str = "
+saxpy() { # NAME SET OPTIONS
+  record $1 saxpy-g52 $3 --input x=inputs/x$2.npy --input y=inputs/y$2.npy --output out=out-$1.npy
+}
+saxpy first ''
+saxpy second 2
+saxpy grow '' --grow";

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The full-system guest: builds it, runs programs in it, records them, and tests everything that needs a whole system.
+#![forbid(unsafe_code)]
+
+mod build;
+mod conformance;
+mod devices;
+mod error;
+mod firmware;
+mod folder;
+mod kbase;
+mod networks;
+mod record;
+mod run;
+mod size;
+mod startup;
+mod tests;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use build::{Build, dtb::Dtb, static_command::Static};
+use conformance::{operators::Operators, piglit::Piglit};
+use devices::Devices;
+use firmware::Firmware;
+use kbase::Kbase;
+use networks::{Networks, granularity::Granularity};
+use record::Record;
+use run::{Run, shell::Shell};
+use size::Size;
+use startup::BenchStartup;
+use tests::Test;
+
+/// The full-system guest: Debian's kernel and GPU stack in QEMU, with our model as the GPU.
+#[derive(Parser)]
+#[command(name = "cargo xtask guest", bin_name = "cargo xtask guest", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Build(Build),
+    Run(Run),
+    Shell(Shell),
+    Record(Record),
+    Networks(Networks),
+    Granularity(Granularity),
+    Test(Test),
+    Devices(Devices),
+    BenchStartup(BenchStartup),
+    Static(Static),
+    Dtb(Dtb),
+    Firmware(Firmware),
+    Piglit(Piglit),
+    Operators(Operators),
+    Kbase(Kbase),
+    Size(Size),
+}
+
+impl Command {
+    fn execute(self) -> error::Result<ExitCode> {
+        match self {
+            Command::Build(command) => command.execute(),
+            Command::Run(command) => command.execute(),
+            Command::Shell(command) => command.execute(),
+            Command::Record(command) => command.execute(),
+            Command::Networks(command) => command.execute(),
+            Command::Granularity(command) => command.execute(),
+            Command::Test(command) => command.execute(),
+            Command::Devices(command) => command.execute(),
+            Command::BenchStartup(command) => command.execute(),
+            Command::Static(command) => command.execute(),
+            Command::Dtb(command) => command.execute(),
+            Command::Firmware(command) => command.execute(),
+            Command::Piglit(command) => command.execute(),
+            Command::Operators(command) => command.execute(),
+            Command::Kbase(command) => command.execute(),
+            Command::Size(command) => command.execute(),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command.execute() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

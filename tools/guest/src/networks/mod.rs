@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest networks`: records whole networks, replays them with another input, measures, and writes docs/networks.md.
+
+pub(crate) mod granularity;
+mod others;
+mod page;
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, ExitCode},
+    time::Duration,
+};
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use self::{
+    others::Others,
+    page::{document, row},
+};
+use crate::{
+    build::{payload, step::logged},
+    error::{Error, Result},
+    folder::{Folder, create_dir},
+    record::{
+        Recording,
+        app::{self, App, SETS},
+        network_dir,
+    },
+    run::{
+        report,
+        session::{Driver, End},
+    },
+};
+
+/// What a measured network leaves in its folder.
+pub(crate) const MEASURED: &str = "measured.toml";
+
+/// Records networks, compares their replays with a NumPy reference and with the live stack, and measures them.
+///
+/// Everything stays in target/guest/networks/NAME: traces, recording, outputs, and what was measured; several times the size of the
+/// recording. Networks are recorded one after another, each in minutes to half an hour. Prints a row of docs/networks.md for each.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask guest networks lenet squeezenet-1.1\n  \
+                        cargo xtask guest networks --reuse --write-doc    # again what is recorded already\n  \
+                        cargo xtask guest networks --times --write-doc    # again the times of what is recorded"
+)]
+pub(crate) struct Networks {
+    /// Networks, by their names in docs/networks.md; hyphens may be left out. All if none is named.
+    names: Vec<String>,
+    /// Compile, replay and measure again with traces that are there; a network without traces is left out.
+    #[arg(long)]
+    reuse: bool,
+    /// Only measure times again, of recordings that are there; best on a machine that has nothing else to do.
+    #[arg(long, conflicts_with = "reuse")]
+    times: bool,
+    /// Write docs/networks.md from everything that was measured so far.
+    #[arg(long)]
+    write_doc: bool,
+    /// Use the programs in target/guest/opt and target/release as they are.
+    #[arg(long)]
+    no_build: bool,
+    /// Seconds until the recording of a network is given up.
+    #[arg(long, default_value_t = 7200, value_name = "SECONDS")]
+    timeout: u64,
+}
+
+/// One line of the table; times in seconds.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Measured {
+    /// Jobs of set-up and of one run.
+    pub(crate) jobs: u64,
+    /// Size of the recording.
+    pub(crate) bytes: u64,
+    /// Size of a recording of the same trace with its weights outside.
+    pub(crate) bytes_without_weights: u64,
+    /// GPU memory that it maps.
+    pub(crate) memory: u64,
+    /// The app in the guest while it was recorded.
+    pub(crate) record: f64,
+    /// Reading the file, from the page cache.
+    pub(crate) read: f64,
+    /// Reading and verifying it: checksums and rules.
+    pub(crate) load: f64,
+    /// Reset, memory and set-up jobs.
+    pub(crate) open: f64,
+    /// One run.
+    pub(crate) run: f64,
+    /// Largest difference from the reference, in the unit of the table.
+    pub(crate) difference: f64,
+    /// Every output is what the live stack wrote, bit for bit.
+    pub(crate) identical: bool,
+    /// Part of the machine's processor time that other programs had while times were measured.
+    #[serde(default)]
+    pub(crate) others: Option<f64>,
+}
+
+/// Milliseconds in the guest.
+#[derive(Deserialize)]
+struct Times {
+    record: u64,
+}
+
+#[derive(Deserialize)]
+struct Info {
+    jobs: u64,
+    file_bytes: u64,
+    gpu_memory_bytes: u64,
+}
+
+#[derive(Deserialize)]
+struct Bench {
+    loading: Loading,
+    open_seconds: f64,
+    run_seconds: Vec<f64>,
+}
+
+/// Medians of some rounds.
+#[derive(Deserialize)]
+struct Loading {
+    read_seconds: f64,
+    load_seconds: f64,
+}
+
+impl Networks {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let folder = Folder::find()?;
+        let apps = App::all(&folder)?;
+        let names: Vec<String> = if self.names.is_empty() {
+            let networks = apps.iter().filter(|(_, app)| app.network);
+            networks.map(|(name, _)| name.clone()).collect()
+        } else {
+            let named = self.names.iter().map(|name| App::named(&folder, name));
+            named.collect::<Result<_>>()?
+        };
+        if !self.no_build {
+            if !self.reuse && !self.times {
+                payload::prepare(&folder, Driver::Patched)?;
+            }
+            payload::build_release_command(&folder)?;
+        }
+        let mut failed = 0;
+        for name in &names {
+            match self.one(&folder, name) {
+                Ok(true) => {}
+                Ok(false) => eprintln!(
+                    "{name}: no {}",
+                    if self.times { "recording" } else { "traces" }
+                ),
+                Err(error) => {
+                    eprintln!("{name}: {error}");
+                    failed += 1;
+                }
+            }
+        }
+        if self.write_doc {
+            let path = folder.repository.join("docs/networks.md");
+            let text = document(&folder, &App::all(&folder)?)?;
+            fs::write(&path, text).map_err(Error::io("write", path))?;
+        }
+        Ok(ExitCode::from(u8::from(failed > 0)))
+    }
+
+    /// Records, compiles, replays and measures one network; false without traces that could be used.
+    fn one(&self, folder: &Folder, name: &str) -> Result<bool> {
+        let app = App::find(folder, name)?;
+        if !app.network {
+            return Err(Error::Usage(format!("{name} is not a network")));
+        }
+        let work = network_dir(folder, name);
+        create_dir(&work)?;
+        let job = Recording {
+            folder,
+            name,
+            app: &app,
+            gpu: "g52",
+            work: &work,
+            timeout: Duration::from_secs(self.timeout),
+        };
+        if self.times {
+            return self.times(&job);
+        }
+        if self.reuse && !work.join("trace2").is_file() {
+            return Ok(false);
+        }
+        if !self.reuse {
+            folder.require_built()?;
+            let outcome = job.trace(false)?;
+            if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+                report(&outcome, false, self.timeout);
+                return Err(Error::Usage("the guest could not record it".into()));
+            }
+        }
+        save(&job, &measure(&job)?)?;
+        Ok(true)
+    }
+
+    /// Measures the times of a recording that was measured before; false if there is none.
+    fn times(&self, job: &Recording<'_>) -> Result<bool> {
+        let output = job.default_output();
+        let path = job.work.join(MEASURED);
+        if !output.join("recording.gpr").is_file() || !path.is_file() {
+            return Ok(false);
+        }
+        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let measured: Measured = toml::from_str(&text)
+            .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
+        let (bench, others) = bench(job, &output)?;
+        save(
+            job,
+            &Measured {
+                read: bench.loading.read_seconds,
+                load: bench.loading.load_seconds,
+                open: bench.open_seconds,
+                run: bench.run_seconds.first().copied().unwrap_or_default(),
+                others,
+                ..measured
+            },
+        )?;
+        Ok(true)
+    }
+}
+
+/// Prints a row of the table, and keeps its numbers.
+fn save(job: &Recording<'_>, measured: &Measured) -> Result<()> {
+    println!("{}", row(job.name, job.app, measured));
+    let text = toml::to_string(measured)
+        .map_err(|error| Error::Usage(format!("{}: {error}", job.name)))?;
+    let path = job.work.join(MEASURED);
+    fs::write(&path, text).map_err(Error::io("write", path))
+}
+
+/// Loads, sets up and runs a recording once; also what other programs took meanwhile.
+fn bench(job: &Recording<'_>, recording: &Path) -> Result<(Bench, Option<f64>)> {
+    let times = job.work.join("bench.json");
+    let mut bench = Command::new(payload::release_command(job.folder));
+    bench.arg("bench").arg(recording);
+    bench.args(["--warmup", "0", "--runs", "1", "--export-json"]);
+    bench.arg(&times);
+    let log = job.folder.local.join("log/bench.log");
+    let begin = Others::now();
+    logged(&mut bench, "measuring", &log)?;
+    let others = begin.and_then(|begin| begin.until_now());
+    Ok((json(&times)?, others))
+}
+
+fn measure(job: &Recording<'_>) -> Result<Measured> {
+    let program = payload::release_command(job.folder);
+    let output = job.default_output();
+    job.live_is_recorded()?;
+    job.compile_with(&program, &output, &[])?;
+    job.complete(&output)?;
+    let outside = job.work.join("without-weights");
+    job.compile_with(&program, &outside, &["--external-weights"])?;
+    let file = outside.join("recording.gpr");
+    let bytes_without_weights = fs::metadata(&file).map_err(Error::io("read", file))?.len();
+    job.replay_with(&program, &output)?;
+
+    let (mut difference, mut identical) = (0f64, true);
+    for name in &job.app.outputs {
+        let replayed = job.replayed(name);
+        let expected = app::file(job.work, "expected", name, SETS[1]);
+        let compared =
+            app::compare_files(&replayed, &expected, job.app.tolerance).map_err(Error::Usage)?;
+        // 8-bit outputs differ by whole steps.
+        difference = difference.max(if job.app.exact {
+            compared.max_absolute
+        } else {
+            compared.max_relative
+        });
+        identical &= app::identical(&replayed, &job.live(name)).map_err(Error::Usage)?;
+        if !job.app.exact && !compared.within() {
+            return Err(Error::Usage(format!(
+                "{name} differs from the reference by {difference:.1e}, more than {:.0e}",
+                job.app.tolerance
+            )));
+        }
+    }
+    if job.app.exact && !identical {
+        return Err(Error::Usage("not what the recorded stack answers".into()));
+    }
+
+    let log = job.folder.local.join("log/info.json");
+    let mut info = Command::new(&program);
+    info.args(["info", "--json"]).arg(&output);
+    logged(&mut info, "information", &log)?;
+    let info: Info = json(&log)?;
+    let (bench, others) = bench(job, &output)?;
+    let path = job.work.join("times");
+    let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let guest: Times = toml::from_str(&text)
+        .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
+    Ok(Measured {
+        jobs: info.jobs,
+        bytes: info.file_bytes,
+        bytes_without_weights,
+        memory: info.gpu_memory_bytes,
+        record: guest.record as f64 / 1000.0,
+        read: bench.loading.read_seconds,
+        load: bench.loading.load_seconds,
+        open: bench.open_seconds,
+        run: bench.run_seconds.first().copied().unwrap_or_default(),
+        difference,
+        identical,
+        others,
+    })
+}
+
+fn json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
+    let text = fs::read(path).map_err(Error::io("read", path))?;
+    serde_json::from_slice(&text)
+        .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))
+}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest record`: makes a recording of one of the example programs.
+//!
+//! The guest runs the program twice on the patched driver, with two sets of inputs, and streams raw traces. The host
+//! compiles the first, checks it against the second, and replaces the expected outputs by the CPU reference's.
+
+pub(crate) mod app;
+mod manifest;
+pub(crate) mod registers;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Duration,
+};
+
+use clap::Args;
+
+use self::{
+    app::{App, SETS},
+    manifest::Case,
+};
+use crate::{
+    build::{payload, step::logged},
+    error::{Error, Result},
+    folder::{Folder, create_dir},
+    run::{
+        report,
+        session::{self, Driver, End, Options, Outcome},
+    },
+};
+
+/// Records an example program or a network on the patched driver.
+///
+/// Boots the guest, runs the program there, then twice under `gpureplay record` with two sets of inputs, compiles the first trace,
+/// checks it against the second, and replays the result on the model with the inputs that were not recorded. Prints where the recording is.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask guest record saxpy\n  cargo xtask guest record resnet50    # a network, into target/guest/networks\n  \
+                        cargo xtask guest record acl-gemm --keep gemm -o gemm/recording    # traces stay there\n\n\
+                        Programs are those of tools/guest/recordable.toml; a name that is not there gets the list. Networks with their sizes and times: docs/networks.md."
+)]
+pub(crate) struct Record {
+    /// Name of the program or network; hyphens may be left out.
+    name: String,
+    /// Which GPU the model is.
+    #[arg(long, default_value = "g52", value_name = "NAME")]
+    gpu: String,
+    /// Where the recording goes; if not given, recordings/NAME-GPU, or target/guest/networks/NAME/NAME-GPU for networks that the
+    /// repository does not hold.
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Keep traces, inputs and outputs of the guest in this directory; those of networks stay in target/guest/networks/NAME.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Use the programs in target/guest/opt and target/debug as they are.
+    #[arg(long)]
+    no_build: bool,
+    /// Seconds until the run is given up.
+    #[arg(long, default_value_t = 7200, value_name = "SECONDS")]
+    timeout: u64,
+}
+
+impl Record {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let folder = Folder::find()?;
+        let name = App::named(&folder, &self.name)?;
+        let app = App::find(&folder, &name)?;
+        folder.require_built()?;
+        if !self.no_build {
+            payload::prepare(&folder, Driver::Patched)?;
+            payload::build_host_command(&folder)?;
+        }
+        let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        let work = match &self.keep {
+            Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
+            None if app.network => network_dir(&folder, &name),
+            None => temporary.path().to_path_buf(),
+        };
+        create_dir(&work)?;
+        let job = Recording {
+            folder: &folder,
+            name: &name,
+            app: &app,
+            gpu: &self.gpu,
+            work: &work,
+            timeout: Duration::from_secs(self.timeout),
+        };
+        let outcome = job.trace(true)?;
+        if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+            let code = report(&outcome, false, self.timeout);
+            return Ok(ExitCode::from(if code == 0 { 1 } else { code }));
+        }
+        let output = match &self.output {
+            Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
+            None => job.default_output(),
+        };
+        job.compile(&output)?;
+        println!("{}", output.display());
+        for name in &app.outputs {
+            match job.replay(&output, name) {
+                Ok(error) => println!("  {name} for a second input: relative error {error:.1e}"),
+                Err(text) => {
+                    eprintln!("error: replay with a second input: {text}");
+                    return Ok(ExitCode::FAILURE);
+                }
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// How the guest's script begins: compiled shaders of an earlier run, and a clock that writes the file `times`.
+const PROLOGUE: &str = r#"set -e
+mkdir -p live
+[ ! -e shader-cache.tar ] || tar -C /tmp/cache -xf shader-cache.tar
+: > times
+took() { echo "$1 = $((($(date +%s%N) - begin) / 1000000))" >> times; }
+begin=$(date +%s%N)
+"#;
+
+/// Where a network's files and traces stay.
+pub(crate) fn network_dir(folder: &Folder, name: &str) -> PathBuf {
+    folder.local.join("networks").join(name)
+}
+
+/// One recording in the making.
+pub(crate) struct Recording<'a> {
+    /// Where things are.
+    pub(crate) folder: &'a Folder,
+    /// Name of the program.
+    pub(crate) name: &'a str,
+    /// The program.
+    pub(crate) app: &'a App,
+    /// GPU profile.
+    pub(crate) gpu: &'a str,
+    /// Directory that the guest shares: inputs, expected, outputs and traces.
+    pub(crate) work: &'a Path,
+    /// Limit for the guest.
+    pub(crate) timeout: Duration,
+}
+
+impl Recording<'_> {
+    /// Runs the program under `gpureplay record` in the guest, once per set of inputs.
+    pub(crate) fn trace(&self, stream: bool) -> Result<Outcome> {
+        app::write_files(self.folder, self.name, self.work)?;
+        // Runs that are to be compared must allocate alike: after one that has filled the runtime's shader cache, with
+        // everything at the same host addresses, by which libraries sort their buffers, and with a program's threads
+        // taking turns where they block rather than racing. What the first run answers is the live stack's word.
+        let mut script = String::from(PROLOGUE);
+        script += &format!("{}\ntook live\n", self.app.command(SETS[1]));
+        for output in &self.app.outputs {
+            script += &format!("mv {output}{}.npy live/\n", SETS[1]);
+        }
+        // One file: each small one costs the guest several messages to the host.
+        script += "tar -C /tmp/cache -cf shader-cache.tar .\n";
+        script += &self.app.sample_script();
+        for set in SETS {
+            script += &format!(
+                "begin=$(date +%s%N)\n\
+                 gpureplay record --raw trace{set} -- taskset -c 0 chrt -f 1 setarch --addr-no-randomize {}\n\
+                 took record{set}\n",
+                self.app.command(set)
+            );
+        }
+        let options = Options {
+            gpu: self.gpu.to_owned(),
+            driver: Driver::Patched,
+            memory: self.app.memory,
+            timeout: self.timeout,
+            share: Some(self.work.to_path_buf()),
+            model_options: vec![
+                "--register-log".into(),
+                self.register_log().display().to_string(),
+            ],
+            stream,
+            ..Options::default()
+        };
+        let command = ["bash", "-c", &script].map(String::from);
+        session::run(self.folder, &options, Some(&command))
+    }
+
+    /// Where the recording goes unless the user says.
+    pub(crate) fn default_output(&self) -> PathBuf {
+        let name = format!("{}-{}", self.name, self.gpu);
+        // Large recordings are made where they are wanted; the repository holds the small ones.
+        if self.app.network && !self.app.ships {
+            self.work.join(name)
+        } else {
+            self.folder.repository.join("recordings").join(name)
+        }
+    }
+
+    /// Every register access that the model saw.
+    pub(crate) fn register_log(&self) -> PathBuf {
+        self.work.join("registers")
+    }
+
+    /// Compiles the traces into a recording and completes its manifest.
+    pub(crate) fn compile(&self, output: &Path) -> Result<()> {
+        self.live_is_recorded()?;
+        self.compile_with(&payload::host_command(self.folder), output, &[])?;
+        self.complete(output)
+    }
+
+    /// The unrecorded run and the recorded one with the same input must have the same outputs.
+    pub(crate) fn live_is_recorded(&self) -> Result<()> {
+        for name in &self.app.outputs {
+            let recorded = self.work.join(format!("{name}{}.npy", SETS[1]));
+            match app::identical(&self.live(name), &recorded) {
+                Ok(true) => {}
+                Ok(false) => {
+                    return Err(Error::Usage(format!(
+                        "{}: recording changed what the app computes: {name} differs",
+                        self.name
+                    )));
+                }
+                Err(text) => return Err(Error::Usage(text)),
+            }
+        }
+        Ok(())
+    }
+
+    /// What the live stack answered to the second set of inputs.
+    pub(crate) fn live(&self, output: &str) -> PathBuf {
+        self.work
+            .join("live")
+            .join(format!("{output}{}.npy", SETS[1]))
+    }
+
+    /// Compiles the traces with further options.
+    pub(crate) fn compile_with(
+        &self,
+        program: &Path,
+        output: &Path,
+        options: &[&str],
+    ) -> Result<()> {
+        let mut compile = Command::new(program);
+        compile
+            .current_dir(self.work)
+            .args(["compile", "trace", "--second", "trace2", "--force"])
+            .args(["--description", &self.app.description])
+            .arg("--command")
+            .arg(format!("cargo xtask guest record {}", self.name));
+        for name in &self.app.inputs {
+            compile.arg(format!("--input={name}=inputs/{name}.npy"));
+            compile.arg(format!("--second-input={name}=inputs/{name}2.npy"));
+        }
+        for name in &self.app.layers {
+            compile.arg(format!("--intermediate={name}=layers/{name}.npy"));
+        }
+        let chosen = options
+            .iter()
+            .any(|option| option.starts_with("--granularity"));
+        if !self.app.layers.is_empty() && !chosen {
+            compile.arg("--granularity=layer");
+        }
+        for name in &self.app.weights {
+            compile.arg(format!("--weight={name}=inputs/{name}.npy"));
+        }
+        if self.app.network {
+            compile.args(["--weights", "weights"]);
+        }
+        for name in &self.app.outputs {
+            let tolerance = if self.app.exact {
+                0.0
+            } else {
+                self.app.tolerance
+            };
+            compile.arg(format!("--tolerance={name}={tolerance}"));
+            compile.arg(format!("--output={name}={name}.npy"));
+            compile.arg(format!("--second-output={name}={name}2.npy"));
+        }
+        for (key, value) in self.provenance()? {
+            compile.arg(format!("--provenance={key}={value}"));
+        }
+        compile.args(options).arg("-o").arg(output);
+        let log = self.folder.local.join("log/compile.log");
+        logged(&mut compile, "compiling the recording", &log)
+    }
+
+    /// Puts the second input beside the recording, and the reference's outputs in the place of the app's.
+    pub(crate) fn complete(&self, output: &Path) -> Result<()> {
+        let copy = |kind: &str, name: &str, set: &str| {
+            let from = if self.app.exact && kind == "expected" {
+                self.work.join(format!("{name}{set}.npy"))
+            } else {
+                app::file(self.work, kind, name, set)
+            };
+            let to = app::file(output, kind, name, set);
+            fs::copy(&from, &to)
+                .map(drop)
+                .map_err(Error::io("copy", from))
+        };
+        let mut cases = Vec::new();
+        for name in &self.app.samples {
+            copy("inputs", name, "")?;
+            copy("expected", name, "")?;
+            cases.push(self.case("the recorded stack", |_| name.clone()));
+        }
+        let reference = if self.app.exact {
+            "the recorded stack"
+        } else {
+            "NumPy, double precision"
+        };
+        for set in SETS {
+            for name in &self.app.inputs {
+                copy("inputs", name, set)?;
+            }
+            for name in &self.app.outputs {
+                copy("expected", name, set)?;
+            }
+            cases.push(self.case(reference, |name| format!("{name}{set}")));
+        }
+        manifest::change(&output.join("manifest.toml"), |manifest| {
+            manifest.cases = cases;
+            manifest.images.clone_from(&self.app.images);
+            if let (false, Some(output)) = (self.app.labels.is_empty(), self.app.outputs.first()) {
+                let known = manifest.outputs.entry(output.clone()).or_default();
+                known.labels.clone_from(&self.app.labels);
+            }
+        })
+    }
+
+    /// The manifest's entry for files that are called so for each tensor.
+    fn case(&self, reference: &str, file: impl Fn(&str) -> String) -> Case {
+        let files = |kind: &str, tensors: &[String]| {
+            let path = |tensor: &String| format!("{kind}/{}.npy", file(tensor));
+            let pairs = tensors.iter().map(|tensor| (tensor.clone(), path(tensor)));
+            pairs.collect()
+        };
+        Case {
+            inputs: files("inputs", &self.app.inputs),
+            expected: files("expected", &self.app.outputs),
+            reference: reference.into(),
+        }
+    }
+
+    /// Replays with the second set of inputs; the largest relative error, or what is wrong.
+    pub(crate) fn replay(
+        &self,
+        recording: &Path,
+        output: &str,
+    ) -> std::result::Result<f64, String> {
+        let result = self.replayed(output);
+        self.replay_with(&payload::host_command(self.folder), recording)
+            .map_err(|error| error.to_string())?;
+        if self.app.network && !app::identical(&result, &self.live(output))? {
+            return Err(format!("{output} is not what the live stack answers"));
+        }
+        let expected = app::file(self.work, "expected", output, SETS[1]);
+        app::check(&result, &expected, self.app.tolerance)
+    }
+
+    /// Where the replay's outputs go.
+    pub(crate) fn replayed(&self, output: &str) -> PathBuf {
+        self.work.join(format!("replayed-{output}.npy"))
+    }
+
+    /// Replays with the second set of inputs.
+    pub(crate) fn replay_with(&self, program: &Path, recording: &Path) -> Result<()> {
+        let mut replay = Command::new(program);
+        replay.arg("run").arg(recording);
+        for name in &self.app.inputs {
+            let file = app::file(self.work, "inputs", name, SETS[1]);
+            replay.arg(format!("--input={name}={}", file.display()));
+        }
+        for output in &self.app.outputs {
+            replay.arg(format!(
+                "--output={output}={}",
+                self.replayed(output).display()
+            ));
+        }
+        let log = self.folder.local.join("log/replay.log");
+        logged(&mut replay, "replaying", &log)
+    }
+
+    /// Which software the recording comes from, by the distribution's own versions.
+    fn provenance(&self) -> Result<Vec<(&'static str, String)>> {
+        let version = |package: &str| {
+            let path = format!("userland/usr/share/doc/{package}/changelog.Debian.gz");
+            let output = Command::new("zcat")
+                .arg(self.folder.guest.join(path))
+                .output()
+                .map_err(|source| Error::Start {
+                    program: "zcat".into(),
+                    source,
+                })?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            Ok::<_, Error>(changelog_version(&text).unwrap_or("unknown").to_owned())
+        };
+        let mut pairs = vec![
+            ("app", self.app.command("")),
+            ("kernel", self.folder.stock_kernel()?),
+            ("driver", "panfrost".to_owned()),
+            ("runtime", format!("Mesa {}", version("mesa-opencl-icd")?)),
+        ];
+        if self.app.uses_compute_library() {
+            let library = version("libarm-compute-dev")?;
+            pairs.push(("framework", format!("Arm Compute Library {library}")));
+        }
+        if self.app.network {
+            let weights = "generated from a seed by tools/networks/layers.py: not trained";
+            pairs.push(("weights", weights.to_owned()));
+        }
+        Ok(pairs)
+    }
+}
+
+/// The version in a Debian changelog's first line: `mesa (25.0.7-2) trixie; urgency=medium`.
+fn changelog_version(text: &str) -> Option<&str> {
+    let (_, rest) = text.lines().next()?.split_once('(')?;
+    Some(rest.split_once(')')?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changelog_version;
+
+    #[test]
+    fn versions_come_from_changelogs() {
+        let text = "mesa (25.0.7-2) trixie; urgency=medium\n\n  * Something (else).\n";
+        assert_eq!(changelog_version(text), Some("25.0.7-2"));
+        assert_eq!(changelog_version(""), None);
+        assert_eq!(changelog_version("broken (line\n"), None);
+    }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The machine: QEMU's options, and how its program is started.
+
+use std::{ffi::OsString, path::Path, process::Command};
+
+use crate::folder::Folder;
+
+/// Machine type: the memory backend is shared, so that the model sees the guest's memory.
+pub(crate) const MACHINE: &str = "virt,gic-version=3,memory-backend=ram0";
+/// CPU types with a device tree. Emulating these is twice as fast as `max`.
+pub(crate) const CPUS: [&str; 2] = ["cortex-a57", "cortex-a76"];
+/// Virtual CPUs.
+const SMP: u32 = 2;
+/// The kernel's command line.
+const KERNEL_OPTIONS: &str = "console=ttyAMA0 panic=-1 nokaslr loglevel=7";
+/// Memory in MiB, unless a run asks for more.
+pub(crate) const MEMORY: u32 = 2048;
+
+/// What the device-tree step must know; the trees fit these options only, but for the memory: QEMU replaces that
+/// node by what the run has.
+pub(crate) fn device_tree_environment() -> Vec<(&'static str, String)> {
+    vec![
+        ("MACHINE", MACHINE.into()),
+        ("CPUS", CPUS.join(" ")),
+        ("SMP", SMP.to_string()),
+        ("MEMORY", MEMORY.to_string()),
+    ]
+}
+
+/// One guest's machine.
+pub(crate) struct Machine<'a> {
+    /// Where QEMU and the boot files are.
+    pub(crate) folder: &'a Folder,
+    /// CPU type, one of [`CPUS`].
+    pub(crate) cpu: &'a str,
+    /// Memory in MiB.
+    pub(crate) memory: u32,
+    /// Private directory of the run; sockets are in it.
+    pub(crate) private: &'a Path,
+    /// What the guest sees as `/run/host`, read-only.
+    pub(crate) host: &'a Path,
+    /// What the guest sees as `/opt/gpureplay`, read-only.
+    pub(crate) payload: &'a Path,
+    /// What the guest sees as `/share`.
+    pub(crate) share: &'a Path,
+    /// What a command may mount by the tag `extra`, read-only.
+    pub(crate) extra: Option<&'a Path>,
+    /// Further words of the kernel's command line.
+    pub(crate) kernel_options: &'a [String],
+    /// The console is this terminal (a shell), not a socket.
+    pub(crate) interactive: bool,
+}
+
+/// Names of the sockets on which the host listens; QEMU connects them to the guest's channels.
+pub(crate) const CHANNELS: [&str; 4] = ["console", "control", "out", "err"];
+
+impl Machine<'_> {
+    /// The command that runs the machine. It dies with its parent.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--"]);
+        program(&mut command, &self.folder.guest, "qemu-system-aarch64");
+        command
+            .args(["-M", MACHINE, "-cpu", self.cpu])
+            .args(["-accel", "tcg,thread=multi", "-nodefaults", "-no-reboot"])
+            .args(["-smp", &SMP.to_string()])
+            .args(["-m", &self.memory.to_string()])
+            .arg("-object")
+            .arg(format!(
+                "memory-backend-memfd,id=ram0,size={}M,share=on",
+                self.memory
+            ))
+            .args(["-display", "none", "-monitor", "none", "-nic", "none"])
+            .arg("-qmp")
+            .arg(with_path(
+                "unix:",
+                &self.socket("qmp"),
+                ",server=on,wait=off",
+            ))
+            .arg("-kernel")
+            .arg(self.folder.boot("Image"))
+            .arg("-initrd")
+            .arg(self.folder.boot("initramfs.gz"))
+            .arg("-dtb")
+            .arg(self.folder.boot(&format!("{}.dtb", self.cpu)))
+            .arg("-append")
+            .arg(format!(
+                "{KERNEL_OPTIONS} {}",
+                self.kernel_options.join(" ")
+            ))
+            .arg("-device")
+            .arg(with_path(
+                r#"{"driver":"vfio-user-pci","addr":"01.0","socket":{"type":"unix","path":""#,
+                &self.socket("gpu"),
+                r#""}}"#,
+            ))
+            .arg("-drive")
+            .arg(with_path(
+                "if=none,id=disk,format=raw,snapshot=on,file=",
+                &self.folder.boot("root.ext4"),
+                "",
+            ))
+            .args(["-device", "virtio-blk-pci,drive=disk,addr=02.0"]);
+        self.shares(&mut command);
+        self.channels(&mut command);
+        command
+    }
+
+    fn shares(&self, command: &mut Command) {
+        let shares = [
+            ("host", self.host, ",readonly=on", "03.0"),
+            ("opt", self.payload, ",readonly=on", "04.0"),
+            ("share", self.share, "", "05.0"),
+        ];
+        let extra = self
+            .extra
+            .map(|path| ("extra", path, ",readonly=on", "07.0"));
+        for (name, path, mode, slot) in shares.into_iter().chain(extra) {
+            command
+                .arg("-fsdev")
+                .arg(with_path(
+                    &format!("local,id={name},security_model=none{mode},path="),
+                    path,
+                    "",
+                ))
+                .arg("-device")
+                .arg(format!(
+                    "virtio-9p-pci,fsdev={name},mount_tag={name},addr={slot}"
+                ));
+        }
+    }
+
+    fn channels(&self, command: &mut Command) {
+        for name in CHANNELS {
+            command.arg("-chardev").arg(with_path(
+                &format!("socket,id={name},path="),
+                &self.socket(name),
+                "",
+            ));
+        }
+        command.args([
+            "-serial",
+            "chardev:console",
+            "-device",
+            "virtio-serial-pci,id=ports,addr=06.0",
+        ]);
+        if self.interactive {
+            command.args([
+                "-chardev",
+                "stdio,id=terminal,signal=off",
+                "-device",
+                "virtconsole,bus=ports.0,chardev=terminal",
+            ]);
+        }
+        for name in ["control", "out", "err"] {
+            command.arg("-device").arg(format!(
+                "virtserialport,bus=ports.0,chardev={name},name={name}"
+            ));
+        }
+    }
+
+    /// Path of one of the run's sockets.
+    fn socket(&self, name: &str) -> std::path::PathBuf {
+        socket(self.private, name)
+    }
+}
+
+/// Path of a socket in a run's private directory.
+pub(crate) fn socket(private: &Path, name: &str) -> std::path::PathBuf {
+    private.join(format!("{name}.sock"))
+}
+
+/// Adds a program of the build root, run by that root's own loader: no chroot, so no root.
+pub(crate) fn program(command: &mut Command, guest: &Path, name: &str) {
+    let root = guest.join("build-root");
+    let libraries = root.join("usr/lib/x86_64-linux-gnu");
+    let mut search = OsString::from(&libraries);
+    search.push(":");
+    search.push(libraries.join("pulseaudio"));
+    command
+        .env("QEMU_MODULE_DIR", libraries.join("qemu"))
+        .arg(root.join("usr/lib64/ld-linux-x86-64.so.2"))
+        .arg("--library-path")
+        .arg(search)
+        .arg(root.join("usr/bin").join(name));
+    for data in ["usr/share/qemu", "usr/share/seabios", "usr/lib/ipxe/qemu"] {
+        command.arg("-L").arg(root.join(data));
+    }
+}
+
+/// Puts a path into an option without forcing it through UTF-8.
+pub(crate) fn with_path(before: &str, path: &Path, after: &str) -> OsString {
+    let mut option = OsString::from(before);
+    option.push(path);
+    option.push(after);
+    option
+}

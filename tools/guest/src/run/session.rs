@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One run of the guest: model server and QEMU started together, their channels read, an end always found.
+
+use std::{
+    fs,
+    io::{self, BufRead, BufReader, Read, Write},
+    os::unix::net::UnixListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use tempfile::TempDir;
+
+use crate::{
+    build::{cache, payload, step::last_lines},
+    error::{Error, Result},
+    folder::{Folder, create_dir},
+    run::{
+        kernel_log,
+        machine::{self, CHANNELS, Machine},
+    },
+};
+
+/// Runs whose logs are kept.
+const KEPT_RUNS: usize = 30;
+/// How long the model server may take to open its socket.
+const MODEL_START: Duration = Duration::from_secs(10);
+
+/// Which GPU driver the guest loads before the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Driver {
+    /// The kernel's own.
+    Stock,
+    /// With the recorder's hooks.
+    Patched,
+    /// None: the GPU is there, nobody drives it.
+    None,
+}
+
+impl Driver {
+    fn name(self) -> &'static str {
+        match self {
+            Driver::Stock => "stock",
+            Driver::Patched => "patched",
+            Driver::None => "none",
+        }
+    }
+}
+
+/// What to run and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    /// Name of the GPU's profile: g52, g31...
+    pub(crate) gpu: String,
+    /// GPU driver.
+    pub(crate) driver: Driver,
+    /// CPU type.
+    pub(crate) cpu: String,
+    /// Memory in MiB.
+    pub(crate) memory: u32,
+    /// Limit for the whole run.
+    pub(crate) timeout: Duration,
+    /// Directory that the guest sees as `/share`; an empty temporary one if none.
+    pub(crate) share: Option<PathBuf>,
+    /// Directory that a command may mount by the 9p tag `extra`, read-only.
+    pub(crate) extra: Option<PathBuf>,
+    /// Environment variables of the command.
+    pub(crate) environment: Vec<(String, String)>,
+    /// Further options of the model server.
+    pub(crate) model_options: Vec<String>,
+    /// Further words of the kernel's command line.
+    pub(crate) kernel_options: Vec<String>,
+    /// Where logs go; a new directory under `target/guest/runs` if none.
+    pub(crate) logs: Option<PathBuf>,
+    /// Pass the command's output on while it runs.
+    pub(crate) stream: bool,
+    /// Start with the compiled shaders that the host keeps.
+    pub(crate) warm: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            gpu: "g52".into(),
+            driver: Driver::Stock,
+            cpu: machine::CPUS[0].into(),
+            memory: machine::MEMORY,
+            timeout: Duration::from_secs(300),
+            share: None,
+            extra: None,
+            environment: Vec::new(),
+            model_options: Vec::new(),
+            kernel_options: Vec::new(),
+            logs: None,
+            stream: false,
+            warm: true,
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The command ended with this code.
+    Exit(i32),
+    /// The time was up.
+    Timeout,
+    /// The guest ended before the command did: panic, power-off, QEMU's death.
+    GuestDied,
+    /// The model server ended first.
+    ModelDied,
+    /// The GPU driver did not come up, and why.
+    NoDriver(String),
+}
+
+/// What a run left.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// How it ended.
+    pub(crate) end: End,
+    /// The command's standard output.
+    pub(crate) stdout: Vec<u8>,
+    /// Directory with kernel.log, model.log, stdout, stderr, qemu.log.
+    pub(crate) logs: PathBuf,
+    /// Lines of the kernel log that report a fault.
+    pub(crate) faults: Vec<String>,
+    /// Host seconds until the command could start.
+    pub(crate) boot: Option<f64>,
+    /// Host seconds in all.
+    pub(crate) total: f64,
+}
+
+impl Outcome {
+    /// Prints the logs' ends: what somebody needs to see of a run that went wrong.
+    pub(crate) fn print_logs(&self) {
+        for (name, lines) in [
+            ("kernel.log", 40),
+            ("model.log", 20),
+            ("qemu.log", 10),
+            ("model.err", 10),
+        ] {
+            let text = last_lines(&self.logs.join(name), lines);
+            if !text.is_empty() {
+                eprintln!("--- last lines of {name}\n{text}");
+            }
+        }
+        eprintln!("--- all logs: {}", self.logs.display());
+    }
+}
+
+enum Event {
+    Bytes(&'static str, Vec<u8>),
+    Line(&'static str, String),
+    Closed,
+}
+
+/// Boots the guest, runs `command` in it (a shell on this terminal if none), and waits for the end.
+pub(crate) fn run(
+    folder: &Folder,
+    options: &Options,
+    command: Option<&[String]>,
+) -> Result<Outcome> {
+    folder.require_built()?;
+    let server = payload::model_server(folder)?;
+    let logs = log_dir(folder, options)?;
+    let private = tempfile::Builder::new()
+        .prefix("gpureplay-")
+        .tempdir()
+        .map_err(Error::io("create", std::env::temp_dir()))?;
+    let host = private.path().join("host");
+    write_host_files(&host, options, command)?;
+    if options.warm && options.driver != Driver::None {
+        cache::provide(folder, &options.gpu, &host)?;
+    }
+    let empty = private.path().join("share");
+    create_dir(&empty)?;
+    create_dir(&folder.payload())?;
+    let share = options.share.clone().unwrap_or(empty);
+
+    let (sender, events) = channel();
+    listen(private.path(), &sender)?;
+    let mut run = Running {
+        model: start_model(&server, options, private.path(), &logs)?,
+        qemu: None,
+        start: Instant::now(),
+        logs,
+        stream: options.stream,
+        stdout: Vec::new(),
+        boot: None,
+        exit: None,
+        no_driver: None,
+        faults: Vec::new(),
+        _private: private,
+    };
+    let private = run._private.path().to_path_buf();
+    run.wait_for_socket(&machine::socket(&private, "gpu"))?;
+    let machine = Machine {
+        folder,
+        cpu: &options.cpu,
+        memory: options.memory,
+        private: &private,
+        host: &host,
+        payload: &folder.payload(),
+        share: &share,
+        extra: options.extra.as_deref(),
+        kernel_options: &options.kernel_options,
+        interactive: command.is_none(),
+    };
+    run.start_qemu(machine.command(), command.is_none())?;
+    drop(sender);
+    run.watch(&events, options.timeout)
+}
+
+/// A run in progress. Dropping it ends both processes.
+struct Running {
+    model: Child,
+    qemu: Option<Child>,
+    start: Instant,
+    logs: PathBuf,
+    stream: bool,
+    stdout: Vec<u8>,
+    boot: Option<f64>,
+    exit: Option<i32>,
+    no_driver: Option<String>,
+    faults: Vec<String>,
+    _private: TempDir,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for child in self.qemu.iter_mut().chain([&mut self.model]) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Running {
+    fn wait_for_socket(&mut self, socket: &Path) -> Result<()> {
+        let begin = Instant::now();
+        while !socket.exists() {
+            let ended = self.model.try_wait().is_ok_and(|status| status.is_some());
+            if ended || begin.elapsed() > MODEL_START {
+                let log = last_lines(&self.logs.join("model.err"), 20);
+                return Err(Error::Model(log));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    fn start_qemu(&mut self, mut command: Command, interactive: bool) -> Result<()> {
+        let path = self.logs.join("qemu.log");
+        let log = fs::File::create(&path).map_err(Error::io("create", &path))?;
+        if interactive {
+            command.stdin(Stdio::inherit()).stdout(Stdio::inherit());
+        } else {
+            command.stdin(Stdio::null()).stdout(Stdio::null());
+        }
+        let child = command.stderr(log).spawn().map_err(|source| Error::Start {
+            program: "setpriv".into(),
+            source,
+        })?;
+        self.qemu = Some(child);
+        Ok(())
+    }
+
+    /// Reads the channels until the guest is gone or the time is up.
+    fn watch(mut self, events: &Receiver<Event>, timeout: Duration) -> Result<Outcome> {
+        let mut files = LogFiles::create(&self.logs)?;
+        let mut closed = 0;
+        let mut end = None;
+        let mut last_look: Option<Instant> = None;
+        while closed < CHANNELS.len() {
+            match events.recv_timeout(Duration::from_millis(50)) {
+                Ok(Event::Closed) => closed += 1,
+                Ok(event) => self.take(event, &mut files)?,
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if end.is_none() && self.start.elapsed() > timeout {
+                end = Some(End::Timeout);
+                self.kill_qemu();
+            }
+            if last_look.is_some_and(|look| look.elapsed() < Duration::from_millis(50)) {
+                continue;
+            }
+            last_look = Some(Instant::now());
+            let model_ended = matches!(self.model.try_wait(), Ok(Some(_)));
+            let qemu_ended = match self.qemu.as_mut().map(Child::try_wait) {
+                Some(Ok(None)) => false,
+                Some(_) | None => true,
+            };
+            if model_ended && !qemu_ended && self.exit.is_none() && end.is_none() {
+                // QEMU disconnects from the model just before it ends.
+                std::thread::sleep(Duration::from_millis(200));
+                if matches!(self.qemu.as_mut().map(Child::try_wait), Some(Ok(None))) {
+                    end = Some(End::ModelDied);
+                    self.kill_qemu();
+                }
+            }
+            if qemu_ended {
+                // A channel that QEMU never opened stays silent: drain what there is and leave.
+                while let Ok(event) = events.recv_timeout(Duration::from_millis(200)) {
+                    self.take(event, &mut files)?;
+                }
+                break;
+            }
+        }
+        self.finish(end)
+    }
+
+    fn take(&mut self, event: Event, files: &mut LogFiles) -> Result<()> {
+        match event {
+            Event::Bytes("out", bytes) => {
+                files.write("out", &bytes)?;
+                if self.stream {
+                    let mut out = io::stdout().lock();
+                    // A reader that went away is no reason to stop the run.
+                    let _ = out.write_all(&bytes).and_then(|()| out.flush());
+                }
+                self.stdout.extend_from_slice(&bytes);
+            }
+            Event::Bytes(name, bytes) => {
+                files.write(name, &bytes)?;
+                if self.stream {
+                    let _ = io::stderr().write_all(&bytes);
+                }
+            }
+            Event::Line("console", line) => {
+                files.write("console", format!("{line}\n").as_bytes())?;
+                if kernel_log::is_fault(&line) {
+                    self.faults.push(line);
+                }
+            }
+            Event::Line(_, line) => self.control(&line),
+            Event::Closed => {}
+        }
+        Ok(())
+    }
+
+    /// One line of the guest's control channel.
+    fn control(&mut self, line: &str) {
+        if let Some(code) = line.strip_prefix("exit ") {
+            self.exit = code.trim().parse().ok();
+        } else if let Some(reason) = line.strip_prefix("no-driver ") {
+            self.no_driver = Some(reason.to_owned());
+        } else if line.starts_with("driver ") {
+            self.boot = Some(self.start.elapsed().as_secs_f64());
+        }
+    }
+
+    fn kill_qemu(&mut self) {
+        if let Some(qemu) = &mut self.qemu {
+            let _ = qemu.kill();
+        }
+    }
+
+    fn finish(mut self, end: Option<End>) -> Result<Outcome> {
+        if let Some(qemu) = &mut self.qemu {
+            let _ = qemu.wait();
+        }
+        // The model ends by itself when QEMU disconnects; it may still be writing its log.
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(2) && matches!(self.model.try_wait(), Ok(None))
+        {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let end = end.unwrap_or(match (self.exit, self.no_driver.take()) {
+            (Some(code), _) => End::Exit(code),
+            (None, Some(reason)) => End::NoDriver(reason),
+            (None, None) => End::GuestDied,
+        });
+        Ok(Outcome {
+            end,
+            stdout: std::mem::take(&mut self.stdout),
+            logs: self.logs.clone(),
+            faults: std::mem::take(&mut self.faults),
+            boot: self.boot,
+            total: self.start.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+/// The files of a run's logs.
+struct LogFiles {
+    console: fs::File,
+    out: fs::File,
+    err: fs::File,
+}
+
+impl LogFiles {
+    fn create(dir: &Path) -> Result<LogFiles> {
+        let create = |name: &str| {
+            let path = dir.join(name);
+            fs::File::create(&path).map_err(Error::io("create", path))
+        };
+        Ok(LogFiles {
+            console: create("kernel.log")?,
+            out: create("stdout")?,
+            err: create("stderr")?,
+        })
+    }
+
+    fn write(&mut self, channel: &str, bytes: &[u8]) -> Result<()> {
+        let file = match channel {
+            "console" => &mut self.console,
+            "out" => &mut self.out,
+            _ => &mut self.err,
+        };
+        file.write_all(bytes).map_err(Error::io("write", channel))
+    }
+}
+
+/// Opens the host's end of each channel and starts a reader for it.
+fn listen(private: &Path, sender: &Sender<Event>) -> Result<()> {
+    for name in CHANNELS {
+        let path = machine::socket(private, name);
+        let listener = UnixListener::bind(&path).map_err(Error::io("create", &path))?;
+        let sender = sender.clone();
+        std::thread::spawn(move || {
+            if let Ok((stream, _)) = listener.accept() {
+                if matches!(name, "console" | "control") {
+                    read_lines(name, stream, &sender);
+                } else {
+                    read_bytes(name, stream, &sender);
+                }
+            }
+            let _ = sender.send(Event::Closed);
+        });
+    }
+    Ok(())
+}
+
+fn read_lines(name: &'static str, stream: impl Read, sender: &Sender<Event>) {
+    let mut reader = BufReader::new(stream);
+    let mut line = Vec::new();
+    while reader
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|count| count > 0)
+    {
+        let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+        line.clear();
+        if sender.send(Event::Line(name, text)).is_err() {
+            return;
+        }
+    }
+}
+
+fn read_bytes(name: &'static str, mut stream: impl Read, sender: &Sender<Event>) {
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        if sender
+            .send(Event::Bytes(name, buffer[..count].to_vec()))
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// The model's profile for a run. Mesa refuses the product by which the recorded G71 identifies itself, so that a
+/// driver finds the profile that Mesa knows; who talks to the registers directly finds silicon's.
+fn profile(options: &Options) -> &str {
+    match (options.gpu.as_str(), options.driver) {
+        ("g71", Driver::Stock | Driver::Patched) => "g71-mesa",
+        (gpu, _) => gpu,
+    }
+}
+
+fn start_model(server: &Path, options: &Options, private: &Path, logs: &Path) -> Result<Child> {
+    let path = logs.join("model.err");
+    let error = fs::File::create(&path).map_err(Error::io("create", &path))?;
+    let output = error.try_clone().map_err(Error::io("open", &path))?;
+    Command::new("setpriv")
+        .args(["--pdeathsig", "KILL", "--"])
+        .arg(server)
+        .args(["--gpu", profile(options), "--socket"])
+        .arg(machine::socket(private, "gpu"))
+        .arg("--qmp")
+        .arg(machine::socket(private, "qmp"))
+        .arg("--log")
+        .arg(logs.join("model.log"))
+        .args(&options.model_options)
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(error)
+        .spawn()
+        .map_err(|source| Error::Start {
+            program: "setpriv".into(),
+            source,
+        })
+}
+
+/// Writes what the guest's init reads: the command, its environment and the driver.
+fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) -> Result<()> {
+    create_dir(host)?;
+    let write = |name: &str, bytes: Vec<u8>| {
+        let path = host.join(name);
+        fs::write(&path, bytes).map_err(Error::io("write", path))
+    };
+    if let Some(command) = command {
+        let words = command.iter().flat_map(|word| [word.as_bytes(), b"\0"]);
+        write("command", words.flatten().copied().collect())?;
+    }
+    let environment: String = options
+        .environment
+        .iter()
+        .map(|(name, value)| format!("export {name}='{}'\n", value.replace('\'', r"'\''")))
+        .collect();
+    write("environment", environment.into_bytes())?;
+    write("driver", options.driver.name().into())
+}
+
+/// Makes this run's log directory and removes the oldest ones.
+fn log_dir(folder: &Folder, options: &Options) -> Result<PathBuf> {
+    if let Some(logs) = &options.logs {
+        create_dir(logs)?;
+        return Ok(logs.clone());
+    }
+    let runs = folder.local.join("runs");
+    create_dir(&runs)?;
+    let seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_millis());
+    let logs = runs.join(format!("{seconds}-{}", std::process::id()));
+    create_dir(&logs)?;
+    let mut old: Vec<PathBuf> = fs::read_dir(&runs)
+        .map_err(Error::io("read", &runs))?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .collect();
+    old.sort();
+    let surplus = old.len().saturating_sub(KEPT_RUNS);
+    for dir in old.iter().take(surplus) {
+        let _ = fs::remove_dir_all(dir);
+    }
+    Ok(logs)
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Builds what is measured.
+
+use super::object::Object;
+use crate::{error::Result, firmware::bare, folder::Folder};
+
+/// Text and read-only data in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bytes {
+    /// Code.
+    pub(crate) text: u64,
+    /// Constants.
+    pub(crate) constants: u64,
+}
+
+impl Bytes {
+    /// Both.
+    pub(crate) const fn together(self) -> u64 {
+        self.text + self.constants
+    }
+
+    /// What `self` has more than `part`.
+    const fn without(self, part: Bytes) -> Bytes {
+        Bytes {
+            text: self.text.saturating_sub(part.text),
+            constants: self.constants.saturating_sub(part.constants),
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// Key in JSON.
+    pub(crate) key: &'static str,
+    /// What people read.
+    pub(crate) name: &'static str,
+    /// The size.
+    pub(crate) bytes: Bytes,
+    /// The most that it should be.
+    pub(crate) goal: Option<u64>,
+}
+
+/// Everything that was measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Sizes {
+    /// One after the other, as the table shows them.
+    pub(crate) rows: Vec<Row>,
+    /// The most stack that the image uses, by its calls.
+    pub(crate) stack: u64,
+}
+
+/// How `replayer/core/size` is built for one processor.
+struct Target {
+    name: &'static str,
+    flags: &'static str,
+}
+
+/// 64 bits, caches and MMU on: unaligned loads are allowed. The firmware is built so.
+const AARCH64: Target = Target {
+    name: "aarch64-unknown-none-softfloat",
+    flags: "-Crelocation-model=static -Ctarget-feature=-strict-align",
+};
+/// The same for code that runs with the MMU off, where every load must be aligned.
+const AARCH64_ALIGNED: Target = Target {
+    name: "aarch64-unknown-none-softfloat",
+    flags: "-Crelocation-model=static",
+};
+/// 32 bits without floating-point unit: Cortex-M4, M7, M33 and later.
+const THUMB: Target = Target {
+    name: "thumbv7em-none-eabi",
+    flags: "-Crelocation-model=static",
+};
+
+impl Sizes {
+    /// Builds and measures everything.
+    pub(crate) fn measure(folder: &Folder) -> Result<Sizes> {
+        let parser = library(folder, &AARCH64, "parser")?;
+        let with_verifier = library(folder, &AARCH64, "verifier")?;
+        let all = library(folder, &AARCH64, "")?;
+        let verifier = with_verifier.without(parser);
+        let engine = all.without(with_verifier);
+        let row = |key, name, bytes| Row {
+            key,
+            name,
+            bytes,
+            goal: None,
+        };
+        let goal = |key, name, bytes, goal| Row {
+            key,
+            name,
+            bytes,
+            goal: Some(goal),
+        };
+        let mut rows = vec![
+            row("parser", "parser", parser),
+            row("verifier", "verifier", verifier),
+            row("engine", "engine", engine),
+            goal(
+                "verifier_and_engine",
+                "verifier and engine",
+                all.without(parser),
+                7_500,
+            ),
+            row("all", "parser, verifier and engine", all),
+            row(
+                "all_aligned",
+                "the three, aligned loads only (MMU off)",
+                library(folder, &AARCH64_ALIGNED, "")?,
+            ),
+            row(
+                "all_thumb",
+                "the three, 32-bit Thumb (thumbv7em)",
+                library(folder, &THUMB, "")?,
+            ),
+        ];
+        let linked = image(folder, &[])?;
+        let image = linked.bytes();
+        let stack = linked.stack_bound()?;
+        let signed = self::image(folder, &["signature"])?.bytes();
+        rows.push(row(
+            "machine",
+            "the rest of the image: processor, interrupts, PCI, page tables, UART, messages",
+            image.without(all),
+        ));
+        rows.push(goal(
+            "image",
+            "bare-metal image without a recording",
+            image,
+            20_480,
+        ));
+        rows.push(row(
+            "signature",
+            "signature check in the image (optional)",
+            signed.without(image),
+        ));
+        Ok(Sizes { rows, stack })
+    }
+}
+
+/// Parser, verifier and engine, or the first of them, as one object for a target.
+fn library(folder: &Folder, target: &Target, features: &str) -> Result<Bytes> {
+    let output = folder.local.join("size-cargo");
+    let built = bare::Build {
+        subcommand: "build",
+        source: "replayer/core/size",
+        target: target.name,
+        output: &output,
+        arguments: &[
+            "--features",
+            features,
+            "-Zbuild-std=core",
+            "-Zbuild-std-features=optimize_for_size",
+        ],
+        environment: &[("RUSTFLAGS", target.flags.into())],
+    };
+    let folder_of_target = built.run(folder)?;
+    let archive = folder_of_target.join("libgpureplay_size.a");
+    let object = Object::of_archive(folder, &archive, "gpureplay_size")?;
+    object.require_no_panic()?;
+    object.require_no_floating_point()?;
+    Ok(object.bytes())
+}
+
+/// The bare-metal image without a recording. One with a panic in it does not link; floating point is looked for here.
+fn image(folder: &Folder, features: &[&str]) -> Result<Object> {
+    let path = bare::firmware(folder, &bare::Linked::default(), features)?;
+    let object = Object::of_program(folder, &path)?;
+    object.require_no_floating_point()?;
+    Ok(object)
+}

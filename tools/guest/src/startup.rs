@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest bench-startup`: from process start to the first inference's output, the full stack beside a replay.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use clap::Args;
+
+use crate::{
+    build::payload,
+    devices,
+    error::{Error, Result},
+    folder::Folder,
+    record::{
+        app::{self, App},
+        network_dir,
+    },
+    run::session::{self, Driver, End, Options, Outcome},
+};
+
+/// Inferences whose registers and interrupts are counted apart from start and end.
+const MORE_RUNS: u32 = 4;
+/// Where the table goes.
+const DOCUMENT: &str = "docs/performance.md";
+
+/// Measures start-up in one guest: Arm Compute Library on rusticl and panfrost, then `gpureplay` on the nano driver.
+///
+/// Each program runs alone, from process start until it ends with its one output written. Time is the guest's; the guest
+/// stands still while the model runs a job longer than 20 ms, and time in jobs is taken out with the model's own log.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  cargo xtask guest bench-startup\n  \
+                        cargo xtask guest bench-startup digits squeezenet-1.1 --write")]
+pub(crate) struct BenchStartup {
+    /// Programs of tools/guest/recordable.toml that have a recording.
+    #[arg(default_values = ["digits", "lenet"])]
+    names: Vec<String>,
+    /// Warm runs of the full stack and runs of the replay; the fastest counts.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    runs: u32,
+    /// Put the tables into docs/performance.md.
+    #[arg(long)]
+    write: bool,
+    /// Use the programs in target/guest/opt as they are.
+    #[arg(long)]
+    no_build: bool,
+}
+
+/// One program's numbers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Measured {
+    seconds: f64,
+    peak_kib: u64,
+    files: u64,
+    file_bytes: u64,
+    /// Of `seconds`, in jobs.
+    in_jobs: f64,
+}
+
+/// What the model counted in a run of the guest.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    accesses: u64,
+    interrupts: u64,
+}
+
+struct Row {
+    name: String,
+    cold: Measured,
+    warm: Measured,
+    replay: Measured,
+    recorded: Counted,
+    replayed: Counted,
+    /// Each further inference of an open replay.
+    further: Counted,
+    recording_bytes: u64,
+}
+
+impl BenchStartup {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let folder = Folder::find()?;
+        let names = self.names.iter().map(|name| App::named(&folder, name));
+        let names = names.collect::<Result<Vec<String>>>()?;
+        folder.require_built()?;
+        if !self.no_build {
+            payload::prepare(&folder, Driver::None)?;
+            payload::nano_driver(&folder)?;
+        }
+        let idle_stock = counts(&boot(&folder, Driver::Stock, None, "true")?)?;
+        let load = "insmod /opt/gpureplay/nano/gpureplay_nano.ko";
+        let idle_nano = counts(&boot(&folder, Driver::None, None, load)?)?;
+        let mut rows = Vec::new();
+        for name in &names {
+            rows.push(self.row(&folder, name, idle_stock, idle_nano)?);
+        }
+        let text = tables(&folder, &rows);
+        print!("{text}");
+        if self.write {
+            replace(&folder.repository.join(DOCUMENT), "bench-startup", &text)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn row(
+        &self,
+        folder: &Folder,
+        name: &str,
+        idle_stock: Counted,
+        idle_nano: Counted,
+    ) -> Result<Row> {
+        let app = App::find(folder, name)?;
+        let share = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        app::write_files(folder, name, share.path())?;
+        let recording = format!("{name}-g52");
+        let file = recording_of(folder, name, &recording)?;
+        devices::copy_dir(&file, &share.path().join(&recording))?;
+        let bytes = fs::metadata(file.join("recording.gpr"))
+            .map_err(Error::io("read", file.join("recording.gpr")))?
+            .len();
+        let stack = app.command("");
+        let replay = format!("gpureplay run {recording} --device nano");
+        // Counts of registers and interrupts: one inference each, and nothing else.
+        let share = Some(share.path().to_path_buf());
+        let recorded = counts(&boot(folder, Driver::Stock, share.clone(), &stack)?)?;
+        let on_nano = |command: &str| -> Result<Counted> {
+            let script = format!("insmod /opt/gpureplay/nano/gpureplay_nano.ko && {command}");
+            counts(&boot(folder, Driver::None, share.clone(), &script)?)
+        };
+        let replayed = on_nano(&replay)?;
+        let bench =
+            |runs| format!("gpureplay bench {recording} --device nano --warmup 0 --runs {runs}");
+        let (few, many) = (on_nano(&bench(1))?, on_nano(&bench(1 + MORE_RUNS))?);
+        let further = Counted {
+            accesses: many.accesses.saturating_sub(few.accesses) / u64::from(MORE_RUNS),
+            interrupts: many.interrupts.saturating_sub(few.interrupts) / u64::from(MORE_RUNS),
+        };
+        // Times: all in one guest, programs and data on its own file systems and in its page cache.
+        let runs = self.runs.max(1);
+        let script = format!(
+            "set -e\nmkdir /tmp/bench\ncp -r . /opt/gpureplay/bin /opt/gpureplay/lib /tmp/bench\ncd /tmp/bench\n\
+             export PATH=$PWD/bin:$PATH LD_LIBRARY_PATH=$PWD/lib\n\
+             cat /usr/lib/aarch64-linux-gnu/*.so* > /dev/null 2>&1 || true\n\
+             insmod /opt/gpureplay/nano/gpureplay_nano.ko\n\
+             cp /opt/gpureplay/nano/measure /tmp/measure\n\
+             measure=/tmp/measure\n\
+             for run in $(seq {runs}); do $measure {replay} | tail -n 1; done\n\
+             gpu=$(ls /sys/bus/platform/devices | grep '\\.gpu$')\n\
+             echo $gpu > /sys/bus/platform/drivers/gpureplay-nano/unbind\n\
+             modprobe panfrost\n\
+             until [ -e /dev/dri/renderD128 ]; do sleep 0.1; done\n\
+             export XDG_CACHE_HOME=/tmp/empty; mkdir $XDG_CACHE_HOME\n\
+             for run in $(seq {}); do $measure {stack} | tail -n 1; done\n",
+            runs + 1
+        );
+        let outcome = boot(folder, Driver::None, share, &script)?;
+        let mut measured = parse(&String::from_utf8_lossy(&outcome.stdout), runs + runs + 1)?;
+        in_jobs(&outcome.logs, &mut measured, runs as usize)?;
+        let fastest = |list: &[Measured]| {
+            list.iter()
+                .copied()
+                .min_by(|a, b| a.seconds.total_cmp(&b.seconds))
+                .unwrap_or_default()
+        };
+        let (replays, stacks) = measured.split_at(runs as usize);
+        let less = |counted: Counted, idle: Counted| Counted {
+            accesses: counted.accesses.saturating_sub(idle.accesses),
+            interrupts: counted.interrupts.saturating_sub(idle.interrupts),
+        };
+        Ok(Row {
+            name: recording,
+            cold: stacks.first().copied().unwrap_or_default(),
+            warm: fastest(stacks.get(1..).unwrap_or(&[])),
+            replay: fastest(replays),
+            recorded: less(recorded, idle_stock),
+            replayed: less(replayed, idle_nano),
+            further,
+            recording_bytes: bytes,
+        })
+    }
+}
+
+/// The folder of a recording: large ones are not in the repository, `guest networks` makes them.
+fn recording_of(folder: &Folder, name: &str, recording: &str) -> Result<PathBuf> {
+    let shipped = folder.repository.join("recordings").join(recording);
+    let made = network_dir(folder, name).join(recording);
+    let found = [shipped, made]
+        .into_iter()
+        .find(|path| path.join("recording.gpr").is_file());
+    found.ok_or_else(|| Error::Missing {
+        what: format!("a recording of {name}"),
+        remedy: format!("run `cargo xtask guest record {name}`"),
+    })
+}
+
+fn boot(folder: &Folder, driver: Driver, share: Option<PathBuf>, script: &str) -> Result<Outcome> {
+    let options = Options {
+        driver,
+        share,
+        timeout: Duration::from_secs(1800),
+        ..Options::default()
+    };
+    let command = ["bash", "-c", script].map(String::from);
+    let outcome = session::run(folder, &options, Some(&command))?;
+    if outcome.end == End::Exit(0) && outcome.faults.is_empty() {
+        return Ok(outcome);
+    }
+    outcome.print_logs();
+    Err(Error::Usage(format!("`{script}`: {:?}", outcome.end)))
+}
+
+/// The lines that `measure` printed.
+fn parse(said: &str, expected: u32) -> Result<Vec<Measured>> {
+    let line = |line: &str| {
+        let words: Vec<u64> = line
+            .strip_prefix("measured ")?
+            .split(' ')
+            .map(str::parse)
+            .collect::<std::result::Result<_, _>>()
+            .ok()?;
+        let &[nanoseconds, peak_kib, files, file_bytes] = words.as_slice() else {
+            return None;
+        };
+        Some(Measured {
+            seconds: nanoseconds as f64 / 1e9,
+            peak_kib,
+            files,
+            file_bytes,
+            in_jobs: 0.0,
+        })
+    };
+    let all: Vec<Measured> = said.lines().filter_map(line).collect();
+    if all.len() == expected as usize {
+        Ok(all)
+    } else {
+        Err(Error::Usage(format!(
+            "{} of {expected} measurements: {said}",
+            all.len()
+        )))
+    }
+}
+
+/// The longest that a job runs before the guest stands still.
+const GRACE: f64 = 0.020;
+
+/// Takes the time of each program's jobs from the model's log. Every replay runs as many chains as every other, and so does
+/// every start of the stack.
+fn in_jobs(logs: &Path, measured: &mut [Measured], replays: usize) -> Result<()> {
+    let path = logs.join("model.log");
+    let text = fs::read_to_string(&path).map_err(Error::io("read", path))?;
+    let mut chains = Vec::new();
+    let mut started = None;
+    let mut group = 0;
+    for line in text.lines() {
+        let time = line
+            .split_whitespace()
+            .next()
+            .and_then(|time| time.parse::<f64>().ok());
+        let Some(time) = time else { continue };
+        if line.contains(" runs chain ") {
+            started = Some(time);
+        } else if line.contains(" ended ") {
+            if let Some(start) = started.take() {
+                chains.push((group, (time - start).min(GRACE)));
+            }
+        } else if line.ends_with(" reset") {
+            group += 1;
+        }
+    }
+    // Resets separate the programs; a start of panfrost or of the nano driver resets without running a chain.
+    let mut sums: Vec<(u32, f64)> = Vec::new();
+    for (group, seconds) in chains {
+        match sums.last_mut() {
+            Some((last, sum)) if *last == group => *sum += seconds,
+            _ => sums.push((group, seconds)),
+        }
+    }
+    for (program, (_, seconds)) in measured.iter_mut().zip(&sums).take(replays) {
+        program.in_jobs = *seconds;
+    }
+    // Panfrost does not reset between programs (or does when it was idle): share what is left evenly.
+    let rest: f64 = sums.iter().skip(replays).map(|(_, seconds)| seconds).sum();
+    let stacks = measured.len().saturating_sub(replays).max(1) as f64;
+    for program in measured.iter_mut().skip(replays) {
+        program.in_jobs = rest / stacks;
+    }
+    Ok(())
+}
+
+/// What the model says at its end.
+fn counts(outcome: &Outcome) -> Result<Counted> {
+    let path = outcome.logs.join("model.log");
+    let text = fs::read_to_string(&path).map_err(Error::io("read", path.clone()))?;
+    let line = text.lines().rev().find_map(|line| {
+        let (_, rest) = line.split_once("the guest has ended: ")?;
+        let numbers: Vec<u64> = rest
+            .split(|c: char| !c.is_ascii_digit())
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        match numbers.as_slice() {
+            &[reads, writes, interrupts] => Some(Counted {
+                accesses: reads + writes,
+                interrupts,
+            }),
+            _ => None,
+        }
+    });
+    line.ok_or_else(|| Error::Usage(format!("{}: no counts at its end", path.display())))
+}
+
+fn tables(folder: &Folder, rows: &[Row]) -> String {
+    let mut text = String::from(
+        "| Recording | Full stack, cold | Full stack, warm | Replay | Cold / replay | Warm / replay |\n| --- | --- | --- | --- | --- | --- |\n",
+    );
+    let time = |measured: &Measured| {
+        format!(
+            "{:.0} ms ({:.1} ms in jobs)",
+            measured.seconds * 1e3,
+            measured.in_jobs * 1e3
+        )
+    };
+    let own = |measured: &Measured| (measured.seconds - measured.in_jobs).max(1e-6);
+    for row in rows {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {:.0} | {:.1} |",
+            row.name,
+            time(&row.cold),
+            time(&row.warm),
+            time(&row.replay),
+            own(&row.cold) / own(&row.replay),
+            own(&row.warm) / own(&row.replay)
+        );
+    }
+    text += "\n| Recording | Peak memory: cold, warm, replay | Files mapped: stack, replay | Register accesses: recorded run, replay, each further inference | Interrupts: the same |\n| --- | --- | --- | --- | --- |\n";
+    let mib = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+    for row in rows {
+        let _ = writeln!(
+            text,
+            "| {} | {}, {}, {} | {} ({} files), {} and a recording of {} | {}, {}, {} | {}, {}, {} |",
+            row.name,
+            mib(row.cold.peak_kib << 10),
+            mib(row.warm.peak_kib << 10),
+            mib(row.replay.peak_kib << 10),
+            mib(row.cold.file_bytes),
+            row.cold.files,
+            mib(row.replay.file_bytes),
+            mib(row.recording_bytes),
+            row.recorded.accesses,
+            row.replayed.accesses,
+            row.further.accesses,
+            row.recorded.interrupts,
+            row.replayed.interrupts,
+            row.further.interrupts
+        );
+    }
+    let size = |path: &str| fs::metadata(folder.payload().join(path)).map_or(0, |file| file.len());
+    let _ = writeln!(
+        text,
+        "\nInstalled for a replay: `gpureplay` (static, {}), `gpureplay_nano.ko` ({} with debug information), the recording.",
+        mib(size("bin/gpureplay")),
+        mib(size("nano/gpureplay_nano.ko"))
+    );
+    text
+}
+
+/// Puts a command's text between its markers in a document.
+pub(super) fn replace(path: &Path, command: &str, between: &str) -> Result<()> {
+    let begin = format!("<!-- {command}: begin -->");
+    let finish = format!("<!-- {command}: end -->");
+    let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+    let parts = text
+        .split_once(&begin)
+        .and_then(|(before, rest)| Some((before, rest.split_once(&finish)?.1)));
+    let Some((before, after)) = parts else {
+        return Err(Error::Usage(format!(
+            "{}: no {begin} and {finish}",
+            path.display()
+        )));
+    };
+    let new = format!("{before}{begin}\n{between}{finish}{after}");
+    fs::write(path, new).map_err(Error::io("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measurements_are_read() {
+        let all = parse("digit 3\nmeasured 1500000 900 2 4096\n", 1).unwrap();
+        assert!((all[0].seconds - 0.0015).abs() < 1e-9);
+        assert_eq!(
+            (all[0].peak_kib, all[0].files, all[0].file_bytes),
+            (900, 2, 4096)
+        );
+        assert!(parse("measured x\n", 1).is_err());
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What compilers for three kernels, sparse and checkpatch say against our own kernel modules.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use crate::{
+    build::payload::{in_root, nano_make, nano_sources},
+    error::{Error, Result},
+    folder::Folder,
+};
+
+/// Kernels that there are headers for.
+const KERNELS: [&str; 3] = ["old", "stock", "new"];
+
+/// Complaints about the nano driver, with the compiler's extra warnings.
+pub(crate) fn nano(folder: &Folder) -> Result<Vec<String>> {
+    let _lock = Folder::lock(&folder.local)?;
+    let mut complaints = Vec::new();
+    for which in KERNELS {
+        let release = folder.kernel(which)?;
+        // A folder that is new each time: everything is compiled.
+        let name = format!("nano-{which}");
+        let _ = fs::remove_dir_all(folder.local.join(&name));
+        let work = nano_sources(folder, &name)?;
+        let mut make = nano_make(folder, &release, &work);
+        make.arg("W=1");
+        if which == "stock" {
+            make.args(["C=1", "CHECK=sparse"]);
+        }
+        complaints.extend(listen(&mut make, &release)?);
+    }
+    complaints.extend(style(folder, &["nano-driver"])?);
+    Ok(complaints)
+}
+
+/// Complaints about the recorder and about the probes for a binary-only kbase.
+pub(crate) fn recorder(folder: &Folder) -> Result<Vec<String>> {
+    let _lock = Folder::lock(&folder.local)?;
+    let mut complaints = Vec::new();
+    for which in KERNELS {
+        let release = folder.kernel(which)?;
+        let mut build = in_root(folder);
+        build
+            .arg("bash")
+            .arg(folder.repository.join("driver-patch/build"))
+            .args(["kprobes", "--check", "--kernel", &release, "--out"])
+            .arg(folder.local.join(format!("recorder-{which}")));
+        complaints.extend(listen(&mut build, &release)?);
+    }
+    let folders = ["driver-patch/recorder", "driver-patch/kprobes"];
+    complaints.extend(style(folder, &folders)?);
+    Ok(complaints)
+}
+
+/// What checkpatch says against all C files of these folders.
+fn style(folder: &Folder, folders: &[&str]) -> Result<Vec<String>> {
+    let stock = folder.stock_kernel()?;
+    let version: Vec<&str> = stock.splitn(3, '.').take(2).collect();
+    let checkpatch = format!(
+        "/guest/src/linux-source-{}/scripts/checkpatch.pl",
+        version.join(".")
+    );
+    let mut files: Vec<PathBuf> = Vec::new();
+    for name in folders {
+        let dir = folder.repository.join(name);
+        for entry in fs::read_dir(&dir).map_err(Error::io("read", &dir))? {
+            let path = entry.map_err(Error::io("read", &dir))?.path();
+            if path.extension().is_some_and(|end| end == "c" || end == "h") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    let mut command = in_root(folder);
+    command
+        .arg("perl")
+        .arg(checkpatch)
+        .args(["--no-tree", "--strict", "--terse", "--no-summary", "-f"])
+        .args(files);
+    listen(&mut command, "checkpatch")
+}
+
+/// The lines that complain, and the exit status if it is not 0.
+fn listen(command: &mut Command, what: &str) -> Result<Vec<String>> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| Error::Start {
+            program: "in-root".into(),
+            source,
+        })?;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let complains = |line: &&str| {
+        let marks = ["warning:", "error:", "WARNING:", "ERROR:", "CHECK:"];
+        marks.iter().any(|mark| line.contains(mark)) && !line.contains("modpost: missing")
+    };
+    let lines = said.lines().filter(complains);
+    let mut complaints: Vec<String> = lines.map(|line| format!("{what}: {line}")).collect();
+    if !output.status.success() {
+        complaints.push(format!("{what}: ended with {}", output.status));
+    }
+    Ok(complaints)
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask guest` and `cargo xtask size`: build the crate `gpureplay-guest` and hand over to it.
+
+use std::{
+    env,
+    ffi::OsString,
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Command, ExitCode},
+};
+
+use clap::Args;
+
+use crate::error::{Error, Result};
+
+/// Arguments for the crate `gpureplay-guest`, which has help of its own.
+#[derive(Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Guest {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+impl Guest {
+    /// Runs `gpureplay-guest BEFORE ARGUMENTS` in place of this process, so that signals and the exit code are its own.
+    pub(crate) fn execute(self, before: Option<&str>) -> Result<ExitCode> {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
+        let source = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .args(["run", "--quiet", "--package", "gpureplay-guest"])
+            .arg("--manifest-path")
+            .arg(manifest)
+            .arg("--")
+            .args(before)
+            .args(self.arguments)
+            .exec();
+        Err(Error::Start {
+            program: "cargo".into(),
+            source,
+        })
+    }
+}
