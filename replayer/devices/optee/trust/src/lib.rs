@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Checks a signed pack for the trusted application, which is written in C.
+#![cfg_attr(target_os = "none", no_std)]
+
+use gpureplay_sign::{Pack, PublicKey, SIGNATURE, Signature, SignatureError};
+
+/// Why a pack is refused, or that it is not; `gpureplay_trust` in `ta/gpureplay_trust.h`.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Signed with the key, and not too old.
+    Signed = 0,
+    /// Not a pack, or one without a signature.
+    Unsigned = 1,
+    /// Signed with another key.
+    Key = 2,
+    /// Older than the counter allows.
+    Rollback = 3,
+    /// The signature does not fit the recording, or is malformed.
+    Forged = 4,
+}
+
+/// Where the recording of a checked pack lies.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signed {
+    /// Bytes from the start of the pack.
+    pub offset: usize,
+    /// Length in bytes.
+    pub length: usize,
+    /// The signature's counter.
+    pub counter: u64,
+}
+
+/// Checks the signature of a pack against a key (32 bytes of Ed25519) and the smallest counter that is accepted.
+///
+/// # Errors
+/// Why the pack is refused.
+pub fn check(bytes: &[u8], key: [u8; 32], oldest: u64) -> Result<Signed, Trust> {
+    let pack = Pack::parse(bytes).map_err(|_| Trust::Unsigned)?;
+    let file = pack.file(SIGNATURE).ok_or(Trust::Unsigned)?;
+    let verified = Signature::parse(file)
+        .and_then(|signature| signature.verify(pack.recording(), &PublicKey::new(key), oldest));
+    let signed = verified.map_err(|error| match error {
+        SignatureError::NotASignature => Trust::Unsigned,
+        SignatureError::Key => Trust::Key,
+        SignatureError::Rollback { .. } => Trust::Rollback,
+        _ => Trust::Forged,
+    })?;
+    // The recording is a part of the pack, so the difference of the addresses is an offset.
+    let offset = (signed.recording.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize);
+    Ok(Signed {
+        offset,
+        length: signed.recording.len(),
+        counter: signed.counter,
+    })
+}
+
+/// [`check`] for C.
+///
+/// # Safety
+/// `pack` points at `length` bytes, `key` at 32; nobody changes them meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_trust_check(
+    pack: *const u8,
+    length: usize,
+    key: &[u8; 32],
+    oldest: u64,
+    signed: &mut Signed,
+) -> i32 {
+    *signed = Signed::default();
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { core::slice::from_raw_parts(pack, length) };
+    match check(bytes, *key, oldest) {
+        Ok(found) => {
+            *signed = found;
+            Trust::Signed as i32
+        }
+        Err(trust) => trust as i32,
+    }
+}
+
+#[cfg(target_os = "none")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    unsafe extern "C" {
+        fn gpureplay_trust_panic() -> !;
+    }
+    // SAFETY: the application defines it, and it does not return (TEE_Panic).
+    unsafe { gpureplay_trust_panic() }
+}
