@@ -6,12 +6,13 @@
 
 use mali_memory::{PAGE_SIZE, Page};
 
-use super::addresses::{GROUP, common, pattern, run};
-use super::core::{Core, Results};
-use super::micro::{MicroOp, Trouble};
-use super::rows::{CHUNK, LANES, Row, Rows};
-use super::simd::{repeat, spread};
-use super::tlb::{OFFSET, Tlb};
+use super::addresses::{common, pattern, run};
+use crate::core::Trouble;
+use crate::core::{Core, Results};
+use crate::core::{OFFSET, Tlb};
+use crate::ir::micro::MicroOp;
+use crate::rows::{CHUNK, GROUP, LANES, Row, Rows, lanes};
+use crate::rows::{repeat, spread};
 
 /// Words of an access of any size.
 type Words = [u32; 4];
@@ -100,15 +101,6 @@ fn put<const BYTES: usize, const ALIGNED: bool>(page: &Page<'_>, at: usize, word
             pair(at + 8, words[2], words[3]);
         }
     }
-}
-
-/// Lanes whose bits are set.
-pub(crate) fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let lane = mask.trailing_zeros() as usize;
-        mask &= mask.wrapping_sub(1);
-        (lane < LANES).then_some(lane)
-    })
 }
 
 #[inline(always)]

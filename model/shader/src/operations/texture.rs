@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Texture instructions of a batch, lane after lane.
 
-use super::core::Core;
 use super::image::{finish, sampler, texture};
-use super::memory::lanes;
-use super::micro::{MicroOp, Trouble};
-use super::rows::{REGISTERS, Rows};
+use crate::core::Core;
+use crate::core::Trouble;
 use crate::image::{self, Coordinates, Dimension, Kind, Level, Lookup, RegisterFormat, Texel};
+use crate::ir::micro::MicroOp;
+use crate::rows::{REGISTERS, Rows, lanes};
 
 /// What a texture instruction asks for, as the fields of its descriptor word.
 #[derive(Clone, Copy)]

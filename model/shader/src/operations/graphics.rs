@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vertices and fragments of a batch: what their threads start with, and the instructions that only they have.
 
-use super::batch::Batch;
-use super::core::Core;
 use super::image::{
     SINK, components, conversion, finish, load_converted, put_address, register_format, sampler,
     texture, words,
 };
-use super::memory::{bytes_of, lanes};
-use super::micro::{Kind, MicroOp, Run, Trouble};
-use super::rows::{LANES, REGISTERS, Rows};
+use super::memory::bytes_of;
+use crate::core::Core;
+use crate::core::Trouble;
 use crate::image::{self, Coordinates, PixelFormat, RegisterFormat, Texel};
-use crate::program::Program;
+use crate::ir::micro::{Kind, MicroOp, Run};
+use crate::rows::{LANES, REGISTERS, Rows, lanes};
 use crate::stage::{AttributeTable, Fragments, Lookup, Preload, Stage};
-use crate::{Architecture, FaultKind, ShaderFault};
+use crate::{Architecture, FaultKind};
 
 /// Register that holds the low word of the address of the vertex's position; the high word is in the next one.
 const POSITION: u16 = 58;
@@ -61,15 +60,14 @@ fn pixel(core: &Core<'_>, fragments: &Fragments<'_>, lane: usize) -> [u32; 2] {
     ]
 }
 
-/// Gives the threads from number `first` on, `count` of them, what they start with.
+/// Gives the threads from number `first` on, `count` of them, what they start with. Returns the lanes that start, if not all do.
 pub(crate) fn begin(
     stage: &Stage<'_>,
-    batch: &mut Batch,
-    program: &Program,
+    rows: &mut Rows,
     core: &mut Core<'_>,
     first: u64,
     count: u32,
-) -> Result<(), Box<ShaderFault>> {
+) -> Result<Option<u64>, Trouble> {
     core.first = first;
     let all = u64::MAX >> (LANES - (count as usize).clamp(1, LANES));
     match stage {
@@ -77,8 +75,8 @@ pub(crate) fn begin(
             for lane in lanes(all).filter(|_| vertices.positions != 0) {
                 let offset = (first + lane as u64).wrapping_mul(16);
                 let va = vertices.positions.wrapping_add(offset);
-                batch.rows.get_mut(POSITION).0[lane] = va as u32;
-                batch.rows.get_mut(POSITION + 1).0[lane] = (va >> 32) as u32;
+                rows.get_mut(POSITION).0[lane] = va as u32;
+                rows.get_mut(POSITION + 1).0[lane] = (va >> 32) as u32;
             }
         }
         Stage::Fragments(fragments) => {
@@ -87,24 +85,17 @@ pub(crate) fn begin(
                 let [x, y] = pixel(core, fragments, lane);
                 let inside = fragments.everywhere || fragments.triangle.covers(x, y);
                 covered |= u64::from(inside) << lane;
-                batch.rows.get_mut(PIXEL).0[lane] = x & 0xffff | y << 16;
-                batch.rows.get_mut(COVERAGE).0[lane] = 1;
+                rows.get_mut(PIXEL).0[lane] = x & 0xffff | y << 16;
+                rows.get_mut(COVERAGE).0[lane] = 1;
             }
-            batch.start(program, covered);
             if let Some(preload) = fragments.preload {
-                batch.rows.activate(covered, covered);
-                load_first(fragments, preload, &mut batch.rows, core).map_err(|trouble| {
-                    Box::new(ShaderFault {
-                        kind: trouble.kind,
-                        address: trouble.address,
-                        clause: program.entry,
-                        text: format!("message before the shader: {}", trouble.text),
-                    })
-                })?;
+                rows.activate(covered, covered);
+                load_first(fragments, preload, rows, core)?;
             }
+            return Ok(Some(covered));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// What is done before threads start.

@@ -6,59 +6,35 @@
 //! hosts without the conversions run [`half::multiply_add`].
 #![allow(unsafe_code)]
 
+use super::loops;
 #[cfg(target_arch = "x86_64")]
-use mali_memory::Vectors;
-
-use super::micro::{MicroOp, OnRows};
-use super::rows::Rows;
-use super::simd;
+use super::loops::on_rows;
 use crate::alu::{Round, half};
-
-/// What a function that is compiled for more than every host has looks like.
-#[cfg(target_arch = "x86_64")]
-type Special = unsafe fn(&MicroOp, &mut Rows);
-
-/// `special` as the function of a micro-operation.
-///
-/// # Safety
-///
-/// The host has the features that the function is compiled for; that is all it asks for.
-#[cfg(target_arch = "x86_64")]
-unsafe fn on_rows(special: Special) -> OnRows {
-    // SAFETY: the types differ in that only.
-    unsafe { std::mem::transmute::<Special, OnRows>(special) }
-}
+use crate::ir::micro::{MicroOp, OnRows};
+use crate::rows::Rows;
 
 /// The function that puts `a * b + c` into row `d`, in both halves.
 pub(crate) fn multiply_add() -> OnRows {
-    #[cfg(target_arch = "x86_64")]
-    match Vectors::in_use() {
-        // SAFETY: the host has what is in use.
-        Vectors::Avx512 => return unsafe { on_rows(avx512::multiply_add) },
-        // SAFETY: as above.
-        Vectors::Avx2 => return unsafe { on_rows(avx2::multiply_add) },
-        Vectors::Portable => {}
-    }
-    simd::three(
-        #[inline(always)]
-        |_, a, b, c| half::fma(a, b, c, Round::Even),
+    choose!(
+        portable: loops::three(
+            #[inline(always)]
+            |_, a, b, c| half::fma(a, b, c, Round::Even),
+        ),
+        avx2: on_rows(avx2::multiply_add),
+        avx512: on_rows(avx512::multiply_add),
     )
 }
 
 /// The function that puts `a * b + c` of the low halves into both halves of row `d`: what compilers make of arithmetic on
 /// single halves.
 pub(crate) fn multiply_add_low() -> OnRows {
-    #[cfg(target_arch = "x86_64")]
-    match Vectors::in_use() {
-        // SAFETY: the host has what is in use.
-        Vectors::Avx512 => return unsafe { on_rows(avx512::multiply_add_low) },
-        // SAFETY: as above.
-        Vectors::Avx2 => return unsafe { on_rows(avx2::multiply_add_low) },
-        Vectors::Portable => {}
-    }
-    simd::three(
-        #[inline(always)]
-        |_, a, b, c| u32::from(half::multiply_add(a as u16, b as u16, c as u16)) * 0x1_0001,
+    choose!(
+        portable: loops::three(
+            #[inline(always)]
+            |_, a, b, c| u32::from(half::multiply_add(a as u16, b as u16, c as u16)) * 0x1_0001,
+        ),
+        avx2: on_rows(avx2::multiply_add_low),
+        avx512: on_rows(avx512::multiply_add_low),
     )
 }
 
@@ -67,22 +43,18 @@ pub(crate) fn multiply_add_low() -> OnRows {
 /// factor.
 #[inline(always)]
 pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if Vectors::in_use() == Vectors::Avx512 {
-        // SAFETY: the host has what is in use.
-        unsafe { avx512::accumulate(ops, rows) };
-        return true;
-    }
-    let _ = (ops, rows);
-    false
+    choose!(portable: false, avx512: {
+        avx512::accumulate(ops, rows);
+        true
+    })
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::*;
 
-    use crate::engine::micro::MicroOp;
-    use crate::engine::rows::{CHUNK, LANES, Row, Rows};
+    use crate::ir::micro::MicroOp;
+    use crate::rows::{CHUNK, LANES, Rows};
 
     /// `a * b + c`, rounded to odd; any NaN becomes the quiet one.
     #[inline]
@@ -161,12 +133,13 @@ mod avx512 {
             *to = low_singles(words);
         }
         for op in ops {
-            let factor: *const Row = rows.get(op.b);
-            let sum = rows.get_mut(op.d).0.as_chunks_mut().0;
-            // SAFETY: the factor is another row than the sum.
-            let factor = unsafe { &(*factor).0 }.as_chunks().0;
-            for ((common, factor), sum) in common.iter().zip(factor).zip(sum) {
-                let new = odd(*common, low_singles(factor), low_singles(sum));
+            let mut factors = common;
+            for (to, words) in factors.iter_mut().zip(rows.get(op.b).0.as_chunks().0) {
+                *to = low_singles(words);
+            }
+            let sums = rows.get_mut(op.d).0.as_chunks_mut().0;
+            for ((common, factor), sum) in common.into_iter().zip(factors).zip(sums) {
+                let new = odd(common, factor, low_singles(sum));
                 twice(new, sum);
             }
         }
@@ -177,8 +150,8 @@ mod avx512 {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use crate::engine::micro::MicroOp;
-    use crate::engine::rows::{CHUNK, LANES, Rows};
+    use crate::ir::micro::MicroOp;
+    use crate::rows::{CHUNK, LANES, Rows};
 
     /// `a * b + c`, rounded to odd; any NaN becomes the quiet one.
     #[inline]
@@ -283,8 +256,9 @@ mod avx2 {
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
+    use super::super::loops::Special;
     use super::*;
-    use crate::engine::rows::{LANES, REGISTERS};
+    use crate::rows::{LANES, REGISTERS};
 
     const A: u16 = 1;
     const B: u16 = 2;
@@ -301,7 +275,7 @@ mod tests {
 
     fn op(d: u16, a: u16, b: u16, c: u16) -> MicroOp {
         MicroOp {
-            run: crate::engine::micro::Run::Rows(multiply_add()),
+            run: crate::ir::micro::Run::Rows(multiply_add()),
             d,
             a,
             b,
@@ -309,21 +283,21 @@ mod tests {
             e: 0,
             m: 0,
             sources: 3,
-            kind: crate::engine::micro::Kind::Plain,
+            kind: crate::ir::micro::Kind::Plain,
         }
     }
 
     /// Functions for both halves and for low halves, by the vectors that they use.
     fn functions() -> Vec<[OnRows; 2]> {
         let mut functions = Vec::new();
-        if Vectors::of_host() >= Vectors::Avx2 {
+        if mali_memory::Vectors::of_host() >= mali_memory::Vectors::Avx2 {
             // SAFETY: the host has what they are compiled for.
             functions.push(
                 [avx2::multiply_add as Special, avx2::multiply_add_low]
                     .map(|one| unsafe { on_rows(one) }),
             );
         }
-        if Vectors::of_host() >= Vectors::Avx512 {
+        if mali_memory::Vectors::of_host() >= mali_memory::Vectors::Avx512 {
             // SAFETY: as above.
             functions.push(
                 [avx512::multiply_add as Special, avx512::multiply_add_low]

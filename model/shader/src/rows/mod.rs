@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of a batch: one row per register, one column per lane, and loops over them.
+//! Registers of a batch: one row for each register, one column for each lane.
 
-use super::micro::MicroOp;
-use super::simd;
+mod row;
+mod whole;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod wide;
 
-/// Lanes of a batch: threads that execute together.
-pub(crate) const LANES: usize = 64;
-
-/// Lanes that a loop handles at once; the unit in which a batch may be narrower than [`LANES`].
-pub(crate) const CHUNK: usize = 16;
+pub(crate) use row::{CHUNK, GROUP, LANES, Row, lanes};
+pub(crate) use whole::{repeat, spread};
 
 /// Rows 0 to 63 are the registers of the architecture; what follows is temporary or constant.
 pub(crate) const REGISTERS: usize = 64;
-
-/// One 32-bit value for each lane.
-#[derive(Clone, Debug)]
-#[repr(align(64))]
-pub(crate) struct Row(pub(crate) [u32; LANES]);
-
-impl Row {
-    pub(crate) const ZERO: Row = Row([0; LANES]);
-}
 
 /// The rows of a batch.
 #[derive(Debug)]
@@ -115,35 +105,31 @@ impl Rows {
 
     /// Puts the spare row in place of `row`, or merges it where lanes are inactive.
     #[inline(always)]
-    pub(super) fn commit(&mut self, row: u16) {
+    pub(crate) fn commit(&mut self, row: u16) {
         let row = usize::from(row);
         if self.full || row >= REGISTERS {
             std::mem::swap(&mut self.rows[row], &mut self.spare);
         } else {
-            simd::merge(
-                &mut self.rows[row],
-                &self.spare,
-                &self.active,
-                self.chunks * CHUNK,
-            );
+            whole::merge(&mut self.rows[row], &self.spare, &self.active);
         }
     }
 
     /// The spare row, which a result goes to until it is committed, and the rows that it is made of.
     #[inline(always)]
-    pub(super) fn operands<const N: usize>(&mut self, rows: [u16; N]) -> (&mut Row, [&Row; N]) {
+    pub(crate) fn operands<const N: usize>(&mut self, rows: [u16; N]) -> (&mut Row, [&Row; N]) {
         let sources = rows.map(|row| &*self.rows[usize::from(row)]);
         (&mut self.spare, sources)
     }
 
     /// Lanes among the active ones where the row is not zero.
     pub(crate) fn nonzero(&self, row: u16) -> u64 {
-        simd::nonzero(&self.rows[usize::from(row)]) & self.mask
+        whole::nonzero(&self.rows[usize::from(row)]) & self.mask
     }
-}
 
-/// Copies row `a` to row `d`.
-pub(crate) fn copy(op: &MicroOp, rows: &mut Rows) {
-    rows.spare.0 = rows.rows[usize::from(op.a)].0;
-    rows.commit(op.d);
+    /// Copies a row.
+    #[inline(always)]
+    pub(crate) fn copy(&mut self, from: u16, to: u16) {
+        self.spare.0 = self.rows[usize::from(from)].0;
+        self.commit(to);
+    }
 }

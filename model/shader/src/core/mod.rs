@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the batches of one host thread share: memory, descriptors, counters.
 
+mod descriptors;
+mod tlb;
+mod trouble;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::image::Descriptors;
-use super::micro::Trouble;
-use super::rows::Row;
-use super::tlb::Tlb;
-use crate::program::Program;
+pub(crate) use descriptors::Descriptors;
+pub(crate) use tlb::{OFFSET, Tlb};
+pub(crate) use trouble::Trouble;
+
+use crate::rows::Row;
 use crate::stage::Stage;
 use crate::{Access, AddressSpace, Control, Dispatch, FaultKind, Statistics};
 
@@ -44,6 +49,8 @@ impl Results {
 /// One host thread's view of a dispatch.
 pub(crate) struct Core<'s> {
     pub(crate) dispatch: &'s Dispatch,
+    /// The push uniforms.
+    pub(crate) uniforms: Arc<[u32]>,
     /// What is drawn, if something is.
     pub(crate) stage: Option<&'s Stage<'s>>,
     /// Number of the thread in the first lane, when something is drawn.
@@ -53,7 +60,7 @@ pub(crate) struct Core<'s> {
     pub(crate) fetch: Tlb<'s>,
     pub(crate) statistics: Statistics,
     /// How many lanes executed each clause, by its number.
-    visits: Vec<u64>,
+    pub(crate) visits: Vec<u64>,
     /// Where messages put results before lanes are merged.
     pub(crate) results: Results,
     /// Uniform buffers seen so far, by index.
@@ -78,6 +85,7 @@ impl<'s> Core<'s> {
     ) -> Core<'s> {
         Core {
             dispatch,
+            uniforms: Arc::default(),
             stage: None,
             first: 0,
             read: Tlb::new(space, Access::Read),
@@ -112,6 +120,12 @@ impl<'s> Core<'s> {
         Ok(())
     }
 
+    /// Accounts for clauses that were decoded.
+    pub(crate) fn decoded(&mut self, clauses: usize) -> Result<(), Trouble> {
+        let _ = clauses;
+        Ok(())
+    }
+
     /// Counts an execution of a clause by the lanes of `mask`.
     #[inline(always)]
     pub(crate) fn count(&mut self, clause: u32, mask: u64) {
@@ -121,19 +135,6 @@ impl<'s> Core<'s> {
         }
         self.statistics.clauses += 1;
         self.visits[clause] += u64::from(mask.count_ones());
-    }
-
-    /// What was done so far.
-    pub(crate) fn totals(&self, program: &Program) -> Statistics {
-        let mut totals = self.statistics;
-        for (clause, &lanes) in program.clauses.iter().zip(&self.visits) {
-            totals.fma += clause.fma * lanes;
-            totals.add += clause.add * lanes;
-            for &message in &clause.messages {
-                totals.count_message(message, lanes);
-            }
-        }
-        totals
     }
 
     #[cold]

@@ -5,9 +5,10 @@
 //! The micro-operations stay where they are, behind the one that stands for them, and are executed by themselves when
 //! lanes are inactive.
 
-use super::micro::{Kind, MicroOp, Run};
-use super::rows::Rows;
-use super::{halves, simd};
+use crate::ir::micro::{Kind, MicroOp, Run};
+use crate::operations::{halves, singles};
+use crate::rows::Rows;
+use crate::vectors;
 
 /// Most multiply-adds to execute at once.
 const MOST: usize = 4;
@@ -78,7 +79,7 @@ fn group(ops: &[MicroOp], common: u16) -> usize {
 
 /// What executes so many at once, if something does on this host.
 fn several(kind: Kind, count: usize) -> Option<Run> {
-    if !simd::accumulates() {
+    if !vectors::accumulates() {
         return None;
     }
     let low = kind == Kind::MultiplyAddLow;
@@ -98,7 +99,7 @@ fn several(kind: Kind, count: usize) -> Option<Run> {
 fn accumulate<const N: usize>(ops: &[MicroOp], rows: &mut Rows) {
     if let Ok(ops) = ops.try_into()
         && rows.is_full()
-        && simd::accumulate::<N>(ops, rows)
+        && singles::accumulate::<N>(ops, rows)
     {
         return;
     }

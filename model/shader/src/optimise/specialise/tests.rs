@@ -2,18 +2,19 @@
 //! Random programs, as they are and specialised: both end alike and leave the same memory.
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mali_memory::{Bus, Page, Ram};
 
 use super::*;
+use crate::core::Core;
 use crate::engine::batch::Batch;
-use crate::engine::core::Core;
-use crate::engine::memory::{load, store};
-use crate::engine::rows::LANES;
-use crate::engine::tlb::Tlb;
-use crate::program::Branch;
-use crate::{Access, AddressSpace, Control, Dispatch, MmuFault, alu::float};
+use crate::engine::worker::totals;
+use crate::ir::{Branch, State};
+use crate::operations::memory::{load, store};
+use crate::rows::LANES;
+use crate::{Access, AddressSpace, Control, Dispatch, MmuFault, alu::float, vectors};
 
 struct Flat(Ram);
 
@@ -108,28 +109,33 @@ impl Writer<'_> {
         let sources: [u16; 4] = std::array::from_fn(|_| self.source());
         let choice = self.random.below(12);
         let (run, kind, count, m) = match choice {
-            0..3 => (simd::two(|_, a, b| a.wrapping_add(b)), Kind::Add, 2, 0),
-            3 | 4 => (simd::two(|m, a, b| u32::from(a > b) & m), Kind::Above, 2, 1),
+            0..3 => (loops::two(|_, a, b| a.wrapping_add(b)), Kind::Add, 2, 0),
+            3 | 4 => (
+                loops::two(|m, a, b| u32::from(a > b) & m),
+                Kind::Above,
+                2,
+                1,
+            ),
             5 => (copy as _, Kind::Copy, 1, 0),
-            6 => (simd::two(|_, a, b| a ^ b), Kind::Plain, 2, 0),
+            6 => (loops::two(|_, a, b| a ^ b), Kind::Plain, 2, 0),
             7 => (
-                simd::three(|_, a, b, c| a.wrapping_mul(b).wrapping_add(c)),
+                loops::three(|_, a, b, c| a.wrapping_mul(b).wrapping_add(c)),
                 Kind::Plain,
                 3,
                 0,
             ),
             8 => (
-                simd::four(|_, a, b, c, e| if a < b { c } else { e }),
+                loops::four(|_, a, b, c, e| if a < b { c } else { e }),
                 Kind::Plain,
                 4,
                 0,
             ),
             9 | 10 => {
                 // A row of multiply-adds that share a factor.
-                let run = if simd::has_fused_multiply_add() {
-                    simd::three(|_, a, b, c| float::fma(a, b, c))
+                let run = if vectors::has_fused_multiply_add() {
+                    loops::three(|_, a, b, c| float::fma(a, b, c))
                 } else {
-                    simd::three(|_, a, b, c| float::fma_portable(a, b, c))
+                    loops::three(|_, a, b, c| float::fma_portable(a, b, c))
                 };
                 for _ in 0..self.random.below(6) {
                     let (d, other) = (self.random.below(10) as u16, self.source());
@@ -152,7 +158,7 @@ impl Writer<'_> {
         let first = self.random.below(7) as u16;
         if self.random.below(2) == 0 || self.stores == STORES {
             let (mask, base) = (self.constant(0xff0), self.constant(self.table));
-            let offset = simd::three(|_, row, mask, base| (row & mask).wrapping_add(base));
+            let offset = loops::three(|_, row, mask, base| (row & mask).wrapping_add(base));
             self.push(Run::Rows(offset), Kind::Plain, low, &[row, mask, base], 0);
             if self.random.below(2) == 0 {
                 self.push(Run::Message(load::<16>), Kind::Load, first, &[low, zero], 4);
@@ -163,7 +169,7 @@ impl Writer<'_> {
         }
         let (stride, base) = (self.constant(16), self.constant(self.out));
         let place =
-            simd::three(|_, lane, stride, base| lane.wrapping_mul(stride).wrapping_add(base));
+            loops::three(|_, lane, stride, base| lane.wrapping_mul(stride).wrapping_add(base));
         let lane = special::LANE_ID;
         self.push(Run::Rows(place), Kind::Plain, low, &[lane, stride, base], 0);
         self.push(
@@ -215,7 +221,7 @@ impl Writer<'_> {
                 },
                 branch,
                 barrier: false,
-                trap: None,
+                state: State::Ready,
                 fma: 0,
                 add: 0,
                 messages: Vec::new(),
@@ -229,7 +235,7 @@ impl Writer<'_> {
 }
 
 /// Runs a program in a batch whose registers have some values, and returns how it ended.
-fn outcome(program: &Program, space: &Flat, mask: u64, seed: u64) -> String {
+fn outcome(program: &Program, uniforms: &[u32], space: &Flat, mask: u64, seed: u64) -> String {
     let (dispatch, control, stop) = (
         Dispatch::default(),
         Control::new(300),
@@ -245,10 +251,11 @@ fn outcome(program: &Program, space: &Flat, mask: u64, seed: u64) -> String {
     }
     rows.get_mut(special::LANE_ID).0 = std::array::from_fn(|lane| lane as u32);
     let mut batch = Batch::new(rows);
-    let mut program = program.clone();
+    let mut program = Arc::new(program.clone());
+    core.uniforms = uniforms.into();
     batch.start(&program, mask);
     let result = batch.run(&mut program, &mut core);
-    let statistics = core.totals(&program);
+    let statistics = totals(&core, &program);
     format!(
         "{:?} {statistics:?}",
         result.map_err(|fault| fault.to_string())
@@ -265,9 +272,8 @@ fn random_programs_do_the_same_when_specialised() {
     space.0.write(table, &bytes).unwrap();
     let (mut before, mut after, mut ended) = (0, 0, 0);
     for case in 0..1000 {
-        let mut fetch = Tlb::new(&space, Access::Execute);
-        let mut plain = Program::new(1, &mut fetch);
-        (plain.clauses, plain.ops) = (Vec::new(), Vec::new());
+        let mut plain = Program::new(16);
+        plain.clauses.clear();
         let seed = random.0 ^ case;
         let mut writer = Writer {
             random: Random(seed | 1),
@@ -279,9 +285,8 @@ fn random_programs_do_the_same_when_specialised() {
         };
         writer.program();
         let uniforms: Vec<u32> = (0..UNIFORMS).map(|at| random.word() >> (at * 10)).collect();
-        plain.set_uniforms(&uniforms);
         let mut fast = plain.clone();
-        specialise(&mut fast);
+        specialise(&mut fast, &uniforms);
         let count = |program: &Program| {
             (0..program.clauses.len())
                 .map(|at| own_ops(program, at).len())
@@ -295,7 +300,7 @@ fn random_programs_do_the_same_when_specialised() {
         };
         let results = [&plain, &fast].map(|program| {
             space.0.write(out, &[0x5a; PAGES * 4096]).unwrap();
-            let outcome = outcome(program, &space, mask, seed);
+            let outcome = outcome(program, &uniforms, &space, mask, seed);
             let mut memory = vec![0; PAGES * 4096];
             space.0.read(out, &mut memory).unwrap();
             (outcome, memory)

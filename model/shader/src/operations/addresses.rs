@@ -2,15 +2,13 @@
 //! What the addresses of a batch's lanes have in common, which decides how loads and stores go about them.
 #![allow(unsafe_code)]
 
-use super::rows::{CHUNK, LANES, Row};
 #[cfg(target_arch = "x86_64")]
-use super::{simd::has_avx2, wide};
+mod wide;
+
+use crate::rows::{CHUNK, GROUP, LANES, Row};
 
 /// Mask of the offset in a page.
 pub(super) const OFFSET: u32 = 4095;
-
-/// Lanes whose addresses are classified together.
-pub(crate) const GROUP: usize = 8;
 
 /// What the addresses of a whole batch have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,17 +29,15 @@ pub(crate) struct Pattern {
 /// (a power of two).
 #[inline(always)]
 pub(crate) fn pattern(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Pattern {
-    #[cfg(target_arch = "x86_64")]
-    if lanes == LANES && wide::is_there() {
-        // SAFETY: the host has the feature that the function is compiled for.
-        return unsafe { wide::pattern(low, high, bytes, align) };
-    }
-    #[cfg(target_arch = "x86_64")]
-    if has_avx2() {
-        // SAFETY: the host has the features that the function is compiled for.
-        return unsafe { pattern_avx2(low, high, lanes, bytes, align) };
-    }
-    pattern_body(low, high, lanes, bytes, align)
+    choose!(
+        portable: pattern_body(low, high, lanes, bytes, align),
+        avx2: pattern_avx2(low, high, lanes, bytes, align),
+        avx512: if lanes == LANES {
+            wide::pattern(low, high, bytes, align)
+        } else {
+            pattern_avx2(low, high, lanes, bytes, align)
+        },
+    )
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -92,12 +88,11 @@ pub(crate) fn run(low: &Row, high: &Row, mask: u64) -> Option<(usize, usize)> {
     if start & 3 != 0 || (start & OFFSET) as usize + 4 * count > OFFSET as usize + 1 {
         return None;
     }
-    #[cfg(target_arch = "x86_64")]
-    if wide::is_there() {
-        // SAFETY: the host has the feature that the function is compiled for.
-        return unsafe { wide::is_run(low, high, mask, first) }.then_some((first, count));
-    }
-    is_run(low, high, mask, first).then_some((first, count))
+    let is = choose!(
+        portable: is_run(low, high, mask, first),
+        avx512: wide::is_run(low, high, mask, first),
+    );
+    is.then_some((first, count))
 }
 
 fn is_run(low: &Row, high: &Row, mask: u64, first: usize) -> bool {
@@ -123,12 +118,10 @@ pub(crate) struct Common {
 /// As [`pattern`], for each group by itself.
 #[inline(always)]
 pub(crate) fn common(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Common {
-    #[cfg(target_arch = "x86_64")]
-    if has_avx2() {
-        // SAFETY: the host has the features that the function is compiled for.
-        return unsafe { common_avx2(low, high, lanes, bytes, align) };
-    }
-    common_body(low, high, lanes, bytes, align)
+    choose!(
+        portable: common_body(low, high, lanes, bytes, align),
+        avx2: common_avx2(low, high, lanes, bytes, align),
+    )
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -167,7 +160,7 @@ mod tests {
 
     #[test]
     fn wide_functions_agree_with_portable_ones() {
-        if !wide::is_there() {
+        if mali_memory::Vectors::of_host() < mali_memory::Vectors::Avx512 {
             return;
         }
         let row = |f: &dyn Fn(u32) -> u32| Row(std::array::from_fn(|lane| f(lane as u32)));
@@ -198,7 +191,8 @@ mod tests {
             for high in &highs {
                 for (bytes, align) in [(1, 1), (4, 4), (8, 8), (12, 4), (16, 8)] {
                     let body = pattern_body(low, high, LANES, bytes, align);
-                    assert_eq!(pattern(low, high, LANES, bytes, align), body);
+                    // SAFETY: the host has the feature.
+                    assert_eq!(unsafe { wide::pattern(low, high, bytes, align) }, body);
                     let facts = [body.same, body.whole, body.page, body.repeat, body.flat];
                     for (seen, fact) in seen.iter_mut().zip(facts) {
                         *seen += u32::from(fact);

@@ -3,13 +3,14 @@
 //!
 //! Hardware combines the lanes of a warp first; the order of lanes is one that it may choose as well.
 
-use super::core::Core;
 use super::image::is_sink;
-use super::memory::{address, lanes};
-use super::micro::{MicroOp, Trouble};
-use super::rows::Rows;
-use super::tlb::OFFSET;
+use super::memory::address;
 use crate::alu::pack::{Atomic, atomic32, atomic64};
+use crate::core::Core;
+use crate::core::OFFSET;
+use crate::core::Trouble;
+use crate::ir::micro::MicroOp;
+use crate::rows::{Rows, lanes};
 
 /// Bit of the modifiers: the old value goes to the staging registers.
 pub(crate) const RETURNS: u32 = 1 << 8;

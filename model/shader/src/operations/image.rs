@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Images and textures of a batch, lane after lane.
 
-use super::core::Core;
-use super::memory::{address, bytes_of, lanes, words_of};
-use super::micro::{MicroOp, Trouble};
-use super::rows::{REGISTERS, Rows};
+use super::memory::{address, bytes_of, words_of};
+use crate::core::{Core, Descriptors, Trouble};
 use crate::image::{
     self, Dimension, ImageBuffer, Kind, PixelFormat, RegisterFormat, Sampler, Texel, Texture,
 };
+use crate::ir::micro::MicroOp;
+use crate::rows::{REGISTERS, Rows, lanes};
 use crate::{Architecture, FaultKind};
 
 /// The address of a texel that does not exist.
@@ -21,14 +21,6 @@ pub(crate) fn is_sink(va: u64) -> bool {
 
 /// What the register format modifier of an attribute instruction is when the attribute decides.
 pub(crate) const AUTO: u32 = 15;
-
-/// Descriptors that a host thread has read in this dispatch.
-#[derive(Default)]
-pub(crate) struct Descriptors {
-    textures: Vec<Option<Texture>>,
-    samplers: Vec<Option<Sampler>>,
-    images: Vec<Option<ImageBuffer>>,
-}
 
 pub(super) fn words<const N: usize>(core: &mut Core<'_>, va: u64) -> Result<[u32; N], Trouble> {
     let mut words = [0; N];

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads from uniform buffers: an index and an offset instead of an address.
 
-use super::core::Core;
-use super::memory::{lanes, words_of};
-use super::micro::{MicroOp, Trouble};
-use super::rows::Rows;
+use super::memory::words_of;
+use crate::core::Core;
+use crate::core::Trouble;
+use crate::ir::micro::{MicroOp, OnMemory};
+use crate::rows::{Rows, lanes};
 
 /// Words of a load of any size.
 type Words = [u32; 4];
 
 /// The load of `bytes` bytes from a uniform buffer: offset in row `a`, index of the buffer in row `b`.
-pub(crate) fn load_uniform(
-    bytes: u32,
-) -> fn(&MicroOp, &mut Rows, &mut Core<'_>) -> Result<(), Trouble> {
+pub(crate) fn load_uniform(bytes: u32) -> OnMemory {
     match bytes {
         1 => uniform::<1>,
         2 => uniform::<2>,

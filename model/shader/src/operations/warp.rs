@@ -3,10 +3,10 @@
 
 use mali_isa::LaneOp;
 
-use super::core::Core;
-use super::memory::lanes;
-use super::micro::{MicroOp, Trouble};
-use super::rows::Rows;
+use crate::core::Core;
+use crate::core::Trouble;
+use crate::ir::micro::MicroOp;
+use crate::rows::{Rows, lanes};
 
 /// Modifiers of [`permute`]: lanes of a group as a power of two, and how the other lane is found.
 pub(crate) fn modifiers(log2: u32, how: LaneOp) -> u32 {

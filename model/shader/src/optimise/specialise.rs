@@ -6,11 +6,11 @@
 //! and which rows are read again follows from the flow of control alone. Loads, stores and all that looks at other lanes stay as
 //! they are. Nothing changes in shaders with computed jumps.
 
-use crate::engine::fuse::fuse;
-use crate::engine::micro::{Kind, MicroOp, Run};
-use crate::engine::rows::{REGISTERS, Rows, copy};
-use crate::engine::simd;
-use crate::program::{Clause, Condition, Constant, Next, Program, Target, special};
+use super::fuse::fuse;
+use crate::ir::micro::{Kind, MicroOp, Run};
+use crate::ir::{Clause, Condition, Constant, Next, Program, Target, special};
+use crate::operations::loops::{self, copy};
+use crate::rows::{REGISTERS, Rows};
 
 /// Fewer threads than this do not earn the work back. Debug builds, in which tests run, do it always.
 pub(crate) const WORTH_IT: u64 = if cfg!(debug_assertions) { 1 } else { 8192 };
@@ -30,20 +30,22 @@ type Value = Option<u32>;
 /// Sets of rows as bits.
 type RowSet = u128;
 
-/// Replaces what is known when the dispatch starts, and leaves out what nobody reads.
-pub(crate) fn specialise(program: &mut Program) {
-    let jumps = |clause: &Clause| {
-        clause
-            .branch
-            .is_some_and(|branch| matches!(branch.target, Target::Row(_)))
-    };
-    if program.ops.len() > MOST_OPS || program.clauses.iter().any(jumps) {
-        return;
+/// The program made for a dispatch of so many threads with these push uniforms; `None` where that is not worth it.
+pub(crate) fn specialised(program: &Program, uniforms: &[u32], threads: u64) -> Option<Program> {
+    if threads < WORTH_IT || program.ops.len() > MOST_OPS || program.is_open() {
+        return None;
     }
-    let Some(entries) = entry_values(program) else {
+    let mut own = program.clone();
+    specialise(&mut own, uniforms);
+    Some(own)
+}
+
+/// Replaces what is known when the dispatch starts, and leaves out what nobody reads.
+fn specialise(program: &mut Program, uniforms: &[u32]) {
+    let mut evaluator = Evaluator::new(uniforms);
+    let Some(entries) = entry_values(program, &mut evaluator) else {
         return;
     };
-    let mut evaluator = Evaluator::new();
     let mut code: Vec<Vec<MicroOp>> = Vec::with_capacity(program.clauses.len());
     for (index, entry) in entries.iter().enumerate() {
         let ops = own_ops(program, index);
@@ -142,13 +144,24 @@ fn writes(op: &MicroOp) -> Option<RowSet> {
 }
 
 /// Computes single values.
-struct Evaluator(Rows);
+struct Evaluator<'u> {
+    rows: Rows,
+    uniforms: &'u [u32],
+}
 
-impl Evaluator {
-    fn new() -> Evaluator {
+impl Evaluator<'_> {
+    fn new(uniforms: &[u32]) -> Evaluator<'_> {
         let mut rows = Rows::new(0, 1);
         rows.activate(u64::MAX, u64::MAX);
-        Evaluator(rows)
+        Evaluator { rows, uniforms }
+    }
+
+    /// The value of a row if it is known.
+    fn known(&self, values: &[Value; ROWS], row: u16, program: &Program) -> Value {
+        match values.get(usize::from(row)) {
+            Some(value) => *value,
+            None => program.value(row, self.uniforms),
+        }
     }
 
     /// What a micro-operation makes of known values.
@@ -156,7 +169,7 @@ impl Evaluator {
         let Run::Rows(run) = op.run else { return None };
         let sources = [op.a, op.b, op.c, op.e];
         for (row, &source) in (1..).zip(&sources[..op.sources.into()]) {
-            self.0.get_mut(row).0[0] = known(values, source, program)?;
+            self.rows.get_mut(row).0[0] = self.known(values, source, program)?;
         }
         let (d, a, b, c, e) = (0, 1, 2, 3, 4);
         run(
@@ -168,22 +181,19 @@ impl Evaluator {
                 e,
                 ..*op
             },
-            &mut self.0,
+            &mut self.rows,
         );
-        Some(self.0.get(0).0[0])
-    }
-}
-
-/// The value of a row if it is known.
-fn known(values: &[Value; ROWS], row: u16, program: &Program) -> Value {
-    match values.get(usize::from(row)) {
-        Some(value) => *value,
-        None => program.value(row),
+        Some(self.rows.get(0).0[0])
     }
 }
 
 /// Follows the values over one micro-operation.
-fn step(op: &MicroOp, values: &mut [Value; ROWS], program: &Program, evaluator: &mut Evaluator) {
+fn step(
+    op: &MicroOp,
+    values: &mut [Value; ROWS],
+    program: &Program,
+    evaluator: &mut Evaluator<'_>,
+) {
     match writes(op) {
         Some(rows) => {
             let result = evaluator.result(op, values, program);
@@ -194,10 +204,12 @@ fn step(op: &MicroOp, values: &mut [Value; ROWS], program: &Program, evaluator: 
 }
 
 /// Known values of registers where each clause begins; `None` for clauses that nothing leads to.
-fn entry_values(program: &Program) -> Option<Vec<Option<[Value; REGISTERS]>>> {
+fn entry_values(
+    program: &Program,
+    evaluator: &mut Evaluator<'_>,
+) -> Option<Vec<Option<[Value; REGISTERS]>>> {
     let mut entries = vec![None; program.clauses.len()];
     *entries.first_mut()? = Some([None; REGISTERS]);
-    let mut evaluator = Evaluator::new();
     let mut changed = vec![0];
     let mut steps = MOST_STEPS;
     while let Some(index) = changed.pop() {
@@ -207,7 +219,7 @@ fn entry_values(program: &Program) -> Option<Vec<Option<[Value; REGISTERS]>>> {
         steps = steps.checked_sub(clause.ops.len())?;
         for op in &program.ops[clause.ops.clone()] {
             if !matches!(op.run, Run::Several(_)) {
-                step(op, &mut values, program, &mut evaluator);
+                step(op, &mut values, program, evaluator);
             }
         }
         for next in successors(clause) {
@@ -234,7 +246,7 @@ fn rewrite(
     index: usize,
     ops: &[MicroOp],
     entry: &[Value; REGISTERS],
-    evaluator: &mut Evaluator,
+    evaluator: &mut Evaluator<'_>,
 ) -> Vec<MicroOp> {
     let mut values = [None; ROWS];
     values[..REGISTERS].copy_from_slice(entry);
@@ -253,7 +265,7 @@ fn rewrite(
         if reads(&op).is_some() {
             let sources = [&mut op.a, &mut op.b, &mut op.c, &mut op.e];
             for source in sources.into_iter().take(op.sources.into()) {
-                *source = match known(&values, *source, program) {
+                *source = match evaluator.known(&values, *source, program) {
                     Some(value) => program.constant(Constant::Value(value)),
                     None => original(*source, copies, &same),
                 };
@@ -262,8 +274,8 @@ fn rewrite(
         let result = evaluator.result(&op, &values, program);
         let copied = match (result, op.kind) {
             (Some(value), _) => Some(program.constant(Constant::Value(value))),
-            (None, Kind::Add) if program.value(op.a) == Some(0) => Some(op.b),
-            (None, Kind::Add) if program.value(op.b) == Some(0) => Some(op.a),
+            (None, Kind::Add) if program.value(op.a, evaluator.uniforms) == Some(0) => Some(op.b),
+            (None, Kind::Add) if program.value(op.b, evaluator.uniforms) == Some(0) => Some(op.a),
             (None, Kind::Copy) => Some(op.a),
             _ => None,
         };
@@ -358,7 +370,7 @@ fn add_carries(ops: &mut Vec<MicroOp>, live: RowSet) {
             let (compare, add) = (ops[at], ops[at + sum]);
             let other = if add.a == carry { add.b } else { add.a };
             ops[at + sum] = MicroOp {
-                run: Run::Rows(simd::three(
+                run: Run::Rows(loops::three(
                     #[inline(always)]
                     |_, x, a, b| x.wrapping_add(u32::from(a > b)),
                 )),

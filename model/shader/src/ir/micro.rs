@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Micro-operations: what an instruction becomes once its operands and modifiers are resolved.
 
-use super::core::Core;
-use super::rows::Rows;
-use crate::FaultKind;
+use crate::core::{Core, Trouble};
+use crate::rows::Rows;
 
 /// One step of a clause: a function and the rows that it works on.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +47,9 @@ pub(crate) enum Kind {
 /// A function on rows.
 pub(crate) type OnRows = fn(&MicroOp, &mut Rows);
 
+/// A function that touches memory, descriptors or clocks.
+pub(crate) type OnMemory = fn(&MicroOp, &mut Rows, &mut Core<'_>) -> Result<(), Trouble>;
+
 /// The function of a micro-operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Run {
@@ -56,31 +58,5 @@ pub(crate) enum Run {
     /// Stands for as many of the micro-operations that follow it as `m` says, and for what they do one after the other.
     Several(fn(&[MicroOp], &mut Rows)),
     /// Touches memory, descriptors or clocks.
-    Message(fn(&MicroOp, &mut Rows, &mut Core<'_>) -> Result<(), Trouble>),
-}
-
-/// Why a micro-operation did not complete; the clause adds its place.
-#[derive(Debug)]
-pub(crate) struct Trouble {
-    pub(crate) kind: FaultKind,
-    /// Address of the data, or 0 when the instruction itself is meant.
-    pub(crate) address: u64,
-    /// What is wrong, for people.
-    pub(crate) text: String,
-}
-
-impl Trouble {
-    pub(crate) fn new(kind: FaultKind, address: u64, text: impl Into<String>) -> Trouble {
-        Trouble {
-            kind,
-            address,
-            text: text.into(),
-        }
-    }
-}
-
-impl From<crate::MmuFault> for Trouble {
-    fn from(fault: crate::MmuFault) -> Trouble {
-        Trouble::new(FaultKind::Mmu(fault), fault.va, fault.to_string())
-    }
+    Message(OnMemory),
 }
