@@ -9,17 +9,23 @@
 
 #[macro_use]
 mod macros;
+#[macro_use]
+mod vectors;
 
 pub mod alu;
 mod control;
+mod core;
 mod dispatch;
 mod engine;
 mod fault;
 pub mod image;
-mod program;
+mod ir;
+mod load;
+mod operations;
+mod optimise;
+mod rows;
 mod run;
 mod space;
-mod specialise;
 mod stage;
 mod statistics;
 mod threads;

@@ -6,7 +6,7 @@
 macro_rules! map {
     ($t:expr, $d:expr, [$a:expr], |$x:pat_param| $body:expr) => {{
         let (d, sources) = ($d, [$a]);
-        let run = $crate::engine::simd::one(
+        let run = $crate::operations::loops::one(
             #[inline(always)]
             |_, $x| $body,
         );
@@ -14,7 +14,7 @@ macro_rules! map {
     }};
     ($t:expr, $d:expr, [$a:expr, $b:expr], |$x:pat_param, $y:pat_param| $body:expr) => {{
         let (d, sources) = ($d, [$a, $b]);
-        let run = $crate::engine::simd::two(
+        let run = $crate::operations::loops::two(
             #[inline(always)]
             |_, $x, $y| $body,
         );
@@ -22,7 +22,7 @@ macro_rules! map {
     }};
     ($t:expr, $d:expr, [$a:expr, $b:expr, $c:expr], |$x:pat_param, $y:pat_param, $z:pat_param| $body:expr) => {{
         let (d, sources) = ($d, [$a, $b, $c]);
-        let run = $crate::engine::simd::three(
+        let run = $crate::operations::loops::three(
             #[inline(always)]
             |_, $x, $y, $z| $body,
         );
@@ -31,7 +31,7 @@ macro_rules! map {
     ($t:expr, $d:expr, [$a:expr, $b:expr, $c:expr, $e:expr],
      |$x:pat_param, $y:pat_param, $z:pat_param, $w:pat_param| $body:expr) => {{
         let (d, sources) = ($d, [$a, $b, $c, $e]);
-        let run = $crate::engine::simd::four(
+        let run = $crate::operations::loops::four(
             #[inline(always)]
             |_, $x, $y, $z, $w| $body,
         );

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The way of a dispatch: checks, layout of work groups, host threads.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use crate::engine::core::Core;
-use crate::engine::rows::LANES;
+use crate::core::Core;
 use crate::engine::worker::{Layout, Worker};
-use crate::program::{Program, STAGE_WORDS};
-use crate::specialise::{WORTH_IT, specialise};
+use crate::ir::{Program, STAGE_WORDS};
+use crate::optimise::specialise::specialised;
+use crate::rows::LANES;
 use crate::stage::Stage;
 use crate::{AddressSpace, Control, Dispatch, FaultKind, ShaderFault, Statistics, Threads};
 
@@ -78,7 +79,9 @@ fn launch(
     if size == 0 || workgroups == 0 || dispatch.shader == 0 {
         return Ok(Statistics::default());
     }
-    let mut program = threads.shader(dispatch.shader, &mut core.fetch);
+    let (program, decoded) = threads.shader(dispatch.shader, &mut core.fetch);
+    let spent = core.decoded(decoded);
+    spent.map_err(|trouble| *program.clauses[0].fault(trouble))?;
     if stage.is_some() && (size != 1 || program.sees_warp) {
         let text = "a shader of vertices or fragments that looks at other threads is not modelled";
         return Err(invalid(text.into()));
@@ -88,18 +91,27 @@ fn launch(
         words.resize(STAGE_WORDS.into(), 0);
         words.extend(fragments.blend);
     }
-    program.set_uniforms(&words);
-    if u64::from(size).saturating_mul(workgroups) >= WORTH_IT {
-        specialise(&mut program);
-    }
-    let (layout, workers) =
-        layout(dispatch, &program, size, workgroups, threads.count()).map_err(invalid)?;
+    core.uniforms = words.into();
+    let all = u64::from(size).saturating_mul(workgroups);
+    let program = match specialised(&program, &core.uniforms, all) {
+        Some(own) => Arc::new(own),
+        None => program,
+    };
+    let (layout, workers) = layout(
+        dispatch,
+        &program,
+        stage.is_some(),
+        size,
+        workgroups,
+        threads.count(),
+    )
+    .map_err(invalid)?;
 
     let step =
         step(workgroups.div_ceil(layout.together.into()), workers) * u64::from(layout.together);
     let next = AtomicU64::new(0);
     let work = |core: Core<'_>,
-                program: Program,
+                program: Arc<Program>,
                 index: u32|
      -> Result<Statistics, (u64, Box<ShaderFault>)> {
         let mut worker = Worker::new(core, program, layout, index);
@@ -124,9 +136,10 @@ fn launch(
         let (work, stop) = (&work, &stop);
         let others: Vec<_> = (1..workers)
             .map(|index| {
-                let program = program.clone();
+                let (program, uniforms) = (Arc::clone(&program), Arc::clone(&core.uniforms));
                 scope.spawn(move || {
-                    let core = Core::new(dispatch, space, control, stop).drawing(stage);
+                    let mut core = Core::new(dispatch, space, control, stop).drawing(stage);
+                    core.uniforms = uniforms;
                     work(core, program, index)
                 })
             })
@@ -188,11 +201,14 @@ fn uniforms(dispatch: &Dispatch, core: &mut Core<'_>) -> Result<Vec<u32>, Shader
 fn layout(
     dispatch: &Dispatch,
     program: &Program,
+    draws: bool,
     size: u32,
     workgroups: u64,
     threads: usize,
 ) -> Result<(Layout, u32), String> {
-    let warp = if program.sees_warp {
+    // Lanes of a warp lie together wherever an instruction may look at them. Drawing has no such instructions.
+    let whole_warps = program.sees_warp || (!draws && program.is_open());
+    let warp = if whole_warps {
         dispatch.architecture.warp_lanes()
     } else {
         1

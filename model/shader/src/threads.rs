@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The host's threads that work on a dispatch, and the shaders that they remember from one dispatch to the next.
 
-use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::engine::tlb::Tlb;
-use crate::program::Program;
-
-/// Most shaders to remember.
-const SHADERS: usize = 256;
+use crate::core::Tlb;
+use crate::ir::Program;
+use crate::load::Cache;
 
 /// How many host threads run work groups, and decoded shaders. Results do not depend on the number of threads.
 #[derive(Debug)]
 pub struct Threads {
     count: NonZeroUsize,
-    /// Shaders by address of the first clause.
-    shaders: Mutex<HashMap<u64, Program>>,
+    shaders: Mutex<Cache>,
 }
 
 impl Default for Threads {
@@ -40,17 +36,9 @@ impl Threads {
         self.count.get()
     }
 
-    /// The shader at `entry`, decoded anew unless memory still holds the code of the last time.
-    pub(crate) fn shader(&self, entry: u64, fetch: &mut Tlb<'_>) -> Program {
+    /// The shader at `entry`, and how many of its clauses had to be decoded.
+    pub(crate) fn shader(&self, entry: u64, fetch: &mut Tlb<'_>) -> (Arc<Program>, usize) {
         let mut shaders = self.shaders.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = shaders.get(&entry).filter(|known| known.is_current(fetch)) {
-            return known.clone();
-        }
-        let program = Program::new(entry, fetch);
-        if shaders.len() >= SHADERS {
-            shaders.clear();
-        }
-        shaders.insert(entry, program.clone());
-        program
+        shaders.shader(entry, fetch)
     }
 }

@@ -174,10 +174,7 @@ impl Bench {
         let counts = RefCell::new(Counts::default());
         let mut workspace = Box::new(Workspace::new());
         let started = Instant::now();
-        let watched = Watched {
-            gpu: device.gpu(),
-            counts: &counts,
-        };
+        let watched = Watched::new(device.gpu(), &counts);
         let mut tensors = Announced {
             bindings,
             counts: &counts,

@@ -4,8 +4,8 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use gpureplay_core::{DeviceError, Gpu, Lines, Tensors};
-use gpureplay_format::{Access, Recording};
+use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Tensors, Wrapper};
+use gpureplay_format::Recording;
 use gpureplay_library::Bindings;
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub(crate) enum Phase {
     Restore,
     /// Inputs into GPU memory.
     Bind,
-    /// From the start of a chain until its interrupt.
+    /// From the start of a chain until its end is known.
     Device,
     /// Outputs out of GPU memory.
     Read,
@@ -75,11 +75,28 @@ impl Counts {
 
 /// A device whose calls are timed.
 pub(crate) struct Watched<'a> {
-    pub(crate) gpu: &'a mut dyn Gpu,
-    pub(crate) counts: &'a RefCell<Counts>,
+    gpu: &'a mut dyn Gpu,
+    counts: &'a RefCell<Counts>,
+    /// When the last chain was started.
+    started: Instant,
 }
 
-impl Gpu for Watched<'_> {
+impl<'a> Watched<'a> {
+    pub(crate) fn new(gpu: &'a mut dyn Gpu, counts: &'a RefCell<Counts>) -> Self {
+        Self {
+            gpu,
+            counts,
+            started: Instant::now(),
+        }
+    }
+}
+
+impl<'a> Wrapper for Watched<'a> {
+    type Inner = dyn Gpu + 'a;
+
+    fn inner(&mut self) -> &mut (dyn Gpu + 'a) {
+        self.gpu
+    }
     fn read32(&mut self, register: u32) -> u32 {
         self.counts.borrow_mut().registers += 1;
         self.gpu.read32(register)
@@ -89,24 +106,9 @@ impl Gpu for Watched<'_> {
         self.gpu.write32(register, value);
     }
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
-        let started = Instant::now();
         let raised = self.gpu.wait_irq(lines, timeout_us);
-        let mut counts = self.counts.borrow_mut();
-        counts.add(Phase::Device, started.elapsed());
-        counts.interrupts += u64::from(raised != Lines::NONE);
+        self.counts.borrow_mut().interrupts += u64::from(raised != Lines::NONE);
         raised
-    }
-    fn now_us(&mut self) -> u64 {
-        self.gpu.now_us()
-    }
-    fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
-        self.gpu.map(va, pages, access)
-    }
-    fn activate(&mut self) -> Result<u8, DeviceError> {
-        self.gpu.activate()
-    }
-    fn release(&mut self) {
-        self.gpu.release();
     }
     fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         let started = Instant::now();
@@ -129,11 +131,14 @@ impl Gpu for Watched<'_> {
         self.counts.borrow_mut().moved(length, Phase::Bind, time);
         result
     }
-    fn lend(&mut self) -> Result<bool, DeviceError> {
-        self.gpu.lend()
+    fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
+        self.started = Instant::now();
+        self.gpu.before_chain(chain)
     }
-    fn reset(&mut self) -> Result<(), DeviceError> {
-        self.gpu.reset()
+    fn after_chain(&mut self, chain: &Chain, result: Result<(), ErrorKind>) {
+        let time = self.started.elapsed();
+        self.counts.borrow_mut().add(Phase::Device, time);
+        self.gpu.after_chain(chain, result);
     }
 }
 

@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can go wrong while a verified recording runs.
 
-use crate::gpu::DeviceError;
-
 /// [`ReplayError::action`] when the error does not belong to an action of the recording.
 pub const NO_ACTION: u32 = u32::MAX;
+
+/// Why a device could not do what the engine asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceError {
+    /// There are not enough pages.
+    OutOfMemory,
+    /// Nothing is mapped at this GPU virtual address.
+    NotMapped(u64),
+    /// The GPU did not come back from a soft reset, nor from a hard one.
+    ResetFailed,
+    /// A command of the address space did not end.
+    AddressSpaceStuck,
+    /// The device is gone, or its driver refused; the number is the device's own.
+    Refused(i32),
+}
 
 /// An error and where it happened. The GPU has been reset when a caller sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 //! recording only says which memory there is, what goes in, which chains run, and what comes out.
 //!
 //! No allocation, no panic, no floating point, no unsafe code, no unbounded wait. Errors are small values
-//! ([`ReplayError`], [`Violation`]); their texts live in the command-line tool.
+//! ([`ReplayError`], [`Violation`]); their texts live in the library.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -17,12 +17,12 @@ extern crate std;
 mod allow;
 pub mod engine;
 mod error;
-mod gpu;
+pub mod gpu;
 pub mod middleware;
 pub mod page_table;
 pub mod verify;
 
 pub use engine::{NoTensors, Options, Session, Tensors, Workspace};
-pub use error::{ErrorKind, NO_ACTION, ReplayError};
-pub use gpu::{DeviceError, Gpu, Lines};
+pub use error::{DeviceError, ErrorKind, NO_ACTION, ReplayError};
+pub use gpu::{Chain, Gpu, Lines, Wrapper};
 pub use verify::{Limits, Rule, Verified, Violation, verify};

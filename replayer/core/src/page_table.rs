@@ -11,7 +11,8 @@ use mali_regs::address_space::{
 };
 use mali_regs::{AddressSpaceCommand, TranslationConfig, TranslationTable};
 
-use crate::gpu::{DeviceError, Gpu};
+use crate::error::DeviceError;
+use crate::gpu::{Gpu, poll};
 
 /// Format of page-table entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,8 +179,7 @@ impl PageTables {
 }
 
 fn idle(gpu: &mut (impl Gpu + ?Sized), status: u32) -> Result<(), DeviceError> {
-    gpu.poll(status, 1, 0, COMMAND_TIMEOUT_US)
-        .map_err(|_| DeviceError::AddressSpaceStuck)
+    poll(gpu, status, 1, 0, COMMAND_TIMEOUT_US).map_err(|_| DeviceError::AddressSpaceStuck)
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@
 mod support;
 
 use gpureplay_core::middleware::{Call, Diff, Divergence, FaultKind, Faulty, Trace};
-use gpureplay_core::{Gpu, Limits, NoTensors, Options, Session, Verified, Workspace, verify};
+use gpureplay_core::{
+    Chain, ErrorKind, Gpu, Limits, NoTensors, Options, Session, Verified, Workspace, verify,
+};
 use gpureplay_format::Recording;
 use support::{Bound, Fake, OUTPUT, Trouble, recording};
 
@@ -140,6 +142,52 @@ fn a_trace_shows_the_submit() {
         .count();
     assert_eq!(doorbells, 1);
     assert!(calls.contains(&Call::Fill(OUTPUT, 64, 0)));
+    let chain = Chain {
+        index: 0,
+        head: support::DESCRIPTORS,
+        slot: 1,
+        space: 0,
+    };
+    let of_chains: Vec<&Call> = calls
+        .iter()
+        .filter(|call| {
+            matches!(
+                call,
+                Call::Start(_) | Call::End(..) | Call::Write(0x18e0, 1)
+            )
+        })
+        .collect();
+    let expected = [
+        &Call::Start(chain),
+        &Call::Write(0x18e0, 1),
+        &Call::End(chain, Ok(())),
+    ];
+    assert_eq!(of_chains, expected);
+}
+
+#[test]
+fn a_chain_that_failed_ends_with_its_error() {
+    let file = recording();
+    let verified = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap();
+    let mut workspace = Workspace::new();
+    let mut calls = Vec::new();
+    let mut fake = Fake::new();
+    fake.trouble = Trouble::JobFault(0x40);
+    let traced = Trace::new(fake, |call| calls.push(call));
+    let options = Options::default();
+    let mut session =
+        Session::open(traced, verified, &mut workspace, options, &mut NoTensors).unwrap();
+    let error = session.run(&mut Bound::new(INPUT)).unwrap_err();
+    drop(session);
+    let ends: Vec<&Call> = calls
+        .iter()
+        .filter(|call| matches!(call, Call::End(..)))
+        .collect();
+    assert!(matches!(ends[..], [Call::End(_, Err(kind))] if *kind == error.kind));
+    assert!(matches!(
+        error.kind,
+        ErrorKind::JobFault { status: 0x40, .. }
+    ));
 }
 
 #[test]

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use gpureplay_core::{DeviceError, Gpu, Lines};
-use gpureplay_format::Access;
+use gpureplay_core::{Gpu, Wrapper};
 use gpureplay_linux::{Board, DevMem, Mode, Nano, nano};
 use gpureplay_on_model::OnModel;
 use mali_model::{JobReport, Level, Log, Observer, PROFILES, Profile};
@@ -210,7 +209,7 @@ impl Device {
     }
 
     /// The device as the engine wants it.
-    pub fn gpu(&mut self) -> &mut dyn Gpu {
+    pub fn gpu(&mut self) -> &mut (dyn Gpu + 'static) {
         match &mut self.body {
             Body::Model(gpu) => gpu.as_mut(),
             Body::Nano(gpu) => gpu,
@@ -251,42 +250,11 @@ impl Device {
 }
 
 /// The engine's view of whatever device it is.
-impl Gpu for Device {
-    fn read32(&mut self, register: u32) -> u32 {
-        self.gpu().read32(register)
-    }
-    fn write32(&mut self, register: u32, value: u32) {
-        self.gpu().write32(register, value);
-    }
-    fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
-        self.gpu().wait_irq(lines, timeout_us)
-    }
-    fn now_us(&mut self) -> u64 {
-        self.gpu().now_us()
-    }
-    fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
-        self.gpu().map(va, pages, access)
-    }
-    fn activate(&mut self) -> Result<u8, DeviceError> {
-        self.gpu().activate()
-    }
-    fn release(&mut self) {
-        self.gpu().release();
-    }
-    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.gpu().write_memory(va, bytes)
-    }
-    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.gpu().read_memory(va, bytes)
-    }
-    fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
-        self.gpu().fill_memory(va, length, byte)
-    }
-    fn lend(&mut self) -> Result<bool, DeviceError> {
-        self.gpu().lend()
-    }
-    fn reset(&mut self) -> Result<(), DeviceError> {
-        self.gpu().reset()
+impl Wrapper for Device {
+    type Inner = dyn Gpu;
+
+    fn inner(&mut self) -> &mut (dyn Gpu + 'static) {
+        self.gpu()
     }
 }
 

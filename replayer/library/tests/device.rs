@@ -4,99 +4,59 @@
 
 use std::sync::{Arc, Mutex};
 
-use gpureplay_core::{DeviceError, Gpu, Lines};
+use gpureplay_core::middleware::{Call, Trace};
+use gpureplay_core::{Chain, Gpu, Lines};
 use gpureplay_format::Access;
 use gpureplay_library::Device;
-
-/// Writes down what it is asked.
-#[derive(Clone, Default)]
-struct Asked(Arc<Mutex<Vec<&'static str>>>);
-
-impl Asked {
-    fn note(&self, call: &'static str) {
-        self.0.lock().unwrap().push(call);
-    }
-}
-
-impl Gpu for Asked {
-    fn read32(&mut self, _: u32) -> u32 {
-        self.note("read32");
-        0
-    }
-    fn write32(&mut self, _: u32, _: u32) {
-        self.note("write32");
-    }
-    fn wait_irq(&mut self, _: Lines, _: u32) -> Lines {
-        self.note("wait_irq");
-        Lines::JOB
-    }
-    fn now_us(&mut self) -> u64 {
-        self.note("now_us");
-        7
-    }
-    fn map(&mut self, _: u64, _: u32, _: Access) -> Result<(), DeviceError> {
-        self.note("map");
-        Ok(())
-    }
-    fn activate(&mut self) -> Result<u8, DeviceError> {
-        self.note("activate");
-        Ok(3)
-    }
-    fn release(&mut self) {
-        self.note("release");
-    }
-    fn write_memory(&mut self, _: u64, _: &[u8]) -> Result<(), DeviceError> {
-        self.note("write_memory");
-        Ok(())
-    }
-    fn read_memory(&mut self, _: u64, _: &mut [u8]) -> Result<(), DeviceError> {
-        self.note("read_memory");
-        Ok(())
-    }
-    fn fill_memory(&mut self, _: u64, _: u64, _: u8) -> Result<(), DeviceError> {
-        self.note("fill_memory");
-        Ok(())
-    }
-    fn lend(&mut self) -> Result<bool, DeviceError> {
-        self.note("lend");
-        Ok(true)
-    }
-    fn reset(&mut self) -> Result<(), DeviceError> {
-        self.note("reset");
-        Ok(())
-    }
-}
+use gpureplay_on_model::OnModel;
+use mali_model::Profile;
 
 #[test]
 fn every_call_arrives() {
-    let asked = Asked::default();
-    let mut device = Device::custom(Box::new(asked.clone()), "test");
-    asked.0.lock().unwrap().clear();
-    device.read32(0);
-    device.write32(0, 0);
-    assert_eq!(device.wait_irq(Lines::ALL, 1), Lines::JOB);
-    assert_eq!(device.now_us(), 7);
-    device.map(0, 1, Access::READ).unwrap();
-    assert_eq!(device.activate(), Ok(3));
-    device.release();
-    device.write_memory(0, &[]).unwrap();
-    device.read_memory(0, &mut []).unwrap();
-    device.fill_memory(0, 1, 0).unwrap();
-    assert_eq!(device.lend(), Ok(true));
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let model = OnModel::new(Profile::by_name("g52").unwrap(), Default::default()).unwrap();
+    let seen = calls.clone();
+    let traced = Trace::new(model, move |call| seen.lock().unwrap().push(call));
+    let mut device = Device::custom(Box::new(traced), "test");
+    calls.lock().unwrap().clear();
+    let chain = Chain {
+        index: 0,
+        head: 64,
+        slot: 1,
+        space: 0,
+    };
+    assert_eq!(device.read32(0) >> 16, 0x7212);
+    device.write32(0x2c, 0);
+    device.map(0x1000, 1, Access::READ_WRITE).unwrap();
+    assert_eq!(device.activate(), Ok(0));
+    device.write_memory(0x1000, &[1, 2, 3]).unwrap();
+    device.fill_memory(0x1001, 1, 9).unwrap();
+    let mut bytes = [0; 3];
+    device.read_memory(0x1000, &mut bytes).unwrap();
+    assert_eq!(bytes, [1, 9, 3]);
+    assert_eq!(device.lend(), Ok(false));
+    device.before_chain(&chain).unwrap();
+    assert_eq!(device.wait_irq(Lines::ALL, 1), Lines::NONE);
+    device.after_chain(&chain, Ok(()));
     device.reset().unwrap();
+    device.release();
+    let begun = device.now_us();
+    assert!(device.now_us() >= begun);
+    // The trace sees what the model does inside of a call as one call.
     let expected = [
-        "read32",
-        "write32",
-        "wait_irq",
-        "now_us",
-        "map",
-        "activate",
-        "release",
-        "write_memory",
-        "read_memory",
-        "fill_memory",
-        "lend",
-        "reset",
+        Call::Read(0, 0x7212_0000 | device.read32(0) & 0xffff),
+        Call::Write(0x2c, 0),
+        Call::Map(0x1000, 1, Access::READ_WRITE),
+        Call::Activate,
+        Call::Store(0x1000, 3),
+        Call::Fill(0x1001, 1, 9),
+        Call::Load(0x1000, 3),
+        Call::Lend,
+        Call::Start(chain),
+        Call::Wait(Lines::ALL, Lines::NONE),
+        Call::End(chain, Ok(())),
+        Call::Reset,
+        Call::Release,
     ];
-    assert_eq!(*asked.0.lock().unwrap(), expected);
+    assert_eq!(calls.lock().unwrap()[..expected.len()], expected);
 }

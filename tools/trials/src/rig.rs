@@ -6,8 +6,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gpureplay_core::{DeviceError, Gpu, Lines, Tensors, Verified};
-use gpureplay_format::{Access, ElementType};
+use gpureplay_core::gpu::reset;
+use gpureplay_core::{DeviceError, Gpu, Lines, Tensors, Verified, Wrapper};
+use gpureplay_format::ElementType;
 use gpureplay_on_model::OnModel;
 use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_model::{Options, Profile};
@@ -84,6 +85,21 @@ impl Rig {
         })
     }
 
+    /// The model.
+    pub fn get_ref(&self) -> &OnModel<Watched> {
+        &self.device
+    }
+
+    /// The model, without the rig's clock.
+    pub fn get_mut(&mut self) -> &mut OnModel<Watched> {
+        &mut self.device
+    }
+
+    /// Gives the model back.
+    pub fn into_inner(self) -> OnModel<Watched> {
+        self.device
+    }
+
     /// Accesses of the GPU to pages that are not the replay's.
     pub fn strays(&self) -> u64 {
         self.bus.strays.load(Ordering::Relaxed)
@@ -112,7 +128,12 @@ impl Rig {
     }
 }
 
-impl Gpu for Rig {
+impl Wrapper for Rig {
+    type Inner = OnModel<Watched>;
+
+    fn inner(&mut self) -> &mut OnModel<Watched> {
+        &mut self.device
+    }
     fn read32(&mut self, register: u32) -> u32 {
         self.now_us += ACCESS_US;
         self.device.read32(register)
@@ -135,23 +156,9 @@ impl Gpu for Rig {
         self.now_us += ACCESS_US;
         self.now_us
     }
-    fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
-        self.device.map(va, pages, access)
-    }
-    fn activate(&mut self) -> Result<u8, DeviceError> {
-        self.device.activate()
-    }
-    fn release(&mut self) {
-        self.device.release();
-    }
-    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.device.write_memory(va, bytes)
-    }
-    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.device.read_memory(va, bytes)
-    }
-    fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
-        self.device.fill_memory(va, length, byte)
+    // By registers through the rig, so that its clock moves.
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        reset(self)
     }
 }
 

@@ -138,38 +138,37 @@ fn a_failed_job_is_not_done() {
 /// 3. Waits had no bound.
 #[test]
 fn every_wait_ends() {
-    /// A device on which nothing ever happens.
-    #[derive(Debug)]
-    struct Dead(u64);
-    impl Gpu for Dead {
+    /// A GPU that nothing reaches and that says nothing.
+    struct Dead {
+        rig: Rig,
+        now_us: u64,
+    }
+    impl gpureplay_core::Wrapper for Dead {
+        type Inner = Rig;
+        fn inner(&mut self) -> &mut Rig {
+            &mut self.rig
+        }
         fn read32(&mut self, _: u32) -> u32 {
-            self.0 += 10;
+            self.now_us += 10;
             0
         }
         fn write32(&mut self, _: u32, _: u32) {}
         fn wait_irq(&mut self, _: Lines, timeout_us: u32) -> Lines {
-            self.0 += u64::from(timeout_us);
+            self.now_us += u64::from(timeout_us);
             Lines::NONE
         }
         fn now_us(&mut self) -> u64 {
-            self.0
+            self.now_us
         }
-        fn map(&mut self, _: u64, _: u32, _: Access) -> Result<(), DeviceError> {
-            Ok(())
-        }
-        fn activate(&mut self) -> Result<u8, DeviceError> {
-            Ok(0)
-        }
-        fn release(&mut self) {}
-        fn write_memory(&mut self, _: u64, _: &[u8]) -> Result<(), DeviceError> {
-            Ok(())
-        }
-        fn read_memory(&mut self, _: u64, _: &mut [u8]) -> Result<(), DeviceError> {
-            Ok(())
+        fn reset(&mut self) -> Result<(), DeviceError> {
+            gpureplay_core::gpu::reset(self)
         }
     }
     let file = two_jobs(2);
-    let mut dead = Dead(0);
+    let mut dead = Dead {
+        rig: rig(),
+        now_us: 0,
+    };
     let mut workspace = Workspace::new();
     let options = Options::default();
     let opened = Session::open(
@@ -180,10 +179,10 @@ fn every_wait_ends() {
         &mut NoTensors,
     );
     assert!(matches!(
-        opened.unwrap_err().kind,
+        opened.err().unwrap().kind,
         ErrorKind::Device(DeviceError::ResetFailed)
     ));
-    assert!(dead.0 < 1_000_000, "{} µs", dead.0);
+    assert!(dead.now_us < 1_000_000, "{} µs", dead.now_us);
     // The chain whose end never comes.
     let mut rig = rig();
     let mut faulty = Faulty::new(&mut rig, FaultKind::LostWrite, u64::MAX);

@@ -9,7 +9,10 @@ use std::{
 
 use clap::{Args, Subcommand};
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    repository::root,
+};
 
 /// Benchmarks.
 #[derive(Args)]
@@ -70,7 +73,7 @@ impl Bench {
 
 impl Model {
     fn execute(self) -> Result<ExitCode> {
-        let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let top = root();
         let sources = top.join("model/shader/bench");
         let pocl = build_pocl(&top, &sources)?;
         let model = build_model(&top)?;

@@ -2,7 +2,7 @@
 //! `cargo xtask examples`: builds the examples of docs/embedding.md, runs them, and compares their answers.
 
 use std::{
-    env, fs,
+    env,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Output},
 };
@@ -11,7 +11,10 @@ use clap::Args;
 use gpureplay_io::read_npy;
 use serde::Deserialize;
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    repository::root,
+};
 
 /// Builds and runs the examples in C, Python and Rust, and compares what they answer with what the recorded stack answered.
 ///
@@ -36,8 +39,7 @@ enum End {
 impl Examples {
     /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
-        let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let top = fs::canonicalize(&top).map_err(Error::io("find", top))?;
+        let top = root();
         let work = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
         let library = build_library(&top)?;
         let (mut passed, mut failed, mut skipped) = (0, 0, 0);

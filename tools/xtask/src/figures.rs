@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask figures`: draws `figs/*.svg` from the Graphviz sources beside them.
 
-use std::{
-    path::Path,
-    process::{Command, ExitCode},
-};
+use std::process::{Command, ExitCode};
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    repository::root,
+};
 
 /// Draws every figure again. Needs Graphviz (`apt install graphviz`).
 pub(crate) fn draw() -> Result<ExitCode> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../figs");
+    let dir = root().join("figs");
     let entries = std::fs::read_dir(&dir).map_err(Error::io("read", &dir))?;
     for entry in entries {
         let source = entry.map_err(Error::io("read", &dir))?.path();

@@ -5,13 +5,15 @@ use std::{
     env,
     ffi::OsString,
     os::unix::process::CommandExt,
-    path::Path,
     process::{Command, ExitCode},
 };
 
 use clap::Args;
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    repository::root,
+};
 
 /// Arguments for the crate `gpureplay-guest`, which has help of its own.
 #[derive(Args)]
@@ -24,7 +26,7 @@ pub(crate) struct Guest {
 impl Guest {
     /// Runs `gpureplay-guest BEFORE ARGUMENTS` in place of this process, so that signals and the exit code are its own.
     pub(crate) fn execute(self, before: Option<&str>) -> Result<ExitCode> {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
+        let manifest = root().join("Cargo.toml");
         let source = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .args(["run", "--quiet", "--package", "gpureplay-guest"])
             .arg("--manifest-path")

@@ -3,11 +3,15 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod check;
 mod error;
 mod examples;
 mod figures;
 mod guest;
+mod map;
+mod repository;
 mod trust;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -23,6 +27,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    Check(check::Check),
     /// The full-system guest: Debian's kernel and GPU stack in QEMU, with our model as the GPU.
     Guest(guest::Guest),
     /// Benchmarks: the model beside pocl.
@@ -30,6 +35,7 @@ enum Task {
     Examples(examples::Examples),
     /// Draws figs/*.svg from the Graphviz sources beside them.
     Figures,
+    Map(map::Map),
     Mutants(trust::Mutants),
     Faults(trust::Faults),
     Fuzz(trust::Fuzz),
@@ -41,10 +47,12 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
+        Task::Check(check) => check.execute(),
         Task::Guest(guest) => guest.execute(None),
         Task::Bench(bench) => bench.execute(),
         Task::Examples(examples) => examples.execute(),
         Task::Figures => figures::draw(),
+        Task::Map(map) => map.execute(),
         Task::Mutants(mutants) => mutants.execute(),
         Task::Faults(faults) => faults.execute(),
         Task::Fuzz(fuzz) => fuzz.execute(),

@@ -34,11 +34,12 @@ fn script(name: &str) -> Command {
 
 fn build(release: &str, files: &[&str]) -> Output {
     let tree = tree(release, files);
+    let out = tempfile::tempdir().expect("temporary directory");
     script("build")
         .args(["kbase", "--patch-only", "--source"])
         .arg(tree.path())
         .arg("--out")
-        .arg(tree.path().join("out"))
+        .arg(out.path())
         .output()
         .expect("bash runs")
 }

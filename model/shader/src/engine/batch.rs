@@ -4,11 +4,16 @@
 //! Lanes that stand at the same clause execute together. When lanes disagree, those at the lowest address go first:
 //! compilers lay blocks out in program order, so lanes that branched ahead wait where the paths meet again.
 
-use super::core::Core;
-use super::micro::{Run, Trouble};
-use super::rows::Rows;
-use crate::ShaderFault;
-use crate::program::{Branch, Clause, Condition, Next, Program, Target};
+use std::sync::Arc;
+
+use crate::core::{Core, Trouble};
+use crate::ir::micro::Run;
+use crate::ir::{Branch, Clause, Condition, Next, Program, State, Target};
+use crate::rows::{Rows, lanes};
+use crate::{FaultKind, ShaderFault, load};
+
+/// Most clauses that threads of a batch may come to by computed jumps, besides those of the shader itself.
+const MOST_CLAUSES: usize = 1 << 17;
 
 /// Lanes that stand at one clause.
 #[derive(Clone, Copy, Debug)]
@@ -83,19 +88,22 @@ impl Batch {
     /// Executes until every lane has ended or waits at a barrier.
     pub(crate) fn run(
         &mut self,
-        program: &mut Program,
+        program: &mut Arc<Program>,
         core: &mut Core<'_>,
     ) -> Result<(), Box<ShaderFault>> {
-        program.complete(&mut self.rows);
+        program.complete(&mut self.rows, &core.uniforms);
         while let Some(mut group) = self.runnable.pop() {
             self.rows.activate(group.mask, self.live);
             loop {
+                if program.clauses[group.clause as usize].is_pending() {
+                    self.load(group.clause, program, core)?;
+                }
                 let clause = &program.clauses[group.clause as usize];
                 core.count(group.clause, self.rows.mask());
                 if let Err(trouble) = self.execute(program, clause, core) {
                     return Err(clause.fault(trouble));
                 }
-                let Some(next) = self.advance(group, program, core) else {
+                let Some(next) = self.advance(group, program, core)? else {
                     break;
                 };
                 if next.mask != group.mask {
@@ -136,10 +144,34 @@ impl Batch {
                 Run::Message(run) => run(op, &mut self.rows, core)?,
             }
         }
-        match &clause.trap {
-            Some(trap) => Err(Trouble::new(trap.kind, trap.address, trap.text.clone())),
-            None => Ok(()),
+        match &clause.state {
+            State::Faulty(fault) => {
+                Err(Trouble::new(fault.kind, fault.address, fault.text.clone()))
+            }
+            State::Ready | State::Pending => Ok(()),
         }
+    }
+
+    /// Decodes the clause that a thread has come to.
+    #[cold]
+    fn load(
+        &mut self,
+        number: u32,
+        program: &mut Arc<Program>,
+        core: &mut Core<'_>,
+    ) -> Result<(), Box<ShaderFault>> {
+        let program = Arc::make_mut(program);
+        let spent = core.decoded(1);
+        spent.map_err(|trouble| program.clauses[number as usize].fault(trouble))?;
+        load::clause(program, number, &mut core.fetch);
+        if core.stage.is_some() && program.sees_warp {
+            let text =
+                "a shader of vertices or fragments that looks at other threads is not modelled";
+            let trouble = Trouble::new(FaultKind::InvalidData, 0, text);
+            return Err(program.clauses[number as usize].fault(trouble));
+        }
+        program.complete(&mut self.rows, &core.uniforms);
+        Ok(())
     }
 
     /// Where the lanes of `group` go after `clause`. Lanes that leave the group are parked; `None` when none is left.
@@ -147,9 +179,9 @@ impl Batch {
     fn advance(
         &mut self,
         group: Group,
-        program: &mut Program,
+        program: &mut Arc<Program>,
         core: &mut Core<'_>,
-    ) -> Option<Group> {
+    ) -> Result<Option<Group>, Box<ShaderFault>> {
         let clause = &program.clauses[group.clause as usize];
         let (next, barrier, branch) = (clause.next, clause.barrier, clause.branch);
         let mut fall = group.mask;
@@ -171,9 +203,7 @@ impl Batch {
                     });
                 }
                 Target::End => self.live &= !taken,
-                Target::Row(row) if taken != 0 => {
-                    self.scatter(program, core, group.address, taken, row)
-                }
+                Target::Row(row) if taken != 0 => self.scatter(program, group, taken, row)?,
                 _ => {}
             }
         }
@@ -194,15 +224,15 @@ impl Batch {
         };
         if barrier {
             self.waiting.extend(on);
-            return None;
+            return Ok(None);
         }
-        match (jump, on) {
+        Ok(match (jump, on) {
             (Some(jump), Some(on)) => {
                 self.park(jump);
                 Some(on)
             }
             (jump, on) => jump.or(on),
-        }
+        })
     }
 
     /// Lanes of `mask` whose warps take a branch together.
@@ -226,26 +256,31 @@ impl Batch {
     #[cold]
     fn scatter(
         &mut self,
-        program: &mut Program,
-        core: &mut Core<'_>,
-        from: u64,
+        program: &mut Arc<Program>,
+        from: Group,
         taken: u64,
         row: u16,
-    ) {
-        for lane in super::memory::lanes(taken) {
+    ) -> Result<(), Box<ShaderFault>> {
+        let program = Arc::make_mut(program);
+        for lane in lanes(taken) {
             let low = self.rows.get(row).0[lane];
             if low == 0 {
                 self.live &= !(1 << lane);
                 continue;
             }
-            let address = from & !0xffff_ffff | u64::from(low);
-            let clause = program.clause_at(address, &mut core.fetch);
+            if program.clauses.len() >= MOST_CLAUSES {
+                let text = "the shader jumps to more places than any compiler makes";
+                let trouble = Trouble::new(FaultKind::InvalidPc, 0, text);
+                return Err(program.clauses[from.clause as usize].fault(trouble));
+            }
+            let address = from.address & !0xffff_ffff | u64::from(low);
+            let clause = program.number(address);
             self.park(Group {
                 address,
                 clause,
                 mask: 1 << lane,
             });
         }
-        program.complete(&mut self.rows);
+        Ok(())
     }
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One host thread's share of a dispatch: it takes work groups, sets up their threads and runs them.
 
+use std::sync::Arc;
+
 use super::batch::Batch;
-use super::core::Core;
-use super::graphics;
-use super::memory::lanes;
-use super::rows::{LANES, Row, Rows};
-use crate::program::{Program, special};
+use crate::core::Core;
+use crate::ir::{Program, special};
+use crate::operations::graphics;
+use crate::rows::{LANES, Row, Rows, lanes};
 use crate::{Dispatch, ShaderFault, Statistics};
 
 /// How work groups are laid out in batches; the same for all host threads.
@@ -37,7 +38,7 @@ impl Layout {
 /// Runs work groups, one set after the other.
 pub(crate) struct Worker<'s> {
     pub(crate) core: Core<'s>,
-    program: Program,
+    program: Arc<Program>,
     layout: Layout,
     batches: Vec<Batch>,
     places: Vec<Places>,
@@ -46,7 +47,12 @@ pub(crate) struct Worker<'s> {
 }
 
 impl<'s> Worker<'s> {
-    pub(crate) fn new(core: Core<'s>, program: Program, layout: Layout, index: u32) -> Worker<'s> {
+    pub(crate) fn new(
+        core: Core<'s>,
+        program: Arc<Program>,
+        layout: Layout,
+        index: u32,
+    ) -> Worker<'s> {
         let size = core.dispatch.workgroup_size;
         let places: Vec<_> = (0..layout.batches())
             .map(|batch| Places::new(&layout, size, batch))
@@ -57,12 +63,12 @@ impl<'s> Worker<'s> {
             .map(|(batch, places)| {
                 let width = (layout.lanes() as usize - batch * LANES).min(LANES);
                 let mut rows = Rows::new(special::CONSTANT, width);
-                program.complete(&mut rows);
+                program.complete(&mut rows, &core.uniforms);
                 fill_specials(&mut rows, core.dispatch, &layout, index, batch, places);
                 Batch::new(rows)
             })
             .collect();
-        let visible = program.visible;
+        let visible = program.first_values();
         Worker {
             core,
             program,
@@ -75,7 +81,7 @@ impl<'s> Worker<'s> {
 
     /// What was done so far.
     pub(crate) fn totals(&self) -> Statistics {
-        self.core.totals(&self.program)
+        totals(&self.core, &self.program)
     }
 
     /// Runs the work groups from number `first` on that run together.
@@ -89,7 +95,16 @@ impl<'s> Worker<'s> {
             self.start(batch, first, count);
         }
         if let (Some(stage), Some(batch)) = (self.core.stage, self.batches.first_mut()) {
-            graphics::begin(stage, batch, &self.program, &mut self.core, first, count)?;
+            let begun = graphics::begin(stage, &mut batch.rows, &mut self.core, first, count);
+            let starting = begun.map_err(|trouble| ShaderFault {
+                kind: trouble.kind,
+                address: trouble.address,
+                clause: self.program.entry,
+                text: format!("message before the shader: {}", trouble.text),
+            })?;
+            if let Some(mask) = starting {
+                batch.start(&self.program, mask);
+            }
         }
         self.core.statistics.workgroups += u64::from(count);
         self.core.statistics.threads += u64::from(count) * u64::from(self.layout.size);
@@ -166,6 +181,19 @@ impl<'s> Worker<'s> {
         };
         batch.start(&self.program, mask);
     }
+}
+
+/// What was done so far.
+pub(crate) fn totals(core: &Core<'_>, program: &Program) -> Statistics {
+    let mut totals = core.statistics;
+    for (clause, &lanes) in program.clauses.iter().zip(&core.visits) {
+        totals.fma += clause.fma * lanes;
+        totals.add += clause.add * lanes;
+        for &message in &clause.messages {
+            totals.count_message(message, lanes);
+        }
+    }
+    totals
 }
 
 /// The coordinate of a work group along an axis.

@@ -7,8 +7,8 @@ use mali_isa::Sign;
 use super::{Translator, Trap};
 use crate::alu::integer;
 use crate::alu::integer::Element;
-use crate::engine::micro::Kind;
-use crate::engine::simd;
+use crate::ir::micro::Kind;
+use crate::operations::loops;
 
 /// The element type that a mnemonic ends in.
 pub(super) fn element(mnemonic: M) -> Element {
@@ -113,77 +113,77 @@ impl Translator<'_> {
             }
             M::IaddcI32 => self.three(
                 d,
-                simd::three(
+                loops::three(
                     #[inline(always)]
                     |_, x, y, z| integer::iaddc(x, y, z),
                 ),
             )?,
             M::IsubbI32 => self.three(
                 d,
-                simd::three(
+                loops::three(
                     #[inline(always)]
                     |_, x, y, z| integer::isubb(x, y, z),
                 ),
             )?,
             M::ImadI32 => self.three(
                 d,
-                simd::three(
+                loops::three(
                     #[inline(always)]
                     |_, x, y, z| integer::imad(x, y, z),
                 ),
             )?,
             M::ImulsubI32 => self.three(
                 d,
-                simd::three(
+                loops::three(
                     #[inline(always)]
                     |_, x, y, z| integer::imulsub(x, y, z),
                 ),
             )?,
             M::ImsubI32 => self.three(
                 d,
-                simd::three(
+                loops::three(
                     #[inline(always)]
                     |_, x, y, z| integer::imsub(x, y, z),
                 ),
             )?,
             M::Imax3S32 => self.three(
                 d,
-                simd::three(
+                loops::three(
                     #[inline(always)]
                     |_, a, b, c| integer::imax3(a, b, c, true),
                 ),
             )?,
             M::Imax3U32 => self.three(
                 d,
-                simd::three(
+                loops::three(
                     #[inline(always)]
                     |_, a, b, c| integer::imax3(a, b, c, false),
                 ),
             )?,
             M::Imin3S32 => self.three(
                 d,
-                simd::three(
+                loops::three(
                     #[inline(always)]
                     |_, a, b, c| integer::imin3(a, b, c, true),
                 ),
             )?,
             M::Imin3U32 => self.three(
                 d,
-                simd::three(
+                loops::three(
                     #[inline(always)]
                     |_, a, b, c| integer::imin3(a, b, c, false),
                 ),
             )?,
             M::IclampS32 => self.three(
                 d,
-                simd::three(
+                loops::three(
                     #[inline(always)]
                     |_, a, b, c| integer::iclamp(a, b, c, true),
                 ),
             )?,
             M::IclampU32 => self.three(
                 d,
-                simd::three(
+                loops::three(
                     #[inline(always)]
                     |_, a, b, c| integer::iclamp(a, b, c, false),
                 ),

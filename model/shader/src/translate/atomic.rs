@@ -11,9 +11,9 @@ use mali_isa::Segment;
 
 use super::{Side, Translator, Trap};
 use crate::alu::pack::Atomic;
-use crate::engine::atomic::{self, RETURNS};
-use crate::engine::micro::Run;
-use crate::program::special;
+use crate::ir::micro::Run;
+use crate::ir::special;
+use crate::operations::atomic::{self, RETURNS};
 
 /// Operation, and the argument of those that have their own.
 fn operation(name: Name) -> (Atomic, Option<u32>) {

@@ -8,9 +8,9 @@ use super::float::compare;
 use super::{Translator, Trap};
 use crate::alu::integer::Element;
 use crate::alu::{Compare, Truth, float, half, integer};
-use crate::engine::micro::Run;
-use crate::engine::warp;
-use crate::program::{Branch, Condition, Target};
+use crate::ir::micro::Run;
+use crate::ir::{Branch, Condition, Target};
+use crate::operations::warp;
 
 /// How a branch reads its operands.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::alu::power::{self, Power};
 use crate::alu::scale::Interval;
 use crate::alu::special::{self, ExpPart, LogPart, LogTable};
 use crate::alu::{Clamp, Round, convert, cube, half, scale};
-use crate::engine::simd;
+use crate::operations::loops;
 
 impl Translator<'_> {
     pub(super) fn convert(&mut self) -> Result<bool, Trap> {
@@ -129,7 +129,7 @@ impl Translator<'_> {
         let to = self.temporary()?;
         let m = u32::from(abs) | u32::from(neg) << 1 | u32::from(self.flushes()) << 2;
         self.rows(
-            simd::one(
+            loops::one(
                 #[inline(always)]
                 |m, x| {
                     let (abs, neg, flush) = (m & 1 != 0, m & 2 != 0, m & 4 != 0);
@@ -225,7 +225,7 @@ impl Translator<'_> {
                 let a = self.single_modified(0)?;
                 map!(self, d, [a], |a| special::frsq_approx(a));
             }
-            M::FexpF32 => self.two(simd::two(
+            M::FexpF32 => self.two(loops::two(
                 #[inline(always)]
                 |_, x, y| special::fexp(x, y),
             ))?,
@@ -308,7 +308,7 @@ impl Translator<'_> {
                     map!(self, d, [a, b], |a, b| power::detect(a, b, KIND));
                 });
             }
-            M::FpowScApply => self.two(simd::two(
+            M::FpowScApply => self.two(loops::two(
                 #[inline(always)]
                 |_, x, y| power::apply(x, y),
             ))?,

@@ -6,8 +6,8 @@ use mali_isa::Mnemonic as M;
 
 use super::{Translator, Trap};
 use crate::alu::{Clamp, Compare, Nan, Round, Truth, float, scale};
-use crate::engine::micro;
-use crate::engine::simd;
+use crate::ir::micro;
+use crate::operations::loops;
 
 pub(super) fn round(round: isa::Round) -> Round {
     match round {
@@ -88,7 +88,7 @@ impl Translator<'_> {
                 let (a, b) = (self.single_modified(0)?, self.single_modified(1)?);
                 let m = truth(self.ins.result_type()).word(true);
                 each_compare!(compare(self.ins.compare()), HOW => self.rows(
-                    simd::two(#[inline(always)] |m, a, b| float::fcmp(a, b, HOW, Truth::M1) & m),
+                    loops::two(#[inline(always)] |m, a, b| float::fcmp(a, b, HOW, Truth::M1) & m),
                     d, [a, b], m,
                 ));
                 return Ok(true);
@@ -171,7 +171,7 @@ impl Translator<'_> {
             self.single_modified(2)?,
         );
         match round(self.ins.round()) {
-            Round::Even if crate::engine::simd::has_fused_multiply_add() => {
+            Round::Even if crate::vectors::has_fused_multiply_add() => {
                 map!(self, d, [a, b, c], |a, b, c| float::fma(a, b, c));
                 self.known_as(micro::Kind::MultiplyAdd);
             }

@@ -5,10 +5,9 @@
 use mali_isa::Mnemonic as M;
 use mali_isa::{FlatFunction, LodMode, SamplePosition};
 
-use super::message::OnMemory;
 use super::{Translator, Trap};
-use crate::engine::graphics as engine;
-use crate::engine::micro::Run;
+use crate::ir::micro::{OnMemory, Run};
+use crate::operations::graphics as engine;
 
 impl Translator<'_> {
     pub(super) fn graphics(&mut self) -> Result<bool, Trap> {

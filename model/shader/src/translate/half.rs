@@ -8,7 +8,8 @@ use super::float::{clamp, compare, nan, round, truth};
 use super::{Translator, Trap};
 use crate::alu::scale::Special as Kind;
 use crate::alu::{Clamp, Compare, Nan, Round, Truth, half, scale};
-use crate::engine::{halves, micro, simd};
+use crate::ir::micro;
+use crate::operations::{halves, loops};
 
 impl Translator<'_> {
     pub(super) fn half(&mut self) -> Result<bool, Trap> {
@@ -47,7 +48,7 @@ impl Translator<'_> {
                 let (a, b) = (self.halves(0)?, self.halves(1)?);
                 let m = u32::from(truth(self.ins.result_type()).half(true)) * 0x1_0001;
                 each_compare!(compare(self.ins.compare()), HOW => self.rows(
-                    simd::two(#[inline(always)] |m, a, b| half::fcmp(a, b, HOW, Truth::M1) & m),
+                    loops::two(#[inline(always)] |m, a, b| half::fcmp(a, b, HOW, Truth::M1) & m),
                     d, [a, b], m,
                 ));
                 return Ok(true);

@@ -4,12 +4,11 @@
 use mali_isa::Mnemonic as M;
 use mali_isa::{IndexFormat, RegisterFormat as Format, VectorSize};
 
-use super::message::OnMemory;
 use super::{Translator, Trap};
-use crate::engine::image as engine;
-use crate::engine::micro::Run;
-use crate::engine::texture;
 use crate::image::RegisterFormat;
+use crate::ir::micro::{OnMemory, Run};
+use crate::operations::image as engine;
+use crate::operations::texture;
 
 impl Translator<'_> {
     pub(super) fn image(&mut self) -> Result<bool, Trap> {

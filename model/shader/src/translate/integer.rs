@@ -9,8 +9,8 @@ use super::float::{compare, truth};
 use super::{Translator, Trap};
 use crate::alu::integer::{Element, Mux, Partial};
 use crate::alu::{Compare, Truth, integer, pack};
-use crate::engine::micro;
-use crate::engine::simd;
+use crate::ir::micro;
+use crate::operations::loops;
 
 /// [`each!`] for integer element types.
 macro_rules! each_element {
@@ -46,7 +46,7 @@ impl Translator<'_> {
                 let (a, b) = (self.integer_source(0)?, self.integer_source(1)?);
                 let m = true_word(truth(self.ins.result_type()), kind);
                 each_element!(kind, KIND => each_compare!(compare(self.ins.compare()), HOW => self.rows(
-                    simd::two(#[inline(always)] |m, a, b| integer::icmp(a, b, KIND, HOW, Truth::M1) & m),
+                    loops::two(#[inline(always)] |m, a, b| integer::icmp(a, b, KIND, HOW, Truth::M1) & m),
                     d, [a, b], m,
                 )));
                 if (kind, compare(self.ins.compare()), m) == (Element::U32, Compare::Gt, 1) {
@@ -65,7 +65,7 @@ impl Translator<'_> {
                 let (signed, truth) = (kind == Element::S32, truth(self.ins.result_type()));
                 let m = integer::icmpi(0, 0, signed, compare(self.ins.compare()), truth).0;
                 self.rows(
-                    simd::two(
+                    loops::two(
                         #[inline(always)]
                         |m, a, b| m | integer::icmpi(a, b, false, Compare::Eq, Truth::I1).0,
                     ),
@@ -76,14 +76,14 @@ impl Translator<'_> {
             }
             M::IcmpmI32 => self.three(
                 d,
-                simd::three(
+                loops::three(
                     #[inline(always)]
                     |_, a, b, c| integer::icmpm(a, b, Partial(c)).0,
                 ),
             )?,
             M::IcmpfI32 => self.three(
                 d,
-                simd::three(
+                loops::three(
                     #[inline(always)]
                     |_, a, b, c| integer::icmpf(a, b, Partial(c)),
                 ),
@@ -182,15 +182,15 @@ impl Translator<'_> {
                 let a = self.source(0)?;
                 self.copy(a, d);
             }
-            M::AndI32 => self.two(simd::two(
+            M::AndI32 => self.two(loops::two(
                 #[inline(always)]
                 |_, a, b| a & b,
             ))?,
-            M::OrI32 => self.two(simd::two(
+            M::OrI32 => self.two(loops::two(
                 #[inline(always)]
                 |_, a, b| a | b,
             ))?,
-            M::XorI32 => self.two(simd::two(
+            M::XorI32 => self.two(loops::two(
                 #[inline(always)]
                 |_, a, b| a ^ b,
             ))?,
@@ -223,7 +223,7 @@ impl Translator<'_> {
                 ];
                 let m = (0..4).fold(0, |m, i| m | u32::from(self.lanes(i) == Lanes::B2) << i);
                 self.rows(
-                    simd::four(
+                    loops::four(
                         #[inline(always)]
                         |m, a, b, c, d| {
                             let upper = [m & 1 != 0, m & 2 != 0, m & 4 != 0, m & 8 != 0];

@@ -5,16 +5,11 @@ use mali_isa::Mnemonic as M;
 use mali_isa::{Extend, Lanes, Segment, Unit};
 
 use super::{Side, Translator, Trap};
-use crate::engine::core::Core;
-use crate::engine::memory::{load, store};
-use crate::engine::micro::{Kind, MicroOp, Run, Trouble};
-use crate::engine::rows::Rows;
-use crate::engine::simd;
-use crate::engine::uniform::load_uniform;
-use crate::program::special;
-
-/// A function that touches memory.
-pub(super) type OnMemory = fn(&MicroOp, &mut Rows, &mut Core<'_>) -> Result<(), Trouble>;
+use crate::ir::micro::{Kind, OnMemory, Run};
+use crate::ir::special;
+use crate::operations::loops;
+use crate::operations::memory::{load, store};
+use crate::operations::uniform::load_uniform;
 
 /// Bytes that a load or store moves, and whether it stores.
 fn access(mnemonic: M) -> Option<(u32, bool)> {
@@ -167,7 +162,7 @@ impl Translator<'_> {
         if bytes < 4 && signed && matches!(lanes, Lanes::W0 | Lanes::D0) {
             let m = 32 - 8 * bytes;
             self.rows(
-                simd::one(
+                loops::one(
                     #[inline(always)]
                     |m, x| {
                         let n = m & 31;

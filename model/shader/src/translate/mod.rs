@@ -26,10 +26,10 @@ use mali_isa::{FlowControl, Instruction, Mnemonic, Operand, Part, StagingCount, 
 
 use self::absent::{Absence, absence};
 use crate::FaultKind;
-use crate::engine::fuse::fuse;
-use crate::engine::micro::{Kind, MicroOp, OnRows, Run};
-use crate::engine::rows::copy;
-use crate::program::{Branch, Clause, Constant, Next, Program, special};
+use crate::ir::micro::{Kind, MicroOp, OnRows, Run};
+use crate::ir::{Branch, Clause, Constant, Next, Program, State, special};
+use crate::operations::loops::copy;
+use crate::optimise::fuse::fuse;
 
 /// Why a clause cannot be executed.
 #[derive(Debug)]
@@ -144,11 +144,11 @@ pub(crate) fn clause(
     let ops = start..program.ops.len();
     Ok(Clause {
         address,
+        state: State::Ready,
         ops,
         next,
         branch,
         barrier,
-        trap: None,
         fma,
         add,
         messages,

@@ -6,8 +6,8 @@ use mali_isa::{Fau, Lanes, Operand, Source};
 use super::{Translator, Trap};
 use crate::alu::lanes::{Halves, Part, bytes_to_halves};
 use crate::alu::{float, half};
-use crate::engine::simd;
-use crate::program::{Constant, STAGE_WORDS, special};
+use crate::ir::{Constant, STAGE_WORDS, special};
+use crate::operations::loops;
 
 impl Translator<'_> {
     /// The row of source `index` (0 is a), as it is.
@@ -104,7 +104,7 @@ impl Translator<'_> {
             )?;
             let wide = self.temporary()?;
             self.rows(
-                simd::one(
+                loops::one(
                     #[inline(always)]
                     |_, x| half::to_single(x as u16),
                 ),
@@ -117,7 +117,7 @@ impl Translator<'_> {
         if self.flushes() {
             let flushed = self.temporary()?;
             self.rows(
-                simd::one(
+                loops::one(
                     #[inline(always)]
                     |_, x| float::flush(x),
                 ),
@@ -164,7 +164,7 @@ impl Translator<'_> {
         if self.flushes() {
             let flushed = self.temporary()?;
             self.rows(
-                simd::one(
+                loops::one(
                     #[inline(always)]
                     |_, x| half::flush(x),
                 ),
@@ -189,7 +189,7 @@ impl Translator<'_> {
         }
         let (to, keep, flip) = (self.temporary()?, self.number(keep), self.number(flip));
         self.rows(
-            simd::three(
+            loops::three(
                 #[inline(always)]
                 |_, x, keep, flip| x & keep ^ flip,
             ),
@@ -239,7 +239,7 @@ impl Translator<'_> {
         let m = left | right << 8;
         if signed {
             self.rows(
-                simd::one(
+                loops::one(
                     #[inline(always)]
                     |m, x| {
                         let (left, right) = (m & 31, m >> 8 & 31);
@@ -252,7 +252,7 @@ impl Translator<'_> {
             );
         } else {
             self.rows(
-                simd::one(
+                loops::one(
                     #[inline(always)]
                     |m, x| {
                         let (left, right) = (m & 31, m >> 8 & 31);
@@ -303,12 +303,12 @@ impl Translator<'_> {
                 let to = self.temporary()?;
                 let m = byte(1) | byte(2) << 2;
                 let run = if signed {
-                    simd::one(
+                    loops::one(
                         #[inline(always)]
                         |m, x| bytes_to_halves(x, m & 3, m >> 2 & 3, true),
                     )
                 } else {
-                    simd::one(
+                    loops::one(
                         #[inline(always)]
                         |m, x| bytes_to_halves(x, m & 3, m >> 2 & 3, false),
                     )
@@ -324,7 +324,7 @@ impl Translator<'_> {
             .rev()
             .fold(0, |m, &byte: &u32| (m << 8) | (byte * 8));
         self.rows(
-            simd::one(
+            loops::one(
                 #[inline(always)]
                 |m, x| {
                     let [a, b, c, d] = m.to_le_bytes().map(u32::from);

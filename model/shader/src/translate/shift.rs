@@ -7,7 +7,7 @@ use mali_isa::Mnemonic as M;
 use super::{Side, Translator, Trap};
 use crate::alu::lanes::Part;
 use crate::alu::shift::{self, Counts, Double, Extend, Logic, Shift, Sum};
-use crate::engine::simd;
+use crate::operations::loops;
 
 /// What an instruction does after it has shifted.
 #[derive(Clone, Copy)]
@@ -136,15 +136,15 @@ impl Translator<'_> {
             M::ArshiftI32 if self.ins.sources().len() == 3 => {
                 self.shift_and(Shift::Arithmetic, After::Nothing, Width::Word)?;
             }
-            M::ArshiftI32 => self.two(simd::two(
+            M::ArshiftI32 => self.two(loops::two(
                 #[inline(always)]
                 |_, a, n| ((a as i32) >> (n & 31)) as u32,
             ))?,
-            M::LshiftI32 => self.two(simd::two(
+            M::LshiftI32 => self.two(loops::two(
                 #[inline(always)]
                 |_, a, n| a << (n & 31),
             ))?,
-            M::RshiftI32 => self.two(simd::two(
+            M::RshiftI32 => self.two(loops::two(
                 #[inline(always)]
                 |_, a, n| a >> (n & 31),
             ))?,
@@ -160,7 +160,7 @@ impl Translator<'_> {
                 if self.ins.bytes2() {
                     self.three(
                         self.dest,
-                        simd::three(
+                        loops::three(
                             #[inline(always)]
                             |_, a, b, c| shift::funnel_left(a, b, c, true),
                         ),
@@ -168,7 +168,7 @@ impl Translator<'_> {
                 } else {
                     self.three(
                         self.dest,
-                        simd::three(
+                        loops::three(
                             #[inline(always)]
                             |_, a, b, c| shift::funnel_left(a, b, c, false),
                         ),
@@ -179,7 +179,7 @@ impl Translator<'_> {
                 if self.ins.bytes2() {
                     self.three(
                         self.dest,
-                        simd::three(
+                        loops::three(
                             #[inline(always)]
                             |_, a, b, c| shift::funnel_right(a, b, c, true),
                         ),
@@ -187,7 +187,7 @@ impl Translator<'_> {
                 } else {
                     self.three(
                         self.dest,
-                        simd::three(
+                        loops::three(
                             #[inline(always)]
                             |_, a, b, c| shift::funnel_right(a, b, c, false),
                         ),
@@ -249,15 +249,15 @@ impl Translator<'_> {
         };
         match width {
             Width::Word => each!(kind, KIND: Shift { Left, Right, Arithmetic } => self.rows(
-                simd::two(#[inline(always)] |m, x, n| { let lane = m as u8; shift::shift(x, n, KIND, Counts::Word(lane)) }),
+                loops::two(#[inline(always)] |m, x, n| { let lane = m as u8; shift::shift(x, n, KIND, Counts::Word(lane)) }),
                 shifted, [a, c], m,
             )),
             Width::Half => each!(kind, KIND: Shift { Left, Right, Arithmetic } => self.rows(
-                simd::two(#[inline(always)] |m, x, n| { let lanes = [m as u8 & 3, (m >> 2) as u8 & 3]; shift::shift(x, n, KIND, Counts::Half(lanes)) }),
+                loops::two(#[inline(always)] |m, x, n| { let lanes = [m as u8 & 3, (m >> 2) as u8 & 3]; shift::shift(x, n, KIND, Counts::Half(lanes)) }),
                 shifted, [a, c], m,
             )),
             Width::Byte => each!(kind, KIND: Shift { Left, Right, Arithmetic } => self.rows(
-                simd::two(#[inline(always)] |m, x, n| { let lanes = [0, 2, 4, 6].map(|at| (m >> at) as u8 & 3); shift::shift(x, n, KIND, Counts::Byte(lanes)) }),
+                loops::two(#[inline(always)] |m, x, n| { let lanes = [0, 2, 4, 6].map(|at| (m >> at) as u8 & 3); shift::shift(x, n, KIND, Counts::Byte(lanes)) }),
                 shifted, [a, c], m,
             )),
         }
@@ -319,7 +319,7 @@ impl Translator<'_> {
     fn double_word(&mut self, kind: Double, bytes: bool, upper: bool, d: u16, sources: [u16; 3]) {
         let m = u32::from(bytes) | u32::from(upper) << 1;
         each!(kind, KIND: Double { Left, Right, Arithmetic, RotateLeft, RotateRight } => self.rows(
-            simd::three(#[inline(always)] |m, low, high, n| { let (bytes, down) = (m & 1 != 0, (m & 2) << 4); (shift::double(low, high, n, KIND, bytes) >> down) as u32 }),
+            loops::three(#[inline(always)] |m, low, high, n| { let (bytes, down) = (m & 1 != 0, (m & 2) << 4); (shift::double(low, high, n, KIND, bytes) >> down) as u32 }),
             d, sources, m,
         ));
     }
@@ -363,7 +363,7 @@ impl Translator<'_> {
             let carry = self.temporary()?;
             if extend == Extend::S32 {
                 self.rows(
-                    simd::two(
+                    loops::two(
                         #[inline(always)]
                         |m, a, b| {
                             let n = m;
@@ -376,7 +376,7 @@ impl Translator<'_> {
                 );
             } else {
                 self.rows(
-                    simd::two(
+                    loops::two(
                         #[inline(always)]
                         |m, a, b| {
                             let n = m;
@@ -395,7 +395,7 @@ impl Translator<'_> {
         }
         let d = self.dest;
         self.rows(
-            simd::two(
+            loops::two(
                 #[inline(always)]
                 |m, a, b| {
                     let n = m;
@@ -419,7 +419,7 @@ impl Translator<'_> {
             None => map!(self, to, [other, carry], |other, carry| other
                 .wrapping_add(carry)),
             Some(amount) => self.rows(
-                simd::three(
+                loops::three(
                     #[inline(always)]
                     |m, other, shifted, carry| {
                         let n = m;

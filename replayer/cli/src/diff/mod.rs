@@ -11,11 +11,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gpureplay_core::middleware::{Diff as LockStep, Divergence};
-use gpureplay_core::{DeviceError, Gpu, Lines, Options, Session, Verified, Workspace};
+use gpureplay_core::{Chain, ErrorKind, Gpu, Options, Session, Verified, Workspace};
 use gpureplay_format::{Access, RegionKind};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Bindings, Files};
-use mali_regs::job::JOB_INT_CLEAR;
 use mali_regs::{Class, lookup};
 use serde::Serialize;
 use written::{Written, written};
@@ -106,40 +105,18 @@ impl Pair<'_> {
     }
 }
 
-impl Gpu for Pair<'_> {
-    fn read32(&mut self, register: u32) -> u32 {
-        self.both.read32(register)
+impl<'d> gpureplay_core::Wrapper for Pair<'d> {
+    type Inner = LockStep<&'d mut dyn Gpu, &'d mut dyn Gpu>;
+
+    fn inner(&mut self) -> &mut Self::Inner {
+        &mut self.both
     }
-    fn write32(&mut self, register: u32, value: u32) {
-        self.both.write32(register, value);
-        // The engine acknowledges a chain that has ended.
-        if register == JOB_INT_CLEAR && value != u32::MAX {
+
+    fn after_chain(&mut self, chain: &Chain, result: std::result::Result<(), ErrorKind>) {
+        Gpu::after_chain(&mut self.both, chain, result);
+        if result.is_ok() {
             self.compare();
         }
-    }
-    fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
-        self.both.wait_irq(lines, timeout_us)
-    }
-    fn now_us(&mut self) -> u64 {
-        self.both.now_us()
-    }
-    fn map(&mut self, va: u64, pages: u32, access: Access) -> std::result::Result<(), DeviceError> {
-        self.both.map(va, pages, access)
-    }
-    fn activate(&mut self) -> std::result::Result<u8, DeviceError> {
-        self.both.activate()
-    }
-    fn release(&mut self) {
-        self.both.release();
-    }
-    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> std::result::Result<(), DeviceError> {
-        self.both.write_memory(va, bytes)
-    }
-    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> std::result::Result<(), DeviceError> {
-        self.both.read_memory(va, bytes)
-    }
-    fn reset(&mut self) -> std::result::Result<(), DeviceError> {
-        self.both.reset()
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use gpureplay_format::{Action, Recording};
 
-use super::watched::{Chain, Watch, Watched};
+use super::watched::{Watch, Watched};
 use super::*;
 use gpureplay_library::device::ModelOptions as Threads;
 use gpureplay_on_model::OnModel;
@@ -37,14 +37,14 @@ impl Flip {
 }
 
 impl Watch for Flip {
-    fn starts(&mut self, device: &mut OnModel, chain: Chain) -> bool {
-        if chain.number == self.chain && matches!(self.when, When::During) {
+    fn starts(&mut self, device: &mut OnModel, number: u32, _: &Chain) -> bool {
+        if number == self.chain && matches!(self.when, When::During) {
             self.flip(device);
         }
         true
     }
-    fn ended(&mut self, device: &mut OnModel, chain: Chain) {
-        if chain.number == self.chain {
+    fn ended(&mut self, device: &mut OnModel, number: u32) {
+        if number == self.chain {
             self.flip(device);
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the instruction that writes a byte: the recording is replayed on the model up to a chain, and the model searches there.
 
-use gpureplay_core::{Gpu, Options, Session, Verified, Workspace};
+use gpureplay_core::{Chain, Gpu, Options, Session, Verified, Workspace};
 use gpureplay_library::Bindings;
 use gpureplay_on_model::OnModel;
 use mali_isa::{DecodeError, InstructionText, Shader, Unit, WORD_BYTES};
@@ -9,7 +9,7 @@ use mali_model::{Profile, Writer};
 use mali_regs::GpuId;
 use serde::Serialize;
 
-use super::watched::{Chain, Watch, Watched};
+use super::watched::{Watch, Watched};
 
 /// What wrote a byte.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -79,11 +79,13 @@ struct Search {
 }
 
 impl Watch for Search {
-    fn starts(&mut self, device: &mut OnModel, chain: Chain) -> bool {
-        if chain.number < self.chain {
+    fn starts(&mut self, device: &mut OnModel, number: u32, chain: &Chain) -> bool {
+        if number < self.chain {
             return true;
         }
-        let writer = device.model().writer(chain.space, chain.head, self.va);
+        let writer = device
+            .model()
+            .writer(chain.space.into(), chain.head, self.va);
         self.found = writer.and_then(|writer| describe(device, writer));
         false
     }

@@ -11,7 +11,7 @@ use mali_regs::{GpuInterrupt, JobCommand, JobConfigFlags, JobStatus, address_spa
 
 use super::{Failed, Session};
 use crate::error::ErrorKind;
-use crate::gpu::{Gpu, Lines, slice};
+use crate::gpu::{Chain, Gpu, Lines, slice};
 
 /// Thread priority that drivers give a job.
 const PRIORITY: u32 = 8 << 16;
@@ -45,10 +45,25 @@ impl<G: Gpu> Session<'_, '_, G> {
             self.loaded = next;
         }
         self.gpu.write32(register(job_slot::HEAD_NEXT_LO), low);
+        let chain = Chain {
+            index: self.submits,
+            head: chain,
+            slot,
+            space: self.address_space,
+        };
+        let allowed = self.gpu.before_chain(&chain);
+        self.device(allowed)?;
         self.gpu
             .write32(register(job_slot::COMMAND_NEXT), JobCommand::Start as u32);
         self.submits = self.submits.wrapping_add(1);
-        self.wait_job(slot, timeout_us)
+        let ended = self.wait_job(slot, timeout_us);
+        let result = if ended.is_ok() {
+            Ok(())
+        } else {
+            Err(self.error)
+        };
+        self.gpu.after_chain(&chain, result);
+        ended
     }
 
     fn wait_job(&mut self, slot: u8, timeout_us: u32) -> Result<(), Failed> {

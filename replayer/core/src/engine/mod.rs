@@ -10,8 +10,8 @@ use gpureplay_format::layout::IdentityCheck;
 use gpureplay_format::lz4::History;
 use gpureplay_format::{Access, SegmentKind};
 
-use crate::error::{ErrorKind, NO_ACTION, ReplayError};
-use crate::gpu::{DeviceError, Gpu};
+use crate::error::{DeviceError, ErrorKind, NO_ACTION, ReplayError};
+use crate::gpu::Gpu;
 use crate::verify::Verified;
 
 /// Values of tensors, as the caller keeps them: dense, in C order, little-endian.

@@ -8,7 +8,7 @@ use mali_regs::{GpuCommand, GpuInterrupt};
 
 use super::{Failed, Session, Tensors};
 use crate::error::{ErrorKind, NO_ACTION};
-use crate::gpu::{Gpu, Lines};
+use crate::gpu::{Gpu, Lines, wait_for};
 
 impl<G: Gpu> Session<'_, '_, G> {
     pub(super) fn run_kind(
@@ -145,9 +145,7 @@ impl<G: Gpu> Session<'_, '_, G> {
         timeout_us: u32,
         lines: Lines,
     ) -> Result<(), Failed> {
-        let waited = self
-            .gpu
-            .wait_for(register, mask, expected, timeout_us, lines);
+        let waited = wait_for(&mut self.gpu, register, mask, expected, timeout_us, lines);
         match waited {
             Ok(()) => Ok(()),
             Err(found) => self.fail(ErrorKind::Register {

@@ -5,8 +5,8 @@ use gpureplay_format::layout::{AxisEntry, TENSOR_EXTERNAL};
 use gpureplay_format::{ElementType, MAX_AXES, TensorKind};
 
 use super::{Failed, Session, Tensors};
-use crate::error::{ErrorKind, NO_ACTION, ReplayError};
-use crate::gpu::{DeviceError, Gpu};
+use crate::error::{DeviceError, ErrorKind, NO_ACTION, ReplayError};
+use crate::gpu::Gpu;
 
 /// A stretch of a tensor that lies in one piece on both sides.
 struct Run {

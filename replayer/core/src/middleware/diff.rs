@@ -3,7 +3,8 @@
 
 use gpureplay_format::Access;
 
-use crate::gpu::{DeviceError, Gpu, Lines};
+use crate::error::{DeviceError, ErrorKind};
+use crate::gpu::{Chain, Gpu, Lines, Wrapper, clean_caches};
 
 /// Where two devices first differed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,21 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
         self.divergence
     }
 
+    /// Both devices.
+    pub const fn get_ref(&self) -> (&A, &B) {
+        (&self.first, &self.second)
+    }
+
+    /// Both devices; what is done to one this way the other does not do.
+    pub const fn get_mut(&mut self) -> (&mut A, &mut B) {
+        (&mut self.first, &mut self.second)
+    }
+
+    /// Gives both devices back.
+    pub fn into_inner(self) -> (A, B) {
+        (self.first, self.second)
+    }
+
     fn differ(&mut self, divergence: Divergence) {
         self.divergence.get_or_insert(divergence);
     }
@@ -62,10 +78,21 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
     }
 }
 
-/// JS0_COMMAND_NEXT without the bits of the slot.
-const DOORBELL: u32 = 0x1860;
+/// Does to a device what lending has done to the other one: the GPU is reset, the memory is what it was.
+fn as_if_lent(gpu: &mut impl Gpu) -> Result<(), DeviceError> {
+    clean_caches(gpu).map_err(|_| DeviceError::ResetFailed)?;
+    gpu.reset()
+}
 
-impl<A: Gpu, B: Gpu> Gpu for Diff<A, B> {
+// What is forgotten here would reach the first device only.
+#[deny(clippy::missing_trait_methods)]
+impl<A: Gpu, B: Gpu> Wrapper for Diff<A, B> {
+    type Inner = A;
+
+    fn inner(&mut self) -> &mut A {
+        &mut self.first
+    }
+
     fn read32(&mut self, register: u32) -> u32 {
         let first = self.first.read32(register);
         let second = self.second.read32(register);
@@ -76,9 +103,6 @@ impl<A: Gpu, B: Gpu> Gpu for Diff<A, B> {
     }
 
     fn write32(&mut self, register: u32, value: u32) {
-        if register & !0x780 == DOORBELL & !0x780 && value == 1 {
-            self.chains = self.chains.wrapping_add(1);
-        }
         self.first.write32(register, value);
         self.second.write32(register, value);
     }
@@ -140,8 +164,38 @@ impl<A: Gpu, B: Gpu> Gpu for Diff<A, B> {
         Ok(())
     }
 
+    fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
+        let (first, second) = (
+            self.first.fill_memory(va, length, byte),
+            self.second.fill_memory(va, length, byte),
+        );
+        self.both(first, second)
+    }
+
+    fn lend(&mut self) -> Result<bool, DeviceError> {
+        let (first, second) = (self.first.lend()?, self.second.lend()?);
+        match (first, second) {
+            (true, false) => as_if_lent(&mut self.second)?,
+            (false, true) => as_if_lent(&mut self.first)?,
+            _ => {}
+        }
+        Ok(first || second)
+    }
+
     fn reset(&mut self) -> Result<(), DeviceError> {
         let (first, second) = (self.first.reset(), self.second.reset());
         self.both(first, second)
+    }
+
+    fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
+        self.chains = self.chains.wrapping_add(1);
+        let first = self.first.before_chain(chain);
+        let second = self.second.before_chain(chain);
+        self.both(first, second)
+    }
+
+    fn after_chain(&mut self, chain: &Chain, result: Result<(), ErrorKind>) {
+        self.first.after_chain(chain, result);
+        self.second.after_chain(chain, result);
     }
 }

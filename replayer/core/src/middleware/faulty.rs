@@ -6,7 +6,8 @@ use mali_regs::gpu::{GPU_FAULT_STATUS, GPU_INT_RAWSTAT};
 use mali_regs::job::JOB_INT_RAWSTAT;
 use mali_regs::mmu::MMU_INT_RAWSTAT;
 
-use crate::gpu::{DeviceError, Gpu, Lines};
+use crate::error::DeviceError;
+use crate::gpu::{Gpu, Lines, Wrapper};
 
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
@@ -117,8 +118,18 @@ impl<G: Gpu> Faulty<G> {
     }
 
     /// The device.
-    pub const fn inner(&mut self) -> &mut G {
+    pub const fn get_ref(&self) -> &G {
+        &self.gpu
+    }
+
+    /// The device; calls to it this way are neither counted nor disturbed.
+    pub const fn get_mut(&mut self) -> &mut G {
         &mut self.gpu
+    }
+
+    /// Gives the device back.
+    pub fn into_inner(self) -> G {
+        self.gpu
     }
 
     /// Counts a call; true when it is the one that goes wrong.
@@ -162,7 +173,13 @@ const JOBS: [FaultKind; 4] = [
     FaultKind::NoReset,
 ];
 
-impl<G: Gpu> Gpu for Faulty<G> {
+impl<G: Gpu> Wrapper for Faulty<G> {
+    type Inner = G;
+
+    fn inner(&mut self) -> &mut G {
+        &mut self.gpu
+    }
+
     fn read32(&mut self, register: u32) -> u32 {
         if self.fires(&READS) {
             self.register = register;
@@ -222,10 +239,6 @@ impl<G: Gpu> Gpu for Faulty<G> {
         }
     }
 
-    fn now_us(&mut self) -> u64 {
-        self.gpu.now_us()
-    }
-
     fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
         if self.fires(&[FaultKind::Memory]) {
             return Err(DeviceError::OutOfMemory);
@@ -238,10 +251,6 @@ impl<G: Gpu> Gpu for Faulty<G> {
             return Err(DeviceError::AddressSpaceStuck);
         }
         self.gpu.activate()
-    }
-
-    fn release(&mut self) {
-        self.gpu.release();
     }
 
     fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
@@ -257,10 +266,6 @@ impl<G: Gpu> Gpu for Faulty<G> {
     fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
         self.memory_fails(va)?;
         self.gpu.fill_memory(va, length, byte)
-    }
-
-    fn lend(&mut self) -> Result<bool, DeviceError> {
-        self.gpu.lend()
     }
 
     fn reset(&mut self) -> Result<(), DeviceError> {

@@ -3,7 +3,8 @@
 
 use gpureplay_format::Access;
 
-use crate::gpu::{DeviceError, Gpu, Lines};
+use crate::error::{DeviceError, ErrorKind};
+use crate::gpu::{Chain, Gpu, Lines, Wrapper};
 
 /// One call to a device, after it returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +27,14 @@ pub enum Call {
     Load(u64, u64),
     /// Memory was filled: address, bytes, value.
     Fill(u64, u64, u8),
+    /// The device could be lent.
+    Lend,
     /// The GPU was reset.
     Reset,
+    /// A chain is about to start.
+    Start(Chain),
+    /// A chain has ended like this.
+    End(Chain, Result<(), ErrorKind>),
 }
 
 /// A device that calls `sink` after every call.
@@ -43,13 +50,29 @@ impl<G: Gpu, F: FnMut(Call)> Trace<G, F> {
         Self { gpu, sink }
     }
 
+    /// The device.
+    pub const fn get_ref(&self) -> &G {
+        &self.gpu
+    }
+
+    /// The device; what is done to it this way is not traced.
+    pub const fn get_mut(&mut self) -> &mut G {
+        &mut self.gpu
+    }
+
     /// Gives the device back.
     pub fn into_inner(self) -> G {
         self.gpu
     }
 }
 
-impl<G: Gpu, F: FnMut(Call)> Gpu for Trace<G, F> {
+impl<G: Gpu, F: FnMut(Call)> Wrapper for Trace<G, F> {
+    type Inner = G;
+
+    fn inner(&mut self) -> &mut G {
+        &mut self.gpu
+    }
+
     fn read32(&mut self, register: u32) -> u32 {
         let value = self.gpu.read32(register);
         (self.sink)(Call::Read(register, value));
@@ -65,10 +88,6 @@ impl<G: Gpu, F: FnMut(Call)> Gpu for Trace<G, F> {
         let raised = self.gpu.wait_irq(lines, timeout_us);
         (self.sink)(Call::Wait(lines, raised));
         raised
-    }
-
-    fn now_us(&mut self) -> u64 {
-        self.gpu.now_us()
     }
 
     fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
@@ -107,12 +126,25 @@ impl<G: Gpu, F: FnMut(Call)> Gpu for Trace<G, F> {
     }
 
     fn lend(&mut self) -> Result<bool, DeviceError> {
-        self.gpu.lend()
+        let result = self.gpu.lend();
+        (self.sink)(Call::Lend);
+        result
     }
 
     fn reset(&mut self) -> Result<(), DeviceError> {
         let result = self.gpu.reset();
         (self.sink)(Call::Reset);
         result
+    }
+
+    fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
+        let result = self.gpu.before_chain(chain);
+        (self.sink)(Call::Start(*chain));
+        result
+    }
+
+    fn after_chain(&mut self, chain: &Chain, result: Result<(), ErrorKind>) {
+        self.gpu.after_chain(chain, result);
+        (self.sink)(Call::End(*chain, result));
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gpureplay_core::{DeviceError, Gpu, Lines};
+use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
 use mali_regs::gpu::{GPU_ID, GPU_INT_RAWSTAT};
 use mali_regs::job::JOB_INT_RAWSTAT;
@@ -170,7 +170,6 @@ impl Gpu for DevMem {
     fn write32(&mut self, register: u32, value: u32) {
         // Memory that the GPU will read is written before the register that makes it read.
         std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-        self.chains.written(register, value);
         self.registers.write32(register as usize, value);
     }
 
@@ -228,6 +227,15 @@ impl Gpu for DevMem {
 
     fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.mappings.read(va, bytes, |_, _| Ok(()))
+    }
+
+    fn before_chain(&mut self, _: &Chain) -> Result<(), DeviceError> {
+        self.chains.start();
+        Ok(())
+    }
+
+    fn after_chain(&mut self, _: &Chain, result: Result<(), ErrorKind>) {
+        self.chains.end(result.is_ok());
     }
 }
 

@@ -9,12 +9,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gpureplay_core::{DeviceError, Gpu, Lines};
+use gpureplay_core::gpu::clean_caches;
+use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
-use mali_regs::gpu::{GPU_CMD, GPU_INT_CLEAR, GPU_INT_MASK, GPU_INT_RAWSTAT};
+use mali_regs::gpu::GPU_INT_MASK;
 use mali_regs::job::JOB_INT_MASK;
 use mali_regs::mmu::MMU_INT_MASK;
-use mali_regs::{GpuCommand, GpuInterrupt};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 
 use crate::chains::Chains;
@@ -33,8 +33,6 @@ const TABLES_NAME: u64 = 0xff00_0000_0000;
 
 /// How long a process that shares the GPU keeps it at least: a reset and power-up of the GPU cost less than a tenth of it.
 const TURN: Duration = Duration::from_millis(20);
-/// Bound of a cache clean, as drivers have it.
-const CLEAN_TIMEOUT_US: u32 = 100_000;
 
 /// How much the kernel lets this process do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,11 +211,6 @@ impl Nano {
         })
     }
 
-    /// Whether the GPU snoops CPU caches here.
-    pub fn is_coherent(&self) -> bool {
-        self.coherent
-    }
-
     /// How often the GPU was lent to another process.
     pub fn lent(&self) -> u32 {
         self.lent
@@ -331,7 +324,6 @@ impl Gpu for Nano {
                 *mask = value;
             }
         }
-        self.chains.written(register, value);
         match &self.direct {
             Some((registers, _)) => registers.write32(register as usize, value),
             // A refused write changes nothing; the engine sees that in what it waits for.
@@ -427,11 +419,7 @@ impl Gpu for Nano {
             return Ok(false);
         }
         // What the GPU wrote must be in memory before the reset empties its caches.
-        let cleaned = GpuInterrupt::CLEAN_CACHES_COMPLETED.bits();
-        self.write32(GPU_INT_CLEAR, cleaned);
-        self.write32(GPU_CMD, GpuCommand::CleanInvalidateCaches as u32);
-        self.poll(GPU_INT_RAWSTAT, cleaned, cleaned, CLEAN_TIMEOUT_US)
-            .map_err(|_| DeviceError::ResetFailed)?;
+        clean_caches(self).map_err(|_| DeviceError::ResetFailed)?;
         // SAFETY: no argument.
         match unsafe { abi::yield_gpu(self.file.as_raw_fd()) } {
             Ok(_) => {}
@@ -462,7 +450,6 @@ impl Gpu for Nano {
     }
 
     fn reset(&mut self) -> Result<(), DeviceError> {
-        self.chains.reset();
         self.masks = [0; 3];
         self.silenced = Lines::NONE;
         // SAFETY: no argument.
@@ -470,5 +457,14 @@ impl Gpu for Nano {
         self.take_events();
         self.silenced = Lines::NONE;
         Ok(())
+    }
+
+    fn before_chain(&mut self, _: &Chain) -> Result<(), DeviceError> {
+        self.chains.start();
+        Ok(())
+    }
+
+    fn after_chain(&mut self, _: &Chain, result: Result<(), ErrorKind>) {
+        self.chains.end(result.is_ok());
     }
 }

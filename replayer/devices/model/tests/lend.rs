@@ -4,10 +4,11 @@
 
 use std::path::Path;
 
+use gpureplay_core::middleware::{Diff, Divergence};
 use gpureplay_core::{
-    DeviceError, Gpu, Limits, Lines, Options, Session, Tensors, Workspace, verify,
+    DeviceError, Gpu, Limits, Options, Session, Tensors, Workspace, Wrapper, verify,
 };
-use gpureplay_format::{Access, Recording, TensorKind};
+use gpureplay_format::{Recording, TensorKind};
 use gpureplay_on_model::OnModel;
 use mali_model::Profile;
 
@@ -16,41 +17,15 @@ struct Lent {
     times: u32,
 }
 
-impl Gpu for Lent {
-    fn read32(&mut self, register: u32) -> u32 {
-        self.gpu.read32(register)
-    }
-    fn write32(&mut self, register: u32, value: u32) {
-        self.gpu.write32(register, value);
-    }
-    fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
-        self.gpu.wait_irq(lines, timeout_us)
-    }
-    fn now_us(&mut self) -> u64 {
-        self.gpu.now_us()
-    }
-    fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
-        self.gpu.map(va, pages, access)
-    }
-    fn activate(&mut self) -> Result<u8, DeviceError> {
-        self.gpu.activate()
-    }
-    fn release(&mut self) {
-        self.gpu.release();
-    }
-    fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.gpu.write_memory(va, bytes)
-    }
-    fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.gpu.read_memory(va, bytes)
+impl Wrapper for Lent {
+    type Inner = OnModel;
+    fn inner(&mut self) -> &mut OnModel {
+        &mut self.gpu
     }
     fn lend(&mut self) -> Result<bool, DeviceError> {
         self.times += 1;
         self.gpu.reset()?;
         Ok(true)
-    }
-    fn reset(&mut self) -> Result<(), DeviceError> {
-        self.gpu.reset()
     }
 }
 
@@ -75,8 +50,20 @@ fn values(path: &Path, count: usize) -> Vec<u8> {
     bytes[bytes.len() - 4 * count..].to_vec()
 }
 
-#[test]
-fn a_gpu_that_was_lent_gives_the_same_answer() {
+fn model() -> OnModel {
+    let profile = Profile::by_name("g52").unwrap();
+    OnModel::new(profile, mali_model::Options::default()).unwrap()
+}
+
+fn lent() -> Lent {
+    Lent {
+        gpu: model(),
+        times: 0,
+    }
+}
+
+/// Runs the digits twice on a device and returns the chains of a run.
+fn replay(gpu: impl Gpu) -> u32 {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../recordings/digits-g52");
     let file = std::fs::read(folder.join("recording.gpr")).unwrap();
     let recording = Recording::parse(&file).unwrap();
@@ -94,20 +81,9 @@ fn a_gpu_that_was_lent_gives_the_same_answer() {
         ),
         output: (index(TensorKind::Output), vec![0; 40]),
     };
-    let profile = Profile::by_name("g52").unwrap();
-    let mut lent = Lent {
-        gpu: OnModel::new(profile, mali_model::Options::default()).unwrap(),
-        times: 0,
-    };
     let mut workspace = Box::new(Workspace::new());
-    let mut session = Session::open(
-        &mut lent,
-        verified,
-        &mut workspace,
-        Options::default(),
-        &mut bound,
-    )
-    .unwrap();
+    let options = Options::default();
+    let mut session = Session::open(gpu, verified, &mut workspace, options, &mut bound).unwrap();
     for _ in 0..2 {
         bound.output.1.fill(0);
         session.run(&mut bound).unwrap();
@@ -115,5 +91,28 @@ fn a_gpu_that_was_lent_gives_the_same_answer() {
     }
     let chains = session.submits();
     session.finish().unwrap();
+    chains
+}
+
+#[test]
+fn a_gpu_that_was_lent_gives_the_same_answer() {
+    let mut lent = lent();
+    let chains = replay(&mut lent);
     assert!(chains > 10 && lent.times >= 2 * chains, "{}", lent.times);
+}
+
+#[test]
+fn of_two_devices_in_lock_step_each_may_be_lent() {
+    let ignored = |register| {
+        mali_regs::lookup(register)
+            .is_none_or(|located| !matches!(located.class(), mali_regs::Class::Status))
+    };
+    let mut first = Diff::new(lent(), model(), ignored);
+    let chains = replay(&mut first);
+    let mut second = Diff::new(model(), lent(), ignored);
+    assert_eq!(replay(&mut second), chains);
+    let times = [first.get_ref().0.times, second.get_ref().1.times];
+    assert!(times.iter().all(|&times| times >= 2 * chains), "{times:?}");
+    let divergence: [Option<Divergence>; 2] = [first.divergence(), second.divergence()];
+    assert_eq!(divergence, [None, None]);
 }

@@ -13,17 +13,14 @@ pub(crate) use reliability::Reliability;
 pub(crate) use sanitize::Sanitize;
 pub(crate) use trial::{Faults, Mutants};
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
 
-use crate::error::{Error, Result};
-
-/// The source tree.
-fn root() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    root.canonicalize().unwrap_or(root)
-}
+use crate::{
+    error::{Error, Result},
+    repository::root,
+};
 
 /// Where results of trials are kept for the report.
 fn results() -> Result<PathBuf> {

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the runtime says about a kernel, and what the app sets its arguments to.
+
+use core::ffi::{CStr, c_void};
+use core::mem::size_of;
+
+use gpureplay_trace::note::{Argument, MAX_ARGUMENTS, MAX_SCALAR, Value};
+
+use crate::abi::{
+    ARG_NAME, ARG_TYPE_CONST, ARG_TYPE_NAME, ARG_TYPE_QUALIFIER, Handle, KERNEL_FUNCTION_NAME,
+    KERNEL_NUM_ARGS, SUCCESS, Status, signature,
+};
+use crate::state::{self, Described};
+use crate::table::next;
+
+/// Longest name that is kept, in bytes.
+const MAX_NAME: usize = 256;
+
+/// The value of a query whose answer is text; empty if the runtime does not say.
+fn text(query: impl Fn(usize, *mut c_void) -> Status) -> String {
+    let mut buffer = [0u8; MAX_NAME];
+    if query(buffer.len(), buffer.as_mut_ptr().cast()) != SUCCESS {
+        return String::new();
+    }
+    let text = CStr::from_bytes_until_nul(&buffer).unwrap_or_default();
+    text.to_string_lossy().into_owned()
+}
+
+/// Name and arguments of a kernel, as the runtime knows them.
+fn describe(kernel: Handle) -> (String, Vec<Described>) {
+    let Some(info) = next!(clGetKernelInfo: signature::Info) else {
+        return Default::default();
+    };
+    // SAFETY: the buffer has the size that is stated, and the handle is the app's own.
+    let ask = |what, size, value| unsafe { info(kernel, what, size, value, core::ptr::null_mut()) };
+    let name = text(|size, value| ask(KERNEL_FUNCTION_NAME, size, value));
+    let mut count = 0u32;
+    if ask(KERNEL_NUM_ARGS, size_of::<u32>(), (&raw mut count).cast()) != SUCCESS {
+        count = 0;
+    }
+    let arguments = (0..count.min(MAX_ARGUMENTS as u32)).map(|index| argument(kernel, index));
+    (name, arguments.collect())
+}
+
+fn argument(kernel: Handle, index: u32) -> Described {
+    let Some(info) = next!(clGetKernelArgInfo: signature::ArgumentInfo) else {
+        return Described::default();
+    };
+    // SAFETY: as above.
+    let ask = |what, size, value| unsafe {
+        info(kernel, index, what, size, value, core::ptr::null_mut())
+    };
+    let mut type_name = text(|size, value| ask(ARG_TYPE_NAME, size, value));
+    let mut qualifier = 0u64;
+    let known = ask(
+        ARG_TYPE_QUALIFIER,
+        size_of::<u64>(),
+        (&raw mut qualifier).cast(),
+    ) == SUCCESS;
+    if known && qualifier & ARG_TYPE_CONST != 0 {
+        type_name.insert_str(0, "const ");
+    }
+    Described {
+        name: text(|size, value| ask(ARG_NAME, size, value)),
+        type_name,
+    }
+}
+
+/// Name and arguments of a kernel as they are set now.
+pub(crate) fn current(kernel: Handle) -> (String, Vec<Argument>) {
+    let known = state::with(|state| {
+        state
+            .kernels
+            .get(&kernel)
+            .and_then(|k| k.description.clone())
+    });
+    let (name, described) = known.unwrap_or_else(|| {
+        let description = describe(kernel);
+        state::with(|state| {
+            let known = state.kernels.entry(kernel).or_default();
+            known.description = Some(description.clone());
+        });
+        description
+    });
+    let values = state::with(|state| {
+        let kernel = state.kernels.get(&kernel);
+        kernel
+            .map(|kernel| kernel.values.clone())
+            .unwrap_or_default()
+    });
+    let argument = |(index, described): (usize, Described)| Argument {
+        name: described.name,
+        type_name: described.type_name,
+        value: values
+            .get(&(index as u32))
+            .cloned()
+            .unwrap_or(Value::Unknown),
+    };
+    let arguments = described.into_iter().enumerate().map(argument);
+    (name, arguments.collect())
+}
+
+/// What the app set an argument to; `bytes` is `None` for work-group memory.
+pub(crate) fn value(size: usize, bytes: Option<&[u8]>) -> Value {
+    let Some(bytes) = bytes else {
+        return Value::Local(size as u64);
+    };
+    let object = <[u8; size_of::<usize>()]>::try_from(bytes)
+        .ok()
+        .and_then(|bytes| {
+            let handle = Handle(usize::from_ne_bytes(bytes));
+            state::with(|state| state.objects.get(&handle).copied())
+        });
+    match object {
+        Some(object) => Value::Object(object),
+        None => Value::Scalar(bytes.iter().take(MAX_SCALAR).copied().collect()),
+    }
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Creation of memory objects, with what the host puts into them.
+
+use core::ffi::c_void;
+use core::slice;
+
+use gpureplay_trace::note::{Direction, Note, ObjectKind, Place, Transfer, content_hash};
+
+use super::{functions, place, unseen};
+use crate::abi::{
+    BUFFER_REGION, BufferRegion, Handle, MEM_COPY_HOST_PTR, MEM_USE_HOST_PTR, Status, signature,
+};
+use crate::sink;
+use crate::state;
+use crate::table::next;
+
+functions! {
+    clCreateBuffer => create_buffer: signature::CreateBuffer,
+    clCreateBufferWithProperties => create_buffer_with_properties: signature::CreateBufferWithProperties,
+    clCreateSubBuffer => create_sub_buffer: signature::CreateSubBuffer,
+    clCreateImage => create_image: signature::CreateImage,
+    clCreateImageWithProperties => create_image_with_properties: signature::CreateImageWithProperties,
+    clCreateImage2D => create_image_2d: signature::CreateImage2D,
+    clCreateImage3D => create_image_3d: signature::CreateImage3D,
+    clSVMAlloc => svm_alloc: signature::SvmAlloc,
+}
+
+/// Says that the runtime made a buffer, and what the app put into it.
+///
+/// # Safety
+/// With one of the flags that use it, `host` is the address of `size` bytes.
+unsafe fn made(buffer: Handle, flags: u64, size: usize, host: *const c_void) {
+    if buffer == Handle::NULL {
+        return;
+    }
+    let object = state::with(|state| state.add_object(buffer, ObjectKind::Buffer, size as u64));
+    if flags & (MEM_COPY_HOST_PTR | MEM_USE_HOST_PTR) != 0 && !host.is_null() {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { slice::from_raw_parts(host.cast::<u8>(), size) };
+        sink::put(&Note::Transfer(Transfer {
+            direction: Direction::Write,
+            at: Place { object, offset: 0 },
+            size: size as u64,
+            hash: Some(content_hash(bytes)),
+        }));
+    }
+}
+
+unsafe extern "C" fn create_buffer(
+    context: Handle,
+    flags: u64,
+    size: usize,
+    host: *mut c_void,
+    status: *mut Status,
+) -> Handle {
+    let Some(next) = next!(clCreateBuffer: signature::CreateBuffer) else {
+        return Handle::NULL;
+    };
+    // SAFETY: the app's own arguments, passed on; the runtime has accepted flags, size and address.
+    unsafe {
+        let buffer = next(context, flags, size, host, status);
+        made(buffer, flags, size, host);
+        buffer
+    }
+}
+
+unsafe extern "C" fn create_buffer_with_properties(
+    context: Handle,
+    properties: *const u64,
+    flags: u64,
+    size: usize,
+    host: *mut c_void,
+    status: *mut Status,
+) -> Handle {
+    let Some(next) = next!(clCreateBufferWithProperties: signature::CreateBufferWithProperties)
+    else {
+        return Handle::NULL;
+    };
+    // SAFETY: as above.
+    unsafe {
+        let buffer = next(context, properties, flags, size, host, status);
+        made(buffer, flags, size, host);
+        buffer
+    }
+}
+
+unsafe extern "C" fn create_sub_buffer(
+    buffer: Handle,
+    flags: u64,
+    kind: u32,
+    info: *const c_void,
+    status: *mut Status,
+) -> Handle {
+    let Some(next) = next!(clCreateSubBuffer: signature::CreateSubBuffer) else {
+        return Handle::NULL;
+    };
+    // SAFETY: the app's own arguments, passed on.
+    let part = unsafe { next(buffer, flags, kind, info, status) };
+    if part != Handle::NULL && kind == BUFFER_REGION && !info.is_null() {
+        // SAFETY: of this kind the information is a region, and the runtime has accepted it.
+        let region = unsafe { info.cast::<BufferRegion>().read_unaligned() };
+        match place(buffer, region.origin) {
+            Some(of) => {
+                let kind = ObjectKind::Part(of);
+                state::with(|state| state.add_object(part, kind, region.size as u64));
+            }
+            None => unseen("clCreateSubBuffer"),
+        }
+    }
+    part
+}
+
+fn made_image(image: Handle) -> Handle {
+    if image != Handle::NULL {
+        state::with(|state| state.add_object(image, ObjectKind::Image, 0));
+    }
+    image
+}
+
+unsafe extern "C" fn create_image(
+    context: Handle,
+    flags: u64,
+    format: *const c_void,
+    description: *const c_void,
+    host: *mut c_void,
+    status: *mut Status,
+) -> Handle {
+    match next!(clCreateImage: signature::CreateImage) {
+        // SAFETY: the app's own arguments, passed on.
+        Some(next) => {
+            made_image(unsafe { next(context, flags, format, description, host, status) })
+        }
+        None => Handle::NULL,
+    }
+}
+
+unsafe extern "C" fn create_image_with_properties(
+    context: Handle,
+    properties: *const u64,
+    flags: u64,
+    format: *const c_void,
+    description: *const c_void,
+    host: *mut c_void,
+    status: *mut Status,
+) -> Handle {
+    match next!(clCreateImageWithProperties: signature::CreateImageWithProperties) {
+        // SAFETY: the app's own arguments, passed on.
+        Some(next) => made_image(unsafe {
+            next(
+                context,
+                properties,
+                flags,
+                format,
+                description,
+                host,
+                status,
+            )
+        }),
+        None => Handle::NULL,
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
+unsafe extern "C" fn create_image_2d(
+    context: Handle,
+    flags: u64,
+    format: *const c_void,
+    width: usize,
+    height: usize,
+    row: usize,
+    host: *mut c_void,
+    status: *mut Status,
+) -> Handle {
+    match next!(clCreateImage2D: signature::CreateImage2D) {
+        // SAFETY: the app's own arguments, passed on.
+        Some(next) => {
+            made_image(unsafe { next(context, flags, format, width, height, row, host, status) })
+        }
+        None => Handle::NULL,
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
+unsafe extern "C" fn create_image_3d(
+    context: Handle,
+    flags: u64,
+    format: *const c_void,
+    width: usize,
+    height: usize,
+    depth: usize,
+    row: usize,
+    slice: usize,
+    host: *mut c_void,
+    status: *mut Status,
+) -> Handle {
+    match next!(clCreateImage3D: signature::CreateImage3D) {
+        // SAFETY: the app's own arguments, passed on.
+        Some(next) => made_image(unsafe {
+            next(
+                context, flags, format, width, height, depth, row, slice, host, status,
+            )
+        }),
+        None => Handle::NULL,
+    }
+}
+
+unsafe extern "C" fn svm_alloc(
+    context: Handle,
+    flags: u64,
+    size: usize,
+    alignment: u32,
+) -> *mut c_void {
+    let Some(next) = next!(clSVMAlloc: signature::SvmAlloc) else {
+        return core::ptr::null_mut();
+    };
+    // SAFETY: the app's own arguments, passed on.
+    let memory = unsafe { next(context, flags, size, alignment) };
+    if !memory.is_null() {
+        unseen("clSVMAlloc");
+    }
+    memory
+}

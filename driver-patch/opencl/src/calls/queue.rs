@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Queues that time their commands, where the runtime has none; and events that only the app completes.
+
+use core::ffi::c_void;
+use core::mem::size_of;
+
+use super::{ABSENT, functions};
+use crate::abi::{
+    EVENT_REFERENCE_COUNT, Handle, INVALID_QUEUE_PROPERTIES, INVALID_VALUE, PROFILING_COMPLETE,
+    PROFILING_END, PROFILING_QUEUED, PROFILING_START, PROFILING_SUBMIT, QUEUE_PROFILING,
+    QUEUE_PROPERTIES, SUCCESS, Status, signature,
+};
+use crate::state::{self, Times};
+use crate::table::next;
+
+functions! {
+    clCreateCommandQueue => create_queue: signature::CreateQueue,
+    clCreateCommandQueueWithProperties => create_queue_with_properties: signature::CreateQueueWithProperties,
+    clGetCommandQueueInfo => queue_info: signature::Info,
+    clGetEventProfilingInfo => profiling_info: signature::Info,
+    clReleaseEvent => release_event: signature::Object,
+    clCreateUserEvent => create_user_event: signature::CreateUserEvent,
+    clSetUserEventStatus => set_user_event_status: signature::SetUserEventStatus,
+}
+
+/// Makes a queue; if the runtime cannot time its commands, one that does not, for which the layer does.
+fn create(
+    status: *mut Status,
+    properties: u64,
+    make: impl Fn(u64, *mut Status) -> Handle,
+) -> Handle {
+    let mut own = SUCCESS;
+    let mut queue = make(properties, &raw mut own);
+    let timed = own == INVALID_QUEUE_PROPERTIES && properties & QUEUE_PROFILING != 0;
+    if timed {
+        queue = make(properties & !QUEUE_PROFILING, &raw mut own);
+    }
+    state::with(|state| {
+        if timed && own == SUCCESS {
+            state.timed_queues.insert(queue);
+        } else {
+            state.timed_queues.remove(&queue);
+        }
+    });
+    if !status.is_null() {
+        // SAFETY: the app's place for the status.
+        unsafe { status.write(own) };
+    }
+    queue
+}
+
+unsafe extern "C" fn create_queue(
+    context: Handle,
+    device: Handle,
+    properties: u64,
+    status: *mut Status,
+) -> Handle {
+    let Some(next) = next!(clCreateCommandQueue: signature::CreateQueue) else {
+        return Handle::NULL;
+    };
+    // SAFETY: the app's own arguments, passed on, but for the properties and the place for the status.
+    create(status, properties, |properties, own| unsafe {
+        next(context, device, properties, own)
+    })
+}
+
+/// Pairs in a list of properties that are read; OpenCL defines three.
+const MAX_PROPERTIES: usize = 16;
+
+unsafe extern "C" fn create_queue_with_properties(
+    context: Handle,
+    device: Handle,
+    list: *const u64,
+    status: *mut Status,
+) -> Handle {
+    type Next = signature::CreateQueueWithProperties;
+    let Some(next) = next!(clCreateCommandQueueWithProperties: Next) else {
+        return Handle::NULL;
+    };
+    let mut pairs: Vec<[u64; 2]> = Vec::new();
+    // SAFETY: the list is null or ends with a 0 in the place of a name.
+    unsafe {
+        let mut at = list;
+        while !at.is_null() && at.read() != 0 && pairs.len() < MAX_PROPERTIES {
+            pairs.push([at.read(), at.add(1).read()]);
+            at = at.add(2);
+        }
+    }
+    let is_properties = |pair: &&[u64; 2]| pair[0] == u64::from(QUEUE_PROPERTIES);
+    let wanted = pairs.iter().find(is_properties).map_or(0, |pair| pair[1]);
+    create(status, wanted, |properties, own| {
+        if properties == wanted {
+            // SAFETY: the app's own arguments, passed on, but for the place for the status.
+            return unsafe { next(context, device, list, own) };
+        }
+        let changed = pairs.iter().map(|pair| match is_properties(&pair) {
+            true => [pair[0], properties],
+            false => *pair,
+        });
+        let list: Vec<u64> = changed.flatten().chain([0]).collect();
+        // SAFETY: as above, with a list that ends with 0.
+        unsafe { next(context, device, list.as_ptr(), own) }
+    })
+}
+
+unsafe extern "C" fn queue_info(
+    queue: Handle,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    needed: *mut usize,
+) -> Status {
+    let Some(next) = next!(clGetCommandQueueInfo: signature::Info) else {
+        return ABSENT;
+    };
+    // SAFETY: the app's own arguments, passed on.
+    let status = unsafe { next(queue, what, size, value, needed) };
+    let timed = state::with(|state| state.timed_queues.contains(&queue));
+    if status == SUCCESS && what == QUEUE_PROPERTIES && timed && !value.is_null() {
+        let value = value.cast::<u64>();
+        // SAFETY: the runtime has written its properties there.
+        unsafe { value.write_unaligned(value.read_unaligned() | QUEUE_PROFILING) };
+    }
+    status
+}
+
+unsafe extern "C" fn profiling_info(
+    event: Handle,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    needed: *mut usize,
+) -> Status {
+    let Some(next) = next!(clGetEventProfilingInfo: signature::Info) else {
+        return ABSENT;
+    };
+    let known = state::with(|state| state.times.get(&event).copied());
+    let Some(Times { queued, end }) = known else {
+        // SAFETY: the app's own arguments, passed on.
+        return unsafe { next(event, what, size, value, needed) };
+    };
+    let answer = match what {
+        PROFILING_QUEUED | PROFILING_SUBMIT | PROFILING_START => queued,
+        PROFILING_END | PROFILING_COMPLETE => end,
+        _ => return INVALID_VALUE,
+    };
+    if !value.is_null() {
+        if size < size_of::<u64>() {
+            return INVALID_VALUE;
+        }
+        // SAFETY: the app has room for eight bytes there.
+        unsafe { value.cast::<u64>().write_unaligned(answer) };
+    }
+    if !needed.is_null() {
+        // SAFETY: the app's place for the size.
+        unsafe { needed.write(size_of::<u64>()) };
+    }
+    SUCCESS
+}
+
+unsafe extern "C" fn release_event(event: Handle) -> Status {
+    let Some(next) = next!(clReleaseEvent: signature::Object) else {
+        return ABSENT;
+    };
+    let known =
+        state::with(|state| state.times.contains_key(&event) || state.user_events.contains(&event));
+    if known && let Some(info) = next!(clGetEventInfo: signature::Info) {
+        let mut references = 0u32;
+        let place = (&raw mut references).cast();
+        let size = size_of::<u32>();
+        // SAFETY: the place has room for the number of references.
+        let status = unsafe {
+            info(
+                event,
+                EVENT_REFERENCE_COUNT,
+                size,
+                place,
+                core::ptr::null_mut(),
+            )
+        };
+        if status == SUCCESS && references <= 1 {
+            state::with(|state| {
+                state.times.remove(&event);
+                state.user_events.remove(&event);
+            });
+        }
+    }
+    // SAFETY: the app's own argument, passed on.
+    unsafe { next(event) }
+}
+
+unsafe extern "C" fn create_user_event(context: Handle, status: *mut Status) -> Handle {
+    let Some(next) = next!(clCreateUserEvent: signature::CreateUserEvent) else {
+        return Handle::NULL;
+    };
+    // SAFETY: the app's own arguments, passed on.
+    let event = unsafe { next(context, status) };
+    if event != Handle::NULL {
+        state::with(|state| state.user_events.insert(event));
+    }
+    event
+}
+
+unsafe extern "C" fn set_user_event_status(event: Handle, execution: i32) -> Status {
+    let Some(next) = next!(clSetUserEventStatus: signature::SetUserEventStatus) else {
+        return ABSENT;
+    };
+    // SAFETY: the app's own arguments, passed on.
+    let status = unsafe { next(event, execution) };
+    if status == SUCCESS {
+        state::with(|state| state.user_events.remove(&event));
+    }
+    status
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the layer knows of the app's objects, and whose turn it is.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use gpureplay_trace::note::{Note, Object, ObjectKind, Value};
+
+use crate::abi::Handle;
+use crate::sink;
+
+/// A region of a memory object that the app has mapped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mapped {
+    pub(crate) offset: usize,
+    pub(crate) size: usize,
+    /// `cl_map_flags`
+    pub(crate) flags: u64,
+    /// Hash of what it held; `None` if that does not count.
+    pub(crate) before: Option<u64>,
+}
+
+/// An argument as the runtime describes it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Described {
+    pub(crate) name: String,
+    pub(crate) type_name: String,
+}
+
+/// A kernel.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kernel {
+    /// Values by index.
+    pub(crate) values: BTreeMap<u32, Value>,
+    /// Its name and its arguments, once they have been asked for.
+    pub(crate) description: Option<(String, Vec<Described>)>,
+}
+
+/// Host times of a command, in nanoseconds since the layer was loaded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) queued: u64,
+    pub(crate) end: u64,
+}
+
+/// Everything by the handle that the app knows it by. Handles are used again after a release: the last creation counts.
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) objects: HashMap<Handle, u32>,
+    next_object: u32,
+    pub(crate) next_launch: u32,
+    pub(crate) kernels: HashMap<Handle, Kernel>,
+    /// By object and by the pointer that the app got.
+    pub(crate) mapped: HashMap<(Handle, usize), Mapped>,
+    /// User events that the app has not completed: waiting for a queue could wait for the app itself.
+    pub(crate) user_events: HashSet<Handle>,
+    /// Queues that the app wants to profile and the runtime does not.
+    pub(crate) timed_queues: HashSet<Handle>,
+    pub(crate) times: HashMap<Handle, Times>,
+}
+
+impl State {
+    /// Remembers a memory object, and says so in the log.
+    pub(crate) fn add_object(&mut self, handle: Handle, kind: ObjectKind, size: u64) -> u32 {
+        let id = self.next_object;
+        self.next_object = self.next_object.wrapping_add(1);
+        self.objects.insert(handle, id);
+        sink::put(&Note::Object(Object { id, kind, size }));
+        id
+    }
+}
+
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+
+/// Works on the state. Never calls the runtime meanwhile: it may call back.
+pub(crate) fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
+    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    work(state.get_or_insert_with(State::default))
+}
+
+/// The turn to enqueue a command and to wait for it.
+pub(crate) struct Turn {
+    /// Nobody else has it, and waiting for a queue is safe.
+    pub(crate) alone: bool,
+    held: bool,
+}
+
+static TAKEN: Mutex<bool> = Mutex::new(false);
+static FREED: Condvar = Condvar::new();
+/// After this time a command goes on without the turn: whoever has it may wait for this very command.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+fn taken() -> MutexGuard<'static, bool> {
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Turn {
+    /// Waits for the turn, but not for ever.
+    pub(crate) fn take() -> Self {
+        let (mut taken, _) = FREED
+            .wait_timeout_while(taken(), PATIENCE, |taken| *taken)
+            .unwrap_or_else(PoisonError::into_inner);
+        let held = !*taken;
+        *taken = true;
+        drop(taken);
+        let alone = held && with(|state| state.user_events.is_empty());
+        Self { alone, held }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.held {
+            *taken() = false;
+            FREED.notify_one();
+        }
+    }
+}
+
+/// Nanoseconds since this was first asked.
+pub(crate) fn now() -> u64 {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
+}

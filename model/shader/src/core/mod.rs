@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the batches of one host thread share: memory, descriptors, counters.
+
+mod descriptors;
+mod tlb;
+mod trouble;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+pub(crate) use descriptors::Descriptors;
+pub(crate) use tlb::{OFFSET, Tlb};
+pub(crate) use trouble::Trouble;
+
+use crate::rows::Row;
+use crate::stage::Stage;
+use crate::{Access, AddressSpace, Control, Dispatch, FaultKind, Statistics};
+
+/// Clauses that a host thread takes from the budget at once.
+const SHARE: u64 = 1024;
+
+/// A uniform buffer: where it lies and how long it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UniformBuffer {
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Rows that a message fills lane by lane, before they take the place of registers.
+#[derive(Debug)]
+pub(crate) struct Results(pub(crate) [Box<Row>; 4]);
+
+impl Default for Results {
+    fn default() -> Results {
+        Results(std::array::from_fn(|_| Box::new(Row::ZERO)))
+    }
+}
+
+impl Results {
+    /// Keeps the words of a lane's result until all lanes have theirs.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, lane: usize, words: &[u32]) {
+        for (row, word) in self.0.iter_mut().zip(words) {
+            row.0[lane] = *word;
+        }
+    }
+}
+
+/// One host thread's view of a dispatch.
+pub(crate) struct Core<'s> {
+    pub(crate) dispatch: &'s Dispatch,
+    /// The push uniforms.
+    pub(crate) uniforms: Arc<[u32]>,
+    /// What is drawn, if something is.
+    pub(crate) stage: Option<&'s Stage<'s>>,
+    /// Number of the thread in the first lane, when something is drawn.
+    pub(crate) first: u64,
+    pub(crate) read: Tlb<'s>,
+    pub(crate) write: Tlb<'s>,
+    pub(crate) fetch: Tlb<'s>,
+    pub(crate) statistics: Statistics,
+    /// How many lanes executed each clause, by its number.
+    pub(crate) visits: Vec<u64>,
+    /// Where messages put results before lanes are merged.
+    pub(crate) results: Results,
+    /// Uniform buffers seen so far, by index.
+    uniform_buffers: Vec<Option<UniformBuffer>>,
+    /// Textures, samplers and images seen so far.
+    pub(crate) descriptors: Descriptors,
+    control: &'s Control,
+    /// Set when another host thread of the same dispatch met a fault.
+    stop: &'s AtomicBool,
+    /// Clauses left of the share taken from the control.
+    budget: u64,
+    /// Counts up with every clause: the cycle counter that shaders can read.
+    pub(crate) cycles: u64,
+}
+
+impl<'s> Core<'s> {
+    pub(crate) fn new(
+        dispatch: &'s Dispatch,
+        space: &'s dyn AddressSpace,
+        control: &'s Control,
+        stop: &'s AtomicBool,
+    ) -> Core<'s> {
+        Core {
+            dispatch,
+            uniforms: Arc::default(),
+            stage: None,
+            first: 0,
+            read: Tlb::new(space, Access::Read),
+            write: Tlb::new(space, Access::Write),
+            fetch: Tlb::new(space, Access::Execute),
+            statistics: Statistics::default(),
+            visits: Vec::new(),
+            results: Results::default(),
+            uniform_buffers: vec![None; dispatch.uniform_buffer_count.min(256) as usize],
+            descriptors: Descriptors::default(),
+            control,
+            stop,
+            budget: 0,
+            cycles: 0,
+        }
+    }
+
+    /// The same for what is drawn, if something is.
+    pub(crate) fn drawing(mut self, stage: Option<&'s Stage<'s>>) -> Core<'s> {
+        self.stage = stage;
+        self
+    }
+
+    /// Accounts for one clause.
+    #[inline(always)]
+    pub(crate) fn spend(&mut self) -> Result<(), Trouble> {
+        if self.budget == 0 {
+            self.refill()?;
+        }
+        self.budget -= 1;
+        self.cycles += 1;
+        Ok(())
+    }
+
+    /// Accounts for clauses that were decoded.
+    pub(crate) fn decoded(&mut self, clauses: usize) -> Result<(), Trouble> {
+        let _ = clauses;
+        Ok(())
+    }
+
+    /// Counts an execution of a clause by the lanes of `mask`.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, clause: u32, mask: u64) {
+        let clause = clause as usize;
+        if clause >= self.visits.len() {
+            self.visits.resize(clause + 1, 0);
+        }
+        self.statistics.clauses += 1;
+        self.visits[clause] += u64::from(mask.count_ones());
+    }
+
+    #[cold]
+    fn refill(&mut self) -> Result<(), Trouble> {
+        if self.control.is_aborted() || self.stop.load(Relaxed) {
+            return Err(Trouble::new(
+                FaultKind::Aborted,
+                0,
+                "the dispatch was told to stop",
+            ));
+        }
+        self.budget = self.control.take(SHARE);
+        if self.budget == 0 {
+            return Err(Trouble::new(
+                FaultKind::Budget,
+                0,
+                "the shader used up the clauses that it was allowed; it may never end",
+            ));
+        }
+        Ok(())
+    }
+
+    /// A uniform buffer by index; `None` if the table has no such entry.
+    pub(crate) fn uniform_buffer(&mut self, index: u32) -> Result<Option<UniformBuffer>, Trouble> {
+        let Some(&known) = self.uniform_buffers.get(index as usize) else {
+            return Ok(None);
+        };
+        if known.is_some() {
+            return Ok(known);
+        }
+        let mut bytes = [0; 8];
+        self.read.read(
+            self.dispatch
+                .uniform_buffers
+                .wrapping_add(u64::from(index) * 8),
+            &mut bytes,
+        )?;
+        let word = u64::from_le_bytes(bytes);
+        // Bits 11:0 are the number of 16-byte entries minus 1, bits 63:12 the address without its low four bits.
+        let buffer = UniformBuffer {
+            address: word >> 12 << 4,
+            bytes: if word == 0 {
+                0
+            } else {
+                ((word & 0xfff) + 1) * 16
+            },
+        };
+        self.uniform_buffers[index as usize] = Some(buffer);
+        Ok(Some(buffer))
+    }
+}
+
+impl Drop for Core<'_> {
+    fn drop(&mut self) {
+        self.control.give_back(self.budget);
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A clause of micro-operations, and where threads go after it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::ShaderFault;
+use crate::core::Trouble;
+
+/// When a branch is taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Condition {
+    /// By all lanes.
+    Always,
+    /// By lanes whose word in a row is not zero.
+    NonZero(u16),
+    /// By all lanes of a warp if the word in a row is not zero in one of its active lanes.
+    Any(u16),
+    /// By all lanes of a warp if the word in a row is not zero in all its active lanes.
+    All(u16),
+    /// By all lanes of a warp if (or unless) some of its lanes that have not ended are elsewhere.
+    Diverged(bool),
+}
+
+/// Where a branch goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target {
+    /// To a clause.
+    Clause(u32),
+    /// To the clause whose low address word is in a row; 0 ends the thread.
+    Row(u16),
+    /// Nowhere: the thread ends. A branch to address 0 does that.
+    End,
+}
+
+/// A branch at the end of a clause.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Branch {
+    pub(crate) condition: Condition,
+    pub(crate) target: Target,
+}
+
+/// What follows a clause if no branch is taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next {
+    /// The thread ends.
+    End,
+    /// Another clause.
+    Clause(u32),
+}
+
+/// What is known of a clause.
+#[derive(Clone, Debug)]
+pub(crate) enum State {
+    /// Its address alone: it is decoded when a thread comes to it.
+    Pending,
+    /// All.
+    Ready,
+    /// It raises a fault, after its micro-operations.
+    Faulty(Arc<ShaderFault>),
+}
+
+/// One clause.
+#[derive(Clone, Debug)]
+pub(crate) struct Clause {
+    pub(crate) address: u64,
+    pub(crate) state: State,
+    /// Its micro-operations, as a part of the program's.
+    pub(crate) ops: Range<usize>,
+    pub(crate) next: Next,
+    pub(crate) branch: Option<Branch>,
+    /// Whether threads wait for their work group after the clause.
+    pub(crate) barrier: bool,
+    /// Operations of a lane that executes the clause, by unit.
+    pub(crate) fma: u64,
+    pub(crate) add: u64,
+    pub(crate) messages: Vec<mali_isa::Message>,
+}
+
+impl Clause {
+    /// The clause at an address, not decoded yet.
+    pub(crate) fn pending(address: u64) -> Clause {
+        Clause {
+            address,
+            state: State::Pending,
+            ops: 0..0,
+            next: Next::End,
+            branch: None,
+            barrier: false,
+            fma: 0,
+            add: 0,
+            messages: Vec::new(),
+        }
+    }
+
+    /// A clause that raises a fault.
+    pub(crate) fn faulty(fault: ShaderFault) -> Clause {
+        Clause {
+            state: State::Faulty(Arc::new(fault.clone())),
+            ..Clause::pending(fault.clause)
+        }
+    }
+
+    /// Whether it must be decoded before it can be executed.
+    #[inline(always)]
+    pub(crate) fn is_pending(&self) -> bool {
+        matches!(self.state, State::Pending)
+    }
+
+    /// Whether threads go from here to a place that they compute.
+    pub(crate) fn jumps(&self) -> bool {
+        self.branch
+            .is_some_and(|branch| matches!(branch.target, Target::Row(_)))
+    }
+
+    /// The fault that trouble in this clause becomes.
+    #[cold]
+    pub(crate) fn fault(&self, trouble: Trouble) -> Box<ShaderFault> {
+        let address = if trouble.address == 0 {
+            self.address
+        } else {
+            trouble.address
+        };
+        Box::new(ShaderFault {
+            kind: trouble.kind,
+            address,
+            clause: self.address,
+            text: trouble.text,
+        })
+    }
+}

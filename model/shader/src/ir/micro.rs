@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Micro-operations: what an instruction becomes once its operands and modifiers are resolved.
+
+use crate::core::{Core, Trouble};
+use crate::rows::Rows;
+
+/// One step of a clause: a function and the rows that it works on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MicroOp {
+    pub(crate) run: Run,
+    /// Destination row; for messages the first staging register.
+    pub(crate) d: u16,
+    /// Source rows.
+    pub(crate) a: u16,
+    pub(crate) b: u16,
+    pub(crate) c: u16,
+    pub(crate) e: u16,
+    /// Modifiers and immediates, as the function wants them.
+    pub(crate) m: u32,
+    /// How many of the source rows it reads, from `a` on.
+    pub(crate) sources: u8,
+    /// What it does, if others want to know.
+    pub(crate) kind: Kind,
+}
+
+/// Micro-operations that are treated in a special way by what makes others of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// No other micro-operation needs to know.
+    Plain,
+    /// Single-precision `a * b + c`, rounded to even, without modifiers.
+    MultiplyAdd,
+    /// Half-precision `a * b + c` of the low halves, rounded to even, without modifiers; the result is in both halves.
+    MultiplyAddLow,
+    /// `a` as it is.
+    Copy,
+    /// `a + b`, modulo 2^32.
+    Add,
+    /// 1 if `a` is above `b` as an unsigned number, else 0.
+    Above,
+    /// A load of `m` words from the address in `a` and `b`, or from the place in a buffer that they name.
+    Load,
+    /// A store of `m` words to the address in `a` and `b`.
+    Store,
+}
+
+/// A function on rows.
+pub(crate) type OnRows = fn(&MicroOp, &mut Rows);
+
+/// A function that touches memory, descriptors or clocks.
+pub(crate) type OnMemory = fn(&MicroOp, &mut Rows, &mut Core<'_>) -> Result<(), Trouble>;
+
+/// The function of a micro-operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Run {
+    /// Works on rows alone and cannot fail.
+    Rows(OnRows),
+    /// Stands for as many of the micro-operations that follow it as `m` says, and for what they do one after the other.
+    Several(fn(&[MicroOp], &mut Rows)),
+    /// Touches memory, descriptors or clocks.
+    Message(OnMemory),
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The intermediate form of a shader: clauses of micro-operations on rows.
+//!
+//! Translation makes it, optimisation changes it, the engine executes it.
+
+mod clause;
+pub(crate) mod micro;
+mod program;
+pub(crate) mod special;
+
+pub(crate) use clause::{Branch, Clause, Condition, Next, State, Target};
+pub(crate) use program::{Constant, Program, STAGE_WORDS};

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Shaders from memory: fetched, decoded, translated, and kept from one dispatch to the next.
+
+mod cache;
+mod decode;
+
+pub(crate) use cache::Cache;
+pub(crate) use decode::clause;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Atomic operations of a batch: lane after lane, each one atomic on the host.
+//!
+//! Hardware combines the lanes of a warp first; the order of lanes is one that it may choose as well.
+
+use super::image::is_sink;
+use super::memory::address;
+use crate::alu::pack::{Atomic, atomic32, atomic64};
+use crate::core::Core;
+use crate::core::OFFSET;
+use crate::core::Trouble;
+use crate::ir::micro::MicroOp;
+use crate::rows::{Rows, lanes};
+
+/// Bit of the modifiers: the old value goes to the staging registers.
+pub(crate) const RETURNS: u32 = 1 << 8;
+
+/// Operations by number, as the modifiers of a micro-operation hold them.
+const OPERATIONS: [Atomic; 9] = [
+    Atomic::Add,
+    Atomic::SMin,
+    Atomic::SMax,
+    Atomic::UMin,
+    Atomic::UMax,
+    Atomic::And,
+    Atomic::Or,
+    Atomic::Xor,
+    Atomic::Exchange,
+];
+
+/// The number of an operation.
+pub(crate) fn number(op: Atomic) -> u32 {
+    OPERATIONS
+        .iter()
+        .position(|&other| other == op)
+        .unwrap_or(0) as u32
+}
+
+fn operation(op: &MicroOp) -> Atomic {
+    OPERATIONS[(op.m & 0xff) as usize % OPERATIONS.len()]
+}
+
+/// Combines the word at the address in rows `a`, `b` with row `c`.
+pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+    let what = operation(op);
+    for lane in lanes(rows.mask()) {
+        let va = address(rows.get(op.a), rows.get(op.b), lane);
+        let argument = rows.get(op.c).0[lane];
+        if is_sink(va) {
+            core.results.0[0].0[lane] = 0;
+            continue;
+        }
+        let page = core.write.page(va)?;
+        let old =
+            page.fetch_update_u32((va & OFFSET) as usize, |old| atomic32(old, argument, what));
+        core.results.0[0].0[lane] = old;
+    }
+    count(rows, core, 4);
+    if op.m & RETURNS != 0 {
+        rows.replace(op.d, &mut core.results.0[0]);
+    }
+    Ok(())
+}
+
+/// Combines the 64 bits at the address in rows `a`, `b` with rows `c` (low) and `e` (high).
+pub(crate) fn double(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+    let what = operation(op);
+    for lane in lanes(rows.mask()) {
+        let va = address(rows.get(op.a), rows.get(op.b), lane);
+        let argument = address(rows.get(op.c), rows.get(op.e), lane);
+        let page = core.write.page(va)?;
+        let old =
+            page.fetch_update_u64((va & OFFSET) as usize, |old| atomic64(old, argument, what));
+        core.results.0[0].0[lane] = old as u32;
+        core.results.0[1].0[lane] = (old >> 32) as u32;
+    }
+    count(rows, core, 8);
+    if op.m & RETURNS != 0 {
+        rows.replace(op.d, &mut core.results.0[0]);
+        rows.replace(op.d + 1, &mut core.results.0[1]);
+    }
+    Ok(())
+}
+
+/// Writes staging register `d` where memory holds staging register `d` + 1.
+pub(crate) fn compare_word(
+    op: &MicroOp,
+    rows: &mut Rows,
+    core: &mut Core<'_>,
+) -> Result<(), Trouble> {
+    for lane in lanes(rows.mask()) {
+        let va = address(rows.get(op.a), rows.get(op.b), lane);
+        let (new, expected) = (rows.get(op.d).0[lane], rows.get(op.d + 1).0[lane]);
+        if is_sink(va) {
+            core.results.0[0].0[lane] = 0;
+            continue;
+        }
+        let page = core.write.page(va)?;
+        core.results.0[0].0[lane] =
+            page.compare_exchange_u32((va & OFFSET) as usize, expected, new);
+    }
+    count(rows, core, 4);
+    if op.m & RETURNS != 0 {
+        rows.replace(op.d, &mut core.results.0[0]);
+    }
+    Ok(())
+}
+
+/// Writes staging registers `d`, `d` + 1 where memory holds staging registers `d` + 2, `d` + 3.
+pub(crate) fn compare_double(
+    op: &MicroOp,
+    rows: &mut Rows,
+    core: &mut Core<'_>,
+) -> Result<(), Trouble> {
+    for lane in lanes(rows.mask()) {
+        let va = address(rows.get(op.a), rows.get(op.b), lane);
+        let new = address(rows.get(op.d), rows.get(op.d + 1), lane);
+        let expected = address(rows.get(op.d + 2), rows.get(op.d + 3), lane);
+        let page = core.write.page(va)?;
+        let old = page.compare_exchange_u64((va & OFFSET) as usize, expected, new);
+        core.results.0[0].0[lane] = old as u32;
+        core.results.0[1].0[lane] = (old >> 32) as u32;
+    }
+    count(rows, core, 8);
+    if op.m & RETURNS != 0 {
+        rows.replace(op.d, &mut core.results.0[0]);
+        rows.replace(op.d + 1, &mut core.results.0[1]);
+    }
+    Ok(())
+}
+
+fn count(rows: &Rows, core: &mut Core<'_>, bytes: u64) {
+    let bytes = u64::from(rows.mask().count_ones()) * bytes;
+    core.statistics.bytes_read += bytes;
+    core.statistics.bytes_written += bytes;
+}

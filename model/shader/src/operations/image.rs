@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Images and textures of a batch, lane after lane.
+
+use super::memory::{address, bytes_of, words_of};
+use crate::core::{Core, Descriptors, Trouble};
+use crate::image::{
+    self, Dimension, ImageBuffer, Kind, PixelFormat, RegisterFormat, Sampler, Texel, Texture,
+};
+use crate::ir::micro::MicroOp;
+use crate::rows::{REGISTERS, Rows, lanes};
+use crate::{Architecture, FaultKind};
+
+/// The address of a texel that does not exist.
+pub(super) const SINK: u64 = 8 << 60;
+
+/// Whether an address is that of a texel that does not exist: stores there are dropped, loads give zero. No page can
+/// be there, because the top 16 bits of an address are all equal.
+pub(crate) fn is_sink(va: u64) -> bool {
+    va >> 60 == SINK >> 60
+}
+
+/// What the register format modifier of an attribute instruction is when the attribute decides.
+pub(crate) const AUTO: u32 = 15;
+
+pub(super) fn words<const N: usize>(core: &mut Core<'_>, va: u64) -> Result<[u32; N], Trouble> {
+    let mut words = [0; N];
+    for (i, word) in words.iter_mut().enumerate() {
+        let mut bytes = [0; 4];
+        core.read.read(va.wrapping_add(i as u64 * 4), &mut bytes)?;
+        *word = u32::from_le_bytes(bytes);
+    }
+    Ok(words)
+}
+
+/// Looks `index` up in the list that `list` selects, or reads the descriptor and keeps it.
+fn cached<T: Copy>(
+    core: &mut Core<'_>,
+    index: u32,
+    count: u32,
+    what: &str,
+    list: fn(&mut Descriptors) -> &mut Vec<Option<T>>,
+    read: impl FnOnce(&mut Core<'_>) -> Result<Result<T, image::descriptor::DescriptorError>, Trouble>,
+) -> Result<T, Trouble> {
+    if let Some(Some(known)) = list(&mut core.descriptors).get(index as usize) {
+        return Ok(*known);
+    }
+    let invalid = |text: String| Trouble::new(FaultKind::InvalidData, 0, text);
+    if index >= count || index >= 1 << 16 {
+        return Err(invalid(format!("{what} {index} of {count}")));
+    }
+    let parsed = read(core)?.map_err(|error| invalid(format!("{what} {index}: {error}")))?;
+    let list = list(&mut core.descriptors);
+    if list.len() <= index as usize {
+        list.resize(index as usize + 1, None);
+    }
+    list[index as usize] = Some(parsed);
+    Ok(parsed)
+}
+
+fn is_v6(core: &Core<'_>) -> bool {
+    core.dispatch.architecture == Architecture::V6
+}
+
+pub(super) fn texture(core: &mut Core<'_>, index: u32) -> Result<Texture, Trouble> {
+    let count = core.dispatch.texture_count;
+    cached(
+        core,
+        index,
+        count,
+        "texture",
+        |known| &mut known.textures,
+        |core| {
+            let descriptor = words(
+                core,
+                core.dispatch.textures.wrapping_add(u64::from(index) * 32),
+            )?;
+            Ok(Texture::parse(&descriptor, is_v6(core)))
+        },
+    )
+}
+
+pub(super) fn sampler(core: &mut Core<'_>, index: u32) -> Result<Sampler, Trouble> {
+    let count = core.dispatch.sampler_count;
+    cached(
+        core,
+        index,
+        count,
+        "sampler",
+        |known| &mut known.samplers,
+        |core| {
+            let descriptor = words(
+                core,
+                core.dispatch.samplers.wrapping_add(u64::from(index) * 32),
+            )?;
+            Ok(Sampler::parse(&descriptor))
+        },
+    )
+}
+
+fn image_buffer(core: &mut Core<'_>, index: u32) -> Result<ImageBuffer, Trouble> {
+    let count = core.dispatch.attribute_count;
+    cached(
+        core,
+        index,
+        count,
+        "image attribute",
+        |known| &mut known.images,
+        |core| {
+            let attribute = words(
+                core,
+                core.dispatch.attributes.wrapping_add(u64::from(index) * 8),
+            )?;
+            let record = u64::from(ImageBuffer::buffer_index(&attribute)) * 16;
+            let record = core.dispatch.attribute_buffers.wrapping_add(record);
+            let (buffer, continuation) =
+                (words(core, record)?, words(core, record.wrapping_add(16))?);
+            Ok(ImageBuffer::parse(
+                &attribute,
+                &buffer,
+                &continuation,
+                is_v6(core),
+            ))
+        },
+    )
+}
+
+/// The number of a register format in a conversion descriptor, resolved if the format decides.
+pub(super) fn register_format(m: u32, kind: Kind) -> RegisterFormat {
+    RegisterFormat::from_encoding(m & 15).unwrap_or(RegisterFormat::natural(kind))
+}
+
+/// Writes address and conversion descriptor of texels to three staging registers: coordinates in rows `a` (x, y) and
+/// `b` (z or layer), index of the image in row `c`.
+pub(crate) fn texel_address(
+    op: &MicroOp,
+    rows: &mut Rows,
+    core: &mut Core<'_>,
+) -> Result<(), Trouble> {
+    for lane in lanes(rows.mask()) {
+        let (xy, z, index) = (
+            rows.get(op.a).0[lane],
+            rows.get(op.b).0[lane],
+            rows.get(op.c).0[lane],
+        );
+        let image = image_buffer(core, index)?;
+        let va = image.address(xy & 0xffff, xy >> 16, z).unwrap_or(SINK);
+        let format = register_format(op.m, image.format.kind());
+        put_address(core, lane, va, image.format_word, format);
+    }
+    finish(op, rows, core, 3)
+}
+
+/// The same for level 0 of a texture; row `b` is the layer of an array, the slice of a volume.
+pub(crate) fn texture_address(
+    op: &MicroOp,
+    rows: &mut Rows,
+    core: &mut Core<'_>,
+) -> Result<(), Trouble> {
+    for lane in lanes(rows.mask()) {
+        let (xy, z, index) = (
+            rows.get(op.a).0[lane],
+            rows.get(op.b).0[lane],
+            rows.get(op.c).0[lane],
+        );
+        let texture = texture(core, index)?;
+        let (x, y) = (xy & 0xffff, xy >> 16);
+        let (slice, layer) = match texture.dimension {
+            Dimension::Three => (z, 0),
+            _ => (0, z),
+        };
+        let va = if texture.extent.contains(x, y, slice) && layer < texture.layers {
+            let mut record = [0; Texture::SURFACE_BYTES as usize];
+            let at = texture.surface_record(layer, 0, 0, 0);
+            core.read.read(at, &mut record)?;
+            texture.plane(&record).address(x, y, slice)
+        } else {
+            SINK
+        };
+        let format = register_format(op.m, texture.format.kind());
+        put_address(core, lane, va, texture.format_word, format);
+    }
+    finish(op, rows, core, 3)
+}
+
+/// An address and the conversion descriptor for what is there.
+pub(super) fn put_address(
+    core: &mut Core<'_>,
+    lane: usize,
+    va: u64,
+    format_word: u32,
+    format: RegisterFormat,
+) {
+    let conversion = format_word & 0x3f_ffff | (format as u32) << 24;
+    core.results
+        .put(lane, &[va as u32, (va >> 32) as u32, conversion]);
+}
+
+/// Components that a vector size in bits 9:8 of the modifiers means.
+pub(super) fn components(m: u32) -> usize {
+    (m >> 8 & 3) as usize + 1
+}
+
+/// Loads texels of an image: sources as for [`texel_address`].
+pub(crate) fn load_texel(
+    op: &MicroOp,
+    rows: &mut Rows,
+    core: &mut Core<'_>,
+) -> Result<(), Trouble> {
+    let mut count = 0;
+    for lane in lanes(rows.mask()) {
+        let (xy, z, index) = (
+            rows.get(op.a).0[lane],
+            rows.get(op.b).0[lane],
+            rows.get(op.c).0[lane],
+        );
+        let image = image_buffer(core, index)?;
+        let format = register_format(op.m, image.format.kind());
+        let texel = match image.address(xy & 0xffff, xy >> 16, z) {
+            Some(va) => load_converted(core, va, &image.format)?,
+            None => [0; 4],
+        };
+        count = format.registers(components(op.m));
+        core.results
+            .put(lane, &format.pack(texel, image.format.kind()));
+    }
+    finish(op, rows, core, count)
+}
+
+pub(super) fn load_converted(
+    core: &mut Core<'_>,
+    va: u64,
+    format: &PixelFormat,
+) -> Result<Texel, Trouble> {
+    let mut bytes = [0; 16];
+    let count = usize::from(format.bytes).min(16);
+    core.read.read(va, &mut bytes[..count])?;
+    core.statistics.bytes_read += count as u64;
+    Ok(format.load(&bytes[..count]))
+}
+
+pub(super) fn finish(
+    op: &MicroOp,
+    rows: &mut Rows,
+    core: &mut Core<'_>,
+    count: usize,
+) -> Result<(), Trouble> {
+    for word in 0..count {
+        let register = usize::from(op.d) + word;
+        if register >= REGISTERS {
+            return Err(Trouble::new(
+                FaultKind::InvalidEncoding,
+                0,
+                "staging registers past r63",
+            ));
+        }
+        rows.replace(register as u16, &mut core.results.0[word]);
+    }
+    Ok(())
+}
+
+/// What a conversion descriptor says: pixel format and register format, or plain words.
+pub(super) fn conversion(
+    core: &Core<'_>,
+    word: u32,
+) -> Result<(Option<PixelFormat>, RegisterFormat), Trouble> {
+    let invalid = |text: String| Trouble::new(FaultKind::InvalidData, 0, text);
+    let format = RegisterFormat::from_encoding(word >> 24 & 7).ok_or_else(|| {
+        invalid(format!(
+            "conversion descriptor {word:#010x} has no register format"
+        ))
+    })?;
+    if word >> 22 & 1 == 1 {
+        return Ok((None, format));
+    }
+    let pixel = PixelFormat::parse(word & 0x3f_ffff, is_v6(core))
+        .map_err(|error| invalid(error.to_string()))?;
+    Ok((Some(pixel), format))
+}
+
+/// Loads through a conversion descriptor (row `c`) from the address in rows `a`, `b`.
+pub(crate) fn load_conversion(
+    op: &MicroOp,
+    rows: &mut Rows,
+    core: &mut Core<'_>,
+) -> Result<(), Trouble> {
+    let mut count = 0;
+    for lane in lanes(rows.mask()) {
+        let (pixel, format) = conversion(core, rows.get(op.c).0[lane])?;
+        let va = address(rows.get(op.a), rows.get(op.b), lane);
+        count = format.registers(components(op.m));
+        let words = match pixel {
+            _ if is_sink(va) => [0; 4],
+            Some(pixel) => format.pack(load_converted(core, va, &pixel)?, pixel.kind()),
+            None => {
+                let mut bytes = [0; 16];
+                core.read.read(va, &mut bytes[..count * 4])?;
+                words_of(bytes)
+            }
+        };
+        core.results.put(lane, &words);
+    }
+    finish(op, rows, core, count)
+}
+
+/// Stores through a conversion descriptor (row `c`) to the address in rows `a`, `b`.
+pub(crate) fn store_conversion(
+    op: &MicroOp,
+    rows: &mut Rows,
+    core: &mut Core<'_>,
+) -> Result<(), Trouble> {
+    for lane in lanes(rows.mask()) {
+        let (pixel, format) = conversion(core, rows.get(op.c).0[lane])?;
+        let va = address(rows.get(op.a), rows.get(op.b), lane);
+        if is_sink(va) {
+            continue;
+        }
+        let count = format.registers(components(op.m));
+        let mut words = [0; 4];
+        for (i, word) in words.iter_mut().enumerate().take(count) {
+            *word = rows
+                .get((usize::from(op.d) + i).min(REGISTERS - 1) as u16)
+                .0[lane];
+        }
+        let mut bytes = bytes_of(words);
+        let size = match pixel {
+            Some(pixel) => pixel.store(format.unpack(words), &mut bytes),
+            None => count * 4,
+        };
+        core.write.write(va, &bytes[..size])?;
+        core.statistics.bytes_written += size as u64;
+    }
+    Ok(())
+}
+
+/// Reads a clock into two staging registers.
+pub(crate) fn clock(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+    let now = core.cycles;
+    core.results.0[0].0.fill(now as u32);
+    core.results.0[1].0.fill((now >> 32) as u32);
+    finish(op, rows, core, 2)
+}

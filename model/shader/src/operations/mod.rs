@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What micro-operations do: functions of rows, and of rows and memory.
+//!
+//! [`loops`] are arithmetic, lane by lane; [`singles`] and [`halves`] have multiply-adds written by hand. [`memory`], [`uniform`],
+//! [`atomic`], [`image`], [`texture`] and [`warp`] have the instructions that look beyond their own lane, [`graphics`] those of
+//! other stages than compute.
+
+mod addresses;
+pub(crate) mod atomic;
+pub(crate) mod graphics;
+pub(crate) mod halves;
+pub(crate) mod image;
+pub(crate) mod loops;
+pub(crate) mod memory;
+pub(crate) mod singles;
+pub(crate) mod texture;
+pub(crate) mod uniform;
+pub(crate) mod warp;

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Several single-precision multiply-adds at once.
+#![allow(unsafe_code)]
+
+use crate::ir::micro::MicroOp;
+use crate::rows::Rows;
+
+/// Executes N multiply-adds at once where the host has a way to do so, on all lanes; returns whether it did. Row `d` of each
+/// grows by the product of its rows `a` and `b`, and `a` is the same row for all. No row `d` is another's, or a factor.
+#[inline(always)]
+pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) -> bool {
+    choose!(portable: false, avx512: {
+        avx512::accumulate(ops, rows);
+        true
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use std::arch::x86_64::*;
+
+    use crate::alu::float::QUIET;
+    use crate::ir::micro::MicroOp;
+    use crate::rows::wide::vectors;
+    use crate::rows::{CHUNK, Rows};
+
+    /// As [`super::accumulate`]. The common factor stays in registers.
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) {
+        let common = vectors(rows.get(ops[0].a)).map(|vector| _mm512_castsi512_ps(vector));
+        let quiet = _mm512_set1_ps(f32::from_bits(QUIET));
+        for op in ops {
+            let factors = vectors(rows.get(op.b));
+            let sums = rows.get_mut(op.d).0.as_chunks_mut::<CHUNK>().0;
+            for ((common, factor), sum) in common.into_iter().zip(factors).zip(sums) {
+                // SAFETY: a chunk has as many bytes as a vector.
+                let old = unsafe { _mm512_loadu_ps(sum.as_ptr().cast()) };
+                let new = _mm512_fmadd_ps(common, _mm512_castsi512_ps(factor), old);
+                let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(new, new);
+                let new = _mm512_mask_blend_ps(nan, new, quiet);
+                // SAFETY: as above.
+                unsafe { _mm512_storeu_ps(sum.as_mut_ptr().cast(), new) };
+            }
+        }
+    }
+}

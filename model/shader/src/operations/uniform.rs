@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Loads from uniform buffers: an index and an offset instead of an address.
+
+use super::memory::words_of;
+use crate::core::Core;
+use crate::core::Trouble;
+use crate::ir::micro::{MicroOp, OnMemory};
+use crate::rows::{Rows, lanes};
+
+/// Words of a load of any size.
+type Words = [u32; 4];
+
+/// The load of `bytes` bytes from a uniform buffer: offset in row `a`, index of the buffer in row `b`.
+pub(crate) fn load_uniform(bytes: u32) -> OnMemory {
+    match bytes {
+        1 => uniform::<1>,
+        2 => uniform::<2>,
+        3 => uniform::<3>,
+        4 => uniform::<4>,
+        6 => uniform::<6>,
+        8 => uniform::<8>,
+        12 => uniform::<12>,
+        _ => uniform::<16>,
+    }
+}
+
+fn uniform<const BYTES: usize>(
+    op: &MicroOp,
+    rows: &mut Rows,
+    core: &mut Core<'_>,
+) -> Result<(), Trouble> {
+    let words = BYTES.div_ceil(4);
+    let mask = rows.mask();
+    core.statistics.bytes_read += u64::from(mask.count_ones()) * BYTES as u64;
+    let mut last = None;
+    for lane in lanes(mask) {
+        let place = (rows.get(op.a).0[lane], rows.get(op.b).0[lane]);
+        let value = match last {
+            Some((known, value)) if known == place => value,
+            _ => uniform_lane::<BYTES>(core, place.0, place.1)?,
+        };
+        last = Some((place, value));
+        core.results.put(lane, &value[..words]);
+    }
+    for word in 0..words {
+        rows.replace(op.d + word as u16, &mut core.results.0[word]);
+    }
+    Ok(())
+}
+
+/// What lies outside of the buffer, or in a buffer that does not exist, reads as zero.
+fn uniform_lane<const BYTES: usize>(
+    core: &mut Core<'_>,
+    offset: u32,
+    index: u32,
+) -> Result<Words, Trouble> {
+    let Some(buffer) = core.uniform_buffer(index)? else {
+        return Ok([0; 4]);
+    };
+    let left = buffer
+        .bytes
+        .saturating_sub(u64::from(offset))
+        .min(BYTES as u64) as usize;
+    let mut bytes = [0; 16];
+    core.read.read(
+        buffer.address.wrapping_add(u64::from(offset)),
+        &mut bytes[..left],
+    )?;
+    Ok(words_of(bytes))
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Values of other lanes of the warp.
+
+use mali_isa::LaneOp;
+
+use crate::core::Core;
+use crate::core::Trouble;
+use crate::ir::micro::MicroOp;
+use crate::rows::{Rows, lanes};
+
+/// Modifiers of [`permute`]: lanes of a group as a power of two, and how the other lane is found.
+pub(crate) fn modifiers(log2: u32, how: LaneOp) -> u32 {
+    let how = match how {
+        LaneOp::None => 0,
+        LaneOp::Xor => 1,
+        LaneOp::Accumulate => 2,
+        LaneOp::Shift => 3,
+    };
+    log2 | how << 8
+}
+
+/// Lanes of a group, which is never wider than the warp.
+fn group(op: &MicroOp, core: &Core<'_>) -> usize {
+    (1usize << (op.m & 0xff).min(6)).min(core.dispatch.architecture.warp_lanes() as usize)
+}
+
+/// `CLPER`: the value of row `a` in the lane that row `b` names, or row `c` if that lane is not active.
+pub(crate) fn permute(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+    let (mask, size) = (rows.mask(), group(op, core));
+    for lane in lanes(mask) {
+        let (first, own) = (lane & !(size - 1), lane & (size - 1));
+        let operand = rows.get(op.b).0[lane] as usize;
+        let other = match op.m >> 8 {
+            0 => Some(operand & (size - 1)),
+            1 => Some((own ^ operand) & (size - 1)),
+            // The last lane of the lower half of the pair of groups of that many lanes, for lanes of the upper half:
+            // a step of a scan. No compiler emits it; the meaning follows from the name.
+            2 if operand.is_power_of_two() && own & operand != 0 => {
+                Some(own & !(2 * operand - 1) | (operand - 1))
+            }
+            2 => None,
+            _ => Some(own.wrapping_add(operand)).filter(|&other| other < size),
+        };
+        let other = other
+            .map(|other| first + other)
+            .filter(|other| mask >> other & 1 == 1);
+        core.results.0[0].0[lane] = match other {
+            Some(other) => rows.get(op.a).0[other],
+            None => rows.get(op.c).0[lane],
+        };
+    }
+    rows.replace(op.d, &mut core.results.0[0]);
+    Ok(())
+}
+
+/// `WMASK`: a bit for each lane of the group whose row `a` is not zero; bit 8 of the modifiers stands for lanes that
+/// are not active.
+pub(crate) fn ballot(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+    let (mask, size) = (rows.mask(), group(op, core));
+    let fill = if op.m >> 8 & 1 == 1 { !mask } else { 0 };
+    let votes = rows.nonzero(op.a) | fill;
+    for lane in lanes(mask) {
+        let first = lane & !(size - 1);
+        core.results.0[0].0[lane] = (votes >> first) as u32 & ((1u32 << size) - 1);
+    }
+    rows.replace(op.d, &mut core.results.0[0]);
+    Ok(())
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Multiply-adds that share a factor, executed at once: the factor is read once, and one micro-operation is chosen instead of
+//! several.
+//!
+//! The micro-operations stay where they are, behind the one that stands for them, and are executed by themselves when
+//! lanes are inactive.
+
+use crate::ir::micro::{Kind, MicroOp, Run};
+use crate::operations::{halves, singles};
+use crate::rows::Rows;
+use crate::vectors;
+
+/// Most multiply-adds to execute at once.
+const MOST: usize = 4;
+
+/// The micro-operations with those in front that stand for several. The order of factors may change.
+pub(crate) fn fuse(ops: &[MicroOp]) -> Vec<MicroOp> {
+    let mut fused = Vec::with_capacity(ops.len());
+    let mut rest = ops;
+    while let Some(&first) = rest.first() {
+        let by_a = group(rest, first.a);
+        let by_b = group(rest, first.b);
+        let (count, common) = if by_b > by_a {
+            (by_b, first.b)
+        } else {
+            (by_a, first.a)
+        };
+        let Some(run) = several(first.kind, count) else {
+            fused.push(first);
+            rest = &rest[1..];
+            continue;
+        };
+        let (these, others) = rest.split_at(count);
+        fused.push(MicroOp {
+            run,
+            m: count as u32,
+            kind: Kind::Plain,
+            ..first
+        });
+        fused.extend(these.iter().map(|op| match op {
+            op if op.a == common => *op,
+            op => MicroOp {
+                a: op.b,
+                b: op.a,
+                ..*op
+            },
+        }));
+        rest = others;
+    }
+    fused
+}
+
+/// How many of the first micro-operations grow different rows by products with the row `common`, and read none that another of
+/// them writes.
+fn group(ops: &[MicroOp], common: u16) -> usize {
+    let Some(kind) = ops.first().map(|op| op.kind) else {
+        return 0;
+    };
+    let grows = |op: &&MicroOp| {
+        matches!(kind, Kind::MultiplyAdd | Kind::MultiplyAddLow)
+            && op.kind == kind
+            && op.d == op.c
+            && op.d != op.a
+            && op.d != op.b
+            && (op.a == common || op.b == common)
+    };
+    let grown = ops.iter().take(MOST).take_while(grows).count();
+    let apart = |count: &usize| {
+        let these = &ops[..*count];
+        these.iter().enumerate().all(|(at, op)| {
+            let others = these.iter().enumerate().filter(|(other, _)| *other != at);
+            others
+                .into_iter()
+                .all(|(_, other)| ![other.d, other.a, other.b].contains(&op.d))
+        })
+    };
+    (0..=grown).rev().find(apart).unwrap_or(0)
+}
+
+/// What executes so many at once, if something does on this host.
+fn several(kind: Kind, count: usize) -> Option<Run> {
+    if !vectors::accumulates() {
+        return None;
+    }
+    let low = kind == Kind::MultiplyAddLow;
+    Some(Run::Several(match count {
+        1 if low => accumulate_low::<1>,
+        2 if low => accumulate_low::<2>,
+        3 if low => accumulate_low::<3>,
+        MOST if low => accumulate_low::<MOST>,
+        1 => accumulate::<1>,
+        2 => accumulate::<2>,
+        3 => accumulate::<3>,
+        MOST => accumulate::<MOST>,
+        _ => return None,
+    }))
+}
+
+fn accumulate<const N: usize>(ops: &[MicroOp], rows: &mut Rows) {
+    if let Ok(ops) = ops.try_into()
+        && rows.is_full()
+        && singles::accumulate::<N>(ops, rows)
+    {
+        return;
+    }
+    one_by_one(ops, rows);
+}
+
+fn accumulate_low<const N: usize>(ops: &[MicroOp], rows: &mut Rows) {
+    if let Ok(ops) = ops.try_into()
+        && rows.is_full()
+        && halves::accumulate::<N>(ops, rows)
+    {
+        return;
+    }
+    one_by_one(ops, rows);
+}
+
+fn one_by_one(ops: &[MicroOp], rows: &mut Rows) {
+    for op in ops {
+        if let Run::Rows(run) = op.run {
+            run(op, rows);
+        }
+    }
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Random programs, as they are and specialised: both end alike and leave the same memory.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use mali_memory::{Bus, Page, Ram};
+
+use super::*;
+use crate::core::Core;
+use crate::engine::batch::Batch;
+use crate::engine::worker::totals;
+use crate::ir::{Branch, State};
+use crate::operations::memory::{load, store};
+use crate::rows::LANES;
+use crate::{Access, AddressSpace, Control, Dispatch, MmuFault, alu::float, vectors};
+
+struct Flat(Ram);
+
+impl AddressSpace for Flat {
+    fn translate(&self, va: u64, access: Access) -> Result<Page<'_>, MmuFault> {
+        let code = 0xc3;
+        self.0.page(va).ok_or(MmuFault { va, access, code })
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn word(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) as u32
+    }
+
+    fn below(&mut self, n: u32) -> u32 {
+        self.word() % n
+    }
+}
+
+/// Words of the region that stores go to; each store has four words of each lane.
+const STORES: usize = 24;
+const PAGES: usize = STORES * LANES * 16 / 4096;
+const UNIFORMS: u16 = 4;
+
+/// Writes random clauses.
+struct Writer<'a> {
+    random: Random,
+    program: &'a mut Program,
+    /// Temporary rows that the clause has given values.
+    temporaries: Vec<u16>,
+    /// Where the next store goes.
+    out: u32,
+    table: u32,
+    stores: usize,
+}
+
+impl Writer<'_> {
+    fn constant(&mut self, value: u32) -> u16 {
+        self.program.constant(Constant::Value(value))
+    }
+
+    fn source(&mut self) -> u16 {
+        match self.random.below(10) {
+            0 => self.constant(0),
+            1 => {
+                let value = self.random.below(5);
+                self.constant(value)
+            }
+            2 | 3 => {
+                let word = self.random.below(UNIFORMS.into()) as u16;
+                self.program.constant(Constant::Uniform(word))
+            }
+            4 | 5 if !self.temporaries.is_empty() => {
+                let at = self.random.below(self.temporaries.len() as u32);
+                self.temporaries[at as usize]
+            }
+            _ => self.random.below(10) as u16,
+        }
+    }
+
+    fn destination(&mut self) -> u16 {
+        if self.random.below(2) == 0 {
+            return self.random.below(10) as u16;
+        }
+        let row = special::TEMPORARY + self.random.below(4) as u16;
+        self.temporaries.push(row);
+        row
+    }
+
+    fn push(&mut self, run: Run, kind: Kind, d: u16, sources: &[u16], m: u32) {
+        let source = |at: usize| sources.get(at).copied().unwrap_or(0);
+        self.program.ops.push(MicroOp {
+            run,
+            d,
+            a: source(0),
+            b: source(1),
+            c: source(2),
+            e: source(3),
+            m,
+            sources: sources.len() as u8,
+            kind,
+        });
+    }
+
+    fn op(&mut self) {
+        let sources: [u16; 4] = std::array::from_fn(|_| self.source());
+        let choice = self.random.below(12);
+        let (run, kind, count, m) = match choice {
+            0..3 => (loops::two(|_, a, b| a.wrapping_add(b)), Kind::Add, 2, 0),
+            3 | 4 => (
+                loops::two(|m, a, b| u32::from(a > b) & m),
+                Kind::Above,
+                2,
+                1,
+            ),
+            5 => (copy as _, Kind::Copy, 1, 0),
+            6 => (loops::two(|_, a, b| a ^ b), Kind::Plain, 2, 0),
+            7 => (
+                loops::three(|_, a, b, c| a.wrapping_mul(b).wrapping_add(c)),
+                Kind::Plain,
+                3,
+                0,
+            ),
+            8 => (
+                loops::four(|_, a, b, c, e| if a < b { c } else { e }),
+                Kind::Plain,
+                4,
+                0,
+            ),
+            9 | 10 => {
+                // A row of multiply-adds that share a factor.
+                let run = if vectors::has_fused_multiply_add() {
+                    loops::three(|_, a, b, c| float::fma(a, b, c))
+                } else {
+                    loops::three(|_, a, b, c| float::fma_portable(a, b, c))
+                };
+                for _ in 0..self.random.below(6) {
+                    let (d, other) = (self.random.below(10) as u16, self.source());
+                    let mut factors = [sources[0], other];
+                    factors.rotate_left(self.random.below(2) as usize);
+                    let [a, b] = factors;
+                    self.push(Run::Rows(run), Kind::MultiplyAdd, d, &[a, b, d], 0);
+                }
+                (run, Kind::MultiplyAdd, 3, 0)
+            }
+            _ => return self.memory(sources[0]),
+        };
+        let d = self.destination();
+        self.push(Run::Rows(run), kind, d, &sources[..count], m);
+    }
+
+    /// A load at `table + (row & 0xff0)`, or a store to words of its own.
+    fn memory(&mut self, row: u16) {
+        let (low, zero) = (special::TEMPORARY + 5, self.constant(0));
+        let first = self.random.below(7) as u16;
+        if self.random.below(2) == 0 || self.stores == STORES {
+            let (mask, base) = (self.constant(0xff0), self.constant(self.table));
+            let offset = loops::three(|_, row, mask, base| (row & mask).wrapping_add(base));
+            self.push(Run::Rows(offset), Kind::Plain, low, &[row, mask, base], 0);
+            if self.random.below(2) == 0 {
+                self.push(Run::Message(load::<16>), Kind::Load, first, &[low, zero], 4);
+            } else {
+                self.push(Run::Message(load::<4>), Kind::Load, first, &[low, zero], 1);
+            }
+            return;
+        }
+        let (stride, base) = (self.constant(16), self.constant(self.out));
+        let place =
+            loops::three(|_, lane, stride, base| lane.wrapping_mul(stride).wrapping_add(base));
+        let lane = special::LANE_ID;
+        self.push(Run::Rows(place), Kind::Plain, low, &[lane, stride, base], 0);
+        self.push(
+            Run::Message(store::<16>),
+            Kind::Store,
+            first,
+            &[low, zero],
+            4,
+        );
+        self.out += 16 * LANES as u32;
+        self.stores += 1;
+    }
+
+    /// A program of some clauses, which ends with stores of all registers in use.
+    fn program(&mut self) {
+        let count = 2 + self.random.below(5);
+        for index in 0..count {
+            let start = self.program.ops.len();
+            self.temporaries.clear();
+            for _ in 0..1 + self.random.below(10) {
+                self.op();
+            }
+            let last = index == count - 1;
+            if last {
+                for _ in 0..6 {
+                    self.stores = self.stores.min(STORES - 1);
+                    self.memory(0);
+                }
+            }
+            let condition = match self.random.below(5) {
+                0 => Condition::Always,
+                1 => Condition::Any(self.source()),
+                2 => Condition::All(self.source()),
+                _ => Condition::NonZero(self.source()),
+            };
+            let target = match self.random.below(8) {
+                0 => Target::End,
+                _ => Target::Clause(self.random.below(count)),
+            };
+            let branch = (self.random.below(3) > 0).then_some(Branch { condition, target });
+            let end = self.program.ops.len();
+            self.program.clauses.push(Clause {
+                address: 16 * u64::from(index) + 16,
+                ops: start..end,
+                next: if last {
+                    Next::End
+                } else {
+                    Next::Clause(index + 1)
+                },
+                branch,
+                barrier: false,
+                state: State::Ready,
+                fma: 0,
+                add: 0,
+                messages: Vec::new(),
+            });
+            let fused = fuse(&self.program.ops[start..]);
+            self.program.ops.truncate(start);
+            self.program.ops.extend(fused);
+            self.program.clauses[index as usize].ops = start..self.program.ops.len();
+        }
+    }
+}
+
+/// Runs a program in a batch whose registers have some values, and returns how it ended.
+fn outcome(program: &Program, uniforms: &[u32], space: &Flat, mask: u64, seed: u64) -> String {
+    let (dispatch, control, stop) = (
+        Dispatch::default(),
+        Control::new(300),
+        AtomicBool::new(false),
+    );
+    let mut core = Core::new(&dispatch, space, &control, &stop);
+    let mut rows = Rows::new(special::CONSTANT, LANES);
+    let mut random = Random(seed);
+    for row in 0..special::CONSTANT {
+        for value in &mut rows.get_mut(row).0 {
+            *value = random.word() >> random.below(32);
+        }
+    }
+    rows.get_mut(special::LANE_ID).0 = std::array::from_fn(|lane| lane as u32);
+    let mut batch = Batch::new(rows);
+    let mut program = Arc::new(program.clone());
+    core.uniforms = uniforms.into();
+    batch.start(&program, mask);
+    let result = batch.run(&mut program, &mut core);
+    let statistics = totals(&core, &program);
+    format!(
+        "{:?} {statistics:?}",
+        result.map_err(|fault| fault.to_string())
+    )
+}
+
+#[test]
+fn random_programs_do_the_same_when_specialised() {
+    let space = Flat(Ram::new(PAGES + 16).unwrap());
+    let table = space.0.allocate_contiguous(2).unwrap();
+    let out = space.0.allocate_contiguous(PAGES).unwrap();
+    let mut random = Random(0x1234_5678_9abc_def1);
+    let bytes: Vec<u8> = (0..8192).map(|_| random.word() as u8).collect();
+    space.0.write(table, &bytes).unwrap();
+    let (mut before, mut after, mut ended) = (0, 0, 0);
+    for case in 0..1000 {
+        let mut plain = Program::new(16);
+        plain.clauses.clear();
+        let seed = random.0 ^ case;
+        let mut writer = Writer {
+            random: Random(seed | 1),
+            program: &mut plain,
+            temporaries: Vec::new(),
+            out: out as u32,
+            table: table as u32,
+            stores: 0,
+        };
+        writer.program();
+        let uniforms: Vec<u32> = (0..UNIFORMS).map(|at| random.word() >> (at * 10)).collect();
+        let mut fast = plain.clone();
+        specialise(&mut fast, &uniforms);
+        let count = |program: &Program| {
+            (0..program.clauses.len())
+                .map(|at| own_ops(program, at).len())
+                .sum::<usize>()
+        };
+        (before, after) = (before + count(&plain), after + count(&fast));
+        let mask = match case % 3 {
+            0 => u64::MAX,
+            1 => u64::from(random.word()) << 16 | 1,
+            _ => u64::from(random.word()) << 32 | u64::from(random.word()),
+        };
+        let results = [&plain, &fast].map(|program| {
+            space.0.write(out, &[0x5a; PAGES * 4096]).unwrap();
+            let outcome = outcome(program, &uniforms, &space, mask, seed);
+            let mut memory = vec![0; PAGES * 4096];
+            space.0.read(out, &mut memory).unwrap();
+            (outcome, memory)
+        });
+        assert_eq!(results[0].0, results[1].0, "case {case}");
+        assert!(results[0].1 == results[1].1, "case {case}: memory differs");
+        ended += u32::from(results[0].0.starts_with("Ok"));
+        random.word();
+    }
+    assert!(ended > 300, "{ended} ended");
+    assert!(
+        after * 10 < before * 9,
+        "{before} micro-operations became {after}"
+    );
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Registers of a batch: one row for each register, one column for each lane.
+
+mod row;
+mod whole;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod wide;
+
+pub(crate) use row::{CHUNK, GROUP, LANES, Row, lanes};
+pub(crate) use whole::{repeat, spread};
+
+/// Rows 0 to 63 are the registers of the architecture; what follows is temporary or constant.
+pub(crate) const REGISTERS: usize = 64;
+
+/// The rows of a batch.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    // Boxes, because rows change places.
+    #[allow(clippy::vec_box)]
+    rows: Vec<Box<Row>>,
+    /// The row that the next result is written to, before it takes the place of its destination.
+    spare: Box<Row>,
+    /// All ones in active lanes, zero in others.
+    active: Box<Row>,
+    /// The same as bits.
+    mask: u64,
+    /// True if no lane that matters is inactive, so that results replace whole rows.
+    full: bool,
+    /// How many chunks hold lanes.
+    chunks: usize,
+}
+
+impl Rows {
+    /// `count` rows of zeros for a batch of up to `lanes` lanes.
+    pub(crate) fn new(count: u16, lanes: usize) -> Rows {
+        Rows {
+            rows: (0..usize::from(count).max(REGISTERS))
+                .map(|_| Box::new(Row::ZERO))
+                .collect(),
+            spare: Box::new(Row::ZERO),
+            active: Box::new(Row::ZERO),
+            mask: 0,
+            full: false,
+            chunks: lanes.clamp(1, LANES).div_ceil(CHUNK),
+        }
+    }
+
+    /// Chooses which lanes results are written to. Lanes outside `live` may receive anything.
+    pub(crate) fn activate(&mut self, mask: u64, live: u64) {
+        self.full = mask & live == live;
+        if self.mask != mask {
+            self.mask = mask;
+            for (lane, active) in self.active.0.iter_mut().enumerate() {
+                *active = ((mask >> lane) as u32 & 1).wrapping_neg();
+            }
+        }
+    }
+
+    /// Active lanes.
+    #[inline(always)]
+    pub(crate) fn mask(&self) -> u64 {
+        self.mask
+    }
+
+    /// Whether results replace whole rows of [`LANES`] lanes.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.full && self.chunks * CHUNK == LANES
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, row: u16) -> &Row {
+        &self.rows[usize::from(row)]
+    }
+
+    /// A row as the place of results that are masked by the writer.
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, row: u16) -> &mut Row {
+        &mut self.rows[usize::from(row)]
+    }
+
+    /// How many rows there are.
+    pub(crate) fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Adds a row with the same value in all lanes.
+    pub(crate) fn push(&mut self, value: u32) {
+        self.rows.push(Box::new(Row([value; LANES])));
+    }
+
+    /// Puts `new` in place of `row`, or merges it where lanes are inactive.
+    #[inline(always)]
+    pub(crate) fn replace(&mut self, row: u16, new: &mut Box<Row>) {
+        std::mem::swap(&mut self.spare, new);
+        self.commit(row);
+        std::mem::swap(&mut self.spare, new);
+    }
+
+    /// How many lanes a loop must cover.
+    #[inline(always)]
+    pub(crate) fn lanes(&self) -> usize {
+        self.chunks * CHUNK
+    }
+
+    /// Puts the spare row in place of `row`, or merges it where lanes are inactive.
+    #[inline(always)]
+    pub(crate) fn commit(&mut self, row: u16) {
+        let row = usize::from(row);
+        if self.full || row >= REGISTERS {
+            std::mem::swap(&mut self.rows[row], &mut self.spare);
+        } else {
+            whole::merge(&mut self.rows[row], &self.spare, &self.active);
+        }
+    }
+
+    /// The spare row, which a result goes to until it is committed, and the rows that it is made of.
+    #[inline(always)]
+    pub(crate) fn operands<const N: usize>(&mut self, rows: [u16; N]) -> (&mut Row, [&Row; N]) {
+        let sources = rows.map(|row| &*self.rows[usize::from(row)]);
+        (&mut self.spare, sources)
+    }
+
+    /// Lanes among the active ones where the row is not zero.
+    pub(crate) fn nonzero(&self, row: u16) -> u64 {
+        whole::nonzero(&self.rows[usize::from(row)]) & self.mask
+    }
+
+    /// Copies a row.
+    #[inline(always)]
+    pub(crate) fn copy(&mut self, from: u16, to: u16) {
+        self.spare.0 = self.rows[usize::from(from)].0;
+        self.commit(to);
+    }
+}

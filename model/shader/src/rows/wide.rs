@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is written for AVX-512 by hand, because compilers make less of it: a row is four vectors.
+//!
+//! Other hosts run portable functions that do the same; tests compare the two.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use super::row::{CHUNK, GROUP, LANES, Row};
+
+/// Vectors of a row.
+const VECTORS: usize = LANES / CHUNK;
+
+/// The vectors of a row.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(crate) fn vectors(row: &Row) -> [__m512i; VECTORS] {
+    let chunks = row.0.as_chunks::<CHUNK>().0;
+    // SAFETY: a chunk has as many bytes as a vector.
+    std::array::from_fn(|i| unsafe { _mm512_loadu_si512(chunks[i].as_ptr().cast()) })
+}
+
+/// Puts the first chunk of a row into the others.
+#[target_feature(enable = "avx512f")]
+pub(super) fn repeat(row: &mut Row) {
+    let [first, ..] = vectors(row);
+    for chunk in &mut row.0.as_chunks_mut::<CHUNK>().0[1..] {
+        // SAFETY: a chunk has as many bytes as a vector.
+        unsafe { _mm512_storeu_si512(chunk.as_mut_ptr().cast(), first) };
+    }
+}
+
+/// Gives each group of a row one of the first values.
+#[target_feature(enable = "avx512f")]
+pub(super) fn spread(row: &mut Row, values: &[u32; CHUNK]) {
+    for (group, &value) in row.0.as_chunks_mut::<GROUP>().0.iter_mut().zip(values) {
+        let vector = _mm256_set1_epi32(value as i32);
+        // SAFETY: a group has as many bytes as a vector of 256 bits.
+        unsafe { _mm256_storeu_si256(group.as_mut_ptr().cast(), vector) };
+    }
+}
+
+/// The lanes whose word is not zero.
+#[target_feature(enable = "avx512f")]
+pub(super) fn nonzero(row: &Row) -> u64 {
+    let masks = vectors(row).map(|vector| u64::from(_mm512_test_epi32_mask(vector, vector)));
+    masks.iter().rev().fold(0, |all, mask| all << CHUNK | mask)
+}

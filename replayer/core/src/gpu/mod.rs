@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the engine needs from a device, and how a device is put around another one.
+//!
+//! # Writing a device
+//!
+//! A device implements [`Gpu`]. This one has registers that answer at once, and memory that is a list of pages:
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//! use gpureplay_core::{DeviceError, Gpu, Lines};
+//! use gpureplay_format::Access;
+//!
+//! #[derive(Default)]
+//! struct Registers {
+//!     values: BTreeMap<u32, u32>,
+//!     pages: BTreeMap<u64, [u8; 4096]>,
+//!     now_us: u64,
+//! }
+//!
+//! impl Gpu for Registers {
+//!     fn read32(&mut self, register: u32) -> u32 {
+//!         self.values.get(&register).copied().unwrap_or(0)
+//!     }
+//!     fn write32(&mut self, register: u32, value: u32) {
+//!         self.values.insert(register, value);
+//!         // A reset (GPU_CMD) completes at once: bit 8 of GPU_INT_RAWSTAT.
+//!         if register == 0x30 {
+//!             self.values.insert(0x20, 1 << 8);
+//!         }
+//!     }
+//!     // Without interrupts a wait is a sleep: the engine reads the registers afterwards.
+//!     fn wait_irq(&mut self, _: Lines, timeout_us: u32) -> Lines {
+//!         self.now_us += u64::from(timeout_us);
+//!         Lines::NONE
+//!     }
+//!     fn now_us(&mut self) -> u64 {
+//!         self.now_us += 1;
+//!         self.now_us
+//!     }
+//!     fn map(&mut self, va: u64, pages: u32, _: Access) -> Result<(), DeviceError> {
+//!         let new = (0..u64::from(pages)).map(|page| (va + page * 4096, [0; 4096]));
+//!         self.pages.extend(new);
+//!         Ok(())
+//!     }
+//!     // A GPU with an MMU gets its page tables here, see `gpureplay_core::page_table`.
+//!     fn activate(&mut self) -> Result<u8, DeviceError> {
+//!         Ok(0)
+//!     }
+//!     fn release(&mut self) {
+//!         self.pages.clear();
+//!     }
+//!     fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+//!         for (va, byte) in (va..).zip(bytes) {
+//!             let page = self.pages.get_mut(&(va & !4095)).ok_or(DeviceError::NotMapped(va))?;
+//!             page[va as usize & 4095] = *byte;
+//!         }
+//!         Ok(())
+//!     }
+//!     fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+//!         for (va, byte) in (va..).zip(bytes) {
+//!             let page = self.pages.get(&(va & !4095)).ok_or(DeviceError::NotMapped(va))?;
+//!             *byte = page[va as usize & 4095];
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let mut gpu = Registers::default();
+//! gpu.reset()?;
+//! gpu.map(0x20_0000, 1, Access::READ_WRITE)?;
+//! gpu.fill_memory(0x20_0ffe, 2, 7)?;
+//! let mut bytes = [0; 3];
+//! gpu.read_memory(0x20_0ffd, &mut bytes)?;
+//! assert_eq!(bytes, [0, 7, 7]);
+//! # Ok::<(), DeviceError>(())
+//! ```
+//!
+//! # Writing a device around a device
+//!
+//! A wrapper implements [`Wrapper`] and overrides what it changes. All other calls reach the device inside: there is no call
+//! that a wrapper can forget. Wrappers have `get_ref`, `get_mut` and `into_inner`.
+//!
+//! ```
+//! use gpureplay_core::{Chain, DeviceError, Gpu, Wrapper};
+//!
+//! /// Counts the chains that start.
+//! struct Counter<G> {
+//!     gpu: G,
+//!     chains: u32,
+//! }
+//!
+//! impl<G: Gpu> Wrapper for Counter<G> {
+//!     type Inner = G;
+//!     fn inner(&mut self) -> &mut G {
+//!         &mut self.gpu
+//!     }
+//!     fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
+//!         self.chains += 1;
+//!         self.gpu.before_chain(chain)
+//!     }
+//! }
+//!
+//! fn replay(gpu: impl Gpu) {}
+//! fn count(gpu: &mut dyn Gpu) {
+//!     replay(Counter { gpu, chains: 0 });
+//! }
+//! ```
+
+mod wait;
+
+use gpureplay_format::Access;
+
+pub use wait::{clean_caches, poll, reset, wait_for};
+pub(crate) use wait::{fill, slice};
+
+use crate::error::{DeviceError, ErrorKind};
+
+/// A set of interrupt lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines(pub u8);
+
+impl Lines {
+    /// No line.
+    pub const NONE: Self = Self(0);
+    /// The job manager's line.
+    pub const JOB: Self = Self(1);
+    /// The MMU's line.
+    pub const MMU: Self = Self(2);
+    /// The line for resets, power and cache maintenance.
+    pub const GPU: Self = Self(4);
+    /// All three.
+    pub const ALL: Self = Self(7);
+
+    /// Whether a line of `other` is in `self`.
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// A job chain that the engine submits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// Chains that were submitted before it, in this run.
+    pub index: u32,
+    /// GPU virtual address of its first job header.
+    pub head: u64,
+    /// Job slot.
+    pub slot: u8,
+    /// Address space.
+    pub space: u8,
+}
+
+/// Declares [`Gpu`] and [`Wrapper`] from one list of methods, so that a wrapper forwards every method there is.
+macro_rules! gpu {
+    (
+        $(#[$about:meta])*
+        required {$(
+            $(#[$doc:meta])*
+            fn $name:ident(&mut $this:ident $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;
+        )+}
+        provided {$(
+            $(#[$more:meta])*
+            fn $extra:ident(&mut $self:ident $(, $operand:ident: $kind:ty)*) $(-> $answer:ty)? $body:block
+        )+}
+    ) => {
+        $(#[$about])*
+        pub trait Gpu {
+            $($(#[$doc])* fn $name(&mut $this $(, $argument: $type)*) $(-> $result)?;)+
+            $($(#[$more])* fn $extra(&mut $self $(, $operand: $kind)*) $(-> $answer)? $body)+
+        }
+
+        /// A device around another one: every method of [`Gpu`] that it does not override reaches the device inside.
+        ///
+        /// Methods are documented, errors included, at [`Gpu`]. A file that calls methods of wrappers imports [`Gpu`] and names
+        /// this trait by its path, because both have methods of the same names.
+        pub trait Wrapper {
+            /// The device inside.
+            type Inner: Gpu + ?Sized;
+
+            /// The device inside.
+            fn inner(&mut self) -> &mut Self::Inner;
+
+            $(
+                #[doc = concat!("See [`Gpu::", stringify!($name), "`].")]
+                #[inline]
+                fn $name(&mut $this $(, $argument: $type)*) $(-> $result)? {
+                    $this.inner().$name($($argument),*)
+                }
+            )+
+            $(
+                #[doc = concat!("See [`Gpu::", stringify!($extra), "`].")]
+                #[inline]
+                fn $extra(&mut $self $(, $operand: $kind)*) $(-> $answer)? {
+                    $self.inner().$extra($($operand),*)
+                }
+            )+
+        }
+
+        impl<W: Wrapper + ?Sized> Gpu for W {
+            $(
+                #[inline]
+                fn $name(&mut $this $(, $argument: $type)*) $(-> $result)? {
+                    Wrapper::$name($this $(, $argument)*)
+                }
+            )+
+            $(
+                #[inline]
+                fn $extra(&mut $self $(, $operand: $kind)*) $(-> $answer)? {
+                    Wrapper::$extra($self $(, $operand)*)
+                }
+            )+
+        }
+    };
+}
+
+gpu! {
+    /// A Mali GPU with memory of its own.
+    ///
+    /// Implementations: the model, the nano driver, /dev/mem, a firmware's registers. A device hands out zeroed pages, keeps
+    /// page tables for them (with [`crate::page_table`], or in the kernel) and does what caches need, so that `write_memory`
+    /// is seen by the GPU and `read_memory` sees what the GPU wrote. The module's documentation shows how one is written.
+    required {
+        /// Reads the register at a byte offset.
+        fn read32(&mut self, register: u32) -> u32;
+
+        /// Writes the register at a byte offset.
+        fn write32(&mut self, register: u32, value: u32);
+
+        /// Waits until one of `lines` is raised or the time is over, and returns those that are raised. May return early with
+        /// no line; the engine asks the registers and comes back.
+        fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines;
+
+        /// A clock that never goes back, in microseconds.
+        fn now_us(&mut self) -> u64;
+
+        /// Maps zeroed pages at a GPU virtual address. The engine maps everything before [`Gpu::activate`].
+        ///
+        /// # Errors
+        /// Memory runs out, or the device refuses.
+        fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError>;
+
+        /// Gives an address space the page tables of everything mapped so far and returns its number.
+        ///
+        /// # Errors
+        /// The address space does not accept the command in time, or the device refuses.
+        fn activate(&mut self) -> Result<u8, DeviceError>;
+
+        /// Takes all mappings away and frees their pages. The engine resets the GPU before.
+        fn release(&mut self);
+
+        /// Puts bytes into mapped memory.
+        ///
+        /// # Errors
+        /// The range is not mapped.
+        fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError>;
+
+        /// Takes bytes out of mapped memory.
+        ///
+        /// # Errors
+        /// The range is not mapped.
+        fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
+    }
+    provided {
+        /// Puts one repeated byte into mapped memory.
+        ///
+        /// # Errors
+        /// The range is not mapped.
+        fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
+            fill(self, va, length, byte)
+        }
+
+        /// Asked between two chains: a device that is shared with others may give the GPU to one that waits, and returns when
+        /// it has it again. `true` when it did so: the GPU is then reset, the memory untouched.
+        ///
+        /// # Errors
+        /// The GPU did not come back.
+        fn lend(&mut self) -> Result<bool, DeviceError> {
+            Ok(false)
+        }
+
+        /// Stops everything and brings the GPU to its state after power-on: a soft reset, then a hard one if that does
+        /// not end.
+        ///
+        /// # Errors
+        /// Neither ended in time.
+        fn reset(&mut self) -> Result<(), DeviceError> {
+            reset(self)
+        }
+
+        /// Told of each chain before its start command is written.
+        ///
+        /// # Errors
+        /// The chain must not start; the run ends with this error.
+        fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
+            let _ = chain;
+            Ok(())
+        }
+
+        /// Told how each chain that started ended: its slot reports success (the headers of its jobs are not read yet), or why
+        /// not. Memory holds what the chain wrote.
+        fn after_chain(&mut self, chain: &Chain, result: Result<(), ErrorKind>) {
+            let _ = (chain, result);
+        }
+    }
+}
+
+impl<G: Gpu + ?Sized> Wrapper for &mut G {
+    type Inner = G;
+    #[inline]
+    fn inner(&mut self) -> &mut G {
+        self
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The sections of the pages, as Markdown.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
+
+use super::{layers::top, reasons::Reasons};
+use crate::workspace::{Crate, Unsafe};
+
+/// Folders that stand above everything else; the figure leaves them out, the table does not.
+const NOT_DRAWN: [&str; 2] = ["tools", "fuzz"];
+
+/// A figure of the crates; an arrow that others imply is not drawn.
+pub(super) fn graph(crates: &[Crate]) -> String {
+    let drawn: Vec<&Crate> = crates
+        .iter()
+        .filter(|known| !NOT_DRAWN.contains(&top(&known.folder)))
+        .collect();
+    let uses: BTreeMap<&str, BTreeSet<&str>> = drawn
+        .iter()
+        .map(|known| (known.name.as_str(), ours(known).collect()))
+        .collect();
+    let mut text = String::from("```mermaid\nflowchart TD\n");
+    let folders: BTreeSet<&str> = drawn.iter().map(|known| top(&known.folder)).collect();
+    for folder in folders {
+        let _ = writeln!(text, "  subgraph {folder}");
+        for known in drawn.iter().filter(|known| top(&known.folder) == folder) {
+            let _ = writeln!(text, "    {}", known.name);
+        }
+        text.push_str("  end\n");
+    }
+    for (from, direct) in &uses {
+        for to in direct {
+            let implied = direct
+                .iter()
+                .any(|other| other != to && reaches(&uses, other, to));
+            if !implied {
+                let _ = writeln!(text, "  {from} --> {to}");
+            }
+        }
+    }
+    text.push_str("```\n");
+    text
+}
+
+/// Whether arrows lead from one crate to another.
+fn reaches(uses: &BTreeMap<&str, BTreeSet<&str>>, from: &str, to: &str) -> bool {
+    uses.get(from).is_some_and(|direct| {
+        direct
+            .iter()
+            .any(|next| *next == to || reaches(uses, next, to))
+    })
+}
+
+/// Crates of ours that a crate uses, without its tests.
+fn ours(known: &Crate) -> impl Iterator<Item = &str> {
+    known
+        .dependencies
+        .iter()
+        .filter(|dependency| dependency.ours && !dependency.tests_only)
+        .map(|dependency| dependency.name.as_str())
+}
+
+/// All crates of all workspaces.
+pub(super) fn table(crates: &[Crate]) -> String {
+    let mut text =
+        String::from("| Folder | Crate | What it is | Uses |\n| --- | --- | --- | --- |\n");
+    for known in crates {
+        let uses: Vec<&str> = ours(known).collect();
+        let mut remarks = Vec::new();
+        if known.no_std {
+            remarks.push("`no_std`");
+        }
+        if !known.workspace.is_empty() {
+            remarks.push("own workspace");
+        }
+        let remarks = match remarks.join(", ") {
+            none if none.is_empty() => none,
+            some => format!(" ({some})"),
+        };
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {}{remarks} | {} |",
+            known.folder,
+            known.name,
+            known.description,
+            uses.join(", ")
+        );
+    }
+    text
+}
+
+/// Crates with unsafe code, and why.
+pub(super) fn unsafe_code(crates: &[Crate], reasons: &Reasons) -> String {
+    let mut text = String::from("| Crate | Unsafe code | Why |\n| --- | --- | --- |\n");
+    for known in crates {
+        let where_ = match known.unsafe_code {
+            Unsafe::Forbidden => continue,
+            Unsafe::Exceptions => "in modules that say `#![allow(unsafe_code)]`",
+            Unsafe::Allowed => "allowed",
+        };
+        let why = reasons.unsafe_code.get(&known.name);
+        let why = why.map_or("", String::as_str);
+        let _ = writeln!(text, "| {} | {where_} | {why} |", known.name);
+    }
+    text
+}
+
+/// Crates of the registry, who uses them, and for what.
+pub(super) fn dependencies(crates: &[Crate], reasons: &Reasons) -> String {
+    let mut text = String::from("| Crate | Used by | For |\n| --- | --- | --- |\n");
+    for (name, why) in &reasons.dependencies {
+        let users: Vec<String> = crates
+            .iter()
+            .filter_map(|known| {
+                let used = known.dependencies.iter().find(|used| used.name == *name)?;
+                let remark = if used.tests_only { " (tests)" } else { "" };
+                Some(format!("{}{remark}", known.name))
+            })
+            .collect();
+        let _ = writeln!(text, "| {name} | {} | {why} |", users.join(", "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrows_lead_on() {
+        let uses = BTreeMap::from([
+            ("a", BTreeSet::from(["b"])),
+            ("b", BTreeSet::from(["c"])),
+            ("c", BTreeSet::new()),
+        ]);
+        assert!(reaches(&uses, "a", "c"));
+        assert!(!reaches(&uses, "c", "a"));
+    }
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every crate of the source tree, of all its workspaces, as `cargo metadata` and the crates' own roots tell it.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde::Deserialize;
+
+use crate::{
+    error::{Error, Result},
+    repository::{git, output, root},
+};
+
+/// What a crate's root says about unsafe code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Unsafe {
+    /// `#![forbid(unsafe_code)]`
+    Forbidden,
+    /// `#![deny(unsafe_code)]`: modules may make an exception.
+    Exceptions,
+    /// Neither.
+    Allowed,
+}
+
+/// One crate.
+#[derive(Debug)]
+pub(crate) struct Crate {
+    /// Its name.
+    pub(crate) name: String,
+    /// One line from its manifest.
+    pub(crate) description: String,
+    /// Its folder, relative to the source tree.
+    pub(crate) folder: String,
+    /// The folder of its workspace, relative to the source tree; empty for the top one.
+    pub(crate) workspace: String,
+    /// What it depends on.
+    pub(crate) dependencies: Vec<Dependency>,
+    /// The loosest rule of its library and its programs.
+    pub(crate) unsafe_code: Unsafe,
+    /// The library and all programs are `#![no_std]`.
+    pub(crate) no_std: bool,
+}
+
+/// One arrow.
+#[derive(Debug)]
+pub(crate) struct Dependency {
+    /// The crate that is depended on.
+    pub(crate) name: String,
+    /// It is a crate of this source tree.
+    pub(crate) ours: bool,
+    /// Only tests, benchmarks and examples need it.
+    pub(crate) tests_only: bool,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    description: Option<String>,
+    manifest_path: PathBuf,
+    dependencies: Vec<Required>,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Required {
+    name: String,
+    kind: Option<String>,
+    path: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: Vec<String>,
+    src_path: PathBuf,
+}
+
+/// Reads every workspace of the source tree. Crates are in the order of their folders.
+pub(crate) fn crates() -> Result<Vec<Crate>> {
+    let top = root();
+    let mut crates = Vec::new();
+    for manifest in manifests()? {
+        let path = top.join(&manifest);
+        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        if !text.lines().any(|line| line.trim() == "[workspace]") {
+            continue;
+        }
+        let workspace = folder_of(&top, &path);
+        let mut command = Command::new("cargo");
+        command
+            .args(["metadata", "--no-deps", "--format-version", "1"])
+            .arg("--manifest-path")
+            .arg(&path);
+        let metadata: Metadata =
+            serde_json::from_str(&output(&mut command)?).map_err(|error| Error::Output {
+                program: "cargo metadata",
+                line: error.to_string(),
+            })?;
+        for package in metadata.packages {
+            crates.push(read(&top, &workspace, package)?);
+        }
+    }
+    crates.sort_by(|a, b| a.folder.cmp(&b.folder));
+    Ok(crates)
+}
+
+/// Manifests that are tracked, or new and not ignored.
+fn manifests() -> Result<BTreeSet<String>> {
+    let names = git(&[
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        "--",
+        "Cargo.toml",
+        "*/Cargo.toml",
+    ])?;
+    let top = root();
+    Ok(names
+        .into_iter()
+        .filter(|name| top.join(name).is_file())
+        .collect())
+}
+
+fn read(top: &Path, workspace: &str, package: Package) -> Result<Crate> {
+    let mut unsafe_code = Unsafe::Forbidden;
+    let mut no_std = true;
+    for target in package.targets.iter().filter(|target| target.is_product()) {
+        let path = &target.src_path;
+        let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+        unsafe_code = unsafe_code.max(rule(&text));
+        no_std &= has_attribute(&text, "no_std");
+    }
+    let mut dependencies: Vec<Dependency> = Vec::new();
+    for required in package.dependencies {
+        let tests_only = required.kind.as_deref() == Some("dev");
+        // A crate that tests itself with another feature.
+        if required.name == package.name {
+            continue;
+        }
+        match dependencies
+            .iter_mut()
+            .find(|known| known.name == required.name)
+        {
+            Some(known) => known.tests_only &= tests_only,
+            None => dependencies.push(Dependency {
+                name: required.name,
+                ours: required.path.is_some(),
+                tests_only,
+            }),
+        }
+    }
+    dependencies.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(Crate {
+        folder: folder_of(top, &package.manifest_path),
+        workspace: workspace.to_string(),
+        description: package.description.unwrap_or_default(),
+        name: package.name,
+        dependencies,
+        unsafe_code,
+        no_std,
+    })
+}
+
+impl Target {
+    /// Neither a test nor an example, a benchmark or a build script.
+    fn is_product(&self) -> bool {
+        let others = ["test", "example", "bench", "custom-build"];
+        !self.kind.iter().any(|kind| others.contains(&kind.as_str()))
+    }
+}
+
+fn folder_of(top: &Path, manifest: &Path) -> String {
+    let folder = manifest.parent().unwrap_or(top);
+    let folder = folder.strip_prefix(top).unwrap_or(folder);
+    folder.to_string_lossy().into_owned()
+}
+
+fn rule(text: &str) -> Unsafe {
+    if has_attribute(text, "forbid(unsafe_code)") {
+        Unsafe::Forbidden
+    } else if has_attribute(text, "deny(unsafe_code)") {
+        Unsafe::Exceptions
+    } else {
+        Unsafe::Allowed
+    }
+}
+
+/// Whether the crate's root has the attribute, on a line of its own.
+fn has_attribute(text: &str, attribute: &str) -> bool {
+    let whole = format!("#![{attribute}]");
+    text.lines().any(|line| line.trim() == whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_of_a_crate_says_what_it_may_do() {
+        assert_eq!(rule("//! x\n#![forbid(unsafe_code)]\n"), Unsafe::Forbidden);
+        assert_eq!(rule("#![deny(unsafe_code)]\n"), Unsafe::Exceptions);
+        // A comment that mentions the attribute is none.
+        assert_eq!(rule("// #![forbid(unsafe_code)]\n"), Unsafe::Allowed);
+        assert!(has_attribute("#![no_std]\n", "no_std"));
+    }
+
+    #[test]
+    fn all_workspaces_are_found() {
+        let crates = crates().expect("metadata");
+        let folder = |name: &str| {
+            let found = crates.iter().find(|known| known.name == name);
+            found.map(|known| (known.folder.as_str(), known.workspace.as_str()))
+        };
+        assert_eq!(folder("gpureplay-core"), Some(("replayer/core", "")));
+        assert_eq!(folder("gpureplay-fuzz"), Some(("fuzz", "fuzz")));
+        let bare = "replayer/devices/bare";
+        assert_eq!(folder("gpureplay-bare"), Some((bare, bare)));
+    }
+}
