@@ -10,6 +10,7 @@ mod firmware;
 mod folder;
 mod kbase;
 mod networks;
+mod optee;
 mod record;
 mod run;
 mod size;
@@ -26,6 +27,7 @@ use devices::Devices;
 use firmware::Firmware;
 use kbase::Kbase;
 use networks::{Networks, granularity::Granularity};
+use optee::Optee;
 use record::Record;
 use run::{Run, shell::Shell};
 use size::Size;
@@ -54,6 +56,7 @@ enum Command {
     Static(Static),
     Dtb(Dtb),
     Firmware(Firmware),
+    Optee(Optee),
     Piglit(Piglit),
     Operators(Operators),
     Kbase(Kbase),
@@ -75,6 +78,7 @@ impl Command {
             Command::Static(command) => command.execute(),
             Command::Dtb(command) => command.execute(),
             Command::Firmware(command) => command.execute(),
+            Command::Optee(command) => command.execute(),
             Command::Piglit(command) => command.execute(),
             Command::Operators(command) => command.execute(),
             Command::Kbase(command) => command.execute(),

@@ -160,6 +160,35 @@ pub(crate) fn embedding(folder: &Folder, language: &str, input: &Path) -> Result
     Ok(image)
 }
 
+/// The replayer as a library for OP-TEE's core, which brings `memcpy` and is linked position-independent.
+pub(crate) fn for_secure_core(folder: &Folder) -> Result<PathBuf> {
+    let library = secure(folder, "replayer/devices/bare", "secure-core-cargo")?;
+    Ok(library.join("libgpureplay_bare.a"))
+}
+
+/// The check of signatures as a library for the trusted application.
+pub(crate) fn for_trusted_application(folder: &Folder) -> Result<PathBuf> {
+    let library = secure(folder, "replayer/devices/optee/trust", "trust-cargo")?;
+    Ok(library.join("libgpureplay_optee_trust.a"))
+}
+
+fn secure(folder: &Folder, source: &str, output: &str) -> Result<PathBuf> {
+    let build = Build {
+        subcommand: "rustc",
+        source,
+        target: IMAGE_TARGET,
+        output: &folder.local.join(output),
+        arguments: &[
+            "--crate-type",
+            "staticlib",
+            "-Zbuild-std=core",
+            "-Zbuild-std-features=optimize_for_size",
+        ],
+        environment: &[("RUSTFLAGS", "-Crelocation-model=pic".into())],
+    };
+    build.run(folder)
+}
+
 /// Runs a program of the build root and returns its output.
 pub(crate) fn tool(folder: &Folder, program: &str, arguments: &[&str]) -> Result<String> {
     let output = in_root(folder)

@@ -7,6 +7,8 @@ use crate::folder::Folder;
 
 /// Machine type: the memory backend is shared, so that the model sees the guest's memory.
 pub(crate) const MACHINE: &str = "virt,gic-version=3,memory-backend=ram0";
+/// The same with a secure world.
+const SECURE_MACHINE: &str = "virt,secure=on,gic-version=3,memory-backend=ram0";
 /// CPU types with a device tree. Emulating these is twice as fast as `max`.
 pub(crate) const CPUS: [&str; 2] = ["cortex-a57", "cortex-a76"];
 /// Virtual CPUs.
@@ -49,6 +51,10 @@ pub(crate) struct Machine<'a> {
     pub(crate) kernel_options: &'a [String],
     /// The console is this terminal (a shell), not a socket.
     pub(crate) interactive: bool,
+    /// Firmware that starts in the secure world and ends in the kernel; without it QEMU starts the kernel itself.
+    pub(crate) firmware: Option<&'a Path>,
+    /// Where the secure world's messages go.
+    pub(crate) secure_log: Option<&'a Path>,
 }
 
 /// Names of the sockets on which the host listens; QEMU connects them to the guest's channels.
@@ -60,8 +66,12 @@ impl Machine<'_> {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--"]);
         program(&mut command, &self.folder.guest, "qemu-system-aarch64");
+        let machine = match self.firmware {
+            Some(_) => SECURE_MACHINE,
+            None => MACHINE,
+        };
         command
-            .args(["-M", MACHINE, "-cpu", self.cpu])
+            .args(["-M", machine, "-cpu", self.cpu])
             .args(["-accel", "tcg,thread=multi", "-nodefaults", "-no-reboot"])
             .args(["-smp", &SMP.to_string()])
             .args(["-m", &self.memory.to_string()])
@@ -81,8 +91,6 @@ impl Machine<'_> {
             .arg(self.folder.boot("Image"))
             .arg("-initrd")
             .arg(self.folder.boot("initramfs.gz"))
-            .arg("-dtb")
-            .arg(self.folder.boot(&format!("{}.dtb", self.cpu)))
             .arg("-append")
             .arg(format!(
                 "{KERNEL_OPTIONS} {}",
@@ -101,6 +109,14 @@ impl Machine<'_> {
                 "",
             ))
             .args(["-device", "virtio-blk-pci,drive=disk,addr=02.0"]);
+        match self.firmware {
+            // The device tree is QEMU's own, which names no GPU; the second line is the secure world's.
+            Some(firmware) => command.arg("-bios").arg(firmware),
+            None => {
+                let tree = self.folder.boot(&format!("{}.dtb", self.cpu));
+                command.arg("-dtb").arg(tree)
+            }
+        };
         self.shares(&mut command);
         self.channels(&mut command);
         command
@@ -144,6 +160,9 @@ impl Machine<'_> {
             "-device",
             "virtio-serial-pci,id=ports,addr=06.0",
         ]);
+        if let Some(log) = self.secure_log {
+            command.arg("-serial").arg(with_path("file:", log, ""));
+        }
         if self.interactive {
             command.args([
                 "-chardev",

@@ -98,6 +98,7 @@ impl BootOptions {
             logs: self.logs.as_ref().map(absolute).transpose()?,
             stream,
             warm: !self.cold,
+            firmware: None,
         })
     }
 }

@@ -28,6 +28,9 @@ const KEPT_RUNS: usize = 30;
 /// How long the model server may take to open its socket.
 const MODEL_START: Duration = Duration::from_secs(10);
 
+/// What the secure world says, among a run's logs.
+pub(crate) const SECURE_LOG: &str = "secure.log";
+
 /// Which GPU driver the guest loads before the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Driver {
@@ -78,6 +81,8 @@ pub(crate) struct Options {
     pub(crate) stream: bool,
     /// Start with the compiled shaders that the host keeps.
     pub(crate) warm: bool,
+    /// Firmware with a secure world, which starts before the kernel.
+    pub(crate) firmware: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -96,6 +101,7 @@ impl Default for Options {
             logs: None,
             stream: false,
             warm: true,
+            firmware: None,
         }
     }
 }
@@ -196,6 +202,7 @@ pub(crate) fn run(
     };
     let private = run._private.path().to_path_buf();
     run.wait_for_socket(&machine::socket(&private, "gpu"))?;
+    let secure_log = run.logs.join(SECURE_LOG);
     let machine = Machine {
         folder,
         cpu: &options.cpu,
@@ -207,6 +214,8 @@ pub(crate) fn run(
         extra: options.extra.as_deref(),
         kernel_options: &options.kernel_options,
         interactive: command.is_none(),
+        firmware: options.firmware.as_deref(),
+        secure_log: options.firmware.is_some().then_some(secure_log.as_path()),
     };
     run.start_qemu(machine.command(), command.is_none())?;
     drop(sender);

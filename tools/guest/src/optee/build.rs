@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Builds the secure world: TF-A and OP-TEE from the distribution's sources, with our parts in them.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use gpureplay_sign::PublicKey;
+
+use crate::{
+    build::{
+        self, mirror, payload,
+        step::{Step, logged},
+    },
+    error::{Error, Result},
+    firmware::bare,
+    folder::{Folder, create_dir},
+};
+
+/// What a build leaves.
+pub(crate) struct Built {
+    /// TF-A, OP-TEE and U-Boot in one file for QEMU's `-bios`.
+    pub(crate) firmware: PathBuf,
+}
+
+/// Builds everything, and puts what the normal world needs into the guest's payload. Only packs signed by `key` will run.
+pub(crate) fn build(folder: &Folder, key: &PublicKey) -> Result<Built> {
+    sources(folder)?;
+    let _local = Folder::lock(&folder.local)?;
+    let _shared = Folder::lock(&folder.guest.join("optee"))?;
+    let out = folder.local.join("optee");
+    let header = out.join("key");
+    create_dir(&header)?;
+    let path = header.join("gpureplay_key.h");
+    write_if_changed(&path, &key_header(key))?;
+    let replayer = bare::for_secure_core(folder)?;
+    let trust = bare::for_trusted_application(folder)?;
+    let mut command = payload::in_root(folder);
+    command
+        .args(["bash", "/guest/steps/optee-build.sh"])
+        .arg(&folder.repository)
+        .arg(&out)
+        .arg(&replayer)
+        .arg(trust.parent().unwrap_or(Path::new(".")))
+        .arg(&header);
+    logged(&mut command, "secure world", &folder.local.join("log/optee.log"))?;
+    let installed = folder.payload().join("optee");
+    let _ = fs::remove_dir_all(&installed);
+    create_dir(&folder.payload())?;
+    fs::rename(out.join("payload"), &installed).map_err(Error::io("install", &installed))?;
+    build::copy(
+        &folder.recipe().join("optee/start.sh"),
+        &installed.join("start.sh"),
+    )?;
+    Ok(Built {
+        firmware: out.join("firmware.bin"),
+    })
+}
+
+/// Fetches and unpacks what others wrote, once.
+fn sources(folder: &Folder) -> Result<()> {
+    let guest = &folder.guest;
+    let _lock = Folder::lock(guest)?;
+    mirror::write_sources(guest)?;
+    let recipe = folder.recipe().join("optee");
+    build::copy(&recipe.join("sources.sh"), &guest.join("steps/optee.sh"))?;
+    build::copy(&recipe.join("build.sh"), &guest.join("steps/optee-build.sh"))?;
+    let step = Step {
+        name: "optee",
+        makes: "sources of the secure world",
+        inputs: &["sources.list"],
+        after: &["build-root", "kernels"],
+        environment: vec![],
+    };
+    step.run(guest).map(drop)
+}
+
+/// The key as the trusted application includes it.
+fn key_header(key: &PublicKey) -> String {
+    let mut text = String::from(
+        "/* The public key (Ed25519) of who may sign what runs. Generated. */\n#include <stdint.h>\n\n\
+         static const uint8_t gpureplay_key[32] = {",
+    );
+    for byte in key.bytes() {
+        // Writing to a String does not fail.
+        let _ = write!(text, " {byte:#04x},");
+    }
+    text + " };\n"
+}
+
+fn write_if_changed(path: &Path, text: &str) -> Result<()> {
+    if fs::read_to_string(path).is_ok_and(|have| have == text) {
+        return Ok(());
+    }
+    fs::write(path, text).map_err(Error::io("write", path))
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest optee`: a secure world that replays, under QEMU: TF-A, OP-TEE with our pseudo-TA, U-Boot, and the guest's kernel.
+
+mod build;
+pub(crate) mod checks;
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use clap::{Args, Subcommand};
+use gpureplay_sign::{PublicKey, SecretKey};
+
+use crate::{
+    error::{Error, Result},
+    folder::Folder,
+    run::{
+        report,
+        session::{self, Driver, Options, Outcome},
+    },
+};
+
+/// Seed of the key that signs in tests. It protects nothing.
+const TEST_SEED: [u8; 32] = [7; 32];
+/// The secure world's pages for the GPU begin where the kernel's memory ends (`pta/gpureplay_board.h`).
+const KERNEL_MEMORY: &str = "mem=1792M";
+
+/// Replays in a trusted execution environment: builds the secure world, runs programs beside it, tests it.
+///
+/// Sources of TF-A and OP-TEE come from the distribution. Only packs signed with --key run there; without the option the
+/// key is that of the tests.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  cargo xtask guest optee build --key mine.pub.pem\n  \
+                        cargo xtask guest optee run --share packs -- gpureplay_tee digits.pack \\\n      \
+                        -i input:256=three.npy -o probabilities:40=answer.bin\n  \
+                        cargo xtask guest optee test\n  cargo xtask guest optee test xtest")]
+pub(crate) struct Optee {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Builds the secure world and the programs that use it.
+    Build(Key),
+    /// Runs a command in the normal world.
+    Run {
+        #[command(flatten)]
+        key: Key,
+        /// Directory that the guest sees as /share; the secure world's storage is in its folder `tee`.
+        #[arg(long, value_name = "DIR")]
+        share: Option<PathBuf>,
+        /// Seconds until the run is given up.
+        #[arg(long, default_value_t = 600, value_name = "SECONDS")]
+        timeout: u64,
+        /// The command and its arguments.
+        #[arg(required = true, last = true, value_name = "COMMAND")]
+        command: Vec<String>,
+    },
+    /// Runs the tests.
+    Test {
+        /// Only tests whose name contains this.
+        filter: Option<String>,
+        /// All inputs and counts, not a sample.
+        #[arg(long)]
+        full: bool,
+    },
+}
+
+/// Whose signatures count.
+#[derive(Args, Clone, Debug)]
+struct Key {
+    /// Public key, as `gpureplay keygen` writes it.
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+}
+
+impl Key {
+    fn read(&self) -> Result<PublicKey> {
+        let Some(path) = &self.key else {
+            return Ok(test_key()?.public());
+        };
+        let text = std::fs::read_to_string(path).map_err(Error::io("read", path))?;
+        PublicKey::from_text(&text)
+            .map_err(|_| Error::Usage(format!("{}: not a public key", path.display())))
+    }
+}
+
+/// The key of the tests.
+fn test_key() -> Result<SecretKey> {
+    SecretKey::from_seed(TEST_SEED).map_err(|error| Error::Usage(format!("{error:?}")))
+}
+
+impl Optee {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let folder = Folder::find()?;
+        folder.require_built()?;
+        match self.task {
+            Task::Build(key) => {
+                let built = build::build(&folder, &key.read()?)?;
+                println!("{}", built.firmware.display());
+                Ok(ExitCode::SUCCESS)
+            }
+            Task::Run {
+                key,
+                share,
+                timeout,
+                command,
+            } => {
+                let built = build::build(&folder, &key.read()?)?;
+                let share = share
+                    .map(|path| std::path::absolute(&path).map_err(Error::io("find", path)))
+                    .transpose()?;
+                let options = Options {
+                    share,
+                    stream: true,
+                    ..options(&built, timeout)
+                };
+                let outcome = run(&folder, &options, &command)?;
+                Ok(ExitCode::from(report(&outcome, false, timeout)))
+            }
+            Task::Test { filter, full } => checks::all(&folder, filter.as_deref(), full),
+        }
+    }
+}
+
+/// A session with the secure world.
+fn options(built: &build::Built, timeout: u64) -> Options {
+    Options {
+        driver: Driver::None,
+        firmware: Some(built.firmware.clone()),
+        kernel_options: vec![KERNEL_MEMORY.into()],
+        timeout: Duration::from_secs(timeout),
+        warm: false,
+        ..Options::default()
+    }
+}
+
+/// Runs a command beside the secure world.
+fn run(folder: &Folder, options: &Options, command: &[String]) -> Result<Outcome> {
+    let mut words = vec!["bash".to_owned(), "/opt/gpureplay/optee/start.sh".into()];
+    words.extend(command.iter().cloned());
+    session::run(folder, options, Some(&words))
+}
