@@ -5,8 +5,8 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use gpureplay_library::Files;
 use gpureplay_io::write_atomic;
+use gpureplay_library::Files;
 use mali_model::Profile;
 use mali_regs::GpuId;
 use serde::Serialize;

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use gpureplay_io::{Tensor, compare};
 use gpureplay_library::bindings::require;
 use gpureplay_library::{Bindings, Files, values};
-use gpureplay_io::{Tensor, compare};
 use serde::Serialize;
 
 use crate::Result;

@@ -11,10 +11,10 @@ use clap::Args;
 use gpureplay_compile::{
     Capture, Compiled, Found, Granularity, Options, Role, TensorFile, compile_observed,
 };
+use gpureplay_io::{distinctiveness, encode_npy, write_atomic};
 use gpureplay_library::manifest::External;
 use gpureplay_library::values::read_any;
 use gpureplay_library::weights::sha256;
-use gpureplay_io::{distinctiveness, encode_npy, write_atomic};
 use mali_regs::GpuId;
 use serde::Serialize;
 

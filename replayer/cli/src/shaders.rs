@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 use gpureplay_core::Verified;
 use gpureplay_format::lz4::History;
 use gpureplay_format::{Action, Payload, Recording};
+use mali_descriptors::walk::{MemoryUse, Purpose, Visitor, walk_chain};
+use mali_descriptors::{JobType, Memory};
 use mali_isa::{DecodeError, Identity, Shader, WORD_BYTES};
 use mali_model::Profile;
-use mali_model::descriptor::JobType;
-use mali_model::walker::{Memory, MemoryUse, Purpose, Visitor, walk_chain};
 
 const PAGE: u64 = 4096;
 /// Pages that are kept, 1 GiB; what a recording uploads beyond that is not known.

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use clap::Args;
 use gpureplay_core::Rule;
-use gpureplay_inspect::DeepRule;
 use gpureplay_format::Section;
+use gpureplay_inspect::DeepRule;
 
 use crate::failure::{Failure, Outcome};
 use crate::reach::Reach;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
 use gpureplay_format::Recording;
-use gpureplay_on_model::OnModel;
 use gpureplay_io::{DType, Tensor, read_npy};
+use gpureplay_on_model::OnModel;
 use mali_model::Profile;
 
 /// Largest difference of a probability from the one in double precision.

@@ -12,7 +12,7 @@ use mali_regs::{
     Class, JobCommand, JobStatus, TranslationTable, address_space, gpu, job_slot, lookup,
 };
 
-use crate::chain::{self, JobHeader};
+use crate::chain;
 use crate::error::CompileError;
 use crate::pages::{Memory, Moment};
 
@@ -37,7 +37,7 @@ pub struct Job {
     /// GPU virtual address of the first header.
     pub chain: u64,
     /// The chain's headers in order.
-    pub headers: Vec<JobHeader>,
+    pub headers: Vec<mali_descriptors::Job>,
     /// Number of the SUBMIT record.
     pub sequence: u64,
     /// Nanoseconds from submission to completion.

@@ -11,9 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use gpureplay_format::{Access, RegionKind, TensorKind};
 use gpureplay_io::Element;
 use gpureplay_trace::{PAGE_SIZE, RegionFlags};
+use mali_descriptors::job::WRITTEN_BACK;
 
 use crate::capture::Capture;
-use crate::chain::{self, WRITTEN_BACK};
+use crate::chain;
 use crate::error::CompileError;
 use crate::pages::{Content, Moment};
 use crate::ranges::Ranges;
@@ -126,8 +127,8 @@ fn without_headers(
 ) -> Vec<(u64, u64)> {
     let mut written_back = Ranges::default();
     for header in &capture.jobs[job].headers {
-        if header.va / PAGE == va / PAGE {
-            written_back.add(header.va, header.va + WRITTEN_BACK);
+        if header.address / PAGE == va / PAGE {
+            written_back.add(header.address, header.address + WRITTEN_BACK);
         }
     }
     offsets
@@ -261,7 +262,7 @@ fn kinds(
     let mut headers = BTreeSet::new();
     for job in &capture.jobs {
         for header in &job.headers {
-            headers.insert(header.va - header.va % PAGE);
+            headers.insert(header.address - header.address % PAGE);
         }
     }
     let mut tensor_pages: BTreeMap<u64, usize> = BTreeMap::new();

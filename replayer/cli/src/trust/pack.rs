@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use gpureplay_sign::{RECORDING, SIGNATURE, pack};
 use gpureplay_io::write_atomic;
+use gpureplay_sign::{RECORDING, SIGNATURE, pack};
 
 use super::{files_beside, read, write_error};
 use crate::failure::{Failure, Outcome};

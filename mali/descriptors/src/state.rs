@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors of a shader's environment: renderer state, uniform buffers, local storage.
+//! Descriptors of a shader's environment: renderer state and local storage.
 
-use super::Kind::{Address, Bool, Enum, Hex, MinusOne, PowerOfTwo, ShiftedAddress, Unsigned};
-use super::descriptors;
+use crate::field::Kind::{Address, Bool, Enum, Hex, PowerOfTwo, Unsigned};
+use crate::field::descriptors;
+
+/// Bytes from a fragment shader's renderer state to its first [`Blend`](crate::Blend) descriptor.
+pub const BLEND_OFFSET: u64 = RendererState::SIZE as u64;
 
 const REGISTER_ALLOCATIONS: &[(u32, &str)] = &[(0, "64 per thread"), (2, "32 per thread")];
 
@@ -29,13 +32,6 @@ descriptors! {
         uniform_count = "Uniform count", 12:15, 7, Unsigned;
     }
 
-    /// One entry of the uniform buffer table.
-    UniformBuffer = "Uniform buffer", 2 words {
-        /// Number of 16-byte entries.
-        entries = "Entries", 0:0, 12, MinusOne;
-        pointer = "Pointer", 0:12, 52, ShiftedAddress(4);
-    }
-
     /// Thread and work group storage.
     LocalStorage = "Local storage", 8 words {
         /// Each thread has 16 bytes, shifted left by this, when there is a TLS base pointer.
@@ -47,6 +43,13 @@ descriptors! {
         wls_size_scale = "WLS size scale", 1:8, 5, Unsigned;
         tls_base = "TLS base pointer", 2:0, 64, Address;
         wls_base = "WLS base pointer", 4:0, 64, Address;
+    }
+}
+
+impl RendererState {
+    /// Bytes of push uniforms: they are counted in pairs of words.
+    pub fn uniform_bytes(&self) -> u64 {
+        self.uniform_count() * 8
     }
 }
 

@@ -3,14 +3,7 @@
 
 use mali_regs::{GpuId, gpu};
 
-/// Instruction set and descriptor generation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Architecture {
-    /// First Bifrost generation: G71, G72. Warps of 4 lanes.
-    V6,
-    /// Second Bifrost generation: G31, G51, G52, G76. Warps of 8 lanes as runtimes see them.
-    V7,
-}
+use crate::Architecture;
 
 /// Where the values of a profile come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +77,6 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Bits of a virtual address.
-    pub const fn virtual_bits(&self) -> u32 {
-        self.mmu_features & 0xff
-    }
-
     /// Bits of a physical address.
     pub const fn physical_bits(&self) -> u32 {
         self.mmu_features >> 8 & 0xff
@@ -177,9 +165,13 @@ impl Profile {
 
     /// The profile with this name (`g52`), in any case, with or without `mali-` before it.
     pub fn by_name(name: &str) -> Option<&'static Profile> {
-        let name = name.to_ascii_lowercase();
-        let name = name.strip_prefix("mali-").unwrap_or(&name);
-        PROFILES.iter().find(|profile| profile.name == name)
+        let name = match name.split_at_checked(5) {
+            Some((family, product)) if family.eq_ignore_ascii_case("mali-") => product,
+            _ => name,
+        };
+        PROFILES
+            .iter()
+            .find(|profile| profile.name.eq_ignore_ascii_case(name))
     }
 
     /// The profile of a product: the upper half of GPU_ID. Products that differ in minor revision match.
@@ -290,6 +282,7 @@ pub static PROFILES: &[Profile] = &[
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+    use std::format;
 
     use super::*;
 

@@ -2,10 +2,17 @@
 //! Descriptors of drawing: primitives, the tiler, state of fragments, framebuffers. Only what the model reads; the names are those
 //! of Mesa's descriptions of v6 and v7.
 
-use super::Kind::{
+use crate::field::Kind::{
     Address, Bool, Enum, Float, Hex, MinusOne, PowerOfTwo, Signed, Swizzle, Unsigned,
 };
-use super::descriptors;
+use crate::field::descriptors;
+
+/// Side of the tiles in which the bounds of a fragment job count, in pixels.
+pub const TILE_SIDE: u32 = 16;
+/// Bytes from a framebuffer's start to its first [`RenderTarget`].
+pub const RENDER_TARGET_OFFSET: u64 = 128;
+/// Bytes from a tiler context's start to the part that hardware, and the model, keep their own state in.
+pub const TILER_STATE_OFFSET: u64 = 128;
 
 const DRAW_MODES: &[(u32, &str)] = &[
     (0, "none"),

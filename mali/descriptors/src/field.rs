@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors in GPU memory: each field is declared once, for the model and for dumps.
+//! Fields and layouts of descriptors.
 //!
 //! A descriptor is a run of 32-bit little-endian words. A [`Field`] says which bits of which word, and how to
 //! understand them; the `descriptors!` macro turns a list of fields into a type with one getter per field and a table
 //! ([`Layout`]) that dumps walk.
 
-mod drawing;
-mod job;
-mod resource;
-mod state;
+use core::fmt;
 
-use std::fmt;
-
-use crate::profile::Architecture;
-
-pub use drawing::*;
-pub use job::*;
-pub use resource::*;
-pub use state::*;
+use crate::{Architecture, PixelFormat};
 
 /// How the bits of a field are to be understood.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,6 +61,7 @@ pub struct Field {
 
 impl Field {
     /// The bits as stored.
+    #[inline]
     pub fn raw(&self, words: &[u32]) -> u64 {
         let word = |index: usize| u128::from(words.get(index).copied().unwrap_or(0));
         let bits = word(self.word) | word(self.word + 1) << 32 | word(self.word + 2) << 64;
@@ -78,6 +69,7 @@ impl Field {
     }
 
     /// The value: one added, shifted or sign-extended as the kind says.
+    #[inline]
     pub fn value(&self, words: &[u32]) -> u64 {
         let raw = self.raw(words);
         match self.kind {
@@ -90,11 +82,6 @@ impl Field {
             }
             _ => raw,
         }
-    }
-
-    /// True when the field holds a GPU virtual address.
-    pub const fn is_address(&self) -> bool {
-        matches!(self.kind, Kind::Address | Kind::ShiftedAddress(_))
     }
 
     /// Writes the value the way a person reads it.
@@ -120,7 +107,7 @@ impl Field {
                 }
                 Ok(())
             }
-            Kind::PixelFormat => PixelFormat(value as u32).format(f),
+            Kind::PixelFormat => write!(f, "{}", PixelFormat(value as u32)),
         }
     }
 }
@@ -134,6 +121,42 @@ pub struct Layout {
     pub words: usize,
     /// Its fields, by position.
     pub fields: &'static [Field],
+}
+
+impl Layout {
+    /// The field with this name. Meant for constants, where a name that does not exist does not compile.
+    pub const fn find(&self, name: &str) -> Option<&Field> {
+        let mut index = 0;
+        while index < self.fields.len() {
+            if is_same(self.fields[index].name, name) {
+                return Some(&self.fields[index]);
+            }
+            index += 1;
+        }
+        None
+    }
+
+    /// Bytes from the descriptor's start to a field that fills whole words; `None`: there is no such field.
+    pub const fn offset_of(&self, name: &str) -> Option<u64> {
+        match self.find(name) {
+            Some(Field {
+                word,
+                bit: 0,
+                width: 32 | 64,
+                ..
+            }) => Some(4 * *word as u64),
+            _ => None,
+        }
+    }
+}
+
+const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut index = 0;
+    while index < a.len() && index < b.len() && a[index] == b[index] {
+        index += 1;
+    }
+    index == a.len() && index == b.len()
 }
 
 /// Declares descriptors: a type with a getter per field, and a [`Layout`].
@@ -154,12 +177,12 @@ macro_rules! descriptors {
 
         impl $type {
             /// Fields and size.
-            pub const LAYOUT: &'static $crate::descriptor::Layout = &$crate::descriptor::Layout {
+            pub const LAYOUT: &'static $crate::field::Layout = &$crate::field::Layout {
                 name: $title,
                 words: $words,
-                fields: &[$($crate::descriptor::Field {
+                fields: &[$($crate::field::Field {
                     name: $name, word: $word, bit: $bit, width: $width, kind: $kind,
-                    since: $crate::descriptor::since!($($since)?),
+                    since: $crate::field::since!($($since)?),
                 }),*],
             };
 
@@ -167,6 +190,7 @@ macro_rules! descriptors {
             pub const SIZE: usize = 4 * $words;
 
             /// Takes the descriptor from its bytes.
+            #[inline]
             pub fn from_bytes(bytes: &[u8; 4 * $words]) -> Self {
                 let mut words = [0; $words];
                 for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
@@ -177,10 +201,11 @@ macro_rules! descriptors {
 
             $($(#[$field_doc])*
             #[doc = concat!($name, ": word ", $word, ", bit ", $bit, ", ", $width, " bits.")]
+            #[inline]
             pub fn $field(&self) -> u64 {
-                const FIELD: $crate::descriptor::Field = $crate::descriptor::Field {
+                const FIELD: $crate::field::Field = $crate::field::Field {
                     name: $name, word: $word, bit: $bit, width: $width, kind: $kind,
-                    since: $crate::profile::Architecture::V6,
+                    since: $crate::Architecture::V6,
                 };
                 FIELD.value(&self.words)
             })*
@@ -191,47 +216,20 @@ pub(crate) use descriptors;
 
 macro_rules! since {
     () => {
-        $crate::profile::Architecture::V6
+        $crate::Architecture::V6
     };
     ($since:ident) => {
-        $crate::profile::Architecture::$since
+        $crate::Architecture::$since
     };
 }
 pub(crate) use since;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::vec;
 
-    const LAYOUTS: &[&Layout] = &[
-        JobHeader::LAYOUT,
-        WriteValue::LAYOUT,
-        CacheFlush::LAYOUT,
-        Invocation::LAYOUT,
-        ComputeParameters::LAYOUT,
-        Draw::LAYOUT,
-        RendererState::LAYOUT,
-        UniformBuffer::LAYOUT,
-        LocalStorage::LAYOUT,
-        Attribute::LAYOUT,
-        AttributeBuffer::LAYOUT,
-        AttributeBuffer3d::LAYOUT,
-        Texture::LAYOUT,
-        Surface::LAYOUT,
-        Sampler::LAYOUT,
-        Primitive::LAYOUT,
-        TilerPointer::LAYOUT,
-        TilerContext::LAYOUT,
-        TilerHeap::LAYOUT,
-        DrawFlags::LAYOUT,
-        VertexState::LAYOUT,
-        FragmentState::LAYOUT,
-        Blend::LAYOUT,
-        Viewport::LAYOUT,
-        FragmentPayload::LAYOUT,
-        FramebufferParameters::LAYOUT,
-        RenderTarget::LAYOUT,
-    ];
+    use super::*;
+    use crate::LAYOUTS;
 
     #[test]
     fn fields_lie_inside_and_do_not_overlap() {
@@ -253,6 +251,36 @@ mod tests {
                     );
                     *bit = true;
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn fields_are_found_by_name() {
+        assert_eq!(crate::Draw::LAYOUT.offset_of("State"), Some(56));
+        assert_eq!(
+            crate::Draw::LAYOUT.offset_of("Four components per vertex"),
+            None
+        );
+        assert_eq!(
+            crate::JobHeader::LAYOUT
+                .find("Type")
+                .map(|f| (f.bit, f.width)),
+            Some((1, 7))
+        );
+        assert!(
+            crate::Draw::LAYOUT.find("Stat").is_none()
+                && crate::Draw::LAYOUT.find("States").is_none()
+        );
+        for layout in LAYOUTS {
+            for (index, field) in layout.fields.iter().enumerate() {
+                assert_eq!(
+                    layout.find(field.name),
+                    Some(&layout.fields[index]),
+                    "{}: two fields {}",
+                    layout.name,
+                    field.name
+                );
             }
         }
     }

@@ -1,34 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Walks job chains in GPU memory without running them: for dumps, and for checks before a replay.
+//! The walk over the descriptors of a job chain, without running it: for dumps, and for checks before a replay.
 //!
 //! [`walk_chain`] finds every descriptor of a chain and every piece of memory that the jobs name, and shows them to a
-//! [`Visitor`]. [`Text`] is the visitor that writes them out.
+//! [`Visitor`]. [`Text`](crate::Text) is the visitor that writes them out.
 
-use std::collections::HashSet;
-use std::fmt;
+use core::fmt;
 
-use mali_shader::Access;
-
-use crate::compute::{DESCRIPTOR_MASK, DRAW_OFFSET, INVOCATION_OFFSET};
-use crate::descriptor::{
-    Attribute, AttributeBuffer, AttributeBuffer3d, CacheFlush, ComputeParameters, Draw, Invocation,
-    JobHeader, JobType, Layout, LocalStorage, RendererState, Sampler, Surface, Texture,
-    UniformBuffer, WriteValue,
+use crate::chain::{ChainEnd, Memory, follow};
+use crate::{
+    Access, Attribute, AttributeBuffer, AttributeBuffer3d, CacheFlush, ComputeParameters, Draw,
+    Invocation, Job, JobHeader, JobType, Layout, LocalStorage, Profile, RendererState, Sampler,
+    Surface, Texture, UniformBuffer, WriteValue, clause_address, descriptor_address, job,
 };
-use crate::profile::{Architecture, Profile};
 
-/// Bytes from a job's start to the payload of WRITE_VALUE and CACHE_FLUSH jobs.
-const PAYLOAD_OFFSET: u64 = 32;
-/// Bytes from a compute job's start to its parameters.
-const PARAMETERS_OFFSET: u64 = 40;
 /// Surfaces beyond this number are not listed; no real texture has that many.
 const MAXIMUM_SURFACES: u64 = 4096;
-
-/// GPU virtual memory, as far as it is known.
-pub trait Memory {
-    /// Fills `to` from `va` on. False: some of it is unknown.
-    fn read(&self, va: u64, to: &mut [u8]) -> bool;
-}
 
 /// What a piece of memory is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,6 +87,35 @@ pub struct Found<'a> {
     pub words: &'a [u32],
 }
 
+/// What is wrong with a descriptor: it would make the job fail, or cannot be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The chain ends too early.
+    Chain(ChainEnd),
+    /// The descriptor with this name is in memory that is not known.
+    Unknown(&'static str),
+    /// A job has a type that does not exist.
+    JobType(u64),
+    /// The walk does not know the descriptors of jobs of this type.
+    NotShown(JobType),
+    /// The shifts of an invocation are out of order.
+    Shifts,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Chain(end) => end.fmt(f),
+            Problem::Unknown(name) => write!(f, "{name} cannot be read"),
+            Problem::JobType(number) => write!(f, "job type {number} does not exist"),
+            Problem::NotShown(kind) => {
+                write!(f, "the descriptors of {} jobs are not shown", kind.name())
+            }
+            Problem::Shifts => f.write_str("the invocation's shifts are out of order"),
+        }
+    }
+}
+
 /// Shown what [`walk_chain`] finds. All methods have empty defaults.
 pub trait Visitor {
     /// A job begins; the rest up to the next one belongs to it.
@@ -119,8 +134,8 @@ pub trait Visitor {
     }
 
     /// Something that would make the job fail, or that cannot be read.
-    fn problem(&mut self, address: u64, text: &str) {
-        let _ = (address, text);
+    fn problem(&mut self, address: u64, problem: &Problem) {
+        let _ = (address, problem);
     }
 }
 
@@ -131,27 +146,27 @@ pub fn walk_chain(
     profile: &Profile,
     head: u64,
     visitor: &mut dyn Visitor,
-) -> usize {
+) -> u32 {
     let mut walker = Walker {
         memory,
         profile,
         visitor,
     };
-    let mut seen = HashSet::new();
-    let mut address = head;
-    while address != 0 {
-        if !seen.insert(address) {
-            walker
-                .visitor
-                .problem(address, "the chain returns to this job");
-            break;
+    let chain = follow(memory, head);
+    for job in chain.jobs(memory) {
+        walker.job(&job);
+    }
+    match chain.end {
+        ChainEnd::Complete => {}
+        ChainEnd::Unknown(address) => {
+            walker.visitor.job(address, None);
+            walker.known(address, None, JobHeader::LAYOUT);
         }
-        match walker.job(address) {
-            Some(next) => address = next,
-            None => break,
+        ChainEnd::Misaligned(at) | ChainEnd::Loop(at) | ChainEnd::TooLong(at) => {
+            walker.visitor.problem(at, &Problem::Chain(chain.end));
         }
     }
-    seen.len()
+    chain.length
 }
 
 struct Walker<'a> {
@@ -167,7 +182,7 @@ macro_rules! descriptor {
     };
     ($walker:expr, $type:ident, $address:expr, $index:expr) => {{
         let (address, mut bytes) = ($address, [0; $type::SIZE]);
-        if $walker.read(address, &mut bytes, $type::LAYOUT.name) {
+        if $walker.known(address, Some(&mut bytes), $type::LAYOUT) {
             let descriptor = $type::from_bytes(&bytes);
             let (layout, words) = ($type::LAYOUT, &descriptor.words);
             $walker.visitor.descriptor(&Found {
@@ -184,18 +199,19 @@ macro_rules! descriptor {
 }
 
 impl Walker<'_> {
-    fn read(&mut self, address: u64, to: &mut [u8], what: &str) -> bool {
+    /// Fills `to`, if it is given, with the descriptor at `address`. False: it is in memory that is not known.
+    fn known(&mut self, address: u64, to: Option<&mut [u8]>, layout: &Layout) -> bool {
         self.uses(
             Purpose::Descriptor,
             0,
             address,
-            Some(to.len() as u64),
+            Some(4 * layout.words as u64),
             Access::Read,
         );
-        let known = self.memory.read(address, to);
+        let known = to.is_some_and(|to| self.memory.read(address, to));
         if !known {
             self.visitor
-                .problem(address, &format!("{what} cannot be read"));
+                .problem(address, &Problem::Unknown(layout.name));
         }
         known
     }
@@ -217,83 +233,60 @@ impl Walker<'_> {
         });
     }
 
-    /// Shows one job and returns the address of the next.
-    fn job(&mut self, address: u64) -> Option<u64> {
-        if !address.is_multiple_of(64) {
-            self.visitor
-                .problem(address, "the job is not aligned to 64 bytes");
-            return None;
+    fn job(&mut self, job: &Job) {
+        let (address, job_type) = (job.address, job.job_type());
+        self.visitor.job(address, job_type);
+        if descriptor!(self, JobHeader, address).is_none() {
+            return;
         }
-        let mut bytes = [0; JobHeader::SIZE];
-        let known = self.memory.read(address, &mut bytes);
-        let header = JobHeader::from_bytes(&bytes);
-        let job_type = JobType::from_bits(header.job_type());
-        self.visitor.job(address, job_type.filter(|_| known));
-        descriptor!(self, JobHeader, address)?;
-        self.uses(Purpose::Status, 0, address, Some(16), Access::Write);
+        let written = Some(job::WRITTEN_BACK);
+        self.uses(Purpose::Status, 0, address, written, Access::Write);
+        let payload = address.wrapping_add(job::PAYLOAD);
         match job_type {
             Some(JobType::Null) => {}
             Some(JobType::WriteValue) => {
-                if let Some(value) =
-                    descriptor!(self, WriteValue, address.wrapping_add(PAYLOAD_OFFSET))
-                {
-                    let length = match value.value_type() {
-                        kind @ 4..=7 => 1 << (kind - 4),
-                        _ => 8,
-                    };
-                    self.uses(
-                        Purpose::Value,
-                        0,
-                        value.address(),
-                        Some(length),
-                        Access::Write,
-                    );
+                if let Some(value) = descriptor!(self, WriteValue, payload) {
+                    let length = Some(value.bytes());
+                    self.uses(Purpose::Value, 0, value.address(), length, Access::Write);
                 }
             }
             Some(JobType::CacheFlush) => {
-                descriptor!(self, CacheFlush, address.wrapping_add(PAYLOAD_OFFSET));
+                descriptor!(self, CacheFlush, payload);
             }
             Some(JobType::Compute) => self.compute(address),
             Some(JobType::NotStarted) | None => {
-                self.visitor.problem(
-                    address,
-                    &format!("job type {} does not exist", header.job_type()),
-                );
+                let number = job.header.job_type();
+                self.visitor.problem(address, &Problem::JobType(number));
             }
-            Some(other) => self.visitor.problem(
-                address,
-                &format!("the descriptors of {} jobs are not shown", other.name()),
-            ),
+            Some(other) => self.visitor.problem(address, &Problem::NotShown(other)),
         }
-        Some(header.next())
     }
 
     fn compute(&mut self, address: u64) {
-        let invocation = descriptor!(self, Invocation, address.wrapping_add(INVOCATION_OFFSET));
+        let invocation = descriptor!(self, Invocation, address.wrapping_add(job::INVOCATION));
         if invocation.is_some_and(|invocation| invocation.dimensions().is_none()) {
-            self.visitor
-                .problem(address, "the invocation's shifts are out of order");
+            self.visitor.problem(address, &Problem::Shifts);
         }
         descriptor!(
             self,
             ComputeParameters,
-            address.wrapping_add(PARAMETERS_OFFSET)
+            address.wrapping_add(job::COMPUTE_PARAMETERS)
         );
-        let Some(draw) = descriptor!(self, Draw, address.wrapping_add(DRAW_OFFSET)) else {
+        let Some(draw) = descriptor!(self, Draw, address.wrapping_add(job::COMPUTE_DRAW)) else {
             return;
         };
-        let Some(state) = descriptor!(self, RendererState, draw.state() & DESCRIPTOR_MASK) else {
+        let Some(state) = descriptor!(self, RendererState, descriptor_address(draw.state())) else {
             return;
         };
         self.uses(
             Purpose::Shader,
             0,
-            state.shader() & !15,
+            clause_address(state.shader()),
             None,
             Access::Execute,
         );
         if state.uniform_count() != 0 {
-            let length = Some(state.uniform_count() * 8);
+            let length = Some(state.uniform_bytes());
             self.uses(
                 Purpose::PushUniforms,
                 0,
@@ -308,7 +301,7 @@ impl Walker<'_> {
                 break;
             };
             if buffer.pointer() != 0 {
-                let length = Some(buffer.entries() * 16);
+                let length = Some(buffer.bytes());
                 self.uses(
                     Purpose::UniformBuffer,
                     index,
@@ -318,8 +311,9 @@ impl Walker<'_> {
                 );
             }
         }
-        if draw.thread_storage() & DESCRIPTOR_MASK != 0 {
-            self.storage(draw.thread_storage() & DESCRIPTOR_MASK);
+        match descriptor_address(draw.thread_storage()) {
+            0 => {}
+            storage => self.storage(storage),
         }
         self.attributes(&draw, &state);
         self.textures(&draw, &state);
@@ -413,82 +407,5 @@ impl Walker<'_> {
                 break;
             }
         }
-    }
-}
-
-/// Writes everything out, one line for each field that is not 0.
-pub struct Text<'a> {
-    out: &'a mut dyn fmt::Write,
-    architecture: Architecture,
-    result: fmt::Result,
-}
-
-impl<'a> Text<'a> {
-    /// Writes to `out`, with the fields that the architecture has.
-    pub fn new(out: &'a mut dyn fmt::Write, architecture: Architecture) -> Text<'a> {
-        Text {
-            out,
-            architecture,
-            result: Ok(()),
-        }
-    }
-
-    /// Whether everything could be written.
-    pub fn finish(self) -> fmt::Result {
-        self.result
-    }
-
-    fn line(&mut self, line: fmt::Arguments<'_>) {
-        if self.result.is_ok() {
-            self.result = self
-                .out
-                .write_fmt(line)
-                .and_then(|()| self.out.write_char('\n'));
-        }
-    }
-
-    fn fields(&mut self, found: &Found<'_>) -> fmt::Result {
-        for field in found.layout.fields {
-            if field.since > self.architecture || field.raw(found.words) == 0 {
-                continue;
-            }
-            write!(self.out, "    {}: ", field.name)?;
-            field.format(found.words, self.out)?;
-            self.out.write_char('\n')?;
-        }
-        Ok(())
-    }
-}
-
-impl Visitor for Text<'_> {
-    fn job(&mut self, address: u64, job_type: Option<JobType>) {
-        self.line(format_args!(
-            "job {address:#x} {}",
-            job_type.map_or("unknown", JobType::name)
-        ));
-    }
-
-    fn descriptor(&mut self, found: &Found<'_>) {
-        let (name, address) = (found.layout.name, found.address);
-        match found.index {
-            Some(index) => self.line(format_args!("  {name} {index} at {address:#x}")),
-            None => self.line(format_args!("  {name} at {address:#x}")),
-        }
-        if found.layout.name == Invocation::LAYOUT.name {
-            let words = [found.words[0], found.words[1]];
-            if let Some((size, count)) = (Invocation { words }).dimensions() {
-                self.line(format_args!(
-                    "    work groups of {size:?} threads: {count:?}"
-                ));
-                return;
-            }
-        }
-        if self.result.is_ok() {
-            self.result = self.fields(found);
-        }
-    }
-
-    fn problem(&mut self, address: u64, text: &str) {
-        self.line(format_args!("  ! {address:#x}: {text}"));
     }
 }

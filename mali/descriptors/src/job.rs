@@ -1,8 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors of jobs: header, payloads, invocation, draw.
+//! Jobs: their types, their headers, their payloads, and where the parts of a job lie.
 
-use super::Kind::{Address, Bool, Enum, Hex, Unsigned};
-use super::descriptors;
+use crate::field::Kind::{Address, Bool, Enum, Hex, Unsigned};
+use crate::field::descriptors;
+
+/// Job headers lie at multiples of this.
+pub const ALIGNMENT: u64 = 64;
+/// Bytes at the start of a job's header that the GPU writes when the job ends: status, first incomplete task, fault pointer.
+pub const WRITTEN_BACK: u64 = 16;
+
+/// Bytes from a job's start to the payload of WRITE_VALUE, CACHE_FLUSH and FRAGMENT jobs.
+pub const PAYLOAD: u64 = JobHeader::SIZE as u64;
+/// Bytes from the start of a COMPUTE or INDEXED_VERTEX job to its [`Invocation`].
+pub const INVOCATION: u64 = PAYLOAD;
+/// Bytes from the start of a COMPUTE job to its [`ComputeParameters`].
+pub const COMPUTE_PARAMETERS: u64 = INVOCATION + Invocation::SIZE as u64;
+/// Bytes from the start of a COMPUTE job to its [`Draw`].
+pub const COMPUTE_DRAW: u64 = 64;
+/// Bytes of a COMPUTE job.
+pub const COMPUTE_BYTES: u64 = COMPUTE_DRAW + Draw::SIZE as u64;
+/// Bytes from the start of an INDEXED_VERTEX job to its [`Primitive`](crate::Primitive).
+pub const PRIMITIVE: u64 = INVOCATION + Invocation::SIZE as u64;
+/// Bytes from the start of an INDEXED_VERTEX job to its [`TilerPointer`](crate::TilerPointer).
+pub const TILER_POINTER: u64 = 72;
+/// Bytes from the start of an INDEXED_VERTEX job to the [`Draw`] of its fragments.
+pub const FRAGMENT_DRAW: u64 = 128;
+/// Bytes from the start of an INDEXED_VERTEX job to the [`Draw`] of its vertices.
+pub const VERTEX_DRAW: u64 = FRAGMENT_DRAW + Draw::SIZE as u64;
+/// Bytes of an INDEXED_VERTEX job.
+pub const INDEXED_VERTEX_BYTES: u64 = VERTEX_DRAW + Draw::SIZE as u64;
 
 /// What a job is; the number is the header's type field and the bit in JSn_FEATURES.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,26 +73,42 @@ const JOB_TYPES: &[(u32, &str)] = &[
 ];
 
 impl JobType {
+    /// Every type, by its number.
+    pub const ALL: [JobType; 11] = [
+        JobType::NotStarted,
+        JobType::Null,
+        JobType::WriteValue,
+        JobType::CacheFlush,
+        JobType::Compute,
+        JobType::Vertex,
+        JobType::Geometry,
+        JobType::Tiler,
+        JobType::Fused,
+        JobType::Fragment,
+        JobType::IndexedVertex,
+    ];
+
+    /// True for the types that a recording's chains may hold: those whose descriptors [`walk_chain`](crate::walk::walk_chain) knows,
+    /// so that all memory that they reach can be checked before a replay. Jobs that draw are not among them, although the model runs two
+    /// of their types.
+    pub const fn is_replayed(self) -> bool {
+        matches!(
+            self,
+            JobType::Null | JobType::WriteValue | JobType::CacheFlush | JobType::Compute
+        )
+    }
+
     /// Decodes the header's type field.
     pub const fn from_bits(bits: u64) -> Option<Self> {
-        Some(match bits {
-            0 => Self::NotStarted,
-            1 => Self::Null,
-            2 => Self::WriteValue,
-            3 => Self::CacheFlush,
-            4 => Self::Compute,
-            5 => Self::Vertex,
-            6 => Self::Geometry,
-            7 => Self::Tiler,
-            8 => Self::Fused,
-            9 => Self::Fragment,
-            10 => Self::IndexedVertex,
-            _ => return None,
-        })
+        if bits < Self::ALL.len() as u64 {
+            Some(Self::ALL[bits as usize])
+        } else {
+            None
+        }
     }
 
     /// Name in capitals, as in logs.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         JOB_TYPES[self as usize].1
     }
 }
@@ -159,6 +201,16 @@ descriptors! {
     }
 }
 
+impl WriteValue {
+    /// Bytes that are written; 8 for types that do not exist.
+    pub fn bytes(&self) -> u64 {
+        match self.value_type() {
+            kind @ 4..=7 => 1 << (kind - 4),
+            _ => 8,
+        }
+    }
+}
+
 impl Invocation {
     /// Threads of a work group and number of work groups, by dimension. `None` when the shifts are out of order.
     pub fn dimensions(&self) -> Option<([u32; 3], [u32; 3])> {
@@ -226,6 +278,39 @@ mod tests {
         }
         assert_eq!(Invocation::pack([256, 1, 1], [1 << 24, 2, 1]), None);
         assert_eq!(Invocation::pack([0, 1, 1], [1, 1, 1]), None);
+    }
+
+    /// The numbers are those of the header's type field in `panfrost/genxml`, and the bits of JSn_FEATURES.
+    #[test]
+    fn types_have_the_numbers_of_the_header() {
+        for (number, job_type) in (0..).zip(JobType::ALL) {
+            assert_eq!(job_type as u32, number);
+            assert_eq!(JobType::from_bits(number.into()), Some(job_type));
+            assert_eq!(JOB_TYPES[number as usize], (number, job_type.name()));
+        }
+        assert_eq!(JobType::from_bits(11), None);
+        assert_eq!(JobType::from_bits(u64::MAX), None);
+    }
+
+    #[test]
+    fn these_types_are_replayed() {
+        let replayed = JobType::ALL.into_iter().filter(|kind| kind.is_replayed());
+        let numbers: std::vec::Vec<_> = replayed.map(|kind| kind as u8).collect();
+        assert_eq!(numbers, [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn parts_of_jobs_do_not_overlap() {
+        assert_eq!(
+            (INVOCATION, COMPUTE_PARAMETERS, COMPUTE_BYTES),
+            (32, 40, 192)
+        );
+        assert!(COMPUTE_PARAMETERS + ComputeParameters::SIZE as u64 <= COMPUTE_DRAW);
+        assert_eq!(
+            (PRIMITIVE, VERTEX_DRAW, INDEXED_VERTEX_BYTES),
+            (40, 256, 384)
+        );
+        assert!(PRIMITIVE + crate::Primitive::SIZE as u64 <= TILER_POINTER);
     }
 
     #[test]
