@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use gpureplay_inspect::{Job, Report};
 use gpureplay_format::{Access, Recording, RegionKind};
+use gpureplay_inspect::{Job, Report};
 use serde::Serialize;
 
 use crate::Result;
