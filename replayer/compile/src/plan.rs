@@ -39,6 +39,8 @@ pub struct Region {
 pub struct Plan {
     /// Index of the first job that is repeated; the jobs before it run once, in set-up.
     pub first_run: usize,
+    /// Index of the first job that can depend on an input.
+    pub first_input: usize,
     /// Memory, ascending.
     pub regions: Vec<Region>,
     /// Bytes that lie in input tensors: never stored.
@@ -86,6 +88,7 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
         .plan()?;
         plan.rebind = weights_to_rebind(capture, &plan, tensors)?;
     }
+    plan.first_input = first_run;
     Ok(plan)
 }
 
@@ -407,6 +410,7 @@ impl Planner<'_> {
         }
         Ok(Plan {
             first_run: self.first_run,
+            first_input: self.first_run,
             regions: self.regions(),
             masked: self.masked.clone(),
             load,
