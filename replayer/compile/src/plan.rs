@@ -40,6 +40,8 @@ pub struct Region {
 pub struct Plan {
     /// Index of the first job that is repeated; the jobs before it run once, in set-up.
     pub first_run: usize,
+    /// Index of the first job that can depend on an input.
+    pub first_input: usize,
     /// Memory, ascending.
     pub regions: Vec<Region>,
     /// Bytes that lie in input tensors: never stored.
@@ -87,6 +89,7 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
         .plan()?;
         plan.rebind = weights_to_rebind(capture, &plan, tensors)?;
     }
+    plan.first_input = first_run;
     Ok(plan)
 }
 
@@ -408,6 +411,7 @@ impl Planner<'_> {
         }
         Ok(Plan {
             first_run: self.first_run,
+            first_input: self.first_run,
             regions: self.regions(),
             masked: self.masked.clone(),
             load,
