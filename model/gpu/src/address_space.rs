@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use mali_descriptors::Profile;
 use mali_regs::{AddressSpaceCommand, address_space as register};
 use mali_shader::MmuFault;
 
-use crate::profile::Profile;
 use crate::space::{Space, fault_status};
 use crate::walk::Translation;
 

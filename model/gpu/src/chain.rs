@@ -5,20 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
+use mali_descriptors::{JobHeader, JobType, LONGEST_CHAIN, Profile, WriteValue, job};
 use mali_memory::Bus;
 use mali_regs::{FaultStatus, JobConfig, JobConfigFlags, JobStatus};
 use mali_shader::{Control, MmuFault, Threads};
 
 use crate::clock::Clock;
 use crate::compute;
-use crate::descriptor::{JobHeader, JobType, WriteValue};
 use crate::draw::{self, Job};
 use crate::log::{ComputeReport, JobReport, Log, Observer, log};
-use crate::profile::Profile;
 use crate::space::{JobMemory, Space, Stall, fault_status};
-
-/// A chain with more jobs than this is taken to be a loop, which would keep hardware busy until it is stopped.
-const MAXIMUM_JOBS: u64 = 1 << 20;
 
 /// A chain that a job slot has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +43,8 @@ const STOP_NOW: u8 = 2;
 #[derive(Debug)]
 pub(crate) struct ChainControl {
     request: AtomicU8,
-    /// How many jobs may run: as many as clauses, at least one of which a compute job takes.
+    /// How many jobs may run: as many as clauses, at least one of which a compute job takes. A longer chain than the longest is taken to
+    /// be a loop, which would keep hardware busy until it is stopped.
     jobs: u64,
     pub(crate) shader: Control,
 }
@@ -56,7 +53,7 @@ impl ChainControl {
     pub(crate) fn new(clauses: u64) -> ChainControl {
         ChainControl {
             request: AtomicU8::new(RUN),
-            jobs: clauses.min(MAXIMUM_JOBS),
+            jobs: clauses.min(LONGEST_CHAIN.into()),
             shader: Control::new(clauses),
         }
     }
@@ -248,7 +245,7 @@ impl<B: Bus> Runner<'_, B> {
     }
 
     fn header(&self, address: u64) -> Result<JobHeader, JobFault> {
-        if !address.is_multiple_of(64) {
+        if !address.is_multiple_of(job::ALIGNMENT) {
             let text = "job descriptor is not aligned to 64 bytes";
             return Err(JobFault::new(JobStatus::JOB_CONFIG_FAULT, address, text));
         }
@@ -331,17 +328,19 @@ impl<B: Bus> Runner<'_, B> {
 
     fn write_value(&self, address: u64) -> Result<(), JobFault> {
         let read = |fault| JobFault::descriptor(JobStatus::JOB_READ_FAULT, fault);
-        let payload = WriteValue::from_bytes(&self.memory.bytes(address + 32).map_err(read)?);
-        let (value, size) = match payload.value_type() {
-            1 => (self.environment.clock.cycles(), 8),
-            2 => (self.environment.clock.timestamp(), 8),
-            3 => (0, 8),
-            kind @ 4..=7 => (payload.immediate(), 1 << (kind - 4)),
+        let payload =
+            WriteValue::from_bytes(&self.memory.bytes(address + job::PAYLOAD).map_err(read)?);
+        let value = match payload.value_type() {
+            1 => self.environment.clock.cycles(),
+            2 => self.environment.clock.timestamp(),
+            3 => 0,
+            4..=7 => payload.immediate(),
             other => {
                 let text = format!("value type {other} does not exist");
                 return Err(JobFault::new(JobStatus::JOB_CONFIG_FAULT, address, text));
             }
         };
+        let size = payload.bytes() as usize;
         Ok(self
             .memory
             .write(payload.address(), &value.to_le_bytes()[..size])?)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compute jobs: from descriptors to a dispatch on the shader cores.
 
+use mali_descriptors::{
+    Draw, Invocation, LocalStorage, Profile, RendererState, clause_address, descriptor_address, job,
+};
 use mali_isa::{DecodeError, Identity, Shader};
 use mali_memory::{Bus, PAGE_SIZE};
 use mali_regs::JobStatus;
@@ -9,18 +12,8 @@ use mali_shader::{
 };
 
 use crate::chain::{Environment, JobFault};
-use crate::descriptor::{Draw, Invocation, LocalStorage, RendererState};
 use crate::log::{ComputeReport, Level, log};
-use crate::profile::{Architecture, Profile};
 use crate::space::JobMemory;
-
-/// Bytes from a compute job's start to its invocation descriptor.
-pub(crate) const INVOCATION_OFFSET: u64 = 32;
-/// Bytes from a compute job's start to its draw descriptor.
-pub(crate) const DRAW_OFFSET: u64 = 64;
-
-/// Pointers to aligned descriptors carry flags in their low bits.
-pub(crate) const DESCRIPTOR_MASK: u64 = !63;
 
 /// Reads the descriptors of the compute job at `address` and runs it. The report is there for a job that failed as
 /// well, if its descriptors make sense.
@@ -95,10 +88,10 @@ pub(crate) fn dispatch<B: Bus>(
     memory: &JobMemory<'_, B>,
     address: u64,
 ) -> Result<Dispatch, JobFault> {
-    let invocation = Invocation::from_bytes(&memory.bytes(address + INVOCATION_OFFSET)?);
-    let draw = Draw::from_bytes(&memory.bytes(address + DRAW_OFFSET)?);
-    let state = RendererState::from_bytes(&memory.bytes(draw.state() & DESCRIPTOR_MASK)?);
-    let storage = match draw.thread_storage() & DESCRIPTOR_MASK {
+    let invocation = Invocation::from_bytes(&memory.bytes(address + job::INVOCATION)?);
+    let draw = Draw::from_bytes(&memory.bytes(address + job::COMPUTE_DRAW)?);
+    let state = RendererState::from_bytes(&memory.bytes(descriptor_address(draw.state()))?);
+    let storage = match descriptor_address(draw.thread_storage()) {
         0 => None,
         at => Some(LocalStorage::from_bytes(&memory.bytes(at)?)),
     };
@@ -116,11 +109,8 @@ pub(crate) fn dispatch<B: Bus>(
         )));
     }
     Ok(Dispatch {
-        architecture: match profile.architecture {
-            Architecture::V6 => mali_shader::Architecture::V6,
-            Architecture::V7 => mali_shader::Architecture::V7,
-        },
-        shader: state.shader() & !15,
+        architecture: profile.architecture,
+        shader: clause_address(state.shader()),
         workgroup_size,
         workgroup_count,
         push_uniforms: draw.push_uniforms(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Power domains: shader cores, tilers, level-2 caches, core stacks.
 
-use crate::profile::Profile;
+use mali_descriptors::Profile;
 
 /// A kind of unit that has power registers of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

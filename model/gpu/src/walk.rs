@@ -1,42 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Page tables: from a GPU virtual address to a bus address, in both formats that Bifrost drivers use.
-//!
-//! Both have four levels of 512 entries with 4 KiB pages. They differ in the type bits of entries (Mali LPAE marks
-//! every leaf 1, ARMv8 marks a page at level 3 with 3), in permissions, and in the access flag.
+//! The walk of page tables: from a GPU virtual address to a bus address, or to the fault that the MMU raises.
 
+use mali_descriptors::Profile;
+use mali_descriptors::page_table::{
+    Entry, EntryType, Format, LEVELS, PAGE_BYTES, Permissions, VIRTUAL_BITS, entry_offset,
+    first_level, shift,
+};
 use mali_memory::Bus;
 use mali_regs::{JobStatus, LegacyMode, TranslationConfig, TranslationMode, TranslationTable};
 use mali_shader::Access;
 
-use crate::profile::Profile;
-
-/// Bits 47:12 of an entry: the address of a table or page.
-const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
-/// Bit 54 of an entry: no instruction fetches.
-const EXECUTE_NEVER: u64 = 1 << 54;
-/// Mali LPAE, bit 6 of a leaf: loads are allowed.
-const LPAE_READ: u64 = 1 << 6;
-/// Mali LPAE, bit 7 of a leaf: stores are allowed.
-const LPAE_WRITE: u64 = 1 << 7;
-/// ARMv8, bit 6 of a leaf: unprivileged accesses are allowed; the GPU's are.
-const AARCH64_USER: u64 = 1 << 6;
-/// ARMv8, bit 7 of a leaf: stores are not allowed.
-const AARCH64_READ_ONLY: u64 = 1 << 7;
-/// ARMv8, bit 10 of a leaf: the access flag.
-const AARCH64_ACCESSED: u64 = 1 << 10;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+enum Mode {
     Unmapped,
     Identity,
-    MaliLpae,
-    AArch64,
+    Tables(Format),
 }
 
 /// A latched translation configuration of one address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translation {
-    format: Format,
+    mode: Mode,
     root: u64,
     input_bits: u32,
     output_bits: u32,
@@ -63,9 +47,9 @@ pub struct Mapping {
 impl Translation {
     /// What an address space does before its first UPDATE: everything faults.
     pub const UNMAPPED: Translation = Translation {
-        format: Format::Unmapped,
+        mode: Mode::Unmapped,
         root: 0,
-        input_bits: 48,
+        input_bits: VIRTUAL_BITS,
         output_bits: 40,
         access_flag_faults: true,
         write_implies_no_execute: false,
@@ -74,24 +58,24 @@ impl Translation {
 
     /// The configuration that TRANSTAB and TRANSCFG describe. Reserved modes and 64 KiB pages map nothing.
     pub fn new(table: u64, config: u64, profile: &Profile) -> Translation {
-        let (table, mode) = (TranslationTable(table), TranslationConfig(config));
-        let format = match mode.mode() {
+        let (table, register) = (TranslationTable(table), TranslationConfig(config));
+        let mode = match register.mode() {
             TranslationMode::Legacy => match table.legacy_mode() {
-                LegacyMode::Table => Format::MaliLpae,
-                LegacyMode::Identity => Format::Identity,
-                LegacyMode::Unmapped => Format::Unmapped,
+                LegacyMode::Table => Mode::Tables(Format::Lpae),
+                LegacyMode::Identity => Mode::Identity,
+                LegacyMode::Unmapped => Mode::Unmapped,
             },
-            TranslationMode::Identity => Format::Identity,
-            TranslationMode::AArch64With4K => Format::AArch64,
-            _ => Format::Unmapped,
+            TranslationMode::Identity => Mode::Identity,
+            TranslationMode::AArch64With4K => Mode::Tables(Format::AArch64),
+            _ => Mode::Unmapped,
         };
-        let input_bits = match format {
-            Format::AArch64 => mode.input_bits().min(48),
+        let input_bits = match mode {
+            Mode::Tables(Format::AArch64) => register.input_bits().min(VIRTUAL_BITS),
             // The tables always have four levels; bits above the GPU's range are not looked at but must be 0.
-            _ => 48,
+            _ => VIRTUAL_BITS,
         };
         Translation {
-            format,
+            mode,
             root: table.root(),
             input_bits,
             output_bits: profile.physical_bits(),
@@ -103,7 +87,7 @@ impl Translation {
 
     /// True when no access can succeed.
     pub fn is_unmapped(&self) -> bool {
-        self.format == Format::Unmapped
+        self.mode == Mode::Unmapped
     }
 
     /// Translates an access to `va`.
@@ -140,84 +124,78 @@ impl Translation {
     }
 
     fn walk<B: Bus + ?Sized>(&self, bus: &B, va: u64) -> Result<(Mapping, u32), JobStatus> {
-        match self.format {
-            Format::Unmapped => return Err(JobStatus::TRANSLATION_FAULT_0),
-            Format::Identity if va >> self.output_bits != 0 => {
+        let format = match self.mode {
+            Mode::Unmapped => return Err(JobStatus::TRANSLATION_FAULT_0),
+            Mode::Identity if va >> self.output_bits != 0 => {
                 return Err(JobStatus::TRANSLATION_FAULT_IDENTITY);
             }
-            Format::Identity => {
+            Mode::Identity => {
                 let all = Mapping {
                     address: va,
-                    size: 4096,
+                    size: PAGE_BYTES,
                     readable: true,
                     writable: true,
                     executable: true,
                 };
                 return Ok((all, 0));
             }
-            Format::MaliLpae | Format::AArch64 => {}
-        }
+            Mode::Tables(format) => format,
+        };
         if va >> self.input_bits != 0 {
             return Err(JobStatus::TRANSLATION_FAULT_0);
         }
-        let first = 4 - (self.input_bits - 12).div_ceil(9);
         let mut table = self.root;
-        for level in first..4 {
-            let shift = 39 - 9 * level;
-            let index = (va >> shift & 511) as usize;
+        for level in first_level(self.input_bits)..LEVELS {
             let page = bus
                 .page(table)
                 .ok_or(at(JobStatus::TRANSTAB_BUS_FAULT_0, level))?;
-            let entry = page.load_u64(index * 8);
-            let leaf = match (entry & 3, level, self.format) {
-                (3, 0..=2, _) => false,
-                (1, 1..=2, _) | (1, 3, Format::MaliLpae) | (3, 3, Format::AArch64) => true,
-                _ => return Err(at(JobStatus::TRANSLATION_FAULT_0, level)),
+            let entry = Entry(page.load_u64(entry_offset(va, level) as usize));
+            let leaf = match entry.entry_type(format, level) {
+                EntryType::Table => false,
+                EntryType::Leaf => true,
+                EntryType::Unmapped | EntryType::Reserved => {
+                    return Err(at(JobStatus::TRANSLATION_FAULT_0, level));
+                }
             };
-            let address = entry & ADDRESS;
-            if address >> self.output_bits != 0 {
+            if entry.address() >> self.output_bits != 0 {
                 return Err(at(JobStatus::ADDR_SIZE_FAULT_OUT_0, level));
             }
             if leaf {
-                return self.leaf(entry, va, 1 << shift, level);
+                return self.leaf(format, entry, va, level);
             }
-            table = address;
+            table = entry.address();
         }
         Err(JobStatus::TRANSLATION_FAULT_3)
     }
 
     fn leaf(
         &self,
-        entry: u64,
+        format: Format,
+        entry: Entry,
         va: u64,
-        size: u64,
         level: u32,
     ) -> Result<(Mapping, u32), JobStatus> {
-        let (mut readable, writable) = match self.format {
-            Format::AArch64 => {
-                if self.access_flag_faults && entry & AARCH64_ACCESSED == 0 {
-                    return Err(at(JobStatus::ACCESS_FLAG_0, level));
-                }
-                let user = entry & AARCH64_USER != 0;
-                (user, user && entry & AARCH64_READ_ONLY == 0)
-            }
-            _ => (entry & LPAE_READ != 0, entry & LPAE_WRITE != 0),
+        if format == Format::AArch64
+            && self.access_flag_faults
+            && entry.0 & Entry::AARCH64_ACCESSED == 0
+        {
+            return Err(at(JobStatus::ACCESS_FLAG_0, level));
+        }
+        let Permissions {
+            read,
+            write,
+            execute,
+        } = entry.permissions(format);
+        let executable = execute && !(self.write_implies_no_execute && write) && (read || write);
+        let size = 1 << shift(level);
+        let mapping = Mapping {
+            address: entry.address() & !(size - 1) | va & (size - 1),
+            size,
+            readable: read || self.execute_implies_read && executable,
+            writable: write,
+            executable,
         };
-        let executable = entry & EXECUTE_NEVER == 0
-            && !(self.write_implies_no_execute && writable)
-            && (readable || writable);
-        readable |= self.execute_implies_read && executable;
-        let address = entry & ADDRESS & !(size - 1) | va & (size - 1);
-        Ok((
-            Mapping {
-                address,
-                size,
-                readable,
-                writable,
-                executable,
-            },
-            level,
-        ))
+        Ok((mapping, level))
     }
 }
 
@@ -232,6 +210,12 @@ mod tests {
     use mali_memory::Ram;
     use mali_regs::TranslationConfig;
 
+    const LPAE_READ: u64 = Entry::LPAE_READ;
+    const LPAE_WRITE: u64 = Entry::LPAE_WRITE;
+    const AARCH64_USER: u64 = Entry::AARCH64_USER;
+    const AARCH64_READ_ONLY: u64 = Entry::AARCH64_READ_ONLY;
+    const AARCH64_ACCESSED: u64 = Entry::AARCH64_ACCESSED;
+    const EXECUTE_NEVER: u64 = Entry::EXECUTE_NEVER;
     const LPAE: u64 = 0;
     const V8: u64 = TranslationConfig::aarch64_4k().0;
 
@@ -256,7 +240,7 @@ mod tests {
                 if page.load_u64(offset) == 0 {
                     page.store_u64(offset, self.ram.allocate().unwrap() | 3);
                 }
-                table = page.load_u64(offset) & ADDRESS;
+                table = page.load_u64(offset) & Entry::ADDRESS;
             }
             self.ram
                 .page(table)

@@ -6,22 +6,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
+use mali_descriptors::job::{PAYLOAD, WRITTEN_BACK};
+use mali_descriptors::{JobHeader, JobType, LONGEST_CHAIN, WriteValue};
 use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_shader::{Access, AddressSpace, Control, Dispatch, FaultKind, ShaderFault, Threads};
 
 use crate::compute;
-use crate::descriptor::{JobHeader, JobType, WriteValue};
 use crate::gpu::Gpu;
 use crate::space::{JobMemory, Space};
 
-/// More jobs than a chain that ends can be expected to have.
-const MOST_JOBS: usize = 1 << 16;
 /// Pages that a job may touch: 4 GiB.
 const MOST_PAGES: usize = 1 << 20;
-/// Bytes of a job header that the job manager writes: status and fault pointer.
-const WRITTEN_BACK: u64 = 16;
-/// Bytes from a write-value job's start to what it writes.
-const WRITE_VALUE_OFFSET: u64 = 32;
 
 /// Who gave a byte its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,7 +174,7 @@ impl<B: Bus> Gpu<B> {
         let mut left = Pages::new();
         let mut writer = Writer::Nobody;
         let mut job = chain;
-        for _ in 0..MOST_JOBS {
+        for _ in 0..LONGEST_CHAIN {
             let copies = Copies::new(bus, &left)?;
             let memory = JobMemory {
                 bus: &copies,
@@ -191,13 +186,9 @@ impl<B: Bus> Gpu<B> {
             match JobType::from_bits(header.job_type())? {
                 JobType::Null | JobType::CacheFlush => {}
                 JobType::WriteValue => {
-                    let at = job.wrapping_add(WRITE_VALUE_OFFSET);
+                    let at = job.wrapping_add(PAYLOAD);
                     let payload = WriteValue::from_bytes(&memory.bytes(at).ok()?);
-                    let size = match payload.value_type() {
-                        kind @ 4..=7 => 1 << (kind - 4),
-                        _ => 8,
-                    };
-                    if va.wrapping_sub(payload.address()) < size {
+                    if va.wrapping_sub(payload.address()) < payload.bytes() {
                         writer = Writer::JobManager { job };
                     }
                 }

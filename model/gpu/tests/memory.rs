@@ -52,10 +52,9 @@ fn the_model_adds_little_to_the_memory_of_the_gpu() {
         machine.memory.compute_job(JOBS, 16, 0);
         machine.memory.write(shader, &machine::ADD);
         machine.memory.write64(JOBS + 0x100, shader);
-        let [x, y] =
-            mali_model::descriptor::Invocation::pack([16, 1, 1], [threads as u32 / 16, 1, 1])
-                .unwrap()
-                .words;
+        let [x, y] = mali_descriptors::Invocation::pack([16, 1, 1], [threads as u32 / 16, 1, 1])
+            .unwrap()
+            .words;
         machine.memory.write32(JOBS + 32, x);
         machine.memory.write32(JOBS + 36, y);
         for slot in 0..3 {

@@ -1,25 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a compute job asks of the shader cores.
 
-/// Generations of the Bifrost architecture. Encodings are the same; warp width and descriptors differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Architecture {
-    /// Version 6: Mali-G71, Mali-G72. Warps of 4 lanes.
-    V6,
-    /// Version 7: Mali-G31, Mali-G51, Mali-G52, Mali-G76. Warps of 8 lanes.
-    #[default]
-    V7,
-}
-
-impl Architecture {
-    /// Lanes of a warp: threads that cross-lane instructions see together.
-    pub fn warp_lanes(self) -> u32 {
-        match self {
-            Architecture::V6 => 4,
-            Architecture::V7 => 8,
-        }
-    }
-}
+pub use mali_descriptors::Architecture;
 
 /// Storage of each thread (stack, spilled registers), from the Local Storage descriptor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,28 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual memory as the shader cores reach it.
 
+pub use mali_descriptors::Access;
 use mali_memory::Page;
-
-/// What an access does with memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Access {
-    /// Reads data.
-    Read,
-    /// Writes data, or reads and writes it atomically.
-    Write,
-    /// Fetches instructions.
-    Execute,
-}
-
-impl std::fmt::Display for Access {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Access::Read => "read",
-            Access::Write => "write",
-            Access::Execute => "execute",
-        })
-    }
-}
 
 /// A translation that the memory management unit refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

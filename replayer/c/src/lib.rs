@@ -11,8 +11,8 @@ mod types;
 
 pub use guard::gpureplay_last_error;
 pub use recording::{
-    RecordingHandle, gpureplay_close, gpureplay_layer_count, gpureplay_layer_name, gpureplay_open,
-    gpureplay_io, gpureplay_io_count,
+    RecordingHandle, gpureplay_close, gpureplay_io, gpureplay_io_count, gpureplay_layer_count,
+    gpureplay_layer_name, gpureplay_open,
 };
 pub use session::{
     SessionHandle, gpureplay_bind, gpureplay_bind_file, gpureplay_bind_weights, gpureplay_keep,

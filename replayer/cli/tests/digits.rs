@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
 use gpureplay_format::Recording;
-use gpureplay_on_model::OnModel;
 use gpureplay_io::{DType, Tensor, read_npy};
+use gpureplay_on_model::OnModel;
 use mali_model::Profile;
 
 /// Largest difference of a probability from the one in double precision.
@@ -259,7 +259,14 @@ fn the_command_runs_layers_by_themselves() {
     }
     // Without the name of a file.
     let absolute = repository().join(recording).display().to_string();
-    let last = ["run", &absolute, "--until", "3", "--output-layer"];
+    let last = [
+        "run",
+        &absolute,
+        "--force",
+        "--until",
+        "3",
+        "--output-layer",
+    ];
     let (good, text) = gpureplay_in(folder.path(), &last);
     assert!(good && text.contains("to pool1.npy"), "{text}");
 

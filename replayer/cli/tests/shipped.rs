@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
 use gpureplay_format::{Recording, TensorKind};
-use gpureplay_on_model::OnModel;
 use gpureplay_io::read_npy;
+use gpureplay_on_model::OnModel;
 use mali_model::Profile;
 
 /// Runs of one session; `GPUREPLAY_RUNS` sets another number.

@@ -7,12 +7,13 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use gpureplay_trace::note::Note;
 use gpureplay_trace::{Check, Event, Line, PAGE_SIZE, Phase, Reader, Record, RegionFlags};
 use mali_regs::{
     Class, JobCommand, JobStatus, TranslationTable, address_space, gpu, job_slot, lookup,
 };
 
-use crate::chain::{self, JobHeader};
+use crate::chain;
 use crate::error::CompileError;
 use crate::pages::{Memory, Moment};
 
@@ -37,7 +38,7 @@ pub struct Job {
     /// GPU virtual address of the first header.
     pub chain: u64,
     /// The chain's headers in order.
-    pub headers: Vec<JobHeader>,
+    pub headers: Vec<mali_descriptors::Job>,
     /// Number of the SUBMIT record.
     pub sequence: u64,
     /// Nanoseconds from submission to completion.
@@ -51,6 +52,17 @@ pub struct Buffer {
     pub va: u64,
     /// Bytes, whole pages.
     pub size: u64,
+}
+
+/// What an OpenCL layer said, and where in the trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Noted {
+    /// What it said.
+    pub note: Note,
+    /// Submissions before it.
+    pub jobs: usize,
+    /// The buffer that the driver mapped last since the note before, if any.
+    pub mapped: Option<Buffer>,
 }
 
 /// Everything in a raw trace that matters to a replay.
@@ -72,8 +84,10 @@ pub struct Capture {
     pub buffers: Vec<Buffer>,
     /// Buffers that the driver mapped before each job: new memory, which is zero until somebody writes it.
     pub mapped: BTreeMap<Moment, Vec<Buffer>>,
-    /// Remarks in the trace.
-    pub notes: Vec<String>,
+    /// What an OpenCL layer said, in order.
+    pub opencl: Vec<Noted>,
+    /// Other remarks in the trace.
+    pub remarks: Vec<String>,
     /// Records read.
     pub records: u64,
     /// Bytes read.
@@ -101,6 +115,8 @@ struct Reading {
     settings: Vec<(u32, u32)>,
     /// What settings were read with since the last reset.
     found: BTreeMap<u32, u32>,
+    /// The buffer that was mapped last since the last note of an OpenCL layer.
+    mapped: Option<Buffer>,
 }
 
 impl Reading {
@@ -240,13 +256,24 @@ impl Capture {
             Event::Map { va, size, .. } => {
                 let moment = Moment::before(self.jobs.len());
                 self.buffers.push(Buffer { va, size });
+                reading.mapped = Some(Buffer { va, size });
                 let mapped = self.mapped.entry(moment).or_default();
                 mapped.push(Buffer { va, size });
             }
             Event::IrqEnter { line: Line::Mmu } => {
                 // A page fault fails its job, which COMPLETE reports; growing a heap does not.
             }
-            Event::Note(text) => self.notes.push(text.to_string()),
+            Event::Note(text) => match Note::parse(text) {
+                None => self.remarks.push(text.to_string()),
+                Some(note) => self.opencl.push(Noted {
+                    note: note.map_err(|source| CompileError::Note {
+                        sequence: record.sequence,
+                        source,
+                    })?,
+                    jobs: self.jobs.len(),
+                    mapped: reading.mapped.take(),
+                }),
+            },
             _ => {}
         }
         Ok(())

@@ -1,34 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Job chains as they lie in GPU memory: the headers, and where a compute job keeps its thread storage.
+//! Job chains as they lie in GPU memory: their jobs, and where a compute job keeps its thread storage.
+
+use mali_descriptors::job::{ALIGNMENT, COMPUTE_DRAW, INVOCATION};
+use mali_descriptors::{
+    ChainEnd, Draw, Invocation, Job, JobType, LONGEST_CHAIN, LocalStorage, descriptor_address,
+    follow,
+};
 
 use crate::pages::{Memory, Moment};
-
-/// Bytes of a job header.
-pub const HEADER_BYTES: u64 = 32;
-/// Bytes at the start of a job header that the GPU writes: exception status, first incomplete task, fault pointer.
-pub const WRITTEN_BACK: u64 = 16;
-/// Job headers lie at multiples of this.
-pub const ALIGNMENT: u64 = 64;
-/// The longest chain that is followed.
-const MAX_JOBS: usize = 1 << 16;
-
-/// Offset of the local-storage pointer in a compute job of Bifrost: header and invocation 64 bytes, word 28 of the draw.
-const LOCAL_STORAGE: u64 = 64 + 28 * 4;
-/// Type of a compute job.
-const COMPUTE: u8 = 4;
-
-/// One job of a chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JobHeader {
-    /// GPU virtual address.
-    pub va: u64,
-    /// Job type (4 is compute).
-    pub kind: u8,
-    /// Index in the chain, as dependencies name it.
-    pub index: u16,
-    /// GPU virtual address of the next header; 0 at the end.
-    pub next: u64,
-}
 
 /// Why a chain cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,7 +25,7 @@ pub enum ChainError {
         va: u64,
     },
     /// The chain has a cycle, or is very long.
-    #[error("the chain has a cycle or more than {MAX_JOBS} jobs (at {va:#x})")]
+    #[error("the chain has a cycle or more than {LONGEST_CHAIN} jobs (at {va:#x})")]
     Endless {
         /// The header that came too often.
         va: u64,
@@ -63,90 +42,58 @@ pub enum ChainError {
     },
 }
 
-fn word(bytes: &[u8], index: usize) -> u32 {
-    bytes
-        .chunks_exact(4)
-        .nth(index)
-        .map_or(0, |w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
-}
-
 /// Follows a chain as it is in memory just before its submission.
-pub fn walk(memory: &Memory, moment: Moment, head: u64) -> Result<Vec<JobHeader>, ChainError> {
-    let mut out: Vec<JobHeader> = Vec::new();
-    let mut seen = std::collections::HashSet::new();
-    let mut va = head;
-    while va != 0 {
-        if !va.is_multiple_of(ALIGNMENT) {
-            return Err(ChainError::Alignment { va });
-        }
-        if !seen.insert(va) || out.len() == MAX_JOBS {
-            return Err(ChainError::Endless { va });
-        }
-        let mut bytes = [0; HEADER_BYTES as usize];
-        if !memory.read(moment, va, &mut bytes) {
-            return Err(ChainError::Unmapped { va });
-        }
-        let control = word(&bytes, 4);
-        let kind = (control >> 1) as u8 & 0x7f;
-        // Null, write value, cache flush, compute, vertex.
-        if !(1..=5).contains(&kind) {
+///
+/// # Errors
+/// The chain does not end, or has a job that no recording may have ([`JobType::is_replayed`]).
+pub fn walk(memory: &Memory, moment: Moment, head: u64) -> Result<Vec<Job>, ChainError> {
+    let read = |va: u64, to: &mut [u8]| memory.read(moment, va, to);
+    let chain = follow(&read, head);
+    let jobs: Vec<Job> = chain.jobs(&read).collect();
+    for job in &jobs {
+        if !job.job_type().is_some_and(JobType::is_replayed) {
+            let (va, kind) = (job.address, job.header.job_type() as u8);
             return Err(ChainError::Kind { va, kind });
         }
-        let next = u64::from(word(&bytes, 6)) | u64::from(word(&bytes, 7)) << 32;
-        out.push(JobHeader {
-            va,
-            kind,
-            index: (control >> 16) as u16,
-            next,
-        });
-        va = next;
     }
-    Ok(out)
+    match chain.end {
+        ChainEnd::Complete => Ok(jobs),
+        ChainEnd::Misaligned(va) => Err(ChainError::Alignment { va }),
+        ChainEnd::Unknown(va) => Err(ChainError::Unmapped { va }),
+        ChainEnd::Loop(va) | ChainEnd::TooLong(va) => Err(ChainError::Endless { va }),
+    }
+}
+
+/// The descriptor of `N` bytes at `offset` from the start of a compute job; `None` for other jobs, or when it is not in memory.
+fn part<const N: usize>(
+    memory: &Memory,
+    moment: Moment,
+    job: &Job,
+    offset: u64,
+) -> Option<[u8; N]> {
+    let va = job.address.checked_add(offset)?;
+    let mut bytes = [0; N];
+    let found = job.job_type() == Some(JobType::Compute) && memory.read(moment, va, &mut bytes);
+    found.then_some(bytes)
 }
 
 /// Base addresses of the thread-local and workgroup-local storage of a compute job; 0 where there is none.
-pub fn local_storage(memory: &Memory, moment: Moment, job: &JobHeader) -> Option<[u64; 2]> {
-    if job.kind != COMPUTE {
+pub fn local_storage(memory: &Memory, moment: Moment, job: &Job) -> Option<[u64; 2]> {
+    let draw = Draw::from_bytes(&part(memory, moment, job, COMPUTE_DRAW)?);
+    let va = descriptor_address(draw.thread_storage());
+    let mut bytes = [0; LocalStorage::SIZE];
+    if va == 0 || !memory.read(moment, va, &mut bytes) {
         return None;
     }
-    let mut pointer = [0; 8];
-    if !memory.read(moment, job.va.checked_add(LOCAL_STORAGE)?, &mut pointer) {
-        return None;
-    }
-    let mut descriptor = [0; 32];
-    let va = u64::from_le_bytes(pointer) & !63;
-    if va == 0 || !memory.read(moment, va, &mut descriptor) {
-        return None;
-    }
-    const ADDRESS: u64 = (1 << 48) - 1;
-    let address =
-        |i| (u64::from(word(&descriptor, i)) | u64::from(word(&descriptor, i + 1)) << 32) & ADDRESS;
-    Some([address(2), address(4)])
+    let storage = LocalStorage::from_bytes(&bytes);
+    Some([storage.tls_base(), storage.wls_base()])
 }
 
-/// Work-items of a compute job along each dimension; `None` for other jobs.
-///
-/// The invocation's second word says where in the first one each of six numbers begins (docs/jobs.md).
-pub fn work_items(memory: &Memory, moment: Moment, job: &JobHeader) -> Option<[u64; 3]> {
-    let mut bytes = [0; 8];
-    if job.kind != COMPUTE || !memory.read(moment, job.va.checked_add(HEADER_BYTES)?, &mut bytes) {
-        return None;
-    }
-    let (packed, shifts) = (u64::from(word(&bytes, 0)), word(&bytes, 1));
-    let bounds = [
-        0,
-        shifts & 31,
-        shifts >> 5 & 31,
-        shifts >> 10 & 63,
-        shifts >> 16 & 63,
-        shifts >> 22 & 63,
-        32,
-    ];
-    let number = |i: usize| {
-        let width = bounds[i + 1].saturating_sub(bounds[i]);
-        ((packed >> bounds[i].min(32)) & ((1 << width.min(32)) - 1)) + 1
-    };
-    Some([0, 1, 2].map(|i| number(i) * number(i + 3)))
+/// Work-items of a compute job along each dimension; `None` for other jobs, and where the invocation makes no sense.
+pub fn work_items(memory: &Memory, moment: Moment, job: &Job) -> Option<[u64; 3]> {
+    let invocation = Invocation::from_bytes(&part(memory, moment, job, INVOCATION)?);
+    let (size, count) = invocation.dimensions()?;
+    Some([0, 1, 2].map(|i| u64::from(size[i]) * u64::from(count[i])))
 }
 
 #[cfg(test)]
@@ -171,10 +118,12 @@ mod tests {
         memory.set(now, 0x1000, Some(&page));
         let mut jobs = walk(&memory, now, 0x1000).unwrap();
         assert_eq!(work_items(&memory, now, &jobs[0]), Some([40, 12, 2]));
-        // No shifts make sense of these words, and none may panic.
+        // These shifts make no sense.
         memory.set(now, 0x1000, Some(&[0xff; PAGE_SIZE]));
-        assert!(work_items(&memory, now, &jobs[0]).is_some());
-        jobs[0].kind = 2;
+        assert_eq!(work_items(&memory, now, &jobs[0]), None);
+        header(&mut page, 0, 2, 0);
+        memory.set(now, 0x1000, Some(&page));
+        jobs = walk(&memory, now, 0x1000).unwrap();
         assert_eq!(work_items(&memory, now, &jobs[0]), None);
     }
 
@@ -191,8 +140,10 @@ mod tests {
         memory.set(now, 0x1000, Some(&page));
         let jobs = walk(&memory, now, 0x1000).unwrap();
         assert_eq!(
-            jobs.iter().map(|j| (j.va, j.kind)).collect::<Vec<_>>(),
-            [(0x1000, 4), (0x1100, 2)]
+            jobs.iter()
+                .map(|job| (job.address, job.job_type().unwrap()))
+                .collect::<Vec<_>>(),
+            [(0x1000, JobType::Compute), (0x1100, JobType::WriteValue)]
         );
         assert_eq!(
             walk(&memory, now, 0x1200),

@@ -9,9 +9,11 @@ use std::collections::BTreeSet;
 
 use gpureplay_io::Tensor;
 use gpureplay_trace::PAGE_SIZE;
+use mali_descriptors::JobType;
+use mali_descriptors::job::WRITTEN_BACK;
 
 use crate::capture::Capture;
-use crate::chain::{WRITTEN_BACK, work_items};
+use crate::chain::work_items;
 use crate::pages::{Moment, differing};
 use crate::ranges::Ranges;
 use crate::relocation::Renaming;
@@ -118,7 +120,7 @@ pub fn compare(
                 ignored.add(va + start as u64, va + end as u64);
             }
             for header in &first.jobs[job].headers {
-                ignored.add(header.va, header.va + WRITTEN_BACK);
+                ignored.add(header.address, header.address + WRITTEN_BACK);
             }
             if a != b && elsewhere((first, va), (second, other), job) {
                 continue;
@@ -262,8 +264,11 @@ fn same_program(first: &Capture, second: &Capture) -> Result<(), Unexplained> {
                 a.slot, b.slot
             )));
         }
-        let shape = |job: &crate::capture::Job| -> Vec<(u8, u16)> {
-            job.headers.iter().map(|h| (h.kind, h.index)).collect()
+        let shape = |job: &crate::capture::Job| -> Vec<(Option<JobType>, u16)> {
+            job.headers
+                .iter()
+                .map(|h| (h.job_type(), h.index()))
+                .collect()
         };
         if shape(a) != shape(b) {
             return Err(Unexplained::Program(format!(

@@ -272,7 +272,7 @@ impl Emitter<'_> {
     fn submit(&mut self, job: usize) {
         let job = &self.capture.jobs[job];
         for header in &job.headers {
-            self.builder.rearm(header.va);
+            self.builder.rearm(header.address);
         }
         // Drivers alternate the flag from chain to chain, to stop one of two in flight; a replay has one.
         let config = job.config & !JobConfigFlags::CHAIN_FLAG.bits();

@@ -17,6 +17,14 @@ pub enum CompileError {
     /// The trace is not complete.
     #[error("the trace is not complete: {0}")]
     Incomplete(#[from] Problem),
+    /// A note of an OpenCL layer cannot be read.
+    #[error("record {sequence}: {source}")]
+    Note {
+        /// Number of the record.
+        sequence: u64,
+        /// Why.
+        source: gpureplay_trace::note::NoteError,
+    },
     /// No job was submitted.
     #[error(
         "the trace contains no GPU job: did the app use the GPU? (check the app's output and RUSTICL_ENABLE=panfrost)"

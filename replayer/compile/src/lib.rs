@@ -8,7 +8,8 @@
 //! are.
 //!
 //! 1. [`Capture::read`] checks a trace and keeps jobs, memory and mappings.
-//! 2. [`tag::find`] finds where the elements of the app's files lie in GPU memory.
+//! 2. [`tag::find`] finds where the elements of the app's files lie in GPU memory; [`notes::propose`] makes tensors from what an
+//!    OpenCL layer saw.
 //! 3. [`plan::plan`] decides what to load and what to restore.
 //! 4. [`emit::emit`] writes the recording and verifies it by the replayer's own rules.
 //!
@@ -23,6 +24,7 @@ pub mod crossing;
 pub mod differential;
 pub mod emit;
 mod error;
+pub mod notes;
 pub mod pages;
 pub mod plan;
 pub mod ranges;
@@ -78,6 +80,8 @@ pub struct Summary {
     pub restored_bytes: u64,
     /// Bytes that every run loads between its jobs.
     pub between_bytes: u64,
+    /// Chains before the first input that every run submits again, because they depend on weights that can be replaced.
+    pub lost_setup: usize,
 }
 
 /// Compiles a trace.
@@ -103,10 +107,29 @@ pub fn compile_observed(
     options: &Options,
     observe: impl FnOnce(&[u8], &[Found]) -> Option<Reads>,
 ) -> Result<Compiled, CompileError> {
-    let mut tensors = Vec::with_capacity(files.len());
-    for file in files {
-        tensors.push(tag::find(capture, file.role, &file.name, &file.tensor)?);
-    }
+    compile_found(capture, tag_all(capture, files)?, options, observe)
+}
+
+/// Finds the tensors of these files by their bit patterns.
+///
+/// # Errors
+/// The first that was not found.
+pub fn tag_all(capture: &Capture, files: &[TensorFile]) -> Result<Vec<Found>, CompileError> {
+    let find = |file: &TensorFile| tag::find(capture, file.role, &file.name, &file.tensor);
+    let found = files.iter().map(find).collect::<Result<_, _>>()?;
+    Ok(found)
+}
+
+/// Compiles a trace of which the tensors are known; `observe` as for [`compile_observed`].
+///
+/// # Errors
+/// As for [`compile`].
+pub fn compile_found(
+    capture: &Capture,
+    mut tensors: Vec<Found>,
+    options: &Options,
+    observe: impl FnOnce(&[u8], &[Found]) -> Option<Reads>,
+) -> Result<Compiled, CompileError> {
     let plan = plan::plan(capture, &tensors)?;
     let parts = emit::parts(capture, plan.first_run, &tensors, options);
     let mut recording = emit::emit(capture, &plan, &tensors, options, (&parts, None))?;
@@ -131,6 +154,7 @@ pub fn compile_observed(
             .skip(plan.first_run + 1)
             .map(|r| r.bytes())
             .sum(),
+        lost_setup: plan.first_input.saturating_sub(plan.first_run),
     };
     Ok(Compiled {
         recording,

@@ -11,9 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use gpureplay_format::{Access, RegionKind, TensorKind};
 use gpureplay_io::Element;
 use gpureplay_trace::{PAGE_SIZE, RegionFlags};
+use mali_descriptors::job::WRITTEN_BACK;
 
 use crate::capture::Capture;
-use crate::chain::{self, WRITTEN_BACK};
+use crate::chain;
 use crate::error::CompileError;
 use crate::pages::{Content, Moment};
 use crate::ranges::Ranges;
@@ -39,6 +40,8 @@ pub struct Region {
 pub struct Plan {
     /// Index of the first job that is repeated; the jobs before it run once, in set-up.
     pub first_run: usize,
+    /// Index of the first job that can depend on an input.
+    pub first_input: usize,
     /// Memory, ascending.
     pub regions: Vec<Region>,
     /// Bytes that lie in input tensors: never stored.
@@ -86,6 +89,7 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
         .plan()?;
         plan.rebind = weights_to_rebind(capture, &plan, tensors)?;
     }
+    plan.first_input = first_run;
     Ok(plan)
 }
 
@@ -126,8 +130,8 @@ fn without_headers(
 ) -> Vec<(u64, u64)> {
     let mut written_back = Ranges::default();
     for header in &capture.jobs[job].headers {
-        if header.va / PAGE == va / PAGE {
-            written_back.add(header.va, header.va + WRITTEN_BACK);
+        if header.address / PAGE == va / PAGE {
+            written_back.add(header.address, header.address + WRITTEN_BACK);
         }
     }
     offsets
@@ -261,7 +265,7 @@ fn kinds(
     let mut headers = BTreeSet::new();
     for job in &capture.jobs {
         for header in &job.headers {
-            headers.insert(header.va - header.va % PAGE);
+            headers.insert(header.address - header.address % PAGE);
         }
     }
     let mut tensor_pages: BTreeMap<u64, usize> = BTreeMap::new();
@@ -407,6 +411,7 @@ impl Planner<'_> {
         }
         Ok(Plan {
             first_run: self.first_run,
+            first_input: self.first_run,
             regions: self.regions(),
             masked: self.masked.clone(),
             load,

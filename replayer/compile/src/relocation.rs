@@ -36,7 +36,7 @@ impl Renaming {
             .iter()
             .zip(&second.jobs[job].headers);
         for (a, b) in pairs {
-            out.add(a.va, b.va);
+            out.add(a.address, b.address);
         }
         let moment = Moment::before(job);
         for va in first.memory.changed(moment) {

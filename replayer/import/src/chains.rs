@@ -1,34 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Job chains: which the driver started, and what their headers say.
 
-use std::collections::BTreeSet;
+use mali_descriptors::{
+    ChainEnd, Draw, Job, JobType, LocalStorage, descriptor_address, follow, job,
+};
+use mali_regs::{JobCommand, JobStatus, job_slot};
 
-use mali_regs::job_slot;
-
-use crate::files::word64;
 use crate::{Contents, Diagnosis, Direction, History};
 
 /// Job slots of every GPU with a job manager.
 const SLOTS: u32 = 3;
-/// Longest chain that is followed.
-const MAX_JOBS: usize = 4096;
-/// JS_COMMAND_NEXT: start.
-const START: u32 = 1;
-/// Status of a job that ended well.
-const DONE: u32 = 1;
-
-/// A job header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JobHeader {
-    /// GPU address.
-    pub va: u64,
-    /// Status word in the dump.
-    pub status: u32,
-    /// Job type: 4 is compute.
-    pub job_type: u8,
-    /// Index in the order of creation.
-    pub index: u16,
-}
 
 /// A chain that the driver started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +27,7 @@ pub struct Chain {
     /// GPU address of the first header.
     pub head: u64,
     /// Its jobs in order; empty when the descriptors are not in the dump.
-    pub jobs: Vec<JobHeader>,
+    pub jobs: Vec<Job>,
 }
 
 impl Chain {
@@ -76,10 +57,10 @@ impl Chain {
                         *value = access.value;
                     }
                 }
-                if is(job_slot::COMMAND_NEXT) && access.value == START {
+                if is(job_slot::COMMAND_NEXT) && access.value == JobCommand::Start as u32 {
                     let [low, high, config, affinity, flush_id] = *registers;
                     let head = u64::from(high) << 32 | u64::from(low);
-                    let jobs = follow(contents, head, chains.len(), diagnoses);
+                    let jobs = jobs(contents, head, chains.len(), diagnoses);
                     chains.push(Chain {
                         slot: slot as u8,
                         config,
@@ -96,65 +77,101 @@ impl Chain {
     }
 }
 
-/// The headers of a chain; empty when one of them is not in the dump.
-fn follow(
+/// The jobs of a chain; empty when one of them is not in the dump, or cannot be replayed.
+fn jobs(
     contents: &Contents,
     head: u64,
     submission: usize,
     diagnoses: &mut Vec<Diagnosis>,
-) -> Vec<JobHeader> {
-    let mut jobs = Vec::new();
-    let mut seen = BTreeSet::new();
-    let mut va = head;
-    while va != 0 && jobs.len() < MAX_JOBS && seen.insert(va) {
-        let mut header = [0; 32];
-        let word =
-            |header: &[u8; 32], i: usize| (word64(&header[i & !7..]) >> (8 * (i & 7))) as u32;
-        // Headers are aligned, and a chain ends in a compute, cache flush, null or write-value job.
-        let found = va.is_multiple_of(64) && contents.read(va, &mut header).is_some();
-        let control = word(&header, 16);
-        let job_type = (control >> 1 & 0x7f) as u8;
-        if !found || job_type == 0 || job_type > 11 {
-            diagnoses.push(Diagnosis::JobNotCaptured { submission, va });
-            return Vec::new();
-        }
-        let status = word(&header, 0);
-        if status > DONE {
-            diagnoses.push(Diagnosis::JobStatus {
+) -> Vec<Job> {
+    let read = |va: u64, to: &mut [u8]| contents.read(va, to).is_some();
+    let chain = follow(&read, head);
+    let jobs: Vec<Job> = chain.jobs(&read).collect();
+    for job in &jobs {
+        let va = job.address;
+        let diagnosis = match job.job_type() {
+            Some(kind) if kind.is_replayed() => {
+                let status = job.header.exception_status() as u32;
+                if status <= JobStatus::DONE.0 {
+                    continue;
+                }
+                Diagnosis::JobStatus {
+                    submission,
+                    va,
+                    status,
+                }
+            }
+            // What lies there is no header.
+            None | Some(JobType::NotStarted) => Diagnosis::JobNotCaptured { submission, va },
+            Some(kind) => Diagnosis::JobType {
                 submission,
                 va,
-                status,
-            });
-        }
-        jobs.push(JobHeader {
-            va,
-            status,
-            job_type,
-            index: (control >> 16) as u16,
-        });
-        va = if control & 1 == 1 {
-            word64(&header[24..])
-        } else {
-            u64::from(word(&header, 24))
+                kind: kind.name(),
+            },
         };
+        let lost = !matches!(diagnosis, Diagnosis::JobStatus { .. });
+        diagnoses.push(diagnosis);
+        if lost {
+            return Vec::new();
+        }
     }
-    jobs
+    let diagnosis = match chain.end {
+        ChainEnd::Complete => return jobs,
+        ChainEnd::Misaligned(va) | ChainEnd::Unknown(va) => {
+            Diagnosis::JobNotCaptured { submission, va }
+        }
+        ChainEnd::Loop(va) | ChainEnd::TooLong(va) => Diagnosis::ChainEndless { submission, va },
+    };
+    diagnoses.push(diagnosis);
+    Vec::new()
+}
+
+/// The draw descriptor of a compute job; `None` for other jobs, or when it is not in the dump.
+pub(crate) fn draw(contents: &Contents, job: &Job) -> Option<Draw> {
+    let mut bytes = [0; Draw::SIZE];
+    let va = job.address.checked_add(job::COMPUTE_DRAW)?;
+    if job.job_type() != Some(JobType::Compute) {
+        return None;
+    }
+    contents.read(va, &mut bytes)?;
+    Some(Draw::from_bytes(&bytes))
 }
 
 /// Addresses of thread-local and workgroup-local storage that a compute job names.
-pub(crate) fn storage(contents: &Contents, job: &JobHeader) -> Option<[u64; 2]> {
-    const COMPUTE: u8 = 4;
-    const VERTEX: u8 = 5;
-    if job.job_type != COMPUTE && job.job_type != VERTEX {
+pub(crate) fn storage(contents: &Contents, job: &Job) -> Option<[u64; 2]> {
+    let va = descriptor_address(draw(contents, job)?.thread_storage());
+    if va == 0 {
         return None;
     }
-    let mut pointer = [0; 8];
-    contents.read(job.va.checked_add(0xb0)?, &mut pointer)?;
-    let storage = u64::from_le_bytes(pointer) & !63;
-    if storage == 0 {
-        return None;
+    let mut bytes = [0; LocalStorage::SIZE];
+    contents.read(va, &mut bytes)?;
+    let storage = LocalStorage::from_bytes(&bytes);
+    Some([storage.tls_base(), storage.wls_base()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_jobs_that_are_imported() {
+        for number in 0..=127 {
+            // A region of one page, which begins with a header.
+            let mut file = Vec::new();
+            for word in [0x1000u64, 0x2000, 1] {
+                file.extend(word.to_le_bytes());
+            }
+            file.extend([0xf, 0, 0, 0, 1]);
+            file.extend([0x1000u64, 0x8000].map(u64::to_le_bytes).as_flattened());
+            let header = file.len();
+            file.resize(header + 4096, 0);
+            file[header + 16] = 1 | number << 1;
+            let mut diagnoses = Vec::new();
+            let contents = Contents::parse(file, &mut diagnoses);
+            let kind = JobType::from_bits(number.into());
+            let found = jobs(&contents, 0x1000, 0, &mut diagnoses).len() == 1;
+            assert_eq!(found, kind.is_some_and(JobType::is_replayed), "{kind:?}");
+            assert_eq!(diagnoses.is_empty(), found);
+        }
     }
-    let mut descriptor = [0; 64];
-    contents.read(storage, &mut descriptor)?;
-    Some([word64(&descriptor[8..]), word64(&descriptor[16..])])
 }

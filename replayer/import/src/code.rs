@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use mali_descriptors::{Job, JobType, RendererState, clause_address, descriptor_address};
 use mali_isa::{DecodeError, Shader, ShaderError};
 
-use crate::files::word64;
-use crate::{Chain, Contents, JobHeader};
+use crate::chains::draw;
+use crate::{Chain, Contents};
 
 /// What keeps a shader from being decoded.
 #[derive(Debug)]
@@ -25,14 +26,11 @@ impl From<DecodeError> for CodeError {
 }
 
 /// Address of the first clause of a compute job's shader.
-pub(crate) fn shader(contents: &Contents, job: &JobHeader) -> Option<u64> {
-    let read = |va: u64| {
-        let mut word = [0; 8];
-        contents.read(va, &mut word)?;
-        Some(word64(&word))
-    };
-    let state = read(job.va.checked_add(0x78)?)? & !63;
-    Some(read(state)? & !15)
+pub(crate) fn shader(contents: &Contents, job: &Job) -> Option<u64> {
+    let state = descriptor_address(draw(contents, job)?.state());
+    let mut bytes = [0; RendererState::SIZE];
+    contents.read(state, &mut bytes)?;
+    Some(clause_address(RendererState::from_bytes(&bytes).shader()))
 }
 
 /// Address ranges of all clauses that the chains' shaders can reach.
@@ -40,7 +38,7 @@ pub(crate) fn shader(contents: &Contents, job: &JobHeader) -> Option<u64> {
 /// `None` when a shader does not decode, is not in the dump, or jumps to computed addresses: then any byte may matter.
 pub(crate) fn reachable(contents: &Contents, chains: &[Chain]) -> Option<Vec<Range<u64>>> {
     let jobs = chains.iter().flat_map(|chain| &chain.jobs);
-    let compute = jobs.filter(|job| job.job_type == 4);
+    let compute = jobs.filter(|job| job.job_type() == Some(JobType::Compute));
     let shaders = compute
         .map(|job| shader(contents, job))
         .collect::<Option<BTreeSet<u64>>>()?;

@@ -7,6 +7,7 @@ use gpureplay_format::{
     Access, Builder, ElementType, EncodeError, Piece, RegionKind, SegmentKind, Tensor, TensorId,
     TensorKind,
 };
+use mali_descriptors::JobHeader;
 use mali_regs::gpu::{GPU_ID, SHADER_PRESENT_LO, THREAD_MAX_THREADS};
 
 use crate::chains::storage;
@@ -153,7 +154,7 @@ pub fn convert(original: &Original, options: &Options) -> Result<Imported, Conve
     let tensors = Tensors::new(&mut builder, original, options, &regions)?;
     let headers: BTreeSet<u64> = chains
         .iter()
-        .flat_map(|c| c.jobs.iter().map(|job| job.va))
+        .flat_map(|c| c.jobs.iter().map(|job| job.address))
         .collect();
     builder.segment("memory", SegmentKind::Setup);
     upload_pages(&mut builder, original, &headers, &chains, &image);
@@ -227,8 +228,8 @@ fn regions(original: &Original, image: &Image, chains: &[Chain]) -> Vec<(MappedR
     let jobs = || chains.iter().flat_map(|c| &c.jobs);
     let descriptors: BTreeSet<u64> = jobs()
         .flat_map(|job| {
-            let first = job.va - job.va % PAGE;
-            let last = job.va + 31;
+            let first = job.address - job.address % PAGE;
+            let last = job.address + (JobHeader::SIZE as u64 - 1);
             [first, last - last % PAGE]
         })
         .collect();
@@ -320,7 +321,7 @@ fn upload_pages(
 
 fn submit(builder: &mut Builder, chain: &Chain) {
     for job in &chain.jobs {
-        builder.rearm(job.va);
+        builder.rearm(job.address);
     }
     let config = (chain.config & CONFIG_KEPT) as u16;
     builder.submit_with(chain.slot, config, chain.head, CHAIN_TIMEOUT_US);

@@ -183,6 +183,22 @@ pub enum Diagnosis {
         /// Address of the header.
         va: u64,
     },
+    /// A job is of a type that a replay does not support.
+    JobType {
+        /// Number of the submission, from 0.
+        submission: usize,
+        /// Address of the header.
+        va: u64,
+        /// Its type.
+        kind: &'static str,
+    },
+    /// A chain is a loop, or longer than any chain can be.
+    ChainEndless {
+        /// Number of the submission, from 0.
+        submission: usize,
+        /// Address of the header that is one too many.
+        va: u64,
+    },
     /// The dump was taken after the jobs ran, and this job did not end with DONE.
     JobStatus {
         /// Number of the submission, from 0.
@@ -223,6 +239,8 @@ impl Diagnosis {
             Self::RangeShape { .. } => "range-shape",
             Self::RangeNotMapped { .. } => "range-not-mapped",
             Self::JobNotCaptured { .. } => "job-not-captured",
+            Self::JobType { .. } => "job-type",
+            Self::ChainEndless { .. } => "chain-endless",
             Self::JobStatus { .. } => "job-status",
         }
     }
@@ -395,6 +413,22 @@ impl std::fmt::Display for Diagnosis {
                 write!(
                     f,
                     "the descriptor at {va:#x} of submission {submission} is not in the dump"
+                )
+            }
+            Self::JobType {
+                submission,
+                va,
+                kind,
+            } => {
+                write!(
+                    f,
+                    "the job at {va:#x} of submission {submission} is of type {kind}, which cannot be replayed"
+                )
+            }
+            Self::ChainEndless { submission, va } => {
+                write!(
+                    f,
+                    "the chain of submission {submission} does not end (at {va:#x})"
                 )
             }
             Self::JobStatus {

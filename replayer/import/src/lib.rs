@@ -21,7 +21,7 @@ mod reach;
 
 use std::path::{Path, PathBuf};
 
-pub use chains::{Chain, JobHeader};
+pub use chains::Chain;
 pub use convert::{ConvertError, Imported, Options, convert};
 pub use description::{
     Description, DescriptionError, SegmentEntry, TensorEntry, built_in, fingerprint,

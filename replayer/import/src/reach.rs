@@ -6,22 +6,17 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use mali_descriptors::{
+    Job, JobType, LocalStorage, RendererState, UniformBuffer, WriteValue, descriptor_address, job,
+};
+
+use crate::chains::draw;
 use crate::code;
 use crate::files::{PAGE, word64};
-use crate::{Chain, Image, JobHeader, Original};
+use crate::{Chain, Image, Original};
 
-/// Job type of a compute job.
-const COMPUTE: u8 = 4;
-/// Header, invocation, parameters and draw section of a compute job.
-const JOB_BYTES: u64 = 192;
-/// Renderer state and local storage descriptors.
-const DESCRIPTOR_BYTES: u64 = 64;
-/// Bytes of a job header alone.
-const HEADER_BYTES: u64 = 32;
 /// Bytes of uniforms that are looked at; no driver writes nearly as many.
 const MOST_UNIFORMS: u64 = 64 << 20;
-/// Offset of the draw section in a job.
-const DRAW: usize = 64;
 
 /// Collects address ranges.
 #[derive(Default)]
@@ -44,10 +39,12 @@ pub(crate) fn reachable(
     let contents = &original.contents;
     let mut reach = Reach::default();
     for job in chains.iter().flat_map(|chain| &chain.jobs) {
-        if job.job_type == COMPUTE {
+        if job.job_type() == Some(JobType::Compute) {
             reach.compute(original, job)?;
         } else {
-            reach.ranges.push(job.va..job.va + HEADER_BYTES * 2);
+            // No other job that is replayed has a longer payload.
+            let bytes = job::PAYLOAD + WriteValue::SIZE as u64;
+            reach.add(job.address, bytes)?;
         }
     }
     reach.ranges.extend(code::reachable(contents, chains)?);
@@ -80,38 +77,45 @@ pub(crate) fn reachable(
 }
 
 impl Reach {
+    fn add(&mut self, start: u64, length: u64) -> Option<()> {
+        self.ranges.push(start..start.checked_add(length)?);
+        Some(())
+    }
+
     /// Adds a compute job and all that its descriptors name.
-    fn compute(&mut self, original: &Original, job: &JobHeader) -> Option<()> {
+    fn compute(&mut self, original: &Original, job: &Job) -> Option<()> {
         let contents = &original.contents;
-        let mut bytes = [0; JOB_BYTES as usize];
-        contents.read(job.va, &mut bytes)?;
-        self.ranges.push(job.va..job.va + JOB_BYTES);
-        let pointer = |word: usize| word64(&bytes[DRAW + 4 * word..]);
-        // Textures, samplers, attribute buffers, attributes, varyings.
-        let others = [8, 10, 16, 18, 20, 22];
-        if others.iter().any(|&word| pointer(word) != 0) {
+        let draw = draw(contents, job)?;
+        self.add(job.address, job::COMPUTE_BYTES)?;
+        let others = [
+            draw.textures(),
+            draw.samplers(),
+            draw.attribute_buffers(),
+            draw.attributes(),
+            draw.varying_buffers(),
+            draw.varyings(),
+        ];
+        if others.iter().any(|&pointer| pointer != 0) {
             return None;
         }
-        let state = pointer(14) & !63;
-        let mut renderer = [0; DESCRIPTOR_BYTES as usize];
-        contents.read(state, &mut renderer)?;
-        self.ranges.push(state..state + DESCRIPTOR_BYTES);
-        let storage = pointer(28) & !63;
+        let at = descriptor_address(draw.state());
+        let mut bytes = [0; RendererState::SIZE];
+        contents.read(at, &mut bytes)?;
+        let state = RendererState::from_bytes(&bytes);
+        self.add(at, RendererState::SIZE as u64)?;
+        let storage = descriptor_address(draw.thread_storage());
         if storage != 0 {
-            let end = storage.checked_add(DESCRIPTOR_BYTES)?;
-            self.ranges.push(storage..end);
+            self.add(storage, LocalStorage::SIZE as u64)?;
         }
-        let word = |i: usize| word64(&renderer[4 * i..]) as u32;
-        let slots = u64::from(word(12) >> 15 & 0x7f);
-        self.data(original, pointer(12), slots * 8)?;
-        let buffers = u64::from(word(4) & 0xff);
-        let table = pointer(6);
-        self.ranges.push(table..table.checked_add(buffers * 8)?);
-        for index in 0..buffers {
-            let mut entry = [0; 8];
-            contents.read(table + index * 8, &mut entry)?;
-            let entry = u64::from_le_bytes(entry);
-            self.data(original, entry >> 12 << 4, ((entry & 0xfff) + 1) * 16)?;
+        self.data(original, draw.push_uniforms(), state.uniform_bytes())?;
+        let entry = UniformBuffer::SIZE as u64;
+        let table = draw.uniform_buffers();
+        self.add(table, state.uniform_buffer_count() * entry)?;
+        for index in 0..state.uniform_buffer_count() {
+            let mut bytes = [0; UniformBuffer::SIZE];
+            contents.read(table + index * entry, &mut bytes)?;
+            let buffer = UniformBuffer::from_bytes(&bytes);
+            self.data(original, buffer.pointer(), buffer.bytes())?;
         }
         Some(())
     }

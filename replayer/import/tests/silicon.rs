@@ -35,7 +35,8 @@ fn import(name: &str, most_bytes: usize, chains: usize, jobs: usize, defects: &[
         let found: usize = imported.chains.iter().map(|c| c.jobs.len()).sum();
         assert_eq!(found, jobs);
         // The dump was taken after the run: silicon ended all jobs with DONE.
-        let done = |c: &gpureplay_import::Chain| c.jobs.iter().all(|j| j.status == 1);
+        let done =
+            |c: &gpureplay_import::Chain| c.jobs.iter().all(|j| j.header.exception_status() == 1);
         assert!(imported.chains.iter().all(done));
         let size = imported.recording.len();
         assert!(size <= most_bytes, "{name}: {size} bytes");

@@ -5,16 +5,13 @@ use std::collections::HashSet;
 
 use gpureplay_format::layout::Region;
 use gpureplay_format::{Access as RegionAccess, Recording, RegionKind, TensorKind};
-use mali_model::descriptor::{JobHeader, JobType};
-use mali_model::walker::{Memory, MemoryUse, Purpose, Visitor, walk_chain};
-use mali_model::{Access, Profile};
+use mali_descriptors::walk::{MemoryUse, Problem, Purpose, Visitor, walk_chain};
+use mali_descriptors::{Access, ChainEnd, JobType, Memory, Profile, follow};
 
 use crate::image::Image;
 use crate::report::{Job, Use};
 use crate::rules::{DeepRule, DeepViolation};
 
-/// Jobs of one chain; a job's index has 16 bits.
-const MAX_JOBS: usize = 1 << 16;
 /// Bytes of uniforms of one job in which addresses are looked for.
 const MAX_UNIFORMS: u64 = 1 << 20;
 
@@ -99,29 +96,21 @@ impl Walk<'_> {
 
     /// Addresses of the chain's headers.
     fn follow(&self, head: u64) -> Result<HashSet<u64>, DeepViolation> {
-        let mut seen = HashSet::new();
-        let mut address = head;
-        while address != 0 {
-            if !seen.insert(address) {
-                return Err(self.broken(
-                    DeepRule::ChainLoop,
-                    address,
-                    "the chain returns to this job",
-                ));
+        let descriptors = Some(RegionKind::Descriptors.code());
+        let memory = |va: u64, to: &mut [u8]| {
+            let region = self.region(va, to.len() as u64);
+            region.map(|region| region.kind) == descriptors && self.image.read(va, to)
+        };
+        let chain = follow(&memory, head);
+        let broken = |rule, at, text: &str| Err(self.broken(rule, at, text));
+        match chain.end {
+            ChainEnd::Complete => Ok(chain.jobs(&memory).map(|job| job.address).collect()),
+            ChainEnd::Misaligned(at) | ChainEnd::Unknown(at) => {
+                broken(DeepRule::ChainHeader, at, "a job header")
             }
-            let region = self.region(address, JobHeader::SIZE as u64);
-            let kind = region.map(|region| region.kind);
-            if !address.is_multiple_of(64) || kind != Some(RegionKind::Descriptors.code()) {
-                return Err(self.broken(DeepRule::ChainHeader, address, "a job header"));
-            }
-            if seen.len() > MAX_JOBS {
-                return Err(self.broken(DeepRule::MemoryLimit, address, "a chain of 65536 jobs"));
-            }
-            let mut bytes = [0; JobHeader::SIZE];
-            self.image.read(address, &mut bytes);
-            address = JobHeader::from_bytes(&bytes).next();
+            ChainEnd::Loop(at) => broken(DeepRule::ChainLoop, at, &chain.end.to_string()),
+            ChainEnd::TooLong(at) => broken(DeepRule::MemoryLimit, at, &chain.end.to_string()),
         }
-        Ok(seen)
     }
 
     fn region(&self, address: u64, length: u64) -> Option<&Region> {
@@ -190,12 +179,8 @@ impl Walk<'_> {
 
 impl Visitor for Walk<'_> {
     fn job(&mut self, address: u64, job_type: Option<JobType>) {
-        let known = matches!(
-            job_type,
-            Some(JobType::Null | JobType::WriteValue | JobType::CacheFlush | JobType::Compute)
-        );
         let kind = job_type.map_or("unknown", JobType::name);
-        if !known {
+        if !job_type.is_some_and(JobType::is_replayed) {
             self.note(DeepRule::JobType, address, kind);
         }
         if !self.spend(KEPT, address) {
@@ -260,7 +245,7 @@ impl Visitor for Walk<'_> {
         }
     }
 
-    fn problem(&mut self, address: u64, text: &str) {
-        self.note(DeepRule::DescriptorForm, address, text);
+    fn problem(&mut self, address: u64, problem: &Problem) {
+        self.note(DeepRule::DescriptorForm, address, &problem.to_string());
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mali_model::walker::Memory;
+use mali_descriptors::Memory;
 
 const PAGE: u64 = 4096;
 /// Pages with contents of their own that are kept: 1 GiB.

@@ -20,7 +20,7 @@ pub use rules::{DeepRule, DeepViolation};
 use gpureplay_core::Verified;
 use gpureplay_format::lz4::History;
 use gpureplay_format::{Action, Payload};
-use mali_model::Profile;
+use mali_descriptors::Profile;
 use mali_regs::GpuId;
 
 use image::Image;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the chains of a recording reach.
 
-use mali_model::Access;
-use mali_model::walker::Purpose;
+use mali_descriptors::Access;
+use mali_descriptors::walk::Purpose;
 
 use crate::rules::{DeepRule, DeepViolation};
 
-/// Jobs that are walked in all; far more than any network has.
+/// Jobs of all chains that are walked; far more than any network has.
 const MAX_JOBS: usize = 1 << 20;
 
 /// Memory that a job was given.

@@ -5,9 +5,9 @@
 use std::path::Path;
 
 use gpureplay_core::{Limits, verify};
-use gpureplay_inspect::check;
 use gpureplay_format::Recording;
-use mali_model::walker::Purpose;
+use gpureplay_inspect::check;
+use mali_descriptors::walk::Purpose;
 
 #[test]
 fn shipped_recordings_keep_the_rules() {

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use mali_descriptors::ChainEnd;
 use nix::errno::Errno;
 
 /// Why the client could not run a recording.
@@ -79,9 +80,14 @@ pub(crate) enum Error {
         /// Its name.
         what: &'static str,
     },
-    /// A chain that has no end.
-    #[error("the chain at {0:#x} has a cycle or more than 65536 jobs")]
-    Chain(u64),
+    /// A chain cannot be followed to its end.
+    #[error("{end} ({at:#x})")]
+    Chain {
+        /// Address of the header that cannot be taken in.
+        at: u64,
+        /// What is wrong with it.
+        end: ChainEnd,
+    },
     /// A job failed.
     #[error("atom {atom} ended with event code {code:#x}")]
     Atom {

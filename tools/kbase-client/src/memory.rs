@@ -4,18 +4,21 @@
 use std::collections::BTreeMap;
 
 use gpureplay_format::{Access, Recording};
+use mali_descriptors::{
+    ChainEnd, Draw, Job, JobHeader, JobType, RendererState, clause_address, descriptor_address,
+    follow, job,
+};
 
 use crate::context::{Context, PAGE, Request};
 use crate::error::Error;
 use crate::interface::flags;
 use crate::place::{CODE_ALIGNMENT, LARGEST, Reservation};
 
-/// The most jobs of a chain that are followed.
-const MAX_JOBS: usize = 1 << 16;
-/// Where a compute job of Bifrost keeps the address of its renderer state: 64 bytes into the job, word 14 of the draw.
-const STATE: u64 = 64 + 14 * 4;
-/// Type of a compute job.
-const COMPUTE: u32 = 4;
+/// Bytes from the start of a renderer state to the address of its shader.
+const SHADER: u64 = match RendererState::LAYOUT.offset_of("Shader") {
+    Some(offset) => offset,
+    None => panic!("renderer states have a shader"),
+};
 
 /// Which pages grow when the GPU touches them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,32 +219,40 @@ impl Memory {
         })
     }
 
-    fn read64(&self, va: u64) -> Result<u64, Error> {
-        let mut bytes = [0; 8];
+    fn bytes<const N: usize>(&self, va: u64) -> Result<[u8; N], Error> {
+        let mut bytes = [0; N];
         self.read(va, &mut bytes)?;
-        Ok(u64::from_le_bytes(bytes))
+        Ok(bytes)
     }
 
     /// Makes the renderer states of a chain's compute jobs point at the code's new place.
     pub(crate) fn relocate(&mut self, head: u64) -> Result<(), Error> {
-        let mut va = head;
-        for _ in 0..MAX_JOBS {
-            if va == 0 {
-                return Ok(());
+        let read = |va: u64, to: &mut [u8]| self.read(va, to).is_ok();
+        let chain = follow(&read, head);
+        let jobs: Vec<Job> = chain.jobs(&read).collect();
+        match chain.end {
+            ChainEnd::Complete => {}
+            ChainEnd::Unknown(va) => {
+                let length = JobHeader::SIZE as u64;
+                return Err(Error::Unmapped { va, length });
             }
-            let mut header = [0; 32];
-            self.read(va, &mut header)?;
-            let control = u32::from_le_bytes([header[16], header[17], header[18], header[19]]);
-            if control >> 1 & 0x7f == COMPUTE {
-                let state = self.read64(va.saturating_add(STATE))? & !63;
-                let shader = self.read64(state)?;
-                if let Some(moved) = self.moved(shader & !15) {
-                    self.write(state, &(moved | shader & 15).to_le_bytes())?;
-                }
+            end @ (ChainEnd::Misaligned(at) | ChainEnd::Loop(at) | ChainEnd::TooLong(at)) => {
+                return Err(Error::Chain { at, end });
             }
-            let next = |i: usize| u64::from(header[24 + i]) << (8 * i);
-            va = (0..8).map(next).sum();
         }
-        Err(Error::Chain(head))
+        for job in jobs {
+            if job.job_type() != Some(JobType::Compute) {
+                continue;
+            }
+            let draw = job.address.saturating_add(job::COMPUTE_DRAW);
+            let at = descriptor_address(Draw::from_bytes(&self.bytes(draw)?).state());
+            let shader = RendererState::from_bytes(&self.bytes(at)?).shader();
+            let code = clause_address(shader);
+            if let Some(moved) = self.moved(code) {
+                let pointer = moved | shader & !clause_address(u64::MAX);
+                self.write(at.saturating_add(SHADER), &pointer.to_le_bytes())?;
+            }
+        }
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fragment jobs: tile after tile, from what was there to what is written back.
 
+use mali_descriptors::{FragmentPayload, job};
 use mali_memory::Bus;
 use mali_shader::Tile;
 use mali_shader::image::Layout;
@@ -11,16 +12,14 @@ use super::primitive::{self, Placed};
 use super::shading::{Corners, Shading};
 use super::tiler::{self, Record};
 use crate::chain::JobFault;
-use crate::descriptor::FragmentPayload;
 
 /// Bytes from the job's start to its payload.
-const PAYLOAD_OFFSET: u64 = 32;
 /// Side of the model's tiles in pixels. Hardware's are smaller, which nothing shows.
 const TILE: u32 = 64;
 
 /// Runs a fragment job.
 pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
-    let at = job.address.wrapping_add(PAYLOAD_OFFSET);
+    let at = job.address.wrapping_add(job::PAYLOAD);
     let payload = FragmentPayload::from_bytes(&job.memory.bytes(at)?);
     let framebuffer = Framebuffer::read(job, &payload)?;
     let Some(bounds) = framebuffer.bounds else {

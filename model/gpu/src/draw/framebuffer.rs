@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Framebuffers: which pixels a fragment job is about, and how a pixel of a tile becomes one in memory.
 
+use mali_descriptors::{
+    Architecture, FragmentPayload, FramebufferParameters, RENDER_TARGET_OFFSET, RenderTarget,
+    TILE_SIDE,
+};
 use mali_memory::Bus;
 use mali_shader::image::{Layout, Plane};
 
 use super::Job;
 use crate::chain::JobFault;
-use crate::descriptor::{FragmentPayload, FramebufferParameters, RenderTarget};
-use crate::profile::Architecture;
 
-/// Side of the tiles in which the bounds of a fragment job count.
-const TILE: u32 = 16;
-/// Bytes from a framebuffer's start to its render target.
-const TARGET_OFFSET: u64 = 128;
 /// The swizzle that leaves components as they are.
 const RGBA: u64 = 0o3210;
 
@@ -222,8 +220,8 @@ impl Framebuffer {
             end: [parameters.maximum_x(), parameters.maximum_y()].map(|v| v as u32 + 1),
         };
         let tiles = Rectangle {
-            start: [payload.minimum_x(), payload.minimum_y()].map(|v| v as u32 * TILE),
-            end: [payload.maximum_x(), payload.maximum_y()].map(|v| (v as u32 + 1) * TILE),
+            start: [payload.minimum_x(), payload.minimum_y()].map(|v| v as u32 * TILE_SIDE),
+            end: [payload.maximum_x(), payload.maximum_y()].map(|v| (v as u32 + 1) * TILE_SIDE),
         };
         Ok(Framebuffer {
             bounds: frame
@@ -232,7 +230,7 @@ impl Framebuffer {
             frame_shader,
             frame_draw: parameters.frame_shaders(),
             tiler: parameters.tiler() & !63,
-            target: Target::read(job, at.wrapping_add(TARGET_OFFSET))?,
+            target: Target::read(job, at.wrapping_add(RENDER_TARGET_OFFSET))?,
         })
     }
 }

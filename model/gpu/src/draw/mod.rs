@@ -13,14 +13,13 @@ mod shading;
 mod tiler;
 pub(crate) mod vertex;
 
+use mali_descriptors::{Draw, LocalStorage, descriptor_address};
 use mali_memory::Bus;
 use mali_regs::JobStatus;
 use mali_shader::{Dispatch, Stage};
 
 use crate::chain::{Environment, JobFault};
-use crate::compute::{DESCRIPTOR_MASK, shader_fault, thread_storage};
-use crate::descriptor::{Draw, LocalStorage};
-use crate::profile::Architecture;
+use crate::compute::{shader_fault, thread_storage};
 use crate::space::JobMemory;
 
 /// A job at work: what it is, and what it runs on.
@@ -63,15 +62,12 @@ impl<B: Bus> Job<'_, B> {
     /// A dispatch with what a draw descriptor says, and without a shader.
     fn dispatch(&self, draw: &Draw) -> Result<Dispatch, JobFault> {
         let profile = self.environment.profile;
-        let storage = match draw.thread_storage() & DESCRIPTOR_MASK {
+        let storage = match descriptor_address(draw.thread_storage()) {
             0 => None,
             at => Some(LocalStorage::from_bytes(&self.memory.bytes(at)?)),
         };
         Ok(Dispatch {
-            architecture: match profile.architecture {
-                Architecture::V6 => mali_shader::Architecture::V6,
-                Architecture::V7 => mali_shader::Architecture::V7,
-            },
+            architecture: profile.architecture,
             workgroup_size: [1; 3],
             push_uniforms: draw.push_uniforms(),
             uniform_buffers: draw.uniform_buffers(),

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fragments of a draw: from descriptors to dispatches on the shader cores.
 
+use mali_descriptors::{
+    Architecture, BLEND_OFFSET, Blend, Draw, FragmentState, Viewport, clause_address,
+    descriptor_address,
+};
 use mali_memory::Bus;
 use mali_shader::{AttributeTable, Dispatch, Fragments, Lookup, Preload, Stage, Tile};
 
@@ -8,12 +12,7 @@ use super::Job;
 use super::framebuffer::Rectangle;
 use super::primitive::Placed;
 use crate::chain::JobFault;
-use crate::compute::DESCRIPTOR_MASK;
-use crate::descriptor::{Blend, Draw, FragmentState, Viewport};
-use crate::profile::Architecture;
 
-/// Bytes from renderer state to the first blend descriptor.
-const BLEND_OFFSET: u64 = 64;
 /// The comparison that every depth passes.
 const ALWAYS: u64 = 7;
 /// Depth comes from the shader.
@@ -51,7 +50,7 @@ impl Shading {
     pub(crate) fn read<B: Bus>(job: &Job<'_, B>, at: u64) -> Result<Shading, JobFault> {
         let memory = job.memory;
         let draw = Draw::from_bytes(&memory.bytes(at)?);
-        let state_at = draw.state() & DESCRIPTOR_MASK;
+        let state_at = descriptor_address(draw.state());
         let state = FragmentState::from_bytes(&memory.bytes(state_at)?);
         let blend = Blend::from_bytes(&memory.bytes(state_at.wrapping_add(BLEND_OFFSET))?);
         let viewport = Viewport::from_bytes(&memory.bytes(draw.viewport() & !31)?);
@@ -78,7 +77,7 @@ impl Shading {
             ),
         ])?;
         let mut dispatch = job.dispatch(&draw)?;
-        dispatch.shader = state.shader() & !15;
+        dispatch.shader = clause_address(state.shader());
         dispatch.uniform_buffer_count = state.uniform_buffer_count() as u32;
         dispatch.push_uniform_count = state.uniform_count() as u32;
         dispatch.texture_count = state.texture_count() as u32;

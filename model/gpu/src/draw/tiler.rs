@@ -2,18 +2,15 @@
 //! What indexed vertex jobs leave for the fragment job: a list of draws in the tiler's heap. Hardware keeps triangles by tile there,
 //! in a form that is not public; the model's form is its own. Their number is in the tiler context, where hardware keeps its state.
 
+use mali_descriptors::{TILER_STATE_OFFSET, TilerContext, TilerHeap, descriptor_address};
 use mali_memory::Bus;
 use mali_regs::JobStatus;
 
 use super::{Job, primitive};
 use crate::chain::JobFault;
-use crate::compute::DESCRIPTOR_MASK;
-use crate::descriptor::{TilerContext, TilerHeap};
 
 /// In the tiler context and in each record: this is the model's.
 const MARK: u32 = 0x5741_5244;
-/// Bytes from the start of a tiler context to the mark.
-const STATE_OFFSET: u64 = 128;
 const RECORD_BYTES: u64 = 32;
 /// Most draws for one framebuffer.
 const MOST_DRAWS: u64 = 1024;
@@ -59,7 +56,7 @@ struct List {
 impl List {
     fn read<B: Bus>(job: &Job<'_, B>, context: u64) -> Result<List, JobFault> {
         let context = TilerContext::from_bytes(&job.memory.bytes(context)?);
-        let heap = context.heap() & DESCRIPTOR_MASK;
+        let heap = descriptor_address(context.heap());
         let heap = TilerHeap::from_bytes(&job.memory.bytes(heap)?);
         let count = match (context.mark() as u32, context.draws()) {
             (0, 0) => 0,
@@ -109,7 +106,7 @@ pub(crate) fn add<B: Bus>(job: &Job<'_, B>, context: u64, record: &Record) -> Re
     job.memory
         .write(list.at(list.count), bytes.as_flattened())?;
     let state = [MARK, list.count as u32 + 1].map(u32::to_le_bytes);
-    let at = context.wrapping_add(STATE_OFFSET);
+    let at = context.wrapping_add(TILER_STATE_OFFSET);
     Ok(job.memory.write(at, state.as_flattened())?)
 }
 

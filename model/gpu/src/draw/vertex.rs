@@ -1,30 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Indexed vertex jobs: positions and varyings of vertices, and their primitives for the tiler.
 
+use mali_descriptors::{
+    Draw, DrawFlags, Invocation, Primitive, TilerPointer, VertexState, clause_address,
+    descriptor_address, job,
+};
 use mali_memory::Bus;
 use mali_shader::{AttributeTable, Stage, Vertices};
 
 use super::tiler::{self, Record};
 use super::{Job, primitive};
 use crate::chain::JobFault;
-use crate::compute::{DESCRIPTOR_MASK, INVOCATION_OFFSET};
-use crate::descriptor::{Draw, DrawFlags, Invocation, Primitive, TilerPointer, VertexState};
-
-/// Bytes from the job's start to what it draws, to the tiler pointer, and to the draw descriptors of fragments and vertices.
-const PRIMITIVE_OFFSET: u64 = 40;
-const TILER_OFFSET: u64 = 72;
-const FRAGMENT_DRAW_OFFSET: u64 = 128;
-const VERTEX_DRAW_OFFSET: u64 = 256;
 
 /// Runs an indexed vertex job.
 pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     let (memory, address) = (job.memory, job.address);
     let at = |offset: u64| address.wrapping_add(offset);
-    let invocation = Invocation::from_bytes(&memory.bytes(at(INVOCATION_OFFSET))?);
-    let primitive = Primitive::from_bytes(&memory.bytes(at(PRIMITIVE_OFFSET))?);
-    let tiler = TilerPointer::from_bytes(&memory.bytes(at(TILER_OFFSET))?);
-    let fragment = Draw::from_bytes(&memory.bytes(at(FRAGMENT_DRAW_OFFSET))?);
-    let vertex = Draw::from_bytes(&memory.bytes(at(VERTEX_DRAW_OFFSET))?);
+    let invocation = Invocation::from_bytes(&memory.bytes(at(job::INVOCATION))?);
+    let primitive = Primitive::from_bytes(&memory.bytes(at(job::PRIMITIVE))?);
+    let tiler = TilerPointer::from_bytes(&memory.bytes(at(job::TILER_POINTER))?);
+    let fragment = Draw::from_bytes(&memory.bytes(at(job::FRAGMENT_DRAW))?);
+    let vertex = Draw::from_bytes(&memory.bytes(at(job::VERTEX_DRAW))?);
     let flags = DrawFlags {
         words: [fragment.words[0]],
     };
@@ -62,12 +58,12 @@ pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     }
     shade(job, &vertex, vertices, fragment.position(), &primitive)?;
     let record = Record {
-        draw: at(FRAGMENT_DRAW_OFFSET),
+        draw: at(job::FRAGMENT_DRAW),
         mode: primitive.draw_mode() as u32,
         vertices,
         first_provokes: primitive.first_provoking_vertex() == 1,
     };
-    tiler::add(job, tiler.context() & DESCRIPTOR_MASK, &record)
+    tiler::add(job, descriptor_address(tiler.context()), &record)
 }
 
 /// Runs the shader of positions, then that of varyings if there is one.
@@ -78,7 +74,7 @@ fn shade<B: Bus>(
     positions: u64,
     primitive: &Primitive,
 ) -> Result<(), JobFault> {
-    let state = VertexState::from_bytes(&job.memory.bytes(draw.state() & DESCRIPTOR_MASK)?);
+    let state = VertexState::from_bytes(&job.memory.bytes(descriptor_address(draw.state()))?);
     let mut dispatch = job.dispatch(draw)?;
     dispatch.workgroup_count = [1, vertices, 1];
     dispatch.uniform_buffer_count = state.uniform_buffer_count() as u32;
@@ -95,7 +91,7 @@ fn shade<B: Bus>(
     let both = [position, varying];
     let shaders = 1 + primitive.secondary_shader() as usize;
     for (shader, uniforms, positions) in both.into_iter().take(shaders) {
-        dispatch.shader = shader & !15;
+        dispatch.shader = clause_address(shader);
         dispatch.push_uniform_count = uniforms as u32;
         if dispatch.shader == 0 {
             return Err(job.invalid("vertices have no shader"));

@@ -6,6 +6,7 @@ mod registers;
 
 use std::sync::Arc;
 
+use mali_descriptors::Profile;
 use mali_memory::Bus;
 use mali_regs::{WINDOW_SIZE, job, mmu};
 use mali_shader::{MmuFault, Threads};
@@ -16,7 +17,6 @@ use crate::clock::Clock;
 use crate::interrupt::{Interrupts, IrqLines};
 use crate::log::{Log, NoLog, Observer, log};
 use crate::power::{Domain, Power};
-use crate::profile::Profile;
 use crate::slot::Slot;
 use crate::space::{FaultPolicy, Space, is_bus_fault};
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Indexed vertex and fragment jobs: pixels against rules worked out here, and what is refused.
 
+use mali_descriptors::Memory;
 use mali_model::Options;
-use mali_model::walker::Memory;
 use mali_regs::{JobStatus, job_slot};
 
 use crate::machine::{CODE, CONFIG, DATA, Format, JOBS, Machine, NOWHERE};

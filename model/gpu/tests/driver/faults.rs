@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use mali_model::descriptor::JobType;
+use mali_descriptors::JobType;
 use mali_model::{Level, Log, Options};
 use mali_regs::{
     AddressSpaceCommand, FaultAccess, FaultStatus, JobStatus, address_space, gpu, job, job_slot,

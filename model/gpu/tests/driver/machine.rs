@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use mali_descriptors::Memory;
+use mali_descriptors::{Invocation, JobType};
 use mali_memory::{Bus, Ram};
-use mali_model::descriptor::{Invocation, JobType};
-use mali_model::walker::Memory;
 use mali_model::{Gpu, Options, Profile};
 use mali_regs::{
     AddressSpaceCommand, JobCommand, TranslationConfig, TranslationTable, address_space, gpu, job,

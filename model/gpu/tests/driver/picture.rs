@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A drawing that tests make by hand: a fan of two triangles, and a framebuffer of 24 by 20 pixels of four 32-bit integers.
 
-use mali_model::descriptor::{Invocation, JobType};
+use mali_descriptors::{Invocation, JobType};
 
 use super::machine::{CODE, DATA, JOBS, PageMemory};
 

@@ -2,8 +2,8 @@
 //! Random register traffic, descriptors, page tables and shaders: the model neither panics nor hangs, and after a
 //! reset the next job is right.
 
+use mali_descriptors::{Text, walk::walk_chain};
 use mali_memory::{Bus, Ram};
-use mali_model::walker::{Text, walk_chain};
 use mali_model::{Architecture, Options, Profile};
 use mali_regs::{GpuCommand, JobStatus, all, gpu, job_slot};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Job slots: NEXT registers, JS_STATE, completion and failure.
 
-use mali_model::descriptor::JobType;
+use mali_descriptors::JobType;
 use mali_model::{Options, PROFILES};
 use mali_regs::{JobCommand, JobStatus, job, job_slot};
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Walking chains without running them.
 
-use mali_model::walker::{MemoryUse, Purpose, Text, Visitor, walk_chain};
+use mali_descriptors::{
+    Text,
+    walk::{MemoryUse, Problem, Purpose, Visitor, walk_chain},
+};
 use mali_model::{Access, Architecture, Profile};
 
 use crate::machine::{CODE, DATA, JOBS, Machine, NOWHERE};
@@ -17,12 +20,12 @@ impl Visitor for Collect {
         self.uses.push(*memory);
     }
 
-    fn problem(&mut self, address: u64, text: &str) {
-        self.problems.push(format!("{address:#x}: {text}"));
+    fn problem(&mut self, address: u64, problem: &Problem) {
+        self.problems.push(format!("{address:#x}: {problem}"));
     }
 }
 
-fn collect(machine: &Machine, head: u64) -> (usize, Collect) {
+fn collect(machine: &Machine, head: u64) -> (u32, Collect) {
     let mut found = Collect::default();
     let jobs = walk_chain(
         &machine.memory,

@@ -5,8 +5,8 @@ use gpureplay_compile::differential::{self, Agreement, Unexplained};
 use gpureplay_compile::{Capture, Compiled, Options, Role, TensorFile, compile};
 use gpureplay_core::{Limits, Session, Tensors, Workspace, verify};
 use gpureplay_format::Recording;
-use gpureplay_on_model::OnModel;
 use gpureplay_io::{DType, Tensor, tag_tensor};
+use gpureplay_on_model::OnModel;
 use mali_model::Profile;
 
 use crate::driver::{Driver, vector_add, vector_add_code};

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Job chains: a list of headers, each with the address of the next.
+//!
+//! [`follow`] is the only walk from header to header. It allocates nothing, ends on every memory, and says how the chain ends; the
+//! jobs before that end can then be listed ([`Chain::jobs`]).
+
+use core::fmt;
+
+use crate::job::{ALIGNMENT, JobHeader, JobType};
+
+/// Jobs that a chain has at most. The index in a job's header has 16 bits, and 0 stands for no job.
+pub const LONGEST_CHAIN: u32 = u16::MAX as u32;
+
+/// GPU virtual memory, as far as it is known.
+pub trait Memory {
+    /// Fills `to` from `va` on. False: some of it is unknown, and `to` holds anything.
+    fn read(&self, va: u64, to: &mut [u8]) -> bool;
+}
+
+impl<F: Fn(u64, &mut [u8]) -> bool> Memory for F {
+    fn read(&self, va: u64, to: &mut [u8]) -> bool {
+        self(va, to)
+    }
+}
+
+/// A job of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// GPU virtual address of its header.
+    pub address: u64,
+    /// Its header.
+    pub header: JobHeader,
+}
+
+impl Job {
+    /// Its type; `None`: there is no such type.
+    pub fn job_type(&self) -> Option<JobType> {
+        JobType::from_bits(self.header.job_type())
+    }
+
+    /// Index in the chain, as dependencies name it.
+    pub fn index(&self) -> u16 {
+        self.header.index() as u16
+    }
+}
+
+/// How a chain ends. The address is that of the header that cannot be taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChainEnd {
+    /// The last header has no next one.
+    Complete,
+    /// A header is at an address that is not a multiple of [`ALIGNMENT`].
+    Misaligned(u64),
+    /// A header is in memory that is not known.
+    Unknown(u64),
+    /// The next header is one that the chain already has.
+    Loop(u64),
+    /// The chain has this header after [`LONGEST_CHAIN`] others.
+    TooLong(u64),
+}
+
+impl fmt::Display for ChainEnd {
+    /// Writes what is wrong with the header, without its address.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChainEnd::Complete => f.write_str("the chain is complete"),
+            ChainEnd::Misaligned(_) => write!(f, "the job is not aligned to {ALIGNMENT} bytes"),
+            ChainEnd::Unknown(_) => f.write_str("the job is in memory that is not known"),
+            ChainEnd::Loop(_) => f.write_str("the chain returns to this job"),
+            ChainEnd::TooLong(_) => write!(f, "the chain has more than {LONGEST_CHAIN} jobs"),
+        }
+    }
+}
+
+/// What [`follow`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// Address of the first header; 0: there is none.
+    pub head: u64,
+    /// Headers before the end, all different.
+    pub length: u32,
+    /// How it ends.
+    pub end: ChainEnd,
+}
+
+impl Chain {
+    /// The jobs before the end. The memory must be what it was when the chain was followed; fewer are found otherwise.
+    pub fn jobs<'m, M: Memory + ?Sized>(
+        &self,
+        memory: &'m M,
+    ) -> impl Iterator<Item = Job> + use<'m, M> {
+        let (mut address, mut left) = (self.head, self.length);
+        core::iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            let header = header(memory, address)?;
+            let job = Job { address, header };
+            address = header.next();
+            Some(job)
+        })
+    }
+}
+
+fn header<M: Memory + ?Sized>(memory: &M, address: u64) -> Option<JobHeader> {
+    let mut bytes = [0; JobHeader::SIZE];
+    let known = memory.read(address, &mut bytes);
+    known.then(|| JobHeader::from_bytes(&bytes))
+}
+
+/// Follows the chain whose first header is at `head` to its end. Types of jobs are not looked at.
+///
+/// Every header is read once, and a few times where the chain is a loop.
+pub fn follow<M: Memory + ?Sized>(memory: &M, head: u64) -> Chain {
+    let (mut address, mut length) = (head, 0);
+    // The header after the longest chain, if there is one.
+    let mut excess = 0;
+    // Brent's algorithm: the mark stays for `span` headers, then it moves up and stays twice as long. A loop that the longest chain
+    // has room for is met within three times its length.
+    let (mut mark, mut since, mut span) = (head, 0, 1);
+    let end = loop {
+        if length == LONGEST_CHAIN {
+            excess = address;
+        }
+        if address == 0 {
+            break ChainEnd::Complete;
+        }
+        if !address.is_multiple_of(ALIGNMENT) {
+            break ChainEnd::Misaligned(address);
+        }
+        if since != 0 && address == mark {
+            match start_of_loop(memory, head, since) {
+                Some((start, before)) if before + since <= LONGEST_CHAIN => {
+                    let (length, end) = (before + since, ChainEnd::Loop(start));
+                    return Chain { head, length, end };
+                }
+                _ => break ChainEnd::TooLong(excess),
+            }
+        }
+        let header = match header(memory, address) {
+            Some(header) if length < 4 * LONGEST_CHAIN => header,
+            _ => break ChainEnd::Unknown(address),
+        };
+        if since == span {
+            (mark, since, span) = (address, 0, span * 2);
+        }
+        (address, length, since) = (header.next(), length + 1, since + 1);
+    };
+    match excess {
+        0 => Chain { head, length, end },
+        _ => Chain {
+            head,
+            length: LONGEST_CHAIN,
+            end: ChainEnd::TooLong(excess),
+        },
+    }
+}
+
+/// The first header of a loop of `span` headers that the walk from `head` runs into, and how many headers come before it.
+fn start_of_loop<M: Memory + ?Sized>(memory: &M, head: u64, span: u32) -> Option<(u64, u32)> {
+    let next = |address| header(memory, address).map(|header| header.next());
+    let mut ahead = head;
+    for _ in 0..span {
+        ahead = next(ahead)?;
+    }
+    let (mut address, mut before) = (head, 0);
+    while address != ahead {
+        (address, ahead) = (next(address)?, next(ahead)?);
+        before += 1;
+    }
+    Some((address, before))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::vec::Vec;
+
+    use super::*;
+
+    /// Memory of headers at multiples of 64 from 64 on: `next[i]` is the number of the header after the one with number `i + 1`.
+    fn chain(next: &[u32], reads: &Cell<usize>) -> impl Memory {
+        move |va: u64, to: &mut [u8]| {
+            reads.set(reads.get() + 1);
+            let Some(&next) = (va / 64).checked_sub(1).and_then(|i| next.get(i as usize)) else {
+                return false;
+            };
+            to.fill(0);
+            to[24..].copy_from_slice(&(64 * u64::from(next)).to_le_bytes());
+            true
+        }
+    }
+
+    fn followed(next: &[u32]) -> (u32, ChainEnd, usize) {
+        let reads = Cell::new(0);
+        let memory = chain(next, &reads);
+        let chain = follow(&memory, 64);
+        let reads = reads.get();
+        let jobs: Vec<_> = chain.jobs(&memory).collect();
+        assert_eq!(jobs.len(), chain.length as usize);
+        let mut addresses: Vec<_> = jobs.iter().map(|job| job.address).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        assert_eq!(addresses.len(), jobs.len(), "all are different");
+        (chain.length, chain.end, reads)
+    }
+
+    #[test]
+    fn chains_end() {
+        assert_eq!(followed(&[0]), (1, ChainEnd::Complete, 1));
+        assert_eq!(followed(&[3, 0, 2]), (3, ChainEnd::Complete, 3));
+        assert_eq!(followed(&[2, 9]), (2, ChainEnd::Unknown(9 * 64), 3));
+        let none = follow(&|_: u64, _: &mut [u8]| false, 0);
+        assert_eq!((none.length, none.end), (0, ChainEnd::Complete));
+        let skewed = follow(&|_: u64, _: &mut [u8]| true, 32);
+        assert_eq!((skewed.length, skewed.end), (0, ChainEnd::Misaligned(32)));
+    }
+
+    #[test]
+    fn every_loop_is_found_where_it_closes() {
+        for length in 1..40 {
+            for back in 1..=length {
+                let mut next: Vec<u32> = (2..=length).collect();
+                next.push(back);
+                let (found, end, reads) = followed(&next);
+                assert_eq!((found, end), (length, ChainEnd::Loop(64 * u64::from(back))));
+                assert!(reads <= 6 * length as usize, "{reads} for {length}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_longest_chain() {
+        let chain = |length, last| (2..=length).chain([last]).collect::<Vec<u32>>();
+        let excess = 64 * u64::from(LONGEST_CHAIN + 1);
+        let most = LONGEST_CHAIN;
+        for (length, last, end) in [
+            (most, 0, ChainEnd::Complete),
+            (most, 1, ChainEnd::Loop(64)),
+            (most, most, ChainEnd::Loop(64 * u64::from(most))),
+            (most + 1, 0, ChainEnd::TooLong(excess)),
+            (most + 1, 1, ChainEnd::TooLong(excess)),
+            (most + 1, most + 1, ChainEnd::TooLong(excess)),
+            (most, 1 << 20, ChainEnd::TooLong(64 << 20)),
+            (5 * most, 0, ChainEnd::TooLong(excess)),
+            (5 * most, 5 * most, ChainEnd::TooLong(excess)),
+        ] {
+            let (found, how, _) = followed(&chain(length, last));
+            assert_eq!((found, how), (most, end), "{length} {last}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Fields and layouts of descriptors.
+//!
+//! A descriptor is a run of 32-bit little-endian words. A [`Field`] says which bits of which word, and how to
+//! understand them; the `descriptors!` macro turns a list of fields into a type with one getter per field and a table
+//! ([`Layout`]) that dumps walk.
+
+use core::fmt;
+
+use crate::{Architecture, PixelFormat};
+
+/// How the bits of a field are to be understood.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A number.
+    Unsigned,
+    /// A two's complement number.
+    Signed,
+    /// A number best read in hexadecimal.
+    Hex,
+    /// A flag.
+    Bool,
+    /// A GPU virtual address; 0 is none.
+    Address,
+    /// A GPU virtual address without its low bits.
+    ShiftedAddress(u32),
+    /// A number stored less one.
+    MinusOne,
+    /// Two to the power of what is stored.
+    PowerOfTwo,
+    /// Fixed point with 8 fraction bits.
+    Fixed8,
+    /// Fixed point with 8 fraction bits and a sign.
+    SignedFixed8,
+    /// An IEEE single.
+    Float,
+    /// One of a list of values.
+    Enum(&'static [(u32, &'static str)]),
+    /// Four component selectors of three bits.
+    Swizzle,
+    /// A 22-bit pixel format.
+    PixelFormat,
+}
+
+/// One field of a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Field {
+    /// Name in words.
+    pub name: &'static str,
+    /// Word it starts in.
+    pub word: usize,
+    /// Lowest bit in that word.
+    pub bit: u32,
+    /// Bits, 1 to 64; more than `32 - bit` continue in the next word.
+    pub width: u32,
+    /// How to understand it.
+    pub kind: Kind,
+    /// Oldest architecture that has it.
+    pub since: Architecture,
+}
+
+impl Field {
+    /// The bits as stored.
+    #[inline]
+    pub fn raw(&self, words: &[u32]) -> u64 {
+        let word = |index: usize| u128::from(words.get(index).copied().unwrap_or(0));
+        let bits = word(self.word) | word(self.word + 1) << 32 | word(self.word + 2) << 64;
+        (bits >> self.bit) as u64 & (u64::MAX >> (64 - self.width))
+    }
+
+    /// The value: one added, shifted or sign-extended as the kind says.
+    #[inline]
+    pub fn value(&self, words: &[u32]) -> u64 {
+        let raw = self.raw(words);
+        match self.kind {
+            Kind::MinusOne => raw + 1,
+            Kind::ShiftedAddress(shift) => raw << shift,
+            Kind::PowerOfTwo => 1u64.checked_shl(raw as u32).unwrap_or(0),
+            Kind::Signed | Kind::SignedFixed8 => {
+                let unused = 64 - self.width;
+                ((raw << unused) as i64 >> unused) as u64
+            }
+            _ => raw,
+        }
+    }
+
+    /// Writes the value the way a person reads it.
+    pub fn format(&self, words: &[u32], f: &mut dyn fmt::Write) -> fmt::Result {
+        let value = self.value(words);
+        match self.kind {
+            Kind::Unsigned | Kind::MinusOne | Kind::PowerOfTwo => write!(f, "{value}"),
+            Kind::Signed => write!(f, "{}", value as i64),
+            Kind::Hex | Kind::Address | Kind::ShiftedAddress(_) => write!(f, "{value:#x}"),
+            Kind::Bool => write!(f, "{}", value != 0),
+            Kind::Fixed8 => write!(f, "{}", value as f64 / 256.0),
+            Kind::SignedFixed8 => write!(f, "{}", value as i64 as f64 / 256.0),
+            Kind::Float => write!(f, "{}", f32::from_bits(value as u32)),
+            Kind::Enum(names) => match names.iter().find(|(code, _)| u64::from(*code) == value) {
+                Some((_, name)) => f.write_str(name),
+                None => write!(f, "reserved value {value}"),
+            },
+            Kind::Swizzle => {
+                for component in 0..4 {
+                    let letter = ["R", "G", "B", "A", "0", "1", "?", "?"]
+                        [(value >> (3 * component) & 7) as usize];
+                    f.write_str(letter)?;
+                }
+                Ok(())
+            }
+            Kind::PixelFormat => write!(f, "{}", PixelFormat(value as u32)),
+        }
+    }
+}
+
+/// The shape of one kind of descriptor.
+#[derive(Debug)]
+pub struct Layout {
+    /// Name in words.
+    pub name: &'static str,
+    /// Length in 32-bit words.
+    pub words: usize,
+    /// Its fields, by position.
+    pub fields: &'static [Field],
+}
+
+impl Layout {
+    /// The field with this name. Meant for constants, where a name that does not exist does not compile.
+    pub const fn find(&self, name: &str) -> Option<&Field> {
+        let mut index = 0;
+        while index < self.fields.len() {
+            if is_same(self.fields[index].name, name) {
+                return Some(&self.fields[index]);
+            }
+            index += 1;
+        }
+        None
+    }
+
+    /// Bytes from the descriptor's start to a field that fills whole words; `None`: there is no such field.
+    pub const fn offset_of(&self, name: &str) -> Option<u64> {
+        match self.find(name) {
+            Some(Field {
+                word,
+                bit: 0,
+                width: 32 | 64,
+                ..
+            }) => Some(4 * *word as u64),
+            _ => None,
+        }
+    }
+}
+
+const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut index = 0;
+    while index < a.len() && index < b.len() && a[index] == b[index] {
+        index += 1;
+    }
+    index == a.len() && index == b.len()
+}
+
+/// Declares descriptors: a type with a getter per field, and a [`Layout`].
+macro_rules! descriptors {
+    ($(
+        $(#[$doc:meta])*
+        $type:ident = $title:literal, $words:literal words {
+            $($(#[$field_doc:meta])* $field:ident = $name:literal, $word:literal : $bit:literal, $width:literal,
+              $kind:expr $(, since $since:ident)?;)*
+        }
+    )*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $type {
+            /// The words as they are in memory.
+            pub words: [u32; $words],
+        }
+
+        impl $type {
+            /// Fields and size.
+            pub const LAYOUT: &'static $crate::field::Layout = &$crate::field::Layout {
+                name: $title,
+                words: $words,
+                fields: &[$($crate::field::Field {
+                    name: $name, word: $word, bit: $bit, width: $width, kind: $kind,
+                    since: $crate::field::since!($($since)?),
+                }),*],
+            };
+
+            /// Length in bytes.
+            pub const SIZE: usize = 4 * $words;
+
+            /// Takes the descriptor from its bytes.
+            #[inline]
+            pub fn from_bytes(bytes: &[u8; 4 * $words]) -> Self {
+                let mut words = [0; $words];
+                for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+                    *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                }
+                Self { words }
+            }
+
+            $($(#[$field_doc])*
+            #[doc = concat!($name, ": word ", $word, ", bit ", $bit, ", ", $width, " bits.")]
+            #[inline]
+            pub fn $field(&self) -> u64 {
+                const FIELD: $crate::field::Field = $crate::field::Field {
+                    name: $name, word: $word, bit: $bit, width: $width, kind: $kind,
+                    since: $crate::Architecture::V6,
+                };
+                FIELD.value(&self.words)
+            })*
+        }
+    )*};
+}
+pub(crate) use descriptors;
+
+macro_rules! since {
+    () => {
+        $crate::Architecture::V6
+    };
+    ($since:ident) => {
+        $crate::Architecture::$since
+    };
+}
+pub(crate) use since;
+
+#[cfg(test)]
+mod tests {
+    use std::vec;
+
+    use super::*;
+    use crate::LAYOUTS;
+
+    #[test]
+    fn fields_lie_inside_and_do_not_overlap() {
+        for layout in LAYOUTS {
+            let mut used = vec![false; layout.words * 32];
+            for field in layout.fields {
+                assert!(
+                    (1..=64).contains(&field.width),
+                    "{} {}",
+                    layout.name,
+                    field.name
+                );
+                let start = field.word * 32 + field.bit as usize;
+                for bit in &mut used[start..start + field.width as usize] {
+                    assert!(
+                        !*bit,
+                        "{}: {} overlaps another field",
+                        layout.name, field.name
+                    );
+                    *bit = true;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fields_are_found_by_name() {
+        assert_eq!(crate::Draw::LAYOUT.offset_of("State"), Some(56));
+        assert_eq!(
+            crate::Draw::LAYOUT.offset_of("Four components per vertex"),
+            None
+        );
+        assert_eq!(
+            crate::JobHeader::LAYOUT
+                .find("Type")
+                .map(|f| (f.bit, f.width)),
+            Some((1, 7))
+        );
+        assert!(
+            crate::Draw::LAYOUT.find("Stat").is_none()
+                && crate::Draw::LAYOUT.find("States").is_none()
+        );
+        for layout in LAYOUTS {
+            for (index, field) in layout.fields.iter().enumerate() {
+                assert_eq!(
+                    layout.find(field.name),
+                    Some(&layout.fields[index]),
+                    "{}: two fields {}",
+                    layout.name,
+                    field.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn values_are_decoded_by_kind() {
+        let field = |word, bit, width, kind| Field {
+            name: "",
+            word,
+            bit,
+            width,
+            kind,
+            since: Architecture::V6,
+        };
+        let words = [0x8000_0001, 0xffff_ffff, 0x0000_00f0];
+        for (field, value) in [
+            (field(0, 0, 1, Kind::Bool), 1),
+            (field(0, 31, 33, Kind::Hex), 0x1_ffff_ffff),
+            (field(1, 4, 36, Kind::Unsigned), 0xf_0fff_ffff),
+            (field(2, 4, 4, Kind::MinusOne), 16),
+            (field(2, 4, 4, Kind::Signed), u64::MAX),
+            (field(2, 4, 2, Kind::PowerOfTwo), 8),
+            (field(2, 4, 4, Kind::ShiftedAddress(6)), 15 << 6),
+            (field(9, 0, 32, Kind::Hex), 0),
+        ] {
+            assert_eq!(field.value(&words), value, "{field:?}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Page tables: four levels of 512 entries, pages of 4 KiB, in the two formats that Bifrost drivers use.
+//!
+//! Level 0 is the root. Mali LPAE is the legacy mode, which Linux's panfrost uses; AArch64 (ARMv8 stage 1, 4 KiB granule) is what Arm's
+//! driver uses. They differ in the type of a page's entry, in permissions, and in the access flag. Only constants and inline functions,
+//! so that a replayer without an allocator pays for what it uses.
+
+/// Levels of tables.
+pub const LEVELS: u32 = 4;
+/// Entries of a table.
+pub const ENTRIES: usize = 512;
+/// Bytes of an entry.
+pub const ENTRY_BYTES: u64 = 8;
+/// Bytes of a page, and of a table.
+pub const PAGE_BYTES: u64 = 1 << PAGE_BITS;
+/// Bits of a virtual address that the tables translate.
+pub const VIRTUAL_BITS: u32 = PAGE_BITS + LEVELS * INDEX_BITS;
+
+const PAGE_BITS: u32 = 12;
+const INDEX_BITS: u32 = 9;
+
+/// Memory attributes (AS_MEMATTR) for Mali LPAE: index 0 as the implementation likes, 1 write-back with allocation, 2 as the
+/// implementation likes.
+pub const LPAE_MEMORY_ATTRIBUTES: u64 = 0x0088_8d88;
+/// Memory attributes (AS_MEMATTR) for AArch64 as Arm's driver sets them: index 0 as the implementation likes.
+pub const AARCH64_MEMORY_ATTRIBUTES: u64 = 0x4c8d_888d_8f88;
+
+/// Lowest bit of a virtual address that an entry of `level` (0 to 3) leaves to lower levels; it maps `1 << shift(level)` bytes.
+#[inline]
+pub const fn shift(level: u32) -> u32 {
+    PAGE_BITS + INDEX_BITS * (LEVELS - 1 - level)
+}
+
+/// Bytes from the start of a table of `level` (0 to 3) to the entry for `va`.
+#[inline]
+pub const fn entry_offset(va: u64, level: u32) -> u64 {
+    (va >> shift(level) & (ENTRIES as u64 - 1)) * ENTRY_BYTES
+}
+
+/// The level of the root for so many bits of a virtual address, 13 to 48: small ranges need fewer levels.
+#[inline]
+pub const fn first_level(bits: u32) -> u32 {
+    LEVELS - (bits - PAGE_BITS).div_ceil(INDEX_BITS)
+}
+
+/// Format of entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Mali LPAE: type 1 for pages and blocks, permissions in bits 7:6.
+    Lpae,
+    /// ARMv8 stage 1, 4 KiB granule: type 3 for pages, type 1 for blocks.
+    AArch64,
+}
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryType {
+    /// The table of the next level is at its address.
+    Table,
+    /// A page or, above the last level, a block is at its address.
+    Leaf,
+    /// Nothing is mapped. Bit 0 is clear; drivers write 0 or 2.
+    Unmapped,
+    /// The entry is reserved at this level.
+    Reserved,
+}
+
+/// What a page may be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permissions {
+    /// Loads.
+    pub read: bool,
+    /// Stores.
+    pub write: bool,
+    /// Instruction fetches.
+    pub execute: bool,
+}
+
+/// An entry of a page table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry(pub u64);
+
+impl Entry {
+    /// Bits 1:0: the type.
+    pub const TYPE: u64 = 3;
+    /// Bits 47:12: the address of a table, page or block.
+    pub const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
+    /// Bits 9:8 of a leaf: coherent with all observers.
+    pub const OUTER_SHAREABLE: u64 = 2 << 8;
+    /// Bits 9:8 of a leaf: coherent with the processors and the GPU.
+    pub const INNER_SHAREABLE: u64 = 3 << 8;
+    /// Bit 53 of a leaf: no instruction fetches of privileged software. Linux sets it for Mali LPAE.
+    pub const PRIVILEGED_EXECUTE_NEVER: u64 = 1 << 53;
+    /// Bit 54 of a leaf: no instruction fetches.
+    pub const EXECUTE_NEVER: u64 = 1 << 54;
+    /// Mali LPAE, bit 6 of a leaf: loads are allowed.
+    pub const LPAE_READ: u64 = 1 << 6;
+    /// Mali LPAE, bit 7 of a leaf: stores are allowed.
+    pub const LPAE_WRITE: u64 = 1 << 7;
+    /// AArch64, bit 6 of a leaf: unprivileged accesses are allowed; the GPU's are.
+    pub const AARCH64_USER: u64 = 1 << 6;
+    /// AArch64, bit 7 of a leaf: stores are not allowed.
+    pub const AARCH64_READ_ONLY: u64 = 1 << 7;
+    /// AArch64, bit 10 of a leaf: the access flag.
+    pub const AARCH64_ACCESSED: u64 = 1 << 10;
+
+    const TABLE: u64 = 3;
+    const BLOCK: u64 = 1;
+    const AARCH64_PAGE: u64 = 3;
+
+    /// The entry for a table of the next level.
+    #[inline]
+    pub const fn table(address: u64) -> Self {
+        Self(address & Self::ADDRESS | Self::TABLE)
+    }
+
+    /// The entry for a page that the GPU may load from, and store to and execute as `write` and `execute` say.
+    #[inline]
+    pub const fn page(format: Format, address: u64, write: bool, execute: bool) -> Self {
+        let mut entry = address & Self::ADDRESS;
+        match format {
+            Format::Lpae => {
+                entry |= Self::BLOCK | Self::LPAE_READ | Self::OUTER_SHAREABLE;
+                if write {
+                    entry |= Self::LPAE_WRITE;
+                }
+                if !execute {
+                    entry |= Self::EXECUTE_NEVER | Self::PRIVILEGED_EXECUTE_NEVER;
+                }
+            }
+            Format::AArch64 => {
+                entry |= Self::AARCH64_PAGE
+                    | Self::AARCH64_USER
+                    | Self::AARCH64_ACCESSED
+                    | Self::INNER_SHAREABLE;
+                if !write {
+                    entry |= Self::AARCH64_READ_ONLY;
+                }
+                if !execute {
+                    entry |= Self::EXECUTE_NEVER;
+                }
+            }
+        }
+        Self(entry)
+    }
+
+    /// Address of the table, page or block.
+    #[inline]
+    pub const fn address(self) -> u64 {
+        self.0 & Self::ADDRESS
+    }
+
+    /// What the entry is in a table of `level`.
+    #[inline]
+    pub const fn entry_type(self, format: Format, level: u32) -> EntryType {
+        match (self.0 & Self::TYPE, level, format) {
+            (0 | 2, _, _) => EntryType::Unmapped,
+            (Self::TABLE, 0..=2, _) => EntryType::Table,
+            (Self::BLOCK, 1..=2, _)
+            | (Self::BLOCK, 3, Format::Lpae)
+            | (Self::AARCH64_PAGE, 3, Format::AArch64) => EntryType::Leaf,
+            _ => EntryType::Reserved,
+        }
+    }
+
+    /// What a leaf may be used for, settings of the address space aside.
+    #[inline]
+    pub const fn permissions(self, format: Format) -> Permissions {
+        let (read, write) = match format {
+            Format::Lpae => (
+                self.0 & Self::LPAE_READ != 0,
+                self.0 & Self::LPAE_WRITE != 0,
+            ),
+            Format::AArch64 => {
+                let user = self.0 & Self::AARCH64_USER != 0;
+                (user, user && self.0 & Self::AARCH64_READ_ONLY == 0)
+            }
+        };
+        Permissions {
+            read,
+            write,
+            execute: self.0 & Self::EXECUTE_NEVER == 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels() {
+        assert_eq!([0, 1, 2, 3].map(shift), [39, 30, 21, 12]);
+        assert_eq!(VIRTUAL_BITS, 48);
+        let va = 1 << 39 | 2 << 30 | 3 << 21 | 4 << 12 | 0xabc;
+        assert_eq!(
+            [0, 1, 2, 3].map(|level| entry_offset(va, level)),
+            [8, 16, 24, 32]
+        );
+        assert_eq!(entry_offset(u64::MAX, 0), 511 * 8);
+        assert_eq!(
+            [48, 40, 39, 31, 30, 22, 21, 13].map(first_level),
+            [0, 0, 1, 1, 2, 2, 3, 3]
+        );
+    }
+
+    /// Entries as Linux's `io-pgtable-arm` makes them for panfrost, and as the dumps of the original GPUReplay have them.
+    #[test]
+    fn entries_of_drivers() {
+        for (format, entry, write, execute) in [
+            (Format::Lpae, 0x1000_0241, false, true),
+            (Format::Lpae, 0x0060_0000_1000_02c1, true, false),
+            (Format::AArch64, 0x1000_07c3, false, true),
+            (Format::AArch64, 0x0040_0000_1000_0743, true, false),
+        ] {
+            assert_eq!(Entry::page(format, 0x1000_0000, write, execute).0, entry);
+            let permissions = Permissions {
+                read: true,
+                write,
+                execute,
+            };
+            assert_eq!(Entry(entry).permissions(format), permissions);
+            assert_eq!(Entry(entry).entry_type(format, 3), EntryType::Leaf);
+            assert_eq!(Entry(entry).address(), 0x1000_0000);
+        }
+        assert_eq!(Entry::table(0x1000_0fff).0, 0x1000_0003);
+    }
+
+    #[test]
+    fn types_depend_on_the_level() {
+        use EntryType::{Leaf, Reserved, Table, Unmapped};
+        for (format, bits, types) in [
+            (Format::Lpae, 0, [Unmapped; 4]),
+            (Format::Lpae, 1, [Reserved, Leaf, Leaf, Leaf]),
+            (Format::Lpae, 2, [Unmapped; 4]),
+            (Format::Lpae, 3, [Table, Table, Table, Reserved]),
+            (Format::AArch64, 1, [Reserved, Leaf, Leaf, Reserved]),
+            (Format::AArch64, 3, [Table, Table, Table, Leaf]),
+        ] {
+            let found = [0, 1, 2, 3].map(|level| Entry(bits).entry_type(format, level));
+            assert_eq!(found, types, "{format:?} {bits}");
+        }
+    }
+}

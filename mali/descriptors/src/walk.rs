@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The walk over the descriptors of a job chain, without running it: for dumps, and for checks before a replay.
+//!
+//! [`walk_chain`] finds every descriptor of a chain and every piece of memory that the jobs name, and shows them to a
+//! [`Visitor`]. [`Text`](crate::Text) is the visitor that writes them out.
+
+use core::fmt;
+
+use crate::chain::{ChainEnd, Memory, follow};
+use crate::{
+    Access, Attribute, AttributeBuffer, AttributeBuffer3d, CacheFlush, ComputeParameters, Draw,
+    Invocation, Job, JobHeader, JobType, Layout, LocalStorage, Profile, RendererState, Sampler,
+    Surface, Texture, UniformBuffer, WriteValue, clause_address, descriptor_address, job,
+};
+
+/// Surfaces beyond this number are not listed; no real texture has that many.
+const MAXIMUM_SURFACES: u64 = 4096;
+
+/// What a piece of memory is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// Descriptors.
+    Descriptor,
+    /// Status words that the GPU writes back into a job's header.
+    Status,
+    /// Instructions. The length is unknown.
+    Shader,
+    /// Push uniforms.
+    PushUniforms,
+    /// A uniform buffer.
+    UniformBuffer,
+    /// Memory of an attribute or image.
+    AttributeBuffer,
+    /// Texels.
+    Texels,
+    /// Storage of threads.
+    ThreadStorage,
+    /// Storage of work groups.
+    WorkgroupStorage,
+    /// Target of a WRITE_VALUE job.
+    Value,
+}
+
+impl Purpose {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Purpose::Descriptor => "descriptor",
+            Purpose::Status => "job status",
+            Purpose::Shader => "shader",
+            Purpose::PushUniforms => "push uniforms",
+            Purpose::UniformBuffer => "uniform buffer",
+            Purpose::AttributeBuffer => "attribute buffer",
+            Purpose::Texels => "texels",
+            Purpose::ThreadStorage => "thread storage",
+            Purpose::WorkgroupStorage => "work group storage",
+            Purpose::Value => "value",
+        }
+    }
+}
+
+/// Memory that a job names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Which of several, for tables.
+    pub index: u32,
+    /// Its first byte.
+    pub address: u64,
+    /// Its length in bytes; `None` when the descriptors do not say.
+    pub length: Option<u64>,
+    /// What the job does with it.
+    pub access: Access,
+}
+
+/// A descriptor in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// Its shape.
+    pub layout: &'static Layout,
+    /// Which of several, for tables.
+    pub index: Option<u32>,
+    /// Where it is.
+    pub address: u64,
+    /// Its words.
+    pub words: &'a [u32],
+}
+
+/// What is wrong with a descriptor: it would make the job fail, or cannot be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The chain ends too early.
+    Chain(ChainEnd),
+    /// The descriptor with this name is in memory that is not known.
+    Unknown(&'static str),
+    /// A job has a type that does not exist.
+    JobType(u64),
+    /// The walk does not know the descriptors of jobs of this type.
+    NotShown(JobType),
+    /// The shifts of an invocation are out of order.
+    Shifts,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Chain(end) => end.fmt(f),
+            Problem::Unknown(name) => write!(f, "{name} cannot be read"),
+            Problem::JobType(number) => write!(f, "job type {number} does not exist"),
+            Problem::NotShown(kind) => {
+                write!(f, "the descriptors of {} jobs are not shown", kind.name())
+            }
+            Problem::Shifts => f.write_str("the invocation's shifts are out of order"),
+        }
+    }
+}
+
+/// Shown what [`walk_chain`] finds. All methods have empty defaults.
+pub trait Visitor {
+    /// A job begins; the rest up to the next one belongs to it.
+    fn job(&mut self, address: u64, job_type: Option<JobType>) {
+        let _ = (address, job_type);
+    }
+
+    /// A descriptor.
+    fn descriptor(&mut self, found: &Found<'_>) {
+        let _ = found;
+    }
+
+    /// Memory that the job names.
+    fn memory(&mut self, memory: &MemoryUse) {
+        let _ = memory;
+    }
+
+    /// Something that would make the job fail, or that cannot be read.
+    fn problem(&mut self, address: u64, problem: &Problem) {
+        let _ = (address, problem);
+    }
+}
+
+/// Walks the chain that starts at `head` and returns how many jobs it has. Chains that form a loop end where they
+/// meet themselves.
+pub fn walk_chain(
+    memory: &dyn Memory,
+    profile: &Profile,
+    head: u64,
+    visitor: &mut dyn Visitor,
+) -> u32 {
+    let mut walker = Walker {
+        memory,
+        profile,
+        visitor,
+    };
+    let chain = follow(memory, head);
+    for job in chain.jobs(memory) {
+        walker.job(&job);
+    }
+    match chain.end {
+        ChainEnd::Complete => {}
+        ChainEnd::Unknown(address) => {
+            walker.visitor.job(address, None);
+            walker.known(address, None, JobHeader::LAYOUT);
+        }
+        ChainEnd::Misaligned(at) | ChainEnd::Loop(at) | ChainEnd::TooLong(at) => {
+            walker.visitor.problem(at, &Problem::Chain(chain.end));
+        }
+    }
+    chain.length
+}
+
+struct Walker<'a> {
+    memory: &'a dyn Memory,
+    profile: &'a Profile,
+    visitor: &'a mut dyn Visitor,
+}
+
+/// Reads a descriptor, shows it, and returns it; `None` when it cannot be read.
+macro_rules! descriptor {
+    ($walker:expr, $type:ident, $address:expr) => {
+        descriptor!($walker, $type, $address, None)
+    };
+    ($walker:expr, $type:ident, $address:expr, $index:expr) => {{
+        let (address, mut bytes) = ($address, [0; $type::SIZE]);
+        if $walker.known(address, Some(&mut bytes), $type::LAYOUT) {
+            let descriptor = $type::from_bytes(&bytes);
+            let (layout, words) = ($type::LAYOUT, &descriptor.words);
+            $walker.visitor.descriptor(&Found {
+                layout,
+                index: $index,
+                address,
+                words,
+            });
+            Some(descriptor)
+        } else {
+            None
+        }
+    }};
+}
+
+impl Walker<'_> {
+    /// Fills `to`, if it is given, with the descriptor at `address`. False: it is in memory that is not known.
+    fn known(&mut self, address: u64, to: Option<&mut [u8]>, layout: &Layout) -> bool {
+        self.uses(
+            Purpose::Descriptor,
+            0,
+            address,
+            Some(4 * layout.words as u64),
+            Access::Read,
+        );
+        let known = to.is_some_and(|to| self.memory.read(address, to));
+        if !known {
+            self.visitor
+                .problem(address, &Problem::Unknown(layout.name));
+        }
+        known
+    }
+
+    fn uses(
+        &mut self,
+        purpose: Purpose,
+        index: u32,
+        address: u64,
+        length: Option<u64>,
+        access: Access,
+    ) {
+        self.visitor.memory(&MemoryUse {
+            purpose,
+            index,
+            address,
+            length,
+            access,
+        });
+    }
+
+    fn job(&mut self, job: &Job) {
+        let (address, job_type) = (job.address, job.job_type());
+        self.visitor.job(address, job_type);
+        if descriptor!(self, JobHeader, address).is_none() {
+            return;
+        }
+        let written = Some(job::WRITTEN_BACK);
+        self.uses(Purpose::Status, 0, address, written, Access::Write);
+        let payload = address.wrapping_add(job::PAYLOAD);
+        match job_type {
+            Some(JobType::Null) => {}
+            Some(JobType::WriteValue) => {
+                if let Some(value) = descriptor!(self, WriteValue, payload) {
+                    let length = Some(value.bytes());
+                    self.uses(Purpose::Value, 0, value.address(), length, Access::Write);
+                }
+            }
+            Some(JobType::CacheFlush) => {
+                descriptor!(self, CacheFlush, payload);
+            }
+            Some(JobType::Compute) => self.compute(address),
+            Some(JobType::NotStarted) | None => {
+                let number = job.header.job_type();
+                self.visitor.problem(address, &Problem::JobType(number));
+            }
+            Some(other) => self.visitor.problem(address, &Problem::NotShown(other)),
+        }
+    }
+
+    fn compute(&mut self, address: u64) {
+        let invocation = descriptor!(self, Invocation, address.wrapping_add(job::INVOCATION));
+        if invocation.is_some_and(|invocation| invocation.dimensions().is_none()) {
+            self.visitor.problem(address, &Problem::Shifts);
+        }
+        descriptor!(
+            self,
+            ComputeParameters,
+            address.wrapping_add(job::COMPUTE_PARAMETERS)
+        );
+        let Some(draw) = descriptor!(self, Draw, address.wrapping_add(job::COMPUTE_DRAW)) else {
+            return;
+        };
+        let Some(state) = descriptor!(self, RendererState, descriptor_address(draw.state())) else {
+            return;
+        };
+        self.uses(
+            Purpose::Shader,
+            0,
+            clause_address(state.shader()),
+            None,
+            Access::Execute,
+        );
+        if state.uniform_count() != 0 {
+            let length = Some(state.uniform_bytes());
+            self.uses(
+                Purpose::PushUniforms,
+                0,
+                draw.push_uniforms(),
+                length,
+                Access::Read,
+            );
+        }
+        for index in 0..state.uniform_buffer_count() as u32 {
+            let at = draw.uniform_buffers().wrapping_add(u64::from(index) * 8);
+            let Some(buffer) = descriptor!(self, UniformBuffer, at, Some(index)) else {
+                break;
+            };
+            if buffer.pointer() != 0 {
+                let length = Some(buffer.bytes());
+                self.uses(
+                    Purpose::UniformBuffer,
+                    index,
+                    buffer.pointer(),
+                    length,
+                    Access::Read,
+                );
+            }
+        }
+        match descriptor_address(draw.thread_storage()) {
+            0 => {}
+            storage => self.storage(storage),
+        }
+        self.attributes(&draw, &state);
+        self.textures(&draw, &state);
+    }
+
+    fn storage(&mut self, address: u64) {
+        let Some(storage) = descriptor!(self, LocalStorage, address) else {
+            return;
+        };
+        let cores = u64::from(self.profile.core_id_range());
+        if storage.tls_bytes() != 0 {
+            let length = storage.tls_bytes() * u64::from(self.profile.max_threads) * cores;
+            self.uses(
+                Purpose::ThreadStorage,
+                0,
+                storage.tls_base(),
+                Some(length),
+                Access::Write,
+            );
+        }
+        if storage.wls_base() != 0 && storage.wls_bytes() != 0 {
+            let length = storage.wls_bytes() * storage.wls_instances() * cores;
+            self.uses(
+                Purpose::WorkgroupStorage,
+                0,
+                storage.wls_base(),
+                Some(length),
+                Access::Write,
+            );
+        }
+    }
+
+    fn attributes(&mut self, draw: &Draw, state: &RendererState) {
+        for index in 0..state.attribute_count() as u32 {
+            let at = draw
+                .attributes()
+                .wrapping_add(u64::from(index) * Attribute::SIZE as u64);
+            let Some(attribute) = descriptor!(self, Attribute, at, Some(index)) else {
+                return;
+            };
+            let number = attribute.buffer_index();
+            let size = AttributeBuffer::SIZE as u64;
+            let at = draw.attribute_buffers().wrapping_add(number * size);
+            let Some(buffer) = descriptor!(self, AttributeBuffer, at, Some(number as u32)) else {
+                return;
+            };
+            if matches!(buffer.buffer_type(), 5 | 6) {
+                descriptor!(
+                    self,
+                    AttributeBuffer3d,
+                    at.wrapping_add(size),
+                    Some(number as u32 + 1)
+                );
+            }
+            let length = Some(buffer.size());
+            self.uses(
+                Purpose::AttributeBuffer,
+                index,
+                buffer.pointer(),
+                length,
+                Access::Write,
+            );
+        }
+    }
+
+    fn textures(&mut self, draw: &Draw, state: &RendererState) {
+        for index in 0..state.texture_count() as u32 {
+            let at = draw
+                .textures()
+                .wrapping_add(u64::from(index) * Texture::SIZE as u64);
+            let Some(texture) = descriptor!(self, Texture, at, Some(index)) else {
+                break;
+            };
+            let faces = if texture.dimension() == 0 { 6 } else { 1 };
+            let surfaces = texture.levels() * texture.array_size() * texture.sample_count() * faces;
+            for surface in 0..surfaces.min(MAXIMUM_SURFACES) {
+                let at = texture
+                    .surfaces()
+                    .wrapping_add(surface * Surface::SIZE as u64);
+                let Some(found) = descriptor!(self, Surface, at, Some(surface as u32)) else {
+                    break;
+                };
+                self.uses(Purpose::Texels, index, found.pointer(), None, Access::Read);
+            }
+        }
+        for index in 0..state.sampler_count() as u32 {
+            let at = draw
+                .samplers()
+                .wrapping_add(u64::from(index) * Sampler::SIZE as u64);
+            if descriptor!(self, Sampler, at, Some(index)).is_none() {
+                break;
+            }
+        }
+    }
+}

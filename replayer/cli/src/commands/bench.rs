@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay bench`: load once, run many times, say where the time goes.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use gpureplay_core::{Options, ReplayError, Session, Verified, Workspace};
+use gpureplay_library::device::{Choice, Device};
+use gpureplay_library::{Bindings, Files, escaped, shown};
+use serde::Serialize;
+
+use crate::common::arguments::{positive_number, whole_number};
+use crate::common::destinations::{Destinations, Force};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::held_signals::Held;
+use crate::common::load_speed::Loading;
+use crate::common::model_options::ModelOptions;
+use crate::common::phases::{Announced, Counts, Percentiles, Phase, Watched, sizes};
+use crate::common::recording_source::{Place, Trust};
+use crate::common::tensor_arguments::{Given, bind_or_take_case};
+use crate::common::terminal;
+use crate::{Result, explain, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay bench recordings/acl-gemm-g52
+  gpureplay bench recordings/acl-gemm-g52 --warmup 3 --runs 100 --export-json times.json";
+
+/// Load a recording once, run it many times, and say where the time goes
+///
+/// Loading is everything before the first run: reading, verifying, reset,
+/// power, memory and set-up. Reading and verifying are done again some times, in turns with reading alone. A run is made of restoring
+/// what the run before changed, binding inputs, the device (each chain until its interrupt), reading outputs, and what the engine itself needs.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Bench {
+    /// Directory with a recording.gpr, such a file, or a pack
+    recording: PathBuf,
+    /// File for an input; the manifest's first case without any
+    #[arg(
+        short,
+        long = "input",
+        visible_alias = "bind",
+        value_name = "[NAME=]FILE"
+    )]
+    inputs: Vec<Given>,
+    /// Runs that are not counted
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole_number::<u32>)]
+    warmup: u32,
+    /// Runs that are counted
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive_number)]
+    runs: u32,
+    /// What to replay on: model, model:GPU, nano, nano:direct or devmem
+    #[arg(short, long, value_name = "DEVICE", default_value = "model")]
+    device: Choice,
+    /// Also write the numbers, with every single run, to a file
+    #[arg(long, value_name = "FILE")]
+    export_json: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
+    /// Print the numbers, with every single run, as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    model: ModelOptions,
+}
+
+/// Numbers of a benchmark; times in seconds.
+#[derive(Serialize)]
+struct Report {
+    recording: String,
+    device: String,
+    file_bytes: usize,
+    read_seconds: f64,
+    verify_seconds: f64,
+    loading: Loading,
+    open_seconds: f64,
+    percentiles: BTreeMap<&'static str, Percentiles>,
+    run_seconds: Vec<f64>,
+    phase_seconds: BTreeMap<&'static str, Vec<f64>>,
+    job_seconds: Option<f64>,
+    register_accesses_per_run: f64,
+    interrupts_per_run: f64,
+    bytes_moved_per_run: f64,
+}
+
+/// What the runs of a session took.
+struct Measured {
+    /// Time until the first run could start.
+    open: Duration,
+    /// Seconds of each counted run.
+    runs: Vec<f64>,
+    /// What each of them is made of.
+    counted: Vec<Counts>,
+}
+
+impl Bench {
+    pub(crate) fn execute(&self) -> Result {
+        let started = Instant::now();
+        let place = Place::open(&self.recording, &Trust::default())?;
+        let files = Files::read(place.path())?;
+        let read = started.elapsed();
+        let mut destinations = Destinations::new(self.force.force);
+        destinations.reads(&self.recording);
+        destinations.reads_recording(&files);
+        for input in &self.inputs {
+            destinations.reads(&input.path);
+        }
+        if let Some(path) = &self.export_json {
+            destinations.claim(path)?;
+        }
+        if self.json && destinations.takes_standard_output() {
+            return Err(Failure::Usage(
+                "--json and --export-json - both want standard output; one of them is enough"
+                    .into(),
+            ));
+        }
+        let started = Instant::now();
+        let verified = files.verify()?;
+        let verify = started.elapsed();
+        let loading = Loading::measure(&files.path)?;
+        let recording = *verified.recording();
+        let mut bindings = Bindings::new(&recording, &files.path);
+        bind_or_take_case(&self.inputs, &files, &mut bindings)?;
+        bindings.bind_weights(&files)?;
+        bindings.require_all()?;
+
+        let _held = Held::while_using(&self.device);
+        let mut device = Device::open(&self.device, recording.gpu_id(), self.model.into())?;
+        let measured = self.measure(&mut device, verified, &mut bindings);
+        let Measured {
+            open,
+            runs,
+            counted,
+        } = measured.map_err(|error| {
+            let text = explain::replay_error(&recording, &error);
+            Failure::Device(format!("{}: {text}", shown(&files.path)))
+        })?;
+
+        let working = device.working();
+        let per_run = |count: fn(&Counts) -> u64| {
+            let sum: u64 = counted.iter().map(count).sum();
+            sum as f64 / f64::from(self.runs)
+        };
+        let mut percentiles = BTreeMap::from([("run", Percentiles::of(&runs))]);
+        let mut phase_seconds = BTreeMap::new();
+        for phase in Phase::ALL {
+            let times = counted.iter().map(|run| run.time(phase).as_secs_f64());
+            let times: Vec<f64> = times.collect();
+            percentiles.insert(phase.name(), Percentiles::of(&times));
+            phase_seconds.insert(phase.name(), times);
+        }
+        let report = Report {
+            recording: files.name(),
+            device: device.description().to_owned(),
+            file_bytes: files.bytes.len(),
+            read_seconds: read.as_secs_f64(),
+            verify_seconds: verify.as_secs_f64(),
+            loading,
+            open_seconds: open.as_secs_f64(),
+            percentiles,
+            run_seconds: runs,
+            phase_seconds,
+            job_seconds: working
+                .map(|time| time.as_secs_f64() / f64::from(self.runs + self.warmup)),
+            register_accesses_per_run: per_run(|run| run.registers),
+            interrupts_per_run: per_run(|run| run.interrupts),
+            bytes_moved_per_run: per_run(|run| run.bytes),
+        };
+        let text = serde_json::to_string_pretty(&report)
+            .map_err(|error| Failure::Output(error.to_string()))?;
+        match self.json {
+            true => writeln!(terminal::stdout(), "{text}")?,
+            false => print(
+                &mut terminal::report(destinations.takes_standard_output()),
+                &report,
+            )?,
+        }
+        if let Some(path) = &self.export_json {
+            destinations.write(path, (text + "\n").as_bytes())?;
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Loads the recording once and runs it as often as was asked for.
+    fn measure(
+        &self,
+        device: &mut Device,
+        verified: Verified<'_>,
+        bindings: &mut Bindings,
+    ) -> std::result::Result<Measured, ReplayError> {
+        let counts = RefCell::new(Counts::default());
+        let mut workspace = Box::new(Workspace::new());
+        let started = Instant::now();
+        let watched = Watched::new(device.gpu(), &counts);
+        let mut tensors = Announced {
+            bindings,
+            counts: &counts,
+            sizes: sizes(verified.recording()),
+        };
+        let options = Options::default();
+        let mut session = Session::open(watched, verified, &mut workspace, options, &mut tensors)?;
+        let mut measured = Measured {
+            open: started.elapsed(),
+            runs: Vec::new(),
+            counted: Vec::new(),
+        };
+        for _ in 0..self.warmup {
+            session.run(&mut tensors)?;
+        }
+        for _ in 0..self.runs {
+            *counts.borrow_mut() = Counts::default();
+            let started = Instant::now();
+            session.run(&mut tensors)?;
+            measured.runs.push(started.elapsed().as_secs_f64());
+            measured.counted.push(*counts.borrow());
+        }
+        session.finish()?;
+        Ok(measured)
+    }
+}
+
+fn print(out: &mut impl Write, report: &Report) -> Result<()> {
+    let seconds = |value: f64| text::duration(Duration::from_secs_f64(value));
+    writeln!(out, "{} on {}", escaped(&report.recording), report.device)?;
+    writeln!(
+        out,
+        "  loading   {} reading {}, {} verifying, {} set-up",
+        seconds(report.read_seconds),
+        text::bytes(report.file_bytes as u64),
+        seconds(report.verify_seconds),
+        seconds(report.open_seconds)
+    )?;
+    writeln!(
+        out,
+        "  again     {} reading, {} with verifying: {:.0} % of the speed of reading",
+        seconds(report.loading.read_seconds),
+        seconds(report.loading.load_seconds),
+        report.loading.speed() * 100.0
+    )?;
+    writeln!(
+        out,
+        "  {:9} {:>9} {:>9} {:>9}   of {} runs",
+        "",
+        "50 %",
+        "90 %",
+        "99 %",
+        report.run_seconds.len()
+    )?;
+    for name in ["run"].into_iter().chain(Phase::ALL.map(Phase::name)) {
+        if let Some(times) = report.percentiles.get(name) {
+            writeln!(
+                out,
+                "  {name:9} {:>9} {:>9} {:>9}",
+                seconds(times.p50),
+                seconds(times.p90),
+                seconds(times.p99)
+            )?;
+        }
+    }
+    writeln!(
+        out,
+        "  per run   {:.0} register accesses, {:.0} interrupts, {} moved",
+        report.register_accesses_per_run,
+        report.interrupts_per_run,
+        text::bytes(report.bytes_moved_per_run as u64)
+    )?;
+    Ok(())
+}

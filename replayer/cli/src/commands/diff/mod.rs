@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay diff`: one replay on two devices in lock-step, and where they first differ.
+
+#[cfg(test)]
+mod tests;
+mod watched;
+mod written;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use gpureplay_core::middleware::{Diff as LockStep, Divergence};
+use gpureplay_core::{Chain, ErrorKind, Gpu, Options, Session, Verified, Workspace};
+use gpureplay_format::{Access, RegionKind};
+use gpureplay_library::device::{Choice, Device};
+use gpureplay_library::{Bindings, Files};
+use mali_regs::{Class, lookup};
+use serde::Serialize;
+use written::{Written, written};
+
+use crate::common::failure::{Failure, Outcome};
+use crate::common::held_signals::Held;
+use crate::common::model_options::ModelOptions;
+use crate::common::recording_source::{Place, Trust};
+use crate::common::replay::Inject;
+use crate::common::tensor_arguments::{Given, bind_or_take_case};
+use crate::common::terminal;
+use crate::{Result, explain, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay diff recordings/digits-g52 --device model --against nano
+      does the board compute what the model computes?
+  gpureplay diff recordings/digits-g52 --device model --against model --inject lost-write@300
+      shows what a difference looks like
+Exit code 1: the devices differ.";
+
+/// Replay on two devices in lock-step and name the first difference
+///
+/// Registers are compared whenever the engine reads one, and all memory that jobs may write after every chain, thread
+/// storage left out. Counters and what tells one GPU from another are not compared. Where memory differs, the chain is run
+/// again on the model to find the instruction that writes the byte.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Diff {
+    /// Directory with a recording.gpr, such a file, or a pack
+    recording: PathBuf,
+    /// The device that is right
+    #[arg(short, long, value_name = "DEVICE", default_value = "model")]
+    device: Choice,
+    /// The device that is compared with it
+    #[arg(long, value_name = "DEVICE")]
+    against: Choice,
+    /// File for an input; the manifest's first case without any
+    #[arg(short, long = "input", value_name = "[NAME=]FILE")]
+    inputs: Vec<Given>,
+    /// Disturb the second device: KIND@CALL or a seed
+    #[arg(long, value_name = "FAULT")]
+    inject: Option<Inject>,
+    /// Replay even if a device is not the GPU that was recorded
+    #[arg(long = "i-know-this-is-the-wrong-gpu")]
+    wrong_gpu: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    model: ModelOptions,
+    #[command(flatten)]
+    trust: Trust,
+}
+
+/// The first difference, for `--json`.
+#[derive(Serialize)]
+struct Report {
+    same: bool,
+    chains: u32,
+    difference: Option<String>,
+    /// Header of the job that wrote the byte, or that ran last.
+    job: Option<String>,
+    address: Option<String>,
+    /// What wrote the byte.
+    writer: Option<Written>,
+    error: Option<String>,
+}
+
+/// Two devices, and memory that is compared after each chain.
+struct Pair<'d> {
+    both: LockStep<&'d mut dyn Gpu, &'d mut dyn Gpu>,
+    memory: Vec<(u64, u64)>,
+}
+
+impl Pair<'_> {
+    fn compare(&mut self) {
+        let mut block = [0; 4096];
+        for at in 0..self.memory.len() {
+            let (va, bytes) = self.memory[at];
+            for offset in (0..bytes).step_by(block.len()) {
+                if self.both.divergence().is_some() {
+                    return;
+                }
+                // What cannot be read is a difference of its own.
+                let _ = self.both.read_memory(va + offset, &mut block);
+            }
+        }
+    }
+}
+
+impl<'d> gpureplay_core::Wrapper for Pair<'d> {
+    type Inner = LockStep<&'d mut dyn Gpu, &'d mut dyn Gpu>;
+
+    fn inner(&mut self) -> &mut Self::Inner {
+        &mut self.both
+    }
+
+    fn after_chain(&mut self, chain: &Chain, result: std::result::Result<(), ErrorKind>) {
+        Gpu::after_chain(&mut self.both, chain, result);
+        if result.is_ok() {
+            self.compare();
+        }
+    }
+}
+
+/// Registers that may differ: constants of the GPU, counters, and what is still moving.
+fn may_differ(register: u32) -> bool {
+    lookup(register)
+        .is_none_or(|located| !matches!(located.class(), Class::Status | Class::Interrupt))
+}
+
+impl Diff {
+    pub(crate) fn execute(&self) -> Result {
+        let place = Place::open(&self.recording, &self.trust)?;
+        let files = Files::read(place.path())?;
+        let verified = files.verify()?;
+        let recording = *verified.recording();
+        let mut bindings = Bindings::new(&recording, &files.path);
+        bind_or_take_case(&self.inputs, &files, &mut bindings)?;
+        bindings.bind_weights(&files)?;
+        bindings.require_all()?;
+        let id = recording.gpu_id();
+        let _held = Held::while_using(&self.device);
+        let _held_too = Held::while_using(&self.against);
+        let mut first = Device::open(&self.device, id, self.model.into())?;
+        let mut second = Device::open(&self.against, id, self.model.into())?;
+        if !self.wrong_gpu {
+            for device in [&mut first, &mut second] {
+                let checked = device.check_identity(&recording);
+                checked.map_err(|error| {
+                    let text = explain::replay_error(&recording, &error);
+                    Failure::Device(format!("{}: {text}", device.description()))
+                })?;
+            }
+        }
+        let inject = self.inject.unwrap_or(Inject::At(
+            gpureplay_core::middleware::FaultKind::ReadOnes,
+            u64::MAX,
+        ));
+        let mut faulty = inject.on(second.gpu());
+        let options = Options {
+            ignore_identity: self.wrong_gpu,
+        };
+        let found = lock_step(verified, options, &mut bindings, first.gpu(), &mut faulty);
+        if let Some(inject) = self.inject
+            && !faulty.fired()
+        {
+            return Err(inject.never(faulty.calls()));
+        }
+        let report = report(&verified, &found, &mut bindings);
+        let mut out = terminal::stdout();
+        if self.json {
+            let text = serde_json::to_string_pretty(&report)
+                .map_err(|error| Failure::Output(error.to_string()))?;
+            writeln!(out, "{text}")?;
+        } else {
+            print(&mut out, &report)?;
+        }
+        match (&report.difference, report.error) {
+            (Some(_), _) => Ok(Outcome::Mismatch),
+            (None, Some(error)) => Err(Failure::Device(error)),
+            (None, None) => Ok(Outcome::Done),
+        }
+    }
+}
+
+/// How a replay on two devices went.
+struct Found {
+    divergence: Option<Divergence>,
+    /// Chains of the run.
+    chains: u32,
+    error: Option<String>,
+}
+
+/// Replays on two devices.
+fn lock_step(
+    verified: Verified<'_>,
+    options: Options,
+    bindings: &mut Bindings,
+    first: &mut dyn Gpu,
+    second: &mut dyn Gpu,
+) -> Found {
+    let recording = *verified.recording();
+    let regions = recording.regions().iter().filter(|region| {
+        Access(region.access).contains(Access::WRITE) && region.kind != RegionKind::Scratch.code()
+    });
+    let mut pair = Pair {
+        both: LockStep::new(first, second, may_differ),
+        memory: regions
+            .map(|region| (region.va.get(), region.bytes()))
+            .collect(),
+    };
+    let mut workspace = Box::new(Workspace::new());
+    let mut chains = 0;
+    let result = Session::open(&mut pair, verified, &mut workspace, options, bindings).and_then(
+        |mut session| {
+            session.run(bindings)?;
+            chains = session.submits();
+            session.finish()
+        },
+    );
+    let error = result.err();
+    Found {
+        divergence: pair.both.divergence(),
+        chains,
+        error: error.map(|error| explain::replay_error(&recording, &error)),
+    }
+}
+
+fn print(out: &mut impl Write, report: &Report) -> Result<()> {
+    let Some(difference) = &report.difference else {
+        if report.error.is_none() {
+            let chains = text::count(report.chains.into(), "chain");
+            writeln!(out, "the devices agree after each of {chains}")?;
+        }
+        return Ok(());
+    };
+    writeln!(out, "{difference}")?;
+    match &report.writer {
+        Some(writer) => writeln!(out, "  {}", writer.text())?,
+        None => {
+            if let Some(job) = &report.job {
+                writeln!(out, "  in the chain that ended with job {job}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Names a difference: what, in which job, and which instruction wrote it.
+fn report(verified: &Verified<'_>, found: &Found, bindings: &mut Bindings) -> Report {
+    let (before, difference, address) = match found.divergence {
+        None => (0, None, None),
+        Some(Divergence::Register(chains, offset, first, second)) => {
+            let name = text::register(offset);
+            let text = format!(
+                "after {chains} chains {name} is {first:#x} on the first device and {second:#x} on the second"
+            );
+            (chains, Some(text), None)
+        }
+        Some(Divergence::Memory(chains, va, first, second)) => {
+            let place = explain::address_text(verified.recording(), va);
+            let text = format!(
+                "after {chains} chains the byte at {place} is {first:#04x} on the first device and {second:#04x} on the second"
+            );
+            (chains, Some(text), Some(va))
+        }
+        Some(Divergence::Refused(chains)) => {
+            let text = format!("after {chains} chains one device refuses what the other does");
+            (chains, Some(text), None)
+        }
+    };
+    let writer = address.and_then(|va| written(verified, bindings, before, va));
+    let walked = gpureplay_inspect::check(verified).ok();
+    let jobs = walked.iter().flat_map(|walked| &walked.chains);
+    let job = match writer.as_ref().and_then(Written::job) {
+        Some(wrote) => jobs
+            .flat_map(|chain| &chain.jobs)
+            .find(|job| job.address == wrote),
+        None => walked
+            .as_ref()
+            .and_then(|walked| walked.chains.get((before as usize).checked_sub(1)?))
+            .and_then(|chain| chain.jobs.last()),
+    };
+    Report {
+        same: difference.is_none() && found.error.is_none(),
+        chains: found.chains,
+        difference,
+        job: job.map(|job| format!("{:#x} ({})", job.address, job.kind)),
+        address: address.map(|address| format!("{address:#x}")),
+        writer,
+        error: found.error.clone(),
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay disasm`: the shaders of a recording as text.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use gpureplay_library::{Files, escaped, shown};
+use mali_model::Profile;
+use mali_regs::GpuId;
+use serde::Serialize;
+
+use crate::common::arguments::whole_number;
+use crate::common::destinations::{Destinations, Force};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::recording_source::{Place, Trust};
+use crate::common::shaders::{Found, find};
+use crate::common::terminal;
+use crate::{Result, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay disasm recordings/saxpy-g52
+  gpureplay disasm recordings/digits-g52 --job 3
+  gpureplay disasm recordings/digits-g52 --json | jq -r '.shaders[].hash'
+Shaders are found by walking the job chains that the recording submits. docs/isa.md describes the text.";
+
+/// Print the shaders of a recording
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Disasm {
+    /// Directory with a recording.gpr, such a file, or a pack
+    recording: PathBuf,
+    /// Only the shader of this job, counted from 0 as in `run --trace`
+    #[arg(long, value_name = "N", conflicts_with = "shader", value_parser = whole_number::<usize>)]
+    job: Option<usize>,
+    /// Only the shader at this address
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    shader: Option<u64>,
+    /// Also write the code of each shader to DIR/HASH.bin
+    #[arg(long, value_name = "DIR")]
+    save: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn address(text: &str) -> std::result::Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16)
+        .map_err(|_| "expected a hexadecimal address such as 0x7f00040000".into())
+}
+
+#[derive(Serialize)]
+struct Report {
+    recording: String,
+    gpu: String,
+    jobs: usize,
+    shaders: Vec<ShaderReport>,
+}
+
+#[derive(Serialize)]
+struct ShaderReport {
+    address: String,
+    jobs: Vec<usize>,
+    hash: Option<String>,
+    bytes: Option<u64>,
+    clauses: Option<u32>,
+    instructions: Option<usize>,
+    text: Option<String>,
+    error: Option<String>,
+}
+
+impl Disasm {
+    pub(crate) fn execute(&self) -> Result {
+        let place = Place::open(&self.recording, &Trust::default())?;
+        let files = Files::read(place.path())?;
+        let verified = files.verify()?;
+        let gpu = GpuId(verified.recording().gpu_id());
+        let profile = Profile::by_product(gpu.product()).ok_or_else(|| {
+            Failure::Recording(format!(
+                "{}: is for {gpu}, whose job chains are not known",
+                shown(&files.path)
+            ))
+        })?;
+        let (mut shaders, jobs) = find(&verified, profile);
+        if let Some(job) = self.job {
+            shaders.retain(|shader| shader.jobs.contains(&job));
+        }
+        if let Some(address) = self.shader {
+            shaders.retain(|shader| shader.address == address);
+        }
+        if shaders.is_empty() && (self.job.is_some() || self.shader.is_some()) {
+            return Err(Failure::Usage(format!(
+                "{}: no such shader; {}, and `gpureplay disasm {}` lists every shader",
+                shown(&files.path),
+                match jobs {
+                    0 => "the recording has no jobs".to_owned(),
+                    jobs => format!("jobs are 0 to {}", jobs - 1),
+                },
+                shown(&self.recording)
+            )));
+        }
+        if let Some(directory) = &self.save {
+            let mut destinations = Destinations::new(self.force.force);
+            destinations.reads_recording(&files);
+            for shader in &shaders {
+                if let Ok((_, identity)) = &shader.code {
+                    let path = directory.join(format!("{:016x}.bin", identity.hash));
+                    // The name follows from the contents.
+                    if std::fs::read(&path).is_ok_and(|there| there == shader.bytes) {
+                        continue;
+                    }
+                    std::fs::create_dir_all(directory).map_err(|error| {
+                        Failure::Output(format!("{}: {error}", shown(directory)))
+                    })?;
+                    destinations.claim(&path)?;
+                    destinations.write(&path, &shader.bytes)?;
+                }
+            }
+        }
+        let report = Report {
+            recording: files.name(),
+            gpu: gpu.to_string(),
+            jobs,
+            shaders: shaders.iter().map(describe).collect(),
+        };
+        let mut out = terminal::buffered_stdout();
+        if self.json {
+            let text = serde_json::to_string_pretty(&report)
+                .map_err(|error| Failure::Output(error.to_string()))?;
+            writeln!(out, "{text}")?;
+        } else {
+            print(&mut out, &report)?;
+        }
+        out.flush()?;
+        match report.shaders.iter().find(|shader| shader.error.is_some()) {
+            Some(bad) => Err(Failure::Recording(format!(
+                "{}: the shader at {} does not decode: {}",
+                shown(&files.path),
+                bad.address,
+                bad.error.as_deref().unwrap_or_default()
+            ))),
+            None => Ok(Outcome::Done),
+        }
+    }
+}
+
+fn describe(shader: &Found) -> ShaderReport {
+    let code = shader.code.as_ref().ok();
+    ShaderReport {
+        address: format!("{:#x}", shader.address),
+        jobs: shader.jobs.clone(),
+        hash: code.map(|(_, identity)| format!("{:016x}", identity.hash)),
+        bytes: code.map(|(_, identity)| identity.bytes),
+        clauses: code.map(|(_, identity)| identity.clauses),
+        instructions: code.map(|(shader, _)| shader.instructions()),
+        text: code.map(|(shader, _)| shader.to_string()),
+        error: shader.code.as_ref().err().cloned(),
+    }
+}
+
+fn print(out: &mut impl Write, report: &Report) -> Result<()> {
+    writeln!(
+        out,
+        "{}, {}: {} in {}",
+        escaped(&report.recording),
+        report.gpu,
+        text::count(report.shaders.len() as u64, "shader"),
+        text::count(report.jobs as u64, "job")
+    )?;
+    for shader in &report.shaders {
+        let jobs: Vec<String> = shader.jobs.iter().map(usize::to_string).collect();
+        writeln!(out)?;
+        match (&shader.text, &shader.hash) {
+            (Some(text), Some(hash)) => {
+                writeln!(
+                    out,
+                    "shader {hash} at {}, {} bytes, {} clauses, {} instructions, jobs {}",
+                    shader.address,
+                    shader.bytes.unwrap_or(0),
+                    shader.clauses.unwrap_or(0),
+                    shader.instructions.unwrap_or(0),
+                    jobs.join(" ")
+                )?;
+                write!(out, "{text}")?;
+            }
+            _ => writeln!(
+                out,
+                "shader at {}, jobs {}: {}",
+                shader.address,
+                jobs.join(" "),
+                shader.error.as_deref().unwrap_or_default()
+            )?,
+        }
+    }
+    Ok(())
+}

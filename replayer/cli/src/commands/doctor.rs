@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay doctor`: what this machine offers for a replay on its own GPU.
+
+use std::io::Write;
+use std::path::Path;
+
+use clap::Args;
+use gpureplay_linux::{Board, machine};
+
+use crate::Result;
+use crate::common::failure::Outcome;
+use crate::common::terminal;
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo gpureplay doctor
+  gpureplay doctor --json
+  gpureplay doctor --board hikey960      what this board needs, and whether the device tree agrees
+
+Ends with 0 when a replay with --device nano can start, with 1 when something stands in its way.";
+
+/// Say what this machine offers for a replay on its own GPU, and what to do about what is missing
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Doctor {
+    /// Board to compare with [default: the one that the device tree names]
+    #[arg(long, value_name = "BOARD", value_parser = board)]
+    board: Option<Board>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn board(name: &str) -> std::result::Result<Board, String> {
+    Board::named(name).ok_or_else(|| {
+        let names: Vec<_> = Board::names().collect();
+        format!("boards are: {}", names.join(", "))
+    })
+}
+
+impl Doctor {
+    pub(crate) fn execute(&self) -> Result {
+        let findings = machine::doctor(Path::new("/"), self.board.as_ref());
+        let mut out = terminal::stdout();
+        if self.json {
+            let list: Vec<_> = findings
+                .iter()
+                .map(|finding| {
+                    serde_json::json!({
+                        "subject": finding.subject,
+                        "good": finding.good,
+                        "found": finding.found,
+                        "cure": finding.cure,
+                    })
+                })
+                .collect();
+            writeln!(out, "{}", serde_json::Value::from(list))?;
+        } else {
+            for finding in &findings {
+                let sign = if finding.good { "ok  " } else { "bad " };
+                writeln!(out, "{sign} {}: {}", finding.subject, finding.found)?;
+                if let Some(cure) = &finding.cure {
+                    writeln!(out, "       do: {cure}")?;
+                }
+            }
+        }
+        let ready = findings
+            .iter()
+            .all(|finding| finding.good || machine::DEV_MEM_ONLY.contains(&finding.subject));
+        Ok(if ready {
+            Outcome::Done
+        } else {
+            Outcome::Mismatch
+        })
+    }
+}

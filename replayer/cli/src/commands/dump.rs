@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay dump`: every detail of a recording, or of a raw trace.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gpureplay_format::layout::{MAGIC, Segment};
+use gpureplay_format::{Access, Action, ActionFault, Payload, Recording, RegionKind, SegmentKind};
+use gpureplay_trace::{Check, Reader, Style, write_record};
+use mali_regs::GpuId;
+
+use crate::common::failure::{Failure, Outcome};
+use crate::common::recording_source::{Place, Trust};
+use crate::common::terminal;
+use crate::{Result, text};
+use gpureplay_library::{Files, shown};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay dump recordings/acl-gemm-g52
+  gpureplay dump raw.trace --all      a recorder's log, with register names";
+
+/// Print a recording's regions, tensors and actions, or a recorder's raw trace
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Dump {
+    /// Directory with a recording.gpr, such a file, a pack, or a raw trace
+    file: PathBuf,
+    /// Also print the bytes of uploads and pages
+    #[arg(long)]
+    all: bool,
+}
+
+impl Dump {
+    pub(crate) fn execute(&self) -> Result {
+        let mut out = terminal::buffered_stdout();
+        if self.file.is_dir() || starts_with_magic(&self.file)? {
+            let place = Place::open(&self.file, &Trust::default())?;
+            let files = Files::read(place.path())?;
+            dump_recording(&mut out, &files.parse()?, self.all)?;
+        } else {
+            self.dump_trace(&mut out)?;
+        }
+        out.flush()?;
+        Ok(Outcome::Done)
+    }
+
+    fn dump_trace(&self, out: &mut impl Write) -> Result<()> {
+        let wrong = |reason: String| Failure::Recording(format!("{}: {reason}", shown(&self.file)));
+        let file = std::fs::File::open(&self.file).map_err(|error| wrong(error.to_string()))?;
+        let mut reader = Reader::new(std::io::BufReader::new(file));
+        let mut check = Check::new();
+        let style = Style { hexdump: self.all };
+        let (mut start_ns, mut first_problem) = (None, None);
+        let mut line = String::new();
+        while let Some(record) = reader
+            .next_record()
+            .map_err(|error| wrong(error.to_string()))?
+        {
+            if let Err(problem) = check.observe(&record) {
+                first_problem.get_or_insert(problem);
+            }
+            let start_ns = *start_ns.get_or_insert(record.time_ns);
+            line.clear();
+            write_record(&mut line, &record, start_ns, style)
+                .map_err(|error| wrong(error.to_string()))?;
+            out.write_all(line.as_bytes())?;
+        }
+        out.flush()?;
+        let problem = first_problem.map_or_else(|| check.finish(), Err);
+        problem.map_err(|problem| wrong(problem.to_string()))
+    }
+}
+
+fn starts_with_magic(path: &Path) -> Result<bool> {
+    let wrong = |error| Failure::Recording(format!("{}: {error}", shown(&path)));
+    let mut start = Vec::new();
+    let file = std::fs::File::open(path).map_err(wrong)?;
+    file.take(MAGIC.len() as u64)
+        .read_to_end(&mut start)
+        .map_err(wrong)?;
+    Ok(start == MAGIC || gpureplay_sign::Pack::is_pack(&start))
+}
+
+fn dump_recording(out: &mut impl Write, recording: &Recording<'_>, all: bool) -> Result<()> {
+    let id = recording.gpu_id();
+    writeln!(out, "gpu {} ({id:#010x})", GpuId(id))?;
+    for check in recording.identity() {
+        let (mask, value) = (check.mask.get(), check.value.get());
+        writeln!(
+            out,
+            "  {} & {mask:#x} == {value:#x}",
+            text::register(check.register.get())
+        )?;
+    }
+    writeln!(out, "regions")?;
+    for region in recording.regions() {
+        let access = Access(region.access);
+        let letter = |bit, letter| if access.contains(bit) { letter } else { '-' };
+        writeln!(
+            out,
+            "  {:#014x}..{:#014x} {:6} pages {}{}{} {}",
+            region.va.get(),
+            region.end(),
+            region.pages.get(),
+            letter(Access::READ, 'r'),
+            letter(Access::WRITE, 'w'),
+            letter(Access::EXECUTE, 'x'),
+            RegionKind::from_code(region.kind.into()).map_or("unknown kind", RegionKind::name)
+        )?;
+    }
+    writeln!(out, "tensors")?;
+    for (index, tensor) in recording.tensors().iter().enumerate() {
+        writeln!(
+            out,
+            "  {index} {} {} {}",
+            text::kind_of(tensor).name(),
+            recording.name(tensor.name.get()),
+            text::tensor_type(recording, tensor)
+        )?;
+        for piece in recording.pieces(tensor).unwrap_or(&[]) {
+            write!(
+                out,
+                "      from element {} at {:#x}:",
+                piece.element.get(),
+                piece.va.get()
+            )?;
+            for axis in recording.axes(piece).unwrap_or(&[]) {
+                write!(
+                    out,
+                    " {} × ({}, {} bytes)",
+                    axis.extent.get(),
+                    axis.element_stride.get(),
+                    axis.byte_stride.get()
+                )?;
+            }
+            writeln!(out)?;
+        }
+    }
+    for segment in recording.segments() {
+        dump_segment(out, recording, segment, all)?;
+    }
+    Ok(())
+}
+
+fn dump_segment(
+    out: &mut impl Write,
+    recording: &Recording<'_>,
+    segment: &Segment,
+    all: bool,
+) -> Result<()> {
+    writeln!(
+        out,
+        "segment {} ({})",
+        recording.name(segment.name.get()),
+        SegmentKind::from_code(segment.kind.into()).map_or("unknown kind", SegmentKind::name)
+    )?;
+    for (action, index) in recording
+        .segment_actions(segment)
+        .zip(segment.first_action.get()..)
+    {
+        write!(out, "  {index:5} ")?;
+        match action {
+            Ok(action) => dump_action(out, recording, &action)?,
+            Err(ActionFault::Opcode) => writeln!(out, "unknown opcode")?,
+            Err(ActionFault::Operand) => writeln!(out, "operand out of range")?,
+            Err(ActionFault::Data) => writeln!(out, "bytes outside the section data")?,
+        }
+        if let (
+            true,
+            Ok(Action::Upload {
+                va,
+                payload: Payload::Raw(bytes),
+                ..
+            }),
+        ) = (all, action)
+        {
+            dump_bytes(out, va, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn dump_action(out: &mut impl Write, recording: &Recording<'_>, action: &Action<'_>) -> Result<()> {
+    let named = |index: u32| {
+        let tensor = recording.tensors().get(index as usize);
+        tensor.map_or("(no such tensor)", |tensor| {
+            recording.name(tensor.name.get())
+        })
+    };
+    match *action {
+        Action::Write { register, value } => {
+            writeln!(
+                out,
+                "write {} = {value:#x}",
+                text::register(register.into())
+            )?;
+        }
+        Action::Poll {
+            register,
+            mask,
+            value,
+            timeout_us,
+        } => writeln!(
+            out,
+            "poll {} & {mask:#x} == {value:#x} for {timeout_us} µs",
+            text::register(register.into())
+        )?,
+        Action::Expect {
+            register,
+            mask,
+            value,
+        } => {
+            writeln!(
+                out,
+                "expect {} & {mask:#x} == {value:#x}",
+                text::register(register.into())
+            )?;
+        }
+        Action::WaitIrq {
+            line,
+            bits,
+            timeout_us,
+        } => {
+            let line = ["job", "mmu", "gpu"]
+                .get(usize::from(line))
+                .copied()
+                .unwrap_or("unknown");
+            writeln!(out, "wait_irq {line} {bits:#x} for {timeout_us} µs")?;
+        }
+        Action::Upload {
+            va,
+            length,
+            payload,
+        } => {
+            let stored = match payload {
+                Payload::Raw(_) => "raw".to_owned(),
+                Payload::Lz4(block) => format!("in {} bytes", block.len()),
+            };
+            writeln!(out, "upload {length} bytes to {va:#x}, {stored}")?;
+        }
+        Action::Fill { va, length, byte } => {
+            writeln!(out, "fill {length} bytes from {va:#x} with {byte:#04x}")?;
+        }
+        Action::Rearm { va } => writeln!(out, "rearm job {va:#x}")?,
+        Action::Submit {
+            slot,
+            config,
+            timeout_us,
+            chain,
+        } => writeln!(
+            out,
+            "submit chain {chain:#x} on slot {slot}, configuration {config:#x}, for {timeout_us} µs"
+        )?,
+        Action::BindInput { tensor } => writeln!(out, "bind_input {}", named(tensor))?,
+        Action::BindOutput { tensor } => writeln!(out, "bind_output {}", named(tensor))?,
+        Action::FlushCaches { timeout_us } => writeln!(out, "flush_caches for {timeout_us} µs")?,
+        Action::Seek { offset } => writeln!(out, "seek to {offset:#x}")?,
+    }
+    Ok(())
+}
+
+fn dump_bytes(out: &mut impl Write, va: u64, bytes: &[u8]) -> Result<()> {
+    for (line, va) in bytes.chunks(16).zip((va..).step_by(16)) {
+        let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(out, "          {va:012x}  {}", hex.join(" "))?;
+    }
+    Ok(())
+}

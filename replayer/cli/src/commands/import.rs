@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay import`: convert a recording of the original GPUReplay.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gpureplay_import::{Description, Diagnosis, Imported, Options, Original, built_in, convert};
+use gpureplay_io::read_npy;
+
+use crate::common::destinations::Destinations;
+use crate::common::failure::{Failure, Outcome};
+use crate::common::terminal;
+use crate::manifest::{self, Manifest};
+use gpureplay_library::shown;
+
+use crate::{Result, files, text};
+
+/// Name of the register history beside the recording.
+const HISTORY: &str = "registers.csv";
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay import old/mnist
+      writes recordings/mnist/; a description that comes with the program names the tensors
+  gpureplay import old/mnist -o recordings/digits --weights trained/
+      with weights inside, from trained/conv1.weight.npy and so on
+  gpureplay import old/other --description other.toml
+      with your own names for tensors and layers
+  gpureplay import old/other --check
+      only says what is in the files and what is wrong with them";
+
+/// Convert a recording of the original GPUReplay (2022)
+///
+/// Reads the four files gr_io_history, gr_pgt, gr_mem_contents and gr_sync_as. They contain no weights: bind these on every
+/// run, or put them into the recording with --weights. Defects of the files are reported by name.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Import {
+    /// Directory with the four files
+    directory: PathBuf,
+    /// Directory to write [default: recordings/NAME]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// TOML file with names of tensors and layers, instead of the one that comes with the program
+    #[arg(short, long, value_name = "FILE.toml")]
+    description: Option<PathBuf>,
+    /// Use no description: all jobs in one segment, tensors without names
+    #[arg(long, conflicts_with = "description")]
+    plain: bool,
+    /// Directory with NAME.npy for weights that the recording is to contain
+    #[arg(short, long, value_name = "DIR")]
+    weights: Option<PathBuf>,
+    /// Leave out job chains whose descriptors are not in the files
+    #[arg(long)]
+    drop_lost_chains: bool,
+    /// Replace an existing recording
+    #[arg(short, long)]
+    force: bool,
+    /// Write nothing
+    #[arg(long)]
+    check: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Import {
+    pub(crate) fn execute(&self) -> Result {
+        let original = gpureplay_import::read_directory(&self.directory)
+            .map_err(|error| Failure::Input(error.to_string()))?;
+        for diagnosis in &original.diagnoses {
+            terminal::note(format!("{diagnosis}"));
+        }
+        let fails = |error: gpureplay_import::ConvertError| {
+            Failure::Recording(format!("{}: {error}", shown(&self.directory)))
+        };
+        let mut options = Options {
+            drop_lost: self.drop_lost_chains,
+            ..Options::default()
+        };
+        let mut imported = convert(&original, &options).map_err(fails)?;
+        for diagnosis in &imported.diagnoses {
+            terminal::note(format!("{diagnosis}"));
+        }
+        options.description = self.described(imported.fingerprint)?;
+        if options.description.is_none() && !self.plain {
+            terminal::note(format!(
+                "no description of this recording (fingerprint {:016x}): tensors have no names; write one and give it with --description",
+                imported.fingerprint
+            ));
+        }
+        options.values = self.values(options.description.as_ref())?;
+        if options.description.is_some() {
+            imported = convert(&original, &options).map_err(fails)?;
+        }
+        let name = self.name(options.description.as_ref());
+        let output = match &self.output {
+            Some(directory) => directory.clone(),
+            None => Path::new("recordings").join(&name),
+        };
+        if !self.check {
+            let manifest = self.manifest(&name, &original, &options);
+            self.write(&output, &original, &imported, &manifest)?;
+        }
+        let defects: Vec<&Diagnosis> = original
+            .diagnoses
+            .iter()
+            .chain(&imported.diagnoses)
+            .collect();
+        self.report(&name, &output, &original, &imported, &defects)?;
+        Ok(Outcome::Done)
+    }
+
+    /// The description that the user gave, or the one that comes with the program.
+    fn described(&self, fingerprint: u64) -> Result<Option<Description>> {
+        if self.plain {
+            return Ok(None);
+        }
+        let Some(path) = &self.description else {
+            return built_in(fingerprint).map_err(|error| Failure::Input(error.to_string()));
+        };
+        let wrong = |error: String| Failure::Input(format!("{}: {error}", shown(&path)));
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let description = Description::parse(&text).map_err(|error| wrong(error.to_string()))?;
+        let own = format!("{fingerprint:016x}");
+        match &description.fingerprint {
+            Some(other) if *other != own => Err(wrong(format!(
+                "describes the recording with the fingerprint {other}; that of {} is {own}",
+                shown(&self.directory)
+            ))),
+            _ => Ok(Some(description)),
+        }
+    }
+
+    /// Values of the weights for which there is a file.
+    fn values(&self, description: Option<&Description>) -> Result<BTreeMap<String, Vec<u8>>> {
+        let mut values = BTreeMap::new();
+        let Some(directory) = &self.weights else {
+            return Ok(values);
+        };
+        let Some(description) = description else {
+            return Err(Failure::Usage(
+                "--weights needs a description that names the weights".into(),
+            ));
+        };
+        let weights = description.tensor.iter().filter(|t| t.kind == "weight");
+        for entry in weights {
+            let path = directory.join(format!("{}.npy", entry.name));
+            if !path.exists() {
+                continue;
+            }
+            let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(&path)));
+            let tensor = read_npy(&path).map_err(|error| wrong(error.to_string()))?;
+            let shape: Vec<u64> = entry.shape.iter().copied().map(u64::from).collect();
+            if tensor.dtype().name() != entry.dtype || tensor.shape() != shape {
+                return Err(wrong(format!(
+                    "is {} {:?}; {} is {} {:?}",
+                    tensor.dtype().name(),
+                    tensor.shape(),
+                    entry.name,
+                    entry.dtype,
+                    shape
+                )));
+            }
+            values.insert(entry.name.clone(), tensor.bytes().to_vec());
+        }
+        if values.is_empty() {
+            let names = description.tensor.iter().filter(|t| t.kind == "weight");
+            return Err(Failure::Input(format!(
+                "{} has none of the weights: {}",
+                shown(&directory),
+                names
+                    .map(|t| format!("{}.npy", t.name))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )));
+        }
+        Ok(values)
+    }
+
+    fn name(&self, description: Option<&Description>) -> String {
+        let path = match (&self.output, description) {
+            (Some(output), _) => output.clone(),
+            (None, Some(description)) => return description.name.clone(),
+            (None, None) => self
+                .directory
+                .canonicalize()
+                .unwrap_or_else(|_| self.directory.clone()),
+        };
+        path.file_name()
+            .map_or_else(|| "imported".into(), |n| n.to_string_lossy().into_owned())
+    }
+
+    fn manifest(&self, name: &str, original: &Original, options: &Options) -> Manifest {
+        let about = options.description.as_ref().map(|d| d.about.trim());
+        let mut provenance = BTreeMap::from([
+            (
+                "source".to_owned(),
+                "original GPUReplay recording, imported".to_owned(),
+            ),
+            (
+                "not in the files".to_owned(),
+                "weights, names, cache state".to_owned(),
+            ),
+        ]);
+        let importer = format!("gpureplay {} import", env!("CARGO_PKG_VERSION"));
+        provenance.insert("recorder".into(), importer);
+        if let Some(id) = original.history.first_read(mali_regs::gpu::GPU_ID) {
+            provenance.insert("gpu".into(), mali_regs::GpuId(id).to_string());
+            provenance.insert("GPU_ID".into(), format!("{id:#010x}"));
+        }
+        Manifest {
+            version: manifest::VERSION,
+            name: name.to_owned(),
+            description: about
+                .unwrap_or("Imported; nothing is known about it")
+                .to_owned(),
+            command: format!("gpureplay import {}", name),
+            provenance,
+            ..Manifest::default()
+        }
+    }
+
+    fn write(
+        &self,
+        output: &Path,
+        original: &Original,
+        imported: &Imported,
+        manifest: &Manifest,
+    ) -> Result<()> {
+        let failed =
+            |path: &Path, error: String| Failure::Output(format!("{}: {error}", shown(&path)));
+        let file = output.join(files::FILE_NAME);
+        if file.exists() && !self.force {
+            return Err(Failure::Output(format!(
+                "{} exists; give --force to replace it, or another directory with --output",
+                shown(&file)
+            )));
+        }
+        std::fs::create_dir_all(output).map_err(|error| failed(output, error.to_string()))?;
+        let toml =
+            toml::to_string_pretty(manifest).map_err(|error| failed(output, error.to_string()))?;
+        let history = original.history.to_csv();
+        // The recording comes last: where it exists, the rest does too.
+        let files: [(&str, &[u8]); 3] = [
+            (HISTORY, history.as_bytes()),
+            (manifest::FILE_NAME, toml.as_bytes()),
+            (files::FILE_NAME, &imported.recording),
+        ];
+        let mut destinations = Destinations::new(self.force);
+        if let Ok(entries) = std::fs::read_dir(&self.directory) {
+            for entry in entries.flatten() {
+                destinations.reads(&entry.path());
+            }
+        }
+        for (name, _) in files {
+            destinations.claim(&output.join(name))?;
+        }
+        for (name, bytes) in files {
+            destinations.write(&output.join(name), bytes)?;
+        }
+        Ok(())
+    }
+
+    fn report(
+        &self,
+        name: &str,
+        output: &Path,
+        original: &Original,
+        imported: &Imported,
+        defects: &[&Diagnosis],
+    ) -> Result<()> {
+        let mut out = match self.json {
+            true => terminal::stdout(),
+            false => terminal::report(false),
+        };
+        let jobs: usize = imported.chains.iter().map(|c| c.jobs.len()).sum();
+        let accesses = original.history.accesses.len();
+        if self.json {
+            let defects: Vec<_> = defects
+                .iter()
+                .map(|d| serde_json::json!({ "name": d.name(), "file": d.file(), "text": d.to_string() }))
+                .collect();
+            let value = serde_json::json!({
+                "recording": name,
+                "directory": (!self.check).then_some(output),
+                "bytes": imported.recording.len(),
+                "fingerprint": format!("{:016x}", imported.fingerprint),
+                "chains": imported.chains.len(),
+                "jobs": jobs,
+                "mapped_bytes": imported.mapped_bytes,
+                "register_accesses": accesses,
+                "defects": defects,
+            });
+            let text = serde_json::to_string_pretty(&value)
+                .map_err(|error| Failure::Output(error.to_string()))?;
+            writeln!(out, "{text}")?;
+            return Ok(());
+        }
+        if self.check {
+            write!(out, "{name}: ")?;
+        } else {
+            write!(out, "{}: ", shown(&output))?;
+        }
+        writeln!(
+            out,
+            "{} chains with {jobs} jobs, {} of GPU memory, {accesses} register accesses; recording of {}, {} defects",
+            imported.chains.len(),
+            text::bytes(imported.mapped_bytes),
+            text::bytes(imported.recording.len() as u64),
+            defects.len()
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay pack`: a recording and all its files in one file.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use gpureplay_sign::{RECORDING, SIGNATURE, pack};
+
+use crate::common::destinations::{Destinations, Force};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::signed_files::{files_beside, read, write_error};
+use crate::common::terminal;
+use crate::{Result, text};
+use gpureplay_library::{Files, shown};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay pack recordings/digits-g52 -o digits.gprpack
+  gpureplay run digits.gprpack
+      every command takes the pack instead of the directory";
+
+/// Put a recording, its signature, its manifest and all files that the manifest names into one file
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Pack {
+    /// Directory with a recording.gpr
+    recording: PathBuf,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    force: Force,
+}
+
+impl Pack {
+    pub(crate) fn execute(&self) -> Result {
+        let files = Files::read(&self.recording)?;
+        files.parse()?;
+        let mut destinations = Destinations::new(self.force.force);
+        destinations.reads_recording(&files);
+        destinations.claim(&self.output)?;
+        let mut contents = files_beside(&files.directory, files.manifest.as_ref())?;
+        let signature = files.directory.join(SIGNATURE);
+        if signature.exists() {
+            let signature = read(&signature).map_err(Failure::Input)?;
+            contents.insert(SIGNATURE.into(), signature);
+        }
+        contents.insert(RECORDING.into(), files.bytes);
+        let packed = pack(&contents).map_err(|error| Failure::Recording(write_error(&error)))?;
+        destinations.write(&self.output, &packed)?;
+        writeln!(
+            terminal::report(destinations.takes_standard_output()),
+            "{}: {}, {}{}",
+            shown(&self.output),
+            text::count(contents.len() as u64, "file"),
+            text::bytes(packed.len() as u64),
+            if contents.contains_key(SIGNATURE) {
+                ", signed"
+            } else {
+                ""
+            }
+        )?;
+        Ok(Outcome::Done)
+    }
+}

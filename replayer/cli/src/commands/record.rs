@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay record`: runs an app on the patched driver, collects its trace, and compiles it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use clap::Args;
+use nix::fcntl::OFlag;
+
+use gpureplay_library::shown;
+
+use crate::Result;
+use crate::commands::compile::read_trace;
+use crate::common::destinations::Destinations;
+use crate::common::failure::{Failure, Outcome};
+use crate::common::new_recording::{Choices, Product, stage};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay record --input a=a.npy --input b=b.npy --output out=out.npy -o recordings/gemm -- ./gemm a.npy b.npy out.npy
+  gpureplay record --raw raw.trace -- ./gemm a.npy b.npy out.npy     (then elsewhere: gpureplay compile raw.trace …)
+
+Needs the recorder module and the patched GPU driver (see driver-patch/), and the right to open /dev/gpureplay. The app
+runs unchanged; record one inference. If the app fails, its exit code is returned and nothing is written.";
+
+/// Run an app on the patched driver and make a recording of what it does on the GPU
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Record {
+    #[command(flatten)]
+    choices: Choices,
+    /// Directory of the recording; its last part is the recording's name
+    #[arg(short, long, value_name = "DIR", required_unless_present = "raw")]
+    output_directory: Option<PathBuf>,
+    /// Keep the raw trace in this file; without --output-directory nothing else is done
+    #[arg(long, value_name = "FILE")]
+    raw: Option<PathBuf>,
+    /// The recorder's device
+    #[arg(long, value_name = "FILE", default_value = "/dev/gpureplay")]
+    device: PathBuf,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    /// The app and its arguments
+    #[arg(last = true, required = true, value_name = "APP")]
+    app: Vec<String>,
+}
+
+impl Record {
+    pub(crate) fn execute(&self) -> Result {
+        if self.output_directory.is_none() && self.choices.has_tensors() {
+            return Err(Failure::Usage(
+                "--input, --output and --weight say what goes into a recording: give its directory with -o".into(),
+            ));
+        }
+        // Files that the app reads may be gone, or changed, when it has ended.
+        let mut files = self.choices.read_inputs()?;
+        if let Some(raw) = &self.raw {
+            let mut destinations = Destinations::new(self.choices.force);
+            self.choices.mark_read(&mut destinations);
+            destinations.claim(raw)?;
+        }
+        let trace = Trace::create(self.raw.as_deref())?;
+        let kernel_log = KernelLog::open();
+        let status = record(&self.device, &self.app, &trace.path)?;
+        app_succeeded(&self.app, status)?;
+        if let Some(line) = kernel_log.and_then(KernelLog::first_fault) {
+            return Err(Failure::Device(format!(
+                "the kernel reports a GPU fault during the recording: {line}"
+            )));
+        }
+        if let Some(directory) = &self.output_directory {
+            files.extend(self.choices.read_outputs()?);
+            let capture = read_trace(&trace.path)?;
+            let mut product =
+                Product::build(&capture, &files, &self.choices, &self.command_line())?;
+            product.write(directory, &self.choices, &trace.path)?;
+            product.report(directory, self.json)?;
+        }
+        trace.keep_if_named()?;
+        Ok(Outcome::Done)
+    }
+
+    /// The command that makes this recording again.
+    fn command_line(&self) -> String {
+        std::env::args()
+            .map(|word| quoted(&word))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_-./=:,+@%".contains(&b);
+    if !word.is_empty() && word.bytes().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// The file that the trace goes to; removed when it is dropped, unless the user asked for it.
+struct Trace {
+    path: PathBuf,
+    destination: Option<PathBuf>,
+}
+
+impl Trace {
+    fn create(raw: Option<&Path>) -> Result<Self> {
+        let path = match raw {
+            Some(raw) => {
+                let name = raw.file_name().unwrap_or_default().to_string_lossy();
+                raw.with_file_name(format!(".{name}.{}.part", std::process::id()))
+            }
+            None => std::env::temp_dir().join(format!("gpureplay-{}.trace", std::process::id())),
+        };
+        // The trace holds all that the GPU's memory held: for nobody else's eyes.
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| Failure::Output(format!("{}: {error}", shown(&path))))?;
+        Ok(Self {
+            path,
+            destination: raw.map(Path::to_path_buf),
+        })
+    }
+
+    fn keep_if_named(self) -> Result<()> {
+        match &self.destination {
+            Some(to) => fs::rename(&self.path, to)
+                .map_err(|error| Failure::Output(format!("{}: {error}", shown(&to)))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        // After a rename there is nothing to remove.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Runs the app while the device's stream goes into a file.
+fn record(device: &Path, app: &[String], trace: &Path) -> Result<ExitStatus> {
+    let mut stream = File::open(device).map_err(|error| cannot_record(device, &error))?;
+    let copy = {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .open(trace)
+            .map_err(|error| Failure::Output(format!("{}: {error}", shown(&trace))))?;
+        std::thread::spawn(move || copy_all(&mut stream, &mut file).and_then(|()| file.sync_all()))
+    };
+    stage("running the app");
+    let (program, arguments) = app
+        .split_first()
+        .ok_or_else(|| Failure::Usage("which app?".into()))?;
+    let status = Command::new(program).args(arguments).status();
+    // Whatever happened to the app: the recording ends here.
+    let stopped = OpenOptions::new()
+        .write(true)
+        .open(device)
+        .and_then(|mut d| d.write_all(b"stop"));
+    let copied = match &stopped {
+        Ok(()) => copy
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the reader panicked"))),
+        // The stream would never end.
+        Err(_) => Ok(()),
+    };
+    let status = status.map_err(|error| Failure::Usage(format!("{program}: {error}")))?;
+    stopped.map_err(|error| {
+        Failure::Device(format!(
+            "{}: cannot stop the recording: {error}",
+            shown(&device)
+        ))
+    })?;
+    copied.map_err(|error| {
+        Failure::Device(format!("{}: reading the trace: {error}", shown(&device)))
+    })?;
+    Ok(status)
+}
+
+/// Copies to the end of a stream in large pieces: on a file system of the network each write is a message, and the driver
+/// waits while its log is full.
+fn copy_all(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+    const PIECE: usize = 4 << 20;
+    let mut piece = vec![0; PIECE];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(length) => to.write_all(piece.get(..length).unwrap_or_default())?,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn cannot_record(device: &Path, error: &io::Error) -> Failure {
+    let what_to_do = match error.kind() {
+        ErrorKind::NotFound => {
+            "load the recorder and the patched GPU driver first: insmod gpureplay_recorder.ko, then the patched driver (driver-patch/build makes both)"
+        }
+        ErrorKind::PermissionDenied => {
+            "only root may record: a trace holds everything in the GPU's memory"
+        }
+        ErrorKind::ResourceBusy => "another recording is running",
+        _ if error.raw_os_error() == Some(nix::errno::Errno::ENODEV as i32) => {
+            "the recorder is loaded, but no patched GPU driver is bound: insmod the patched driver after it"
+        }
+        _ => "is it the recorder's device?",
+    };
+    Failure::Device(format!("{}: {error}; {what_to_do}", shown(&device)))
+}
+
+fn app_succeeded(app: &[String], status: ExitStatus) -> Result<()> {
+    if status.success() {
+        return Ok(());
+    }
+    let program = app.first().map_or("", String::as_str);
+    let (text, code) = match (status.code(), status.signal()) {
+        (Some(code), _) => (
+            format!("ended with exit code {code}"),
+            u8::try_from(code).unwrap_or(1),
+        ),
+        (None, Some(signal)) => (
+            format!("was killed by signal {signal}"),
+            128u8.saturating_add(signal as u8),
+        ),
+        (None, None) => ("ended strangely".into(), 1),
+    };
+    Err(Failure::App {
+        text: format!("{program} {text}; nothing was recorded"),
+        code,
+    })
+}
+
+/// The kernel's log from now on.
+struct KernelLog(File);
+
+impl KernelLog {
+    /// `None` where the log cannot be read: then only the jobs' own status tells of faults.
+    fn open() -> Option<Self> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlag::O_NONBLOCK.bits())
+            .open("/dev/kmsg")
+            .ok()?;
+        file.seek(SeekFrom::End(0)).ok()?;
+        Some(Self(file))
+    }
+
+    /// The first line since then in which a GPU driver complains.
+    fn first_fault(mut self) -> Option<String> {
+        let mut record = [0; 8192];
+        // Each read gives one record; a record that was overwritten meanwhile is an error, and the next follows.
+        for _ in 0..100_000 {
+            match self.0.read(&mut record) {
+                Ok(0) => return None,
+                Ok(length) => {
+                    let text = String::from_utf8_lossy(&record[..length]);
+                    let message = text.split_once(';').map_or(&*text, |(_, message)| message);
+                    let message = message.lines().next().unwrap_or("");
+                    if is_gpu_fault(message) {
+                        return Some(message.to_owned());
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+}
+
+/// Whether a line of the kernel's log says that a GPU job went wrong.
+fn is_gpu_fault(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    let gpu = ["panfrost", "mali", "gpureplay", "kbase"]
+        .iter()
+        .any(|driver| line.contains(driver));
+    let fault = ["fault", "timeout", "timed out", "error", "stuck", "warning"]
+        .iter()
+        .any(|word| line.contains(word));
+    gpu && fault
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_told_from_other_lines() {
+        assert!(is_gpu_fault(
+            "panfrost 0000:00:02.0: js fault, js=1, status=DATA_INVALID_FAULT"
+        ));
+        assert!(is_gpu_fault(
+            "panfrost fde60000.gpu: gpu sched timeout, js=1, config=0x7b00"
+        ));
+        assert!(is_gpu_fault(
+            "panfrost fde60000.gpu: Unhandled Page fault in AS0 at VA 0x0"
+        ));
+        assert!(!is_gpu_fault(
+            "panfrost fde60000.gpu: clock rate = 500000000"
+        ));
+        assert!(!is_gpu_fault(
+            "usb 1-1: device descriptor read/64, error -71"
+        ));
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(quoted("--input"), "--input");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn a_missing_device_says_what_to_load() {
+        let error =
+            cannot_record(Path::new("/dev/gpureplay"), &ErrorKind::NotFound.into()).to_string();
+        assert!(error.contains("insmod gpureplay_recorder.ko"), "{error}");
+    }
+}

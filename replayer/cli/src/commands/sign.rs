@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay sign`: vouch for a recording and the files that belong to it.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use gpureplay_sign::{SIGNATURE, SecretKey, sign};
+
+use crate::common::arguments::whole_number;
+use crate::common::destinations::{Destinations, Force};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::signed_files::{files_beside, read, write_error};
+use crate::common::terminal;
+use gpureplay_library::shown;
+
+use crate::{Result, text};
+use gpureplay_library::files::{FILE_NAME, Files};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay keygen mine
+  gpureplay sign --key mine.pem recordings/digits-g52
+      writes recordings/digits-g52/recording.sig
+  gpureplay run --require-signature mine.pub.pem recordings/digits-g52
+      refuses whatever was changed since";
+
+/// Sign a recording, its manifest and all files that the manifest names
+///
+/// Writes recording.sig beside the recording. A recording that breaks a rule is not signed.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Sign {
+    /// Directory with a recording.gpr
+    recording: PathBuf,
+    /// The secret key: a PEM file of `gpureplay keygen` or OpenSSL
+    #[arg(short, long, value_name = "FILE.pem")]
+    key: PathBuf,
+    /// A number that grows with every version; devices can refuse smaller ones
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole_number::<u64>)]
+    counter: u64,
+    #[command(flatten)]
+    force: Force,
+}
+
+impl Sign {
+    pub(crate) fn execute(&self) -> Result {
+        let text = read(&self.key).map_err(Failure::Input)?;
+        let key = SecretKey::from_pem(&String::from_utf8_lossy(&text)).map_err(|error| {
+            Failure::Input(format!("{}: {}", shown(&self.key), write_error(&error)))
+        })?;
+        if !self.recording.join(FILE_NAME).is_file() {
+            return Err(Failure::Recording(format!(
+                "{}: contains no {FILE_NAME}; give a recording's directory",
+                shown(&self.recording)
+            )));
+        }
+        let path = self.recording.join(SIGNATURE);
+        let mut destinations = Destinations::new(self.force.force);
+        destinations.claim(&path)?;
+        let files = Files::read(&self.recording)?;
+        files.verify()?;
+        let beside = files_beside(&files.directory, files.manifest.as_ref())?;
+        let signature = sign(&key, self.counter, &files.bytes, &beside)
+            .map_err(|error| Failure::Recording(write_error(&error)))?;
+        destinations.write(&path, &signature)?;
+        writeln!(
+            terminal::report(false),
+            "{}: recording and {} signed, counter {}",
+            shown(&path),
+            text::count(beside.len() as u64, "file"),
+            self.counter
+        )?;
+        Ok(Outcome::Done)
+    }
+}

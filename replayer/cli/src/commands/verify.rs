@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay verify`: check a recording without a device.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use gpureplay_core::Rule;
+use gpureplay_format::Section;
+use gpureplay_inspect::DeepRule;
+
+use crate::common::deep_report::Reach;
+use crate::common::failure::{Failure, Outcome};
+use crate::common::recording_source::{Place, Trust};
+use crate::common::terminal;
+use crate::{Result, text};
+use gpureplay_library::{Files, shown};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay verify recordings/*
+  gpureplay verify --rules
+  gpureplay verify --deep recordings/digits-g52
+      also what every job of it can read and write";
+
+/// Check recordings against all rules, without a device
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Verify {
+    /// Directories with a recording.gpr, such files, or packs
+    #[arg(required_unless_present = "rules")]
+    recordings: Vec<PathBuf>,
+    /// Also walk every job chain: what descriptors point at, and what each shader can reach
+    #[arg(long)]
+    deep: bool,
+    /// List the rules that are checked; needs no recording
+    #[arg(long)]
+    rules: bool,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    trust: Trust,
+}
+
+impl Verify {
+    pub(crate) fn execute(&self) -> Result {
+        let mut out = terminal::stdout();
+        let mut results = Vec::new();
+        let mut failed = None;
+        for path in &self.recordings {
+            let started = Instant::now();
+            let checked = Place::open(path, &self.trust).and_then(|place| {
+                let files = Files::read(place.path())?;
+                let verified = files.verify()?;
+                let deep = self.deep.then(|| gpureplay_inspect::check(&verified));
+                let deep = deep
+                    .transpose()
+                    .map_err(|error| Failure::Recording(format!("{}: {error}", shown(&path))))?;
+                let reach = deep.map(|report| Reach::new(verified.recording(), &report));
+                let missing = files.missing();
+                if !missing.is_empty() {
+                    let missing = missing.iter().map(|file| shown(&place.shown(file)));
+                    return Err(Failure::Input(format!(
+                        "{}: the recording is sound, but files that its manifest names are missing: {}",
+                        shown(path),
+                        missing.collect::<Vec<_>>().join(", ")
+                    )));
+                }
+                Ok((files.bytes.len() as u64, reach))
+            });
+            let time = started.elapsed();
+            match checked {
+                Ok((bytes, reach)) if !self.json => {
+                    writeln!(
+                        out,
+                        "{}: sound ({} sections, {} rules, {} in {})",
+                        shown(&path),
+                        Section::ALL.len() - 1,
+                        Rule::ALL.len() + reach.as_ref().map_or(0, |_| DeepRule::ALL.len()),
+                        text::bytes(bytes),
+                        text::duration(time)
+                    )?;
+                    if let Some(reach) = reach {
+                        reach.print(&mut out)?;
+                    }
+                }
+                Ok((bytes, reach)) => results.push(serde_json::json!({
+                    "recording": path, "sound": true, "bytes": bytes, "seconds": time.as_secs_f64(), "jobs": reach,
+                })),
+                Err(failure) => {
+                    if self.json {
+                        results.push(serde_json::json!({
+                            "recording": path, "sound": false, "reason": failure.to_string(),
+                        }));
+                    }
+                    // The last one is said by whoever gets it: errors come in the order of their recordings.
+                    if let Some(earlier) = failed.replace(failure) {
+                        terminal::note(format!("{earlier}"));
+                    }
+                }
+            }
+        }
+        if self.json {
+            let results = match self.recordings.is_empty() {
+                true => rules(),
+                false => results,
+            };
+            let text = serde_json::to_string_pretty(&results)
+                .map_err(|error| Failure::Output(error.to_string()))?;
+            writeln!(out, "{text}")?;
+        } else if self.rules {
+            print_rules(&mut out)?;
+        }
+        failed.map_or(Ok(Outcome::Done), Err)
+    }
+}
+
+/// Name, demand, and whether only `--deep` checks it.
+fn all_rules() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+    let rules = Rule::ALL.iter();
+    let rules = rules.map(|rule| (rule.name(), rule.demands().trim(), false));
+    let deep = DeepRule::ALL.iter();
+    rules.chain(deep.map(|rule| (rule.name(), rule.demands().trim(), true)))
+}
+
+fn rules() -> Vec<serde_json::Value> {
+    all_rules()
+        .map(|(name, demands, deep)| {
+            serde_json::json!({ "rule": name, "demands": demands, "deep": deep })
+        })
+        .collect()
+}
+
+fn print_rules(out: &mut impl Write) -> Result<()> {
+    for (name, demands, deep) in all_rules() {
+        let only = if deep { " (--deep)" } else { "" };
+        writeln!(out, "  {name:22} {demands}{only}")?;
+    }
+    Ok(())
+}

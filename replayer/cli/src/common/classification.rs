@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a classification says: the largest elements of an output, with the names of their classes.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gpureplay_io::Tensor;
+
+use crate::Result;
+use crate::common::arguments::whole_number;
+use crate::common::destinations::Destinations;
+use crate::common::failure::Failure;
+use gpureplay_library::{Files, Number, shown};
+
+/// Longest file of labels that is read, in bytes.
+const MAX_BYTES: u64 = 16 << 20;
+/// Classes in a report when nobody says how many.
+const DEFAULT_TOP: usize = 5;
+
+/// How outputs are shown that are classifications.
+#[derive(Args)]
+pub(crate) struct Choice {
+    /// Text file with the names of an output's elements, one per line [default: the manifest's]
+    #[arg(long, value_name = "FILE")]
+    labels: Option<PathBuf>,
+    /// Print the N largest elements of each output; numbered where there are no names
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>)]
+    top: Option<usize>,
+}
+
+/// Names of elements, and how many elements are shown.
+pub(crate) struct Classes {
+    file: Option<(PathBuf, Vec<String>)>,
+    top: Option<usize>,
+}
+
+impl Choice {
+    /// The file of labels is read.
+    pub(crate) fn reads(&self, destinations: &mut Destinations) {
+        if let Some(labels) = &self.labels {
+            destinations.reads(labels);
+        }
+    }
+
+    /// Reads the file of labels, if one is given.
+    pub(crate) fn read(&self) -> Result<Classes> {
+        let read = |path: &PathBuf| Ok::<_, Failure>((path.clone(), read_labels(path)?));
+        Ok(Classes {
+            file: self.labels.as_ref().map(read).transpose()?,
+            top: self.top,
+        })
+    }
+}
+
+impl Classes {
+    /// The largest elements of an output, the largest first; none if nothing says that it is a classification.
+    pub(crate) fn of(
+        &self,
+        files: &Files,
+        name: &str,
+        tensor: &Tensor,
+    ) -> Result<Vec<(String, Number)>> {
+        let manifest = files
+            .manifest
+            .as_ref()
+            .and_then(|manifest| manifest.outputs.get(name));
+        let labels = match &self.file {
+            Some((path, labels)) if labels.len() != tensor.len() => {
+                return Err(Failure::Input(format!(
+                    "{}: {} labels, but {name} has {} elements",
+                    shown(&path),
+                    labels.len(),
+                    tensor.len()
+                )));
+            }
+            Some((_, labels)) => &labels[..],
+            None => manifest.map_or(&[][..], |output| &output.labels),
+        };
+        if labels.is_empty() && self.top.is_none() {
+            return Ok(Vec::new());
+        }
+        // What is no number is no probability either.
+        let numbers = tensor
+            .values()
+            .enumerate()
+            .filter(|(_, value)| !value.is_nan());
+        let mut elements: Vec<(usize, f64)> = numbers.collect();
+        elements.sort_by(|left, right| right.1.total_cmp(&left.1));
+        elements.truncate(self.top.unwrap_or(DEFAULT_TOP));
+        let label = |element: usize| {
+            let label = labels.get(element).cloned();
+            label.unwrap_or_else(|| format!("element {element}"))
+        };
+        Ok(elements
+            .into_iter()
+            .map(|(element, value)| (label(element), Number(value)))
+            .collect())
+    }
+
+    /// True if the user asked for a list.
+    pub(crate) fn listed(&self) -> bool {
+        self.top.is_some()
+    }
+}
+
+/// One label per line; empty lines at the end do not count.
+fn read_labels(path: &Path) -> Result<Vec<String>> {
+    let wrong =
+        |reason: &dyn std::fmt::Display| Failure::Input(format!("{}: {reason}", shown(&path)));
+    let file = File::open(path).map_err(|error| wrong(&error))?;
+    let mut text = String::new();
+    let length = file
+        .take(MAX_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| wrong(&error))?;
+    if length as u64 > MAX_BYTES {
+        return Err(wrong(&format_args!("longer than {MAX_BYTES} bytes")));
+    }
+    let labels: Vec<String> = text
+        .trim_end()
+        .lines()
+        .map(|line| line.trim().to_owned())
+        .collect();
+    if labels.is_empty() {
+        return Err(wrong(&"no labels"));
+    }
+    Ok(labels)
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What outputs are compared with, and how they compare.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use gpureplay_io::{Tensor, compare};
+use gpureplay_library::bindings::require;
+use gpureplay_library::{Bindings, Files, Number, escaped, shown, values};
+use serde::Serialize;
+
+use crate::Result;
+use crate::common::failure::Failure;
+use crate::manifest::{Case, DEFAULT_TOLERANCE, is_tolerance};
+
+/// A tolerance on the command line.
+pub(crate) fn tolerance(text: &str) -> std::result::Result<f64, String> {
+    match text.parse() {
+        Ok(number) if is_tolerance(number) => Ok(number),
+        _ => Err("expected a number from 0 on, such as 1e-4".into()),
+    }
+}
+
+/// How one output compares with what was expected.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Comparison {
+    /// Within the tolerance.
+    pub(crate) matches: bool,
+    /// The file that was compared with.
+    pub(crate) expected: PathBuf,
+    /// Who computed it, if the manifest says so.
+    pub(crate) reference: Option<String>,
+    /// Relative tolerance.
+    pub(crate) tolerance: f64,
+    /// Elements whose bits differ.
+    pub(crate) different: usize,
+    /// Elements outside the tolerance.
+    pub(crate) outside: usize,
+    /// Elements in all.
+    pub(crate) elements: usize,
+    /// Largest relative difference.
+    pub(crate) max_relative: Number,
+    /// Coordinates, value and expected value of the worst element outside the tolerance.
+    pub(crate) worst: Option<(Vec<u64>, Number, Number)>,
+}
+
+impl Comparison {
+    /// `matches the recorded stack bit for bit`.
+    pub(crate) fn text(&self) -> String {
+        let file = shown(&self.expected);
+        let by = match &self.reference {
+            Some(reference) => escaped(reference).into_owned(),
+            None => file.clone(),
+        };
+        if self.different == 0 {
+            return format!("matches {by} bit for bit");
+        }
+        let (worst, tolerance) = (self.max_relative.0, self.tolerance);
+        if self.matches {
+            return format!(
+                "matches {by} (largest relative difference {worst:.1e}, allowed {tolerance:.1e})"
+            );
+        }
+        let mut line = format!(
+            "differs from {file} in {} of {} elements (largest relative difference {worst:.1e}, allowed {tolerance:.1e}",
+            self.outside, self.elements
+        );
+        if let Some((at, found, expected)) = &self.worst {
+            line += &format!("; at {at:?} {found} instead of {expected}");
+        }
+        line + ")"
+    }
+}
+
+/// One expected output.
+#[derive(Debug)]
+struct Expected {
+    path: PathBuf,
+    reference: Option<String>,
+    value: Tensor,
+    tolerance: f64,
+}
+
+/// The expected outputs of one run.
+#[derive(Debug, Default)]
+pub(crate) struct Expectations {
+    /// By name.
+    outputs: BTreeMap<String, Expected>,
+}
+
+impl Expectations {
+    /// Reads what the command line names, or else what a case of the manifest expects.
+    pub(crate) fn new(
+        files: &Files,
+        bindings: &Bindings,
+        case: Option<&Case>,
+        given: &BTreeMap<String, PathBuf>,
+    ) -> Result<Self> {
+        let mut paths = BTreeMap::new();
+        for (name, path) in case.iter().flat_map(|case| &case.expected) {
+            paths.insert(name.clone(), (files.directory.join(path), true));
+        }
+        paths.extend(
+            given
+                .iter()
+                .map(|(name, path)| (name.clone(), (path.clone(), false))),
+        );
+        let reference = case.map(|case| case.reference.clone());
+        let reference = reference.filter(|text| !text.is_empty());
+        let mut outputs = BTreeMap::new();
+        for (name, (path, by_manifest)) in paths {
+            let Ok((_, info)) = bindings.named(&name) else {
+                return Err(Failure::Recording(format!(
+                    "{}: the manifest expects {name}, but the recording has no such tensor",
+                    shown(&files.directory)
+                )));
+            };
+            let tensor = values::read(&path, info, None)?;
+            require(info, &tensor, &shown(&path))?;
+            let stated = files
+                .manifest
+                .as_ref()
+                .map(|manifest| manifest.tolerance(&name));
+            let tolerance = stated.unwrap_or(DEFAULT_TOLERANCE);
+            let expected = Expected {
+                path,
+                reference: reference.clone().filter(|_| by_manifest),
+                value: tensor,
+                tolerance,
+            };
+            outputs.insert(name, expected);
+        }
+        Ok(Self { outputs })
+    }
+
+    /// Compares an output; `None` when nothing is expected of it.
+    pub(crate) fn compare(
+        &self,
+        name: &str,
+        found: &Tensor,
+        tolerance: Option<f64>,
+    ) -> Result<Option<Comparison>> {
+        let Some(expected) = self.outputs.get(name) else {
+            return Ok(None);
+        };
+        let tolerance = tolerance.unwrap_or(expected.tolerance);
+        let Some(difference) = compare(found, &expected.value, tolerance) else {
+            let path = shown(&expected.path);
+            return Err(Failure::Input(format!("{path}: wrong shape")));
+        };
+        let worst = difference
+            .worst
+            .filter(|_| !difference.within())
+            .and_then(|at| {
+                let value = found.values().nth(at)?;
+                let wanted = expected.value.values().nth(at)?;
+                Some((found.coordinates(at), Number(value), Number(wanted)))
+            });
+        Ok(Some(Comparison {
+            matches: difference.within(),
+            expected: expected.path.clone(),
+            reference: expected.reference.clone(),
+            tolerance,
+            different: difference.different,
+            outside: difference.outside,
+            elements: difference.elements,
+            max_relative: Number(difference.max_relative),
+            worst,
+        }))
+    }
+}

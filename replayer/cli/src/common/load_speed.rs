@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How fast a recording is read and verified, beside reading its file alone.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use gpureplay_library::{Files, shown};
+use nix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+
+use crate::Result;
+use crate::common::failure::Failure;
+
+/// Both are done this often at most, in turns.
+const ROUNDS: usize = 200;
+/// Enough time for that.
+const ENOUGH: Duration = Duration::from_secs(3);
+
+/// Buffers are kept, so that the next round gets memory that the process did not have before, like a process that loads once: half of
+/// what reading costs is the kernel finding that memory. With this much the measurement ends.
+const KEPT: usize = 512 << 20;
+/// Larger buffers are given back to the kernel whenever they are freed, by the C library's allocator (`M_MMAP_THRESHOLD`).
+const ALWAYS_NEW: usize = 32 << 20;
+
+/// Medians of some rounds, in seconds of this thread's CPU time; the file is in the page cache. Other work on the machine is not counted.
+/// Not the fastest: a virtual machine's kernel takes time that the host gave to others off such clocks, by an estimate.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Loading {
+    /// The file into memory.
+    pub(crate) read_seconds: f64,
+    /// The file into memory, its checksums and every rule.
+    pub(crate) load_seconds: f64,
+}
+
+impl Loading {
+    /// Reads and loads a recording, in turns.
+    ///
+    /// # Errors
+    /// The recording cannot be read, or is refused.
+    pub(crate) fn measure(file: &Path) -> Result<Self> {
+        let (mut reads, mut loads) = (Vec::new(), Vec::new());
+        let begun = Instant::now();
+        let (mut kept, mut kept_bytes) = (Vec::new(), 0);
+        for round in 0..ROUNDS {
+            if round > 1 && (begun.elapsed() > ENOUGH || kept_bytes > KEPT) {
+                break;
+            }
+            let started = cpu_time()?;
+            let bytes = std::fs::read(file)
+                .map_err(|error| Failure::Recording(format!("{}: {error}", shown(&file))))?;
+            let taken = (cpu_time()? - started).as_secs_f64();
+            kept_bytes += 2 * bytes.len();
+            let reused = bytes.len() <= ALWAYS_NEW;
+            kept.extend(reused.then_some(bytes));
+            reads.push(taken);
+            let started = cpu_time()?;
+            let files = Files::read(file)?;
+            files.verify()?;
+            let taken = (cpu_time()? - started).as_secs_f64();
+            loads.push(taken);
+            kept.extend(reused.then_some(files.bytes));
+        }
+        Ok(Self {
+            read_seconds: median(reads),
+            load_seconds: median(loads),
+        })
+    }
+
+    /// Speed of loading as a part of the speed of reading.
+    pub(crate) fn speed(&self) -> f64 {
+        self.read_seconds / self.load_seconds
+    }
+}
+
+/// The middle one, or of two the smaller one; nothing for none.
+fn median(mut seconds: Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    let middle = seconds.len().saturating_sub(1) / 2;
+    seconds.get(middle).copied().unwrap_or_default()
+}
+
+/// CPU time of this thread so far.
+fn cpu_time() -> Result<Duration> {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
+        .map(Duration::from)
+        .map_err(|error| Failure::Device(format!("the thread's clock: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn the_median_is_the_middle_one() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![2.0, 1.0]), 1.0);
+        assert_eq!(median(vec![]), 0.0);
+    }
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Notes in terms of memory objects that own their memory: transfers, and launches with what they are given.
+
+use std::collections::BTreeMap;
+
+use gpureplay_trace::note::{Direction, Note, Object, ObjectKind, Place, Value};
+
+use crate::capture::{Buffer, Capture};
+
+/// Parts of parts that are followed; OpenCL has none.
+const MAX_DEPTH: usize = 4;
+
+/// A memory object with memory of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Root {
+    /// Bytes.
+    pub(super) size: u64,
+    pub(super) image: bool,
+    /// The buffer that the driver mapped when the object was made.
+    pub(super) mapped: Option<Buffer>,
+}
+
+/// A transfer between the host and an object.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Host {
+    pub(super) direction: Direction,
+    /// The object that owns the memory, and the first byte in it.
+    pub(super) at: Place,
+    /// Bytes.
+    pub(super) size: u64,
+    pub(super) hash: Option<u64>,
+    /// Submissions before it.
+    pub(super) jobs: usize,
+}
+
+impl Host {
+    /// Whether both are of one object and share bytes.
+    pub(super) fn overlaps(&self, other: &Host) -> bool {
+        let end = |host: &Host| host.at.offset.saturating_add(host.size);
+        self.at.object == other.at.object
+            && self.at.offset < end(other)
+            && other.at.offset < end(self)
+    }
+}
+
+/// An object that a launch is given.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    /// The object that owns the memory.
+    pub(super) object: u32,
+    /// Index of the argument.
+    pub(super) index: usize,
+    /// Its name, empty if it is not known.
+    pub(super) name: String,
+    pub(super) type_name: String,
+}
+
+impl Given {
+    /// The kernel cannot write to it.
+    pub(super) fn is_constant(&self) -> bool {
+        self.type_name.starts_with("const ")
+    }
+}
+
+/// A launch.
+#[derive(Clone, Debug)]
+pub(super) struct Launched {
+    pub(super) id: u32,
+    pub(super) kernel: String,
+    pub(super) global: [u64; 3],
+    /// The objects among its arguments.
+    pub(super) given: Vec<Given>,
+    /// The other arguments that are known: index, name, bytes.
+    pub(super) scalars: Vec<(usize, String, Vec<u8>)>,
+}
+
+impl Launched {
+    /// The object as this launch is given it.
+    pub(super) fn given(&self, object: u32) -> Option<&Given> {
+        self.given.iter().find(|given| given.object == object)
+    }
+}
+
+/// One step of the app.
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    Host(Host),
+    Launch(Launched),
+}
+
+impl Event {
+    /// Whether the same step happens in another run, whatever the values.
+    pub(super) fn is_like(&self, other: &Event) -> bool {
+        match (self, other) {
+            (Event::Host(a), Event::Host(b)) => {
+                (a.direction, a.at, a.size) == (b.direction, b.at, b.size)
+            }
+            (Event::Launch(a), Event::Launch(b)) => {
+                let objects =
+                    |launch: &Launched| launch.given.iter().map(|g| g.object).collect::<Vec<_>>();
+                (&a.kernel, a.global) == (&b.kernel, b.global) && objects(a) == objects(b)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl std::fmt::Display for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Event::Launch(launch) => {
+                let [x, y, z] = launch.global;
+                write!(
+                    f,
+                    "launch {} ({}, {x} x {y} x {z})",
+                    launch.id, launch.kernel
+                )
+            }
+            Event::Host(host) => {
+                let what = match host.direction {
+                    Direction::Write => "write",
+                    Direction::Read => "read",
+                    Direction::Unchanged => "map",
+                };
+                write!(
+                    f,
+                    "a {what} of {} bytes of object {}",
+                    host.size, host.at.object
+                )
+            }
+        }
+    }
+}
+
+/// Everything that the notes of a trace tell.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Events {
+    pub(super) roots: BTreeMap<u32, Root>,
+    pub(super) list: Vec<Event>,
+    /// Functions that the app called and that notes do not describe.
+    pub(super) unseen: Vec<String>,
+}
+
+impl Events {
+    pub(super) fn of(capture: &Capture) -> Self {
+        let mut out = Events::default();
+        let mut parts: BTreeMap<u32, Place> = BTreeMap::new();
+        for noted in &capture.opencl {
+            match &noted.note {
+                Note::Object(Object { id, kind, size }) => match kind {
+                    ObjectKind::Part(of) => {
+                        parts.insert(*id, *of);
+                    }
+                    kind => {
+                        let root = Root {
+                            size: *size,
+                            image: *kind == ObjectKind::Image,
+                            mapped: noted.mapped,
+                        };
+                        out.roots.insert(*id, root);
+                    }
+                },
+                Note::Transfer(transfer) => {
+                    if let Some(at) = owner(&parts, transfer.at) {
+                        out.list.push(Event::Host(Host {
+                            direction: transfer.direction,
+                            at,
+                            size: transfer.size,
+                            hash: transfer.hash,
+                            jobs: noted.jobs,
+                        }));
+                    }
+                }
+                Note::Launch(launch) => {
+                    let given = launch.arguments.iter().enumerate();
+                    let given = given.filter_map(|(index, argument)| {
+                        let Value::Object(object) = argument.value else {
+                            return None;
+                        };
+                        let start = Place { object, offset: 0 };
+                        Some(Given {
+                            object: owner(&parts, start)?.object,
+                            index,
+                            name: argument.name.clone(),
+                            type_name: argument.type_name.clone(),
+                        })
+                    });
+                    out.list.push(Event::Launch(Launched {
+                        id: launch.id,
+                        kernel: launch.kernel.clone(),
+                        global: launch.global,
+                        given: given.collect(),
+                        scalars: launch
+                            .arguments
+                            .iter()
+                            .enumerate()
+                            .filter_map(|(index, argument)| match &argument.value {
+                                Value::Scalar(bytes) => {
+                                    Some((index, argument.name.clone(), bytes.clone()))
+                                }
+                                _ => None,
+                            })
+                            .collect(),
+                    }));
+                }
+                Note::Unseen { call } if !out.unseen.contains(call) => {
+                    out.unseen.push(call.clone());
+                }
+                Note::Unseen { .. } | Note::Copy { .. } | Note::Fill { .. } | Note::Done { .. } => {
+                }
+            }
+        }
+        out.decide_unchanged();
+        out
+    }
+
+    /// What was mapped for reading and writing and did not change: a read if a kernel may have written it since the host did, else a
+    /// write of the same values.
+    fn decide_unchanged(&mut self) {
+        let mut computed: BTreeMap<u32, bool> = BTreeMap::new();
+        for event in &mut self.list {
+            match event {
+                Event::Launch(launch) => {
+                    for given in launch.given.iter().filter(|given| !given.is_constant()) {
+                        computed.insert(given.object, true);
+                    }
+                }
+                Event::Host(host) => match host.direction {
+                    Direction::Unchanged => {
+                        host.direction = match computed.get(&host.at.object) {
+                            Some(true) => Direction::Read,
+                            _ => Direction::Write,
+                        };
+                    }
+                    Direction::Write => {
+                        computed.insert(host.at.object, false);
+                    }
+                    Direction::Read => {}
+                },
+            }
+        }
+    }
+}
+
+/// The byte in the object that owns its memory; `None` for parts that make no sense.
+fn owner(parts: &BTreeMap<u32, Place>, mut at: Place) -> Option<Place> {
+    for _ in 0..MAX_DEPTH {
+        let Some(of) = parts.get(&at.object) else {
+            return Some(at);
+        };
+        at = Place {
+            object: of.object,
+            offset: at.offset.checked_add(of.offset)?,
+        };
+    }
+    None
+}

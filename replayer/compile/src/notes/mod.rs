@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an OpenCL layer's notes say about a trace: names of job chains, and tensors that no file names.
+//!
+//! [`launches`] gives each chain to a launch, [`propose`] makes tensors of what the host wrote and read. Both check what the notes say
+//! against the trace: sizes of launches against the job descriptors, contents of transfers against GPU memory. What does not agree gets no
+//! name, and a remark says so.
+
+mod events;
+mod launches;
+mod looped;
+mod naming;
+mod place;
+mod propose;
+
+pub use launches::{Dispatch, Launches, launches};
+pub use propose::{Choices, Form, Proposal, ProposeError, propose};

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Names and element types of tensors, from the kernel arguments that use them.
+
+use std::collections::BTreeMap;
+
+use gpureplay_io::{DType, Element};
+
+use super::events::{Given, Launched};
+
+/// `kernel.argument`, of letters, digits, `_`, `-` and one dot.
+pub(super) fn name(launch: &Launched, given: &Given) -> String {
+    let plain = |text: &str| -> String {
+        let kept = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        text.chars()
+            .map(|c| if kept(c) { c } else { '_' })
+            .collect()
+    };
+    let argument = match given.name.as_str() {
+        "" => format!("arg{}", given.index),
+        name => plain(name),
+    };
+    let kernel = match launch.kernel.as_str() {
+        "" => "kernel".to_owned(),
+        name => plain(name),
+    };
+    format!("{kernel}.{argument}")
+}
+
+/// Names that were given; the second tensor of a name gets `-2` behind it.
+#[derive(Debug, Default)]
+pub(super) struct Taken(BTreeMap<String, usize>);
+
+impl Taken {
+    pub(super) fn unique(&mut self, name: String) -> String {
+        let count = self.0.entry(name.clone()).or_default();
+        *count += 1;
+        match *count {
+            1 => name,
+            count => format!("{name}-{count}"),
+        }
+    }
+}
+
+/// Element type of a tensor: the argument's, or what its bytes look like where the argument is a pointer to bytes.
+pub(super) fn element(type_name: &str, bytes: &[u8]) -> DType {
+    let word = type_name
+        .split([' ', '*'])
+        .filter(|word| !word.is_empty() && !word.starts_with("__"))
+        .find(|word| !matches!(*word, "const" | "volatile" | "restrict" | "global"));
+    let scalar = word
+        .unwrap_or_default()
+        .trim_end_matches(|c: char| c.is_ascii_digit());
+    let dtype = match scalar {
+        "float" => DType::F32,
+        "half" => DType::F16,
+        "double" => DType::F64,
+        "int" => DType::I32,
+        "uint" => DType::U32,
+        "short" => DType::I16,
+        "ushort" => DType::U16,
+        "long" => DType::I64,
+        "ulong" => DType::U64,
+        _ if looks_like_floats(bytes) => DType::F32,
+        "char" => DType::I8,
+        _ => DType::U8,
+    };
+    match bytes.len().is_multiple_of(dtype.bytes()) {
+        true => dtype,
+        false => DType::U8,
+    }
+}
+
+/// Whether bytes are 32-bit numbers of everyday size: libraries that serve several types declare pointers to bytes.
+fn looks_like_floats(bytes: &[u8]) -> bool {
+    let (words, rest) = bytes.as_chunks::<4>();
+    let values = words.iter().map(|word| f32::from_le_bytes(*word));
+    let (mut nonzero, mut usual) = (0usize, 0usize);
+    for value in values.filter(|value| value.to_bits() != 0) {
+        if !value.is_finite() {
+            return false;
+        }
+        nonzero += 1;
+        usual += usize::from((1e-12..1e9).contains(&value.abs()));
+    }
+    rest.is_empty() && nonzero > 0 && usual * 10 > nonzero * 9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_come_from_arguments_or_values() {
+        let floats: Vec<u8> = (1..9)
+            .flat_map(|i| (i as f32 * 0.3).to_le_bytes())
+            .collect();
+        let picture: Vec<u8> = (0..64).map(|i| 200 + i % 7).collect();
+        for (type_name, bytes, expected) in [
+            ("float*", &floats, DType::F32),
+            ("const __global float4 *", &floats, DType::F32),
+            ("half*", &floats, DType::F16),
+            ("const uint*", &floats, DType::U32),
+            ("uchar*", &floats, DType::F32),
+            ("uchar*", &picture, DType::U8),
+            ("char*", &picture, DType::I8),
+            ("", &picture, DType::U8),
+            ("float*", &vec![1; 7], DType::U8),
+        ] {
+            assert_eq!(element(type_name, bytes), expected, "{type_name}");
+        }
+    }
+
+    #[test]
+    fn names_are_plain_and_different() {
+        let launch = Launched {
+            id: 0,
+            kernel: "a<b>".into(),
+            global: [1; 3],
+            given: vec![],
+            scalars: vec![],
+        };
+        let mut given = Given {
+            object: 0,
+            index: 3,
+            name: "src ptr".into(),
+            type_name: String::new(),
+        };
+        assert_eq!(name(&launch, &given), "a_b_.src_ptr");
+        given.name.clear();
+        assert_eq!(name(&launch, &given), "a_b_.arg3");
+        let mut taken = Taken::default();
+        let names: Vec<String> = (0..3).map(|_| taken.unique("k.x".into())).collect();
+        assert_eq!(names, ["k.x", "k.x-2", "k.x-3"]);
+    }
+}

@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tensors from what the host wrote and read: inputs, weights, outputs, without a file that names them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+use gpureplay_io::{DType, Element, Layout, Tensor};
+use gpureplay_trace::note::Direction;
+
+use super::events::{Event, Events, Given, Host, Launched};
+use super::looped;
+use super::naming::{self, Taken};
+use super::place::{Located, locate};
+use crate::capture::Capture;
+use crate::pages::Moment;
+use crate::tag::{Found, Role};
+
+/// Type and shape that the user states for a tensor, such as `f32[1,224,224,3]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Element type.
+    pub dtype: DType,
+    /// Extents, slowest first.
+    pub shape: Vec<u32>,
+}
+
+impl FromStr for Form {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is not a type and shape such as f32[1,224,224,3]");
+        let (dtype, shape) = text.split_once('[').ok_or_else(wrong)?;
+        let shape = shape.strip_suffix(']').ok_or_else(wrong)?;
+        let extents = shape.split(',').map(|extent| extent.trim().parse());
+        let shape: Vec<u32> = extents.collect::<Result<_, _>>().map_err(|_| wrong())?;
+        match shape.contains(&0) {
+            false => Ok(Form {
+                dtype: DType::from_name(dtype.trim())?,
+                shape,
+            }),
+            true => Err(wrong()),
+        }
+    }
+}
+
+impl Form {
+    /// Bytes of such a tensor; `None` if that exceeds 64 bits.
+    fn bytes(&self) -> Option<u64> {
+        let size = u64::from(self.dtype.size());
+        self.shape
+            .iter()
+            .try_fold(size, |bytes, extent| bytes.checked_mul((*extent).into()))
+    }
+}
+
+impl std::fmt::Display for Form {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let extents: Vec<String> = self.shape.iter().map(u32::to_string).collect();
+        write!(f, "{}[{}]", self.dtype.name(), extents.join(","))
+    }
+}
+
+/// What the user wants of the tensors that notes give.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// Names by the names that arguments give.
+    pub rename: BTreeMap<String, String>,
+    /// Types and shapes by name, either one.
+    pub forms: BTreeMap<String, Form>,
+    /// What both runs write alike is part of the recording instead of a tensor.
+    pub fixed_weights: bool,
+}
+
+/// Tensors found through notes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Proposal {
+    /// In the order in which the app wrote and read them.
+    pub tensors: Vec<Found>,
+    /// What the second run wrote and read in their places, by name.
+    pub second: Vec<(String, Tensor)>,
+    /// A second run told inputs from weights.
+    pub sure: bool,
+    /// How often the app does the same, if more than once; the tensors are those of the last time.
+    pub turns: Option<usize>,
+    /// What could not be told, for people.
+    pub remarks: Vec<String>,
+}
+
+impl Proposal {
+    /// Leaves out what overlaps tensors that were found in another way.
+    pub fn leave_to(&mut self, others: &[Found]) {
+        let covered = |tensor: &Found| {
+            let (low, high) = tensor.layout.address_range()?;
+            Some(others.iter().any(|other| {
+                let range = other.layout.address_range();
+                other.is_result() == tensor.is_result()
+                    && range.is_some_and(|(start, end)| start < high && low < end)
+            }))
+        };
+        self.tensors.retain(|tensor| covered(tensor) != Some(true));
+        let names: BTreeSet<&str> = self.tensors.iter().map(|t| t.name.as_str()).collect();
+        self.second
+            .retain(|(name, _)| names.contains(name.as_str()));
+    }
+}
+
+/// Why notes give no tensors.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProposeError {
+    /// The trace has no notes.
+    #[error(
+        "the trace has no notes of OpenCL calls: record with the layer, or name the app's files with --input and --output"
+    )]
+    NoNotes,
+    /// The runs do different things.
+    #[error(
+        "the two runs do not do the same work: step {step} is {first} in the first and {second} in the second; a recording cannot replay a computation that depends on its input's values"
+    )]
+    Steps {
+        /// Number of the step, from 0.
+        step: usize,
+        /// What the first run does.
+        first: String,
+        /// What the second run does.
+        second: String,
+    },
+    /// A launch gets another number.
+    #[error(
+        "launch {launch} ({kernel}) depends on the input: its argument '{argument}' differs between the two runs; a replay would use the recorded one"
+    )]
+    Scalar {
+        /// Number of the launch.
+        launch: u32,
+        /// Name of the kernel.
+        kernel: String,
+        /// Name of the argument, or its index.
+        argument: String,
+    },
+    /// A name that no tensor has.
+    #[error("no tensor is called '{name}'; there are {}", known.join(", "))]
+    Name {
+        /// The name.
+        name: String,
+        /// Names of the tensors.
+        known: Vec<String>,
+    },
+    /// A type and shape of another size.
+    #[error("'{name}' has {bytes} bytes; {form} has another size")]
+    Form {
+        /// Name of the tensor.
+        name: String,
+        /// Its bytes.
+        bytes: u64,
+        /// What the user stated.
+        form: Form,
+    },
+}
+
+/// Makes tensors from a trace's notes. A second run with other inputs tells inputs from weights; without one, what the app wrote last
+/// before its final launches counts as input.
+///
+/// # Errors
+/// There are no notes, the runs do different things, or a choice names no tensor.
+pub fn propose(
+    capture: &Capture,
+    second: Option<&Capture>,
+    choices: &Choices,
+) -> Result<Proposal, ProposeError> {
+    if capture.opencl.is_empty() {
+        return Err(ProposeError::NoNotes);
+    }
+    let events = Events::of(capture);
+    let other = second.map(Events::of);
+    if let Some(other) = &other {
+        same_steps(&events.list, &other.list)?;
+    }
+    let turns = looped::find(&events.list);
+    let mut builder = Builder {
+        capture,
+        second: second.zip(other.as_ref()),
+        events: &events,
+        first: turns.map_or(0, |turns| turns.last),
+        fixed_weights: choices.fixed_weights,
+        taken: Taken::default(),
+        proposal: Proposal {
+            sure: second.is_some(),
+            turns: turns.map(|turns| turns.turns),
+            ..Proposal::default()
+        },
+    };
+    builder.remark_on_unseen();
+    let inputs_from = builder.last_writes();
+    for (step, event) in events.list.iter().enumerate() {
+        if let Event::Host(host) = event {
+            match host.direction {
+                Direction::Read => builder.read(step, host),
+                Direction::Write | Direction::Unchanged => builder.write(step, host, inputs_from),
+            }
+        }
+    }
+    let mut proposal = builder.proposal;
+    apply(&mut proposal, choices)?;
+    let has = |role| proposal.tensors.iter().any(|tensor| tensor.role == role);
+    let (input, output) = (has(Role::Input), has(Role::Output));
+    if !input {
+        proposal.remarks.push(match second {
+            Some(_) => "no input: the app wrote the same to the GPU in both runs".to_owned(),
+            None => "no input: the app wrote nothing to the GPU that a kernel reads".to_owned(),
+        });
+    }
+    if !output {
+        let text = "no output: the app read nothing from the GPU that a kernel wrote";
+        proposal.remarks.push(text.to_owned());
+    }
+    Ok(proposal)
+}
+
+fn same_steps(first: &[Event], second: &[Event]) -> Result<(), ProposeError> {
+    let text = |event: Option<&Event>| event.map_or("the end".to_owned(), Event::to_string);
+    for step in 0..first.len().max(second.len()) {
+        let (a, b) = (first.get(step), second.get(step));
+        if !matches!((a, b), (Some(a), Some(b)) if a.is_like(b)) {
+            return Err(ProposeError::Steps {
+                step,
+                first: text(a),
+                second: text(b),
+            });
+        }
+        if let (Some(Event::Launch(a)), Some(Event::Launch(b))) = (a, b) {
+            let differs = a.scalars.iter().zip(&b.scalars).find(|(a, b)| a != b);
+            if let Some(((index, name, _), _)) = differs {
+                return Err(ProposeError::Scalar {
+                    launch: a.id,
+                    kernel: a.kernel.clone(),
+                    argument: match name.as_str() {
+                        "" => index.to_string(),
+                        name => name.to_owned(),
+                    },
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Builder<'a> {
+    capture: &'a Capture,
+    second: Option<(&'a Capture, &'a Events)>,
+    events: &'a Events,
+    /// The first step of which results and inputs count: that of the last turn of a loop.
+    first: usize,
+    fixed_weights: bool,
+    taken: Taken,
+    proposal: Proposal,
+}
+
+impl Builder<'_> {
+    fn remark(&mut self, text: String) {
+        if !self.proposal.remarks.contains(&text) {
+            self.proposal.remarks.push(text);
+        }
+    }
+
+    fn remark_on_unseen(&mut self) {
+        for call in &self.events.unseen {
+            self.proposal.remarks.push(format!(
+                "the app calls {call}: what it does with that memory is not known"
+            ));
+        }
+        if let Some(turns) = self.proposal.turns {
+            self.proposal.remarks.push(format!(
+                "the app does the same {turns} times; tensors are those of the last time, and what is before it runs once"
+            ));
+        }
+    }
+
+    /// The step after which a write is an input, for want of a second run: the last launch before the last write that a launch uses.
+    fn last_writes(&self) -> usize {
+        let list = &self.events.list;
+        let used = |(step, event): &(usize, &Event)| match event {
+            Event::Host(host) => {
+                host.direction != Direction::Read && self.reader(*step, host).is_some()
+            }
+            Event::Launch(_) => false,
+        };
+        let last = list.iter().enumerate().filter(used).next_back();
+        let last = last.map_or(0, |(step, _)| step);
+        let launch = list[..last]
+            .iter()
+            .rposition(|e| matches!(e, Event::Launch(_)));
+        launch.map_or(0, |launch| launch + 1)
+    }
+
+    /// The launch that reads what a step wrote first; `None` if it is written again before, or never read.
+    fn reader(&self, step: usize, host: &Host) -> Option<(&Launched, &Given)> {
+        for event in &self.events.list[step + 1..] {
+            match event {
+                Event::Launch(launch) => {
+                    if let Some(given) = launch.given(host.at.object) {
+                        return Some((launch, given));
+                    }
+                }
+                Event::Host(later) if later.direction != Direction::Read => {
+                    let end = |host: &Host| host.at.offset.saturating_add(host.size);
+                    let covers = later.at.offset <= host.at.offset && end(later) >= end(host);
+                    if covers && later.overlaps(host) {
+                        return None;
+                    }
+                }
+                Event::Host(_) => {}
+            }
+        }
+        None
+    }
+
+    /// The launch that wrote last what a step reads; `None` if the host wrote it.
+    fn writer(&self, step: usize, host: &Host) -> Option<(&Launched, &Given)> {
+        let mut given_only = None;
+        for event in self.events.list[..step].iter().rev() {
+            match event {
+                Event::Launch(launch) => match launch.given(host.at.object) {
+                    Some(given) if !given.is_constant() => return Some((launch, given)),
+                    Some(given) => given_only = given_only.or(Some((launch, given))),
+                    None => {}
+                },
+                Event::Host(earlier)
+                    if earlier.direction != Direction::Read && earlier.overlaps(host) =>
+                {
+                    return None;
+                }
+                Event::Host(_) => {}
+            }
+        }
+        given_only
+    }
+
+    fn write(&mut self, step: usize, host: &Host, inputs_from: usize) {
+        let Some((launch, given)) = self.reader(step, host) else {
+            return;
+        };
+        let (name, type_name) = (naming::name(launch, given), given.type_name.clone());
+        let other = self.second.map(|(_, events)| &events.list[step]);
+        let differs = match other {
+            Some(Event::Host(other)) => other.hash != host.hash,
+            _ => step >= inputs_from,
+        };
+        if differs && step < self.first {
+            return;
+        }
+        let role = match differs {
+            true => Role::Input,
+            false if self.fixed_weights => return,
+            false => Role::Weight,
+        };
+        if host.jobs < self.capture.jobs.len() {
+            let moment = Moment::before(host.jobs);
+            self.tensor(step, host, (role, name, &type_name), moment);
+        }
+    }
+
+    fn read(&mut self, step: usize, host: &Host) {
+        if step < self.first || self.read_again(step, host) {
+            return;
+        }
+        let Some((launch, given)) = self.writer(step, host) else {
+            return;
+        };
+        let (name, type_name) = (naming::name(launch, given), given.type_name.clone());
+        if let Some(job) = host.jobs.checked_sub(1) {
+            self.tensor(
+                step,
+                host,
+                (Role::Output, name, &type_name),
+                Moment::after(job),
+            );
+        }
+    }
+
+    /// Whether the same bytes are read again with no launch that may write them between.
+    fn read_again(&self, step: usize, host: &Host) -> bool {
+        for event in &self.events.list[step + 1..] {
+            match event {
+                Event::Launch(launch) => {
+                    if launch
+                        .given(host.at.object)
+                        .is_some_and(|g| !g.is_constant())
+                    {
+                        return false;
+                    }
+                }
+                Event::Host(later) if later.direction == Direction::Read => {
+                    if (later.at, later.size) == (host.at, host.size) {
+                        return true;
+                    }
+                }
+                Event::Host(_) => {}
+            }
+        }
+        false
+    }
+
+    fn tensor(
+        &mut self,
+        step: usize,
+        host: &Host,
+        (role, name, type_name): (Role, String, &str),
+        moment: Moment,
+    ) {
+        let name = self.taken.unique(name);
+        let Some(root) = self.events.roots.get(&host.at.object) else {
+            return;
+        };
+        if root.image {
+            self.remark(format!(
+                "'{name}' is an image, of which the layout in memory is not known: name its file with --input or --output"
+            ));
+            return;
+        }
+        let found = locate(self.capture, root, host, moment);
+        let Some(Located { va, bytes }) = found else {
+            self.remark(format!(
+                "'{name}' ({} bytes) was not found in GPU memory {}",
+                host.size,
+                match role {
+                    Role::Output => "after the job that computes it",
+                    _ => "before the job that reads it",
+                }
+            ));
+            return;
+        };
+        let second = self.in_second_run(step, moment);
+        let dtype = naming::element(type_name, &bytes);
+        let Ok(elements) = u32::try_from(bytes.len() / dtype.bytes()) else {
+            self.remark(format!("'{name}' is larger than 4 GiB"));
+            return;
+        };
+        let flat = |bytes| Tensor::new(dtype, &[u64::from(elements)], bytes);
+        let Ok(tensor) = flat(bytes) else { return };
+        if let Some(second) = second.and_then(|located| flat(located.bytes).ok()) {
+            self.proposal.second.push((name.clone(), second));
+        }
+        self.proposal.tensors.push(Found {
+            role,
+            name,
+            shape: vec![elements],
+            layout: Layout::packed(va, dtype, elements),
+            job: moment.job(),
+            tensor,
+            converted_from: None,
+        });
+    }
+
+    fn in_second_run(&self, step: usize, moment: Moment) -> Option<Located> {
+        let (capture, events) = self.second?;
+        let Event::Host(host) = events.list.get(step)? else {
+            return None;
+        };
+        locate(capture, events.roots.get(&host.at.object)?, host, moment)
+    }
+}
+
+/// Gives tensors the names, types and shapes that the user chose.
+fn apply(proposal: &mut Proposal, choices: &Choices) -> Result<(), ProposeError> {
+    let known: Vec<String> = proposal.tensors.iter().map(|t| t.name.clone()).collect();
+    let unknown = |name: &String| ProposeError::Name {
+        name: name.clone(),
+        known: known.clone(),
+    };
+    for old in choices.rename.keys() {
+        if !known.contains(old) {
+            return Err(unknown(old));
+        }
+    }
+    for name in choices.forms.keys() {
+        if !known.contains(name) && !choices.rename.values().any(|new| new == name) {
+            return Err(unknown(name));
+        }
+    }
+    for tensor in &mut proposal.tensors {
+        let new = choices.rename.get(&tensor.name);
+        let form = choices.forms.get(&tensor.name);
+        let form = form.or_else(|| choices.forms.get(new?));
+        if let Some(form) = form {
+            let bytes = tensor.tensor.bytes().len() as u64;
+            let wrong = || ProposeError::Form {
+                name: tensor.name.clone(),
+                bytes,
+                form: form.clone(),
+            };
+            if form.bytes() != Some(bytes) {
+                return Err(wrong());
+            }
+            tensor.tensor = reformed(&tensor.tensor, form).ok_or_else(wrong)?;
+            let elements = u32::try_from(tensor.tensor.len()).map_err(|_| wrong())?;
+            if let Some((low, _)) = tensor.layout.address_range() {
+                tensor.layout = Layout::packed(low, form.dtype, elements);
+            }
+            tensor.shape.clone_from(&form.shape);
+            let others = proposal.second.iter_mut();
+            for (_, other) in others.filter(|(name, _)| *name == tensor.name) {
+                *other = reformed(other, form).ok_or_else(wrong)?;
+            }
+        }
+        if let Some(new) = new {
+            for (name, _) in &mut proposal.second {
+                if *name == tensor.name {
+                    name.clone_from(new);
+                }
+            }
+            tensor.name.clone_from(new);
+        }
+    }
+    Ok(())
+}
+
+/// The same bytes with another type and shape.
+fn reformed(tensor: &Tensor, form: &Form) -> Option<Tensor> {
+    let shape: Vec<u64> = form.shape.iter().copied().map(u64::from).collect();
+    Tensor::new(form.dtype, &shape, tensor.bytes().to_vec()).ok()
+}
