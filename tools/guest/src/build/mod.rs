@@ -3,7 +3,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod dtb;
-mod mirror;
+pub(crate) mod mirror;
 pub(crate) mod payload;
 pub(crate) mod static_command;
 pub(crate) mod step;
