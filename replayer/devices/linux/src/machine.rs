@@ -214,8 +214,11 @@ fn gpu_node(gpu: std::result::Result<&GpuNode, &OpenError>, board: Option<&Board
             SUBJECT,
             error.to_string(),
             format!(
-                "mainline has no node for {}: add one with its registers at {:#x} (docs/boards.md), or use --device devmem",
-                board.name, board.registers
+                "mainline has no node for {}: add one with its registers at {:#x} (docs/boards.md){}",
+                board.name,
+                board.registers,
+                // /dev/mem cannot maintain caches.
+                if board.coherent { ", or use --device devmem" } else { "" }
             ),
         ),
         (Err(error), _) => bad(
@@ -442,6 +445,8 @@ mod tests {
         fs::remove_dir_all(&root).unwrap();
         let cure = findings[0].cure.as_deref().unwrap_or_default();
         assert!(cure.contains("0xe82c0000"), "{cure}");
+        // /dev/mem refuses a GPU that does not snoop.
+        assert!(!cure.contains("devmem"), "{cure}");
         assert!(findings[1].found.contains("not yet run on silicon"));
     }
 
