@@ -1,45 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The `gpureplay` command: one file per subcommand. A library only so that fuzzing and tests reach its parser; what programs
+//! The `gpureplay` command: one file per subcommand in `commands`, what they share in `common`. A library only so that fuzzing and tests reach its parser; what programs
 //! embed is `gpureplay-library`.
 #![forbid(unsafe_code)]
 
-mod bench;
-mod classes;
-mod compile;
-mod device;
-mod diff;
-mod disasm;
-mod doctor;
-mod dump;
-mod expect;
-mod failure;
-mod given;
-mod held;
-mod import;
-mod info;
-mod loading;
-mod part;
-mod phases;
-mod product;
-mod progress;
-mod reach;
-mod reads;
-mod record;
-mod replay;
-mod report;
-mod run;
-mod shaders;
-mod tag;
-mod trace;
-mod trust;
-mod verify;
+mod commands;
+mod common;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use failure::{Failure, Outcome};
+use commands::{
+    bench, compile, diff, disasm, doctor, dump, import, info, keygen, pack, record, run, sign, tag,
+    verify,
+};
+use common::failure::{Failure, Outcome};
+use common::terminal;
 use gpureplay_library::{explain, files, manifest, text};
 
 const EXIT_CODES: &str = "\
@@ -59,6 +36,9 @@ Exit codes:
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    /// Print errors only, and what is asked for by name: results on standard output, JSON
+    #[arg(short, long, global = true)]
+    quiet: bool,
 }
 
 #[derive(Subcommand)]
@@ -75,9 +55,9 @@ enum Command {
     Import(import::Import),
     Doctor(doctor::Doctor),
     Diff(diff::Diff),
-    Keygen(trust::Keygen),
-    Sign(trust::Sign),
-    Pack(trust::Pack),
+    Keygen(keygen::Keygen),
+    Sign(sign::Sign),
+    Pack(pack::Pack),
 }
 
 /// Whether words, the first the program's name, are a command line; nothing is done.
@@ -93,7 +73,11 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> std::result::Result<(
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let arguments = Arguments::parse();
+    if arguments.quiet {
+        terminal::be_quiet();
+    }
+    let outcome = match arguments.command {
         Command::Record(command) => command.execute(),
         Command::Compile(command) => command.execute(),
         Command::Tag(command) => command.execute(),
@@ -115,7 +99,7 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Mismatch) => ExitCode::from(1),
         Err(failure) => {
             if !failure.is_closed_pipe() {
-                eprintln!("gpureplay: {failure}");
+                terminal::error(&failure);
             }
             ExitCode::from(failure.exit_code())
         }

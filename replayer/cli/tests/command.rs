@@ -211,8 +211,12 @@ fn wrong_inputs_say_what_was_expected() {
     std::fs::write(folder.file("text.npy"), "no numbers here").unwrap();
     npy(&folder.file("short.npy"), "<f4", "(4,)", &[0; 15]);
     let cases = [
-        ("shape.npy", 4, "f32[2,2], but input a is f32[4]"),
-        ("type.npy", 4, "i32[4], but input a is f32[4]"),
+        (
+            "shape.npy",
+            4,
+            "expected f32[4] for input `a`, got f32[2,2]",
+        ),
+        ("type.npy", 4, "expected f32[4] for input `a`, got i32[4]"),
         ("text.npy", 4, "text.npy: "),
         ("short.npy", 4, "short.npy: "),
         ("missing.npy", 4, "missing.npy: "),

@@ -259,7 +259,14 @@ fn the_command_runs_layers_by_themselves() {
     }
     // Without the name of a file.
     let absolute = repository().join(recording).display().to_string();
-    let last = ["run", &absolute, "--until", "3", "--output-layer"];
+    let last = [
+        "run",
+        &absolute,
+        "--force",
+        "--until",
+        "3",
+        "--output-layer",
+    ];
     let (good, text) = gpureplay_in(folder.path(), &last);
     assert!(good && text.contains("to pool1.npy"), "{text}");
 

@@ -81,7 +81,7 @@ fn all_that_crosses_into_the_layers_that_run_must_be_given() {
         let tensor = read_npy(&folder.join("out.npy")).unwrap();
         tensor.values().collect()
     };
-    let last = ["--layers", "both", "--output", "out.npy"];
+    let last = ["--force", "--layers", "both", "--output", "out.npy"];
     let with = |more: &[&str]| ran(folder, &[&last[..], more].concat());
 
     let (code, text) = with(&["--input", "left=left.npy", "--input", "right=right.npy"]);

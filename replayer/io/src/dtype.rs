@@ -11,6 +11,8 @@ pub trait Element: Sized {
     fn is_float(&self) -> bool;
     /// The letter and size of the type in an .npy header, without the byte order.
     fn npy_code(self) -> &'static str;
+    /// NumPy's name of the type: `float32`.
+    fn numpy_name(self) -> String;
     /// The type of a name: short (`f32`), NumPy's (`float32`) or with byte order (`<f4`).
     ///
     /// # Errors
@@ -48,23 +50,22 @@ impl Element for DType {
         }
     }
 
+    fn numpy_name(self) -> String {
+        let bits = self.size() * 8;
+        match self {
+            DType::Bool => "bool".to_owned(),
+            _ if self.is_float() => format!("float{bits}"),
+            _ if self.npy_code().starts_with('u') => format!("uint{bits}"),
+            _ => format!("int{bits}"),
+        }
+    }
+
     fn from_name(name: &str) -> Result<Self, String> {
-        let long = |d: &DType| match d {
-            DType::Bool => "bool".to_string(),
-            d => {
-                let kind = match &d.npy_code()[..1] {
-                    "f" => "float",
-                    "u" => "uint",
-                    _ => "int",
-                };
-                format!("{kind}{}", d.size() * 8)
-            }
-        };
         // "u8" is 8 bits to people and 8 bytes to NumPy: NumPy's reading needs its byte order.
         let code = name.strip_prefix(['<', '|', '=']);
         DType::ALL
             .iter()
-            .find(|d| d.name() == name || long(d) == name || Some(d.npy_code()) == code)
+            .find(|d| d.name() == name || d.numpy_name() == name || Some(d.npy_code()) == code)
             .copied()
             .ok_or_else(|| {
                 let names: Vec<&str> = DType::ALL.iter().map(|d| d.name()).collect();

@@ -1,82 +1,97 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that appear whole or not at all.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Symbolic links that are followed to a destination, as many as Linux follows.
 const MAX_LINKS: u32 = 40;
 
-/// A file that is written beside its destination and renamed onto it when complete.
-///
-/// A destination that is a symbolic link stays one: what it leads to is replaced. A device, a pipe or a socket is written as
-/// it is, never replaced. Dropping it without [`AtomicFile::commit`] removes what was written.
-#[derive(Debug)]
-pub struct AtomicFile {
-    writer: Option<BufWriter<File>>,
-    /// Temporary name and destination; `None` for what is written as it is.
-    rename: Option<(PathBuf, PathBuf)>,
+/// Rights of a new file, of which the process's mask is taken away.
+const READABLE_BY_ALL: u32 = 0o666;
+
+/// What becomes of a file that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and writing is an error of the kind [`io::ErrorKind::AlreadyExists`].
+    Keep,
+    /// It is replaced.
+    Replace,
 }
 
-impl AtomicFile {
-    /// Starts a file that will become `destination`, in the same folder.
-    pub fn create(destination: &Path) -> io::Result<AtomicFile> {
-        let destination = followed(destination)?;
-        match fs::metadata(&destination) {
-            Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-            Ok(found) if !found.is_file() => {
-                let file = File::options().write(true).open(&destination)?;
-                return Ok(AtomicFile {
-                    writer: Some(BufWriter::new(file)),
-                    rename: None,
-                });
-            }
-            _ => {}
-        }
-        let name = destination
-            .file_name()
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
-        // The process id tells concurrent writers apart, the counter those of one process.
-        for attempt in 0..1000u32 {
-            let mut temporary_name = std::ffi::OsString::from(".");
-            temporary_name.push(name);
-            temporary_name.push(format!(".{}.{attempt}.part", std::process::id()));
-            let temporary = destination.with_file_name(temporary_name);
-            match File::options()
-                .write(true)
-                .create_new(true)
-                .open(&temporary)
-            {
-                Ok(file) => {
-                    return Ok(AtomicFile {
-                        writer: Some(BufWriter::new(file)),
-                        rename: Some((temporary, destination)),
-                    });
-                }
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
-                Err(e) => return Err(e),
-            }
-        }
-        Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            "too many unfinished files of this name",
-        ))
-    }
+/// Writes a file that appears whole or not at all: a reader sees the old one, if there is one, or the whole new one.
+///
+/// A path that is a symbolic link stays one: what it leads to is written. A device, a pipe or a socket is written as it is.
+///
+/// # Errors
+/// What the system says; nothing is left behind.
+pub fn write_whole(path: &Path, contents: &[u8], existing: Existing) -> io::Result<()> {
+    write_with_mode(path, contents, existing, READABLE_BY_ALL)
+}
 
-    /// Flushes to the disk and renames onto the destination.
-    pub fn commit(mut self) -> io::Result<()> {
-        if let Some(writer) = self.writer.take() {
-            let file = writer.into_inner().map_err(|e| e.into_error())?;
-            // Devices and pipes have nothing to flush, and say so with an error.
-            if self.rename.is_some() {
-                file.sync_all()?;
-            }
+/// As [`write_whole`] with [`Existing::Keep`], readable by its owner only.
+///
+/// # Errors
+/// As for [`write_whole`].
+pub fn write_secret(path: &Path, contents: &[u8]) -> io::Result<()> {
+    write_with_mode(path, contents, Existing::Keep, 0o600)
+}
+
+/// As [`write_whole`] with [`Existing::Replace`].
+///
+/// # Errors
+/// As for [`write_whole`].
+pub fn write_atomic(path: &Path, contents: &[u8]) -> io::Result<()> {
+    write_whole(path, contents, Existing::Replace)
+}
+
+fn write_with_mode(path: &Path, contents: &[u8], existing: Existing, mode: u32) -> io::Result<()> {
+    let destination = followed(path)?;
+    match fs::metadata(&destination) {
+        Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Ok(found) if !found.is_file() => {
+            return File::options()
+                .write(true)
+                .open(&destination)?
+                .write_all(contents);
         }
-        match &self.rename {
-            Some((temporary, destination)) => fs::rename(temporary, destination),
-            None => Ok(()),
-        }
+        Ok(_) if existing == Existing::Keep => return Err(io::ErrorKind::AlreadyExists.into()),
+        _ => {}
+    }
+    if destination.file_name().is_none() {
+        let reason = "the path names no file";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    }
+    let folder = match destination.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::Builder::new()
+        .prefix(".gpureplay-")
+        .suffix(".part")
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(folder)
+        .map_err(without_path)?;
+    file.as_file_mut().write_all(contents)?;
+    file.as_file().sync_all()?;
+    let persisted = match existing {
+        Existing::Keep => file.persist_noclobber(&destination),
+        Existing::Replace => file.persist(&destination),
+    };
+    persisted.map(drop).map_err(|error| error.error)
+}
+
+/// What the system says, without the name of a temporary file.
+fn without_path(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(std::error::Error::source);
+    let code = inner
+        .and_then(|inner| inner.downcast_ref::<io::Error>())
+        .and_then(io::Error::raw_os_error);
+    match code.or(error.raw_os_error()) {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => error.kind().into(),
     }
 }
 
@@ -95,35 +110,6 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
         path = named;
     }
     Err(io::Error::other("too many symbolic links"))
-}
-
-impl Write for AtomicFile {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        match &mut self.writer {
-            Some(writer) => writer.write(buffer),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.writer.as_mut().map_or(Ok(()), |w| w.flush())
-    }
-}
-
-impl Drop for AtomicFile {
-    fn drop(&mut self) {
-        if let Some((temporary, _)) = &self.rename {
-            // After a commit the temporary name is gone and this does nothing.
-            let _ = fs::remove_file(temporary);
-        }
-    }
-}
-
-/// Writes `contents` to `path` such that a reader of a file sees the old one or the whole new one.
-pub fn write_atomic(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let mut file = AtomicFile::create(path)?;
-    file.write_all(contents)?;
-    file.commit()
 }
 
 #[cfg(test)]
@@ -188,14 +174,37 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_file_leaves_nothing() {
-        let folder = Folder::new("dropped");
+    fn what_exists_stays_unless_it_is_to_be_replaced() {
+        let folder = Folder::new("existing");
         let path = folder.0.join("x");
-        write_atomic(&path, b"old").unwrap();
-        let mut unfinished = AtomicFile::create(&path).unwrap();
-        unfinished.write_all(b"new").unwrap();
-        drop(unfinished);
+        write_whole(&path, b"old", Existing::Keep).unwrap();
+        let error = write_whole(&path, b"new", Existing::Keep).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&path).unwrap(), b"old");
+        write_whole(&path, b"new", Existing::Replace).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn errors_leave_nothing_and_name_no_temporary_file() {
+        let folder = Folder::new("errors");
+        let error = write_atomic(&folder.0.join("none/x"), b"x").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(!error.to_string().contains("part"), "{error}");
+        assert!(write_atomic(&folder.0.join(".."), b"x").is_err());
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_secret_is_its_owners() {
+        let folder = Folder::new("secret");
+        let path = folder.0.join("key");
+        write_secret(&path, b"x").unwrap();
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert!(write_secret(&path, b"y").is_err());
     }
 }

@@ -9,6 +9,7 @@
 
 mod compare;
 mod dtype;
+mod escape;
 mod file;
 mod layout;
 mod npy;
@@ -17,7 +18,8 @@ mod tensor;
 
 pub use compare::{Difference, compare};
 pub use dtype::{DType, Element, f16_to_f32, f32_to_f16};
-pub use file::{AtomicFile, write_atomic};
+pub use escape::{escaped, escaped_lines, shown};
+pub use file::{Existing, write_atomic, write_secret, write_whole};
 pub use layout::{Layout, LayoutError, Run, simplify};
 pub use npy::{MAX_NPY_BYTES, NpyError, encode_npy, parse_npy, read_npy, write_npy};
 pub use tag::{Distinctiveness, distinctiveness, tag_tensor};

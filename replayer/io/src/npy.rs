@@ -10,12 +10,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::tensor::byte_length;
-use crate::{DType, Element, Tensor, TensorError, write_atomic};
+use crate::{DType, Element, Tensor, TensorError, shown, write_atomic};
 
 /// The largest `.npy` file that is read, in bytes (16 GiB).
 pub const MAX_NPY_BYTES: u64 = 16 << 30;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
+/// The start of a zip archive.
+const ARCHIVE: &[u8] = b"PK\x03\x04";
 /// NumPy itself writes headers of 118 bytes for everything that is supported here.
 const MAX_HEADER: usize = 64 << 10;
 
@@ -23,7 +25,7 @@ const MAX_HEADER: usize = 64 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum NpyError {
     /// The file cannot be opened, read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", shown(path))]
     Io {
         /// The file.
         path: PathBuf,
@@ -31,8 +33,16 @@ pub enum NpyError {
         source: std::io::Error,
     },
     /// The file does not start like an `.npy` file.
-    #[error("not an .npy file: it must start with \\x93NUMPY")]
+    #[error("not an .npy file: it must start with \\x93NUMPY; numpy.save makes such files")]
     Magic,
+    /// A zip archive, as `numpy.savez` makes it.
+    #[error("an archive of several arrays (.npz); save the one that is meant with numpy.save")]
+    Archive,
+    /// Elements that have fields.
+    #[error(
+        "its elements are structures (a dtype with fields); save one field of them, as numbers"
+    )]
+    Structured,
     /// A version of the file format that is not known.
     #[error("version {major}.{minor} of the .npy format is not known; 1.0, 2.0 and 3.0 are")]
     Version {
@@ -84,7 +94,7 @@ pub enum NpyError {
     #[error(transparent)]
     Tensor(#[from] TensorError),
     /// Any of the above, in this file.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", shown(path))]
     InFile {
         /// The file.
         path: PathBuf,
@@ -164,6 +174,9 @@ pub fn encode_npy(tensor: &Tensor) -> Vec<u8> {
 
 /// Reads a tensor from the bytes of an `.npy` file.
 pub fn parse_npy(file: &[u8]) -> Result<Tensor, NpyError> {
+    if file.starts_with(ARCHIVE) {
+        return Err(NpyError::Archive);
+    }
     let rest = file.strip_prefix(MAGIC).ok_or(NpyError::Magic)?;
     let (&[major, minor], rest) = rest.split_first_chunk::<2>().ok_or(NpyError::Magic)?;
     let (length, rest) = match (major, minor) {
@@ -253,6 +266,9 @@ impl Header {
             let key = cursor.string()?;
             cursor.expect(b':', "':'")?;
             match key {
+                "descr" if descr.is_none() && cursor.peek() == Some(b'[') => {
+                    return Err(NpyError::Structured);
+                }
                 "descr" if descr.is_none() => descr = Some(cursor.string()?),
                 "fortran_order" if order.is_none() => order = Some(cursor.boolean()?),
                 "shape" if shape.is_none() => shape = Some(cursor.tuple()?),
@@ -318,6 +334,12 @@ impl<'a> Cursor<'a> {
             at: self.at,
             expected,
         }
+    }
+
+    /// The next byte that is no space.
+    fn peek(&mut self) -> Option<u8> {
+        self.skip_space();
+        self.text.get(self.at).copied()
     }
 
     fn skip_space(&mut self) {
@@ -461,6 +483,9 @@ mod tests {
     fn bad_files_are_named() {
         let message = |bytes: &[u8]| parse_npy(bytes).unwrap_err().to_string();
         assert!(message(b"hello").contains("not an .npy"));
+        assert!(message(b"PK\x03\x04....").contains(".npz"));
+        let structured = "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }";
+        assert!(message(&file(structured, &[0; 8])).contains("structures"));
         assert!(message(b"\x93NUMPY\x09\x00\x00\x00").contains("version 9.0"));
         assert!(message(b"\x93NUMPY\x02\x00\xff\xff\xff\xff").contains("4294967295"));
         assert!(message(&file("{'descr': 'O'}", &[])).contains("'O'"));

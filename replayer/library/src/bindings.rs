@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_core::Tensors;
 use gpureplay_format::{Recording, TensorKind};
-use gpureplay_io::Tensor;
+use gpureplay_io::{Element, Tensor, shown};
 
 use crate::error::{Error, Result};
 use crate::files::Files;
@@ -91,7 +91,7 @@ impl Bindings {
         let image = files.manifest.as_ref();
         let image = image.and_then(|manifest| manifest.images.get(name));
         let value = values::read(path, info, image)?;
-        self.bind(name, value, &path.display().to_string())
+        self.bind(name, value, &shown(path))
     }
 
     /// Gives every weight the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
@@ -152,7 +152,7 @@ impl Bindings {
             if !self.is_bound(index) {
                 let path = files.directory.join(&weight.file);
                 let value = reader.read(&path, name, &weight.sha256, info)?;
-                self.bind(name, value, &path.display().to_string())?;
+                self.bind(name, value, &shown(&path))?;
             }
         }
         Ok(())
@@ -273,6 +273,24 @@ impl Tensors for Bindings {
     }
 }
 
+/// What NumPy does to a value so that it fits; nothing where it could only be guessed.
+fn hint(info: &TensorInfo, value: &Tensor) -> String {
+    let mut calls = String::new();
+    let elements: u64 = info.shape.iter().product();
+    let same_shape = value.shape() == info.shape;
+    if !same_shape && value.len() as u64 != elements {
+        return calls;
+    }
+    if value.dtype() != info.dtype {
+        calls += &format!(".astype(\"{}\")", info.dtype.numpy_name());
+    }
+    if !same_shape {
+        let extents: Vec<String> = info.shape.iter().map(u64::to_string).collect();
+        calls += &format!(".reshape({})", extents.join(", "));
+    }
+    format!("; in NumPy: x{calls}")
+}
+
 /// Requires a value to have the type and the shape of a tensor.
 ///
 /// # Errors
@@ -287,5 +305,6 @@ pub fn require(info: &TensorInfo, value: &Tensor, from: &str) -> Result<()> {
         kind: info.kind.name(),
         expected: info.to_string(),
         found: crate::text::typed_shape(value.dtype(), value.shape()),
+        hint: hint(info, value),
     })
 }

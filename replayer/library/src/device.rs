@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use gpureplay_core::{Gpu, Wrapper};
+use gpureplay_core::{ErrorKind, Gpu, NO_ACTION, ReplayError, Wrapper};
+use gpureplay_format::Recording;
 use gpureplay_linux::{Board, DevMem, Mode, Nano, nano};
 use gpureplay_on_model::OnModel;
 use mali_model::{JobReport, Level, Log, Observer, PROFILES, Profile};
@@ -60,10 +61,13 @@ impl FromStr for Choice {
 /// so that a shader that never ends is an error and not a hang.
 const CLAUSE_BUDGET: u64 = 1 << 34;
 
+/// The most host threads that the model can be told to use.
+pub const MAX_THREADS: usize = 512;
+
 /// Options of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelOptions {
-    /// Host threads that the model uses; one per processor if not given.
+    /// Host threads that the model uses, 1 to [`MAX_THREADS`]; one per processor if not given.
     pub threads: Option<usize>,
     /// Messages on standard error: 0 none, 1 faults, 2 also resets and jobs, 3 everything.
     pub verbose: u8,
@@ -165,6 +169,11 @@ impl Device {
             Some(name) => profile_named(name)?,
             None => profile_of(gpu_id)?,
         };
+        if let Some(threads) = options.threads
+            && !(1..=MAX_THREADS).contains(&threads)
+        {
+            return Err(Error::Threads(threads));
+        }
         let jobs = Arc::new(JobCounter {
             observer,
             ..JobCounter::default()
@@ -221,6 +230,31 @@ impl Device {
     /// A device of the caller's own; `by` describes it, after the name of its GPU.
     pub fn custom(gpu: Box<dyn Gpu + Send>, by: &str) -> Self {
         Self::real(Body::Other(gpu), by)
+    }
+
+    /// Whether this is the GPU that was recorded, by the registers that say so. Nothing else of the device is touched.
+    ///
+    /// # Errors
+    /// It is another one: which register differs, and how.
+    pub fn check_identity(&mut self, recording: &Recording<'_>) -> Result<(), ReplayError> {
+        for check in recording.identity() {
+            let (register, mask, expected) =
+                (check.register.get(), check.mask.get(), check.value.get());
+            let found = self.gpu().read32(register) & mask;
+            if found != expected {
+                return Err(ReplayError {
+                    action: NO_ACTION,
+                    submits: 0,
+                    kind: ErrorKind::Identity {
+                        register,
+                        mask,
+                        expected,
+                        found,
+                    },
+                });
+            }
+        }
+        Ok(())
     }
 
     /// `Mali-G52 r0p0, model`.

@@ -7,6 +7,8 @@ use gpureplay_core::{ReplayError, Violation};
 use gpureplay_format::ParseError;
 use gpureplay_linux::OpenError;
 
+use gpureplay_io::shown;
+
 use crate::explain;
 
 /// Which side has to act on an [`Error`].
@@ -29,7 +31,11 @@ pub enum Class {
 #[non_exhaustive]
 pub enum Error {
     /// There is no recording at this path.
-    #[error("{}: {reason}; give a directory with a {}, or such a file", path.display(), crate::files::FILE_NAME)]
+    #[error(
+        "{}: {reason}; give a directory with a {}, or such a file",
+        shown(path),
+        crate::files::FILE_NAME
+    )]
     NoRecording {
         /// The path.
         path: PathBuf,
@@ -37,7 +43,7 @@ pub enum Error {
         reason: String,
     },
     /// The bytes are not a sound file.
-    #[error("{}: {}", path.display(), explain::parse_error(error))]
+    #[error("{}: {}", shown(path), explain::parse_error(error))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -45,7 +51,7 @@ pub enum Error {
         error: ParseError,
     },
     /// The file is sound, but breaks a rule.
-    #[error("{}: {}", path.display(), explain::violation(violation))]
+    #[error("{}: {}", shown(path), explain::violation(violation))]
     NotAllowed {
         /// The file.
         path: PathBuf,
@@ -53,15 +59,29 @@ pub enum Error {
         violation: Violation,
     },
     /// It keeps all rules, but cannot be used by this program.
-    #[error("{}: {reason}", path.display())]
+    #[error("{}: {reason}", shown(path))]
     Unsuitable {
         /// The file.
         path: PathBuf,
         /// What is wrong.
         reason: String,
     },
+    /// The manifest beside it was made for another recording.
+    #[error(
+        "{}: its SHA-256 is {found}, but {} beside it is for a recording with {expected}: the two do not belong together, or the recording was changed",
+        shown(path),
+        crate::manifest::FILE_NAME
+    )]
+    NotTheManifests {
+        /// The recording.
+        path: PathBuf,
+        /// Hash in the manifest.
+        expected: String,
+        /// Hash of the recording.
+        found: String,
+    },
     /// The manifest cannot be used.
-    #[error("{}: {reason}", path.display())]
+    #[error("{}: {reason}", shown(path))]
     Manifest {
         /// The file.
         path: PathBuf,
@@ -77,7 +97,7 @@ pub enum Error {
         known: String,
     },
     /// The tensor is not of a kind that can be used like this.
-    #[error("{name} is an {kind}; {known}")]
+    #[error("tensor {name} cannot be used like this, its kind is {kind}; {known}")]
     WrongKind {
         /// The tensor.
         name: String,
@@ -95,7 +115,7 @@ pub enum Error {
         known: String,
     },
     /// A value has another type or shape than its tensor.
-    #[error("{from}: {found}, but {kind} {name} is {expected}")]
+    #[error("{from}: expected {expected} for {kind} `{name}`, got {found}{hint}")]
     Shape {
         /// The file, or what else the value comes from.
         from: String,
@@ -107,9 +127,11 @@ pub enum Error {
         expected: String,
         /// Type and shape of the value.
         found: String,
+        /// How NumPy makes the one from the other, where it can.
+        hint: String,
     },
     /// A tensor that needs a value has none.
-    #[error("{}: {kind} {name} {shape} is not given; {cure}", path.display())]
+    #[error("{}: {kind} {name} {shape} is not given; {cure}", shown(path))]
     Unbound {
         /// The recording.
         path: PathBuf,
@@ -139,7 +161,7 @@ pub enum Error {
         cure: &'static str,
     },
     /// A file with a tensor's value cannot be read.
-    #[error("{}: {reason}", path.display())]
+    #[error("{}: {reason}", shown(path))]
     File {
         /// The file.
         path: PathBuf,
@@ -149,7 +171,7 @@ pub enum Error {
     /// A weight's file is not the one that the manifest was made with.
     #[error(
         "{}: its SHA-256 is {found}, but the manifest's for weight {name} is {expected}; restore the file, or bind another one with {name}=FILE",
-        path.display()
+        shown(path)
     )]
     Hash {
         /// The file.
@@ -167,11 +189,14 @@ pub enum Error {
     /// There is no model of a GPU with this name.
     #[error("{0}")]
     NoModel(String),
+    /// As many host threads cannot be used.
+    #[error("{0} threads: the model uses 1 to {max}", max = crate::device::MAX_THREADS)]
+    Threads(usize),
     /// The model cannot be used for this recording, or not on this machine.
     #[error("{0}")]
     NoDevice(String),
     /// The replay failed. The GPU was reset.
-    #[error("{}: {text}", path.display())]
+    #[error("{}: {text}", shown(path))]
     Replay {
         /// The recording.
         path: PathBuf,
@@ -180,8 +205,17 @@ pub enum Error {
         /// The same in words.
         text: String,
     },
+    /// The name of an output's file says no format that is written.
+    #[error(
+        "{}: outputs are written as .npy, .bin, .raw or .json; give a name with one of these endings",
+        shown(path)
+    )]
+    Format {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file could not be written.
-    #[error("{}: {reason}", path.display())]
+    #[error("{}: {reason}", shown(path))]
     Write {
         /// The file.
         path: PathBuf,
@@ -198,8 +232,13 @@ impl Error {
             | Self::Damaged { .. }
             | Self::NotAllowed { .. }
             | Self::Unsuitable { .. }
+            | Self::NotTheManifests { .. }
             | Self::Manifest { .. } => Class::Recording,
-            Self::NoTensor { .. } | Self::NoLayer { .. } | Self::NoModel(_) => Class::Usage,
+            Self::NoTensor { .. }
+            | Self::NoLayer { .. }
+            | Self::NoModel(_)
+            | Self::Threads(_)
+            | Self::Format { .. } => Class::Usage,
             Self::WrongKind { .. }
             | Self::Shape { .. }
             | Self::Unbound { .. }

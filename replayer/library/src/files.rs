@@ -11,9 +11,12 @@ use gpureplay_format::{PAGE_SIZE, Recording, TensorKind};
 use crate::error::Error;
 use crate::manifest::{self, Case, Manifest};
 use crate::tensors::TensorInfo;
+use crate::weights::sha256;
 
 /// Name of the recording in its directory.
 pub const FILE_NAME: &str = "recording.gpr";
+/// Name of its signature there.
+pub const SIGNATURE_NAME: &str = "recording.sig";
 
 /// Longest name of a tensor or a layer in bytes: as long as that of a file.
 const MAX_NAME: usize = 255;
@@ -93,11 +96,17 @@ impl Files {
         self.manifest.as_ref()?.case_for(&self.directory, inputs)
     }
 
-    /// Checks the bytes.
+    /// Checks the bytes, and that the manifest was made for them.
     ///
     /// # Errors
     /// What is wrong, and where.
     pub fn parse(&self) -> Result<Recording<'_>, Error> {
+        let recording = self.parse_bytes()?;
+        self.is_the_manifests()?;
+        Ok(recording)
+    }
+
+    fn parse_bytes(&self) -> Result<Recording<'_>, Error> {
         Recording::parse(&self.bytes).map_err(|error| Error::Damaged {
             path: self.path.clone(),
             error,
@@ -109,17 +118,44 @@ impl Files {
     /// # Errors
     /// What is wrong, and where.
     pub fn verify(&self) -> Result<Verified<'_>, Error> {
-        let recording = self.parse()?;
+        let recording = self.parse_bytes()?;
         let verified =
             verify(recording, &Limits::DEFAULT).map_err(|violation| Error::NotAllowed {
                 path: self.path.clone(),
                 violation,
             })?;
+        self.is_the_manifests()?;
         self.names_are_short(&recording)?;
         let tensors = TensorInfo::all(&recording);
         self.suits(&tensors)?;
         self.described(&tensors)?;
         Ok(verified)
+    }
+
+    /// A manifest that says which recording it is for lies beside that one.
+    fn is_the_manifests(&self) -> Result<(), Error> {
+        let stated = self.manifest.as_ref().and_then(Manifest::recording_sha256);
+        let Some(expected) = stated else {
+            return Ok(());
+        };
+        let found = sha256(&self.bytes);
+        if found.eq_ignore_ascii_case(expected) {
+            return Ok(());
+        }
+        Err(Error::NotTheManifests {
+            path: self.path.clone(),
+            expected: expected.to_owned(),
+            found,
+        })
+    }
+
+    /// Files that the manifest names and that are not there, in its order.
+    pub fn missing(&self) -> Vec<PathBuf> {
+        let named = self.manifest.iter().flat_map(Manifest::files);
+        let paths = named.map(|file| self.directory.join(file));
+        let mut missing: Vec<PathBuf> = paths.filter(|path| !path.is_file()).collect();
+        missing.dedup();
+        missing
     }
 
     /// Any number of tensors may have the same long name in the file, and each gets a copy of it.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use gpureplay_format::TensorKind;
+use gpureplay_io::shown;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -119,7 +120,7 @@ impl Manifest {
             let special = std::fs::metadata(&place).is_ok_and(|metadata| !metadata.is_file());
             let components = || file.components();
             if !components().all(|part| matches!(part, Component::Normal(_))) || special {
-                let file = file.display();
+                let file = shown(file);
                 return Err(wrong(format!(
                     "names {file}, which is not a file inside the directory"
                 )));
@@ -128,8 +129,13 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// The files that it names.
-    fn files(&self) -> impl Iterator<Item = &Path> {
+    /// SHA-256 of the recording that it was made for, in hexadecimal, where it says so.
+    pub fn recording_sha256(&self) -> Option<&str> {
+        self.provenance.get("sha256").map(String::as_str)
+    }
+
+    /// The files that it names, relative to the recording's directory.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
         let cases = self.cases.iter();
         let cases = cases.flat_map(|case| case.inputs.values().chain(case.expected.values()));
         let external = self.external.values().map(|external| &external.file);

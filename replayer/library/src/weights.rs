@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gpureplay_io::{MAX_NPY_BYTES, Tensor};
+use gpureplay_io::{MAX_NPY_BYTES, Tensor, shown};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
@@ -64,7 +64,7 @@ pub(crate) fn all_of(path: &Path, weights: &[TensorInfo]) -> Result<Vec<(Tensor,
             }
             let file = path.join(file);
             let value = values::read_any(&file)?;
-            Ok((value, file.display().to_string()))
+            Ok((value, shown(&file)))
         };
         return weights.iter().map(one).collect();
     }
@@ -77,7 +77,7 @@ pub(crate) fn all_of(path: &Path, weights: &[TensorInfo]) -> Result<Vec<(Tensor,
     let bytes = values::bytes(path, MAX_NPY_BYTES)?;
     let one = |info: &TensorInfo| {
         let value = values::parse(path, Some(&info.name), info, &bytes)?;
-        Ok((value, format!("{}#{}", path.display(), info.name)))
+        Ok((value, format!("{}#{}", shown(path), info.name)))
     };
     weights.iter().map(one).collect()
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gpureplay_library::values::{Channels, ImageFormat, Resize, read, write};
-use gpureplay_library::{DType, Tensor, TensorInfo, TensorKind};
+use gpureplay_library::{DType, Existing, Tensor, TensorInfo, TensorKind};
 use image::{Rgb, RgbImage};
 
 struct Folder(PathBuf);
@@ -47,7 +47,7 @@ fn raw_files_hold_the_elements_and_nothing_else() {
     let folder = Folder::new("raw");
     let tensor = Tensor::from_f32(&[2, 2], &[1.0, 2.0, 3.0, 4.0]).unwrap();
     let path = folder.0.join("x.bin");
-    write(&path, &tensor).unwrap();
+    write(&path, &tensor, Existing::Keep).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), tensor.bytes());
     assert_eq!(
         read(&path, &info(DType::F32, &[2, 2]), None).unwrap(),

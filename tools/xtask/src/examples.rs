@@ -118,7 +118,7 @@ fn in_c(top: &Path, library: &Path, work: &Path) -> Result<End> {
     run.arg(&recording).arg(wrong);
     let output = started(&mut run)?;
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.code() != Some(4) || !errors.contains("f32[10], but input input is f32[8,8]") {
+    if output.status.code() != Some(4) || !errors.contains("expected f32[8,8] for input `input`, got f32[10]") {
         return Err(Error::Failed {
             what: "the example in C, with an input of another shape: exit code 4 and the two shapes were expected; it".into(),
             status: output.status,

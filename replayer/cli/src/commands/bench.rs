@@ -10,16 +10,19 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use gpureplay_core::{Options, ReplayError, Session, Verified, Workspace};
 use gpureplay_library::device::{Choice, Device};
-use gpureplay_library::{Bindings, Files};
+use gpureplay_library::{Bindings, Files, escaped, shown};
 use serde::Serialize;
 
-use crate::device::ModelOptions;
-use crate::failure::{Failure, Outcome};
-use crate::given::{Given, bind_or_take_case};
-use crate::held::Held;
-use crate::loading::Loading;
-use crate::phases::{Announced, Counts, Percentiles, Phase, Watched, sizes};
-use crate::trust::{Place, Trust};
+use crate::common::arguments::{positive_number, whole_number};
+use crate::common::destinations::{Destinations, Force};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::held_signals::Held;
+use crate::common::load_speed::Loading;
+use crate::common::model_options::ModelOptions;
+use crate::common::phases::{Announced, Counts, Percentiles, Phase, Watched, sizes};
+use crate::common::recording_source::{Place, Trust};
+use crate::common::tensor_arguments::{Given, bind_or_take_case};
+use crate::common::terminal;
 use crate::{Result, explain, text};
 
 const EXAMPLES: &str = "\
@@ -46,10 +49,10 @@ pub(crate) struct Bench {
     )]
     inputs: Vec<Given>,
     /// Runs that are not counted
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole_number::<u32>)]
     warmup: u32,
     /// Runs that are counted
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive_number)]
     runs: u32,
     /// What to replay on: model, model:GPU, nano, nano:direct or devmem
     #[arg(short, long, value_name = "DEVICE", default_value = "model")]
@@ -57,6 +60,8 @@ pub(crate) struct Bench {
     /// Also write the numbers, with every single run, to a file
     #[arg(long, value_name = "FILE")]
     export_json: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
     /// Print the numbers, with every single run, as JSON
     #[arg(long)]
     json: bool,
@@ -99,6 +104,21 @@ impl Bench {
         let place = Place::open(&self.recording, &Trust::default())?;
         let files = Files::read(place.path())?;
         let read = started.elapsed();
+        let mut destinations = Destinations::new(self.force.force);
+        destinations.reads(&self.recording);
+        destinations.reads_recording(&files);
+        for input in &self.inputs {
+            destinations.reads(&input.path);
+        }
+        if let Some(path) = &self.export_json {
+            destinations.claim(path)?;
+        }
+        if self.json && destinations.takes_standard_output() {
+            return Err(Failure::Usage(
+                "--json and --export-json - both want standard output; one of them is enough"
+                    .into(),
+            ));
+        }
         let started = Instant::now();
         let verified = files.verify()?;
         let verify = started.elapsed();
@@ -118,7 +138,7 @@ impl Bench {
             counted,
         } = measured.map_err(|error| {
             let text = explain::replay_error(&recording, &error);
-            Failure::Device(format!("{}: {text}", files.path.display()))
+            Failure::Device(format!("{}: {text}", shown(&files.path)))
         })?;
 
         let working = device.working();
@@ -154,12 +174,14 @@ impl Bench {
         let text = serde_json::to_string_pretty(&report)
             .map_err(|error| Failure::Output(error.to_string()))?;
         match self.json {
-            true => writeln!(std::io::stdout(), "{text}")?,
-            false => print(&report)?,
+            true => writeln!(terminal::stdout(), "{text}")?,
+            false => print(
+                &mut terminal::report(destinations.takes_standard_output()),
+                &report,
+            )?,
         }
         if let Some(path) = &self.export_json {
-            gpureplay_io::write_atomic(path, text.as_bytes())
-                .map_err(|error| Failure::Output(format!("{}: {error}", path.display())))?;
+            destinations.write(path, (text + "\n").as_bytes())?;
         }
         Ok(Outcome::Done)
     }
@@ -202,10 +224,9 @@ impl Bench {
     }
 }
 
-fn print(report: &Report) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+fn print(out: &mut impl Write, report: &Report) -> Result<()> {
     let seconds = |value: f64| text::duration(Duration::from_secs_f64(value));
-    writeln!(out, "{} on {}", report.recording, report.device)?;
+    writeln!(out, "{} on {}", escaped(&report.recording), report.device)?;
     writeln!(
         out,
         "  loading   {} reading {}, {} verifying, {} set-up",

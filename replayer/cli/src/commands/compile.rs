@@ -8,8 +8,10 @@ use clap::Args;
 use gpureplay_compile::{Capture, Role, differential};
 use gpureplay_library::values::read_any;
 
-use crate::failure::{Failure, Outcome};
-use crate::product::{Choices, NamedFile, Product, stage};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::new_recording::{Choices, NamedFile, Product, stage};
+use gpureplay_library::shown;
+
 use crate::{Result, text};
 
 const EXAMPLES: &str = "\
@@ -58,7 +60,7 @@ impl Compile {
         if let Some(second) = &self.second {
             product.checked = Some(self.compare(&capture, &product, second)?);
         }
-        product.write(&self.output_directory, self.choices.force)?;
+        product.write(&self.output_directory, &self.choices, &self.trace)?;
         product.report(&self.output_directory, self.json)?;
         Ok(Outcome::Done)
     }
@@ -96,7 +98,7 @@ impl Compile {
         }
         stage("comparing the two runs");
         let agreement = differential::compare(first, &product.compiled.tensors, &trace, &files)
-            .map_err(|error| Failure::Recording(format!("{}: {error}", second.display())))?;
+            .map_err(|error| Failure::Recording(format!("{}: {error}", shown(&second))))?;
         let renamed = match agreement.renamed_addresses {
             0 => String::new(),
             count => format!(
@@ -123,8 +125,8 @@ fn plural(count: u64) -> String {
 /// Reads a trace file.
 pub(crate) fn read_trace(path: &Path) -> Result<Capture> {
     stage("reading the trace");
-    let wrong = |error: String| Failure::Recording(format!("{}: {error}", path.display()));
+    let wrong = |error: String| Failure::Recording(format!("{}: {error}", shown(&path)));
     let file = std::fs::File::open(path)
-        .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
+        .map_err(|error| Failure::Input(format!("{}: {error}", shown(&path))))?;
     Capture::read(BufReader::new(file)).map_err(|error| wrong(error.to_string()))
 }

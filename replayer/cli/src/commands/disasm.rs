@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay disasm`: the shaders of a recording as text.
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use gpureplay_io::write_atomic;
-use gpureplay_library::Files;
+use gpureplay_library::{Files, escaped, shown};
 use mali_model::Profile;
 use mali_regs::GpuId;
 use serde::Serialize;
 
-use crate::failure::{Failure, Outcome};
-use crate::shaders::{Found, find};
-use crate::trust::{Place, Trust};
+use crate::common::arguments::whole_number;
+use crate::common::destinations::{Destinations, Force};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::recording_source::{Place, Trust};
+use crate::common::shaders::{Found, find};
+use crate::common::terminal;
 use crate::{Result, text};
 
 const EXAMPLES: &str = "\
@@ -30,7 +32,7 @@ pub(crate) struct Disasm {
     /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
     /// Only the shader of this job, counted from 0 as in `run --trace`
-    #[arg(long, value_name = "N", conflicts_with = "shader")]
+    #[arg(long, value_name = "N", conflicts_with = "shader", value_parser = whole_number::<usize>)]
     job: Option<usize>,
     /// Only the shader at this address
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
@@ -38,6 +40,8 @@ pub(crate) struct Disasm {
     /// Also write the code of each shader to DIR/HASH.bin
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -78,7 +82,7 @@ impl Disasm {
         let profile = Profile::by_product(gpu.product()).ok_or_else(|| {
             Failure::Recording(format!(
                 "{}: is for {gpu}, whose job chains are not known",
-                files.path.display()
+                shown(&files.path)
             ))
         })?;
         let (mut shaders, jobs) = find(&verified, profile);
@@ -90,19 +94,30 @@ impl Disasm {
         }
         if shaders.is_empty() && (self.job.is_some() || self.shader.is_some()) {
             return Err(Failure::Usage(format!(
-                "{}: no such shader; the recording has {}, and `gpureplay disasm {}` lists every shader",
-                files.path.display(),
-                text::count(jobs as u64, "job"),
-                self.recording.display()
+                "{}: no such shader; {}, and `gpureplay disasm {}` lists every shader",
+                shown(&files.path),
+                match jobs {
+                    0 => "the recording has no jobs".to_owned(),
+                    jobs => format!("jobs are 0 to {}", jobs - 1),
+                },
+                shown(&self.recording)
             )));
         }
         if let Some(directory) = &self.save {
+            let mut destinations = Destinations::new(self.force.force);
+            destinations.reads_recording(&files);
             for shader in &shaders {
                 if let Ok((_, identity)) = &shader.code {
                     let path = directory.join(format!("{:016x}.bin", identity.hash));
-                    std::fs::create_dir_all(directory)
-                        .and_then(|()| write_atomic(&path, &shader.bytes))
-                        .map_err(|error| Failure::Output(format!("{}: {error}", path.display())))?;
+                    // The name follows from the contents.
+                    if std::fs::read(&path).is_ok_and(|there| there == shader.bytes) {
+                        continue;
+                    }
+                    std::fs::create_dir_all(directory).map_err(|error| {
+                        Failure::Output(format!("{}: {error}", shown(directory)))
+                    })?;
+                    destinations.claim(&path)?;
+                    destinations.write(&path, &shader.bytes)?;
                 }
             }
         }
@@ -112,7 +127,7 @@ impl Disasm {
             jobs,
             shaders: shaders.iter().map(describe).collect(),
         };
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = terminal::buffered_stdout();
         if self.json {
             let text = serde_json::to_string_pretty(&report)
                 .map_err(|error| Failure::Output(error.to_string()))?;
@@ -124,7 +139,7 @@ impl Disasm {
         match report.shaders.iter().find(|shader| shader.error.is_some()) {
             Some(bad) => Err(Failure::Recording(format!(
                 "{}: the shader at {} does not decode: {}",
-                files.path.display(),
+                shown(&files.path),
                 bad.address,
                 bad.error.as_deref().unwrap_or_default()
             ))),
@@ -151,7 +166,7 @@ fn print(out: &mut impl Write, report: &Report) -> Result<()> {
     writeln!(
         out,
         "{}, {}: {} in {}",
-        report.recording,
+        escaped(&report.recording),
         report.gpu,
         text::count(report.shaders.len() as u64, "shader"),
         text::count(report.jobs as u64, "job")

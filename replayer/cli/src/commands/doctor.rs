@@ -8,7 +8,8 @@ use clap::Args;
 use gpureplay_linux::{Board, machine};
 
 use crate::Result;
-use crate::failure::Outcome;
+use crate::common::failure::Outcome;
+use crate::common::terminal;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,7 +41,7 @@ fn board(name: &str) -> std::result::Result<Board, String> {
 impl Doctor {
     pub(crate) fn execute(&self) -> Result {
         let findings = machine::doctor(Path::new("/"), self.board.as_ref());
-        let mut out = std::io::stdout().lock();
+        let mut out = terminal::stdout();
         if self.json {
             let list: Vec<_> = findings
                 .iter()

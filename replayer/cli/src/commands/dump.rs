@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay dump`: every detail of a recording, or of a raw trace.
 
-use std::io::{BufWriter, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,10 +10,11 @@ use gpureplay_format::{Access, Action, ActionFault, Payload, Recording, RegionKi
 use gpureplay_trace::{Check, Reader, Style, write_record};
 use mali_regs::GpuId;
 
-use crate::failure::{Failure, Outcome};
-use crate::trust::{Place, Trust};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::recording_source::{Place, Trust};
+use crate::common::terminal;
 use crate::{Result, text};
-use gpureplay_library::Files;
+use gpureplay_library::{Files, shown};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +34,7 @@ pub(crate) struct Dump {
 
 impl Dump {
     pub(crate) fn execute(&self) -> Result {
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = terminal::buffered_stdout();
         if self.file.is_dir() || starts_with_magic(&self.file)? {
             let place = Place::open(&self.file, &Trust::default())?;
             let files = Files::read(place.path())?;
@@ -46,8 +47,7 @@ impl Dump {
     }
 
     fn dump_trace(&self, out: &mut impl Write) -> Result<()> {
-        let wrong =
-            |reason: String| Failure::Recording(format!("{}: {reason}", self.file.display()));
+        let wrong = |reason: String| Failure::Recording(format!("{}: {reason}", shown(&self.file)));
         let file = std::fs::File::open(&self.file).map_err(|error| wrong(error.to_string()))?;
         let mut reader = Reader::new(std::io::BufReader::new(file));
         let mut check = Check::new();
@@ -74,7 +74,7 @@ impl Dump {
 }
 
 fn starts_with_magic(path: &Path) -> Result<bool> {
-    let wrong = |error| Failure::Recording(format!("{}: {error}", path.display()));
+    let wrong = |error| Failure::Recording(format!("{}: {error}", shown(&path)));
     let mut start = Vec::new();
     let file = std::fs::File::open(path).map_err(wrong)?;
     file.take(MAGIC.len() as u64)

@@ -7,10 +7,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_import::{Description, Diagnosis, Imported, Options, Original, built_in, convert};
-use gpureplay_io::{read_npy, write_atomic};
+use gpureplay_io::read_npy;
 
-use crate::failure::{Failure, Outcome};
+use crate::common::destinations::Destinations;
+use crate::common::failure::{Failure, Outcome};
+use crate::common::terminal;
 use crate::manifest::{self, Manifest};
+use gpureplay_library::shown;
+
 use crate::{Result, files, text};
 
 /// Name of the register history beside the recording.
@@ -67,10 +71,10 @@ impl Import {
         let original = gpureplay_import::read_directory(&self.directory)
             .map_err(|error| Failure::Input(error.to_string()))?;
         for diagnosis in &original.diagnoses {
-            eprintln!("gpureplay: {diagnosis}");
+            terminal::note(format!("{diagnosis}"));
         }
         let fails = |error: gpureplay_import::ConvertError| {
-            Failure::Recording(format!("{}: {error}", self.directory.display()))
+            Failure::Recording(format!("{}: {error}", shown(&self.directory)))
         };
         let mut options = Options {
             drop_lost: self.drop_lost_chains,
@@ -78,14 +82,14 @@ impl Import {
         };
         let mut imported = convert(&original, &options).map_err(fails)?;
         for diagnosis in &imported.diagnoses {
-            eprintln!("gpureplay: {diagnosis}");
+            terminal::note(format!("{diagnosis}"));
         }
         options.description = self.described(imported.fingerprint)?;
         if options.description.is_none() && !self.plain {
-            eprintln!(
-                "gpureplay: no description of this recording (fingerprint {:016x}): tensors have no names; write one and give it with --description",
+            terminal::note(format!(
+                "no description of this recording (fingerprint {:016x}): tensors have no names; write one and give it with --description",
                 imported.fingerprint
-            );
+            ));
         }
         options.values = self.values(options.description.as_ref())?;
         if options.description.is_some() {
@@ -117,14 +121,14 @@ impl Import {
         let Some(path) = &self.description else {
             return built_in(fingerprint).map_err(|error| Failure::Input(error.to_string()));
         };
-        let wrong = |error: String| Failure::Input(format!("{}: {error}", path.display()));
+        let wrong = |error: String| Failure::Input(format!("{}: {error}", shown(&path)));
         let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
         let description = Description::parse(&text).map_err(|error| wrong(error.to_string()))?;
         let own = format!("{fingerprint:016x}");
         match &description.fingerprint {
             Some(other) if *other != own => Err(wrong(format!(
                 "describes the recording with the fingerprint {other}; that of {} is {own}",
-                self.directory.display()
+                shown(&self.directory)
             ))),
             _ => Ok(Some(description)),
         }
@@ -147,7 +151,7 @@ impl Import {
             if !path.exists() {
                 continue;
             }
-            let wrong = |reason: String| Failure::Input(format!("{}: {reason}", path.display()));
+            let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(&path)));
             let tensor = read_npy(&path).map_err(|error| wrong(error.to_string()))?;
             let shape: Vec<u64> = entry.shape.iter().copied().map(u64::from).collect();
             if tensor.dtype().name() != entry.dtype || tensor.shape() != shape {
@@ -166,7 +170,7 @@ impl Import {
             let names = description.tensor.iter().filter(|t| t.kind == "weight");
             return Err(Failure::Input(format!(
                 "{} has none of the weights: {}",
-                directory.display(),
+                shown(&directory),
                 names
                     .map(|t| format!("{}.npy", t.name))
                     .collect::<Vec<_>>()
@@ -227,12 +231,12 @@ impl Import {
         manifest: &Manifest,
     ) -> Result<()> {
         let failed =
-            |path: &Path, error: String| Failure::Output(format!("{}: {error}", path.display()));
+            |path: &Path, error: String| Failure::Output(format!("{}: {error}", shown(&path)));
         let file = output.join(files::FILE_NAME);
         if file.exists() && !self.force {
             return Err(Failure::Output(format!(
                 "{} exists; give --force to replace it, or another directory with --output",
-                file.display()
+                shown(&file)
             )));
         }
         std::fs::create_dir_all(output).map_err(|error| failed(output, error.to_string()))?;
@@ -245,9 +249,17 @@ impl Import {
             (manifest::FILE_NAME, toml.as_bytes()),
             (files::FILE_NAME, &imported.recording),
         ];
+        let mut destinations = Destinations::new(self.force);
+        if let Ok(entries) = std::fs::read_dir(&self.directory) {
+            for entry in entries.flatten() {
+                destinations.reads(&entry.path());
+            }
+        }
+        for (name, _) in files {
+            destinations.claim(&output.join(name))?;
+        }
         for (name, bytes) in files {
-            let path = output.join(name);
-            write_atomic(&path, bytes).map_err(|error| failed(&path, error.to_string()))?;
+            destinations.write(&output.join(name), bytes)?;
         }
         Ok(())
     }
@@ -260,7 +272,10 @@ impl Import {
         imported: &Imported,
         defects: &[&Diagnosis],
     ) -> Result<()> {
-        let mut out = std::io::stdout().lock();
+        let mut out = match self.json {
+            true => terminal::stdout(),
+            false => terminal::report(false),
+        };
         let jobs: usize = imported.chains.iter().map(|c| c.jobs.len()).sum();
         let accesses = original.history.accesses.len();
         if self.json {
@@ -287,7 +302,7 @@ impl Import {
         if self.check {
             write!(out, "{name}: ")?;
         } else {
-            write!(out, "{}: ", output.display())?;
+            write!(out, "{}: ", shown(&output))?;
         }
         writeln!(
             out,

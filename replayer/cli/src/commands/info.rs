@@ -10,10 +10,11 @@ use gpureplay_format::{Action, Recording, SegmentKind};
 use mali_regs::GpuId;
 use serde::Serialize;
 
-use crate::failure::{Failure, Outcome};
-use crate::trust::{Place, Trust};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::recording_source::{Place, Trust};
+use crate::common::terminal;
 use crate::{Result, text};
-use gpureplay_library::{Files, Layer};
+use gpureplay_library::{Files, Layer, escaped};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -85,7 +86,7 @@ impl Info {
         let files = Files::read(place.path())?;
         let recording = files.parse()?;
         let summary = summarise(&files, &recording);
-        let mut out = std::io::stdout().lock();
+        let mut out = terminal::stdout();
         if self.json {
             let text = serde_json::to_string_pretty(&summary)
                 .map_err(|error| Failure::Output(error.to_string()))?;
@@ -180,9 +181,9 @@ fn flow(segment: &SegmentSummary) -> String {
 }
 
 fn print(out: &mut impl Write, summary: &Summary) -> Result<()> {
-    writeln!(out, "{}", summary.name)?;
+    writeln!(out, "{}", escaped(&summary.name))?;
     if !summary.description.is_empty() {
-        writeln!(out, "  {}", summary.description)?;
+        writeln!(out, "  {}", escaped(&summary.description))?;
     }
     writeln!(
         out,
@@ -196,10 +197,10 @@ fn print(out: &mut impl Write, summary: &Summary) -> Result<()> {
         }
     )?;
     for (key, value) in &summary.provenance {
-        writeln!(out, "  {key}: {value}")?;
+        writeln!(out, "  {}: {}", escaped(key), escaped(value))?;
     }
     if !summary.command.is_empty() {
-        writeln!(out, "  made by: {}", summary.command)?;
+        writeln!(out, "  made by: {}", escaped(&summary.command))?;
     }
     writeln!(
         out,

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay keygen`: make a pair of keys.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use gpureplay_io::{Existing, write_secret, write_whole};
 use gpureplay_sign::SecretKey;
 
-use super::write_error;
+use gpureplay_library::shown;
+
 use crate::Result;
-use crate::failure::{Failure, Outcome};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::signed_files::write_error;
+use crate::common::terminal;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,14 +34,12 @@ pub(crate) struct Keygen {
 
 impl Keygen {
     pub(crate) fn execute(&self) -> Result {
-        let with = |ending: &str| {
-            let mut name = self.name.clone().into_os_string();
-            name.push(ending);
-            PathBuf::from(name)
-        };
-        let (secret, public) = (with(".pem"), with(".pub.pem"));
-        if public.exists() {
-            return Err(exists(&public));
+        let (secret, public) = self.files()?;
+        for path in [&secret, &public] {
+            // A link that leads nowhere is there too.
+            if path.symlink_metadata().is_ok() {
+                return Err(exists(path));
+            }
         }
         let mut seed = [0; 32];
         File::open("/dev/urandom")
@@ -45,14 +47,21 @@ impl Keygen {
             .map_err(|error| Failure::Output(format!("no random numbers: {error}")))?;
         let key =
             SecretKey::from_seed(seed).map_err(|error| Failure::Output(write_error(&error)))?;
-        create(&secret, 0o600, &key.to_pem())?;
-        create(&public, 0o644, &key.public().to_pem())?;
-        let mut out = std::io::stdout().lock();
+        // The public one first: a secret key is never left alone.
+        let public_text = key.public().to_pem();
+        write_whole(&public, public_text.as_bytes(), Existing::Keep)
+            .map_err(|error| failed(&public, &error))?;
+        if let Err(error) = write_secret(&secret, key.to_pem().as_bytes()) {
+            // It was written just now, and its secret key does not exist.
+            let _ = std::fs::remove_file(&public);
+            return Err(failed(&secret, &error));
+        }
+        let mut out = terminal::report(false);
         write!(
             out,
             "{}: keep it secret\n{}: ",
-            secret.display(),
-            public.display()
+            shown(&secret),
+            shown(&public)
         )?;
         for byte in key.public().bytes() {
             write!(out, "{byte:02x}")?;
@@ -60,25 +69,37 @@ impl Keygen {
         writeln!(out)?;
         Ok(Outcome::Done)
     }
+
+    /// Names of the secret and of the public key.
+    fn files(&self) -> Result<(PathBuf, PathBuf)> {
+        let bytes = self.name.as_os_str().as_bytes();
+        // `file_name` takes a slash or a dot at the end away.
+        let named = self.name.file_name().map(OsStrExt::as_bytes);
+        if !named.is_some_and(|name| bytes.ends_with(name)) {
+            return Err(Failure::Usage(format!(
+                "{}: expected a name for the files, such as keys/mine",
+                shown(&self.name)
+            )));
+        }
+        let with = |ending: &str| {
+            let mut name = self.name.clone().into_os_string();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        Ok((with(".pem"), with(".pub.pem")))
+    }
 }
 
 fn exists(path: &Path) -> Failure {
     Failure::Output(format!(
-        "{} exists; a key is never overwritten, choose another name",
-        path.display()
+        "{}: exists; a key is never overwritten, choose another name",
+        shown(path)
     ))
 }
 
-fn create(path: &Path, mode: u32, text: &str) -> Result<()> {
-    let opened = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path);
-    opened
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => exists(path),
-            _ => Failure::Output(format!("{}: {error}", path.display())),
-        })
+fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::AlreadyExists => exists(path),
+        _ => Failure::Output(format!("{}: {error}", shown(path))),
+    }
 }

@@ -5,13 +5,14 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use gpureplay_io::write_atomic;
 use gpureplay_sign::{RECORDING, SIGNATURE, pack};
 
-use super::{files_beside, read, write_error};
-use crate::failure::{Failure, Outcome};
+use crate::common::destinations::{Destinations, Force};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::signed_files::{files_beside, read, write_error};
+use crate::common::terminal;
 use crate::{Result, text};
-use gpureplay_library::Files;
+use gpureplay_library::{Files, shown};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,12 +29,17 @@ pub(crate) struct Pack {
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    #[command(flatten)]
+    force: Force,
 }
 
 impl Pack {
     pub(crate) fn execute(&self) -> Result {
         let files = Files::read(&self.recording)?;
         files.parse()?;
+        let mut destinations = Destinations::new(self.force.force);
+        destinations.reads_recording(&files);
+        destinations.claim(&self.output)?;
         let mut contents = files_beside(&files.directory, files.manifest.as_ref())?;
         let signature = files.directory.join(SIGNATURE);
         if signature.exists() {
@@ -42,12 +48,11 @@ impl Pack {
         }
         contents.insert(RECORDING.into(), files.bytes);
         let packed = pack(&contents).map_err(|error| Failure::Recording(write_error(&error)))?;
-        write_atomic(&self.output, &packed)
-            .map_err(|error| Failure::Output(format!("{}: {error}", self.output.display())))?;
+        destinations.write(&self.output, &packed)?;
         writeln!(
-            std::io::stdout(),
+            terminal::report(destinations.takes_standard_output()),
             "{}: {}, {}{}",
-            self.output.display(),
+            shown(&self.output),
             text::count(contents.len() as u64, "file"),
             text::bytes(packed.len() as u64),
             if contents.contains_key(SIGNATURE) {

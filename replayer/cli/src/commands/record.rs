@@ -11,10 +11,13 @@ use std::process::{Command, ExitStatus};
 use clap::Args;
 use nix::fcntl::OFlag;
 
+use gpureplay_library::shown;
+
 use crate::Result;
-use crate::compile::read_trace;
-use crate::failure::{Failure, Outcome};
-use crate::product::{Choices, Product, stage};
+use crate::commands::compile::read_trace;
+use crate::common::destinations::Destinations;
+use crate::common::failure::{Failure, Outcome};
+use crate::common::new_recording::{Choices, Product, stage};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,6 +59,11 @@ impl Record {
         }
         // Files that the app reads may be gone, or changed, when it has ended.
         let mut files = self.choices.read_inputs()?;
+        if let Some(raw) = &self.raw {
+            let mut destinations = Destinations::new(self.choices.force);
+            self.choices.mark_read(&mut destinations);
+            destinations.claim(raw)?;
+        }
         let trace = Trace::create(self.raw.as_deref())?;
         let kernel_log = KernelLog::open();
         let status = record(&self.device, &self.app, &trace.path)?;
@@ -70,7 +78,7 @@ impl Record {
             let capture = read_trace(&trace.path)?;
             let mut product =
                 Product::build(&capture, &files, &self.choices, &self.command_line())?;
-            product.write(directory, self.choices.force)?;
+            product.write(directory, &self.choices, &trace.path)?;
             product.report(directory, self.json)?;
         }
         trace.keep_if_named()?;
@@ -117,7 +125,7 @@ impl Trace {
             .create_new(true)
             .mode(0o600)
             .open(&path)
-            .map_err(|error| Failure::Output(format!("{}: {error}", path.display())))?;
+            .map_err(|error| Failure::Output(format!("{}: {error}", shown(&path))))?;
         Ok(Self {
             path,
             destination: raw.map(Path::to_path_buf),
@@ -127,7 +135,7 @@ impl Trace {
     fn keep_if_named(self) -> Result<()> {
         match &self.destination {
             Some(to) => fs::rename(&self.path, to)
-                .map_err(|error| Failure::Output(format!("{}: {error}", to.display()))),
+                .map_err(|error| Failure::Output(format!("{}: {error}", shown(&to)))),
             None => Ok(()),
         }
     }
@@ -147,7 +155,7 @@ fn record(device: &Path, app: &[String], trace: &Path) -> Result<ExitStatus> {
         let mut file = OpenOptions::new()
             .write(true)
             .open(trace)
-            .map_err(|error| Failure::Output(format!("{}: {error}", trace.display())))?;
+            .map_err(|error| Failure::Output(format!("{}: {error}", shown(&trace))))?;
         std::thread::spawn(move || copy_all(&mut stream, &mut file).and_then(|()| file.sync_all()))
     };
     stage("running the app");
@@ -171,11 +179,11 @@ fn record(device: &Path, app: &[String], trace: &Path) -> Result<ExitStatus> {
     stopped.map_err(|error| {
         Failure::Device(format!(
             "{}: cannot stop the recording: {error}",
-            device.display()
+            shown(&device)
         ))
     })?;
     copied.map_err(|error| {
-        Failure::Device(format!("{}: reading the trace: {error}", device.display()))
+        Failure::Device(format!("{}: reading the trace: {error}", shown(&device)))
     })?;
     Ok(status)
 }
@@ -209,7 +217,7 @@ fn cannot_record(device: &Path, error: &io::Error) -> Failure {
         }
         _ => "is it the recorder's device?",
     };
-    Failure::Device(format!("{}: {error}; {what_to_do}", device.display()))
+    Failure::Device(format!("{}: {error}; {what_to_do}", shown(&device)))
 }
 
 fn app_succeeded(app: &[String], status: ExitStatus) -> Result<()> {

@@ -11,21 +11,24 @@ use gpureplay_core::{Gpu, Options, ReplayError, Verified};
 use gpureplay_format::layout::Segment;
 use gpureplay_format::{Recording, SegmentKind};
 use gpureplay_library::device::{Choice, Device};
-use gpureplay_library::{Bindings, Files, Layer, TensorKind, layers_named, values};
+use gpureplay_library::{Bindings, Files, Layer, TensorKind, layers_named, shown};
 use mali_model::Observer;
 
-use crate::classes::Choice as ClassChoice;
-use crate::device::ModelOptions;
-use crate::expect::{Comparison, Expectations, tolerance};
-use crate::failure::Failure;
-use crate::given::Given;
-use crate::held::Held;
-use crate::part::{Layers, Step};
-use crate::progress::Progress;
-use crate::replay::{Effort, Inject, replay};
-use crate::report::{OutputReport, Report};
-use crate::trace::{Trace, is_standard_output};
-use crate::trust::{Place, Trust};
+use crate::common::arguments::whole_number;
+use crate::common::classification::Choice as ClassChoice;
+use crate::common::destinations::{Destinations, Force};
+use crate::common::expectations::{Comparison, Expectations, tolerance};
+use crate::common::failure::Failure;
+use crate::common::held_signals::Held;
+use crate::common::job_trace::Trace;
+use crate::common::layer_options::{Layers, Step};
+use crate::common::model_options::ModelOptions;
+use crate::common::progress::Progress;
+use crate::common::recording_source::{Place, Trust};
+use crate::common::replay::{Effort, Inject, replay};
+use crate::common::run_report::{OutputReport, Report, SpecialValues};
+use crate::common::tensor_arguments::Given;
+use crate::common::terminal;
 use crate::{Result, explain};
 
 const EXAMPLES: &str = "\
@@ -58,7 +61,7 @@ Examples:
 pub(crate) struct Run {
     /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
-    /// File for an input, weight or intermediate tensor
+    /// File for an input, weight or intermediate tensor: .npy, .bin, .safetensors, .png or .jpg; `-` is an .npy file on standard input
     #[arg(
         short,
         long = "input",
@@ -69,9 +72,11 @@ pub(crate) struct Run {
     /// Another trained model: a .safetensors file with all weights, or a directory with a NAME.npy for each
     #[arg(long, value_name = "DIR|FILE.safetensors")]
     weights: Option<PathBuf>,
-    /// Where to write an output
-    #[arg(short, long = "output", value_name = "[NAME=]FILE.npy")]
+    /// Where to write an output: .npy, .bin (elements only) or .json, in which NaN and infinities are strings; `-` is standard output, as .npy
+    #[arg(short, long = "output", value_name = "[NAME=]FILE")]
     outputs: Vec<Given>,
+    #[command(flatten)]
+    force: Force,
     #[command(flatten)]
     layers: Layers,
     /// What an output is compared with, instead of the manifest's expectation
@@ -87,7 +92,7 @@ pub(crate) struct Run {
     #[arg(long = "i-know-this-is-the-wrong-gpu")]
     wrong_gpu: bool,
     /// After a failure start again up to N times, from the last segment boundary that was reached
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number::<u32>)]
     retry: u32,
     /// Make the device fail once: KIND@CALL (such as job-fault@200) or a number that both follow from
     #[arg(long, value_name = "FAULT")]
@@ -109,11 +114,6 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn execute(&self) -> Result {
         let started = Instant::now();
-        if self.json && self.trace.as_deref().is_some_and(is_standard_output) {
-            return Err(Failure::Usage(
-                "--json and --trace - both want standard output; give --trace a file".into(),
-            ));
-        }
         let place = Place::open(&self.recording, &self.trust)?;
         let files = Files::read(place.path())?;
         let verified = files.verify()?;
@@ -138,6 +138,7 @@ impl Run {
             None if part.running().start == 0 => files.case_for(&inputs),
             _ => None,
         };
+        let destinations = self.destinations((&files, &place), &inputs, output_files.values())?;
         let expectations = Expectations::new(&files, &bindings, case, &expected)?;
 
         let trace = self.trace.as_ref().map(|_| Arc::new(Trace::default()));
@@ -151,25 +152,28 @@ impl Run {
         )?;
         let steps = part.steps(&layers);
         let counts = jobs(&recording, &steps);
-        let (result, effort) = self.replay(
+        let (result, effort, fault) = self.replay(
             &mut device,
             verified,
             (&mut bindings, &steps),
             (counts, started),
         );
         if let (Some(trace), Some(path)) = (trace, &self.trace) {
-            trace.write(path)?;
+            trace.write(path, &destinations)?;
         }
         result.map_err(|error| {
             let text = explain::replay_error(&recording, &error);
-            Failure::Device(format!("{}: {text}", place.shown(&files.path).display()))
+            Failure::Device(format!("{}: {text}", shown(&place.shown(&files.path))))
         })?;
+        if let Some(never) = fault {
+            return Err(never);
+        }
 
         let mut outputs = BTreeMap::new();
         for (name, tensor) in bindings.outputs() {
             let file = output_files.get(&name).cloned();
             if let Some(path) = &file {
-                values::write(path, &tensor)?;
+                destinations.write_tensor(path, &tensor)?;
             }
             let report = OutputReport {
                 element: tensor.dtype().name(),
@@ -182,6 +186,7 @@ impl Run {
                     },
                 ),
                 top: classes.of(&files, &name, &tensor)?,
+                special: SpecialValues::of(&tensor),
             };
             outputs.insert(name, report);
         }
@@ -190,6 +195,7 @@ impl Run {
             device: device.description().to_owned(),
             on_model: device.is_model(),
             layers: self.layers.chosen().then(|| part.clone()),
+            recorded_values: part.takes_recorded_values(),
             inputs: inputs
                 .into_iter()
                 .map(|(name, file)| (name, place.shown(&file)))
@@ -203,12 +209,45 @@ impl Run {
             retries: effort.retries,
             outputs,
         };
-        let mut out = std::io::stdout().lock();
         match self.json {
-            true => report.print_json(&mut out)?,
-            false => report.print(&mut out, &bindings, &classes)?,
+            true => report.print_json(&mut terminal::stdout())?,
+            false => {
+                let mut out = terminal::report(destinations.takes_standard_output());
+                report.print(&mut out, &bindings, &classes)?;
+            }
         }
         Ok(report.outcome())
+    }
+
+    /// Takes the places of all results, none of which is a file that is read.
+    fn destinations<'a>(
+        &self,
+        (files, place): (&Files, &Place),
+        inputs: &BTreeMap<String, PathBuf>,
+        outputs: impl Iterator<Item = &'a PathBuf>,
+    ) -> Result<Destinations> {
+        let mut destinations = Destinations::new(self.force.force);
+        destinations.reads(&self.recording);
+        destinations.reads_recording(files);
+        place.reads(&mut destinations);
+        let given = self.expected.iter().map(|given| &given.path);
+        for path in inputs.values().chain(&self.weights).chain(given) {
+            destinations.reads(path);
+        }
+        self.classes.reads(&mut destinations);
+        for path in outputs {
+            destinations.claim_tensor(path)?;
+        }
+        if let Some(trace) = &self.trace {
+            destinations.claim(trace)?;
+        }
+        if self.json && destinations.takes_standard_output() {
+            return Err(Failure::Usage(
+                "--json and another result both want standard output; give the other one a file"
+                    .into(),
+            ));
+        }
+        Ok(destinations)
     }
 
     /// Reads the files of inputs and weights; gives the inputs.
@@ -231,7 +270,11 @@ impl Run {
         verified: Verified<'_>,
         (bindings, steps): (&mut Bindings, &[Step]),
         ((jobs, setup_jobs), started): ((u64, u64), Instant),
-    ) -> (std::result::Result<(), ReplayError>, Effort) {
+    ) -> (
+        std::result::Result<(), ReplayError>,
+        Effort,
+        Option<Failure>,
+    ) {
         // Only the model counts jobs as they end.
         let _progress = device
             .is_model()
@@ -239,22 +282,24 @@ impl Run {
         let options = Options {
             ignore_identity: self.wrong_gpu,
         };
-        let mut disturbed;
-        let gpu: &mut dyn Gpu = match self.inject {
-            Some(inject) => {
-                disturbed = inject.on(device.gpu());
-                &mut disturbed
-            }
-            None => device.gpu(),
+        let mut work = |gpu: &mut dyn Gpu| {
+            replay(
+                gpu,
+                verified,
+                options,
+                (&mut *bindings, steps),
+                self.retry,
+                started,
+            )
         };
-        replay(
-            gpu,
-            verified,
-            options,
-            (bindings, steps),
-            self.retry,
-            started,
-        )
+        let Some(inject) = self.inject else {
+            let (result, effort) = work(device.gpu());
+            return (result, effort, None);
+        };
+        let mut disturbed = inject.on(device.gpu());
+        let (result, effort) = work(&mut disturbed);
+        let never = (!disturbed.fired()).then(|| inject.never(disturbed.calls()));
+        (result, effort, never)
     }
 
     /// What was given by name or by being the only one; the inputs of the manifest's first case if only weights were.

@@ -5,11 +5,15 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use gpureplay_io::write_atomic;
 use gpureplay_sign::{SIGNATURE, SecretKey, sign};
 
-use super::{files_beside, read, write_error};
-use crate::failure::{Failure, Outcome};
+use crate::common::arguments::whole_number;
+use crate::common::destinations::{Destinations, Force};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::signed_files::{files_beside, read, write_error};
+use crate::common::terminal;
+use gpureplay_library::shown;
+
 use crate::{Result, text};
 use gpureplay_library::files::{FILE_NAME, Files};
 
@@ -33,34 +37,37 @@ pub(crate) struct Sign {
     #[arg(short, long, value_name = "FILE.pem")]
     key: PathBuf,
     /// A number that grows with every version; devices can refuse smaller ones
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole_number::<u64>)]
     counter: u64,
+    #[command(flatten)]
+    force: Force,
 }
 
 impl Sign {
     pub(crate) fn execute(&self) -> Result {
         let text = read(&self.key).map_err(Failure::Input)?;
         let key = SecretKey::from_pem(&String::from_utf8_lossy(&text)).map_err(|error| {
-            Failure::Input(format!("{}: {}", self.key.display(), write_error(&error)))
+            Failure::Input(format!("{}: {}", shown(&self.key), write_error(&error)))
         })?;
         if !self.recording.join(FILE_NAME).is_file() {
             return Err(Failure::Recording(format!(
                 "{}: contains no {FILE_NAME}; give a recording's directory",
-                self.recording.display()
+                shown(&self.recording)
             )));
         }
+        let path = self.recording.join(SIGNATURE);
+        let mut destinations = Destinations::new(self.force.force);
+        destinations.claim(&path)?;
         let files = Files::read(&self.recording)?;
         files.verify()?;
         let beside = files_beside(&files.directory, files.manifest.as_ref())?;
         let signature = sign(&key, self.counter, &files.bytes, &beside)
             .map_err(|error| Failure::Recording(write_error(&error)))?;
-        let path = self.recording.join(SIGNATURE);
-        write_atomic(&path, &signature)
-            .map_err(|error| Failure::Output(format!("{}: {error}", path.display())))?;
+        destinations.write(&path, &signature)?;
         writeln!(
-            std::io::stdout(),
+            terminal::report(false),
             "{}: recording and {} signed, counter {}",
-            path.display(),
+            shown(&path),
             text::count(beside.len() as u64, "file"),
             self.counter
         )?;

@@ -4,9 +4,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gpureplay_io::{DType, Element, tag_tensor, write_npy};
+use gpureplay_io::{DType, Element, distinctiveness, tag_tensor};
 
-use crate::failure::{Failure, Outcome};
+use crate::common::arguments::whole_number;
+use crate::common::destinations::{Destinations, Force};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::terminal;
 use crate::{Result, text};
 
 const EXAMPLES: &str = "\
@@ -25,14 +28,18 @@ pub(crate) struct Tag {
     #[arg(long, default_value = "f32", value_parser = DType::from_name)]
     dtype: DType,
     /// Another seed gives other elements
-    #[arg(long, default_value = "1")]
+    #[arg(long, default_value = "1", value_parser = whole_number::<u64>)]
     seed: u64,
-    /// The file to write
+    /// The file to write: .npy, .bin or .json; `-` is standard output
     file: PathBuf,
+    #[command(flatten)]
+    force: Force,
 }
 
 impl Tag {
     pub(crate) fn execute(&self) -> Result {
+        let mut destinations = Destinations::new(self.force.force);
+        destinations.claim_tensor(&self.file)?;
         let bytes = self
             .shape
             .iter()
@@ -45,7 +52,16 @@ impl Tag {
         }
         let tensor = tag_tensor(self.dtype, &self.shape, self.seed)
             .map_err(|error| Failure::Usage(format!("--shape: {error}")))?;
-        write_npy(&self.file, &tensor).map_err(|error| Failure::Output(error.to_string()))?;
+        let found = distinctiveness(&tensor);
+        if found.distinct < found.elements {
+            terminal::note(format!(
+                "warning: {} has only {} different values for {} elements, so not each of them can be found in GPU memory",
+                self.dtype.name(),
+                found.distinct,
+                found.elements
+            ));
+        }
+        destinations.write_tensor(&self.file, &tensor)?;
         Ok(Outcome::Done)
     }
 }

@@ -10,11 +10,12 @@ use gpureplay_core::Rule;
 use gpureplay_format::Section;
 use gpureplay_inspect::DeepRule;
 
-use crate::failure::{Failure, Outcome};
-use crate::reach::Reach;
-use crate::trust::{Place, Trust};
+use crate::common::deep_report::Reach;
+use crate::common::failure::{Failure, Outcome};
+use crate::common::recording_source::{Place, Trust};
+use crate::common::terminal;
 use crate::{Result, text};
-use gpureplay_library::Files;
+use gpureplay_library::{Files, shown};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,7 +46,7 @@ pub(crate) struct Verify {
 
 impl Verify {
     pub(crate) fn execute(&self) -> Result {
-        let mut out = std::io::stdout().lock();
+        let mut out = terminal::stdout();
         let mut results = Vec::new();
         let mut failed = None;
         for path in &self.recordings {
@@ -56,8 +57,17 @@ impl Verify {
                 let deep = self.deep.then(|| gpureplay_inspect::check(&verified));
                 let deep = deep
                     .transpose()
-                    .map_err(|error| Failure::Recording(format!("{}: {error}", path.display())))?;
+                    .map_err(|error| Failure::Recording(format!("{}: {error}", shown(&path))))?;
                 let reach = deep.map(|report| Reach::new(verified.recording(), &report));
+                let missing = files.missing();
+                if !missing.is_empty() {
+                    let missing = missing.iter().map(|file| shown(&place.shown(file)));
+                    return Err(Failure::Input(format!(
+                        "{}: the recording is sound, but files that its manifest names are missing: {}",
+                        shown(path),
+                        missing.collect::<Vec<_>>().join(", ")
+                    )));
+                }
                 Ok((files.bytes.len() as u64, reach))
             });
             let time = started.elapsed();
@@ -66,7 +76,7 @@ impl Verify {
                     writeln!(
                         out,
                         "{}: sound ({} sections, {} rules, {} in {})",
-                        path.display(),
+                        shown(&path),
                         Section::ALL.len() - 1,
                         Rule::ALL.len() + reach.as_ref().map_or(0, |_| DeepRule::ALL.len()),
                         text::bytes(bytes),
@@ -87,7 +97,7 @@ impl Verify {
                     }
                     // The last one is said by whoever gets it: errors come in the order of their recordings.
                     if let Some(earlier) = failed.replace(failure) {
-                        eprintln!("gpureplay: {earlier}");
+                        terminal::note(format!("{earlier}"));
                     }
                 }
             }

@@ -9,8 +9,10 @@ use clap::Args;
 use gpureplay_io::Tensor;
 
 use crate::Result;
-use crate::failure::Failure;
-use gpureplay_library::Files;
+use crate::common::arguments::whole_number;
+use crate::common::destinations::Destinations;
+use crate::common::failure::Failure;
+use gpureplay_library::{Files, Number, shown};
 
 /// Longest file of labels that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
@@ -24,7 +26,7 @@ pub(crate) struct Choice {
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
     /// Print the N largest elements of each output; numbered where there are no names
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<usize>)]
     top: Option<usize>,
 }
 
@@ -35,6 +37,13 @@ pub(crate) struct Classes {
 }
 
 impl Choice {
+    /// The file of labels is read.
+    pub(crate) fn reads(&self, destinations: &mut Destinations) {
+        if let Some(labels) = &self.labels {
+            destinations.reads(labels);
+        }
+    }
+
     /// Reads the file of labels, if one is given.
     pub(crate) fn read(&self) -> Result<Classes> {
         let read = |path: &PathBuf| Ok::<_, Failure>((path.clone(), read_labels(path)?));
@@ -52,7 +61,7 @@ impl Classes {
         files: &Files,
         name: &str,
         tensor: &Tensor,
-    ) -> Result<Vec<(String, f64)>> {
+    ) -> Result<Vec<(String, Number)>> {
         let manifest = files
             .manifest
             .as_ref()
@@ -61,7 +70,7 @@ impl Classes {
             Some((path, labels)) if labels.len() != tensor.len() => {
                 return Err(Failure::Input(format!(
                     "{}: {} labels, but {name} has {} elements",
-                    path.display(),
+                    shown(&path),
                     labels.len(),
                     tensor.len()
                 )));
@@ -72,7 +81,12 @@ impl Classes {
         if labels.is_empty() && self.top.is_none() {
             return Ok(Vec::new());
         }
-        let mut elements: Vec<(usize, f64)> = tensor.values().enumerate().collect();
+        // What is no number is no probability either.
+        let numbers = tensor
+            .values()
+            .enumerate()
+            .filter(|(_, value)| !value.is_nan());
+        let mut elements: Vec<(usize, f64)> = numbers.collect();
         elements.sort_by(|left, right| right.1.total_cmp(&left.1));
         elements.truncate(self.top.unwrap_or(DEFAULT_TOP));
         let label = |element: usize| {
@@ -81,7 +95,7 @@ impl Classes {
         };
         Ok(elements
             .into_iter()
-            .map(|(element, value)| (label(element), value))
+            .map(|(element, value)| (label(element), Number(value)))
             .collect())
     }
 
@@ -94,7 +108,7 @@ impl Classes {
 /// One label per line; empty lines at the end do not count.
 fn read_labels(path: &Path) -> Result<Vec<String>> {
     let wrong =
-        |reason: &dyn std::fmt::Display| Failure::Input(format!("{}: {reason}", path.display()));
+        |reason: &dyn std::fmt::Display| Failure::Input(format!("{}: {reason}", shown(&path)));
     let file = File::open(path).map_err(|error| wrong(&error))?;
     let mut text = String::new();
     let length = file

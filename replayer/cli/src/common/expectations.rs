@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use gpureplay_io::{Tensor, compare};
 use gpureplay_library::bindings::require;
-use gpureplay_library::{Bindings, Files, values};
+use gpureplay_library::{Bindings, Files, Number, escaped, shown, values};
 use serde::Serialize;
 
 use crate::Result;
-use crate::failure::Failure;
+use crate::common::failure::Failure;
 use crate::manifest::{Case, DEFAULT_TOLERANCE, is_tolerance};
 
 /// A tolerance on the command line.
@@ -39,20 +39,23 @@ pub(crate) struct Comparison {
     /// Elements in all.
     pub(crate) elements: usize,
     /// Largest relative difference.
-    pub(crate) max_relative: f64,
+    pub(crate) max_relative: Number,
     /// Coordinates, value and expected value of the worst element outside the tolerance.
-    pub(crate) worst: Option<(Vec<u64>, f64, f64)>,
+    pub(crate) worst: Option<(Vec<u64>, Number, Number)>,
 }
 
 impl Comparison {
     /// `matches the recorded stack bit for bit`.
     pub(crate) fn text(&self) -> String {
-        let file = self.expected.display();
-        let by = self.reference.clone().unwrap_or_else(|| file.to_string());
+        let file = shown(&self.expected);
+        let by = match &self.reference {
+            Some(reference) => escaped(reference).into_owned(),
+            None => file.clone(),
+        };
         if self.different == 0 {
             return format!("matches {by} bit for bit");
         }
-        let (worst, tolerance) = (self.max_relative, self.tolerance);
+        let (worst, tolerance) = (self.max_relative.0, self.tolerance);
         if self.matches {
             return format!(
                 "matches {by} (largest relative difference {worst:.1e}, allowed {tolerance:.1e})"
@@ -109,11 +112,11 @@ impl Expectations {
             let Ok((_, info)) = bindings.named(&name) else {
                 return Err(Failure::Recording(format!(
                     "{}: the manifest expects {name}, but the recording has no such tensor",
-                    files.directory.display()
+                    shown(&files.directory)
                 )));
             };
             let tensor = values::read(&path, info, None)?;
-            require(info, &tensor, &path.display().to_string())?;
+            require(info, &tensor, &shown(&path))?;
             let stated = files
                 .manifest
                 .as_ref()
@@ -142,7 +145,7 @@ impl Expectations {
         };
         let tolerance = tolerance.unwrap_or(expected.tolerance);
         let Some(difference) = compare(found, &expected.value, tolerance) else {
-            let path = expected.path.display();
+            let path = shown(&expected.path);
             return Err(Failure::Input(format!("{path}: wrong shape")));
         };
         let worst = difference
@@ -151,7 +154,7 @@ impl Expectations {
             .and_then(|at| {
                 let value = found.values().nth(at)?;
                 let wanted = expected.value.values().nth(at)?;
-                Some((found.coordinates(at), value, wanted))
+                Some((found.coordinates(at), Number(value), Number(wanted)))
             });
         Ok(Some(Comparison {
             matches: difference.within(),
@@ -161,7 +164,7 @@ impl Expectations {
             different: difference.different,
             outside: difference.outside,
             elements: difference.elements,
-            max_relative: difference.max_relative,
+            max_relative: Number(difference.max_relative),
             worst,
         }))
     }

@@ -6,15 +6,15 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use gpureplay_io::write_atomic;
 use mali_model::{JobReport, Message, Observer};
 use serde::Serialize;
 
-use crate::failure::Failure;
-use crate::{Result, text};
+use crate::common::destinations::Destinations;
+use crate::common::failure::Failure;
+use crate::common::terminal;
+use gpureplay_library::values::is_standard_output;
 
-/// The name that means standard output.
-const STANDARD_OUTPUT: &str = "-";
+use crate::{Result, text};
 
 /// Collects the reports of jobs as they end.
 #[derive(Debug, Default)]
@@ -73,11 +73,11 @@ impl Observer for Trace {
 
 impl Trace {
     /// Writes JSON lines to a file, or a table to standard output if the path is `-`.
-    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+    pub(crate) fn write(&self, path: &Path, destinations: &Destinations) -> Result<()> {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let lines: Vec<Line> = jobs.iter().enumerate().map(line).collect();
         if is_standard_output(path) {
-            return table(&mut std::io::stdout().lock(), &lines);
+            return table(&mut terminal::stdout(), &lines);
         }
         let mut text = Vec::new();
         for line in &lines {
@@ -85,14 +85,8 @@ impl Trace {
                 .map_err(|error| Failure::Output(error.to_string()))?;
             text.push(b'\n');
         }
-        write_atomic(path, &text)
-            .map_err(|error| Failure::Output(format!("{}: {error}", path.display())))
+        destinations.write(path, &text)
     }
-}
-
-/// Whether a trace goes to standard output.
-pub(crate) fn is_standard_output(path: &Path) -> bool {
-    path == Path::new(STANDARD_OUTPUT)
 }
 
 fn line((job, report): (usize, &JobReport)) -> Line {

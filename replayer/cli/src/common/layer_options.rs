@@ -9,8 +9,8 @@ use gpureplay_library::{Bindings, Layer, TensorKind, crossing, layer_named, laye
 use serde::Serialize;
 
 use crate::Result;
-use crate::failure::Failure;
-use crate::given::Given;
+use crate::common::failure::Failure;
+use crate::common::tensor_arguments::Given;
 
 /// Options about layers.
 #[derive(Args, Clone, Debug, Default)]
@@ -46,6 +46,9 @@ pub(crate) struct Part {
     from: usize,
     #[serde(skip)]
     whole: bool,
+    /// Layers that run read what skipped layers would have computed, and that nobody gave.
+    #[serde(skip)]
+    recorded_values: bool,
 }
 
 impl Layers {
@@ -77,6 +80,7 @@ impl Layers {
             names: layers.iter().map(|layer| layer.name.clone()).collect(),
             from: start + 1,
             whole: !self.chosen(),
+            recorded_values: !taken(start).iter().all(given),
         })
     }
 
@@ -159,6 +163,11 @@ pub(crate) struct Step {
 }
 
 impl Part {
+    /// Whether layers read values of the recording itself where skipped layers would have computed them.
+    pub(crate) fn takes_recorded_values(&self) -> bool {
+        self.recorded_values
+    }
+
     /// The layers that run.
     pub(crate) fn running(&self) -> Range<usize> {
         self.from - 1..self.last

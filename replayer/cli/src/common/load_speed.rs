@@ -4,12 +4,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gpureplay_library::Files;
+use gpureplay_library::{Files, shown};
 use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use crate::Result;
-use crate::failure::Failure;
+use crate::common::failure::Failure;
 
 /// Both are done this often at most, in turns.
 const ROUNDS: usize = 200;
@@ -47,7 +47,7 @@ impl Loading {
             }
             let started = cpu_time()?;
             let bytes = std::fs::read(file)
-                .map_err(|error| Failure::Recording(format!("{}: {error}", file.display())))?;
+                .map_err(|error| Failure::Recording(format!("{}: {error}", shown(&file))))?;
             let taken = (cpu_time()? - started).as_secs_f64();
             kept_bytes += 2 * bytes.len();
             let reused = bytes.len() <= ALWAYS_NEW;

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options for the model.
 
+use gpureplay_library::device::MAX_THREADS;
+
 /// Options of the model.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct ModelOptions {
-    /// Host threads that the model uses [default: one per processor]
-    #[arg(long, value_name = "N")]
+    /// Host threads that the model uses, 1 to 512 [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<usize>,
     /// Show the model's messages on standard error: faults, then also resets and jobs (-vv), then everything (-vvv)
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads) if (1..=MAX_THREADS).contains(&threads) => Ok(threads),
+        _ => Err(format!("expected a whole number from 1 to {MAX_THREADS}")),
+    }
 }
 
 impl From<ModelOptions> for gpureplay_library::ModelOptions {

@@ -11,17 +11,22 @@ use clap::Args;
 use gpureplay_compile::{
     Capture, Compiled, Found, Granularity, Options, Role, TensorFile, compile_observed,
 };
-use gpureplay_io::{distinctiveness, encode_npy, write_atomic};
+use gpureplay_io::{distinctiveness, encode_npy};
 use gpureplay_library::manifest::External;
 use gpureplay_library::values::read_any;
 use gpureplay_library::weights::sha256;
 use mali_regs::GpuId;
 use serde::Serialize;
 
-use crate::expect::tolerance;
-use crate::failure::Failure;
+use crate::common::destinations::Destinations;
+use crate::common::expectations::tolerance;
+use crate::common::failure::Failure;
+use crate::common::page_reads;
+use crate::common::terminal;
 use crate::manifest::{self, Case, Manifest, Output};
-use crate::{Result, files, reads, text};
+use gpureplay_library::shown;
+
+use crate::{Result, files, text};
 
 /// `NAME=FILE` on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,6 +200,19 @@ impl Choices {
         Ok(files)
     }
 
+    /// The files and directories that are named.
+    pub(crate) fn mark_read(&self, destinations: &mut Destinations) {
+        let named = [&self.input, &self.output, &self.weight, &self.intermediate];
+        for file in named.into_iter().flatten() {
+            destinations.reads(&file.path);
+        }
+        for directory in self.weights.iter().chain(&self.intermediates) {
+            for file in npy_files(directory).into_iter().flatten() {
+                destinations.reads(&file.path);
+            }
+        }
+    }
+
     /// Reads the files that the app wrote.
     pub(crate) fn read_outputs(&self) -> Result<Vec<TensorFile>> {
         self.output
@@ -221,7 +239,7 @@ fn read(role: Role, file: &NamedFile) -> Result<TensorFile> {
 }
 
 fn npy_files(directory: &Path) -> Result<Vec<NamedFile>> {
-    let wrong = |error: std::io::Error| Failure::Input(format!("{}: {error}", directory.display()));
+    let wrong = |error: std::io::Error| Failure::Input(format!("{}: {error}", shown(&directory)));
     let mut out = Vec::new();
     for entry in fs::read_dir(directory).map_err(wrong)? {
         let path = entry.map_err(wrong)?.path();
@@ -240,7 +258,7 @@ fn npy_files(directory: &Path) -> Result<Vec<NamedFile>> {
     if out.is_empty() {
         return Err(Failure::Input(format!(
             "{}: contains no .npy file",
-            directory.display()
+            shown(&directory)
         )));
     }
     Ok(out)
@@ -250,18 +268,18 @@ fn npy_files(directory: &Path) -> Result<Vec<NamedFile>> {
 fn warn_of_equal_elements(file: &TensorFile) {
     let d = distinctiveness(&file.tensor);
     if file.tensor.dtype().size() >= 4 && d.distinct * 10 < d.elements * 9 {
-        eprintln!(
-            "gpureplay: warning: only {} of the {} elements of '{}' differ from each other; if it is not found, \
+        terminal::note(format!(
+            "warning: only {} of the {} elements of '{}' differ from each other; if it is not found, \
              make a file with `gpureplay tag`",
             d.distinct, d.elements, file.name
-        );
+        ));
     }
 }
 
 /// Says on a terminal what takes time.
 pub(crate) fn stage(what: &str) {
     if std::io::stderr().is_terminal() {
-        eprintln!("gpureplay: {what}");
+        terminal::note(what);
     }
 }
 
@@ -309,12 +327,12 @@ impl Product {
         stage("finding tensors and compiling");
         let observe = |recording: &[u8], tensors: &[Found]| {
             stage("replaying once, to see what each part reads");
-            let reads = reads::observe(capture, recording, tensors);
+            let reads = page_reads::observe(capture, recording, tensors);
             reads
                 .inspect_err(|error| {
-                    eprintln!(
-                        "gpureplay: warning: what each part reads is not known, so it may ask for more than it needs: {error}"
-                    );
+                    terminal::note(format!(
+                        "warning: what each part reads is not known, so it may ask for more than it needs: {error}"
+                    ));
                 })
                 .ok()
         };
@@ -329,9 +347,15 @@ impl Product {
     }
 
     /// Writes recording, manifest, inputs and expected outputs. A new directory appears whole or not at all.
-    pub(crate) fn write(&mut self, directory: &Path, force: bool) -> Result<()> {
+    pub(crate) fn write(
+        &mut self,
+        directory: &Path,
+        choices: &Choices,
+        trace: &Path,
+    ) -> Result<()> {
+        let force = choices.force;
         let wrong =
-            |error: std::io::Error| Failure::Output(format!("{}: {error}", directory.display()));
+            |error: std::io::Error| Failure::Output(format!("{}: {error}", shown(&directory)));
         let name = directory
             .file_name()
             .and_then(|name| name.to_str())
@@ -339,7 +363,7 @@ impl Product {
         if name.is_empty() {
             return Err(Failure::Usage(format!(
                 "{}: expected a directory with a name",
-                directory.display()
+                shown(&directory)
             )));
         }
         self.manifest.name = name.to_owned();
@@ -352,11 +376,14 @@ impl Product {
         if exists && !force && fs::read_dir(directory).map_err(wrong)?.next().is_some() {
             return Err(Failure::Output(format!(
                 "{}: is not empty; use --force to replace the recording in it",
-                directory.display()
+                shown(&directory)
             )));
         }
+        let mut destinations = Destinations::new(force);
+        choices.mark_read(&mut destinations);
+        destinations.reads(trace);
         if exists {
-            return self.write_files(directory);
+            return self.write_files(directory, destinations);
         }
         let parent = directory.parent().unwrap_or(Path::new(""));
         if !parent.as_os_str().is_empty() {
@@ -365,7 +392,7 @@ impl Product {
         let unfinished = directory.with_file_name(format!(".{name}.{}.part", std::process::id()));
         fs::create_dir(&unfinished).map_err(wrong)?;
         let written = self
-            .write_files(&unfinished)
+            .write_files(&unfinished, destinations)
             .and_then(|()| fs::rename(&unfinished, directory).map_err(wrong));
         if written.is_err() {
             // What is left is of no use; the first error says more than one of the removal.
@@ -374,25 +401,30 @@ impl Product {
         written
     }
 
-    fn write_files(&self, directory: &Path) -> Result<()> {
-        let put = |path: &Path, bytes: &[u8]| {
-            let path = directory.join(path);
-            let written = path
-                .parent()
-                .map_or(Ok(()), fs::create_dir_all)
-                .and_then(|()| write_atomic(&path, bytes));
-            written.map_err(|error| Failure::Output(format!("{}: {error}", path.display())))
-        };
+    /// All places are free before the first file is written.
+    fn write_files(&self, directory: &Path, mut destinations: Destinations) -> Result<()> {
+        let mut files = Vec::new();
         for tensor in &self.compiled.tensors {
             if let Some(path) = self.file_of(tensor) {
-                put(&path, &encode_npy(&tensor.tensor))?;
+                files.push((directory.join(path), encode_npy(&tensor.tensor)));
             }
         }
-        put(Path::new(files::FILE_NAME), &self.compiled.recording)?;
-        put(
-            Path::new(manifest::FILE_NAME),
-            self.manifest.to_text()?.as_bytes(),
-        )
+        let manifest = self.manifest.to_text()?.into_bytes();
+        let recording = self.compiled.recording.clone();
+        files.push((directory.join(files::FILE_NAME), recording));
+        files.push((directory.join(manifest::FILE_NAME), manifest));
+        // A file that holds just this already may be one that was read: it stays.
+        files.retain(|(path, bytes)| !fs::read(path).is_ok_and(|there| there == *bytes));
+        for (path, _) in &files {
+            destinations.claim(path)?;
+        }
+        for (path, bytes) in &files {
+            path.parent()
+                .map_or(Ok(()), fs::create_dir_all)
+                .map_err(|error| Failure::Output(format!("{}: {error}", shown(path))))?;
+            destinations.write(path, bytes)?;
+        }
+        Ok(())
     }
 
     /// Where a tensor's values are kept beside the recording.
@@ -411,10 +443,13 @@ impl Product {
     /// Prints what was made.
     pub(crate) fn report(&self, directory: &Path, json: bool) -> Result<()> {
         let summary = &self.compiled.summary;
-        let mut out = std::io::stdout().lock();
+        let mut out = match json {
+            true => terminal::stdout(),
+            false => terminal::report(false),
+        };
         if json {
             let report = Report {
-                recording: directory.display().to_string(),
+                recording: shown(&directory),
                 bytes: self.compiled.recording.len(),
                 chains: summary.run_chains,
                 setup_chains: summary.setup_chains,
@@ -432,7 +467,7 @@ impl Product {
         writeln!(
             out,
             "{}  {}, {}, {} of GPU memory",
-            directory.display(),
+            shown(&directory),
             text::bytes(self.compiled.recording.len() as u64),
             text::count(summary.jobs as u64, "job"),
             text::bytes(summary.pages * 4096)

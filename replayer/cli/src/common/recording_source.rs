@@ -12,10 +12,13 @@ use gpureplay_sign::{
 };
 use tempfile::TempDir;
 
-use super::{named_files, read, signature_error, write_error};
+use super::signed_files::{read, signature_error, write_error};
+use gpureplay_library::shown;
+
 use crate::Result;
-use crate::failure::Failure;
-use crate::manifest::Manifest;
+use crate::common::destinations::Destinations;
+use crate::common::failure::Failure;
+use crate::manifest::{FILE_NAME, Manifest};
 
 /// Whose recordings are accepted.
 #[derive(Args, Clone, Debug, Default)]
@@ -92,6 +95,22 @@ impl Place {
         copy(&files, Path::new(stem), directory)
     }
 
+    /// What must not be replaced: the files that the private copy was made from.
+    pub(crate) fn reads(&self, destinations: &mut Destinations) {
+        let Some((_, original)) = &self.copy else {
+            return;
+        };
+        destinations.reads(original);
+        for name in [RECORDING, SIGNATURE, FILE_NAME] {
+            destinations.reads(&original.join(name));
+        }
+        if let Ok(Some(manifest)) = Manifest::read(original) {
+            for file in manifest.files() {
+                destinations.reads(&original.join(file));
+            }
+        }
+    }
+
     /// The path to read.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -150,7 +169,7 @@ fn unpack(path: &Path, bytes: &[u8]) -> Result<BTreeMap<String, Vec<u8>>> {
             }
             PackError::NotZero(index) => format!("bytes at file {index} that must be zero are not"),
         };
-        Failure::Recording(format!("{}: {reason}", path.display()))
+        Failure::Recording(format!("{}: {reason}", shown(&path)))
     })?;
     let owned = |file: gpureplay_sign::Packed<'_>| (file.name.to_owned(), file.bytes.to_vec());
     Ok(pack.files().map(owned).collect())
@@ -169,7 +188,7 @@ impl Source<'_> {
         let missing = |reason: String| {
             Failure::Recording(format!(
                 "{}: {reason}; a signature is required, and it covers this file",
-                self.path.display()
+                shown(&self.path)
             ))
         };
         match &self.packed {
@@ -185,7 +204,7 @@ impl Source<'_> {
     /// The files that the signature covers, each as it was when it was signed.
     fn check(&self, key: &PublicKey, minimum: u64) -> Result<BTreeMap<String, Vec<u8>>> {
         let refused =
-            |reason: String| Failure::Recording(format!("{}: {reason}", self.path.display()));
+            |reason: String| Failure::Recording(format!("{}: {reason}", shown(&self.path)));
         let recording = self.file(RECORDING)?;
         let signature = self.file(SIGNATURE)?;
         let trusted = Signature::parse(&signature)
@@ -229,14 +248,14 @@ fn copy(files: &BTreeMap<String, Vec<u8>>, name: &Path, original: &Path) -> Resu
         fs::write(&path, contents).map_err(failed)?;
     }
     if let Some(manifest) = Manifest::read(&directory)? {
-        for path in named_files(&manifest) {
+        for path in manifest.files() {
             let inside = path
                 .to_str()
                 .is_some_and(|name| is_safe(name) && files.contains_key(name));
             if !inside {
                 return Err(Failure::Recording(format!(
                     "manifest.toml names {}, which is not in the pack or not covered by the signature",
-                    path.display()
+                    shown(&path)
                 )));
             }
         }

@@ -8,7 +8,8 @@ use gpureplay_core::middleware::{FaultKind, Faulty};
 use gpureplay_core::{Gpu, Options, ReplayError, Session, Tensors, Verified, Workspace};
 use gpureplay_format::{Access, Recording, RegionKind};
 
-use crate::part::Step;
+use crate::common::failure::Failure;
+use crate::common::layer_options::Step;
 
 /// Calls among which a seed chooses.
 const SEEDED_CALLS: u64 = 400;
@@ -44,6 +45,17 @@ impl FromStr for Inject {
 }
 
 impl Inject {
+    /// Why the command fails when the fault did not happen.
+    pub(crate) fn never(self, calls: u64) -> Failure {
+        let fault = match self {
+            Self::At(kind, at) => format!("{}@{at}", kind.name()),
+            Self::Seed(seed) => seed.to_string(),
+        };
+        Failure::Usage(format!(
+            "--inject {fault}: the fault never happened; the replay made {calls} calls, and not each of them can be disturbed in each way"
+        ))
+    }
+
     /// A device that has this fault.
     pub(crate) fn on<G: Gpu>(self, gpu: G) -> Faulty<G> {
         match self {

@@ -6,13 +6,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gpureplay_library::Bindings;
+use gpureplay_library::{Bindings, Element, Number, Tensor, escaped, shown};
 use serde::{Serialize, Serializer};
 
-use crate::classes::Classes;
-use crate::expect::Comparison;
-use crate::failure::{Failure, Outcome};
-use crate::part::Part;
+use crate::common::classification::Classes;
+use crate::common::expectations::Comparison;
+use crate::common::failure::{Failure, Outcome};
+use crate::common::layer_options::Part;
 use crate::{Result, text};
 
 /// What a run did, for `--json`.
@@ -23,6 +23,8 @@ pub(crate) struct Report {
     #[serde(skip)]
     pub(crate) on_model: bool,
     pub(crate) layers: Option<Part>,
+    /// Skipped layers left what the recording itself has in their memory, so the outputs belong to no input.
+    pub(crate) recorded_values: bool,
     pub(crate) inputs: BTreeMap<String, PathBuf>,
     /// Jobs of the layers that ran; those of set-up belong to loading.
     pub(crate) jobs: u64,
@@ -48,7 +50,44 @@ pub(crate) struct OutputReport {
     pub(crate) shape: Vec<u64>,
     pub(crate) file: Option<PathBuf>,
     pub(crate) comparison: Option<Comparison>,
-    pub(crate) top: Vec<(String, f64)>,
+    pub(crate) top: Vec<(String, Number)>,
+    #[serde(flatten)]
+    pub(crate) special: SpecialValues,
+}
+
+/// Elements of a floating-point tensor that are no finite numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct SpecialValues {
+    nan: usize,
+    infinite: usize,
+}
+
+impl SpecialValues {
+    /// Counts them.
+    pub(crate) fn of(tensor: &Tensor) -> Self {
+        if !tensor.dtype().is_float() {
+            return Self::default();
+        }
+        let count = |is: fn(f64) -> bool| tensor.values().filter(|value| is(*value)).count();
+        Self {
+            nan: count(f64::is_nan),
+            infinite: count(f64::is_infinite),
+        }
+    }
+
+    /// `3 elements are NaN, 1 is infinite`; nothing if there are none.
+    fn text(self) -> Option<String> {
+        let part = |count: usize, what: &str| match count {
+            0 => None,
+            1 => Some(format!("1 is {what}")),
+            count => Some(format!("{count} are {what}")),
+        };
+        let parts: Vec<String> = [part(self.nan, "NaN"), part(self.infinite, "infinite")]
+            .into_iter()
+            .flatten()
+            .collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
 }
 
 fn seconds<S: Serializer>(time: &Duration, serializer: S) -> std::result::Result<S::Ok, S::Error> {
@@ -81,18 +120,18 @@ impl Report {
         bindings: &Bindings,
         classes: &Classes,
     ) -> Result<()> {
-        writeln!(out, "{} on {}", self.recording, self.device)?;
+        writeln!(out, "{} on {}", escaped(&self.recording), self.device)?;
         if let Some(part) = self.layers.as_ref().and_then(Part::text) {
             writeln!(out, "  {part}")?;
         }
         for (name, path) in &self.inputs {
             let (_, shape) = bindings.named(name)?;
-            writeln!(out, "  {name} {shape} from {}", path.display())?;
+            writeln!(out, "  {name} {shape} from {}", shown(&path))?;
         }
         for (name, output) in &self.outputs {
             let (_, shape) = bindings.named(name)?;
             match &output.file {
-                Some(path) => writeln!(out, "  {name} {shape} to {}", path.display())?,
+                Some(path) => writeln!(out, "  {name} {shape} to {}", shown(&path))?,
                 None => writeln!(
                     out,
                     "  {name} {shape} not written (--output {name}=FILE.npy)"
@@ -100,15 +139,21 @@ impl Report {
             }
             if classes.listed() {
                 for (label, value) in &output.top {
-                    writeln!(out, "    {value:.3}  {label}")?;
+                    writeln!(out, "    {:.3}  {}", value.0, escaped(label))?;
                 }
+            }
+        }
+        for (name, output) in &self.outputs {
+            if let Some(special) = output.special.text() {
+                let elements: u64 = output.shape.iter().product();
+                writeln!(out, "  of the {elements} elements of {name} {special}")?;
             }
         }
         let classified = self.outputs.values().find(|output| !output.top.is_empty());
         let place = if self.on_model { "model" } else { "GPU" };
         let mut line = String::new();
         if let Some((label, value)) = classified.and_then(|output| output.top.first()) {
-            line += &format!("{label} ({value:.3}) · ");
+            line += &format!("{} ({:.3}) · ", escaped(label), value.0);
         }
         line += &format!(
             "{}, {} loading, {} on the {place}",
@@ -123,12 +168,18 @@ impl Report {
             );
         }
         for (name, output) in &self.outputs {
+            if self.recorded_values {
+                continue;
+            }
             line += " · ";
             line += &match (&output.comparison, self.outputs.len()) {
                 (Some(comparison), 1) => comparison.text(),
                 (Some(comparison), _) => format!("{name} {}", comparison.text()),
                 (None, _) => format!("{name}: nothing to compare with"),
             };
+        }
+        if self.recorded_values {
+            line += " · computed from values that the recording itself has, not from an input: nothing to compare with";
         }
         writeln!(out, "→ {line}")?;
         Ok(())

@@ -1,15 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whom a recording comes from: keys, signatures, packs.
-
-mod keygen;
-mod pack;
-mod place;
-mod sign;
-
-pub(crate) use keygen::Keygen;
-pub(crate) use pack::Pack;
-pub(crate) use place::{Place, Trust};
-pub(crate) use sign::Sign;
+//! The files that a signature or a pack covers, and what is wrong with signatures and keys, in words.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileTypeExt;
@@ -17,42 +7,31 @@ use std::path::Path;
 
 use gpureplay_sign::{MAX_FILES, SignatureError, WriteError, is_safe};
 
-use gpureplay_library::values::split;
+use gpureplay_library::shown;
 
 use crate::Result;
-use crate::failure::Failure;
+use crate::common::failure::Failure;
 use crate::manifest::{self, Manifest};
 
 /// Largest file that is read into memory beside a recording.
 const MAX_BYTES: u64 = 1 << 32;
 
 /// Reads a file of bounded size.
-fn read(path: &Path) -> std::result::Result<Vec<u8>, String> {
-    let text = |error: std::io::Error| format!("{}: {error}", path.display());
+pub(crate) fn read(path: &Path) -> std::result::Result<Vec<u8>, String> {
+    let text = |error: std::io::Error| format!("{}: {error}", shown(&path));
     let metadata = std::fs::metadata(path).map_err(text)?;
     let kind = metadata.file_type();
     if kind.is_char_device() || kind.is_block_device() {
-        return Err(format!("{}: is a device", path.display()));
+        return Err(format!("{}: is a device", shown(&path)));
     }
     if metadata.len() > MAX_BYTES {
-        return Err(format!("{}: longer than {MAX_BYTES} bytes", path.display()));
+        return Err(format!("{}: longer than {MAX_BYTES} bytes", shown(&path)));
     }
     std::fs::read(path).map_err(text)
 }
 
-/// Names of the manifest and of all files that it names.
-fn named_files(manifest: &Manifest) -> impl Iterator<Item = &Path> {
-    let cases = manifest
-        .cases
-        .iter()
-        .flat_map(|case| case.inputs.values().chain(case.expected.values()));
-    let weights = manifest.external.values().map(|weight| &weight.file);
-    // A name inside a file is no part of the path.
-    weights.chain(cases).map(|path| split(path).0)
-}
-
 /// The manifest of a directory and the files that it names: contents by name.
-fn files_beside(
+pub(crate) fn files_beside(
     directory: &Path,
     manifest: Option<&Manifest>,
 ) -> Result<BTreeMap<String, Vec<u8>>> {
@@ -60,12 +39,12 @@ fn files_beside(
     let Some(manifest) = manifest else {
         return Ok(files);
     };
-    for path in std::iter::once(Path::new(manifest::FILE_NAME)).chain(named_files(manifest)) {
+    for path in std::iter::once(Path::new(manifest::FILE_NAME)).chain(manifest.files()) {
         let name = path.to_str().filter(|name| is_safe(name)).ok_or_else(|| {
             Failure::Recording(format!(
                 "{}: the manifest names {}, which cannot be signed or packed: a path inside the directory of letters, digits, _ - + . and / is expected",
-                directory.display(),
-                path.display()
+                shown(&directory),
+                shown(&path)
             ))
         })?;
         let contents = read(&directory.join(path)).map_err(Failure::Input)?;
@@ -75,7 +54,7 @@ fn files_beside(
 }
 
 /// What is wrong with a signature.
-fn signature_error(error: &SignatureError) -> String {
+pub(crate) fn signature_error(error: &SignatureError) -> String {
     match *error {
         SignatureError::NotASignature => "not a signature (it does not start with GPURESIG)".into(),
         SignatureError::Version(version) => {
@@ -100,7 +79,7 @@ fn signature_error(error: &SignatureError) -> String {
 }
 
 /// Why a signature, a pack or a key cannot be made.
-fn write_error(error: &WriteError) -> String {
+pub(crate) fn write_error(error: &WriteError) -> String {
     match error {
         WriteError::Name(name) => format!("a file must not be called {name}"),
         WriteError::TooManyFiles => format!("more than {MAX_FILES} files"),

@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use gpureplay_library::{Bindings, Files, TensorInfo, TensorKind, list};
+use gpureplay_library::{Bindings, Files, TensorInfo, TensorKind, list, shown};
 
 use crate::Result;
-use crate::failure::Failure;
+use crate::common::failure::Failure;
 
 /// A file for a tensor, with or without the tensor's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,11 +28,6 @@ impl FromStr for Given {
         };
         if path.is_empty() || name.as_deref() == Some("") {
             return Err("expected FILE or NAME=FILE".into());
-        }
-        if path == "-" {
-            return Err(
-                "- is no file; /dev/stdin reads standard input, ./- is a file of that name".into(),
-            );
         }
         Ok(Self {
             name,
@@ -63,7 +58,7 @@ impl Given {
             (Some(tensor), None) => Ok(tensor.name.clone()),
             _ => Err(Failure::Usage(format!(
                 "{option} {}: say which tensor, as NAME=FILE; {}",
-                self.path.display(),
+                shown(&self.path),
                 list(tensors, kind)
             ))),
         }
@@ -102,6 +97,6 @@ mod tests {
         );
         assert_eq!(given("./dir=1/x.npy"), Ok((None, "./dir=1/x.npy".into())));
         assert!(given("a=").is_err() && given("=x.npy").is_err() && given("").is_err());
-        assert!(given("-").is_err() && given("a=-").is_err() && given("./-").is_ok());
+        assert_eq!(given("a=-"), Ok((Some("a".into()), "-".into())));
     }
 }

@@ -15,7 +15,10 @@ use crate::error::{Error, Result};
 use crate::tensors::TensorInfo;
 
 pub use image::{Channels, ImageFormat, Resize};
-pub use write::write;
+pub use write::{OutputFormat, STANDARD_OUTPUT, is_standard_output, write};
+
+/// The name that stands for standard input, of an `.npy` file.
+pub const STANDARD_INPUT: &str = "-";
 
 /// The kinds of files that hold values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +61,7 @@ pub fn split(path: &Path) -> (&Path, Option<&str>) {
 
 /// Reads a value for a tensor. The kind of file follows from its name: `.npy`, `.bin` or `.raw` (elements of the declared
 /// type in C order, little-endian), `.safetensors` (`FILE.safetensors#NAME`, or the tensor's own name), `.png` or `.jpg` for
-/// tensors of which the manifest says how pictures become their values.
+/// tensors of which the manifest says how pictures become their values. `-` is standard input, as `.npy`.
 ///
 /// # Errors
 /// The file is missing, is not what its name says, or has another size than the tensor. Type and shape of `.npy` and
@@ -66,6 +69,7 @@ pub fn split(path: &Path) -> (&Path, Option<&str>) {
 pub fn read(path: &Path, info: &TensorInfo, image: Option<&ImageFormat>) -> Result<Tensor> {
     let (file, name) = split(path);
     match Kind::of(file) {
+        Kind::Npy if file == Path::new(STANDARD_INPUT) => standard_input(),
         Kind::Npy => read_any(file),
         Kind::Raw => raw(file, info, &bytes(file, info.bytes as u64)?),
         Kind::Safetensors => safetensors::parse(file, name, info, &bytes(file, MAX_NPY_BYTES)?),
@@ -86,6 +90,20 @@ pub(crate) fn parse(
         Kind::Safetensors => safetensors::parse(file, name, info, bytes),
         Kind::Picture => Err(Error::file(file, "a weight cannot be a picture")),
     }
+}
+
+fn standard_input() -> Result<Tensor> {
+    let name = Path::new("standard input");
+    let mut bytes = Vec::new();
+    let limited = std::io::stdin()
+        .lock()
+        .take(MAX_NPY_BYTES + 1)
+        .read_to_end(&mut bytes);
+    limited.map_err(|error| Error::file(name, error))?;
+    if bytes.len() as u64 > MAX_NPY_BYTES {
+        return Err(Error::file(name, NpyError::TooLarge));
+    }
+    parse_npy(&bytes).map_err(|error| Error::file(name, error))
 }
 
 /// Reads an `.npy` file of any type and shape.

@@ -39,10 +39,13 @@ pub(super) fn parse(
         if names.len() > LISTED {
             known.push("…");
         }
-        return Err(wrong(format!(
-            "has no tensor {wanted}; it has {}; name one as FILE.safetensors#NAME",
-            known.join(", ")
-        )));
+        return Err(wrong(match known.as_slice() {
+            [] => format!("has no tensor {wanted}; it has no tensors at all"),
+            known => format!(
+                "has no tensor {wanted}; it has {}; name one as FILE.safetensors#NAME",
+                known.join(", ")
+            ),
+        }));
     };
     let Some(dtype) = dtype(view.dtype()) else {
         return Err(wrong(format!(

@@ -1,34 +1,94 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Outputs as `.npy`, raw `.bin` or `.json`.
 
+use std::io::Write;
 use std::path::Path;
 
-use gpureplay_io::{Element, Tensor, encode_npy, write_atomic};
+use gpureplay_io::{Element, Existing, Tensor, encode_npy, write_whole};
 
 use crate::error::{Error, Result};
+use crate::number::Number;
 
-/// Writes a tensor; the name says how: `.bin` or `.raw` (elements only), `.json` (type, shape, flat data), otherwise `.npy`.
-/// The file appears whole or not at all.
+/// The name that stands for standard output.
+pub const STANDARD_OUTPUT: &str = "-";
+
+/// Whether a path is standard output, by the names that it has.
+pub fn is_standard_output(path: &Path) -> bool {
+    [
+        STANDARD_OUTPUT,
+        "/dev/stdout",
+        "/dev/fd/1",
+        "/proc/self/fd/1",
+    ]
+    .iter()
+    .any(|name| path == Path::new(name))
+}
+
+/// The formats that outputs are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// `.npy`; also standard output, devices and pipes.
+    Npy,
+    /// `.bin` or `.raw`: the elements in C order, little-endian, and nothing else.
+    Raw,
+    /// `.json`: type, shape, flat data. NaN and infinities are the strings "NaN", "Infinity" and "-Infinity".
+    Json,
+}
+
+impl OutputFormat {
+    /// The format that a file's name says.
+    ///
+    /// # Errors
+    /// The name ends in something else: a file holds what its name says.
+    pub fn of(path: &Path) -> Result<Self> {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        match extension.map(str::to_ascii_lowercase).as_deref() {
+            Some("npy") => Ok(Self::Npy),
+            Some("bin" | "raw") => Ok(Self::Raw),
+            Some("json") => Ok(Self::Json),
+            _ if is_standard_output(path) => Ok(Self::Npy),
+            _ => match std::fs::metadata(path) {
+                // What is no file has no name that could say it.
+                Ok(found) if !found.is_file() && !found.is_dir() => Ok(Self::Npy),
+                _ => Err(Error::Format {
+                    path: path.to_path_buf(),
+                }),
+            },
+        }
+    }
+
+    fn encode(self, tensor: &Tensor) -> Vec<u8> {
+        match self {
+            Self::Npy => encode_npy(tensor),
+            Self::Raw => tensor.bytes().to_vec(),
+            Self::Json => json(tensor).into_bytes(),
+        }
+    }
+}
+
+/// Writes a tensor in the format that the name says. The file appears whole or not at all.
 ///
 /// # Errors
-/// The file cannot be written.
-pub fn write(path: &Path, tensor: &Tensor) -> Result<()> {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    let bytes = match extension.map(str::to_ascii_lowercase).as_deref() {
-        Some("bin" | "raw") => tensor.bytes().to_vec(),
-        Some("json") => json(tensor).into_bytes(),
-        _ => encode_npy(tensor),
+/// The name says no format, a file is there that is to be kept, or it cannot be written.
+pub fn write(path: &Path, tensor: &Tensor, existing: Existing) -> Result<()> {
+    let bytes = OutputFormat::of(path)?.encode(tensor);
+    let written = match is_standard_output(path) {
+        true => {
+            let mut out = std::io::stdout().lock();
+            out.write_all(&bytes).and_then(|()| out.flush())
+        }
+        false => write_whole(path, &bytes, existing),
     };
-    write_atomic(path, &bytes).map_err(|error| Error::Write {
+    written.map_err(|error| Error::Write {
         path: path.to_path_buf(),
         reason: error.to_string(),
     })
 }
 
-/// Numbers as short as they can be and still come back exactly; JSON has no NaN and no infinity, they become null.
+/// Numbers as short as they can be and still come back exactly; JSON has no NaN and no infinity, they become strings.
 fn json(tensor: &Tensor) -> String {
     let number = |index: usize, value: f64| match tensor.dtype().is_float() {
-        true if !value.is_finite() => "null".to_owned(),
+        true if !value.is_finite() => format!("\"{}\"", Number(value).name()),
         true if tensor.dtype().bytes() == 8 => format!("{value:?}"),
         true => format!("{:?}", value as f32),
         // 64-bit integers do not fit into a double.
@@ -53,15 +113,29 @@ fn json(tensor: &Tensor) -> String {
 mod tests {
     use gpureplay_io::{DType, Tensor};
 
-    use super::json;
+    use super::*;
 
     #[test]
     fn json_keeps_every_value() {
-        let tensor = Tensor::from_f32(&[2, 2], &[0.1, -1.0, f32::NAN, 3e-9]).unwrap();
-        let wanted = "{\"type\": \"f32\", \"shape\": [2, 2], \"data\": [0.1, -1.0, null, 3e-9]}\n";
+        let tensor = Tensor::from_f32(&[2, 2], &[0.1, f32::NEG_INFINITY, f32::NAN, 3e-9]).unwrap();
+        let wanted = "{\"type\": \"f32\", \"shape\": [2, 2], \"data\": [0.1, \"-Infinity\", \"NaN\", 3e-9]}\n";
         assert_eq!(json(&tensor), wanted);
         let bytes = u64::MAX.to_le_bytes().to_vec();
         let large = Tensor::new(DType::U64, &[1], bytes).unwrap();
         assert!(json(&large).contains("[18446744073709551615]"));
+    }
+
+    #[test]
+    fn a_name_says_the_format_or_is_refused() {
+        let format = |name: &str| OutputFormat::of(Path::new(name)).ok();
+        assert_eq!(format("a.npy"), Some(OutputFormat::Npy));
+        assert_eq!(format("a.BIN"), Some(OutputFormat::Raw));
+        assert_eq!(format("a.json"), Some(OutputFormat::Json));
+        for npy in ["-", "/dev/stdout", "/dev/null"] {
+            assert_eq!(format(npy), Some(OutputFormat::Npy), "{npy}");
+        }
+        for none in ["a.png", "a.safetensors", "a.txt", "a", "", "/"] {
+            assert_eq!(format(none), None, "{none}");
+        }
     }
 }

@@ -166,7 +166,7 @@ fn expect(folder: &Folder, name: &str, share: &Path) -> Result<()> {
     };
     let mut words = String::new();
     let mut replay = Command::new(payload::host_command(folder));
-    replay.arg("run").arg(&recording);
+    replay.arg("run").arg("--force").arg(&recording);
     for (input, file) in names("inputs") {
         replay.arg("--input").arg(format!(
             "{input}={}",

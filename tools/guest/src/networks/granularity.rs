@@ -137,7 +137,7 @@ fn row(job: &Recording<'_>, size: &str, options: &[&str]) -> Result<String> {
     let counts = output.join("bench.json");
     let mut bench = Command::new(&program);
     bench.arg("bench").arg(&output);
-    bench.args(["--warmup", "0", "--runs", "2", "--export-json"]);
+    bench.args(["--warmup", "0", "--runs", "2", "--force", "--export-json"]);
     bench.arg(&counts);
     logged(&mut bench, "counting", &log("bench.log"))?;
     let bench: Bench = json(&counts)?;

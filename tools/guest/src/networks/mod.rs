@@ -238,7 +238,7 @@ fn bench(job: &Recording<'_>, recording: &Path) -> Result<(Bench, Option<f64>)> 
     let times = job.work.join("bench.json");
     let mut bench = Command::new(payload::release_command(job.folder));
     bench.arg("bench").arg(recording);
-    bench.args(["--warmup", "0", "--runs", "1", "--export-json"]);
+    bench.args(["--warmup", "0", "--runs", "1", "--force", "--export-json"]);
     bench.arg(&times);
     let log = job.folder.local.join("log/bench.log");
     let begin = Others::now();

@@ -19,12 +19,13 @@ use mali_regs::{Class, lookup};
 use serde::Serialize;
 use written::{Written, written};
 
-use crate::device::ModelOptions;
-use crate::failure::{Failure, Outcome};
-use crate::given::{Given, bind_or_take_case};
-use crate::held::Held;
-use crate::replay::Inject;
-use crate::trust::{Place, Trust};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::held_signals::Held;
+use crate::common::model_options::ModelOptions;
+use crate::common::recording_source::{Place, Trust};
+use crate::common::replay::Inject;
+use crate::common::tensor_arguments::{Given, bind_or_take_case};
+use crate::common::terminal;
 use crate::{Result, explain, text};
 
 const EXAMPLES: &str = "\
@@ -141,6 +142,15 @@ impl Diff {
         let _held_too = Held::while_using(&self.against);
         let mut first = Device::open(&self.device, id, self.model.into())?;
         let mut second = Device::open(&self.against, id, self.model.into())?;
+        if !self.wrong_gpu {
+            for device in [&mut first, &mut second] {
+                let checked = device.check_identity(&recording);
+                checked.map_err(|error| {
+                    let text = explain::replay_error(&recording, &error);
+                    Failure::Device(format!("{}: {text}", device.description()))
+                })?;
+            }
+        }
         let inject = self.inject.unwrap_or(Inject::At(
             gpureplay_core::middleware::FaultKind::ReadOnes,
             u64::MAX,
@@ -150,8 +160,13 @@ impl Diff {
             ignore_identity: self.wrong_gpu,
         };
         let found = lock_step(verified, options, &mut bindings, first.gpu(), &mut faulty);
+        if let Some(inject) = self.inject
+            && !faulty.fired()
+        {
+            return Err(inject.never(faulty.calls()));
+        }
         let report = report(&verified, &found, &mut bindings);
-        let mut out = std::io::stdout().lock();
+        let mut out = terminal::stdout();
         if self.json {
             let text = serde_json::to_string_pretty(&report)
                 .map_err(|error| Failure::Output(error.to_string()))?;

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Numbers on the command line, with messages that say what is expected.
+
+use std::str::FromStr;
+
+/// A whole number from 0 on.
+pub(crate) fn whole_number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|_| "expected a whole number from 0 on that is not too large".into())
+}
+
+/// A whole number from 1 on.
+pub(crate) fn positive_number(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(format!("expected a whole number from 1 to {}", u32::MAX)),
+    }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where results go: never onto a file that the command reads, and onto one that exists only with `--force`.
+
+use std::fs::Metadata;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gpureplay_library::files::SIGNATURE_NAME;
+use gpureplay_library::values::{OutputFormat, is_standard_output};
+use gpureplay_library::{Existing, Files, Tensor, manifest, shown, values};
+
+use crate::Result;
+use crate::common::failure::Failure;
+
+/// Whether files that exist may be replaced.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct Force {
+    /// Replace files that exist; never those that this command reads
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// A file on its file system, whatever its names are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl From<&Metadata> for Identity {
+    fn from(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+/// The files that a command reads, and those that it will write.
+#[derive(Debug)]
+pub(crate) struct Destinations {
+    existing: Existing,
+    read: Vec<(Identity, PathBuf)>,
+    claimed: Vec<PathBuf>,
+}
+
+impl Destinations {
+    /// Nothing is read yet.
+    pub(crate) fn new(force: bool) -> Self {
+        Self {
+            existing: match force {
+                true => Existing::Replace,
+                false => Existing::Keep,
+            },
+            read: Vec::new(),
+            claimed: Vec::new(),
+        }
+    }
+
+    /// A file that the command reads. One that is not there needs no care.
+    pub(crate) fn reads(&mut self, path: &Path) {
+        let (file, _) = values::split(path);
+        if let Ok(metadata) = std::fs::metadata(file) {
+            self.read.push(((&metadata).into(), file.to_path_buf()));
+        }
+    }
+
+    /// A recording that the command reads, with all that belongs to it.
+    pub(crate) fn reads_recording(&mut self, files: &Files) {
+        self.reads(&files.path);
+        for name in [manifest::FILE_NAME, SIGNATURE_NAME] {
+            self.reads(&files.directory.join(name));
+        }
+        for file in files.manifest.iter().flat_map(manifest::Manifest::files) {
+            self.reads(&files.directory.join(file));
+        }
+    }
+
+    /// Takes a place for a result, before any work is done.
+    ///
+    /// # Errors
+    /// The command reads this file, it exists, or another result goes there.
+    pub(crate) fn claim(&mut self, path: &Path) -> Result<()> {
+        if is_standard_output(path) {
+            if self.takes_standard_output() {
+                return Err(Failure::Usage(
+                    "two results want standard output; give one of them a file".into(),
+                ));
+            }
+            self.claimed.push(path.to_path_buf());
+            return Ok(());
+        }
+        match std::fs::metadata(path) {
+            Ok(found) if found.is_dir() => {
+                return Err(Failure::Output(format!("{}: is a directory", shown(path))));
+            }
+            Ok(found) if found.is_file() => {
+                let identity = Identity::from(&found);
+                if let Some((_, read)) = self.read.iter().find(|(read, _)| *read == identity) {
+                    return Err(Failure::Usage(format!(
+                        "{}: this command reads {}, which is the same file; choose another name",
+                        shown(path),
+                        shown(read)
+                    )));
+                }
+                if self.existing == Existing::Keep {
+                    return Err(exists(path));
+                }
+            }
+            _ => {}
+        }
+        let place = place(path);
+        if self.claimed.contains(&place) {
+            return Err(Failure::Usage(format!(
+                "{}: two results want this file",
+                shown(path)
+            )));
+        }
+        self.claimed.push(place);
+        Ok(())
+    }
+
+    /// As [`Destinations::claim`] for a tensor, whose format the name must say.
+    ///
+    /// # Errors
+    /// As for [`Destinations::claim`], or the name says no format.
+    pub(crate) fn claim_tensor(&mut self, path: &Path) -> Result<()> {
+        OutputFormat::of(path)?;
+        self.claim(path)
+    }
+
+    /// Whether a result goes to standard output.
+    pub(crate) fn takes_standard_output(&self) -> bool {
+        self.claimed.iter().any(|path| is_standard_output(path))
+    }
+
+    /// Writes a result to a place that was claimed. A file appears whole or not at all.
+    ///
+    /// # Errors
+    /// It cannot be written, or a file has appeared there meanwhile.
+    pub(crate) fn write(&self, path: &Path, contents: &[u8]) -> Result<()> {
+        if is_standard_output(path) {
+            let mut out = std::io::stdout().lock();
+            out.write_all(contents)?;
+            return Ok(out.flush()?);
+        }
+        gpureplay_io::write_whole(path, contents, self.existing).map_err(|error| {
+            match error.kind() {
+                ErrorKind::AlreadyExists => exists(path),
+                _ => Failure::Output(format!("{}: {error}", shown(path))),
+            }
+        })
+    }
+
+    /// Writes a tensor to a place that was claimed, in the format that the name says.
+    ///
+    /// # Errors
+    /// As for [`Destinations::write`].
+    pub(crate) fn write_tensor(&self, path: &Path, tensor: &Tensor) -> Result<()> {
+        Ok(values::write(path, tensor, self.existing)?)
+    }
+}
+
+fn exists(path: &Path) -> Failure {
+    Failure::Output(format!(
+        "{}: exists; choose another name, or replace it with --force",
+        shown(path)
+    ))
+}
+
+/// A path in one spelling, as far as it exists.
+fn place(path: &Path) -> PathBuf {
+    if let Ok(place) = path.canonicalize() {
+        return place;
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.into());
+    folder.join(path.file_name().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_never_a_destination_by_whatever_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("read"), "x").unwrap();
+        symlink("read", at("link")).unwrap();
+        fs::hard_link(at("read"), at("hard")).unwrap();
+        fs::create_dir(at("sub")).unwrap();
+        for force in [false, true] {
+            let mut destinations = Destinations::new(force);
+            destinations.reads(&at("link"));
+            for name in ["read", "link", "hard", "sub/../read"] {
+                let failure = destinations.claim(&at(name)).unwrap_err();
+                assert_eq!(failure.exit_code(), 2, "{name}: {failure}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_exists_is_replaced_by_force_only_and_each_place_is_taken_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("old"), "x").unwrap();
+        let mut kept = Destinations::new(false);
+        assert_eq!(kept.claim(&at("old")).unwrap_err().exit_code(), 6);
+        kept.claim(&at("new")).unwrap();
+        let twice = folder.path().join(".").join("new");
+        assert_eq!(kept.claim(&twice).unwrap_err().exit_code(), 2);
+        // Somebody else was faster.
+        fs::write(at("new"), "theirs").unwrap();
+        assert_eq!(kept.write(&at("new"), b"ours").unwrap_err().exit_code(), 6);
+        assert_eq!(fs::read(at("new")).unwrap(), b"theirs");
+        let mut forced = Destinations::new(true);
+        forced.claim(&at("old")).unwrap();
+        forced.write(&at("old"), b"new").unwrap();
+        assert_eq!(fs::read(at("old")).unwrap(), b"new");
+        assert!(!forced.takes_standard_output());
+        forced.claim(Path::new("-")).unwrap();
+        assert!(forced.claim(Path::new("/dev/stdout")).is_err());
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Text of strangers on a terminal: what moves the cursor, hides or reorders text is shown as an escape.
+//!
+//! All that is printed from a file, a manifest or a file name goes through [`escaped`] or, where lines are the program's own,
+//! [`escaped_lines`]. An escape is `\u` and four hexadecimal digits for each UTF-16 unit, which is valid inside JSON strings too.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::path::Path;
+
+/// First and last of the ranges of format characters (Unicode 16, general categories Cf, Zl, Zp): they are invisible, or change the
+/// direction and the order of others.
+const FORMAT: [(char, char); 21] = [
+    ('\u{ad}', '\u{ad}'),
+    ('\u{600}', '\u{605}'),
+    ('\u{61c}', '\u{61c}'),
+    ('\u{6dd}', '\u{6dd}'),
+    ('\u{70f}', '\u{70f}'),
+    ('\u{890}', '\u{891}'),
+    ('\u{8e2}', '\u{8e2}'),
+    ('\u{180e}', '\u{180e}'),
+    ('\u{200b}', '\u{200f}'),
+    ('\u{2028}', '\u{202e}'),
+    ('\u{2060}', '\u{206f}'),
+    ('\u{feff}', '\u{feff}'),
+    ('\u{fff9}', '\u{fffb}'),
+    ('\u{110bd}', '\u{110bd}'),
+    ('\u{110cd}', '\u{110cd}'),
+    ('\u{13430}', '\u{1343f}'),
+    ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{1d173}', '\u{1d17a}'),
+    ('\u{e0001}', '\u{e0001}'),
+    ('\u{e0020}', '\u{e007f}'),
+    // Not assigned, and reserved for characters of this kind.
+    ('\u{e0080}', '\u{e00ff}'),
+];
+
+/// Whether a character is printed as an escape: control and format characters.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || FORMAT
+            .iter()
+            .any(|(first, last)| (*first..=*last).contains(&character))
+}
+
+/// The text on one line, with escapes for control characters, line feeds and format characters.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    escape(text, is_hidden)
+}
+
+/// As [`escaped`], but line feeds stay.
+pub fn escaped_lines(text: &str) -> Cow<'_, str> {
+    escape(text, |character| character != '\n' && is_hidden(character))
+}
+
+/// A path as people may read it: see [`escaped`].
+pub fn shown(path: &Path) -> String {
+    escaped(&path.to_string_lossy()).into_owned()
+}
+
+fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        if hidden(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a string does not fail.
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(character);
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_moves_hides_or_reorders_stays() {
+        assert_eq!(
+            escaped("a\x1b[2Jb\nc\u{9b}d\x7f"),
+            r"a\u001b[2Jb\u000ac\u009bd\u007f"
+        );
+        assert_eq!(
+            escaped("\u{202e}txt.\u{2066}\u{200b}\u{feff}"),
+            r"\u202etxt.\u2066\u200b\ufeff"
+        );
+        // Tags are invisible and lie beyond the first 65536 characters.
+        assert_eq!(escaped("\u{e0041}"), r"\udb40\udc41");
+        assert_eq!(escaped_lines("a\nb\r"), "a\nb\\u000d");
+        assert_eq!(shown(Path::new("a\tb")), r"a\u0009b");
+    }
+
+    #[test]
+    fn ordinary_text_stays_as_it_is() {
+        for text in ["", "Ziffer 3 · µs → 5 %", "日本語", "a\\u001b", "עברית"] {
+            assert!(matches!(escaped(text), Cow::Borrowed(same) if same == text));
+        }
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Numbers in reports: short for people, and never lost in JSON.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// A number of a result.
+///
+/// As text it is the shortest that comes back as the same single-precision number, with an exponent where digits would only be zeros.
+/// In JSON it is a number, or one of the strings `"NaN"`, `"Infinity"` and `"-Infinity"`, which JSON has no numbers for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Number(pub f64);
+
+impl Number {
+    /// `NaN`, `Infinity` or `-Infinity`; nothing for a finite number.
+    pub(crate) const fn name(self) -> &'static str {
+        if self.0.is_nan() {
+            "NaN"
+        } else if self.0 == f64::INFINITY {
+            "Infinity"
+        } else if self.0 == f64::NEG_INFINITY {
+            "-Infinity"
+        } else {
+            ""
+        }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let single = self.0 as f32;
+        match self.0.abs() {
+            _ if !self.0.is_finite() => f.write_str(self.name()),
+            // Too large or too small for single precision.
+            _ if single.is_infinite() || (single == 0.0) != (self.0 == 0.0) => {
+                write!(f, "{:e}", self.0)
+            }
+            size if size != 0.0 && !(1e-4..1e7).contains(&size) => write!(f, "{single:e}"),
+            _ => write!(f, "{single}"),
+        }
+    }
+}
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.is_finite() {
+            true => serializer.serialize_f64(self.0),
+            false => serializer.serialize_str(self.name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Number;
+
+    #[test]
+    fn numbers_are_short_and_plain() {
+        let text = |value: f64| Number(value).to_string();
+        // 23 digits behind the point once.
+        assert_eq!(text(f64::from(2.330_892e-9_f32)), "2.330892e-9");
+        assert_eq!(text(f64::from(0.1_f32)), "0.1");
+        assert_eq!(
+            (text(0.0), text(-3.0), text(1e9)),
+            ("0".into(), "-3".into(), "1e9".into())
+        );
+        assert_eq!(
+            (text(1e300), text(1e-300)),
+            ("1e300".into(), "1e-300".into())
+        );
+        assert_eq!(
+            (text(f64::NAN), text(f64::NEG_INFINITY)),
+            ("NaN".into(), "-Infinity".into())
+        );
+    }
+}
