@@ -2,7 +2,7 @@
 //! Jobs: their types, their headers, their payloads, and where the parts of a job lie.
 
 use crate::field::Kind::{Address, Bool, Enum, Hex, Unsigned};
-use crate::field::descriptors;
+use crate::field::{Layout, descriptors};
 
 /// Job headers lie at multiples of this.
 pub const ALIGNMENT: u64 = 64;
@@ -96,6 +96,34 @@ impl JobType {
             self,
             JobType::Null | JobType::WriteValue | JobType::CacheFlush | JobType::Compute
         )
+    }
+
+    /// Where the descriptors of a job of this type lie, in bytes from its start; empty for types whose descriptors are not declared.
+    pub const fn parts(self) -> &'static [(u64, &'static Layout)] {
+        match self {
+            JobType::Null => &[(0, JobHeader::LAYOUT)],
+            JobType::WriteValue => &[(0, JobHeader::LAYOUT), (PAYLOAD, WriteValue::LAYOUT)],
+            JobType::CacheFlush => &[(0, JobHeader::LAYOUT), (PAYLOAD, CacheFlush::LAYOUT)],
+            JobType::Compute => &[
+                (0, JobHeader::LAYOUT),
+                (INVOCATION, Invocation::LAYOUT),
+                (COMPUTE_PARAMETERS, ComputeParameters::LAYOUT),
+                (COMPUTE_DRAW, Draw::LAYOUT),
+            ],
+            JobType::IndexedVertex => &[
+                (0, JobHeader::LAYOUT),
+                (INVOCATION, Invocation::LAYOUT),
+                (PRIMITIVE, crate::Primitive::LAYOUT),
+                (TILER_POINTER, crate::TilerPointer::LAYOUT),
+                (FRAGMENT_DRAW, Draw::LAYOUT),
+                (VERTEX_DRAW, Draw::LAYOUT),
+            ],
+            JobType::Fragment => &[
+                (0, JobHeader::LAYOUT),
+                (PAYLOAD, crate::FragmentPayload::LAYOUT),
+            ],
+            _ => &[],
+        }
     }
 
     /// Decodes the header's type field.
@@ -301,16 +329,25 @@ mod tests {
 
     #[test]
     fn parts_of_jobs_do_not_overlap() {
+        for kind in JobType::ALL {
+            let ends = kind
+                .parts()
+                .iter()
+                .map(|(at, layout)| at + 4 * layout.words as u64);
+            let starts = kind.parts().iter().skip(1).map(|(at, _)| *at);
+            for (end, start) in ends.zip(starts) {
+                assert!(end <= start, "{}: {end} {start}", kind.name());
+            }
+            assert!(!kind.is_replayed() || !kind.parts().is_empty());
+        }
         assert_eq!(
             (INVOCATION, COMPUTE_PARAMETERS, COMPUTE_BYTES),
             (32, 40, 192)
         );
-        assert!(COMPUTE_PARAMETERS + ComputeParameters::SIZE as u64 <= COMPUTE_DRAW);
         assert_eq!(
             (PRIMITIVE, VERTEX_DRAW, INDEXED_VERTEX_BYTES),
             (40, 256, 384)
         );
-        assert!(PRIMITIVE + crate::Primitive::SIZE as u64 <= TILER_POINTER);
     }
 
     #[test]

@@ -28,7 +28,7 @@ registers! {
     GPU_FAULT_ADDRESS_HI = 0x044, Read, Fault, 0, "Physical address of a GPU fault, high word.";
     L2_CONFIG = 0x048, ReadWrite, Quirk, 0, "Size and hash of the level-2 cache, where configurable.";
     AFBC_FEATURES = 0x04C, Read, Identity, 0, "Frame buffer compression variants that are missing.";
-    PWR_KEY = 0x050, Write, Quirk, 0, "Unlocks PWR_OVERRIDE0/1 when 0x2968A819 is written.";
+    PWR_KEY = 0x050, Write, Quirk, 0, "Unlocks PWR_OVERRIDE0/1 when [`PWR_KEY_UNLOCK`] is written.";
     PWR_OVERRIDE0 = 0x054, ReadWrite, Quirk, 0, "Power manager override; some SoCs need it set.";
     PWR_OVERRIDE1 = 0x058, ReadWrite, Quirk, 0, "Power manager override; some SoCs need it set.";
     PRFCNT_BASE_LO = 0x060, ReadWrite, PerformanceCounter, 0, "GPU virtual address of the counter dump, low word.";
@@ -141,6 +141,9 @@ bitflags! {
         const CLEAN_CACHES_COMPLETED = 1 << 17;
     }
 }
+
+/// What PWR_KEY takes before it lets PWR_OVERRIDE0 and PWR_OVERRIDE1 be written.
+pub const PWR_KEY_UNLOCK: u32 = 0x2968_a819;
 
 /// Values of GPU_CMD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

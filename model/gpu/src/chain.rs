@@ -8,7 +8,7 @@ use std::time::Instant;
 use mali_descriptors::{JobHeader, JobType, LONGEST_CHAIN, Profile, WriteValue, job};
 use mali_memory::Bus;
 use mali_regs::{FaultStatus, JobConfig, JobConfigFlags, JobStatus};
-use mali_shader::{Control, MmuFault, Threads};
+use mali_shader::{Control, JOB_COST, MmuFault, Threads, WorkLimit};
 
 use crate::clock::Clock;
 use crate::compute;
@@ -50,11 +50,11 @@ pub(crate) struct ChainControl {
 }
 
 impl ChainControl {
-    pub(crate) fn new(clauses: u64) -> ChainControl {
+    pub(crate) fn new(clauses: u64, work: Arc<WorkLimit>) -> ChainControl {
         ChainControl {
             request: AtomicU8::new(RUN),
             jobs: clauses.min(LONGEST_CHAIN.into()),
-            shader: Control::new(clauses),
+            shader: Control::within(clauses, work),
         }
     }
 
@@ -212,6 +212,7 @@ impl<B: Bus> Runner<'_, B> {
     /// Runs one job and returns the address of the next.
     fn job(&mut self, address: u64) -> Result<u64, JobFault> {
         let started = Instant::now();
+        self.charge(address)?;
         let header = self.header(address)?;
         let job_type = JobType::from_bits(header.job_type());
         let kind = job_type.map_or("RESERVED", JobType::name);
@@ -242,6 +243,17 @@ impl<B: Bus> Runner<'_, B> {
         );
         self.write_back(address, result.as_ref().err())?;
         result.map(|()| header.next())
+    }
+
+    /// Accounts for a job, whatever it does.
+    fn charge(&self, address: u64) -> Result<(), JobFault> {
+        let control = &self.environment.control.shader;
+        if control.charge(JOB_COST) {
+            return Ok(());
+        }
+        let limit = control.work().limit();
+        let text = format!("the limit of {limit} clauses for all work together is used up");
+        Err(JobFault::new(JobStatus::TERMINATED, address, text))
     }
 
     fn header(&self, address: u64) -> Result<JobHeader, JobFault> {

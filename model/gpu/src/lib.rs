@@ -34,7 +34,7 @@ mod space;
 mod walk;
 mod writer;
 
-pub use gpu::{Finished, Gpu, Options, Work};
+pub use gpu::{Finished, Gpu, Options, UsedUp, Work};
 pub use interrupt::IrqLines;
 pub use log::{ComputeReport, JobReport, Level, Log, NoLog, Observer};
 pub use mali_descriptors::{Architecture, PROFILES, Profile, Source};

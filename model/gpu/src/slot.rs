@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use mali_regs::{JobConfig, JobConfigFlags, JobStatus, job, job_slot};
+use mali_shader::WorkLimit;
 
 use crate::chain::{Chain, ChainControl, Outcome};
 
@@ -101,7 +102,7 @@ impl Slot {
     }
 
     /// Makes the queued chain the current one, if the slot is free.
-    pub(crate) fn promote(&mut self, clauses: u64) {
+    pub(crate) fn promote(&mut self, clauses: u64, work: &Arc<WorkLimit>) {
         if self.running.is_some() || !self.pending {
             return;
         }
@@ -119,7 +120,7 @@ impl Slot {
         self.set_word(job_slot::XAFFINITY, self.word(job_slot::XAFFINITY_NEXT));
         self.set_word(job_slot::COMMAND, mali_regs::JobCommand::Start as u32);
         self.set_word(job_slot::STATUS, JobStatus::ACTIVE.0);
-        let control = Arc::new(ChainControl::new(clauses));
+        let control = Arc::new(ChainControl::new(clauses, Arc::clone(work)));
         self.running = Some(Running {
             chain,
             control,

@@ -1,13 +1,95 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bound on what a dispatch may take.
+//! The bounds on what a dispatch, and all dispatches of a recording together, may take.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// What a job costs besides the clauses of its shader, in clauses: descriptors, host threads.
+pub const JOB_COST: u64 = 1 << 11;
+
+/// What it costs to decode a clause, in clauses.
+pub(crate) const DECODING_COST: u64 = 1 << 9;
+
+/// What it costs to make a shader for one dispatch, in clauses for each of its micro-operations.
+pub(crate) const SPECIALISING_COST: u64 = 8;
+
+/// What everything that shares it may do together, in clauses of up to 64 lanes; what else takes the host's time counts as
+/// many clauses as take as long.
+#[derive(Debug)]
+pub struct WorkLimit {
+    limit: u64,
+    left: AtomicU64,
+    used_up: AtomicBool,
+}
+
+impl Default for WorkLimit {
+    /// No limit.
+    fn default() -> WorkLimit {
+        WorkLimit::new(u64::MAX)
+    }
+}
+
+impl WorkLimit {
+    /// Allows so many clauses; [`u64::MAX`] is no limit.
+    pub fn new(clauses: u64) -> WorkLimit {
+        WorkLimit {
+            limit: clauses,
+            left: AtomicU64::new(clauses),
+            used_up: AtomicBool::new(false),
+        }
+    }
+
+    /// How many clauses are allowed, used or not.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Allows as many again as at first.
+    pub fn renew(&self) {
+        self.left.store(self.limit, Relaxed);
+        self.used_up.store(false, Relaxed);
+    }
+
+    /// How many clauses are left.
+    pub fn left(&self) -> u64 {
+        self.left.load(Relaxed)
+    }
+
+    /// Whether something could not be done any more.
+    pub fn is_used_up(&self) -> bool {
+        self.used_up.load(Relaxed)
+    }
+
+    fn take(&self, wanted: u64) -> u64 {
+        if self.limit == u64::MAX {
+            return wanted;
+        }
+        let taken = take(&self.left, wanted);
+        if taken == 0 && wanted > 0 {
+            self.used_up.store(true, Relaxed);
+        }
+        taken
+    }
+
+    fn give_back(&self, unused: u64) {
+        if self.limit != u64::MAX {
+            self.left.fetch_add(unused, Relaxed);
+        }
+    }
+}
+
+/// Takes up to `wanted` from a count and returns how much there was.
+fn take(from: &AtomicU64, wanted: u64) -> u64 {
+    let taken = from.fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(wanted)));
+    taken.unwrap_or_else(|left| left).min(wanted)
+}
 
 /// Lets another thread stop a dispatch, and bounds it: an endless shader ends.
 #[derive(Debug)]
 pub struct Control {
     abort: AtomicBool,
     remaining: AtomicU64,
+    work: Arc<WorkLimit>,
 }
 
 impl Default for Control {
@@ -21,10 +103,21 @@ impl Control {
     /// Allows `clauses` clauses, counted once for each batch of up to 64 lanes that executes one together. All
     /// dispatches that use this control share the budget.
     pub fn new(clauses: u64) -> Control {
+        Control::within(clauses, Arc::default())
+    }
+
+    /// The same within a limit that other controls share.
+    pub fn within(clauses: u64, work: Arc<WorkLimit>) -> Control {
         Control {
             abort: AtomicBool::new(false),
             remaining: AtomicU64::new(clauses),
+            work,
         }
+    }
+
+    /// The limit that other controls share.
+    pub fn work(&self) -> &WorkLimit {
+        &self.work
     }
 
     /// Asks a running dispatch to stop; it does within about a thousand clauses.
@@ -43,16 +136,59 @@ impl Control {
         self.take(clauses) == clauses && !self.is_aborted()
     }
 
+    /// Takes `clauses` clauses from the shared limit alone: for what shaders do not count as theirs. False when that was the last.
+    #[must_use]
+    pub fn charge(&self, clauses: u64) -> bool {
+        let enough = self.work.take(clauses) == clauses;
+        if !enough {
+            self.work.used_up.store(true, Relaxed);
+        }
+        enough
+    }
+
     /// Takes up to `wanted` clauses from the budget and returns how many there were.
     pub(crate) fn take(&self, wanted: u64) -> u64 {
-        let taken = self
-            .remaining
-            .fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_sub(wanted)));
-        taken.unwrap_or_else(|left| left).min(wanted)
+        let own = take(&self.remaining, wanted);
+        let shared = self.work.take(own);
+        if shared < own {
+            self.remaining.fetch_add(own - shared, Relaxed);
+        }
+        shared
     }
 
     /// Gives back clauses that were taken and not used.
     pub(crate) fn give_back(&self, unused: u64) {
         self.remaining.fetch_add(unused, Relaxed);
+        self.work.give_back(unused);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controls_share_a_limit() {
+        let work = Arc::new(WorkLimit::new(100));
+        let [first, second] = [(); 2].map(|()| Control::within(80, work.clone()));
+        assert_eq!(first.take(70), 70);
+        assert_eq!(second.take(70), 30);
+        assert!(!work.is_used_up(), "nothing was refused");
+        assert!(!first.charge(1));
+        assert!(work.is_used_up());
+        first.give_back(20);
+        assert_eq!((work.left(), second.take(5)), (20, 5));
+        work.renew();
+        assert!(work.left() == 100 && !work.is_used_up());
+        assert!(first.spend(30), "its own budget is left");
+        assert!(!first.spend(1));
+    }
+
+    #[test]
+    fn without_a_limit_nothing_is_counted() {
+        let control = Control::new(10);
+        assert!(control.charge(u64::MAX));
+        assert!(control.spend(10) && !control.work().is_used_up());
+        assert!(!control.spend(1));
     }
 }

@@ -18,6 +18,8 @@ pub enum FaultKind {
     Mmu(MmuFault),
     /// The control's budget was used up before the shader ended.
     Budget,
+    /// The limit of work that the control shares with others was used up.
+    WorkLimit,
     /// The control asked to stop.
     Aborted,
 }
@@ -31,7 +33,7 @@ impl FaultKind {
             FaultKind::InvalidData => 0x58,
             FaultKind::Mmu(fault) => fault.code,
             // Job terminated: what a hard stop leaves.
-            FaultKind::Budget | FaultKind::Aborted => 0x04,
+            FaultKind::Budget | FaultKind::WorkLimit | FaultKind::Aborted => 0x04,
         }
     }
 }

@@ -31,7 +31,7 @@ mod statistics;
 mod threads;
 mod translate;
 
-pub use control::Control;
+pub use control::{Control, JOB_COST, WorkLimit};
 pub use dispatch::{Architecture, Dispatch, ThreadStorage, WorkgroupStorage};
 pub use fault::{FaultKind, ShaderFault};
 pub use run::{draw, run};

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shorthands of the translation from instructions to micro-operations.
+//!
+//! A modifier that is known when a shader is translated costs nothing when it runs, if the loop over lanes is compiled for each of
+//! its values. Compilers of shaders use few of them: those get loops of their own, and the others share one that takes the
+//! modifier as a number.
 
 /// Emits a micro-operation on rows: `map!(translator, destination, [sources], |values| result)`. The expression is
 /// compiled into a loop over lanes of its own.
@@ -39,8 +43,69 @@ macro_rules! map {
     }};
 }
 
-/// Repeats `body` for each value of an enum, with the value as constant `name`: a modifier that is known when a shader
-/// is translated costs nothing when it runs.
+/// Emits a micro-operation that programs seldom need: `rare!(translator, destination, [sources], m, |m, values| result)`. The
+/// expression is compiled once, for one lane; modifiers come as the number `m`.
+macro_rules! rare {
+    ($t:expr, $d:expr, [$a:expr], $m:expr, |$n:pat_param, $x:pat_param| $body:expr) => {{
+        let (d, sources, m) = ($d, [$a], $m);
+        $t.rows(
+            $crate::operations::loops::rare::one(|$n, $x| $body),
+            d,
+            sources,
+            m,
+        );
+    }};
+    ($t:expr, $d:expr, [$a:expr, $b:expr], $m:expr, |$n:pat_param, $x:pat_param, $y:pat_param| $body:expr) => {{
+        let (d, sources, m) = ($d, [$a, $b], $m);
+        $t.rows(
+            $crate::operations::loops::rare::two(|$n, $x, $y| $body),
+            d,
+            sources,
+            m,
+        );
+    }};
+    ($t:expr, $d:expr, [$a:expr, $b:expr, $c:expr], $m:expr,
+     |$n:pat_param, $x:pat_param, $y:pat_param, $z:pat_param| $body:expr) => {{
+        let (d, sources, m) = ($d, [$a, $b, $c], $m);
+        $t.rows(
+            $crate::operations::loops::rare::three(|$n, $x, $y, $z| $body),
+            d,
+            sources,
+            m,
+        );
+    }};
+    ($t:expr, $d:expr, [$a:expr, $b:expr, $c:expr, $e:expr], $m:expr,
+     |$n:pat_param, $x:pat_param, $y:pat_param, $z:pat_param, $w:pat_param| $body:expr) => {{
+        let (d, sources, m) = ($d, [$a, $b, $c, $e], $m);
+        $t.rows(
+            $crate::operations::loops::rare::four(|$n, $x, $y, $z, $w| $body),
+            d,
+            sources,
+            m,
+        );
+    }};
+}
+
+/// Emits a function of the instruction's sources as they are, into its destination: `direct!(translator, |a, b| result)`.
+macro_rules! direct {
+    ($t:expr, |$x:ident| $body:expr) => {{
+        let (d, a) = ($t.dest, $t.source(0)?);
+        map!($t, d, [a], |$x| $body);
+        Ok(())
+    }};
+    ($t:expr, |$x:ident, $y:ident| $body:expr) => {{
+        let (d, a, b) = ($t.dest, $t.source(0)?, $t.source(1)?);
+        map!($t, d, [a, b], |$x, $y| $body);
+        Ok(())
+    }};
+    ($t:expr, |$x:ident, $y:ident, $z:ident| $body:expr) => {{
+        let (d, a, b, c) = ($t.dest, $t.source(0)?, $t.source(1)?, $t.source(2)?);
+        map!($t, d, [a, b, c], |$x, $y, $z| $body);
+        Ok(())
+    }};
+}
+
+/// Repeats `body` for each value of an enum, with the value as constant `name`.
 macro_rules! each {
     ($value:expr, $name:ident: $kind:ident { $($variant:ident),+ $(,)? } => $body:expr) => {
         match $value {
@@ -52,16 +117,55 @@ macro_rules! each {
     };
 }
 
-/// [`each!`] for the ways of rounding.
-macro_rules! each_round {
-    ($value:expr, $name:ident => $body:expr) => {
-        each!($value, $name: Round { Even, Up, Down, Zero, Away, Odd } => $body)
+/// Emits a function that rounds: `rounded!(translator, way, [ways with loops of their own], destination, [sources],
+/// |way, values| result)`.
+macro_rules! rounded {
+    ($t:expr, $how:expr, [$($often:ident),*], $d:expr, [$a:expr], |$round:ident, $x:ident| $body:expr) => {
+        match $how {
+            $(Round::$often => map!($t, $d, [$a], |$x| {
+                let $round = Round::$often;
+                $body
+            }),)*
+            seldom => rare!($t, $d, [$a], seldom as u32, |m, $x| {
+                let $round = Round::numbered(m);
+                $body
+            }),
+        }
     };
-}
-
-/// [`each!`] for comparisons.
-macro_rules! each_compare {
-    ($value:expr, $name:ident => $body:expr) => {
-        each!($value, $name: Compare { Eq, Gt, Ge, Ne, Lt, Le, GtLt, Total } => $body)
+    ($t:expr, $how:expr, [$($often:ident),*], $d:expr, [$a:expr, $b:expr], |$round:ident, $x:ident, $y:ident| $body:expr) => {
+        match $how {
+            $(Round::$often => map!($t, $d, [$a, $b], |$x, $y| {
+                let $round = Round::$often;
+                $body
+            }),)*
+            seldom => rare!($t, $d, [$a, $b], seldom as u32, |m, $x, $y| {
+                let $round = Round::numbered(m);
+                $body
+            }),
+        }
+    };
+    ($t:expr, $how:expr, [$($often:ident),*], $d:expr, [$a:expr, $b:expr, $c:expr], |$round:ident, $x:ident, $y:ident, $z:ident| $body:expr) => {
+        match $how {
+            $(Round::$often => map!($t, $d, [$a, $b, $c], |$x, $y, $z| {
+                let $round = Round::$often;
+                $body
+            }),)*
+            seldom => rare!($t, $d, [$a, $b, $c], seldom as u32, |m, $x, $y, $z| {
+                let $round = Round::numbered(m);
+                $body
+            }),
+        }
+    };
+    ($t:expr, $how:expr, [$($often:ident),*], $d:expr, [$a:expr, $b:expr, $c:expr, $e:expr], |$round:ident, $x:ident, $y:ident, $z:ident, $w:ident| $body:expr) => {
+        match $how {
+            $(Round::$often => map!($t, $d, [$a, $b, $c, $e], |$x, $y, $z, $w| {
+                let $round = Round::$often;
+                $body
+            }),)*
+            seldom => rare!($t, $d, [$a, $b, $c, $e], seldom as u32, |m, $x, $y, $z, $w| {
+                let $round = Round::numbered(m);
+                $body
+            }),
+        }
     };
 }

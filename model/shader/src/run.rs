@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use crate::control::{DECODING_COST, SPECIALISING_COST};
 use crate::core::Core;
 use crate::engine::worker::{Layout, Worker};
 use crate::ir::{Program, STAGE_WORDS};
@@ -80,8 +81,9 @@ fn launch(
         return Ok(Statistics::default());
     }
     let (program, decoded) = threads.shader(dispatch.shader, &mut core.fetch);
-    let spent = core.decoded(decoded);
-    spent.map_err(|trouble| *program.clauses[0].fault(trouble))?;
+    // Code that is known was compared with memory.
+    let clauses = program.clauses.len() as u64;
+    charge(&core, &program, decoded as u64 * DECODING_COST + clauses)?;
     if stage.is_some() && (size != 1 || program.sees_warp) {
         let text = "a shader of vertices or fragments that looks at other threads is not modelled";
         return Err(invalid(text.into()));
@@ -94,7 +96,14 @@ fn launch(
     core.uniforms = words.into();
     let all = u64::from(size).saturating_mul(workgroups);
     let program = match specialised(&program, &core.uniforms, all) {
-        Some(own) => Arc::new(own),
+        Some(own) => {
+            charge(
+                &core,
+                &program,
+                program.ops.len() as u64 * SPECIALISING_COST,
+            )?;
+            Arc::new(own)
+        }
         None => program,
     };
     let (layout, workers) = layout(
@@ -168,6 +177,12 @@ fn launch(
         Some((_, fault)) => Err(*fault),
         None => Ok(statistics),
     }
+}
+
+/// Accounts for what is done before the first thread starts.
+fn charge(core: &Core<'_>, program: &Program, clauses: u64) -> Result<(), ShaderFault> {
+    let charged = core.charge(clauses);
+    charged.map_err(|trouble| *program.clauses[0].fault(trouble))
 }
 
 /// How many of so many batches a host thread takes at once: neighbours write to neighbouring memory, which two processors should not

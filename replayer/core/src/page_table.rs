@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GPU page tables, for devices that build them themselves.
-//!
-//! Four levels of 512 entries over a 48-bit range, 4 KiB pages. Two formats: Mali LPAE (the legacy mode that Linux's
-//! panfrost uses) and AArch64 with a 4 KiB granule (what Arm's driver uses on Bifrost).
+//! GPU page tables, for devices that build them themselves, in both formats of [`mali_descriptors::page_table`].
 
 use gpureplay_format::Access;
+pub use mali_descriptors::page_table::Format;
+use mali_descriptors::page_table::{
+    AARCH64_MEMORY_ATTRIBUTES, Entry, LEVELS, LPAE_MEMORY_ATTRIBUTES, PAGE_BYTES, entry_offset,
+};
 use mali_regs::address_space::{
     COMMAND, MEMATTR_HI, MEMATTR_LO, STATUS, TRANSCFG_HI, TRANSCFG_LO, TRANSTAB_HI, TRANSTAB_LO,
     offset,
@@ -13,15 +14,6 @@ use mali_regs::{AddressSpaceCommand, TranslationConfig, TranslationTable};
 
 use crate::error::DeviceError;
 use crate::gpu::{Gpu, poll};
-
-/// Format of page-table entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Mali LPAE: leaf type 1 at every level, permissions in bits 7:6.
-    Lpae,
-    /// ARMv8 stage 1, 4 KiB granule.
-    AArch64,
-}
 
 /// Memory for page tables, by physical (bus) address.
 pub trait TableMemory {
@@ -39,25 +31,6 @@ pub struct PageTables {
     format: Format,
     root: u64,
 }
-
-const TABLE: u64 = 3;
-const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
-const OUTER_SHAREABLE: u64 = 2 << 8;
-const INNER_SHAREABLE: u64 = 3 << 8;
-const NO_EXECUTE: u64 = 1 << 54;
-const LPAE_LEAF: u64 = 1;
-const LPAE_READ: u64 = 1 << 6;
-const LPAE_WRITE: u64 = 1 << 7;
-const NO_EXECUTE_PRIVILEGED: u64 = 1 << 53;
-const AARCH64_PAGE: u64 = 3;
-const AARCH64_READ_WRITE: u64 = 1 << 6;
-const AARCH64_READ_ONLY: u64 = 3 << 6;
-const AARCH64_ACCESSED: u64 = 1 << 10;
-
-/// Attributes by index: 0 as the implementation likes, 1 write-back with allocation, 2 as the implementation likes.
-const LPAE_MEMORY_ATTRIBUTES: u64 = 0x0088_8d88;
-/// Attributes as Arm's driver sets them: index 0 as the implementation likes.
-const AARCH64_MEMORY_ATTRIBUTES: u64 = 0x4c8d_888d_8f88;
 
 /// Bound of an address-space command, as drivers have it.
 const COMMAND_TIMEOUT_US: u32 = 100_000;
@@ -80,59 +53,34 @@ impl PageTables {
         access: Access,
     ) -> Option<()> {
         let mut table = self.root;
-        for level in 0..3 {
-            let slot = table + (va >> (39 - 9 * level) & 511) * 8;
-            let mut entry = memory.read(slot);
-            if entry & TABLE != TABLE {
-                entry = memory.allocate()? & ADDRESS | TABLE;
-                memory.write(slot, entry);
+        for level in 0..LEVELS - 1 {
+            let slot = table + entry_offset(va, level);
+            let mut entry = Entry(memory.read(slot));
+            // Only this object writes entries: those of these levels are 0 or tables.
+            if entry.0 == 0 {
+                entry = Entry::table(memory.allocate()?);
+                memory.write(slot, entry.0);
             }
-            table = entry & ADDRESS;
+            table = entry.address();
         }
-        memory.write(table + (va >> 12 & 511) * 8, self.leaf(pa, access));
+        let write = access.contains(Access::WRITE);
+        let execute = access.contains(Access::EXECUTE);
+        let page = Entry::page(self.format, pa, write, execute);
+        memory.write(table + entry_offset(va, LEVELS - 1), page.0);
         Some(())
     }
 
     /// The physical address that a GPU address is mapped to; `None` when it is not.
     pub fn find(&self, memory: &mut impl TableMemory, va: u64) -> Option<u64> {
         let mut table = self.root;
-        for level in 0..4 {
-            let entry = memory.read(table + (va >> (39 - 9 * level) & 511) * 8);
-            if entry == 0 {
+        for level in 0..LEVELS {
+            let entry = Entry(memory.read(table + entry_offset(va, level)));
+            if entry.0 == 0 {
                 return None;
             }
-            table = entry & ADDRESS;
+            table = entry.address();
         }
-        Some(table | va & 0xfff)
-    }
-
-    fn leaf(&self, pa: u64, access: Access) -> u64 {
-        let write = access.contains(Access::WRITE);
-        let execute = access.contains(Access::EXECUTE);
-        let mut entry = pa & ADDRESS;
-        match self.format {
-            Format::Lpae => {
-                entry |= LPAE_LEAF | LPAE_READ | OUTER_SHAREABLE;
-                if write {
-                    entry |= LPAE_WRITE;
-                }
-                if !execute {
-                    entry |= NO_EXECUTE | NO_EXECUTE_PRIVILEGED;
-                }
-            }
-            Format::AArch64 => {
-                entry |= AARCH64_PAGE | AARCH64_ACCESSED | INNER_SHAREABLE;
-                entry |= if write {
-                    AARCH64_READ_WRITE
-                } else {
-                    AARCH64_READ_ONLY
-                };
-                if !execute {
-                    entry |= NO_EXECUTE;
-                }
-            }
-        }
-        entry
+        Some(table | va % PAGE_BYTES)
     }
 
     /// Physical address of the root table.
@@ -209,7 +157,7 @@ mod tests {
         for level in 0..3 {
             let entry = tables.read(table + (va >> (39 - 9 * level) & 511) * 8);
             assert_eq!(entry & 3, 3);
-            table = entry & ADDRESS;
+            table = entry & 0x0000_ffff_ffff_f000;
         }
         tables.read(table + (va >> 12 & 511) * 8)
     }

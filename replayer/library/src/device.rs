@@ -217,6 +217,13 @@ impl Device {
         }
     }
 
+    /// Begins a run: the model lets it do as much as it lets any.
+    pub fn begin_run(&mut self) {
+        if let Body::Model(gpu) = &mut self.body {
+            gpu.renew_work();
+        }
+    }
+
     /// The device as the engine wants it.
     pub fn gpu(&mut self) -> &mut (dyn Gpu + 'static) {
         match &mut self.body {

@@ -200,6 +200,12 @@ impl Session {
         self.next = 0;
         self.load()?;
         self.bindings.begin();
+        if first == 0 {
+            self.engine(|engine, _| {
+                engine.gpu().begin_run();
+                Ok(())
+            })?;
+        }
         for (number, layer) in known.iter().enumerate().take(layers.end).skip(first) {
             let segment = layer.segment;
             let runs = layers.contains(&number);

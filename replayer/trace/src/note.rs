@@ -297,7 +297,7 @@ impl<'a> Words<'a> {
             other => return Err(wrong("alone", other)),
         };
         let mut arguments = Vec::new();
-        while let Some(word) = self.0.next() {
+        for word in self.0.by_ref() {
             if arguments.len() == MAX_ARGUMENTS {
                 return Err(NoteError::Longer(word.to_owned()));
             }

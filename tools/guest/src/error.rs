@@ -90,7 +90,6 @@ fn tail(log: &str) -> String {
 
 fn hint(program: &str) -> &'static str {
     match program {
-        "mmdebstrap" => " (install it: apt-get install mmdebstrap)",
         "setpriv" => " (install it: apt-get install util-linux)",
         _ => "",
     }

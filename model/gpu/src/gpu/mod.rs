@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use mali_descriptors::Profile;
 use mali_memory::Bus;
-use mali_regs::{WINDOW_SIZE, job, mmu};
-use mali_shader::{MmuFault, Threads};
+use mali_regs::{JobStatus, WINDOW_SIZE, job, mmu};
+use mali_shader::{MmuFault, Threads, WorkLimit};
 
 use crate::address_space::AddressSpaceRegisters;
 use crate::chain::{self, Chain, Environment, Outcome};
@@ -29,6 +29,9 @@ pub struct Options {
     pub faults: FaultPolicy,
     /// Clauses that one chain may execute before it is terminated (a batch of lanes counts once).
     pub clause_budget: u64,
+    /// What all chains together may do until [`Gpu::renew_work`], in clauses: jobs, and clauses that are decoded, count as many
+    /// clauses as take as long. A job that needs more is terminated, and [`Gpu::used_up`] names it. `None`: no limit.
+    pub work_limit: Option<u64>,
     /// Where messages go.
     pub log: Arc<dyn Log>,
     /// Who watches jobs.
@@ -44,6 +47,7 @@ impl Default for Options {
             threads: 0,
             faults: FaultPolicy::Report,
             clause_budget: 1 << 40,
+            work_limit: None,
             log: Arc::new(NoLog),
             observer: None,
             stalled: None,
@@ -60,6 +64,8 @@ pub struct Gpu<B: Bus> {
     bus: Arc<B>,
     options: Options,
     threads: Arc<Threads>,
+    work: Arc<WorkLimit>,
+    used_up: Option<UsedUp>,
     clock: Clock,
     words: Vec<u32>,
     interrupts: Interrupts,
@@ -84,6 +90,29 @@ pub struct Work<B: Bus> {
     environment: Environment<B>,
     epoch: u64,
 }
+
+/// The job that needed more work than all chains together may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsedUp {
+    /// Address of the job's descriptor.
+    pub job: u64,
+    /// The job slot.
+    pub slot: u32,
+    /// The limit, in clauses.
+    pub limit: u64,
+}
+
+impl std::fmt::Display for UsedUp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let UsedUp { job, slot, limit } = self;
+        write!(
+            f,
+            "job {job:#x} on slot {slot} needs more work than the limit of {limit} clauses for all jobs together; its shader or its chain may never end"
+        )
+    }
+}
+
+impl std::error::Error for UsedUp {}
 
 /// A chain that was run, to be given back with [`Gpu::finish`].
 #[derive(Debug)]
@@ -118,10 +147,13 @@ impl<B: Bus> Gpu<B> {
             0 => Threads::default(),
             count => Threads::new(count),
         };
+        let work = WorkLimit::new(options.work_limit.unwrap_or(u64::MAX));
         let mut gpu = Gpu {
             profile,
             bus,
             options,
+            work: Arc::new(work),
+            used_up: None,
             threads: Arc::new(threads),
             clock: Clock::new(),
             words: vec![0; (WINDOW_SIZE / 4) as usize],
@@ -169,6 +201,17 @@ impl<B: Bus> Gpu<B> {
     pub(crate) fn space(&self, index: u32) -> Option<Arc<Space>> {
         let registers = self.spaces.get(index as usize)?;
         Some(registers.space().clone())
+    }
+
+    /// Lets chains do as much again as [`Options::work_limit`] says.
+    pub fn renew_work(&mut self) {
+        self.work.renew();
+        self.used_up = None;
+    }
+
+    /// The job that used up the work limit, if one has since the last [`Gpu::renew_work`].
+    pub fn used_up(&self) -> Option<UsedUp> {
+        self.used_up
     }
 
     /// True when a chain waits to be run.
@@ -238,6 +281,13 @@ impl<B: Bus> Gpu<B> {
     /// Gives back a chain that was run: status registers and interrupts follow.
     pub fn finish(&mut self, finished: Finished) {
         self.outstanding = self.outstanding.saturating_sub(1);
+        if finished.outcome.status == JobStatus::TERMINATED && self.work.is_used_up() {
+            self.used_up = Some(UsedUp {
+                job: finished.outcome.tail,
+                slot: finished.slot,
+                limit: self.work.limit(),
+            });
+        }
         if finished.epoch == self.epoch {
             self.retire(finished.slot, &finished.outcome);
         }
@@ -259,7 +309,7 @@ impl<B: Bus> Gpu<B> {
             return;
         };
         if self.job_interrupts.raw & job::failed(index) == 0 && !slot.is_running() {
-            slot.promote(self.options.clause_budget);
+            slot.promote(self.options.clause_budget, &self.work);
         }
         if self.job_interrupts.raw & (job::done(index) | job::failed(index)) == 0 {
             self.latch_state(index);

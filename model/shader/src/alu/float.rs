@@ -2,7 +2,7 @@
 //! Single-precision arithmetic: addition, fused multiply-add, minimum, maximum, comparison, rounding to integral.
 
 use super::rounding::{add_odd, to_f32, zero_sign};
-use super::{Clamp, Compare, Nan, Round, Truth, Widen, half};
+use super::{Clamp, Compare, Nan, Round, Truth};
 
 /// The quiet NaN that every arithmetic operation returns.
 pub const QUIET: u32 = 0x7fc0_0000;
@@ -23,17 +23,6 @@ pub const fn quiet(x: u32) -> u32 {
 #[inline(always)]
 pub(super) fn bits(x: f32) -> u32 {
     if x.is_nan() { QUIET } else { x.to_bits() }
-}
-
-/// A source operand: widened from half precision if asked, then absolute value, then negation.
-#[inline(always)]
-pub fn source(x: u32, widen: Widen, abs: bool, neg: bool) -> u32 {
-    let value = match widen {
-        Widen::None => x,
-        Widen::H0 => half::to_single(x as u16),
-        Widen::H1 => half::to_single((x >> 16) as u16),
-    };
-    modify(value, abs, neg)
 }
 
 /// Absolute value, then negation, of a single-precision operand.
@@ -439,13 +428,8 @@ mod tests {
     }
 
     #[test]
-    fn sources_clamps_and_flushing() {
+    fn clamps_and_flushing() {
         let n = f32::NAN.to_bits();
-        assert_eq!(
-            source(0xc000_3c00, Widen::H0, false, true),
-            (-1f32).to_bits()
-        );
-        assert_eq!(source(0xc000_3c00, Widen::H1, true, false), 2f32.to_bits());
         assert_eq!(modify(0x8000_0001, true, true), 0x8000_0001);
         assert_eq!(flush(0x8000_0001), 0x8000_0000);
         assert_eq!(flush(0x0080_0000), 0x0080_0000);

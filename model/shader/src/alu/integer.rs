@@ -21,6 +21,38 @@ pub enum Element {
     U8,
 }
 
+impl Element {
+    /// All, by number.
+    pub const ALL: [Element; 6] = [
+        Element::S32,
+        Element::U32,
+        Element::S16,
+        Element::U16,
+        Element::S8,
+        Element::U8,
+    ];
+
+    /// The elements of a number (`element as u32`), modulo their count.
+    #[inline(always)]
+    pub const fn numbered(number: u32) -> Element {
+        Element::ALL[number as usize % Element::ALL.len()]
+    }
+
+    /// Whether they have signs.
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Element::S32 | Element::S16 | Element::S8)
+    }
+
+    /// Elements of the same width without signs.
+    pub const fn unsigned(self) -> Element {
+        match self {
+            Element::S32 | Element::U32 => Element::U32,
+            Element::S16 | Element::U16 => Element::U16,
+            Element::S8 | Element::U8 => Element::U8,
+        }
+    }
+}
+
 /// `a + b`, modulo the width or saturating.
 #[inline(always)]
 pub fn iadd(a: u32, b: u32, element: Element, saturate: bool) -> u32 {

@@ -45,6 +45,24 @@ pub enum Round {
     Odd,
 }
 
+impl Round {
+    /// All, by number.
+    pub const ALL: [Round; 6] = [
+        Round::Even,
+        Round::Up,
+        Round::Down,
+        Round::Zero,
+        Round::Away,
+        Round::Odd,
+    ];
+
+    /// The way of a number (`round as u32`), modulo their count.
+    #[inline(always)]
+    pub const fn numbered(number: u32) -> Round {
+        Round::ALL[number as usize % Round::ALL.len()]
+    }
+}
+
 /// Limits applied to a floating-point result after rounding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Clamp {
@@ -94,6 +112,17 @@ pub enum Compare {
     Total,
 }
 
+impl Compare {
+    /// The same comparison with operands exchanged or not, so that it is none of [`Compare::Lt`] and [`Compare::Le`].
+    pub const fn turned(self) -> (Compare, bool) {
+        match self {
+            Compare::Lt => (Compare::Gt, true),
+            Compare::Le => (Compare::Ge, true),
+            other => (other, false),
+        }
+    }
+}
+
 /// How a comparison writes "true".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Truth {
@@ -138,16 +167,4 @@ impl Truth {
             Truth::M1 => u8::MAX,
         }
     }
-}
-
-/// Half of a register, or the whole, as source of a 32-bit operation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Widen {
-    /// All 32 bits.
-    #[default]
-    None,
-    /// Bits 15:0.
-    H0,
-    /// Bits 31:16.
-    H1,
 }

@@ -120,10 +120,25 @@ impl<'s> Core<'s> {
         Ok(())
     }
 
-    /// Accounts for clauses that were decoded.
-    pub(crate) fn decoded(&mut self, clauses: usize) -> Result<(), Trouble> {
-        let _ = clauses;
-        Ok(())
+    /// Accounts for what is done besides executing clauses, in clauses that take as long.
+    pub(crate) fn charge(&self, clauses: u64) -> Result<(), Trouble> {
+        if self.control.charge(clauses) {
+            return Ok(());
+        }
+        Err(self.used_up())
+    }
+
+    /// Why there are no clauses left.
+    #[cold]
+    fn used_up(&self) -> Trouble {
+        let work = self.control.work();
+        if work.is_used_up() {
+            let limit = work.limit();
+            let text = format!("the limit of {limit} clauses for all work together is used up");
+            return Trouble::new(FaultKind::WorkLimit, 0, text);
+        }
+        let text = "the shader used up the clauses that it was allowed; it may never end";
+        Trouble::new(FaultKind::Budget, 0, text)
     }
 
     /// Counts an execution of a clause by the lanes of `mask`.
@@ -148,11 +163,7 @@ impl<'s> Core<'s> {
         }
         self.budget = self.control.take(SHARE);
         if self.budget == 0 {
-            return Err(Trouble::new(
-                FaultKind::Budget,
-                0,
-                "the shader used up the clauses that it was allowed; it may never end",
-            ));
+            return Err(self.used_up());
         }
         Ok(())
     }

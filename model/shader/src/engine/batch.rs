@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::control::DECODING_COST;
 use crate::core::{Core, Trouble};
 use crate::ir::micro::Run;
 use crate::ir::{Branch, Clause, Condition, Next, Program, State, Target};
@@ -161,7 +162,7 @@ impl Batch {
         core: &mut Core<'_>,
     ) -> Result<(), Box<ShaderFault>> {
         let program = Arc::make_mut(program);
-        let spent = core.decoded(1);
+        let spent = core.charge(DECODING_COST);
         spent.map_err(|trouble| program.clauses[number as usize].fault(trouble))?;
         load::clause(program, number, &mut core.fetch);
         if core.stage.is_some() && program.sees_warp {

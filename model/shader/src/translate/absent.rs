@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The operations of the table that are not executed, and why.
+//! The operations of the table that are not executed, and why. They are listed here only.
 
 use mali_isa::Mnemonic as M;
 
@@ -13,39 +13,52 @@ pub enum Absence {
     Unknown(&'static str),
 }
 
-/// Why the model does not execute an operation, or `None`: it does.
-pub fn absence(mnemonic: M) -> Option<Absence> {
-    use Absence::{Stage, Unknown};
-    Some(match mnemonic {
-        M::Atest | M::DiscardF32 => Stage("the coverage of a fragment"),
-        M::Blend | M::LdTile | M::StTile => Stage("the pixels of a tile"),
-        M::ZsEmit => Stage("the depth and stencil of a fragment"),
-        M::LdVar
-        | M::LdVarFlat
-        | M::LdVarFlatImm
-        | M::LdVarImm
-        | M::LdVarSpecial
-        | M::VarTexF16
-        | M::VarTexF32 => Stage("the varyings of a fragment"),
-        M::LdAttr | M::LdAttrImm | M::LeaAttr | M::LeaAttrImm => {
-            Stage("the attributes of a vertex")
+/// Makes of one list the pattern of the operations that no shader may contain ([`absent_mnemonics!`]) and [`absence`].
+macro_rules! operations {
+    (only in shaders that draw { $($draws:ident($what:literal): $($drawing:ident)|+;)+ }
+     never { $($kind:ident($why:literal): $($mnemonic:ident)|+;)+ }) => {
+        /// The pattern of the operations that are not translated.
+        macro_rules! absent_mnemonics {
+            () => { $($(M::$mnemonic)|+)|+ };
         }
-        M::Doorbell | M::Eureka | M::Kaboom => Stage("the job manager"),
-        M::FatanAssistF16 | M::FatanAssistF32 | M::FatanTableF16 | M::FatanTableF32 => {
-            Unknown("how the arc tangent is split between assist and table")
+        pub(super) use absent_mnemonics;
+
+        /// Why the model does not execute an operation in compute shaders, or `None`: it does.
+        pub fn absence(mnemonic: M) -> Option<Absence> {
+            Some(match mnemonic {
+                $($(M::$drawing)|+ => Absence::$draws($what),)+
+                $($(M::$mnemonic)|+ => Absence::$kind($why),)+
+                _ => return None,
+            })
         }
-        M::FrcbrtApproxAF32 | M::FrcbrtApproxBF32 | M::FrcbrtApproxCF32 => {
-            Unknown("what each of the three steps of the cube root gives")
-        }
-        M::FpclassF16 | M::FpclassF32 => Unknown("the number of each class"),
-        M::FsincosOffsetU6 => Unknown("sign and unit of the distance"),
-        M::FmulCslice | M::FmulSliceF32 => Unknown("which bits of the mantissas a slice has"),
-        M::VnAsst1F16 | M::VnAsst1F32 | M::VnAsst2F32 | M::VnAsst2V2f16 => {
-            Unknown("what the assists give to one another")
-        }
-        M::Imuld | M::ImovFma => Unknown("which lane of a pair has which half of the product"),
-        M::JumpEx => Unknown("the second operand, and where return addresses are kept"),
-        M::BranchLowbitsF32 => Unknown("which low bits"),
-        _ => return None,
-    })
+    };
+}
+
+operations! {
+    only in shaders that draw {
+        Stage("the coverage of a fragment"): Atest;
+        Stage("the pixels of a tile"): Blend;
+        Stage("the varyings of a fragment"):
+            LdVar | LdVarFlat | LdVarFlatImm | LdVarImm | VarTexF16 | VarTexF32;
+        Stage("the attributes of a vertex"): LdAttr | LdAttrImm | LeaAttr | LeaAttrImm;
+    }
+    never {
+        Stage("the coverage of a fragment"): DiscardF32;
+        Stage("the pixels of a tile"): LdTile | StTile;
+        Stage("the depth and stencil of a fragment"): ZsEmit;
+        Stage("the varyings of a fragment"): LdVarSpecial;
+        Stage("the job manager"): Doorbell | Eureka | Kaboom;
+        Unknown("how the arc tangent is split between assist and table"):
+            FatanAssistF16 | FatanAssistF32 | FatanTableF16 | FatanTableF32;
+        Unknown("what each of the three steps of the cube root gives"):
+            FrcbrtApproxAF32 | FrcbrtApproxBF32 | FrcbrtApproxCF32;
+        Unknown("the number of each class"): FpclassF16 | FpclassF32;
+        Unknown("sign and unit of the distance"): FsincosOffsetU6;
+        Unknown("which bits of the mantissas a slice has"): FmulCslice | FmulSliceF32;
+        Unknown("what the assists give to one another"):
+            VnAsst1F16 | VnAsst1F32 | VnAsst2F32 | VnAsst2V2f16;
+        Unknown("which lane of a pair has which half of the product"): Imuld | ImovFma;
+        Unknown("the second operand, and where return addresses are kept"): JumpEx;
+        Unknown("which low bits"): BranchLowbitsF32;
+    }
 }

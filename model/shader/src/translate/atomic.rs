@@ -6,7 +6,6 @@
 //! from `ATOM_CX` is right already.
 
 use mali_isa::Atomic as Name;
-use mali_isa::Mnemonic as M;
 use mali_isa::Segment;
 
 use super::{Side, Translator, Trap};
@@ -35,82 +34,51 @@ fn operation(name: Name) -> (Atomic, Option<u32>) {
 }
 
 impl Translator<'_> {
-    pub(super) fn atomic(&mut self) -> Result<bool, Trap> {
-        let mnemonic = self.ins.op.mnemonic();
-        let wide = matches!(
-            mnemonic,
-            M::AtomCI64 | M::AtomCReturnI64 | M::AtomC1I64 | M::AtomC1ReturnI64
-        );
-        let returns = matches!(
-            mnemonic,
-            M::AtomCReturnI32 | M::AtomCReturnI64 | M::AtomC1ReturnI32 | M::AtomC1ReturnI64
-        );
-        match mnemonic {
-            M::AtomCI32 | M::AtomCReturnI32 | M::AtomCI64 | M::AtomCReturnI64 => {
-                // The port that holds the argument may be a result of the previous tuple, which stays valid here.
-                let argument = self.source(2)?;
-                self.side = Side::Atomic {
-                    op: self.ins.atomic(),
-                    argument: Some(argument),
-                    returns,
-                    wide,
-                };
-            }
-            M::AtomC1I32 | M::AtomC1ReturnI32 | M::AtomC1I64 | M::AtomC1ReturnI64 => {
-                self.side = Side::Atomic {
-                    op: self.ins.atomic(),
-                    argument: None,
-                    returns,
-                    wide,
-                };
-            }
-            M::AtomCx => self.access()?,
-            M::AtomPostI32 | M::AtomPostI64 | M::AtomPreI64 => {
-                let (a, d) = (self.source(0)?, self.dest);
-                self.copy(a, d);
-            }
-            M::AxchgI32 | M::AxchgI64 => {
-                let wide = mnemonic == M::AxchgI64;
-                let staging = self.staged(if wide { 2 } else { 1 })?;
-                let (low, high) = self.atomic_address()?;
-                let m = atomic::number(Atomic::Exchange) | RETURNS;
-                let run = if wide { atomic::double } else { atomic::word };
-                let second = if wide { staging + 1 } else { staging };
-                self.emit(Run::Message(run), staging, [low, high, staging, second], m);
-            }
-            M::AcmpxchgI32 | M::AcmpstoreI32 => {
-                let staging = self.staged(2)?;
-                let (low, high) = self.atomic_address()?;
-                let m = if mnemonic == M::AcmpxchgI32 {
-                    RETURNS
-                } else {
-                    0
-                };
-                self.emit(
-                    Run::Message(atomic::compare_word),
-                    staging,
-                    [low, high, 0, 0],
-                    m,
-                );
-            }
-            M::AcmpxchgI64 | M::AcmpstoreI64 => {
-                let staging = self.staged(4)?;
-                let (low, high) = self.atomic_address()?;
-                let m = if mnemonic == M::AcmpxchgI64 {
-                    RETURNS
-                } else {
-                    0
-                };
-                self.emit(
-                    Run::Message(atomic::compare_double),
-                    staging,
-                    [low, high, 0, 0],
-                    m,
-                );
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
+    /// `ATOM_C`: keeps operation and argument.
+    pub(super) fn atomic(&mut self, wide: bool, returns: bool) -> Result<(), Trap> {
+        // The port that holds the argument may be a result of the previous tuple, which stays valid here.
+        let argument = Some(self.source(2)?);
+        self.side = Side::Atomic {
+            op: self.ins.atomic(),
+            argument,
+            returns,
+            wide,
+        };
+        Ok(())
+    }
+
+    /// `ATOM_C1`: keeps an operation that has its own argument.
+    pub(super) fn atomic_of_one(&mut self, wide: bool, returns: bool) -> Result<(), Trap> {
+        self.side = Side::Atomic {
+            op: self.ins.atomic(),
+            argument: None,
+            returns,
+            wide,
+        };
+        Ok(())
+    }
+
+    pub(super) fn exchange(&mut self, wide: bool) -> Result<(), Trap> {
+        let staging = self.staged(if wide { 2 } else { 1 })?;
+        let (low, high) = self.atomic_address()?;
+        let m = atomic::number(Atomic::Exchange) | RETURNS;
+        let run = if wide { atomic::double } else { atomic::word };
+        let second = if wide { staging + 1 } else { staging };
+        self.emit(Run::Message(run), staging, [low, high, staging, second], m);
+        Ok(())
+    }
+
+    pub(super) fn compare_exchange(&mut self, wide: bool, returns: bool) -> Result<(), Trap> {
+        let staging = self.staged(if wide { 4 } else { 2 })?;
+        let (low, high) = self.atomic_address()?;
+        let m = if returns { RETURNS } else { 0 };
+        let run = if wide {
+            atomic::compare_double
+        } else {
+            atomic::compare_word
+        };
+        self.emit(Run::Message(run), staging, [low, high, 0, 0], m);
+        Ok(())
     }
 
     /// Staging registers that the instruction reads.
@@ -131,7 +99,8 @@ impl Translator<'_> {
         }
     }
 
-    fn access(&mut self) -> Result<(), Trap> {
+    /// `ATOM_CX`: the access.
+    pub(super) fn atomic_access(&mut self) -> Result<(), Trap> {
         let Side::Atomic {
             op,
             argument,

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Branches, barriers, and instructions that look at other lanes.
 
-use mali_isa::Mnemonic as M;
 use mali_isa::{Combine, Fau, InactiveResult, LaneOp, Lanes, Operand, Subgroup};
 
 use super::float::compare;
 use super::{Translator, Trap};
+use crate::alu::half;
 use crate::alu::integer::Element;
-use crate::alu::{Compare, Truth, float, half, integer};
 use crate::ir::micro::Run;
 use crate::ir::{Branch, Condition, Target};
 use crate::operations::warp;
@@ -21,82 +20,95 @@ enum Kind {
     Unsigned,
 }
 
-fn kind(mnemonic: M) -> Option<(Kind, bool, bool)> {
-    // Kind, whether operands are 16 bits wide, whether the second operand is zero.
-    Some(match mnemonic {
-        M::BranchF32 => (Kind::Float, false, false),
-        M::BranchF16 => (Kind::Half, true, false),
-        M::BranchI32 | M::BranchU32 => (Kind::Unsigned, false, false),
-        M::BranchS32 => (Kind::Signed, false, false),
-        M::BranchI16 | M::BranchU16 => (Kind::Unsigned, true, false),
-        M::BranchS16 => (Kind::Signed, true, false),
-        M::BranchzF32 => (Kind::Float, false, true),
-        M::BranchzF16 => (Kind::Half, true, true),
-        M::BranchzI32 | M::BranchzU32 => (Kind::Unsigned, false, true),
-        M::BranchzS32 => (Kind::Signed, false, true),
-        M::BranchzI16 | M::BranchzU16 => (Kind::Unsigned, true, true),
-        M::BranchzS16 => (Kind::Signed, true, true),
-        _ => return None,
-    })
+/// The operands of a branch.
+#[derive(Clone, Copy)]
+pub(super) struct Operands {
+    kind: Kind,
+    /// They are 16 bits wide.
+    narrow: bool,
+    /// The second one is zero.
+    zero: bool,
 }
 
-impl Translator<'_> {
-    pub(super) fn control(&mut self) -> Result<bool, Trap> {
-        let mnemonic = self.ins.op.mnemonic();
-        if let Some((kind, narrow, zero)) = kind(mnemonic) {
-            let a = self.compared(0, kind, narrow)?;
-            let b = if zero {
-                self.number(0)
-            } else {
-                self.compared(1, kind, narrow)?
-            };
-            let flag = self.temporary()?;
-            let how = compare(self.ins.compare());
-            match kind {
-                Kind::Float | Kind::Half => each_compare!(how, HOW => {
-                    map!(self, flag, [a, b], |a, b| float::fcmp(a, b, HOW, Truth::I1));
-                }),
-                Kind::Signed => each_compare!(how, HOW => {
-                    map!(self, flag, [a, b], |a, b| integer::icmp(a, b, Element::S32, HOW, Truth::I1));
-                }),
-                Kind::Unsigned => each_compare!(how, HOW => {
-                    map!(self, flag, [a, b], |a, b| integer::icmp(a, b, Element::U32, HOW, Truth::I1));
-                }),
-            }
-            return self.branch_to(if zero { 1 } else { 2 }, Condition::NonZero(flag));
-        }
-        match mnemonic {
-            M::Jump => self.branch_to(0, Condition::Always),
-            M::BranchcI16 | M::BranchcI32 => {
-                self.program.sees_warp = true;
-                let a = self.compared(0, Kind::Unsigned, mnemonic == M::BranchcI16)?;
-                let flag = self.temporary()?;
-                self.copy(a, flag);
-                let condition = match self.ins.combine() {
-                    Combine::Any => Condition::Any(flag),
-                    Combine::All => Condition::All(flag),
-                };
-                self.branch_to(1, condition)
-            }
-            M::BranchDiverg | M::BranchNoDiverg => {
-                self.program.sees_warp = true;
-                let condition = Condition::Diverged(mnemonic == M::BranchDiverg);
-                self.branch_to(0, condition)
-            }
-            M::Barrier => {
-                self.barrier = true;
-                Ok(true)
-            }
-            M::ClperI32 | M::ClperOldI32 | M::Wmask => {
-                self.across(mnemonic)?;
-                Ok(true)
-            }
-            _ => Ok(false),
+impl Operands {
+    pub(super) const FLOAT: Operands = Operands::of(Kind::Float);
+    pub(super) const HALF: Operands = Operands::of(Kind::Half).narrow();
+    pub(super) const SIGNED: Operands = Operands::of(Kind::Signed);
+    pub(super) const UNSIGNED: Operands = Operands::of(Kind::Unsigned);
+
+    const fn of(kind: Kind) -> Operands {
+        Operands {
+            kind,
+            narrow: false,
+            zero: false,
         }
     }
 
+    /// The same, 16 bits wide.
+    pub(super) const fn narrow(self) -> Operands {
+        Operands {
+            narrow: true,
+            ..self
+        }
+    }
+
+    /// The same, compared with zero.
+    pub(super) const fn with_zero(self) -> Operands {
+        Operands { zero: true, ..self }
+    }
+}
+
+impl Translator<'_> {
+    /// A branch that each thread decides.
+    pub(super) fn branch(&mut self, operands: Operands) -> Result<(), Trap> {
+        let a = self.compared(0, operands)?;
+        let b = if operands.zero {
+            self.number(0)
+        } else {
+            self.compared(1, operands)?
+        };
+        let flag = self.temporary()?;
+        let how = compare(self.ins.compare());
+        match operands.kind {
+            Kind::Float | Kind::Half => self.compare_singles(flag, [a, b], how, 1),
+            Kind::Signed => self.compare_integers(flag, [a, b], Element::S32, how, 1),
+            Kind::Unsigned => self.compare_integers(flag, [a, b], Element::U32, how, 1),
+        }
+        let target = if operands.zero { 1 } else { 2 };
+        self.branch_to(target, Condition::NonZero(flag))
+    }
+
+    /// A branch that the lanes of a warp decide together.
+    pub(super) fn branch_combined(&mut self, operands: Operands) -> Result<(), Trap> {
+        self.program.sees_warp = true;
+        let a = self.compared(0, operands)?;
+        let flag = self.temporary()?;
+        self.copy(a, flag);
+        let condition = match self.ins.combine() {
+            Combine::Any => Condition::Any(flag),
+            Combine::All => Condition::All(flag),
+        };
+        self.branch_to(1, condition)
+    }
+
+    pub(super) fn branch_diverged(&mut self, wanted: bool) -> Result<(), Trap> {
+        self.program.sees_warp = true;
+        self.branch_to(0, Condition::Diverged(wanted))
+    }
+
+    pub(super) fn jump(&mut self) -> Result<(), Trap> {
+        self.branch_to(0, Condition::Always)
+    }
+
+    /// `BARRIER`: threads wait for their work group.
+    pub(super) fn wait(&mut self) -> Result<(), Trap> {
+        self.barrier = true;
+        Ok(())
+    }
+
     /// An operand of a branch, 32 bits wide.
-    fn compared(&mut self, index: usize, kind: Kind, narrow: bool) -> Result<u16, Trap> {
+    fn compared(&mut self, index: usize, operands: Operands) -> Result<u16, Trap> {
+        let Operands { kind, narrow, .. } = operands;
         let row = self.source(index)?;
         let lanes = match self.lanes(index) {
             Lanes::None if narrow => Lanes::H0,
@@ -112,7 +124,7 @@ impl Translator<'_> {
     }
 
     /// Ends the clause with a branch to the clause whose low address word source `index` holds.
-    fn branch_to(&mut self, index: usize, condition: Condition) -> Result<bool, Trap> {
+    fn branch_to(&mut self, index: usize, condition: Condition) -> Result<(), Trap> {
         let source = self
             .ins
             .sources()
@@ -142,40 +154,39 @@ impl Translator<'_> {
             }
         };
         self.branch = Some(Branch { condition, target });
-        Ok(true)
+        Ok(())
     }
 
-    /// Instructions that look at other lanes of the warp.
-    fn across(&mut self, mnemonic: M) -> Result<(), Trap> {
+    /// Lanes of the group that an instruction looks at, as a power of two.
+    fn group(&mut self) -> u32 {
         self.program.sees_warp = true;
-        let d = self.dest;
-        let log2 = match self.ins.subgroup() {
+        match self.ins.subgroup() {
             Subgroup::Subgroup2 => 1,
             Subgroup::Subgroup4 => 2,
             Subgroup::Subgroup8 => 3,
             Subgroup::Subgroup16 => 4,
-        };
-        if mnemonic == M::Wmask {
-            let a = self.source(0)?;
-            let fill = u32::from(self.ins.immediate("fill").unwrap_or(0));
-            self.emit(
-                Run::Message(warp::ballot),
-                d,
-                [a, 0, 0, 0],
-                log2 | fill << 8,
-            );
-            return Ok(());
         }
+    }
+
+    pub(super) fn ballot(&mut self) -> Result<(), Trap> {
+        let (d, a, log2) = (self.dest, self.source(0)?, self.group());
+        let fill = u32::from(self.ins.immediate("fill").unwrap_or(0));
+        let run = Run::Message(warp::ballot);
+        self.emit(run, d, [a, 0, 0, 0], log2 | fill << 8);
+        Ok(())
+    }
+
+    pub(super) fn lane_permute_old(&mut self) -> Result<(), Trap> {
+        self.program.sees_warp = true;
+        let (d, a, b) = (self.dest, self.source(0)?, self.source(1)?);
+        let m = warp::modifiers(2, LaneOp::None);
+        self.emit(Run::Message(warp::permute), d, [a, b, 0, 0], m);
+        Ok(())
+    }
+
+    pub(super) fn lane_permute(&mut self) -> Result<(), Trap> {
+        let (d, log2) = (self.dest, self.group());
         let (a, b) = (self.source(0)?, self.source(1)?);
-        if mnemonic == M::ClperOldI32 {
-            self.emit(
-                Run::Message(warp::permute),
-                d,
-                [a, b, 0, 0],
-                warp::modifiers(2, LaneOp::None),
-            );
-            return Ok(());
-        }
         let inactive = match self.ins.inactive_result() {
             InactiveResult::Zero => 0,
             InactiveResult::Umax => u32::MAX,
@@ -195,12 +206,8 @@ impl Translator<'_> {
             InactiveResult::V2inf => 0x7c00_7c00,
         };
         let inactive = self.number(inactive);
-        self.emit(
-            Run::Message(warp::permute),
-            d,
-            [a, b, inactive, 0],
-            warp::modifiers(log2, self.ins.lane_op()),
-        );
+        let m = warp::modifiers(log2, self.ins.lane_op());
+        self.emit(Run::Message(warp::permute), d, [a, b, inactive, 0], m);
         Ok(())
     }
 }

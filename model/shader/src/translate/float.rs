@@ -2,12 +2,13 @@
 //! Single-precision arithmetic, comparison and selection.
 
 use mali_isa as isa;
-use mali_isa::Mnemonic as M;
 
 use super::{Translator, Trap};
+use crate::alu::scale::Special;
 use crate::alu::{Clamp, Compare, Nan, Round, Truth, float, scale};
 use crate::ir::micro;
 use crate::operations::loops;
+use crate::vectors;
 
 pub(super) fn round(round: isa::Round) -> Round {
     match round {
@@ -60,126 +61,219 @@ pub(super) fn nan(nan: isa::NanRule) -> Nan {
     }
 }
 
-fn special(special: isa::Special) -> scale::Special {
-    match special {
-        isa::Special::None => scale::Special::None,
-        isa::Special::N => scale::Special::Zero,
-        isa::Special::Left => scale::Special::Left,
-        isa::Special::Scale16 => scale::Special::Scale16,
-    }
-}
-
 impl Translator<'_> {
-    pub(super) fn float(&mut self) -> Result<bool, Trap> {
-        let d = self.dest;
-        match self.ins.op.mnemonic() {
-            M::FaddF32 => self.fadd()?,
-            M::FmaF32 => self.fma()?,
-            M::FmaxF32 | M::FminF32 => {
-                let (a, b) = (self.single_modified(0)?, self.single_modified(1)?);
-                let largest = self.ins.op.mnemonic() == M::FmaxF32;
-                each!(nan(self.ins.nan()), NAN: Nan { Suppress, Propagate, C, InverseC } => if largest {
-                    map!(self, d, [a, b], |a, b| float::fmax(a, b, NAN));
-                } else {
-                    map!(self, d, [a, b], |a, b| float::fmin(a, b, NAN));
-                });
-            }
-            M::FcmpF32 => {
-                let (a, b) = (self.single_modified(0)?, self.single_modified(1)?);
-                let m = truth(self.ins.result_type()).word(true);
-                each_compare!(compare(self.ins.compare()), HOW => self.rows(
-                    loops::two(#[inline(always)] |m, a, b| float::fcmp(a, b, HOW, Truth::M1) & m),
-                    d, [a, b], m,
-                ));
-                return Ok(true);
-            }
-            M::CselF32 => {
-                let (a, b) = (self.source(0)?, self.source(1)?);
-                let (c, e) = (self.source(2)?, self.source(3)?);
-                each_compare!(compare(self.ins.compare()), HOW => {
-                    map!(self, d, [a, b, c, e], |a, b, c, e| float::csel(a, b, c, e, HOW));
-                });
-                return Ok(true);
-            }
-            M::FroundF32 => {
-                let a = self.single_modified(0)?;
-                each_round!(round(self.ins.round()), HOW => {
-                    map!(self, d, [a], |a| float::fround(a, HOW));
-                });
-            }
-            M::FmaRscaleF32 => {
-                let (a, b, c) = (
-                    self.single_modified(0)?,
-                    self.single_modified(1)?,
-                    self.single_modified(2)?,
-                );
-                let e = self.source(3)?;
-                let special = special(self.ins.special());
-                each_round!(round(self.ins.round()), HOW => each!(
-                    special, SPECIAL: Kind { None, Zero, Left, Scale16 } =>
-                    map!(self, d, [a, b, c, e], |a, b, c, e| scale::fma_rscale(a, b, c, e, HOW, SPECIAL))
-                ));
-            }
-            M::FaddRscaleF32 => {
-                let (a, b, c) = (
-                    self.single_modified(0)?,
-                    self.single_modified(1)?,
-                    self.source(2)?,
-                );
-                each_round!(round(self.ins.round()), HOW => {
-                    map!(self, d, [a, b, c], |a, b, c| scale::fadd_rscale(a, b, c, HOW));
-                });
-            }
-            M::FaddLscaleF32 => {
-                let (a, b) = (self.single_modified(0)?, self.single_modified(1)?);
-                map!(self, d, [a, b], |a, b| scale::fadd_lscale(a, b));
-            }
-            M::LdexpF32 => {
-                let (a, b) = (self.single_modified(0)?, self.source(1)?);
-                each_round!(round(self.ins.round()), HOW => {
-                    map!(self, d, [a, b], |a, b| scale::ldexp(a, b, HOW));
-                });
-            }
-            M::QuietF32 => {
-                let a = self.single(0)?;
-                map!(self, d, [a], |a| float::quiet(a));
-                return Ok(true);
-            }
-            _ => return Ok(false),
+    pub(super) fn fadd(&mut self) -> Result<(), Trap> {
+        let (d, how) = (self.dest, round(self.ins.round()));
+        let (a, b) = (self.single_modified(0)?, self.single_modified(1)?);
+        match how {
+            Round::Even => map!(self, d, [a, b], |a, b| float::fadd(a, b)),
+            seldom => rounded!(self, seldom, [], d, [a, b], |round, a, b| {
+                float::fadd_round(a, b, round)
+            }),
         }
         self.finish_single();
-        Ok(true)
-    }
-
-    fn fadd(&mut self) -> Result<(), Trap> {
-        let d = self.dest;
-        let (a, b) = (self.single_modified(0)?, self.single_modified(1)?);
-        match round(self.ins.round()) {
-            Round::Even => map!(self, d, [a, b], |a, b| float::fadd(a, b)),
-            other => {
-                each_round!(other, HOW => map!(self, d, [a, b], |a, b| float::fadd_round(a, b, HOW)))
-            }
-        }
         Ok(())
     }
 
-    fn fma(&mut self) -> Result<(), Trap> {
-        let d = self.dest;
-        let (a, b, c) = (
-            self.single_modified(0)?,
-            self.single_modified(1)?,
-            self.single_modified(2)?,
-        );
-        match round(self.ins.round()) {
-            Round::Even if crate::vectors::has_fused_multiply_add() => {
+    pub(super) fn fma(&mut self) -> Result<(), Trap> {
+        let (d, how) = (self.dest, round(self.ins.round()));
+        let [a, b, c] = self.singles()?;
+        match how {
+            Round::Even if vectors::has_fused_multiply_add() => {
                 map!(self, d, [a, b, c], |a, b, c| float::fma(a, b, c));
                 self.known_as(micro::Kind::MultiplyAdd);
             }
-            Round::Even => map!(self, d, [a, b, c], |a, b, c| float::fma_portable(a, b, c)),
-            other => each_round!(other, HOW => {
-                map!(self, d, [a, b, c], |a, b, c| float::fma_round(a, b, c, HOW));
+            Round::Even => {
+                rare!(self, d, [a, b, c], 0, |_, a, b, c| float::fma_portable(
+                    a, b, c
+                ));
+            }
+            seldom => rounded!(self, seldom, [], d, [a, b, c], |round, a, b, c| {
+                float::fma_round(a, b, c, round)
             }),
         }
+        self.finish_single();
+        Ok(())
+    }
+
+    /// The first three sources, modifiers applied.
+    pub(super) fn singles(&mut self) -> Result<[u16; 3], Trap> {
+        Ok([
+            self.single_modified(0)?,
+            self.single_modified(1)?,
+            self.single_modified(2)?,
+        ])
+    }
+
+    /// Maximum or minimum.
+    pub(super) fn fmax(&mut self, largest: bool) -> Result<(), Trap> {
+        let d = self.dest;
+        let (a, b) = (self.single_modified(0)?, self.single_modified(1)?);
+        each!(nan(self.ins.nan()), NAN: Nan { Suppress, Propagate, C, InverseC } => if largest {
+            map!(self, d, [a, b], |a, b| float::fmax(a, b, NAN));
+        } else {
+            map!(self, d, [a, b], |a, b| float::fmin(a, b, NAN));
+        });
+        self.finish_single();
+        Ok(())
+    }
+
+    pub(super) fn fcmp(&mut self) -> Result<(), Trap> {
+        let (a, b) = (self.single_modified(0)?, self.single_modified(1)?);
+        let m = truth(self.ins.result_type()).word(true);
+        self.compare_singles(self.dest, [a, b], compare(self.ins.compare()), m);
+        Ok(())
+    }
+
+    /// Puts `m` into row `d` where two numbers compare so, else zero.
+    pub(super) fn compare_singles(&mut self, d: u16, [a, b]: [u16; 2], how: Compare, m: u32) {
+        let (how, exchanged) = how.turned();
+        let sources = if exchanged { [b, a] } else { [a, b] };
+        let run = match how {
+            Compare::Eq => loops::two(
+                #[inline(always)]
+                |m, a, b| float::fcmp(a, b, Compare::Eq, Truth::M1) & m,
+            ),
+            Compare::Ne => loops::two(
+                #[inline(always)]
+                |m, a, b| float::fcmp(a, b, Compare::Ne, Truth::M1) & m,
+            ),
+            Compare::Gt | Compare::Lt => loops::two(
+                #[inline(always)]
+                |m, a, b| float::fcmp(a, b, Compare::Gt, Truth::M1) & m,
+            ),
+            Compare::Ge | Compare::Le => loops::two(
+                #[inline(always)]
+                |m, a, b| float::fcmp(a, b, Compare::Ge, Truth::M1) & m,
+            ),
+            Compare::GtLt => {
+                loops::rare::two(|m, a, b| float::fcmp(a, b, Compare::GtLt, Truth::M1) & m)
+            }
+            Compare::Total => {
+                loops::rare::two(|m, a, b| float::fcmp(a, b, Compare::Total, Truth::M1) & m)
+            }
+        };
+        self.rows(run, d, sources, m);
+    }
+
+    pub(super) fn csel_float(&mut self) -> Result<(), Trap> {
+        let d = self.dest;
+        let [a, b, c, e] = self.four_sources()?;
+        let (how, exchanged) = compare(self.ins.compare()).turned();
+        let (a, b) = if exchanged { (b, a) } else { (a, b) };
+        // Numbers that are not equal, or not ordered, are unequal: the other way round.
+        let (c, e) = if how == Compare::Ne { (e, c) } else { (c, e) };
+        let sources = [a, b, c, e];
+        let run = match how {
+            Compare::Eq | Compare::Ne => loops::four(
+                #[inline(always)]
+                |_, a, b, c, e| float::csel(a, b, c, e, Compare::Eq),
+            ),
+            Compare::Gt | Compare::Lt => loops::four(
+                #[inline(always)]
+                |_, a, b, c, e| float::csel(a, b, c, e, Compare::Gt),
+            ),
+            Compare::Ge | Compare::Le => loops::four(
+                #[inline(always)]
+                |_, a, b, c, e| float::csel(a, b, c, e, Compare::Ge),
+            ),
+            Compare::GtLt => {
+                loops::rare::four(|_, a, b, c, e| float::csel(a, b, c, e, Compare::GtLt))
+            }
+            Compare::Total => {
+                loops::rare::four(|_, a, b, c, e| float::csel(a, b, c, e, Compare::Total))
+            }
+        };
+        self.rows(run, d, sources, 0);
+        Ok(())
+    }
+
+    /// The four sources as they are.
+    pub(super) fn four_sources(&mut self) -> Result<[u16; 4], Trap> {
+        Ok([
+            self.source(0)?,
+            self.source(1)?,
+            self.source(2)?,
+            self.source(3)?,
+        ])
+    }
+
+    pub(super) fn fround(&mut self) -> Result<(), Trap> {
+        let (d, a) = (self.dest, self.single_modified(0)?);
+        let how = round(self.ins.round());
+        rounded!(self, how, [Even, Up, Down, Zero], d, [a], |round, a| {
+            float::fround(a, round)
+        });
+        self.finish_single();
+        Ok(())
+    }
+
+    pub(super) fn fma_rscale(&mut self) -> Result<(), Trap> {
+        let (d, how) = (self.dest, round(self.ins.round()));
+        let [a, b, c] = self.singles()?;
+        let e = self.source(3)?;
+        match (how, self.ins.special()) {
+            // Which operand's NaN wins makes no difference: NaN is canonical here.
+            (Round::Even, isa::Special::None | isa::Special::Left) => {
+                map!(self, d, [a, b, c, e], |a, b, c, e| {
+                    scale::fma_rscale(a, b, c, e, Round::Even, Special::None)
+                });
+            }
+            (Round::Even, isa::Special::N) => map!(self, d, [a, b, c, e], |a, b, c, e| {
+                scale::fma_rscale(a, b, c, e, Round::Even, Special::Zero)
+            }),
+            (_, isa::Special::None | isa::Special::Left) => {
+                rounded!(self, how, [], d, [a, b, c, e], |round, a, b, c, e| {
+                    scale::fma_rscale(a, b, c, e, round, Special::None)
+                });
+            }
+            (_, isa::Special::N) => {
+                rounded!(self, how, [], d, [a, b, c, e], |round, a, b, c, e| {
+                    scale::fma_rscale(a, b, c, e, round, Special::Zero)
+                });
+            }
+            (_, isa::Special::Scale16) => {
+                rounded!(self, how, [], d, [a, b, c, e], |round, a, b, c, e| {
+                    scale::fma_rscale(a, b, c, e, round, Special::Scale16)
+                });
+            }
+        }
+        self.finish_single();
+        Ok(())
+    }
+
+    pub(super) fn fadd_rscale(&mut self) -> Result<(), Trap> {
+        let (d, how) = (self.dest, round(self.ins.round()));
+        let (a, b) = (self.single_modified(0)?, self.single_modified(1)?);
+        let c = self.source(2)?;
+        rounded!(self, how, [Even], d, [a, b, c], |round, a, b, c| {
+            scale::fadd_rscale(a, b, c, round)
+        });
+        self.finish_single();
+        Ok(())
+    }
+
+    pub(super) fn fadd_lscale(&mut self) -> Result<(), Trap> {
+        let d = self.dest;
+        let (a, b) = (self.single_modified(0)?, self.single_modified(1)?);
+        map!(self, d, [a, b], |a, b| scale::fadd_lscale(a, b));
+        self.finish_single();
+        Ok(())
+    }
+
+    pub(super) fn ldexp(&mut self) -> Result<(), Trap> {
+        let (d, how) = (self.dest, round(self.ins.round()));
+        let (a, b) = (self.single_modified(0)?, self.source(1)?);
+        rounded!(self, how, [Even], d, [a, b], |round, a, b| {
+            scale::ldexp(a, b, round)
+        });
+        self.finish_single();
+        Ok(())
+    }
+
+    pub(super) fn quiet(&mut self) -> Result<(), Trap> {
+        let (d, a) = (self.dest, self.single(0)?);
+        map!(self, d, [a], |a| float::quiet(a));
         Ok(())
     }
 
@@ -207,5 +301,3 @@ impl Translator<'_> {
         }
     }
 }
-
-use scale::Special as Kind;

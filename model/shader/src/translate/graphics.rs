@@ -7,90 +7,81 @@ use mali_isa::{FlatFunction, LodMode, SamplePosition};
 
 use super::{Translator, Trap};
 use crate::ir::micro::{OnMemory, Run};
-use crate::operations::graphics as engine;
+use crate::operations::graphics as units;
 
 impl Translator<'_> {
-    pub(super) fn graphics(&mut self) -> Result<bool, Trap> {
-        match self.ins.op.mnemonic() {
-            M::LdAttr | M::LdAttrImm => {
-                let m = self.format() | self.vector();
-                self.attribute(engine::load_attribute, 1, m)?;
-            }
-            M::LeaAttr | M::LeaAttrImm => {
-                let m = self.format();
-                self.attribute(engine::varying_address, 3, m)?;
-            }
-            M::LdVarFlat | M::LdVarFlatImm => {
-                if self.ins.flat_function() != FlatFunction::None {
-                    return Err(
-                        self.trap("combines the values of all vertices, which is not modelled")
-                    );
-                }
-                let index = match self.ins.immediate("index") {
-                    Some(index) => self.number(index.into()),
-                    None => self.source(0)?,
-                };
-                let m = self.format() | self.vector();
-                let staging = self.staging(1)?;
-                let run = Run::Message(engine::flat_varying);
-                self.emit(run, staging, [index, 0, 0, 0], m);
-            }
-            M::LdVar | M::LdVarImm => {
-                if self.ins.sample_position() != SamplePosition::Center {
-                    return Err(self.trap("looks elsewhere than at the pixel's centre, or uses what an instruction before it kept; that is not modelled"));
-                }
-                let index = match self.ins.immediate("index") {
-                    Some(index) => self.number(index.into()),
-                    None => self.source(1)?,
-                };
-                let m = self.format() | self.vector();
-                let staging = self.staging(1)?;
-                self.emit(Run::Message(engine::varying), staging, [index, 0, 0, 0], m);
-            }
-            M::VarTexF32 | M::VarTexF16 => {
-                let half = self.ins.op.mnemonic() == M::VarTexF16;
-                let [varying, texture] = ["varying_index", "texture_index"]
-                    .map(|name| u32::from(self.ins.immediate(name).unwrap_or(0)));
-                let computed = self.ins.lod_mode() == LodMode::ComputedLod;
-                let kept = self.ins.sample_position() == SamplePosition::None;
-                if kept {
-                    return Err(
-                        self.trap("uses what an instruction before it kept, which is not modelled")
-                    );
-                }
-                let m = texture | varying << 8 | u32::from(half) << 16 | u32::from(computed) << 17;
-                let staging = self.staging(if half { 2 } else { 4 })?;
-                let run = Run::Message(engine::varying_texture);
-                self.emit(run, staging, [0; 4], m);
-            }
-            M::Atest => {
-                let coverage = self.source(0)?;
-                let staging = self.staging(1)?;
-                self.emit(
-                    Run::Message(engine::alpha_test),
-                    staging,
-                    [coverage, 0, 0, 0],
-                    0,
-                );
-                let d = self.dest;
-                if d != staging {
-                    self.copy(staging, d);
-                }
-            }
-            M::Blend => {
-                let staging = self.staging(1)?;
-                for register in staging as u8..=(staging as u8).saturating_add(3).min(63) {
-                    self.reads(register);
-                }
-                let sources = [self.source(0)?, self.source(1)?, self.source(2)?, 0];
-                self.emit(Run::Message(engine::blend), staging, sources, 0);
-                // Where a blend shader would return to; there is none.
-                let (zero, d) = (self.number(0), self.dest);
-                self.copy(zero, d);
-            }
-            _ => return Ok(false),
+    pub(super) fn load_attribute(&mut self) -> Result<(), Trap> {
+        let m = self.format() | self.vector();
+        self.attribute(units::load_attribute, 1, m)
+    }
+
+    pub(super) fn varying_address(&mut self) -> Result<(), Trap> {
+        let m = self.format();
+        self.attribute(units::varying_address, 3, m)
+    }
+
+    pub(super) fn flat_varying(&mut self) -> Result<(), Trap> {
+        if self.ins.flat_function() != FlatFunction::None {
+            return Err(self.trap("combines the values of all vertices, which is not modelled"));
         }
-        Ok(true)
+        self.interpolated(units::flat_varying, 0)
+    }
+
+    pub(super) fn varying(&mut self) -> Result<(), Trap> {
+        if self.ins.sample_position() != SamplePosition::Center {
+            return Err(self.trap(
+                "looks elsewhere than at the pixel's centre, or uses what an instruction before it kept; that is not modelled",
+            ));
+        }
+        self.interpolated(units::varying, 1)
+    }
+
+    /// Emits a message with the number of a varying: an immediate, or source `index`.
+    fn interpolated(&mut self, run: OnMemory, index: usize) -> Result<(), Trap> {
+        let index = match self.ins.immediate("index") {
+            Some(index) => self.number(index.into()),
+            None => self.source(index)?,
+        };
+        let m = self.format() | self.vector();
+        let staging = self.staging(1)?;
+        self.emit(Run::Message(run), staging, [index, 0, 0, 0], m);
+        Ok(())
+    }
+
+    pub(super) fn varying_texture(&mut self, half: bool) -> Result<(), Trap> {
+        let [varying, texture] = ["varying_index", "texture_index"]
+            .map(|name| u32::from(self.ins.immediate(name).unwrap_or(0)));
+        let computed = self.ins.lod_mode() == LodMode::ComputedLod;
+        if self.ins.sample_position() == SamplePosition::None {
+            return Err(self.trap("uses what an instruction before it kept, which is not modelled"));
+        }
+        let m = texture | varying << 8 | u32::from(half) << 16 | u32::from(computed) << 17;
+        let staging = self.staging(if half { 2 } else { 4 })?;
+        let run = Run::Message(units::varying_texture);
+        self.emit(run, staging, [0; 4], m);
+        Ok(())
+    }
+
+    pub(super) fn alpha_test(&mut self) -> Result<(), Trap> {
+        let (coverage, staging) = (self.source(0)?, self.staging(1)?);
+        let run = Run::Message(units::alpha_test);
+        self.emit(run, staging, [coverage, 0, 0, 0], 0);
+        let d = self.dest;
+        if d != staging {
+            self.copy(staging, d);
+        }
+        Ok(())
+    }
+
+    pub(super) fn blend(&mut self) -> Result<(), Trap> {
+        let staging = self.staging(1)?;
+        self.reads_staging(4);
+        let sources = [self.source(0)?, self.source(1)?, self.source(2)?, 0];
+        self.emit(Run::Message(units::blend), staging, sources, 0);
+        // Where a blend shader would return to; there is none.
+        let (zero, d) = (self.number(0), self.dest);
+        self.copy(zero, d);
+        Ok(())
     }
 
     /// Emits an access to an attribute: vertex, instance and number.

@@ -2,89 +2,26 @@
 //! Half-precision arithmetic on pairs, comparison and selection.
 
 use mali_isa::Lanes;
-use mali_isa::Mnemonic as M;
 
 use super::float::{clamp, compare, nan, round, truth};
 use super::{Translator, Trap};
-use crate::alu::scale::Special as Kind;
+use crate::alu::scale::Special;
 use crate::alu::{Clamp, Compare, Nan, Round, Truth, half, scale};
 use crate::ir::micro;
 use crate::operations::{halves, loops};
 
 impl Translator<'_> {
-    pub(super) fn half(&mut self) -> Result<bool, Trap> {
-        let d = self.dest;
-        match self.ins.op.mnemonic() {
-            M::FaddV2f16 => {
-                let (a, b) = (self.halves(0)?, self.halves(1)?);
-                each_round!(round(self.ins.round()), HOW => {
-                    map!(self, d, [a, b], |a, b| half::fadd(a, b, HOW));
-                });
-            }
-            M::FmaV2f16 => self.fma_halves()?,
-            M::FmaRscaleV2f16 => {
-                let (a, b, c) = (self.halves(0)?, self.halves(1)?, self.halves(2)?);
-                let e = self.source(3)?;
-                let special = match self.ins.special() {
-                    mali_isa::Special::N => Kind::Zero,
-                    _ => Kind::None,
-                };
-                each_round!(round(self.ins.round()), HOW => if special == Kind::Zero {
-                    map!(self, d, [a, b, c, e], |a, b, c, e| scale::fma_rscale_half(a, b, c, e, HOW, Kind::Zero));
-                } else {
-                    map!(self, d, [a, b, c, e], |a, b, c, e| scale::fma_rscale_half(a, b, c, e, HOW, Kind::None));
-                });
-            }
-            M::FmaxV2f16 | M::FminV2f16 => {
-                let (a, b) = (self.halves(0)?, self.halves(1)?);
-                let largest = self.ins.op.mnemonic() == M::FmaxV2f16;
-                each!(nan(self.ins.nan()), NAN: Nan { Suppress, Propagate, C, InverseC } => if largest {
-                    map!(self, d, [a, b], |a, b| half::fmax(a, b, NAN));
-                } else {
-                    map!(self, d, [a, b], |a, b| half::fmin(a, b, NAN));
-                });
-            }
-            M::FcmpV2f16 => {
-                let (a, b) = (self.halves(0)?, self.halves(1)?);
-                let m = u32::from(truth(self.ins.result_type()).half(true)) * 0x1_0001;
-                each_compare!(compare(self.ins.compare()), HOW => self.rows(
-                    loops::two(#[inline(always)] |m, a, b| half::fcmp(a, b, HOW, Truth::M1) & m),
-                    d, [a, b], m,
-                ));
-                return Ok(true);
-            }
-            M::CselV2f16 => {
-                let (a, b) = (self.source(0)?, self.source(1)?);
-                let (c, e) = (self.source(2)?, self.source(3)?);
-                each_compare!(compare(self.ins.compare()), HOW => {
-                    map!(self, d, [a, b, c, e], |a, b, c, e| half::csel(a, b, c, e, HOW));
-                });
-                return Ok(true);
-            }
-            M::FroundV2f16 => {
-                let a = self.halves(0)?;
-                each_round!(round(self.ins.round()), HOW => {
-                    map!(self, d, [a], |a| half::fround(a, HOW));
-                });
-            }
-            M::LdexpV2f16 => {
-                let (a, b) = (self.halves(0)?, self.source(1)?);
-                each_round!(round(self.ins.round()), HOW => {
-                    map!(self, d, [a, b], |a, b| scale::ldexp_half(a, b, HOW));
-                });
-            }
-            M::QuietV2f16 => {
-                let a = self.halves(0)?;
-                map!(self, d, [a], |a| half::quiet2(a));
-                return Ok(true);
-            }
-            _ => return Ok(false),
-        }
+    pub(super) fn fadd_halves(&mut self) -> Result<(), Trap> {
+        let (d, how) = (self.dest, round(self.ins.round()));
+        let (a, b) = (self.halves(0)?, self.halves(1)?);
+        rounded!(self, how, [Even], d, [a, b], |round, a, b| {
+            half::fadd(a, b, round)
+        });
         self.finish_halves();
-        Ok(true)
+        Ok(())
     }
 
-    fn fma_halves(&mut self) -> Result<(), Trap> {
+    pub(super) fn fma_halves(&mut self) -> Result<(), Trap> {
         let d = self.dest;
         let how = round(self.ins.round());
         let single = (0..3).all(|index| matches!(self.lanes(index), Lanes::H00 | Lanes::H11));
@@ -92,15 +29,137 @@ impl Translator<'_> {
             let (a, b, c) = (self.low_half(0)?, self.low_half(1)?, self.low_half(2)?);
             self.rows(halves::multiply_add_low(), d, [a, b, c], 0);
             self.known_as(micro::Kind::MultiplyAddLow);
-            return Ok(());
+        } else {
+            let (a, b, c) = (self.halves(0)?, self.halves(1)?, self.halves(2)?);
+            match how {
+                Round::Even => self.rows(halves::multiply_add(), d, [a, b, c], 0),
+                seldom => rounded!(self, seldom, [], d, [a, b, c], |round, a, b, c| {
+                    half::fma(a, b, c, round)
+                }),
+            }
         }
+        self.finish_halves();
+        Ok(())
+    }
+
+    pub(super) fn fma_rscale_halves(&mut self) -> Result<(), Trap> {
+        let (d, how) = (self.dest, round(self.ins.round()));
         let (a, b, c) = (self.halves(0)?, self.halves(1)?, self.halves(2)?);
-        match how {
-            Round::Even => self.rows(halves::multiply_add(), d, [a, b, c], 0),
-            other => each_round!(other, HOW => {
-                map!(self, d, [a, b, c], |a, b, c| half::fma(a, b, c, HOW));
+        let e = self.source(3)?;
+        match self.ins.special() {
+            mali_isa::Special::N => {
+                rounded!(self, how, [], d, [a, b, c, e], |round, a, b, c, e| {
+                    scale::fma_rscale_half(a, b, c, e, round, Special::Zero)
+                })
+            }
+            _ => rounded!(self, how, [], d, [a, b, c, e], |round, a, b, c, e| {
+                scale::fma_rscale_half(a, b, c, e, round, Special::None)
             }),
         }
+        self.finish_halves();
+        Ok(())
+    }
+
+    /// Maximum or minimum.
+    pub(super) fn fmax_halves(&mut self, largest: bool) -> Result<(), Trap> {
+        let d = self.dest;
+        let (a, b) = (self.halves(0)?, self.halves(1)?);
+        each!(nan(self.ins.nan()), NAN: Nan { Suppress, Propagate, C, InverseC } => if largest {
+            map!(self, d, [a, b], |a, b| half::fmax(a, b, NAN));
+        } else {
+            map!(self, d, [a, b], |a, b| half::fmin(a, b, NAN));
+        });
+        self.finish_halves();
+        Ok(())
+    }
+
+    pub(super) fn fcmp_halves(&mut self) -> Result<(), Trap> {
+        let d = self.dest;
+        let (a, b) = (self.halves(0)?, self.halves(1)?);
+        let m = u32::from(truth(self.ins.result_type()).half(true)) * 0x1_0001;
+        let (how, exchanged) = compare(self.ins.compare()).turned();
+        let sources = if exchanged { [b, a] } else { [a, b] };
+        let run = match how {
+            Compare::Eq => loops::two(
+                #[inline(always)]
+                |m, a, b| half::fcmp(a, b, Compare::Eq, Truth::M1) & m,
+            ),
+            Compare::Ne => loops::two(
+                #[inline(always)]
+                |m, a, b| half::fcmp(a, b, Compare::Ne, Truth::M1) & m,
+            ),
+            Compare::Gt | Compare::Lt => loops::two(
+                #[inline(always)]
+                |m, a, b| half::fcmp(a, b, Compare::Gt, Truth::M1) & m,
+            ),
+            Compare::Ge | Compare::Le => loops::two(
+                #[inline(always)]
+                |m, a, b| half::fcmp(a, b, Compare::Ge, Truth::M1) & m,
+            ),
+            Compare::GtLt => {
+                loops::rare::two(|m, a, b| half::fcmp(a, b, Compare::GtLt, Truth::M1) & m)
+            }
+            Compare::Total => {
+                loops::rare::two(|m, a, b| half::fcmp(a, b, Compare::Total, Truth::M1) & m)
+            }
+        };
+        self.rows(run, d, sources, m);
+        Ok(())
+    }
+
+    pub(super) fn csel_halves(&mut self) -> Result<(), Trap> {
+        let d = self.dest;
+        let [a, b, c, e] = self.four_sources()?;
+        let (how, exchanged) = compare(self.ins.compare()).turned();
+        let (a, b) = if exchanged { (b, a) } else { (a, b) };
+        // Halves that are not equal, or not ordered, are unequal: the other way round.
+        let (c, e) = if how == Compare::Ne { (e, c) } else { (c, e) };
+        let sources = [a, b, c, e];
+        let run = match how {
+            Compare::Eq | Compare::Ne => loops::four(
+                #[inline(always)]
+                |_, a, b, c, e| half::csel(a, b, c, e, Compare::Eq),
+            ),
+            Compare::Gt | Compare::Lt => loops::four(
+                #[inline(always)]
+                |_, a, b, c, e| half::csel(a, b, c, e, Compare::Gt),
+            ),
+            Compare::Ge | Compare::Le => loops::four(
+                #[inline(always)]
+                |_, a, b, c, e| half::csel(a, b, c, e, Compare::Ge),
+            ),
+            Compare::GtLt => {
+                loops::rare::four(|_, a, b, c, e| half::csel(a, b, c, e, Compare::GtLt))
+            }
+            Compare::Total => {
+                loops::rare::four(|_, a, b, c, e| half::csel(a, b, c, e, Compare::Total))
+            }
+        };
+        self.rows(run, d, sources, 0);
+        Ok(())
+    }
+
+    pub(super) fn fround_halves(&mut self) -> Result<(), Trap> {
+        let (d, a) = (self.dest, self.halves(0)?);
+        let how = round(self.ins.round());
+        rounded!(self, how, [Even], d, [a], |round, a| half::fround(a, round));
+        self.finish_halves();
+        Ok(())
+    }
+
+    pub(super) fn ldexp_halves(&mut self) -> Result<(), Trap> {
+        let (d, how) = (self.dest, round(self.ins.round()));
+        let (a, b) = (self.halves(0)?, self.source(1)?);
+        rounded!(self, how, [], d, [a, b], |round, a, b| {
+            scale::ldexp_half(a, b, round)
+        });
+        self.finish_halves();
+        Ok(())
+    }
+
+    pub(super) fn quiet_halves(&mut self) -> Result<(), Trap> {
+        let (d, a) = (self.dest, self.halves(0)?);
+        map!(self, d, [a], |a| half::quiet2(a));
         Ok(())
     }
 

@@ -1,88 +1,68 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Images, textures, clocks.
 
-use mali_isa::Mnemonic as M;
 use mali_isa::{IndexFormat, RegisterFormat as Format, VectorSize};
 
 use super::{Translator, Trap};
 use crate::image::RegisterFormat;
 use crate::ir::micro::{OnMemory, Run};
-use crate::operations::image as engine;
+use crate::operations::image as units;
 use crate::operations::texture;
 
 impl Translator<'_> {
-    pub(super) fn image(&mut self) -> Result<bool, Trap> {
-        let mnemonic = self.ins.op.mnemonic();
-        match mnemonic {
-            // Says which of the attribute tables the ADD instruction means; compute shaders have one.
-            M::DtselImm => {
-                let (a, d) = (self.source(0)?, self.dest);
-                self.copy(a, d);
-            }
-            M::LeaAttrTex => {
-                let m = self.format();
-                self.texel(engine::texel_address, 3, m)?;
-            }
-            M::LeaTex | M::LeaTexImm => {
-                if self.ins.index_format() != IndexFormat::U16 {
-                    return Err(self.trap("has 32-bit coordinates, whose order is not known"));
-                }
-                let index = match self.ins.immediate("texture_index") {
-                    Some(index) => self.number(index.into()),
-                    None => self.source(2)?,
-                };
-                let staging = self.staging(3)?;
-                let sources = [self.source(0)?, self.source(1)?, index, 0];
-                self.emit(
-                    Run::Message(engine::texture_address),
-                    staging,
-                    sources,
-                    engine::AUTO,
-                );
-            }
-            M::LdAttrTex => {
-                let m = self.format() | self.vector();
-                self.texel(engine::load_texel, 1, m)?;
-            }
-            M::LdCvt => {
-                let m = self.vector();
-                self.texel(engine::load_conversion, 1, m)?;
-            }
-            M::StCvt => {
-                let m = self.vector();
-                let last = self
-                    .clause
-                    .header
-                    .staging_register
-                    .saturating_add(3)
-                    .min(63);
-                for register in self.clause.header.staging_register..=last {
-                    self.reads(register);
-                }
-                self.texel(engine::store_conversion, 1, m)?;
-            }
-            M::Texc => {
-                let last = self
-                    .clause
-                    .header
-                    .staging_register
-                    .saturating_add(8)
-                    .min(63);
-                for register in self.clause.header.staging_register..=last {
-                    self.reads(register);
-                }
-                self.texel(texture::texture_operation, 1, 0)?;
-            }
-            M::Texs2dF32 | M::Texs2dF16 | M::TexsCubeF32 | M::TexsCubeF16 => {
-                self.simple(mnemonic)?
-            }
-            M::LdGclkU64 => {
-                let staging = self.staging(2)?;
-                self.emit(Run::Message(engine::clock), staging, [0; 4], 0);
-            }
-            _ => return Ok(false),
+    pub(super) fn texel_address(&mut self) -> Result<(), Trap> {
+        let m = self.format();
+        self.texel(units::texel_address, 3, m)
+    }
+
+    pub(super) fn texture_address(&mut self) -> Result<(), Trap> {
+        if self.ins.index_format() != IndexFormat::U16 {
+            return Err(self.trap("has 32-bit coordinates, whose order is not known"));
         }
-        Ok(true)
+        let index = match self.ins.immediate("texture_index") {
+            Some(index) => self.number(index.into()),
+            None => self.source(2)?,
+        };
+        let staging = self.staging(3)?;
+        let sources = [self.source(0)?, self.source(1)?, index, 0];
+        let run = Run::Message(units::texture_address);
+        self.emit(run, staging, sources, units::AUTO);
+        Ok(())
+    }
+
+    pub(super) fn load_texel(&mut self) -> Result<(), Trap> {
+        let m = self.format() | self.vector();
+        self.texel(units::load_texel, 1, m)
+    }
+
+    pub(super) fn load_conversion(&mut self) -> Result<(), Trap> {
+        let m = self.vector();
+        self.texel(units::load_conversion, 1, m)
+    }
+
+    pub(super) fn store_conversion(&mut self) -> Result<(), Trap> {
+        self.reads_staging(4);
+        let m = self.vector();
+        self.texel(units::store_conversion, 1, m)
+    }
+
+    pub(super) fn texture_operation(&mut self) -> Result<(), Trap> {
+        self.reads_staging(9);
+        self.texel(texture::texture_operation, 1, 0)
+    }
+
+    pub(super) fn clock(&mut self) -> Result<(), Trap> {
+        let staging = self.staging(2)?;
+        self.emit(Run::Message(units::clock), staging, [0; 4], 0);
+        Ok(())
+    }
+
+    /// Remembers that the first values of up to so many staging registers may be seen.
+    pub(super) fn reads_staging(&mut self, count: u8) {
+        let first = self.clause.header.staging_register;
+        for register in first..=first.saturating_add(count - 1).min(63) {
+            self.reads(register);
+        }
     }
 
     /// Emits a message with the three sources as they are.
@@ -93,9 +73,8 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn simple(&mut self, mnemonic: M) -> Result<(), Trap> {
-        let half = matches!(mnemonic, M::Texs2dF16 | M::TexsCubeF16);
-        let cube = matches!(mnemonic, M::TexsCubeF16 | M::TexsCubeF32);
+    /// A texture looked up with numbers of texture and sampler in the instruction.
+    pub(super) fn sample_simple(&mut self, half: bool, cube: bool) -> Result<(), Trap> {
         let staging = self.staging(if half { 2 } else { 4 })?;
         let texture = u32::from(self.ins.immediate("texture_index").unwrap_or(0));
         let sampler = u32::from(self.ins.immediate("sampler_index").unwrap_or(0));
@@ -115,7 +94,7 @@ impl Translator<'_> {
             Format::U32 => RegisterFormat::U32 as u32,
             Format::S16 => RegisterFormat::I16 as u32,
             Format::U16 => RegisterFormat::U16 as u32,
-            Format::Auto | Format::F64 | Format::I64 => engine::AUTO,
+            Format::Auto | Format::F64 | Format::I64 => units::AUTO,
         }
     }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages: loads, stores and what makes their addresses.
 
-use mali_isa::Mnemonic as M;
 use mali_isa::{Extend, Lanes, Segment, Unit};
 
 use super::{Side, Translator, Trap};
@@ -11,43 +10,7 @@ use crate::operations::loops;
 use crate::operations::memory::{load, store};
 use crate::operations::uniform::load_uniform;
 
-/// Bytes that a load or store moves, and whether it stores.
-fn access(mnemonic: M) -> Option<(u32, bool)> {
-    Some(match mnemonic {
-        M::LoadI8 => (1, false),
-        M::LoadI16 => (2, false),
-        M::LoadI24 => (3, false),
-        M::LoadI32 => (4, false),
-        M::LoadI48 => (6, false),
-        M::LoadI64 => (8, false),
-        M::LoadI96 => (12, false),
-        M::LoadI128 => (16, false),
-        M::StoreI8 => (1, true),
-        M::StoreI16 => (2, true),
-        M::StoreI24 => (3, true),
-        M::StoreI32 => (4, true),
-        M::StoreI48 => (6, true),
-        M::StoreI64 => (8, true),
-        M::StoreI96 => (12, true),
-        M::StoreI128 => (16, true),
-        _ => return None,
-    })
-}
-
 impl Translator<'_> {
-    pub(super) fn message(&mut self) -> Result<bool, Trap> {
-        let mnemonic = self.ins.op.mnemonic();
-        if let Some((bytes, stores)) = access(mnemonic) {
-            self.memory(bytes, stores)?;
-            return Ok(true);
-        }
-        match mnemonic {
-            M::SegAdd | M::SegSub => self.segment()?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
     /// First staging register of the clause, checked to have `count` registers from there on.
     pub(super) fn staging(&self, count: u32) -> Result<u16, Trap> {
         let first = self.clause.header.staging_register;
@@ -57,44 +20,34 @@ impl Translator<'_> {
         Ok(first.into())
     }
 
-    fn memory(&mut self, bytes: u32, stores: bool) -> Result<(), Trap> {
+    pub(super) fn load(&mut self, bytes: u32) -> Result<(), Trap> {
+        let staging = self.staging(bytes.div_ceil(4))?;
+        let (a, b) = (self.source(0)?, self.source(1)?);
+        if self.ins.segment() == Segment::Ubo {
+            return self.load_from(load_uniform(bytes), bytes, staging, a, b);
+        }
+        let (low, high) = self.address(a, b)?;
+        let run: OnMemory = match bytes {
+            1 => load::<1>,
+            2 => load::<2>,
+            3 => load::<3>,
+            4 => load::<4>,
+            6 => load::<6>,
+            8 => load::<8>,
+            12 => load::<12>,
+            _ => load::<16>,
+        };
+        self.load_from(run, bytes, staging, low, high)
+    }
+
+    pub(super) fn store(&mut self, bytes: u32) -> Result<(), Trap> {
         let words = bytes.div_ceil(4);
         let staging = self.staging(words)?;
         let (a, b) = (self.source(0)?, self.source(1)?);
         if self.ins.segment() == Segment::Ubo {
-            if stores {
-                return Err(self.trap("stores to a uniform buffer"));
-            }
-            let run = load_uniform(bytes);
-            return self.load(run, bytes, staging, a, b);
+            return Err(self.trap("stores to a uniform buffer"));
         }
-        let (low, high) = match (self.side, self.ins.segment()) {
-            // The tuple's SHADDXL began the address, and this instruction completes it.
-            (Side::Address { .. }, Segment::None | Segment::Wls) => {
-                let high = self.add_high(a, b)?;
-                (self.stage, high)
-            }
-            _ => (a, b),
-        };
-        let (low, high) = match self.ins.segment() {
-            Segment::None | Segment::Stream => (low, high),
-            Segment::Wls => self.based(low, special::WORKGROUP_LOW, special::WORKGROUP_HIGH)?,
-            Segment::Tl => self.based(low, special::THREAD_LOW, special::THREAD_HIGH)?,
-            _ => return Err(self.trap("has a segment that compute shaders do not have")),
-        };
-        if !stores {
-            let run: OnMemory = match bytes {
-                1 => load::<1>,
-                2 => load::<2>,
-                3 => load::<3>,
-                4 => load::<4>,
-                6 => load::<6>,
-                8 => load::<8>,
-                12 => load::<12>,
-                _ => load::<16>,
-            };
-            return self.load(run, bytes, staging, low, high);
-        }
+        let (low, high) = self.address(a, b)?;
         let run: OnMemory = match bytes {
             1 => store::<1>,
             2 => store::<2>,
@@ -112,6 +65,24 @@ impl Translator<'_> {
         Ok(())
     }
 
+    /// Rows of the address that the first two sources and the segment name.
+    fn address(&mut self, a: u16, b: u16) -> Result<(u16, u16), Trap> {
+        let (low, high) = match (self.side, self.ins.segment()) {
+            // The tuple's SHADDXL began the address, and this instruction completes it.
+            (Side::Address { .. }, Segment::None | Segment::Wls) => {
+                let high = self.add_high(a, b)?;
+                (self.stage, high)
+            }
+            _ => (a, b),
+        };
+        match self.ins.segment() {
+            Segment::None | Segment::Stream => Ok((low, high)),
+            Segment::Wls => self.based(low, special::WORKGROUP_LOW, special::WORKGROUP_HIGH),
+            Segment::Tl => self.based(low, special::THREAD_LOW, special::THREAD_HIGH),
+            _ => Err(self.trap("has a segment that compute shaders do not have")),
+        }
+    }
+
     /// Emits a load or a store.
     fn moves(&mut self, run: OnMemory, kind: Kind, d: u16, [a, b]: [u16; 2], bytes: u32) {
         self.emit(Run::Message(run), d, [a, b, 0, 0], bytes.div_ceil(4));
@@ -121,7 +92,7 @@ impl Translator<'_> {
     }
 
     /// Emits a load and what its destination modifiers ask for.
-    fn load(
+    fn load_from(
         &mut self,
         run: OnMemory,
         bytes: u32,
@@ -204,7 +175,7 @@ impl Translator<'_> {
 
     /// One half of a 64-bit address made from an offset in a segment: the FMA unit gives the low word, the ADD unit
     /// the high word. Allocations do not cross a multiple of 4 GiB, so there is no carry.
-    fn segment(&mut self) -> Result<(), Trap> {
+    pub(super) fn segment(&mut self, subtracts: bool) -> Result<(), Trap> {
         let a = self.source(0)?;
         let low = self.unit == Unit::Fma;
         let base = match (self.ins.segment(), low) {
@@ -215,7 +186,6 @@ impl Translator<'_> {
             _ => return Err(self.trap("names a segment that has no base")),
         };
         let d = self.dest;
-        let subtracts = self.ins.op.mnemonic() == M::SegSub;
         // A null pointer is one whose both words are 0; the ADD half sees the FMA half's operand through its port.
         match (subtracts, self.ins.preserve_null()) {
             (false, false) => map!(self, d, [a, base], |a, base| a.wrapping_add(base)),

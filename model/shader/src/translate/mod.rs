@@ -16,10 +16,12 @@ mod float;
 mod graphics;
 mod half;
 mod image;
+mod instruction;
 mod integer;
 mod message;
 mod operands;
 mod shift;
+mod special;
 mod wide;
 
 use mali_isa::{FlowControl, Instruction, Mnemonic, Operand, Part, StagingCount, Tuple, Unit};
@@ -27,7 +29,7 @@ use mali_isa::{FlowControl, Instruction, Mnemonic, Operand, Part, StagingCount, 
 use self::absent::{Absence, absence};
 use crate::FaultKind;
 use crate::ir::micro::{Kind, MicroOp, OnRows, Run};
-use crate::ir::{Branch, Clause, Constant, Next, Program, State, special};
+use crate::ir::{Branch, Clause, Constant, Next, Program, State, special as rows};
 use crate::operations::loops::copy;
 use crate::optimise::fuse::fuse;
 
@@ -114,14 +116,14 @@ pub(crate) fn clause(
         t1: zero,
         wide: [zero; 2],
         side: Side::Nothing,
-        next_temporary: special::TEMPORARY,
+        next_temporary: rows::TEMPORARY,
         branch: None,
         barrier: false,
     };
     let (mut fma, mut add, mut messages) = (0, 0, Vec::new());
     for (index, tuple) in clause.tuples.iter().enumerate() {
         t.tuple = *tuple;
-        t.next_temporary = special::TEMPORARY + (index as u16 & 1) * special::TEMPORARIES;
+        t.next_temporary = rows::TEMPORARY + (index as u16 & 1) * rows::TEMPORARIES;
         if tuple.is_wide() {
             t.wide_tuple(zero)?;
             fma += 1;
@@ -250,23 +252,9 @@ impl Translator<'_> {
         reads || staging
     }
 
-    /// Emits the micro-operations of one instruction.
-    fn instruction(&mut self) -> Result<(), Trap> {
-        let done = self.float()?
-            || self.half()?
-            || self.arithmetic()?
-            || self.integer()?
-            || self.shift()?
-            || self.convert()?
-            || self.control()?
-            || self.atomic()?
-            || self.image()?
-            || self.message()?
-            || self.graphics()?;
-        if done {
-            return Ok(());
-        }
-        Err(self.trap(&match absence(self.ins.op.mnemonic()) {
+    /// The fault of an instruction that is not translated.
+    fn absent(&self) -> Trap {
+        self.trap(&match absence(self.ins.op.mnemonic()) {
             Some(Absence::Stage(what)) => {
                 format!("works on {what}, which a compute shader does not have")
             }
@@ -274,7 +262,7 @@ impl Translator<'_> {
                 format!("cannot be executed, because something about it is not public: {what}")
             }
             None => "is not modelled".into(),
-        }))
+        })
     }
 
     fn trap(&self, why: &str) -> Trap {
@@ -293,7 +281,7 @@ impl Translator<'_> {
     fn temporary(&mut self) -> Result<u16, Trap> {
         let row = self.next_temporary;
         self.next_temporary += 1;
-        if (row - special::TEMPORARY) % special::TEMPORARIES == special::TEMPORARIES - 1 {
+        if (row - rows::TEMPORARY) % rows::TEMPORARIES == rows::TEMPORARIES - 1 {
             return Err(self.trap("needs more temporary rows than there are"));
         }
         Ok(row)

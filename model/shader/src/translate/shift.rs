@@ -5,13 +5,14 @@ use mali_isa::Lanes;
 use mali_isa::Mnemonic as M;
 
 use super::{Side, Translator, Trap};
+use crate::alu::integer::Element;
 use crate::alu::lanes::Part;
 use crate::alu::shift::{self, Counts, Double, Extend, Logic, Shift, Sum};
 use crate::operations::loops;
 
 /// What an instruction does after it has shifted.
 #[derive(Clone, Copy)]
-enum After {
+pub(super) enum After {
     Nothing,
     Logic(Logic),
     Sum(Sum),
@@ -19,78 +20,10 @@ enum After {
 
 /// Elements of a shift.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Width {
+pub(super) enum Width {
     Word,
     Half,
     Byte,
-}
-
-fn shape(mnemonic: M) -> Option<(Shift, After, Width)> {
-    use Logic::{And, Or, Xor};
-    use Sum::{Add, ReverseSub, Sub};
-    use Width::{Byte, Half, Word};
-    let (left, right, arithmetic) = (Shift::Left, Shift::Right, Shift::Arithmetic);
-    Some(match mnemonic {
-        M::LshiftAndI32 => (left, After::Logic(And), Word),
-        M::LshiftAndV2i16 => (left, After::Logic(And), Half),
-        M::LshiftAndV4i8 => (left, After::Logic(And), Byte),
-        M::LshiftOrI32 => (left, After::Logic(Or), Word),
-        M::LshiftOrV2i16 => (left, After::Logic(Or), Half),
-        M::LshiftOrV4i8 => (left, After::Logic(Or), Byte),
-        M::LshiftXorI32 => (left, After::Logic(Xor), Word),
-        M::LshiftXorV2i16 => (left, After::Logic(Xor), Half),
-        M::LshiftXorV4i8 => (left, After::Logic(Xor), Byte),
-        M::RshiftAndI32 => (right, After::Logic(And), Word),
-        M::RshiftAndV2i16 => (right, After::Logic(And), Half),
-        M::RshiftAndV4i8 => (right, After::Logic(And), Byte),
-        M::RshiftOrI32 => (right, After::Logic(Or), Word),
-        M::RshiftOrV2i16 => (right, After::Logic(Or), Half),
-        M::RshiftOrV4i8 => (right, After::Logic(Or), Byte),
-        M::RshiftXorI32 => (right, After::Logic(Xor), Word),
-        M::RshiftXorV2i16 => (right, After::Logic(Xor), Half),
-        M::RshiftXorV4i8 => (right, After::Logic(Xor), Byte),
-        M::LshiftAddI32 => (left, After::Sum(Add), Word),
-        M::LshiftAddV2i16 => (left, After::Sum(Add), Half),
-        M::LshiftAddV4i8 => (left, After::Sum(Add), Byte),
-        M::LshiftSubI32 => (left, After::Sum(Sub), Word),
-        M::LshiftSubV2i16 => (left, After::Sum(Sub), Half),
-        M::LshiftSubV4i8 => (left, After::Sum(Sub), Byte),
-        M::LshiftRsubI32 => (left, After::Sum(ReverseSub), Word),
-        M::LshiftRsubV2i16 => (left, After::Sum(ReverseSub), Half),
-        M::LshiftRsubV4i8 => (left, After::Sum(ReverseSub), Byte),
-        M::RshiftAddI32 => (right, After::Sum(Add), Word),
-        M::RshiftAddV2i16 => (right, After::Sum(Add), Half),
-        M::RshiftAddV4i8 => (right, After::Sum(Add), Byte),
-        M::RshiftSubI32 => (right, After::Sum(Sub), Word),
-        M::RshiftSubV2i16 => (right, After::Sum(Sub), Half),
-        M::RshiftSubV4i8 => (right, After::Sum(Sub), Byte),
-        M::RshiftRsubI32 => (right, After::Sum(ReverseSub), Word),
-        M::RshiftRsubV2i16 => (right, After::Sum(ReverseSub), Half),
-        M::RshiftRsubV4i8 => (right, After::Sum(ReverseSub), Byte),
-        M::ArshiftAddI32 => (arithmetic, After::Sum(Add), Word),
-        M::ArshiftAddV2i16 => (arithmetic, After::Sum(Add), Half),
-        M::ArshiftAddV4i8 => (arithmetic, After::Sum(Add), Byte),
-        M::ArshiftSubI32 => (arithmetic, After::Sum(Sub), Word),
-        M::ArshiftSubV2i16 => (arithmetic, After::Sum(Sub), Half),
-        M::ArshiftSubV4i8 => (arithmetic, After::Sum(Sub), Byte),
-        M::ArshiftRsubI32 => (arithmetic, After::Sum(ReverseSub), Word),
-        M::ArshiftRsubV2i16 => (arithmetic, After::Sum(ReverseSub), Half),
-        M::ArshiftRsubV4i8 => (arithmetic, After::Sum(ReverseSub), Byte),
-        M::ArshiftV2i16 => (arithmetic, After::Nothing, Half),
-        M::ArshiftV4i8 => (arithmetic, After::Nothing, Byte),
-        _ => return None,
-    })
-}
-
-fn double(mnemonic: M) -> Option<Double> {
-    Some(match mnemonic {
-        M::LshiftDoubleI32 => Double::Left,
-        M::RshiftDoubleI32 => Double::Right,
-        M::ArshiftDoubleI32 => Double::Arithmetic,
-        M::LrotDoubleI32 => Double::RotateLeft,
-        M::RrotDoubleI32 => Double::RotateRight,
-        _ => return None,
-    })
 }
 
 fn counts(width: Width, lanes: Lanes) -> Counts {
@@ -121,92 +54,54 @@ fn counts(width: Width, lanes: Lanes) -> Counts {
 }
 
 impl Translator<'_> {
-    pub(super) fn shift(&mut self) -> Result<bool, Trap> {
-        let mnemonic = self.ins.op.mnemonic();
-        if let Some((kind, after, width)) = shape(mnemonic) {
-            self.shift_and(kind, after, width)?;
-            return Ok(true);
-        }
-        if let Some(kind) = double(mnemonic) {
-            self.double(kind)?;
-            return Ok(true);
-        }
-        match mnemonic {
-            // On the FMA unit the shift comes third, on the ADD unit second.
-            M::ArshiftI32 if self.ins.sources().len() == 3 => {
-                self.shift_and(Shift::Arithmetic, After::Nothing, Width::Word)?;
-            }
-            M::ArshiftI32 => self.two(loops::two(
-                #[inline(always)]
-                |_, a, n| ((a as i32) >> (n & 31)) as u32,
-            ))?,
-            M::LshiftI32 => self.two(loops::two(
-                #[inline(always)]
-                |_, a, n| a << (n & 31),
-            ))?,
-            M::RshiftI32 => self.two(loops::two(
-                #[inline(always)]
-                |_, a, n| a >> (n & 31),
-            ))?,
-            M::ShiftDoubleI32 => {
-                let Side::Double { kind, bytes } = self.side else {
-                    return Err(self.trap("needs a 64-bit shift in the FMA unit of its tuple"));
-                };
-                let d = self.dest;
-                let sources = [self.source(0)?, self.source(1)?, self.source(2)?];
-                self.double_word(kind, bytes, true, d, sources);
-            }
-            M::FlshiftDoubleI32 => {
-                if self.ins.bytes2() {
-                    self.three(
-                        self.dest,
-                        loops::three(
-                            #[inline(always)]
-                            |_, a, b, c| shift::funnel_left(a, b, c, true),
-                        ),
-                    )?;
-                } else {
-                    self.three(
-                        self.dest,
-                        loops::three(
-                            #[inline(always)]
-                            |_, a, b, c| shift::funnel_left(a, b, c, false),
-                        ),
-                    )?;
-                }
-            }
-            M::FrshiftDoubleI32 => {
-                if self.ins.bytes2() {
-                    self.three(
-                        self.dest,
-                        loops::three(
-                            #[inline(always)]
-                            |_, a, b, c| shift::funnel_right(a, b, c, true),
-                        ),
-                    )?;
-                } else {
-                    self.three(
-                        self.dest,
-                        loops::three(
-                            #[inline(always)]
-                            |_, a, b, c| shift::funnel_right(a, b, c, false),
-                        ),
-                    )?;
-                }
-            }
-            M::ShaddxlI64 | M::ShaddxlU32 | M::ShaddxlS32 => self.add_low()?,
-            M::ShaddxhI32 => {
-                let (offset, base) = (self.source(1)?, self.source(0)?);
-                let row = self.add_high(offset, base)?;
-                let d = self.dest;
-                self.copy(row, d);
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
+    /// `SHIFT_DOUBLE`: the upper word of a 64-bit shift that the FMA unit began.
+    pub(super) fn double_upper(&mut self) -> Result<(), Trap> {
+        let Side::Double { kind, bytes } = self.side else {
+            return Err(self.trap("needs a 64-bit shift in the FMA unit of its tuple"));
+        };
+        let d = self.dest;
+        let sources = [self.source(0)?, self.source(1)?, self.source(2)?];
+        self.double_word(kind, bytes, true, d, sources);
+        Ok(())
     }
 
-    fn shift_and(&mut self, kind: Shift, after: After, width: Width) -> Result<(), Trap> {
+    /// A word out of two, from any bit on.
+    pub(super) fn funnel(&mut self, kind: Shift) -> Result<(), Trap> {
+        let (d, m) = (self.dest, u32::from(self.ins.bytes2()));
+        let (a, b, c) = (self.source(0)?, self.source(1)?, self.source(2)?);
+        if kind == Shift::Left {
+            rare!(self, d, [a, b, c], m, |m, a, b, c| shift::funnel_left(
+                a,
+                b,
+                c,
+                m != 0
+            ));
+        } else {
+            rare!(self, d, [a, b, c], m, |m, a, b, c| shift::funnel_right(
+                a,
+                b,
+                c,
+                m != 0
+            ));
+        }
+        Ok(())
+    }
+
+    /// `SHADDXH`: the high word of a sum of addresses.
+    pub(super) fn add_high_words(&mut self) -> Result<(), Trap> {
+        let (offset, base) = (self.source(1)?, self.source(0)?);
+        let row = self.add_high(offset, base)?;
+        let d = self.dest;
+        self.copy(row, d);
+        Ok(())
+    }
+
+    pub(super) fn shift_and(
+        &mut self,
+        kind: Shift,
+        after: After,
+        width: Width,
+    ) -> Result<(), Trap> {
         let d = self.dest;
         let (a, b, c) = (self.source(0)?, self.source(1)?, self.source(2)?);
         let counts = counts(width, self.ins.lanes2());
@@ -277,32 +172,23 @@ impl Translator<'_> {
                         ^ r),
                 }
             }
-            After::Sum(sum) => self.sum(sum, width, d, shifted, b),
+            After::Sum(sum) => {
+                let element = match width {
+                    Width::Word => Element::U32,
+                    Width::Half => Element::U16,
+                    Width::Byte => Element::U8,
+                };
+                match sum {
+                    Sum::Add => self.sum(false, element, d, shifted, b),
+                    Sum::Sub => self.sum(true, element, d, shifted, b),
+                    Sum::ReverseSub => self.sum(true, element, d, b, shifted),
+                }
+            }
         }
         Ok(())
     }
 
-    /// A sum of elements.
-    fn sum(&mut self, sum: Sum, width: Width, d: u16, shifted: u16, other: u16) {
-        use crate::alu::integer::{Element, iadd, isub};
-        let (a, b) = if let Sum::ReverseSub = sum {
-            (other, shifted)
-        } else {
-            (shifted, other)
-        };
-        match (sum, width) {
-            (Sum::Add, Width::Word) => map!(self, d, [a, b], |a, b| a.wrapping_add(b)),
-            (Sum::Add, Width::Half) => {
-                map!(self, d, [a, b], |a, b| iadd(a, b, Element::U16, false))
-            }
-            (Sum::Add, Width::Byte) => map!(self, d, [a, b], |a, b| iadd(a, b, Element::U8, false)),
-            (_, Width::Word) => map!(self, d, [a, b], |a, b| a.wrapping_sub(b)),
-            (_, Width::Half) => map!(self, d, [a, b], |a, b| isub(a, b, Element::U16, false)),
-            (_, Width::Byte) => map!(self, d, [a, b], |a, b| isub(a, b, Element::U8, false)),
-        }
-    }
-
-    fn double(&mut self, kind: Double) -> Result<(), Trap> {
+    pub(super) fn double(&mut self, kind: Double) -> Result<(), Trap> {
         let (low, high, count) = (self.source(0)?, self.source(1)?, self.source(2)?);
         let count = match self.ins.lanes2() {
             Lanes::B2 => self.part(count, Part::B2, false)?,
@@ -318,21 +204,31 @@ impl Translator<'_> {
 
     fn double_word(&mut self, kind: Double, bytes: bool, upper: bool, d: u16, sources: [u16; 3]) {
         let m = u32::from(bytes) | u32::from(upper) << 1;
-        each!(kind, KIND: Double { Left, Right, Arithmetic, RotateLeft, RotateRight } => self.rows(
-            loops::three(#[inline(always)] |m, low, high, n| { let (bytes, down) = (m & 1 != 0, (m & 2) << 4); (shift::double(low, high, n, KIND, bytes) >> down) as u32 }),
-            d, sources, m,
-        ));
+        macro_rules! word {
+            ($($path:ident)::+, $kind:ident) => {
+                $($path)::+::three(
+                    #[inline(always)]
+                    |m, low, high, n| {
+                        let (bytes, down) = (m & 1 != 0, (m & 2) << 4);
+                        (shift::double(low, high, n, Double::$kind, bytes) >> down) as u32
+                    },
+                )
+            };
+        }
+        let run = match kind {
+            Double::Left => word!(loops, Left),
+            Double::Right => word!(loops, Right),
+            Double::Arithmetic => word!(loops, Arithmetic),
+            Double::RotateLeft => word!(loops::rare, RotateLeft),
+            Double::RotateRight => word!(loops::rare, RotateRight),
+        };
+        self.rows(run, d, sources, m);
     }
 
     /// `SHADDXL`: the low word now, what goes to the high word into a row that the ADD instruction uses.
-    fn add_low(&mut self) -> Result<(), Trap> {
+    pub(super) fn add_low(&mut self, extend: Extend) -> Result<(), Trap> {
         let (a, b) = (self.source(0)?, self.source(1)?);
         let amount = u32::from(self.ins.immediate("shift").unwrap_or(0)) & 7;
-        let extend = match self.ins.op.mnemonic() {
-            M::ShaddxlI64 => Extend::I64,
-            M::ShaddxlS32 => Extend::S32,
-            _ => Extend::U32,
-        };
         let part = match self.ins.lanes1() {
             Lanes::H0 => Part::H0,
             Lanes::H1 => Part::H1,

@@ -20,20 +20,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gpureplay_core::page_table::{Format, PageTables};
-use gpureplay_core::{DeviceError, Gpu, Lines};
+use gpureplay_core::{Chain, DeviceError, Gpu, Lines};
 use gpureplay_format::Access;
 use mali_memory::{Bus, Ram};
-use mali_model::{Options, Profile};
+use mali_model::{Options, Profile, UsedUp};
 
 use memory::{Memory, Tables};
 
 /// Pages that the model has room for: 8 GiB of address space, of which only what is used costs memory.
 const PAGES: usize = 1 << 21;
 
+/// What a run may do if the options of the model do not say it, in clauses: several times what the largest networks need, and
+/// the end of a shader that never ends within ten seconds of a processor.
+pub const WORK_LIMIT: u64 = 1 << 28;
+
 /// A modelled GPU with memory of its own.
 ///
-/// Its clock stands still while a chain runs, so that waits do not end early because the model is slower than silicon; a chain
-/// that never ends is terminated when it has used up the model's clause budget.
+/// Its clock stands still while a chain runs, so that waits do not end early because the model is slower than silicon. A run
+/// that never ends is terminated when it has used up its work limit ([`Options::work_limit`], [`WORK_LIMIT`]), which a run
+/// begins with and which [`OnModel::renew_work`] gives anew to one that is made of segments.
 pub struct OnModel<B: Bus = Ram> {
     gpu: mali_model::Gpu<B>,
     memory: Memory,
@@ -60,6 +65,10 @@ impl<B: Bus> OnModel<B> {
 
     /// A GPU that takes its pages from `ram` and reaches them through `bus`, which can watch it.
     pub fn on_bus(profile: &'static Profile, options: Options, ram: Arc<Ram>, bus: Arc<B>) -> Self {
+        let options = Options {
+            work_limit: options.work_limit.or(Some(WORK_LIMIT)),
+            ..options
+        };
         Self {
             gpu: mali_model::Gpu::new(profile, bus, options),
             memory: Memory::new(ram),
@@ -84,6 +93,16 @@ impl<B: Bus> OnModel<B> {
     /// Chains that have run so far.
     pub fn chains(&self) -> u64 {
         self.chains
+    }
+
+    /// Begins a run: it has the whole work limit.
+    pub fn renew_work(&mut self) {
+        self.gpu.renew_work();
+    }
+
+    /// The job that used up the work limit, if one has in this run.
+    pub fn used_up(&self) -> Option<UsedUp> {
+        self.gpu.used_up()
     }
 
     /// The model.
@@ -134,6 +153,13 @@ impl<B: Bus> Gpu for OnModel<B> {
     fn now_us(&mut self) -> u64 {
         let idle = self.started.elapsed().saturating_sub(self.working);
         u64::try_from(idle.as_micros()).unwrap_or(u64::MAX)
+    }
+
+    fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
+        if chain.index == 0 {
+            self.renew_work();
+        }
+        Ok(())
     }
 
     fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {

@@ -7,13 +7,15 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use mali_descriptors::page_table::{
+    ENTRY_BYTES, Entry as TableEntry, EntryType, Format, PAGE_BYTES, shift,
+};
+
 use super::{Cursor, PAGE, word64};
 use crate::{Diagnosis, ReadError};
 
 const END_MARK: u64 = 0xff_ffff_ffff;
-const TABLE_BYTES: usize = 4096;
-/// Physical address in an entry.
-const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
+const TABLE_BYTES: usize = PAGE_BYTES as usize;
 /// Most pages that are mapped: 16 GiB.
 const MAX_PAGES: usize = 1 << 22;
 /// Defects of one kind that are listed one by one.
@@ -86,7 +88,7 @@ impl PageTables {
                 Some(END_MARK) => break,
                 Some(head) if cursor.left() >= TABLE_BYTES => {
                     let entries = cursor.take(TABLE_BYTES).unwrap_or(&[]);
-                    let address = head & ADDRESS;
+                    let address = head & TableEntry::ADDRESS;
                     let level = (head & (PAGE - 1)) as u32;
                     match tables.entry(address) {
                         Entry::Occupied(_) => {
@@ -109,7 +111,7 @@ impl PageTables {
                 bytes: cursor.left(),
             });
         }
-        let root = root & ADDRESS;
+        let root = root & TableEntry::ADDRESS;
         if !tables.contains_key(&root) {
             return Err(unusable(format!(
                 "the root table {root:#x} is not in the file"
@@ -163,33 +165,35 @@ impl Walk<'_, '_> {
         if !self.path.insert(address) {
             return None;
         }
-        let shift = 39 - 9 * level;
-        for (index, entry) in (0u64..).zip(entries.chunks_exact(8)) {
-            let entry = word64(entry);
-            let va = base | index << shift;
-            match (entry & 3, level) {
+        for (index, entry) in (0u64..).zip(entries.chunks_exact(ENTRY_BYTES as usize)) {
+            let entry = TableEntry(word64(entry));
+            let va = base | index << shift(level);
+            match entry.entry_type(Format::AArch64, level) {
                 // The driver marks unused entries with type 2.
-                (0 | 2, _) => {}
-                (3, 0..=2) => self.table(entry & ADDRESS, level + 1, va)?,
-                (3, _) => self.map(va, entry & ADDRESS, entry, 1)?,
-                (1, 1 | 2) => self.map(va, entry & ADDRESS, entry, 1 << (shift - 12))?,
-                _ => self.diagnose(Diagnosis::TableEntry { entry, va }),
+                EntryType::Unmapped => {}
+                EntryType::Table => self.table(entry.address(), level + 1, va)?,
+                EntryType::Leaf => self.map(va, entry, (1 << shift(level)) / PAGE)?,
+                EntryType::Reserved => {
+                    self.diagnose(Diagnosis::TableEntry { entry: entry.0, va });
+                }
             }
         }
-        self.steps += entries.len() / 8;
+        self.steps += entries.len() / ENTRY_BYTES as usize;
         self.path.remove(&address);
         (self.steps <= 8 * MAX_PAGES).then_some(())
     }
 
-    fn map(&mut self, va: u64, physical: u64, entry: u64, pages: u64) -> Option<()> {
+    fn map(&mut self, va: u64, entry: TableEntry, pages: u64) -> Option<()> {
         if self.leaves.len() + pages as usize > MAX_PAGES {
             return None;
         }
+        let physical = entry.address() & !(pages * PAGE - 1);
+        let permissions = entry.permissions(Format::AArch64);
         for page in 0..pages {
             let leaf = Leaf {
-                physical: (physical & !((pages - 1) * PAGE)) + page * PAGE,
-                write: entry >> 7 & 1 == 0,
-                execute: entry >> 54 & 1 == 0,
+                physical: physical + page * PAGE,
+                write: permissions.write,
+                execute: permissions.execute,
             };
             self.leaves.insert(va + page * PAGE, leaf);
         }
@@ -203,7 +207,7 @@ mod tests {
 
     fn file(tables: &[(u64, Vec<(usize, u64)>)], end: bool) -> Vec<u8> {
         let mut out = Vec::new();
-        for word in [0u64, tables[0].0 & ADDRESS, 0, 6] {
+        for word in [0u64, tables[0].0 & TableEntry::ADDRESS, 0, 6] {
             out.extend(word.to_le_bytes());
         }
         for (head, entries) in tables {

@@ -3,6 +3,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod dtb;
+mod host;
 pub(crate) mod mirror;
 pub(crate) mod payload;
 pub(crate) mod static_command;
@@ -66,7 +67,11 @@ fn base(folder: &Folder, force: bool) -> Result<()> {
             _ => {}
         }
     }
-    for step in steps() {
+    let steps = steps();
+    if !steps.iter().all(|step| step.is_done(guest)) {
+        host::require()?;
+    }
+    for step in steps {
         step.run(guest)?;
     }
     Ok(())

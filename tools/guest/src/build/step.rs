@@ -35,11 +35,11 @@ impl Step {
     /// Runs the step unless its stamp shows that nothing changed. `guest` holds a copy of the recipe.
     /// Returns whether it ran.
     pub(crate) fn run(&self, guest: &Path) -> Result<bool> {
-        let stamp = stamp_path(guest, self.name);
-        let wanted = self.fingerprint(guest)?;
-        if fs::read_to_string(&stamp).is_ok_and(|have| have == wanted) {
+        if self.is_done(guest) {
             return Ok(false);
         }
+        let stamp = stamp_path(guest, self.name);
+        let wanted = self.fingerprint(guest)?;
         // A step that is interrupted must not look done.
         let _ = fs::remove_file(&stamp);
         let script = guest.join("steps").join(format!("{}.sh", self.name));
@@ -55,6 +55,13 @@ impl Step {
         create_dir(&guest.join("stamps"))?;
         fs::write(&stamp, wanted).map_err(Error::io("write", &stamp))?;
         Ok(true)
+    }
+
+    /// Whether the step's stamp shows that nothing changed since it ran.
+    pub(crate) fn is_done(&self, guest: &Path) -> bool {
+        let stamp = fs::read_to_string(stamp_path(guest, self.name));
+        let wanted = self.fingerprint(guest);
+        matches!((stamp, wanted), (Ok(stamp), Ok(wanted)) if stamp == wanted)
     }
 
     /// Everything that decides the outcome, hashed.

@@ -9,13 +9,14 @@ use super::root;
 use crate::error::{Error, Result};
 
 /// Crates of the workspace with unsafe code, and one that uses most of it from outside.
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 7] = [
     "mali-memory",
     "mali-shader",
     "gpureplay-c",
     "gpureplay-linux",
     "kbase-client",
     "gpureplay-on-model",
+    "gpureplay-opencl",
 ];
 
 /// Run the tests of the crates with unsafe code under AddressSanitizer

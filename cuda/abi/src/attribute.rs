@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Numbers of attributes: of devices, functions, launches and the compiler inside the driver.
+
+/// `CUdevice_attribute`.
+pub mod device {
+    /// Threads of a block.
+    pub const MAX_THREADS_PER_BLOCK: i32 = 1;
+    /// Threads of a block in x; y and z follow.
+    pub const MAX_BLOCK_DIM_X: i32 = 2;
+    /// Blocks of a grid in x; y and z follow.
+    pub const MAX_GRID_DIM_X: i32 = 5;
+    /// Bytes of the second-level cache.
+    pub const L2_CACHE_SIZE: i32 = 38;
+    /// Major number of the compute capability.
+    pub const CAPABILITY_MAJOR: i32 = 75;
+    /// Minor number of the compute capability.
+    pub const CAPABILITY_MINOR: i32 = 76;
+    /// Bytes of shared memory that a block may have if its function asks for them.
+    pub const MAX_SHARED_MEMORY_OPTIN: i32 = 97;
+}
+
+/// `CUfunction_attribute`.
+pub mod function {
+    /// Threads of a block, given registers and launch bounds.
+    pub const MAX_THREADS_PER_BLOCK: i32 = 0;
+    /// Static shared memory in bytes.
+    pub const SHARED_SIZE_BYTES: i32 = 1;
+    /// Registers of a thread.
+    pub const NUM_REGS: i32 = 4;
+    /// Largest dynamic shared memory in bytes; can be set.
+    pub const MAX_DYNAMIC_SHARED_SIZE_BYTES: i32 = 8;
+}
+
+/// `CUlaunchAttributeID`.
+pub mod launch {
+    /// All blocks run at once.
+    pub const COOPERATIVE: u8 = 2;
+    /// Blocks of a cluster.
+    pub const CLUSTER_DIMENSION: u8 = 4;
+    /// How clusters are scheduled.
+    pub const CLUSTER_SCHEDULING_POLICY: u8 = 5;
+    /// Preferred carve-out of shared memory.
+    pub const PREFERRED_SHARED_MEMORY_CARVEOUT: u8 = 14;
+    /// Attributes that say how a kernel runs, not how it waits for others: a replay keeps them.
+    pub const KEPT: [u8; 4] = [
+        COOPERATIVE,
+        CLUSTER_DIMENSION,
+        CLUSTER_SCHEDULING_POLICY,
+        PREFERRED_SHARED_MEMORY_CARVEOUT,
+    ];
+}
+
+/// `CUjit_option`.
+pub mod jit {
+    /// Registers of a thread, at most.
+    pub const MAX_REGISTERS: i32 = 0;
+    /// Buffer for texts of errors.
+    pub const ERROR_LOG_BUFFER: i32 = 5;
+    /// Its size in bytes.
+    pub const ERROR_LOG_BUFFER_SIZE_BYTES: i32 = 6;
+    /// 0 to 4.
+    pub const OPTIMIZATION_LEVEL: i32 = 7;
+}
+
+/// Flags of `cuMemHostRegister`.
+pub mod host {
+    /// The device sees the memory.
+    pub const DEVICE_MAP: u32 = 2;
+}

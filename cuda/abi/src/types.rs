@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Structures that cross the boundary, laid out as in `cuda.h`.
+
+/// An address in the unified address space of device and host.
+pub type DevicePointer = u64;
+
+/// A context, module, library, function, kernel, stream, event, pool or graph: a pointer that only the driver follows.
+pub type Handle = u64;
+
+/// `CUmemLocation`: where memory lies.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// 1: a device.
+    pub kind: i32,
+    /// The ordinal of the device.
+    pub id: i32,
+}
+
+impl Location {
+    /// Memory of a device.
+    #[must_use]
+    pub const fn device(id: i32) -> Self {
+        Self { kind: 1, id }
+    }
+}
+
+/// `CUmemAllocationProp`: what kind of memory `cuMemCreate` makes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct AllocationProperties {
+    kind: i32,
+    handle_types: i32,
+    location: Location,
+    security_attributes: u64,
+    compression: u8,
+    remote_access: u8,
+    usage: u16,
+    reserved: [u8; 4],
+}
+
+impl AllocationProperties {
+    /// Pinned memory of a device that no other process shares.
+    #[must_use]
+    pub const fn pinned(device: i32) -> Self {
+        Self {
+            kind: 1,
+            handle_types: 0,
+            location: Location::device(device),
+            security_attributes: 0,
+            compression: 0,
+            remote_access: 0,
+            usage: 0,
+            reserved: [0; 4],
+        }
+    }
+}
+
+/// `CUmemAccessDesc`: who may use mapped memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct AccessDescriptor {
+    location: Location,
+    flags: i32,
+}
+
+impl AccessDescriptor {
+    /// A device may read and write.
+    #[must_use]
+    pub const fn read_write(device: i32) -> Self {
+        Self {
+            location: Location::device(device),
+            flags: 3,
+        }
+    }
+}
+
+/// `CUlaunchAttribute`: a number, padding, and a value of 64 bytes.
+pub type LaunchAttribute = [u8; 72];
+
+/// `CUlaunchConfig`: sizes, stream and attributes of a launch.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchConfiguration {
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory, in bytes.
+    pub shared: u32,
+    /// The stream; 0 is the default stream.
+    pub stream: Handle,
+    /// The first attribute.
+    pub attributes: *const LaunchAttribute,
+    /// How many attributes there are.
+    pub attribute_count: u32,
+}
+
+/// `CUipcMemHandle`: memory of another process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct IpcHandle {
+    reserved: [u64; 8],
+}
+
+/// Marks in the list `extra` of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum LaunchParameter {
+    /// The list ends.
+    End = 0,
+    /// A pointer to the packed parameters follows.
+    BufferPointer = 1,
+    /// A pointer to their size follows.
+    BufferSize = 2,
+}
+
+const _: () = assert!(size_of::<AllocationProperties>() == 32);
+const _: () = assert!(size_of::<AccessDescriptor>() == 12);
+const _: () = assert!(size_of::<IpcHandle>() == 64);
+const _: () = assert!(size_of::<LaunchConfiguration>() == 56);

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Programs that run with the library inside: `record` and `replace`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+
+use crate::failure::{Failure, Outcome, file};
+
+/// The program and its arguments.
+#[derive(Args)]
+pub(crate) struct App {
+    /// Kernels whose mangled names match this regular expression; all without it.
+    #[arg(long, value_name = "REGEX")]
+    kernel: Option<String>,
+    /// Only in the process of this rank (of mpirun, srun or torchrun).
+    #[arg(long)]
+    rank: Option<u32>,
+    /// The library to put into the program; else it is looked for beside this program.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "GPUREPLAY_CUDA_PRELOAD",
+        hide_env = true
+    )]
+    preload: Option<PathBuf>,
+    /// Say at the end how many launches there were.
+    #[arg(long, short)]
+    verbose: bool,
+    /// The program and its arguments.
+    #[arg(required = true, last = true, value_name = "APP")]
+    app: Vec<OsString>,
+}
+
+impl App {
+    /// The program, to be started in a mode.
+    pub(crate) fn command(&self, mode: &str) -> Result<Command, Failure> {
+        let preload = self.preload_path()?;
+        if let Some(kernel) = &self.kernel {
+            regex_lite::Regex::new(kernel)
+                .map_err(|error| Failure::Usage(format!("--kernel {kernel:?}: {error}")))?;
+        }
+        let mut libraries = preload.into_os_string();
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            libraries.push(":");
+            libraries.push(others);
+        }
+        let mut command = Command::new(&self.app[0]);
+        command
+            .args(&self.app[1..])
+            .env("LD_PRELOAD", libraries)
+            .env("GPUREPLAY_CUDA_MODE", mode);
+        for (name, value) in [
+            ("GPUREPLAY_CUDA_KERNEL", self.kernel.clone()),
+            (
+                "GPUREPLAY_CUDA_RANK",
+                self.rank.map(|rank| rank.to_string()),
+            ),
+            (
+                "GPUREPLAY_CUDA_VERBOSE",
+                self.verbose.then(|| "1".to_owned()),
+            ),
+        ] {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        Ok(command)
+    }
+
+    fn preload_path(&self) -> Result<PathBuf, Failure> {
+        const NAME: &str = "libgpureplay_cuda_preload.so";
+        if let Some(path) = &self.preload {
+            return path.canonicalize().map_err(file(path));
+        }
+        let program = std::env::current_exe().map_err(file(Path::new(NAME)))?;
+        let folder = program.parent().unwrap_or(Path::new("."));
+        [folder.join(NAME), folder.join("../lib").join(NAME), folder.join("deps").join(NAME)]
+            .into_iter()
+            .find_map(|path| path.canonicalize().ok())
+            .ok_or_else(|| {
+                Failure::Usage(format!(
+                    "{NAME} is not beside {}: build it (cargo build -p gpureplay-cuda-preload), or say --preload FILE",
+                    program.display()
+                ))
+            })
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn run(&self, mut command: Command) -> Outcome {
+        let status = command.status().map_err(file(Path::new(&self.app[0])))?;
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        if code.is_none() {
+            eprintln!(
+                "gpureplay: {} ended with {status}",
+                Path::new(&self.app[0]).display()
+            );
+        }
+        Ok(ExitCode::from(code.unwrap_or(5)))
+    }
+}
+
+/// Records launches of a program's kernels: image, parameters, and memory before and after.
+#[derive(Args)]
+pub(crate) struct Record {
+    /// Which launches of each kernel: first, a number from 0, random:N (one in N), or all.
+    #[arg(long, default_value = "first", value_parser = pick)]
+    pick: String,
+    /// Launches of each kernel, at most.
+    #[arg(long, value_name = "N")]
+    max_per_kernel: Option<u64>,
+    /// Memory of one launch, in bytes, at most; larger ones are not recorded.
+    #[arg(long, value_name = "BYTES")]
+    max_bytes: Option<u64>,
+    /// Save all memory, not only what parameters and memory point at.
+    #[arg(long)]
+    all_memory: bool,
+    /// The folder of the recording; launches are added to those that it holds.
+    #[arg(long, short, default_value = "cuda-recording", value_name = "DIR")]
+    output: PathBuf,
+    #[command(flatten)]
+    app: App,
+}
+
+fn pick(text: &str) -> Result<String, String> {
+    let number = |text: &str| text.parse::<u64>().is_ok();
+    let random = text
+        .strip_prefix("random:")
+        .is_some_and(|n| n.parse::<u64>().is_ok_and(|n| n > 0));
+    if matches!(text, "first" | "all") || number(text) || random {
+        Ok(text.to_owned())
+    } else {
+        Err("is neither first, all, a number, nor random:N".to_owned())
+    }
+}
+
+impl Record {
+    pub(crate) fn execute(&self) -> Outcome {
+        let mut command = self.app.command("record")?;
+        gpureplay_cuda_recording::Writer::create(&self.output)?;
+        let output = self.output.canonicalize().map_err(file(&self.output))?;
+        command
+            .env("GPUREPLAY_CUDA_OUTPUT", output)
+            .env("GPUREPLAY_CUDA_PICK", &self.pick);
+        for (name, value) in [
+            (
+                "GPUREPLAY_CUDA_MAX_PER_KERNEL",
+                self.max_per_kernel.map(|n| n.to_string()),
+            ),
+            (
+                "GPUREPLAY_CUDA_MAX_BYTES",
+                self.max_bytes.map(|n| n.to_string()),
+            ),
+            (
+                "GPUREPLAY_CUDA_ALL_MEMORY",
+                self.all_memory.then(|| "1".to_owned()),
+            ),
+        ] {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        self.app.run(command)
+    }
+}
+
+/// Runs a program with kernels of the same name and parameters taken from other images.
+#[derive(Args)]
+pub(crate) struct Replace {
+    /// Cubin, fatbin or PTX files.
+    #[arg(required = true, value_name = "IMAGE")]
+    images: Vec<PathBuf>,
+    #[command(flatten)]
+    app: App,
+}
+
+impl Replace {
+    pub(crate) fn execute(&self) -> Outcome {
+        let mut command = self.app.command("replace")?;
+        let mut paths = Vec::new();
+        for path in &self.images {
+            let image = std::fs::read(path).map_err(file(path))?;
+            gpureplay_cuda_image::parts(&image).map_err(|source| Failure::Image {
+                path: path.clone(),
+                source,
+            })?;
+            paths.push(path.canonicalize().map_err(file(path))?);
+        }
+        let paths = std::env::join_paths(paths)
+            .map_err(|error| Failure::Usage(format!("a path of an image: {error}")))?;
+        command.env("GPUREPLAY_CUDA_IMAGES", paths);
+        self.app.run(command)
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `durations`: every kernel of a program with its time.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::app::App;
+use crate::failure::{Outcome, file};
+
+/// Runs a program and says how long each of its kernels took.
+#[derive(Args)]
+pub(crate) struct Durations {
+    /// Comma-separated values.
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// JSON.
+    #[arg(long)]
+    json: bool,
+    /// Pairs of events instead of CUPTI: no library is needed, but a short kernel looks some microseconds longer.
+    #[arg(long)]
+    events: bool,
+    /// The file of CUPTI; else it is looked for.
+    #[arg(long, value_name = "FILE", conflicts_with = "events")]
+    cupti: Option<PathBuf>,
+    #[command(flatten)]
+    app: App,
+}
+
+#[derive(Default)]
+struct Row {
+    occurrences: u64,
+    total: f64,
+    least: f64,
+    most: f64,
+}
+
+type Table = BTreeMap<[String; 3], Row>;
+
+impl Durations {
+    pub(crate) fn execute(&self) -> Outcome {
+        let folder =
+            std::env::temp_dir().join(format!("gpureplay-durations-{}", std::process::id()));
+        std::fs::create_dir(&folder).map_err(file(&folder))?;
+        let outcome = self.run(&folder);
+        // Files of ours in a folder of ours; one that stays harms nobody.
+        let _ = std::fs::remove_dir_all(&folder);
+        outcome
+    }
+
+    fn run(&self, folder: &Path) -> Outcome {
+        let mut command = self.app.command("durations")?;
+        command
+            .env("GPUREPLAY_CUDA_OUTPUT", folder)
+            .env_remove("GPUREPLAY_CUDA_CUPTI");
+        if !self.events {
+            command.env(
+                "GPUREPLAY_CUDA_CUPTI",
+                self.cupti.clone().unwrap_or_else(find_cupti),
+            );
+        }
+        let code = self.app.run(command)?;
+        let mut table = Table::new();
+        for entry in std::fs::read_dir(folder).map_err(file(folder))? {
+            let path = entry.map_err(file(folder))?.path();
+            let text = std::fs::read_to_string(&path).map_err(file(&path))?;
+            text.lines().for_each(|line| add(&mut table, line));
+        }
+        self.print(&table);
+        Ok(code)
+    }
+
+    fn print(&self, table: &Table) {
+        let mut rows: Vec<_> = table.iter().collect();
+        rows.sort_by(|a, b| b.1.total.total_cmp(&a.1.total));
+        if self.json {
+            let rows: Vec<_> = rows
+                .iter()
+                .map(|([kernel, grid, block], row)| {
+                    serde_json::json!({
+                        "kernel": kernel, "grid": grid, "block": block, "occurrences": row.occurrences,
+                        "total_us": row.total, "least_us": row.least, "most_us": row.most,
+                    })
+                })
+                .collect();
+            println!("{}", serde_json::Value::from(rows));
+            return;
+        }
+        let mean = |row: &Row| row.total / row.occurrences.max(1) as f64;
+        if self.csv {
+            println!("kernel,grid,block,occurrences,total_us,mean_us,least_us,most_us");
+        } else {
+            println!(
+                "{:>12} {:>10} {:>8}  {:<18} {:<12} kernel",
+                "total us", "mean us", "times", "grid", "block"
+            );
+        }
+        for ([kernel, grid, block], row) in rows {
+            let mean = mean(row);
+            if self.csv {
+                println!(
+                    "\"{}\",{grid},{block},{},{:.3},{mean:.3},{:.3},{:.3}",
+                    kernel.replace('"', "\"\""),
+                    row.occurrences,
+                    row.total,
+                    row.least,
+                    row.most
+                );
+            } else {
+                println!(
+                    "{:>12.2} {mean:>10.2} {:>8}  {grid:<18} {block:<12} {kernel}",
+                    row.total, row.occurrences
+                );
+            }
+        }
+    }
+}
+
+/// A line that the library wrote: kernel, grid, block, occurrences, total, least, most.
+fn add(table: &mut Table, line: &str) {
+    let fields: Vec<&str> = line.split('\t').collect();
+    let [kernel, grid, block, occurrences, total, least, most] = fields.as_slice() else {
+        return;
+    };
+    let number = |text: &str| text.parse::<f64>().unwrap_or(0.0);
+    let key = [kernel, grid, block].map(|text| (*text).to_owned());
+    let row = table.entry(key).or_insert_with(|| Row {
+        least: f64::INFINITY,
+        ..Row::default()
+    });
+    row.occurrences += occurrences.parse::<u64>().unwrap_or(0);
+    row.total += number(total);
+    row.least = row.least.min(number(least));
+    row.most = row.most.max(number(most));
+}
+
+/// CUPTI where CUDA's installer puts it, else by its name alone.
+fn find_cupti() -> PathBuf {
+    let root =
+        std::env::var_os("CUDA_HOME").map_or_else(|| "/usr/local/cuda".into(), PathBuf::from);
+    let folders = ["extras/CUPTI/lib64", "targets/x86_64-linux/lib", "lib64"];
+    folders
+        .iter()
+        .flat_map(|folder| {
+            ["libcupti.so.13", "libcupti.so.12"].map(|name| root.join(folder).join(name))
+        })
+        .find(|path| path.exists())
+        .unwrap_or_else(|| "libcupti.so.13".into())
+}

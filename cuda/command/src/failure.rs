@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why a command fails, and its exit code.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use gpureplay_cuda_image::ImageError;
+use gpureplay_cuda_recording::RecordingError;
+use gpureplay_cuda_replay::ReplayError;
+use thiserror::Error;
+
+/// Why a command fails.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    #[error("{0}")]
+    Usage(String),
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{}: {source}", path.display())]
+    Image { path: PathBuf, source: ImageError },
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    #[error("{}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+pub(crate) type Outcome = Result<ExitCode, Failure>;
+
+impl Failure {
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Recording(_) | Self::Replay(ReplayError::Recording(_)) => 3,
+            Self::File { .. } | Self::Image { .. } => 4,
+            Self::Replay(
+                ReplayError::Image(_)
+                | ReplayError::NotLoaded { .. }
+                | ReplayError::NoKernel(_)
+                | ReplayError::NoPtx(_)
+                | ReplayError::Parameters { .. }
+                | ReplayError::Variable { .. }
+                | ReplayError::Refused(_),
+            ) => 4,
+            Self::Replay(_) => 5,
+            Self::Write { .. } => 6,
+        }
+    }
+}
+
+pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Failure + '_ {
+    |source| Failure::File {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |source| Failure::Write {
+        path: path.to_owned(),
+        source,
+    };
+    std::fs::write(path, text).map_err(failed)
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `list`, `info`, `verify`, `diff`: recordings without a GPU.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use gpureplay_cuda_recording::{Launch, RegionKind};
+
+use crate::failure::{Failure, Outcome};
+use crate::report::{bytes, line, sizes};
+use crate::target::Target;
+
+/// Lists the launches of a recording.
+#[derive(Args)]
+pub(crate) struct List {
+    /// The recording.
+    #[arg(value_name = "DIR")]
+    target: Target,
+}
+
+impl List {
+    pub(crate) fn execute(&self) -> Outcome {
+        let recording = self.target.recording()?;
+        for (number, launch) in self.target.launches(&recording)? {
+            println!("{}", line(number, &launch));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Says what a launch is: kernel, sizes, image, memory.
+#[derive(Args)]
+pub(crate) struct Info {
+    /// The launch.
+    #[arg(value_name = "DIR#K")]
+    target: Target,
+}
+
+impl Info {
+    pub(crate) fn execute(&self) -> Outcome {
+        let recording = self.target.recording()?;
+        let number = self.target.one(&recording)?;
+        let launch = recording.launch(number)?;
+        let Launch {
+            kernel,
+            origin,
+            device,
+            grid,
+            block,
+            shared,
+            ..
+        } = &launch;
+        println!("kernel      {kernel}");
+        println!(
+            "launched    by {} in process {}, after {} others of this kernel",
+            origin.entry, origin.process, origin.occurrence
+        );
+        let [major, minor] = device.capability;
+        println!(
+            "on          {}, sm_{major}{minor}, driver for CUDA {}.{}",
+            device.name,
+            device.driver / 1000,
+            device.driver % 1000 / 10
+        );
+        println!(
+            "sizes       grid {}, block {}, {shared} B dynamic shared memory",
+            sizes(*grid),
+            sizes(*block)
+        );
+        println!(
+            "parameters  {} in {} bytes",
+            launch.layout.len(),
+            launch.parameters.len()
+        );
+        let image = recording
+            .store()
+            .image(launch.image.hash, launch.image.size)?;
+        println!(
+            "image       {}, {}",
+            launch.image.hash,
+            bytes(launch.image.size)
+        );
+        let damaged = |source| Failure::Image {
+            path: self.target.folder.join("images"),
+            source,
+        };
+        if let Some(kernel) =
+            gpureplay_cuda_image::kernel(&image, &launch.kernel).map_err(damaged)?
+        {
+            if let Some(registers) = kernel.registers {
+                println!("registers   {registers}");
+            }
+            if let Some(most) = kernel.most_threads {
+                println!(
+                    "bounds      at most {} threads of a block",
+                    most.iter().product::<u32>()
+                );
+            }
+            if let Some(required) = kernel.required_threads {
+                println!("bounds      block {} only", sizes(required));
+            }
+        }
+        for region in &launch.regions {
+            let kind = if region.kind == RegionKind::Host {
+                "host"
+            } else {
+                "device"
+            };
+            let changed = if region.after.is_some() {
+                ", changed"
+            } else {
+                ""
+            };
+            println!(
+                "region      {:#x}, {} of {kind} memory{changed}",
+                region.address,
+                bytes(region.size)
+            );
+        }
+        for variable in &launch.variables {
+            let changed = if variable.after.is_some() {
+                ", changed"
+            } else {
+                ""
+            };
+            println!(
+                "variable    {}, {}{changed}",
+                variable.name,
+                bytes(variable.size)
+            );
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Checks a recording without a GPU: manifests, images, and every byte of memory against its hash.
+#[derive(Args)]
+pub(crate) struct Verify {
+    /// The recording, or one launch of it.
+    #[arg(value_name = "DIR")]
+    target: Target,
+}
+
+impl Verify {
+    pub(crate) fn execute(&self) -> Outcome {
+        let recording = self.target.recording()?;
+        let launches = self.target.launches(&recording)?;
+        let mut total = 0u64;
+        for (number, launch) in &launches {
+            let store = recording.store();
+            let image = store.image(launch.image.hash, launch.image.size)?;
+            let damaged = |source| Failure::Image {
+                path: self.target.folder.join("images"),
+                source,
+            };
+            let found = gpureplay_cuda_image::kernel(&image, &launch.kernel).map_err(damaged)?;
+            if found.is_none() {
+                return Err(
+                    gpureplay_cuda_replay::ReplayError::NoKernel(launch.kernel.clone()).into(),
+                );
+            }
+            let regions = launch.regions.iter().map(|r| (r.size, r.before, r.after));
+            let variables = launch.variables.iter().map(|v| (v.size, v.before, v.after));
+            for (size, before, after) in regions.chain(variables) {
+                for hash in std::iter::once(before).chain(after) {
+                    store.get(hash, size)?;
+                    total += size;
+                }
+            }
+            if launch.changed() == 0 {
+                println!(
+                    "launch {number}: {} changes no memory; no replay of it can be told right",
+                    launch.kernel
+                );
+            }
+        }
+        println!(
+            "{} launches, {} of memory: as recorded",
+            launches.len(),
+            bytes(total)
+        );
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Says in what two launches differ.
+#[derive(Args)]
+pub(crate) struct Diff {
+    /// One launch.
+    #[arg(value_name = "DIR#K")]
+    one: Target,
+    /// The other.
+    #[arg(value_name = "DIR#K")]
+    other: Target,
+}
+
+impl Diff {
+    pub(crate) fn execute(&self) -> Outcome {
+        let (one, other) = (self.one.recording()?, self.other.recording()?);
+        let a = one.launch(self.one.one(&one)?)?;
+        let b = other.launch(self.other.one(&other)?)?;
+        let mut differences = Vec::new();
+        let mut say = |what: &str, a: String, b: String| {
+            if a != b {
+                differences.push(format!("{what}: {a}, {b}"));
+            }
+        };
+        say("kernel", a.kernel.clone(), b.kernel.clone());
+        say("grid", sizes(a.grid), sizes(b.grid));
+        say("block", sizes(a.block), sizes(b.block));
+        say(
+            "dynamic shared memory",
+            a.shared.to_string(),
+            b.shared.to_string(),
+        );
+        say("image", a.image.hash.to_string(), b.image.hash.to_string());
+        say("GPU", a.device.name.clone(), b.device.name.clone());
+        for (index, [offset, size]) in a.layout.iter().enumerate() {
+            let value = |launch: &Launch| {
+                let bytes = launch.parameters.get(*offset..offset + size).unwrap_or(&[]);
+                bytes
+                    .iter()
+                    .rev()
+                    .map(|byte| format!("{byte:02x}"))
+                    .collect::<String>()
+            };
+            say(&format!("parameter {index}"), value(&a), value(&b));
+        }
+        say(
+            "regions",
+            a.regions.len().to_string(),
+            b.regions.len().to_string(),
+        );
+        for (a, b) in a.regions.iter().zip(&b.regions) {
+            let at = |what| format!("region {:#x} {what}", a.address);
+            say(
+                &at("address"),
+                format!("{:#x}", a.address),
+                format!("{:#x}", b.address),
+            );
+            say(&at("size"), a.size.to_string(), b.size.to_string());
+            say(&at("before"), a.before.to_string(), b.before.to_string());
+            let after = |after: Option<_>, before| after.unwrap_or(before);
+            say(
+                &at("after"),
+                after(a.after, a.before).to_string(),
+                after(b.after, b.before).to_string(),
+            );
+        }
+        for (a, b) in a.variables.iter().zip(&b.variables) {
+            say("variable", a.name.clone(), b.name.clone());
+            say(
+                &format!("variable {} before", a.name),
+                a.before.to_string(),
+                b.before.to_string(),
+            );
+        }
+        if differences.is_empty() {
+            println!("the launches are the same");
+            return Ok(ExitCode::SUCCESS);
+        }
+        differences
+            .iter()
+            .for_each(|difference| println!("{difference}"));
+        Ok(ExitCode::from(1))
+    }
+}

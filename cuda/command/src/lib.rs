@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay cuda …`: one file per group of subcommands.
+#![forbid(unsafe_code)]
+
+mod app;
+mod attempt;
+mod doctor;
+mod durations;
+mod failure;
+mod inspect;
+mod report;
+mod run;
+mod target;
+mod tune;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+/// Record launches of CUDA kernels of an unmodified program, replay, change and tune them.
+#[derive(Args)]
+pub struct Cuda {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Record(app::Record),
+    Durations(durations::Durations),
+    Replace(app::Replace),
+    List(inspect::List),
+    Info(inspect::Info),
+    Verify(inspect::Verify),
+    Diff(inspect::Diff),
+    Doctor(doctor::Doctor),
+    Run(run::Run),
+    Tune(tune::Tune),
+}
+
+impl Cuda {
+    /// Does what was asked for, and says what went wrong.
+    ///
+    /// The exit code is 0 if everything is right, 1 if a replay is not, 2 for a wrong command line, 3 for a damaged
+    /// recording, 4 for a file that is missing or does not fit, 5 if the GPU refuses or fails, 6 if a result cannot be
+    /// written. An app that is recorded passes its own on.
+    #[must_use]
+    pub fn execute(&self) -> ExitCode {
+        let outcome = match &self.command {
+            Command::Record(command) => command.execute(),
+            Command::Durations(command) => command.execute(),
+            Command::Replace(command) => command.execute(),
+            Command::List(command) => command.execute(),
+            Command::Info(command) => command.execute(),
+            Command::Verify(command) => command.execute(),
+            Command::Diff(command) => command.execute(),
+            Command::Doctor(command) => command.execute(),
+            Command::Run(command) => command.execute(),
+            Command::Tune(command) => command.execute(),
+        };
+        outcome.unwrap_or_else(|failure| {
+            eprintln!("gpureplay: {failure}");
+            ExitCode::from(failure.exit_code())
+        })
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `DIR#K`: a launch of a recording.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use gpureplay_cuda_recording::{Launch, Recording};
+
+use crate::failure::Failure;
+
+/// A recording, and perhaps which of its launches.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) folder: PathBuf,
+    pub(crate) number: Option<u32>,
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.rsplit_once('#') {
+            Some((folder, number)) => {
+                let number = number
+                    .parse()
+                    .map_err(|_| format!("{number:?} is no number of a launch"))?;
+                Ok(Self {
+                    folder: folder.into(),
+                    number: Some(number),
+                })
+            }
+            None => Ok(Self {
+                folder: text.into(),
+                number: None,
+            }),
+        }
+    }
+}
+
+impl Target {
+    pub(crate) fn recording(&self) -> Result<Recording, Failure> {
+        Ok(Recording::open(&self.folder)?)
+    }
+
+    /// The number of the launch; a recording of one launch needs none.
+    pub(crate) fn one(&self, recording: &Recording) -> Result<u32, Failure> {
+        if let Some(number) = self.number {
+            return Ok(number);
+        }
+        match recording.numbers()?.as_slice() {
+            [number] => Ok(*number),
+            numbers => Err(Failure::Usage(format!(
+                "{} holds {} launches; say which one: {}#K",
+                self.folder.display(),
+                numbers.len(),
+                self.folder.display()
+            ))),
+        }
+    }
+
+    /// The launches that are meant: one, or all.
+    pub(crate) fn launches(&self, recording: &Recording) -> Result<Vec<(u32, Launch)>, Failure> {
+        let numbers = match self.number {
+            Some(number) => vec![number],
+            None => recording.numbers()?,
+        };
+        numbers
+            .into_iter()
+            .map(|number| Ok((number, recording.launch(number)?)))
+            .collect()
+    }
+}
+
+/// Sizes as `x`, `x,y` or `x,y,z`; those left out are 1.
+pub(crate) fn sizes(text: &str) -> Result<[u32; 3], String> {
+    let mut sizes = [1; 3];
+    for (index, part) in text.split(',').enumerate() {
+        let size = part
+            .trim()
+            .parse()
+            .map_err(|_| format!("{part:?} is no size"))?;
+        *sizes
+            .get_mut(index)
+            .ok_or("there are three dimensions at most")? = size;
+    }
+    Ok(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Target, sizes};
+
+    #[test]
+    fn a_launch_of_a_recording_is_named() {
+        let target: Target = "a#b/c#12".parse().unwrap();
+        assert_eq!(
+            (target.folder.to_str(), target.number),
+            (Some("a#b/c"), Some(12))
+        );
+        assert_eq!("dir".parse::<Target>().unwrap().number, None);
+        assert!("dir#x".parse::<Target>().is_err());
+    }
+
+    #[test]
+    fn sizes_have_up_to_three_dimensions() {
+        assert_eq!(sizes("8"), Ok([8, 1, 1]));
+        assert_eq!(sizes("8,4,2"), Ok([8, 4, 2]));
+        assert!(sizes("8,4,2,1").is_err());
+        assert!(sizes("8,x").is_err());
+        assert!(sizes("-1").is_err());
+    }
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `tune`: many ways to run one launch, each verified.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use gpureplay_cuda_replay::{JitOptions, Loaded, Mask, Session, Sizes, Times, Verdict};
+
+use crate::failure::{Outcome, write};
+use crate::report;
+use crate::run::{Checking, read_image};
+use crate::target::{Target, sizes};
+
+/// Replays one launch with other blocks, registers and images; verifies and times each.
+#[derive(Args)]
+pub(crate) struct Tune {
+    /// The launch.
+    #[arg(value_name = "DIR#K")]
+    target: Target,
+    /// Blocks to try, separated by spaces or semicolons: "64 128 32,8".
+    #[arg(long, value_name = "BLOCKS", value_parser = blocks)]
+    blocks: Option<Blocks>,
+    /// Keep the recorded grid; else as many blocks in x as keep the number of threads.
+    #[arg(long)]
+    keep_grid: bool,
+    /// Registers of a thread, at most, to try; 0 is the image as it is.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [0])]
+    registers: Vec<u32>,
+    /// Levels of optimisation to try; -1 is the compiler's own.
+    #[arg(long, value_name = "LEVEL,…", value_delimiter = ',', allow_hyphen_values = true, default_values_t = [-1], value_parser = clap::value_parser!(i32).range(-1..=4))]
+    optimisation: Vec<i32>,
+    /// Other images to try.
+    #[arg(long, value_name = "FILE")]
+    image: Vec<PathBuf>,
+    /// Timed runs of each candidate.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: u32,
+    /// Where the table goes.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    #[command(flatten)]
+    checking: Checking,
+}
+
+#[derive(Clone)]
+struct Blocks(Vec<[u32; 3]>);
+
+fn blocks(text: &str) -> Result<Blocks, String> {
+    let words = text.split([' ', ';']).filter(|word| !word.is_empty());
+    words.map(sizes).collect::<Result<_, _>>().map(Blocks)
+}
+
+/// One candidate and what became of it.
+struct Row {
+    image: String,
+    registers: u32,
+    optimisation: i32,
+    sizes: Sizes,
+    used: u32,
+    result: Result<(Verdict, Times), String>,
+}
+
+const HEADER: &str = "image,max_registers,optimisation,grid,block,registers,verdict,median_us,least_us,spread_us,note";
+
+impl Row {
+    fn csv(&self) -> String {
+        let Sizes { grid, block, .. } = self.sizes;
+        let head = format!(
+            "{},{},{},{},{},{}",
+            quoted(&self.image),
+            self.registers,
+            self.optimisation,
+            report::sizes(grid),
+            report::sizes(block),
+            self.used
+        );
+        match &self.result {
+            Ok((verdict, times)) => format!(
+                "{head},{},{:.2},{:.2},{:.2},",
+                verdict.word(),
+                times.median(),
+                times.least(),
+                times.spread()
+            ),
+            Err(note) => format!("{head},refused,,,,{}", quoted(note)),
+        }
+    }
+
+    fn right(&self) -> Option<&Times> {
+        self.result
+            .as_ref()
+            .ok()
+            .filter(|(verdict, _)| verdict.is_right())
+            .map(|(_, times)| times)
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\"").replace('\n', " "))
+}
+
+impl Tune {
+    pub(crate) fn execute(&self) -> Outcome {
+        let mut images = vec![("recorded".to_owned(), None)];
+        for path in &self.image {
+            images.push((path.display().to_string(), Some(read_image(path)?)));
+        }
+        let mut session = self.checking.session(&self.target)?;
+        let mask = self.checking.mask(&mut session)?;
+        let recorded = session.sizes();
+        let blocks = self
+            .blocks
+            .as_ref()
+            .map_or_else(|| vec![recorded.block], |blocks| blocks.0.clone());
+        println!("{HEADER}");
+        let mut rows = Vec::new();
+        let loaded = session.load(None, JitOptions::default())?;
+        let base = self.candidate(&session, &loaded, &mask, recorded, ("recorded", 0, -1));
+        session.unload(&loaded);
+        println!("{}", base.csv());
+        rows.push(base);
+        for (name, image) in &images {
+            for registers in &self.registers {
+                for optimisation in &self.optimisation {
+                    let options = JitOptions {
+                        registers: (*registers > 0).then_some(*registers),
+                        optimisation: u32::try_from(*optimisation).ok(),
+                    };
+                    let key = (name.as_str(), *registers, *optimisation);
+                    let loaded = session.load(image.as_deref(), options);
+                    for block in &blocks {
+                        let sizes = if self.keep_grid {
+                            Sizes {
+                                block: *block,
+                                ..recorded
+                            }
+                        } else {
+                            recorded.keep_total(*block)
+                        };
+                        let row = match &loaded {
+                            Ok(loaded) => self.candidate(&session, loaded, &mask, sizes, key),
+                            Err(error) => Row {
+                                image: name.clone(),
+                                registers: *registers,
+                                optimisation: *optimisation,
+                                sizes,
+                                used: 0,
+                                result: Err(error.to_string()),
+                            },
+                        };
+                        println!("{}", row.csv());
+                        rows.push(row);
+                    }
+                    if let Ok(loaded) = &loaded {
+                        session.unload(loaded);
+                    }
+                }
+            }
+        }
+        if let Some(path) = &self.csv {
+            let lines = rows.iter().map(|row| row.csv() + "\n").collect::<String>();
+            write(path, &format!("{HEADER}\n{lines}"))?;
+        }
+        conclude(&rows);
+        Ok(ExitCode::from(u8::from(rows[0].right().is_none())))
+    }
+
+    fn candidate(
+        &self,
+        session: &Session,
+        loaded: &Loaded,
+        mask: &Mask,
+        sizes: Sizes,
+        (image, registers, optimisation): (&str, u32, i32),
+    ) -> Row {
+        let how = self.checking.comparison();
+        let result = session
+            .run(loaded, &sizes, &how, mask)
+            .and_then(|verdict| Ok((verdict, session.time(loaded, &sizes, self.repetitions)?)));
+        Row {
+            image: image.to_owned(),
+            registers,
+            optimisation,
+            sizes,
+            used: loaded.limits().registers,
+            result: result.map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// Says the best candidate, if it is better than the recorded launch by more than both spread.
+fn conclude(rows: &[Row]) {
+    let Some(base) = rows[0].right() else {
+        println!("the recorded launch does not replay right: nothing is compared with it");
+        return;
+    };
+    let best = rows
+        .iter()
+        .filter_map(|row| Some((row, row.right()?)))
+        .min_by(|a, b| a.1.median().total_cmp(&b.1.median()));
+    match best {
+        Some((row, times)) if times.median() + times.spread() + base.spread() < base.median() => {
+            println!(
+                "best: {:.2} us ({:.2} times as fast as recorded): {}, at most {} registers, block {}",
+                times.median(),
+                base.median() / times.median(),
+                row.image,
+                row.registers,
+                report::sizes(row.sizes.block)
+            );
+        }
+        _ => println!("nothing is faster than the recorded launch by more than the spread"),
+    }
+}

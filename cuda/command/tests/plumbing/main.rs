@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A program is recorded and replayed, end to end, on a stand-in for the driver. This proves plumbing, never kernels: what
+//! "runs" is a host function of the same name. `cargo xtask cuda device-test` does the same on a GPU.
+//!
+//! The program is this test binary itself, started again with [`app::VARIABLE`] set.
+
+mod app;
+mod faults;
+mod record;
+mod replay;
+mod stage;

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Recording: every way to find the driver, what is picked, what is refused by name.
+
+use crate::stage::Stage;
+
+#[test]
+fn every_way_to_find_the_driver_is_seen() {
+    for resolve in ["proc", "dlsym", "linked"] {
+        let stage = Stage::new();
+        let output = stage
+            .with_app("record -o rec --pick all", "scale", resolve)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{resolve}: {output:?}");
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains("answer 30"),
+            "{output:?}"
+        );
+        let list = stage.run("list rec");
+        assert_eq!(list.out.lines().count(), 2, "{resolve}: {list:?}");
+        assert!(
+            list.out.lines().all(|line| line.ends_with("scale")),
+            "{list:?}"
+        );
+    }
+}
+
+#[test]
+fn launches_are_picked_by_name_and_number() {
+    for (words, count) in [
+        ("", 1),
+        ("--pick all", 2),
+        ("--pick 1", 1),
+        ("--pick 2", 0),
+        ("--pick all --max-per-kernel 1", 1),
+        ("--pick all --kernel ^sc.*e$", 2),
+        ("--pick all --kernel nothing", 0),
+        ("--pick all --rank 3", 0),
+    ] {
+        let stage = Stage::new();
+        let said = stage.record(words, "scale");
+        assert_eq!(said.code, Some(0), "{words}: {said:?}");
+        assert_eq!(
+            stage.run("list rec").out.lines().count(),
+            count,
+            "{words}: {said:?}"
+        );
+    }
+    let stage = Stage::new();
+    stage.record("--pick 1", "scale");
+    assert!(
+        stage
+            .run("info rec")
+            .out
+            .contains("after 1 others of this kernel")
+    );
+    assert_eq!(stage.record("--pick last", "scale").code, Some(2));
+    assert_eq!(stage.record("--kernel (", "scale").code, Some(2));
+}
+
+#[test]
+fn only_reachable_memory_is_kept_unless_all_is_wanted() {
+    let stage = Stage::new();
+    assert_eq!(stage.record("", "chase").code, Some(0));
+    // Three nodes, three pieces of data, three variables.
+    let info = stage.run("info rec#0").out;
+    assert_eq!(info.matches("region ").count(), 6, "{info}");
+    assert_eq!(info.matches(", changed").count(), 3, "{info}");
+    assert_eq!(stage.record("--all-memory", "chase").code, Some(0));
+    assert_eq!(stage.run("info rec#1").out.matches("region ").count(), 7);
+    let few = stage.record("--max-bytes 100", "chase");
+    assert!(
+        few.err
+            .contains("chase is not recorded: it reaches more than 100 bytes"),
+        "{few:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_recorded_is_named_and_the_program_goes_on() {
+    let stage = Stage::new();
+    let alone = stage.alone("refused");
+    let said = stage.record("", "refused");
+    assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
+    for reason in [
+        "scale is not recorded: it reaches managed memory",
+        "idle is not recorded: it reads a texture object",
+        "chase is not recorded: a stream is being captured into a graph",
+    ] {
+        assert!(said.err.contains(reason), "{said:?}");
+    }
+    assert!(
+        said.err.contains("0 recorded, 3 wanted but not recorded"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_kernel_that_fails_is_not_recorded_and_fails_as_it_would_alone() {
+    let stage = Stage::new();
+    let (alone, said) = (stage.alone("fail"), stage.record("", "fail"));
+    assert_eq!((alone.code, &alone.out), (Some(1), &said.out));
+    assert_eq!(said.code, Some(1));
+    assert!(
+        said.err
+            .contains("fail is not recorded: the kernel fails: CUDA_ERROR_LAUNCH_FAILED"),
+        "{said:?}"
+    );
+    assert_eq!(stage.run("list rec").out, "");
+}
+
+#[test]
+fn durations_count_every_launch() {
+    let stage = Stage::new();
+    let said = stage
+        .with_app("durations --csv --events", "scale", "proc")
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&said.stdout);
+    assert!(out.contains("\"scale\",8x1x1,128x1x1,2,"), "{said:?}");
+}
+
+#[test]
+fn another_image_takes_the_place_of_the_programs() {
+    let stage = Stage::new();
+    let ptx = ".version 7.0\n.target sm_70\n.address_size 64\n.global .u32 hits;\n.entry scale(.param .u64 p, .param .f32 f, .param .u32 n) { ret; }";
+    std::fs::write(stage.path("other.ptx"), ptx).unwrap();
+    let said = stage
+        .with_app("replace other.ptx", "scale", "proc")
+        .output()
+        .unwrap();
+    assert_eq!(said.status.code(), Some(0));
+    assert!(
+        String::from_utf8_lossy(&said.stderr).contains("scale is replaced"),
+        "{said:?}"
+    );
+    std::fs::write(stage.path("wrong.ptx"), ptx.replace(".u32 n", ".u64 n")).unwrap();
+    let said = stage
+        .with_app("replace wrong.ptx", "scale", "proc")
+        .output()
+        .unwrap();
+    assert!(
+        String::from_utf8_lossy(&said.stderr).contains("scale is not replaced: its parameters"),
+        "{said:?}"
+    );
+    assert!(String::from_utf8_lossy(&said.stdout).contains("answer 30"));
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Replaying: verdicts, limits, collisions, other images, damage.
+
+use crate::stage::Stage;
+
+fn recorded(task: &str) -> Stage {
+    let stage = Stage::new();
+    let said = stage.record("--pick all", task);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    stage
+}
+
+#[test]
+fn a_replay_is_right_and_a_null_replay_is_not() {
+    let stage = recorded("scale");
+    for launch in ["rec#0", "rec#1"] {
+        let said = stage.run(&format!("run {launch} --repetitions 3"));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.out.contains("right, bit for bit"), "{said:?}");
+        assert!(said.out.contains("3 runs: median 1.00 us"), "{said:?}");
+        let null = stage.run(&format!("run {launch} --null"));
+        assert_eq!(null.code, Some(1), "{null:?}");
+        assert!(null.out.contains("null replay differs in"), "{null:?}");
+    }
+    assert_eq!(stage.run("verify rec").code, Some(0));
+    assert_eq!(stage.run("diff rec#0 rec#0").code, Some(0));
+    let diff = stage.run("diff rec#0 rec#1");
+    assert_eq!(diff.code, Some(1));
+    assert!(
+        diff.out.contains("parameter 1: 3fc00000, 40000000"),
+        "{diff:?}"
+    );
+    assert_eq!(stage.run("run rec").code, Some(2));
+}
+
+#[test]
+fn pointers_are_followed_and_variables_that_moved_are_found() {
+    assert_eq!(recorded("chase").run("run rec").code, Some(0));
+    let stage = recorded("bump");
+    let said = stage.run("run rec");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.err
+            .contains("1 pointers to the image's variables rewritten"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_kernel_that_changes_nothing_is_inconclusive_and_noise_can_be_left_out() {
+    let stage = recorded("others");
+    let idle = stage.run("run rec#0");
+    assert_eq!(idle.code, Some(1), "{idle:?}");
+    assert!(idle.out.contains("inconclusive"), "{idle:?}");
+    assert!(
+        stage
+            .run("verify rec")
+            .out
+            .contains("idle changes no memory")
+    );
+    let noise = stage.run("run rec#1");
+    assert_eq!(noise.code, Some(1), "{noise:?}");
+    assert!(noise.out.contains("differs in"), "{noise:?}");
+    let masked = stage.run("run rec#1 --mask 2");
+    assert_eq!(masked.code, Some(0), "{masked:?}");
+    assert!(masked.err.contains("differ between 3 runs"), "{masked:?}");
+    // With a tolerance so wide that doing nothing passes, nothing is shown.
+    let wide = stage.run("run rec#1 --tolerance 1e300 --type i32");
+    assert!(wide.out.contains("inconclusive"), "{wide:?}");
+}
+
+#[test]
+fn limits_are_refused_with_their_values() {
+    let stage = recorded("scale");
+    for (words, reason) in [
+        (
+            "--block 1024",
+            "block [1024, 1, 1] has 1024 threads; this kernel allows at most 512",
+        ),
+        (
+            "--block 1,1,128",
+            "block dimension z is 128; the GPU allows at most 64",
+        ),
+        (
+            "--grid 1,70000",
+            "grid dimension y is 70000; the GPU allows at most 65535",
+        ),
+        ("--grid 0", "grid [0, 1, 1] has a dimension of 0"),
+        (
+            "--shared 300000",
+            "300000 bytes of dynamic shared memory; this kernel allows at most 232448",
+        ),
+    ] {
+        let said = stage.run(&format!("run rec#0 {words}"));
+        assert_eq!(said.code, Some(4), "{words}: {said:?}");
+        assert!(
+            said.err.contains(&format!("refused: {reason}")),
+            "{words}: {said:?}"
+        );
+    }
+    assert_eq!(
+        stage.run("run rec#0 --block 256 --keep-total").code,
+        Some(0)
+    );
+    assert_eq!(stage.run("run rec#0 --shared 100000").code, Some(0));
+    // A quarter of the threads leaves elements as they were.
+    assert_eq!(stage.run("run rec#0 --grid 2").code, Some(1));
+}
+
+#[test]
+fn taken_addresses_are_had_in_another_process() {
+    let stage = recorded("scale");
+    for (collisions, code) in [(1, 0), (7, 0), (8, 5)] {
+        let mut command = stage.command("run rec#0");
+        let said = command
+            .env("GPUREPLAY_FAKE_COLLIDE", collisions.to_string())
+            .output()
+            .unwrap();
+        assert_eq!(said.status.code(), Some(code), "{collisions}: {said:?}");
+        let tried = String::from_utf8_lossy(&said.stderr)
+            .matches("trying another process")
+            .count();
+        assert_eq!(tried, collisions.min(7), "{said:?}");
+    }
+}
+
+#[test]
+fn candidates_are_verified_and_those_beyond_limits_refused() {
+    let stage = recorded("scale");
+    let mut command = stage.command("tune rec#0 --repetitions 2 --csv t.csv --registers 0,32");
+    let said = command.arg("--blocks").arg("64 128 1024").output().unwrap();
+    assert_eq!(said.status.code(), Some(0), "{said:?}");
+    let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
+    assert_eq!(table.lines().count(), 1 + 1 + 2 * 3, "{table}");
+    assert_eq!(table.matches(",exact,").count(), 5, "{table}");
+    assert_eq!(table.matches(",refused,").count(), 2, "{table}");
+    assert!(
+        String::from_utf8_lossy(&said.stdout).contains("nothing is faster"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn images_that_do_not_fit_are_refused() {
+    let stage = recorded("scale");
+    let write = |name: &str, text: &str| std::fs::write(stage.path(name), text).unwrap();
+    let head = ".version 7.0\n.target sm_70\n.address_size 64\n.global .u32 hits, target, total;\n";
+    write(
+        "other.ptx",
+        &format!("{head}.entry other(.param .u64 p) {{ ret; }}"),
+    );
+    write(
+        "parameters.ptx",
+        &format!("{head}.entry scale(.param .u64 p, .param .f64 f, .param .u32 n) {{ ret; }}"),
+    );
+    write("text", "no image");
+    for (file, reason) in [
+        ("other.ptx", "the image has no kernel scale"),
+        (
+            "parameters.ptx",
+            "the kernel takes parameters (offset, size) [[0, 8], [8, 8], [16, 4]]",
+        ),
+        ("text", "neither a fatbin nor a cubin nor a PTX text"),
+        ("absent", "No such file"),
+    ] {
+        let said = stage.run(&format!("run rec#0 --image {file}"));
+        assert_eq!(said.code, Some(4), "{file}: {said:?}");
+        assert!(said.err.contains(reason), "{file}: {said:?}");
+    }
+}
+
+#[test]
+fn a_damaged_recording_is_told_before_anything_runs() {
+    let stage = recorded("scale");
+    let path = stage.path("rec/launches/0.toml");
+    let good = std::fs::read_to_string(&path).unwrap();
+    let address = good
+        .lines()
+        .find(|line| line.starts_with("address"))
+        .unwrap()
+        .to_owned();
+    for (from, to) in [
+        ("format = 1", "format = 9"),
+        ("block = [128", "block = [0"),
+        (address.as_str(), "address = 0"),
+        (address.as_str(), "address = 18446744073709551615"),
+        ("kernel = \"scale\"", "kernel = \"scal\\u0000e\""),
+        ("shared = 0", "unknown = 0"),
+    ] {
+        let bad = good.replacen(from, to, 1);
+        assert_ne!(bad, good, "{from}");
+        std::fs::write(&path, bad).unwrap();
+        for verb in ["verify rec#0", "run rec#0", "info rec#0"] {
+            let said = stage.run(verb);
+            assert_eq!(said.code, Some(3), "{from} → {to}, {verb}: {said:?}");
+        }
+    }
+    assert_eq!(stage.run("verify rec#1").code, Some(0));
+    assert_eq!(stage.run("verify absent").code, Some(3));
+}
+
+#[test]
+fn without_a_driver_the_command_says_so() {
+    let stage = recorded("scale");
+    let said = stage
+        .command("run rec#0")
+        .env("LD_LIBRARY_PATH", "")
+        .output()
+        .unwrap();
+    assert_eq!(said.status.code(), Some(5), "{said:?}");
+    assert!(
+        String::from_utf8_lossy(&said.stderr).contains("no CUDA driver"),
+        "{said:?}"
+    );
+    assert_eq!(stage.run("doctor").code, Some(0));
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Folders, libraries and commands of a test.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+use crate::app;
+
+/// A folder with the stand-in under the driver's name, and room for recordings.
+pub(crate) struct Stage {
+    folder: TempDir,
+}
+
+/// What a command said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// A library that cargo built for this test: it lies beside the test.
+fn library(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let path = test.parent().unwrap().join(name);
+    assert!(
+        path.exists(),
+        "{} is built as a dependency of this test",
+        path.display()
+    );
+    path
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let driver = folder.path().join("libcuda.so.1");
+        std::os::unix::fs::symlink(library("libgpureplay_cuda_fake.so"), driver).unwrap();
+        Self { folder }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn on_the_fake(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("GPUREPLAY") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .current_dir(self.folder.path())
+            .env("LD_LIBRARY_PATH", self.folder.path())
+            .env(
+                "GPUREPLAY_CUDA_PRELOAD",
+                library("libgpureplay_cuda_preload.so"),
+            );
+        command
+    }
+
+    /// `gpureplay-cuda` with these words.
+    pub(crate) fn command(&self, words: &str) -> Command {
+        let mut command = self.on_the_fake(Path::new(env!("CARGO_BIN_EXE_gpureplay-cuda")));
+        command.args(words.split_whitespace());
+        command
+    }
+
+    pub(crate) fn run(&self, words: &str) -> Said {
+        self.command(words).output().unwrap().into()
+    }
+
+    /// `gpureplay-cuda` with these words, and then the program doing a task.
+    pub(crate) fn with_app(&self, words: &str, task: &str, resolve: &str) -> Command {
+        let mut command = self.command(words);
+        command
+            .arg("--")
+            .arg(std::env::current_exe().unwrap())
+            .args(app::ARGUMENTS);
+        command.env(app::VARIABLE, task).env(app::RESOLVE, resolve);
+        command
+    }
+
+    pub(crate) fn record(&self, words: &str, task: &str) -> Said {
+        let words = format!("record -v -o {} {words}", self.path("rec").display());
+        self.with_app(&words, task, "proc").output().unwrap().into()
+    }
+
+    /// The program alone.
+    pub(crate) fn alone(&self, task: &str) -> Said {
+        let mut command = self.on_the_fake(&std::env::current_exe().unwrap());
+        command
+            .args(app::ARGUMENTS)
+            .env(app::VARIABLE, task)
+            .env(app::RESOLVE, "proc");
+        command.output().unwrap().into()
+    }
+}

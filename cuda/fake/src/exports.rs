@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The driver's functions.
+#![allow(non_snake_case, reason = "the driver's own names")]
+
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+use gpureplay_cuda_abi::{
+    AccessDescriptor, AllocationProperties, Handle, LaunchConfiguration, LaunchParameter,
+    MAX_PARAMETER_BYTES, Status, attribute,
+};
+
+use crate::kernels::Sizes;
+use crate::memory::memory;
+use crate::modules::modules;
+use crate::{fault, kernels};
+
+/// The error of a kernel, which every later call that waits tells.
+static STICKY: AtomicI32 = AtomicI32::new(0);
+static EVENTS: AtomicU64 = AtomicU64::new(0);
+static CAPTURING: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
+
+type Answer = Result<(), Status>;
+type Parameters = *const *const c_void;
+
+macro_rules! exports {
+    ($($name:ident ( $($argument:ident : $kind:ty),* ) $body:block)*) => {
+        $(
+            /// As the driver's function of this name.
+            ///
+            /// # Safety
+            /// As for the driver's function.
+            #[unsafe(no_mangle)]
+            #[allow(unused_variables, clippy::too_many_arguments, reason = "as the driver has them")]
+            pub(crate) unsafe extern "C" fn $name($($argument: $kind),*) -> Status {
+                let answer = move || -> Answer {
+                    fault::check(stringify!($name))?;
+                    // SAFETY: the caller passes what cuda.h says.
+                    #[allow(unused_unsafe)]
+                    unsafe { $body }
+                };
+                answer().map_or_else(|status| status, |()| Status::SUCCESS)
+            }
+        )*
+    };
+}
+
+unsafe fn put<T>(place: *mut T, value: T) -> Answer {
+    if place.is_null() {
+        return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: our caller's pointer.
+    unsafe { *place = value };
+    Ok(())
+}
+
+fn sticky() -> Answer {
+    Status(STICKY.load(Ordering::SeqCst)).check()
+}
+
+unsafe fn text<'a>(name: *const c_char) -> Result<&'a str, Status> {
+    // SAFETY: our caller's C string.
+    unsafe { CStr::from_ptr(name) }
+        .to_str()
+        .map_err(|_| Status::INVALID_VALUE)
+}
+
+unsafe fn copy(destination: u64, source: u64, size: usize) -> Answer {
+    sticky()?;
+    // SAFETY: our caller's memory; device memory is host memory here.
+    unsafe { std::ptr::copy(source as *const u8, destination as *mut u8, size) };
+    Ok(())
+}
+
+unsafe fn set(destination: u64, value: u8, count: usize) -> Answer {
+    sticky()?;
+    // SAFETY: our caller's memory.
+    unsafe { std::ptr::write_bytes(destination as *mut u8, value, count) };
+    Ok(())
+}
+
+unsafe fn launch(
+    function: Handle,
+    sizes: Sizes,
+    shared: u32,
+    parameters: Parameters,
+    extra: Parameters,
+) -> Answer {
+    sticky()?;
+    let mut modules = modules();
+    let function = modules.function(function)?;
+    let threads = sizes
+        .block
+        .iter()
+        .try_fold(1u32, |product, size| product.checked_mul(*size));
+    let dynamic = u32::try_from(function.dynamic_shared).unwrap_or(0);
+    if threads.is_none_or(|threads| threads == 0 || threads > 1024)
+        || sizes.grid.contains(&0)
+        || shared > dynamic
+    {
+        return Err(Status::INVALID_VALUE);
+    }
+    let mut packed = vec![0u8; MAX_PARAMETER_BYTES + 12];
+    // SAFETY: our caller passes as many parameters as the kernel has, or a list of marks.
+    unsafe {
+        if !parameters.is_null() {
+            for (index, parameter) in function.kernel.parameters.iter().enumerate() {
+                let value = (*parameters.add(index)).cast::<u8>();
+                std::ptr::copy_nonoverlapping(
+                    value,
+                    packed[parameter.offset..].as_mut_ptr(),
+                    parameter.size,
+                );
+            }
+        } else if !extra.is_null() {
+            let (mut buffer, mut size, mut at) = (std::ptr::null::<u8>(), 0, extra);
+            while *at as usize != LaunchParameter::End as usize {
+                if *at as usize == LaunchParameter::BufferPointer as usize {
+                    buffer = (*at.add(1)).cast();
+                } else {
+                    size = *(*at.add(1)).cast::<usize>();
+                }
+                at = at.add(2);
+            }
+            std::ptr::copy_nonoverlapping(buffer, packed.as_mut_ptr(), size.min(packed.len()));
+        }
+    }
+    let (module, name) = (function.module, function.kernel.name.clone());
+    let variable = |name: &str| modules.variable(module, name).map(|(address, _)| address);
+    // SAFETY: the parameters are those of the kernel.
+    let result = unsafe { kernels::run(&name, sizes, &packed, variable) };
+    match result {
+        // A kernel fails while it runs; whoever waits learns of it.
+        Err(Status::LAUNCH_FAILED) => STICKY.store(Status::LAUNCH_FAILED.0, Ordering::SeqCst),
+        other => other?,
+    }
+    Ok(())
+}
+
+fn lock_captures() -> std::sync::MutexGuard<'static, Vec<Handle>> {
+    CAPTURING
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+exports! {
+    cuInit(flags: u32) { Ok(()) }
+    cuDriverGetVersion(version: *mut i32) { put(version, 13_000) }
+    cuGetProcAddress_v2(name: *const c_char, pointer: *mut *mut c_void, version: i32, flags: u64, found: *mut i32) {
+        let name = text(name)?;
+        for suffix in ["_v2", ""] {
+            let name = CString::new(format!("{name}{suffix}")).map_err(|_| Status::INVALID_VALUE)?;
+            let library = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW);
+            let address = libc::dlsym(library, name.as_ptr());
+            if !address.is_null() {
+                return put(pointer, address);
+            }
+        }
+        Err(Status::NOT_FOUND)
+    }
+    cuDeviceGet(device: *mut i32, ordinal: i32) {
+        if ordinal == 0 { put(device, 0) } else { Err(Status::INVALID_DEVICE) }
+    }
+    cuDeviceGetCount(count: *mut i32) { put(count, 1) }
+    cuDeviceGetName(name: *mut c_char, length: i32, device: i32) {
+        let text = c"fake GPU, no kernels run";
+        let bytes = text.to_bytes_with_nul();
+        if usize::try_from(length).unwrap_or(0) < bytes.len() {
+            return Err(Status::INVALID_VALUE);
+        }
+        std::ptr::copy_nonoverlapping(text.as_ptr(), name, bytes.len());
+        Ok(())
+    }
+    cuDeviceGetAttribute(value: *mut i32, number: i32, device: i32) {
+        put(value, match number {
+            attribute::device::MAX_THREADS_PER_BLOCK | 2 | 3 => 1024,
+            4 => 64,
+            attribute::device::MAX_GRID_DIM_X => i32::MAX,
+            6 | 7 => 65_535,
+            attribute::device::L2_CACHE_SIZE => 1 << 20,
+            attribute::device::CAPABILITY_MAJOR => 9,
+            attribute::device::MAX_SHARED_MEMORY_OPTIN => 232_448,
+            _ => 0,
+        })
+    }
+    cuDevicePrimaryCtxRetain(context: *mut Handle, device: i32) { put(context, 1) }
+    cuCtxSetCurrent(context: Handle) { Ok(()) }
+    cuCtxGetCurrent(context: *mut Handle) { put(context, 1) }
+    cuCtxGetDevice(device: *mut i32) { put(device, 0) }
+    cuCtxSynchronize() { sticky() }
+
+    cuMemAlloc_v2(address: *mut u64, size: usize) { put(address, memory().allocate(size)?) }
+    cuMemAllocAsync(address: *mut u64, size: usize, stream: Handle) { put(address, memory().allocate(size)?) }
+    cuMemAllocManaged(address: *mut u64, size: usize, flags: u32) { put(address, memory().allocate(size)?) }
+    cuMemHostAlloc(address: *mut u64, size: usize, flags: u32) { put(address, memory().allocate(size)?) }
+    cuMemFree_v2(address: u64) { memory().free(address) }
+    cuMemFreeAsync(address: u64, stream: Handle) { memory().free(address) }
+    cuMemFreeHost(address: u64) { memory().free(address) }
+    cuMemHostRegister_v2(address: u64, size: usize, flags: u32) { Ok(()) }
+    cuMemAddressReserve(address: *mut u64, size: usize, alignment: usize, wanted: u64, flags: u64) {
+        put(address, memory().reserve(size, wanted, wanted != 0 && fault::collides())?)
+    }
+    cuMemAddressFree(address: u64, size: usize) { memory().unreserve(address, size) }
+    cuMemCreate(handle: *mut Handle, size: usize, properties: *const AllocationProperties, flags: u64) {
+        put(handle, memory().make(size)?)
+    }
+    cuMemRelease(handle: Handle) { memory().release(handle) }
+    cuMemMap(address: u64, size: usize, offset: usize, handle: Handle, flags: u64) { memory().map(address, size, handle) }
+    cuMemSetAccess(address: u64, size: usize, descriptors: *const AccessDescriptor, count: usize) {
+        memory().access(address, size)
+    }
+    cuMemUnmap(address: u64, size: usize) { memory().unmap(address, size) }
+    cuMemcpyHtoD_v2(destination: u64, source: u64, size: usize) { copy(destination, source, size) }
+    cuMemcpyDtoH_v2(destination: u64, source: u64, size: usize) { copy(destination, source, size) }
+    cuMemcpyDtoD_v2(destination: u64, source: u64, size: usize) { copy(destination, source, size) }
+    cuMemsetD8_v2(destination: u64, value: u8, count: usize) { set(destination, value, count) }
+
+    cuModuleLoadData(module: *mut Handle, image: *const u8) { put(module, modules().load(image)?) }
+    cuModuleLoadDataEx(module: *mut Handle, image: *const u8, count: u32, options: *const i32, values: *const u64) {
+        put(module, modules().load(image)?)
+    }
+    cuModuleUnload(module: Handle) { modules().unload(module) }
+    cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char) {
+        put(function, modules().find(module, text(name)?)?)
+    }
+    cuModuleGetGlobal_v2(address: *mut u64, size: *mut usize, module: Handle, name: *const c_char) {
+        let (at, bytes) = modules().variable(module, text(name)?)?;
+        if !size.is_null() {
+            put(size, bytes)?;
+        }
+        put(address, at)
+    }
+    cuFuncGetName(name: *mut *const c_char, function: Handle) { put(name, modules().function(function)?.name.as_ptr()) }
+    cuFuncGetModule(module: *mut Handle, function: Handle) { put(module, modules().function(function)?.module) }
+    cuFuncGetParamInfo(function: Handle, index: usize, offset: *mut usize, size: *mut usize) {
+        let mut modules = modules();
+        let parameters = &modules.function(function)?.kernel.parameters;
+        let parameter = parameters.get(index).ok_or(Status::INVALID_VALUE)?;
+        put(offset, parameter.offset)?;
+        put(size, parameter.size)
+    }
+    cuFuncGetAttribute(value: *mut i32, number: i32, function: Handle) {
+        let mut modules = modules();
+        let function = modules.function(function)?;
+        let bounds = function.kernel.most_threads.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z));
+        put(value, match number {
+            attribute::function::MAX_THREADS_PER_BLOCK => bounds.map_or(1024, |bounds| bounds.min(1024) as i32),
+            attribute::function::MAX_DYNAMIC_SHARED_SIZE_BYTES => function.dynamic_shared,
+            attribute::function::NUM_REGS => 32,
+            _ => 0,
+        })
+    }
+    cuFuncSetAttribute(function: Handle, number: i32, value: i32) {
+        if number == attribute::function::MAX_DYNAMIC_SHARED_SIZE_BYTES {
+            modules().function(function)?.dynamic_shared = value;
+        }
+        Ok(())
+    }
+    cuLaunchKernel(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters, extra: Parameters) {
+        if lock_captures().contains(&stream) {
+            return Ok(());
+        }
+        launch(f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz] }, shared, parameters, extra)
+    }
+    cuLaunchKernelEx(configuration: *const LaunchConfiguration, f: Handle, parameters: Parameters, extra: Parameters) {
+        let LaunchConfiguration { grid, block, shared, .. } = *configuration;
+        launch(f, Sizes { grid, block }, shared, parameters, extra)
+    }
+
+    cuStreamBeginCapture_v2(stream: Handle, mode: i32) {
+        lock_captures().push(stream);
+        Ok(())
+    }
+    cuStreamEndCapture(stream: Handle, graph: *mut Handle) {
+        lock_captures().retain(|other| *other != stream);
+        put(graph, 1)
+    }
+    cuStreamIsCapturing(stream: Handle, state: *mut i32) { put(state, i32::from(lock_captures().contains(&stream))) }
+    cuTexObjectCreate(object: *mut u64, resource: *const c_void, texture: *const c_void, view: *const c_void) {
+        put(object, 0x1_0000_0001)
+    }
+    cuEventCreate(event: *mut Handle, flags: u32) { put(event, EVENTS.fetch_add(1, Ordering::SeqCst) + 1) }
+    cuEventDestroy_v2(event: Handle) { Ok(()) }
+    cuEventRecord(event: Handle, stream: Handle) { Ok(()) }
+    cuEventQuery(event: Handle) { sticky() }
+    cuEventSynchronize(event: Handle) { sticky() }
+    cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle) {
+        sticky()?;
+        put(milliseconds, 0.001)
+    }
+}

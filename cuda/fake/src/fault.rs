@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Failures on purpose.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gpureplay_cuda_abi::Status;
+
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+fn number(name: &str) -> u64 {
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Fails if this call is the one that is to fail.
+pub(crate) fn check(function: &str) -> Result<(), Status> {
+    static FAIL: LazyLock<u64> = LazyLock::new(|| number("GPUREPLAY_FAKE_FAIL"));
+    if *FAIL != 0 && CALLS.fetch_add(1, Ordering::SeqCst) + 1 == *FAIL {
+        eprintln!("[fake] {function} fails on purpose");
+        return Err(Status::UNKNOWN);
+    }
+    Ok(())
+}
+
+/// Whether wanted addresses are taken in this process.
+pub(crate) fn collides() -> bool {
+    number("GPUREPLAY_CUDA_ATTEMPT") < number("GPUREPLAY_FAKE_COLLIDE")
+}

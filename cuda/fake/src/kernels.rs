@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels as host functions, by name. Memory is what the parameters point at, as on a GPU.
+
+use gpureplay_cuda_abi::Status;
+
+/// Sizes of a launch.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+}
+
+impl Sizes {
+    fn threads(self) -> u64 {
+        u64::from(self.grid[0]) * u64::from(self.block[0])
+    }
+}
+
+fn word(parameters: &[u8], offset: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&parameters[offset..offset + 8]);
+    u64::from_le_bytes(word)
+}
+
+fn half(parameters: &[u8], offset: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&parameters[offset..offset + 4]);
+    u32::from_le_bytes(word)
+}
+
+/// Runs a kernel.
+///
+/// # Safety
+/// The parameters are those of the kernel of that name.
+pub(crate) unsafe fn run(
+    name: &str,
+    sizes: Sizes,
+    parameters: &[u8],
+    variable: impl Fn(&str) -> Result<u64, Status>,
+) -> Result<(), Status> {
+    // SAFETY: our caller's promise: the pointers in the parameters are to memory of the sizes that the kernels use.
+    unsafe {
+        match name {
+            // scale(float *p, float factor, unsigned n), and counts threads in the variable `hits`.
+            "scale" => {
+                let (p, factor, n) = (
+                    word(parameters, 0) as *mut f32,
+                    f32::from_bits(half(parameters, 8)),
+                    half(parameters, 12),
+                );
+                let threads = sizes.threads().min(u64::from(n));
+                for index in 0..threads as usize {
+                    *p.add(index) *= factor;
+                }
+                *(variable("hits")? as *mut u32) += threads as u32;
+            }
+            // chase(node *head): each node is { node *next; float *data; u64 count }; data grows by 1.
+            "chase" => {
+                let mut node = word(parameters, 0) as *const u64;
+                while !node.is_null() {
+                    let (data, count) = (*node.add(1) as *mut f32, *node.add(2));
+                    for index in 0..count as usize {
+                        *data.add(index) += 1.0;
+                    }
+                    node = *node as *const u64;
+                }
+            }
+            // bump(u32 *unused): adds 1 through a pointer that is kept in the variable `target`.
+            "bump" => *(*(variable("target")? as *const u64) as *mut u32) += 1,
+            // idle(float *p): changes nothing.
+            "idle" => {}
+            // noise(u64 *p): p[0] differs in every run, p[1] does not.
+            "noise" => {
+                let p = word(parameters, 0) as *mut u64;
+                let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+                *p = now.map_or(1, |now| now.as_nanos() as u64);
+                *p.add(1) = 42;
+            }
+            "fail" => return Err(Status::LAUNCH_FAILED),
+            _ => return Err(Status::NOT_SUPPORTED),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How long each kernel took: a table by name and sizes. Without CUPTI, by a pair of events around each launch.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
+
+use gpureplay_cuda_abi::{Handle, Status};
+
+use crate::functions;
+use crate::launch::{Launch, is_capturing};
+use crate::real::driver;
+use crate::report::{CAPTURED, say};
+use crate::settings::{Mode, settings};
+
+/// Pairs of events that wait to be read, at most; then they are read, which waits for the GPU.
+const PAIRS: usize = 4096;
+
+/// A kernel with the sizes of its launch.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) kernel: String,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+}
+
+/// Times of launches, in microseconds.
+#[derive(Clone, Copy)]
+struct Times {
+    occurrences: u64,
+    total: f64,
+    least: f64,
+    most: f64,
+}
+
+struct Pair {
+    key: Key,
+    start: Handle,
+    end: Handle,
+}
+
+struct State {
+    table: BTreeMap<Key, Times>,
+    waiting: Vec<Pair>,
+    free: Vec<(Handle, Handle)>,
+}
+
+static STATE: Mutex<State> = Mutex::new(State {
+    table: BTreeMap::new(),
+    waiting: Vec::new(),
+    free: Vec::new(),
+});
+
+fn add(table: &mut BTreeMap<Key, Times>, key: Key, microseconds: f64) {
+    let times = table.entry(key).or_insert(Times {
+        occurrences: 0,
+        total: 0.0,
+        least: f64::INFINITY,
+        most: 0.0,
+    });
+    times.occurrences += 1;
+    times.total += microseconds;
+    times.least = times.least.min(microseconds);
+    times.most = times.most.max(microseconds);
+}
+
+/// A kernel ran for so long.
+pub(crate) fn ran(key: Key, microseconds: f64) {
+    add(
+        &mut STATE.lock().unwrap_or_else(PoisonError::into_inner).table,
+        key,
+        microseconds,
+    );
+}
+
+/// A launch between two events.
+pub(crate) fn launch(launch: &Launch, call: impl FnOnce() -> Status) -> Status {
+    let function = functions::get(launch.function)
+        .ok()
+        .filter(|function| function.wanted);
+    let Some(function) = function else {
+        return call();
+    };
+    if is_capturing(launch) {
+        CAPTURED.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        return call();
+    }
+    let Some((start, end)) = events() else {
+        return call();
+    };
+    record(launch, start);
+    let status = call();
+    record(launch, end);
+    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    if status == Status::SUCCESS {
+        let key = Key {
+            kernel: function.name.to_string(),
+            grid: launch.grid,
+            block: launch.block,
+        };
+        state.waiting.push(Pair { key, start, end });
+        if state.waiting.len() >= PAIRS {
+            state.read();
+        }
+    } else {
+        state.free.push((start, end));
+    }
+    status
+}
+
+fn record(launch: &Launch, event: Handle) {
+    if let Ok(driver) = driver() {
+        // SAFETY: our event, the program's stream. A pair that is not recorded gives no time later.
+        let _ = unsafe {
+            if launch.per_thread {
+                driver.cuEventRecord_ptsz(event, launch.stream)
+            } else {
+                driver.cuEventRecord(event, launch.stream)
+            }
+        };
+    }
+}
+
+fn events() -> Option<(Handle, Handle)> {
+    if let Some(pair) = STATE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .free
+        .pop()
+    {
+        return Some(pair);
+    }
+    let driver = driver().ok()?;
+    let (mut start, mut end) = (0, 0);
+    // SAFETY: pointers to locals.
+    unsafe {
+        driver.cuEventCreate(&raw mut start, 0).check().ok()?;
+        driver.cuEventCreate(&raw mut end, 0).check().ok()?;
+    }
+    Some((start, end))
+}
+
+impl State {
+    fn read(&mut self) {
+        let Ok(driver) = driver() else { return };
+        for Pair { key, start, end } in std::mem::take(&mut self.waiting) {
+            let mut milliseconds = 0f32;
+            // SAFETY: events that we made, a pointer to a local.
+            let status = unsafe {
+                match driver.cuEventSynchronize(end) {
+                    Status::SUCCESS => driver.cuEventElapsedTime(&raw mut milliseconds, start, end),
+                    failed => failed,
+                }
+            };
+            if status == Status::SUCCESS {
+                add(&mut self.table, key, f64::from(milliseconds) * 1e3);
+            }
+            self.free.push((start, end));
+        }
+    }
+}
+
+/// Writes the table at the end of the process.
+pub(crate) fn finish() {
+    let Mode::Durations(durations) = &settings().mode else {
+        return;
+    };
+    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    state.read();
+    let mut text = String::new();
+    for (key, times) in &state.table {
+        let sizes = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
+        // Writing to a string does not fail. Names of kernels hold no tabs.
+        let _ = writeln!(
+            text,
+            "{}\t{}\t{}\t{}\t{:.3}\t{:.3}\t{:.3}",
+            key.kernel.replace('\t', " "),
+            sizes(key.grid),
+            sizes(key.block),
+            times.occurrences,
+            times.total,
+            times.least,
+            times.most
+        );
+    }
+    let path = durations.table.join(format!("{}.tsv", std::process::id()));
+    if let Err(error) = std::fs::write(&path, text) {
+        say(&format!("{}: {error}", path.display()));
+    }
+}

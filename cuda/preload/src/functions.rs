@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels by handle: name, image, counts, attributes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{CStr, c_char};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
+
+use gpureplay_cuda_abi::{Driver, Handle, Status};
+
+use crate::real::driver;
+use crate::settings::settings;
+use crate::state::{Image, images};
+
+/// What is counted for all kernels of one name.
+#[derive(Default)]
+pub(crate) struct Counts {
+    /// Launches so far.
+    pub(crate) seen: AtomicU64,
+    /// Launches that were recorded.
+    pub(crate) recorded: AtomicU64,
+    /// Launches that were tried.
+    pub(crate) tried: AtomicU64,
+}
+
+/// A `CUfunction` or a `CUkernel` that stands for one.
+pub(crate) struct Function {
+    pub(crate) name: Arc<str>,
+    pub(crate) is_kernel: bool,
+    /// The module of a function, the library of a kernel.
+    pub(crate) owner: Handle,
+    pub(crate) image: Option<Arc<Image>>,
+    pub(crate) wanted: bool,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) attributes: Mutex<BTreeMap<i32, i32>>,
+    /// The kernel of another image that is launched instead.
+    pub(crate) replacement: OnceLock<Option<Handle>>,
+}
+
+static FUNCTIONS: LazyLock<RwLock<HashMap<Handle, Arc<Function>>>> = LazyLock::new(RwLock::default);
+static COUNTS: LazyLock<Mutex<HashMap<Arc<str>, Arc<Counts>>>> = LazyLock::new(Mutex::default);
+
+/// Offset and size of each parameter.
+pub(crate) type Layout = Vec<[usize; 2]>;
+
+impl Function {
+    fn new(name: Arc<str>, is_kernel: bool, owner: Handle, image: Option<Arc<Image>>) -> Self {
+        let mut counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = Arc::clone(counts.entry(Arc::clone(&name)).or_default());
+        Self {
+            wanted: settings().wants(&name),
+            name,
+            is_kernel,
+            owner,
+            image,
+            counts,
+            attributes: Mutex::default(),
+            replacement: OnceLock::new(),
+        }
+    }
+
+    /// Offset and size of each parameter, as the driver says them.
+    pub(crate) fn layout(&self, handle: Handle) -> Result<Layout, Status> {
+        let driver = driver()?;
+        if self.is_kernel {
+            kernel_layout(driver, handle)
+        } else {
+            function_layout(driver, handle)
+        }
+    }
+}
+
+fn kernel_layout(driver: &Driver, kernel: Handle) -> Result<Layout, Status> {
+    collect(|index, offset, size| {
+        // SAFETY: the pointers are to locals of `collect`, the program just launched the kernel.
+        unsafe { driver.cuKernelGetParamInfo(kernel, index, offset, size) }
+    })
+}
+
+/// Offset and size of each parameter of a function.
+pub(crate) fn function_layout(driver: &Driver, function: Handle) -> Result<Layout, Status> {
+    collect(|index, offset, size| {
+        // SAFETY: the pointers are to locals of `collect`, the function is alive.
+        unsafe { driver.cuFuncGetParamInfo(function, index, offset, size) }
+    })
+}
+
+fn collect(mut get: impl FnMut(usize, *mut usize, *mut usize) -> Status) -> Result<Layout, Status> {
+    let mut layout = Vec::new();
+    loop {
+        let (mut offset, mut size) = (0, 0);
+        match get(layout.len(), &raw mut offset, &raw mut size) {
+            Status::SUCCESS => layout.push([offset, size]),
+            // So the driver says that there are no more.
+            Status::INVALID_VALUE => return Ok(layout),
+            status => return Err(status),
+        }
+    }
+}
+
+/// The program got a function of a module.
+///
+/// # Safety
+/// The name is a C string.
+pub(crate) unsafe fn found_function(function: Handle, module: Handle, name: *const c_char) {
+    let image = images().modules.get(&module).cloned();
+    // SAFETY: our caller's promise.
+    insert(
+        function,
+        Function::new(unsafe { text(name) }, false, module, image),
+    );
+}
+
+/// The program got a kernel of a library.
+///
+/// # Safety
+/// The name is a C string.
+pub(crate) unsafe fn found_kernel(kernel: Handle, library: Handle, name: *const c_char) {
+    let image = images().libraries.get(&library).cloned();
+    // SAFETY: our caller's promise.
+    insert(
+        kernel,
+        Function::new(unsafe { text(name) }, true, library, image),
+    );
+}
+
+/// The program asked which function stands for a kernel.
+pub(crate) fn found_function_of_kernel(function: Handle, kernel: Handle) {
+    let Ok(known) = get(kernel) else { return };
+    let mut module = 0;
+    if let Ok(driver) = driver() {
+        // SAFETY: the pointer is to a local; the driver just handed the function out.
+        let _ = unsafe { driver.cuFuncGetModule(&raw mut module, function) };
+    }
+    insert(
+        function,
+        Function::new(Arc::clone(&known.name), false, module, known.image.clone()),
+    );
+}
+
+unsafe fn text(name: *const c_char) -> Arc<str> {
+    // SAFETY: our caller's promise.
+    unsafe { CStr::from_ptr(name) }.to_string_lossy().into()
+}
+
+fn insert(handle: Handle, function: Function) {
+    let mut functions = FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner);
+    // The driver hands out the same handle again for the same function; its attributes stay.
+    let same = functions.get(&handle).is_some_and(|known| {
+        known.name == function.name
+            && known.owner == function.owner
+            && match (&known.image, &function.image) {
+                (Some(known), Some(new)) => Arc::ptr_eq(known, new),
+                (None, None) => true,
+                _ => false,
+            }
+    });
+    if !same {
+        functions.insert(handle, Arc::new(function));
+    }
+}
+
+/// What is known of a handle that is launched. One that came another way is asked for its name.
+pub(crate) fn get(handle: Handle) -> Result<Arc<Function>, Status> {
+    if let Some(function) = known(handle, Arc::clone) {
+        return Ok(function);
+    }
+    let driver = driver()?;
+    let mut name: *const c_char = std::ptr::null();
+    let mut owner = 0;
+    // SAFETY: pointers to locals; the driver says whether the handle is of that kind; its names live as long as the handle.
+    let function = unsafe {
+        if driver.cuFuncGetName(&raw mut name, handle) == Status::SUCCESS && !name.is_null() {
+            driver.cuFuncGetModule(&raw mut owner, handle).check()?;
+            let image = images().modules.get(&owner).cloned();
+            Function::new(text(name), false, owner, image)
+        } else {
+            driver.cuKernelGetName(&raw mut name, handle).check()?;
+            if name.is_null() {
+                return Err(Status::INVALID_HANDLE);
+            }
+            driver.cuKernelGetLibrary(&raw mut owner, handle).check()?;
+            let image = images().libraries.get(&owner).cloned();
+            Function::new(text(name), true, owner, image)
+        }
+    };
+    insert(handle, function);
+    known(handle, Arc::clone).ok_or(Status::INVALID_HANDLE)
+}
+
+/// Something of a handle that is known already.
+pub(crate) fn known<R>(handle: Handle, read: impl FnOnce(&Arc<Function>) -> R) -> Option<R> {
+    FUNCTIONS
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(&handle)
+        .map(read)
+}
+
+/// The program set an attribute.
+pub(crate) fn attribute(handle: Handle, attribute: i32, value: i32) {
+    if let Ok(function) = get(handle) {
+        let mut attributes = function
+            .attributes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        attributes.insert(attribute, value);
+    }
+}
+
+impl Counts {
+    /// One more launch; how many there were before.
+    pub(crate) fn launched(&self) -> u64 {
+        self.seen.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// A module is gone: the driver may use its functions' handles for others.
+pub(crate) fn forget_owner(owner: Handle) {
+    FUNCTIONS
+        .write()
+        .unwrap_or_else(PoisonError::into_inner)
+        .retain(|_, function| function.owner != owner);
+}

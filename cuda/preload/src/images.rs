@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Copies of images at the moment when the program gives them to the driver.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::path::Path;
+use std::sync::Arc;
+
+use gpureplay_cuda_abi::Handle;
+use gpureplay_cuda_image::{Extent, ImageError, MAX_IMAGE, PREFIX, extent};
+
+use crate::report::say;
+use crate::settings::{Mode, settings};
+use crate::state::{Image, images};
+
+/// Wrappers may point at wrappers, not forever.
+const MAX_WRAPPERS: usize = 4;
+
+/// The image at an address, as long as its headers say.
+///
+/// # Safety
+/// The driver has accepted the image at this address.
+unsafe fn copy(mut address: *const u8) -> Result<Vec<u8>, ImageError> {
+    // SAFETY: what the headers of an image that the driver accepted say is mapped, is mapped.
+    let bytes =
+        |address: *const u8, size: usize| unsafe { std::slice::from_raw_parts(address, size) };
+    for _ in 0..MAX_WRAPPERS {
+        // A text may be shorter than the headers of the other kinds.
+        let short = (0..4).find(|at| {
+            // SAFETY: no byte before it is zero, so the text reaches to here.
+            unsafe { *address.add(*at) == 0 }
+        });
+        let prefix = if short.is_some() {
+            [0; PREFIX].as_slice()
+        } else {
+            bytes(address, 4)
+        };
+        let known = extent(&[prefix, &[0; PREFIX]].concat())?;
+        let known = if known == Extent::Text {
+            known
+        } else {
+            extent(bytes(address, PREFIX))?
+        };
+        match known {
+            Extent::Elsewhere(other) => address = other as *const u8,
+            Extent::Bytes(size) => return Ok(bytes(address, size).to_vec()),
+            Extent::Sections {
+                offset,
+                size,
+                least,
+            } => {
+                let end = Extent::of_sections(least, bytes(address.wrapping_add(offset), size))?;
+                return Ok(bytes(address, end).to_vec());
+            }
+            Extent::Text => {
+                // SAFETY: a text ends with a zero byte.
+                let text = unsafe { CStr::from_ptr(address.cast()) };
+                let text = text.to_bytes_with_nul();
+                if text.len() > MAX_IMAGE {
+                    return Err(ImageError::TooLarge {
+                        size: text.len() as u64,
+                    });
+                }
+                return Ok(text.to_vec());
+            }
+        }
+    }
+    Err(ImageError::Unknown)
+}
+
+fn wanted() -> bool {
+    matches!(settings().mode, Mode::Record(_))
+}
+
+fn keep(kind: Owner, handle: Handle, bytes: Result<Vec<u8>, String>) {
+    match bytes {
+        Ok(bytes) => {
+            let image = Arc::new(Image { bytes });
+            let mut images = images();
+            match kind {
+                Owner::Module => images.modules.insert(handle, image),
+                Owner::Library => images.libraries.insert(handle, image),
+            };
+        }
+        Err(reason) => say(&format!("an image is not kept: {reason}")),
+    }
+}
+
+/// What an image was loaded as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Module,
+    Library,
+}
+
+/// The program loaded the image at an address.
+///
+/// # Safety
+/// The driver has accepted the image at this address.
+pub(crate) unsafe fn loaded(kind: Owner, handle: Handle, address: *const c_void) {
+    if wanted() {
+        // SAFETY: our caller's promise.
+        let bytes = unsafe { copy(address.cast()) };
+        keep(kind, handle, bytes.map_err(|error| error.to_string()));
+    }
+}
+
+/// The program loaded an image from a file.
+///
+/// # Safety
+/// The name is a C string.
+pub(crate) unsafe fn loaded_file(kind: Owner, handle: Handle, name: *const c_char) {
+    if wanted() {
+        // SAFETY: our caller's promise.
+        let name = unsafe { CStr::from_ptr(name) }
+            .to_string_lossy()
+            .into_owned();
+        let bytes = std::fs::read(Path::new(&name)).map_err(|error| format!("{name}: {error}"));
+        keep(kind, handle, bytes);
+    }
+}
+
+/// A module or library is gone.
+pub(crate) fn unloaded(kind: Owner, handle: Handle) {
+    let mut images = images();
+    match kind {
+        Owner::Module => images.modules.remove(&handle),
+        Owner::Library => images.libraries.remove(&handle),
+    };
+}

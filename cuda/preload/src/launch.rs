@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A launch: whether it is recorded, timed, replaced or only passed on.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gpureplay_cuda_abi::{Handle, LaunchAttribute, Status};
+
+use crate::functions::{self, Function};
+use crate::report::{CAPTURED, LAUNCHES, RECORDED, refuse};
+use crate::settings::{Mode, Pick, Record, settings};
+use crate::state::CAPTURES;
+use crate::{cupti, durations, gate, real, record, replace};
+
+/// What a program asks for.
+pub(crate) struct Launch {
+    pub(crate) entry: &'static str,
+    pub(crate) function: Handle,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    pub(crate) stream: Handle,
+    /// Default streams are those of the thread.
+    pub(crate) per_thread: bool,
+    pub(crate) parameters: *const *const c_void,
+    pub(crate) extra: *const *const c_void,
+    pub(crate) attributes: Vec<LaunchAttribute>,
+}
+
+/// Tries of one kernel after which "the first launch" is given up: each costs time, and the reason stays the same.
+const TRIES: u64 = 3;
+
+/// Does what the settings say with a launch; `call` launches a handle as the program asked, and is called once.
+pub(crate) fn launch(
+    launch: impl FnOnce() -> Launch,
+    function: Handle,
+    call: impl FnOnce(Handle) -> Status,
+) -> Status {
+    LAUNCHES.fetch_add(1, Ordering::Relaxed);
+    match &settings().mode {
+        Mode::Off => call(function),
+        Mode::Replace(images) => {
+            let other = functions::get(function)
+                .ok()
+                .filter(|known| known.wanted)
+                .and_then(|known| replace::replacement(&known, function, images));
+            call(other.unwrap_or(function))
+        }
+        Mode::Durations(_) => {
+            if cupti::is_active() {
+                return call(function);
+            }
+            durations::launch(&launch(), || call(function))
+        }
+        Mode::Record(settings) => {
+            let Some((known, occurrence)) = wanted(settings, function) else {
+                let _pass = gate::pass();
+                return call(function);
+            };
+            recorded(settings, &launch(), &known, occurrence, call)
+        }
+    }
+}
+
+/// The function and how many launches of it came before, if this one is to be recorded.
+fn wanted(settings: &Record, handle: Handle) -> Option<(std::sync::Arc<Function>, u64)> {
+    let look = |function: &std::sync::Arc<Function>| {
+        let occurrence = function.counts.launched();
+        (function.wanted && picked(settings, function, occurrence))
+            .then(|| (std::sync::Arc::clone(function), occurrence))
+    };
+    match functions::known(handle, look) {
+        Some(answer) => answer,
+        None => look(&functions::get(handle).ok()?),
+    }
+}
+
+fn picked(settings: &Record, function: &Function, occurrence: u64) -> bool {
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    if count(&function.counts.recorded) >= settings.most_per_kernel {
+        return false;
+    }
+    match settings.pick {
+        Pick::First => {
+            count(&function.counts.recorded) == 0 && count(&function.counts.tried) < TRIES
+        }
+        Pick::All => true,
+        Pick::Number(number) => occurrence == number,
+        Pick::Random(one_in) => scatter(occurrence).is_multiple_of(one_in),
+    }
+}
+
+/// The mixing step of SplitMix64: numbers that look random, the same in every run.
+fn scatter(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Whether a stream is being captured into a graph.
+pub(crate) fn is_capturing(launch: &Launch) -> bool {
+    let mut state = 0;
+    let Ok(driver) = real::driver() else {
+        return false;
+    };
+    // SAFETY: the stream is the program's, the pointer is to a local.
+    let status = unsafe {
+        if launch.per_thread {
+            driver.cuStreamIsCapturing_ptsz(launch.stream, &raw mut state)
+        } else {
+            driver.cuStreamIsCapturing(launch.stream, &raw mut state)
+        }
+    };
+    status == Status::SUCCESS && state != 0
+}
+
+fn recorded(
+    settings: &Record,
+    launch: &Launch,
+    function: &Function,
+    occurrence: u64,
+    call: impl FnOnce(Handle) -> Status,
+) -> Status {
+    let capturing = is_capturing(launch);
+    if capturing {
+        CAPTURED.fetch_add(1, Ordering::Relaxed);
+    }
+    // Waiting for the context would break a capture of any stream.
+    if capturing || CAPTURES.load(Ordering::SeqCst) > 0 {
+        refuse(&function.name, "a stream is being captured into a graph");
+        let _pass = gate::pass();
+        return call(launch.function);
+    }
+    let closed = gate::close();
+    // Between looking and closing, another thread may have recorded the launch that was wanted.
+    if !picked(settings, function, occurrence) || CAPTURES.load(Ordering::SeqCst) > 0 {
+        return call(launch.function);
+    }
+    function.counts.tried.fetch_add(1, Ordering::Relaxed);
+    let snapshot = match record::before(settings, launch, function) {
+        Ok(snapshot) => snapshot,
+        Err(reason) => {
+            refuse(&function.name, &reason);
+            return call(launch.function);
+        }
+    };
+    let status = call(launch.function);
+    if status != Status::SUCCESS {
+        refuse(&function.name, &format!("the launch fails with {status}"));
+        return status;
+    }
+    let snapshot = match snapshot.after() {
+        Ok(snapshot) => snapshot,
+        Err(reason) => {
+            refuse(&function.name, &reason);
+            return status;
+        }
+    };
+    function.counts.recorded.fetch_add(1, Ordering::Relaxed);
+    // Writing needs neither the GPU nor the program's memory.
+    drop(closed);
+    match snapshot.write(settings, launch, function, occurrence) {
+        Ok(_) => _ = RECORDED.fetch_add(1, Ordering::Relaxed),
+        Err(reason) => refuse(&function.name, &reason),
+    }
+    status
+}

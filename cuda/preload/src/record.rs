@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A snapshot of everything that a launch can reach, before and after it.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_void};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use gpureplay_cuda_abi::{Handle, LaunchParameter, MAX_PARAMETER_BYTES, Status, attribute};
+use gpureplay_cuda_recording as recording;
+use gpureplay_cuda_recording::{Device, FORMAT, ImageReference, Origin, RegionKind, Writer};
+
+use crate::functions::{Function, Layout};
+use crate::launch::Launch;
+use crate::memory::Kind;
+use crate::real::{current_device, driver, synchronize};
+use crate::settings::{Record, settings};
+use crate::state::{Image, memory, unrecordable};
+
+type Reason = String;
+
+fn because(what: &'static str) -> impl Fn(Status) -> Reason {
+    move |status| format!("{what}: {status}")
+}
+
+/// A piece of memory with its contents.
+struct Held {
+    address: u64,
+    kind: RegionKind,
+    before: Vec<u8>,
+    after: Option<Vec<u8>>,
+}
+
+/// A variable with its contents.
+struct HeldVariable {
+    name: String,
+    held: Held,
+}
+
+/// Everything that a launch can reach.
+pub(crate) struct Snapshot {
+    image: Arc<Image>,
+    parameters: Vec<u8>,
+    layout: Layout,
+    device: Device,
+    regions: Vec<Held>,
+    variables: Vec<HeldVariable>,
+}
+
+/// Waits for the GPU and copies what the launch can reach.
+pub(crate) fn before(
+    settings: &Record,
+    launch: &Launch,
+    function: &Function,
+) -> Result<Snapshot, Reason> {
+    let image = function
+        .image
+        .clone()
+        .ok_or("its image was loaded in a way that is not known")?;
+    synchronize().map_err(because("the GPU is not idle"))?;
+    let layout = function
+        .layout(launch.function)
+        .map_err(because("the layout of its parameters"))?;
+    let parameters = pack(launch, &layout)?;
+    refuse_handles(&parameters, &layout)?;
+    let device = device()?;
+    let variables = variables(launch, function, &image, &device)?;
+
+    let mut reach = memory().snapshot();
+    reach.scan(&parameters);
+    for variable in &variables {
+        reach.scan(&variable.held.before);
+    }
+    if settings.all_memory {
+        reach.reach_all();
+    }
+    let mut regions = Vec::new();
+    let mut total = 0u64;
+    while let Some(piece) = reach.next() {
+        let kind = match piece.kind {
+            Kind::Device | Kind::Mapped if piece.device == device.ordinal => RegionKind::Device,
+            Kind::Device | Kind::Mapped => {
+                return Err(format!("it reaches memory of GPU {}", piece.device));
+            }
+            Kind::Host => RegionKind::Host,
+            Kind::Managed => return Err("it reaches managed memory".into()),
+            Kind::Imported => return Err("it reaches memory of another process".into()),
+        };
+        total = total.saturating_add(piece.size);
+        if total > settings.most_bytes {
+            return Err(format!(
+                "it reaches more than {} bytes",
+                settings.most_bytes
+            ));
+        }
+        let size = usize::try_from(piece.size).map_err(|_| "a region is too large")?;
+        let before = read(piece.address, size, kind)?;
+        reach.scan(&before);
+        regions.push(Held {
+            address: piece.address,
+            kind,
+            before,
+            after: None,
+        });
+    }
+    regions.sort_by_key(|region| region.address);
+    Ok(Snapshot {
+        image,
+        parameters,
+        layout,
+        device,
+        regions,
+        variables,
+    })
+}
+
+/// The parameters as the kernel sees them.
+fn pack(launch: &Launch, layout: &Layout) -> Result<Vec<u8>, Reason> {
+    if !launch.parameters.is_null() {
+        let end = layout
+            .iter()
+            .map(|[offset, size]| offset + size)
+            .max()
+            .unwrap_or(0);
+        if end > MAX_PARAMETER_BYTES {
+            return Err(format!("{end} bytes of parameters"));
+        }
+        let mut packed = vec![0; end];
+        for (index, [offset, size]) in layout.iter().enumerate() {
+            // SAFETY: a launch passes a pointer for each parameter of the kernel, to as many bytes as the driver says it has.
+            unsafe {
+                let value = *launch.parameters.add(index);
+                std::ptr::copy_nonoverlapping(value.cast(), packed[*offset..].as_mut_ptr(), *size);
+            }
+        }
+        return Ok(packed);
+    }
+    let (mut buffer, mut size) = (std::ptr::null::<u8>(), 0);
+    let mut at = launch.extra;
+    // SAFETY: the list `extra` has pairs of a mark and a pointer, and ends with the mark 0.
+    unsafe {
+        while !at.is_null() && *at as usize != LaunchParameter::End as usize {
+            match *at as usize {
+                mark if mark == LaunchParameter::BufferPointer as usize => {
+                    buffer = (*at.add(1)).cast()
+                }
+                mark if mark == LaunchParameter::BufferSize as usize => {
+                    size = *(*at.add(1)).cast::<usize>()
+                }
+                mark => {
+                    return Err(format!(
+                        "mark {mark} in its list of parameters is not known"
+                    ));
+                }
+            }
+            at = at.add(2);
+        }
+    }
+    if size > MAX_PARAMETER_BYTES || (buffer.is_null() && size > 0) {
+        return Err(format!("{size} bytes of parameters"));
+    }
+    let mut packed = if size == 0 {
+        Vec::new()
+    } else {
+        // SAFETY: the program passes a buffer of that size.
+        unsafe { std::slice::from_raw_parts(buffer, size) }.to_vec()
+    };
+    // A program may leave out the padding at the end.
+    let end = layout
+        .iter()
+        .map(|[offset, size]| offset + size)
+        .max()
+        .unwrap_or(0);
+    if packed.len() < end && end <= MAX_PARAMETER_BYTES {
+        packed.resize(end, 0);
+    }
+    Ok(packed)
+}
+
+/// Textures and surfaces are parameters of eight bytes.
+fn refuse_handles(parameters: &[u8], layout: &Layout) -> Result<(), Reason> {
+    let objects = unrecordable();
+    for [offset, size] in layout {
+        let Some(bytes) = parameters.get(*offset..offset + size) else {
+            continue;
+        };
+        let Ok(bytes) = bytes.try_into() else {
+            continue;
+        };
+        let handle = u64::from_le_bytes(bytes);
+        if objects.textures.contains(&handle) {
+            return Err("it reads a texture object".into());
+        }
+        if objects.surfaces.contains(&handle) {
+            return Err("it uses a surface object".into());
+        }
+    }
+    Ok(())
+}
+
+fn device() -> Result<Device, Reason> {
+    static KNOWN: LazyLock<Mutex<HashMap<i32, Device>>> = LazyLock::new(Mutex::default);
+    let ordinal = current_device().map_err(because("no current GPU"))?;
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(device) = known.get(&ordinal) {
+        return Ok(device.clone());
+    }
+    let driver = driver().map_err(because("no driver"))?;
+    let (mut version, mut major, mut minor) = (0, 0, 0);
+    let mut name = [0; 256];
+    // SAFETY: pointers to locals of the sizes that are passed.
+    unsafe {
+        driver
+            .cuDriverGetVersion(&raw mut version)
+            .check()
+            .map_err(because("the driver's version"))?;
+        driver
+            .cuDeviceGetName(name.as_mut_ptr(), 256, ordinal)
+            .check()
+            .map_err(because("the name of the GPU"))?;
+        for (value, number) in [
+            (&raw mut major, attribute::device::CAPABILITY_MAJOR),
+            (&raw mut minor, attribute::device::CAPABILITY_MINOR),
+        ] {
+            driver
+                .cuDeviceGetAttribute(value, number, ordinal)
+                .check()
+                .map_err(because("the capability of the GPU"))?;
+        }
+    }
+    // SAFETY: the driver ends the name with a zero byte; the array was zero.
+    let name = unsafe { CStr::from_ptr(name.as_ptr()) }
+        .to_string_lossy()
+        .into_owned();
+    let device = Device {
+        name,
+        capability: [major, minor],
+        driver: version,
+        ordinal,
+    };
+    known.insert(ordinal, device.clone());
+    Ok(device)
+}
+
+fn variables(
+    launch: &Launch,
+    function: &Function,
+    image: &Image,
+    device: &Device,
+) -> Result<Vec<HeldVariable>, Reason> {
+    let capability = u32::try_from(device.capability[0] * 10 + device.capability[1]).unwrap_or(0);
+    let part = gpureplay_cuda_image::select(&image.bytes, &function.name, capability)
+        .map_err(|error| format!("its image: {error}"))?
+        .ok_or("its image holds no kernel of that name for this GPU")?;
+    let driver = driver().map_err(because("no driver"))?;
+    let mut variables = Vec::new();
+    for variable in part.variables {
+        let name = CString::new(variable.name.clone()).map_err(|_| "a variable has no name")?;
+        let (mut address, mut size) = (0, 0);
+        // SAFETY: pointers to locals and a C string; the owner is alive, since the program launches its kernel.
+        let status = unsafe {
+            if function.is_kernel {
+                let status = driver.cuLibraryGetGlobal(
+                    &raw mut address,
+                    &raw mut size,
+                    function.owner,
+                    name.as_ptr(),
+                );
+                if status == Status::SUCCESS {
+                    status
+                } else {
+                    let module = module_of(launch.function);
+                    module.map_or_else(
+                        |status| status,
+                        |module| {
+                            driver.cuModuleGetGlobal_v2(
+                                &raw mut address,
+                                &raw mut size,
+                                module,
+                                name.as_ptr(),
+                            )
+                        },
+                    )
+                }
+            } else {
+                driver.cuModuleGetGlobal_v2(
+                    &raw mut address,
+                    &raw mut size,
+                    function.owner,
+                    name.as_ptr(),
+                )
+            }
+        };
+        // A variable that the linker left out, because no kernel uses it, is not found.
+        if status == Status::NOT_FOUND || (status == Status::SUCCESS && size == 0) {
+            continue;
+        }
+        status
+            .check()
+            .map_err(|status| format!("its variable {}: {status}", variable.name))?;
+        let before = read(address, size, RegionKind::Device)?;
+        let held = Held {
+            address,
+            kind: RegionKind::Device,
+            before,
+            after: None,
+        };
+        variables.push(HeldVariable {
+            name: variable.name,
+            held,
+        });
+    }
+    Ok(variables)
+}
+
+/// The module in the current context that a kernel of a library runs from.
+fn module_of(kernel: Handle) -> Result<Handle, Status> {
+    let driver = driver()?;
+    let (mut function, mut module) = (0, 0);
+    // SAFETY: pointers to locals; the kernel is the one that is launched.
+    unsafe {
+        driver
+            .cuKernelGetFunction(&raw mut function, kernel)
+            .check()?;
+        driver.cuFuncGetModule(&raw mut module, function).check()?;
+    }
+    Ok(module)
+}
+
+fn read(address: u64, size: usize, kind: RegionKind) -> Result<Vec<u8>, Reason> {
+    let mut bytes: Vec<u8> = Vec::new();
+    bytes
+        .try_reserve_exact(size)
+        .map_err(|_| format!("no memory for a copy of {size} bytes"))?;
+    match kind {
+        RegionKind::Host => {
+            // SAFETY: the program allocated or registered the region and cannot free it while the gate is closed; the
+            // vector has room for it.
+            unsafe {
+                std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), size)
+            };
+        }
+        RegionKind::Device => {
+            let driver = driver().map_err(because("no driver"))?;
+            // SAFETY: the vector has room for `size` bytes.
+            unsafe { driver.cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast::<c_void>(), address, size) }
+                .check()
+                .map_err(|status| format!("its memory at {address:#x} cannot be read: {status}"))?;
+        }
+    }
+    // SAFETY: all `size` bytes were written.
+    unsafe { bytes.set_len(size) };
+    Ok(bytes)
+}
+
+impl Snapshot {
+    /// Waits for the launch and copies what it changed.
+    pub(crate) fn after(mut self) -> Result<Self, Reason> {
+        synchronize().map_err(because("the kernel fails"))?;
+        let variables = self.variables.iter_mut().map(|variable| &mut variable.held);
+        for held in self.regions.iter_mut().chain(variables) {
+            let after = read(held.address, held.before.len(), held.kind)?;
+            held.after = (after != held.before).then_some(after);
+        }
+        Ok(self)
+    }
+
+    /// Writes the launch and says its number.
+    pub(crate) fn write(
+        self,
+        settings: &Record,
+        launch: &Launch,
+        function: &Function,
+        occurrence: u64,
+    ) -> Result<u32, Reason> {
+        self.add(settings, launch, function, occurrence)
+            .map_err(|error| error.to_string())
+    }
+
+    fn add(
+        self,
+        settings: &Record,
+        launch: &Launch,
+        function: &Function,
+        occurrence: u64,
+    ) -> Result<u32, recording::RecordingError> {
+        let writer = Writer::create(&settings.folder)?;
+        let store = writer.store();
+        let put = |held: &Held| {
+            let before = store.put(&held.before)?;
+            let after = held
+                .after
+                .as_ref()
+                .map(|after| store.put(after))
+                .transpose()?;
+            Ok::<_, recording::RecordingError>((before, after))
+        };
+        let mut regions = Vec::new();
+        for held in &self.regions {
+            let (before, after) = put(held)?;
+            regions.push(recording::Region {
+                address: held.address,
+                size: held.before.len() as u64,
+                kind: held.kind,
+                before,
+                after,
+            });
+        }
+        let mut variables = Vec::new();
+        for HeldVariable { name, held } in &self.variables {
+            let (before, after) = put(held)?;
+            variables.push(recording::Variable {
+                name: name.clone(),
+                address: held.address,
+                size: held.before.len() as u64,
+                before,
+                after,
+            });
+        }
+        let attributes = function
+            .attributes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        writer.add(&recording::Launch {
+            format: FORMAT,
+            kernel: function.name.to_string(),
+            origin: Origin {
+                process: std::process::id(),
+                rank: rank(),
+                occurrence,
+                entry: launch.entry.to_owned(),
+            },
+            device: self.device,
+            grid: launch.grid,
+            block: launch.block,
+            shared: launch.shared,
+            parameters: self.parameters,
+            layout: self.layout,
+            attributes: launch.attributes.concat(),
+            function_attributes: attributes
+                .into_iter()
+                .map(|(number, value)| [number, value])
+                .collect(),
+            image: ImageReference {
+                hash: store.put_image(&self.image.bytes)?,
+                size: self.image.bytes.len() as u64,
+            },
+            regions,
+            variables,
+        })
+    }
+}
+
+fn rank() -> Option<u32> {
+    settings().rank
+}

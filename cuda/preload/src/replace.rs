@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels of the same name and parameters out of other images, while the program runs.
+
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use gpureplay_cuda_abi::{Driver, Handle, Status};
+
+use crate::functions::{Function, function_layout};
+use crate::real::driver;
+use crate::report::say;
+
+/// Modules of the given images, loaded into the context of the first launch.
+static MODULES: Mutex<Option<Vec<Handle>>> = Mutex::new(None);
+
+/// The kernel to launch instead of this one, if an image has one that fits.
+pub(crate) fn replacement(
+    function: &Function,
+    handle: Handle,
+    images: &[PathBuf],
+) -> Option<Handle> {
+    *function.replacement.get_or_init(|| {
+        let driver = driver().ok()?;
+        let name = CString::new(&*function.name).ok()?;
+        for module in modules(driver, images) {
+            let mut other = 0;
+            // SAFETY: a pointer to a local, a module that we loaded, a C string.
+            let status = unsafe { driver.cuModuleGetFunction(&raw mut other, module, name.as_ptr()) };
+            if status != Status::SUCCESS {
+                continue;
+            }
+            let (theirs, ours) = (function.layout(handle).ok()?, function_layout(driver, other).ok()?);
+            if theirs == ours {
+                say(&format!("{} is replaced", function.name));
+                return Some(other);
+            }
+            say(&format!(
+                "{} is not replaced: its parameters (offset, size) are {theirs:?}, those of the other image {ours:?}",
+                function.name
+            ));
+        }
+        None
+    })
+}
+
+fn modules(driver: &Driver, images: &[PathBuf]) -> Vec<Handle> {
+    let mut modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
+    modules
+        .get_or_insert_with(|| {
+            images
+                .iter()
+                .filter_map(|path| {
+                    load(driver, path)
+                        .inspect_err(|reason| say(&format!("{}: {reason}", path.display())))
+                        .ok()
+                })
+                .collect()
+        })
+        .clone()
+}
+
+fn load(driver: &Driver, path: &Path) -> Result<Handle, String> {
+    let mut image = std::fs::read(path).map_err(|error| error.to_string())?;
+    gpureplay_cuda_image::parts(&image).map_err(|error| error.to_string())?;
+    image.push(0);
+    let mut module = 0;
+    // SAFETY: the image is whole, as its parts were just read, and ends with a zero byte; no options.
+    unsafe {
+        driver.cuModuleLoadDataEx(
+            &raw mut module,
+            image.as_ptr().cast(),
+            0,
+            std::ptr::null(),
+            std::ptr::null(),
+        )
+    }
+    .check()
+    .map_err(|status| status.to_string())?;
+    Ok(module)
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the library says on standard error, and the counts of a process.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::settings::settings;
+
+/// Launches that came through the hooks.
+pub(crate) static LAUNCHES: AtomicU64 = AtomicU64::new(0);
+/// Of these, launches into a stream that is being captured.
+pub(crate) static CAPTURED: AtomicU64 = AtomicU64::new(0);
+/// Graphs that were launched.
+pub(crate) static GRAPHS: AtomicU64 = AtomicU64::new(0);
+/// Launches that were recorded.
+pub(crate) static RECORDED: AtomicU64 = AtomicU64::new(0);
+
+static REFUSED: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
+
+/// One line. A closed standard error is no reason to stop a program.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "[gpureplay] {text}");
+}
+
+/// A launch was wanted and is not recorded. Each reason is said once, and counted.
+pub(crate) fn refuse(kernel: &str, reason: &str) {
+    let line = format!("{kernel} is not recorded: {reason}");
+    let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
+    let count = refused.entry(line.clone()).or_insert(0);
+    *count += 1;
+    if *count == 1 {
+        say(&line);
+    }
+}
+
+/// What happened in this process, at its end.
+pub(crate) fn summary() {
+    let refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
+    let not_recorded: u64 = refused.values().sum();
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    if settings().verbose || not_recorded > 0 {
+        say(&format!(
+            "{} launches, {} into a capture, {} graph launches, {} recorded, {not_recorded} wanted but not recorded",
+            count(&LAUNCHES),
+            count(&CAPTURED),
+            count(&GRAPHS),
+            count(&RECORDED),
+        ));
+    }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the command wants, from the environment.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::LazyLock;
+
+use regex_lite::Regex;
+
+use crate::report::say;
+
+/// What is done with the program.
+pub(crate) enum Mode {
+    /// Nothing.
+    Off,
+    /// Launches are recorded.
+    Record(Record),
+    /// Launches are timed.
+    Durations(Durations),
+    /// Kernels are taken from other images.
+    Replace(Vec<PathBuf>),
+}
+
+/// Where recordings go and what is recorded.
+pub(crate) struct Record {
+    pub(crate) folder: PathBuf,
+    pub(crate) pick: Pick,
+    pub(crate) most_per_kernel: u64,
+    pub(crate) all_memory: bool,
+    pub(crate) most_bytes: u64,
+}
+
+/// How launches are timed and where the table goes.
+pub(crate) struct Durations {
+    pub(crate) table: PathBuf,
+    /// The path of CUPTI; without it, pairs of events.
+    pub(crate) cupti: Option<PathBuf>,
+}
+
+/// Which launches of a kernel are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pick {
+    First,
+    All,
+    Number(u64),
+    /// One in so many.
+    Random(u64),
+}
+
+impl FromStr for Pick {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = "is neither first, all, a number, nor random:N";
+        match text {
+            "first" => Ok(Self::First),
+            "all" => Ok(Self::All),
+            _ => match text.strip_prefix("random:") {
+                Some(one_in) => one_in
+                    .parse()
+                    .ok()
+                    .filter(|one_in| *one_in > 0)
+                    .map(Self::Random)
+                    .ok_or(wrong),
+                None => text.parse().map(Self::Number).map_err(|_| wrong),
+            },
+        }
+    }
+}
+
+/// All settings.
+pub(crate) struct Settings {
+    pub(crate) mode: Mode,
+    kernel: Option<Regex>,
+    pub(crate) rank: Option<u32>,
+    /// Say each refusal's details and a sum at the end.
+    pub(crate) verbose: bool,
+}
+
+impl Settings {
+    /// Whether a kernel of this name is wanted.
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        self.kernel
+            .as_ref()
+            .is_none_or(|kernel| kernel.is_match(name))
+    }
+}
+
+/// The settings of this process.
+pub(crate) fn settings() -> &'static Settings {
+    static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
+        read().unwrap_or_else(|reason| {
+            say(&format!("{reason}; nothing is done"));
+            Settings {
+                mode: Mode::Off,
+                kernel: None,
+                rank: None,
+                verbose: false,
+            }
+        })
+    });
+    &SETTINGS
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(format!("GPUREPLAY_CUDA_{name}")).ok()
+}
+
+fn read() -> Result<Settings, String> {
+    let path = |name: &str| {
+        variable(name)
+            .map(PathBuf::from)
+            .ok_or_else(|| format!("GPUREPLAY_CUDA_{name} is not set"))
+    };
+    let number = |name: &str, default: u64| match variable(name) {
+        Some(text) => text
+            .parse()
+            .map_err(|_| format!("GPUREPLAY_CUDA_{name} is not a number")),
+        None => Ok(default),
+    };
+    let rank = rank();
+    let mut mode = match variable("MODE").as_deref() {
+        None | Some("off") => Mode::Off,
+        Some("record") => Mode::Record(Record {
+            folder: path("OUTPUT")?,
+            pick: variable("PICK")
+                .map_or(Ok(Pick::First), |pick| pick.parse())
+                .map_err(|reason| format!("GPUREPLAY_CUDA_PICK {reason}"))?,
+            most_per_kernel: number("MAX_PER_KERNEL", u64::MAX)?,
+            all_memory: variable("ALL_MEMORY").is_some(),
+            most_bytes: number("MAX_BYTES", 64 << 30)?,
+        }),
+        Some("durations") => Mode::Durations(Durations {
+            table: path("OUTPUT")?,
+            cupti: variable("CUPTI").map(PathBuf::from),
+        }),
+        Some("replace") => {
+            Mode::Replace(std::env::split_paths(&variable("IMAGES").unwrap_or_default()).collect())
+        }
+        Some(other) => return Err(format!("GPUREPLAY_CUDA_MODE is {other:?}")),
+    };
+    if let Some(wanted) = variable("RANK")
+        && rank.map(|rank| rank.to_string()) != Some(wanted)
+    {
+        mode = Mode::Off;
+    }
+    let kernel = variable("KERNEL")
+        .map(|text| Regex::new(&text))
+        .transpose()
+        .map_err(|error| format!("GPUREPLAY_CUDA_KERNEL: {error}"))?;
+    Ok(Settings {
+        mode,
+        kernel,
+        rank,
+        verbose: variable("VERBOSE").is_some(),
+    })
+}
+
+/// The rank that a launcher of several processes gave this one.
+fn rank() -> Option<u32> {
+    [
+        "OMPI_COMM_WORLD_RANK",
+        "PMI_RANK",
+        "PMIX_RANK",
+        "RANK",
+        "SLURM_PROCID",
+    ]
+    .iter()
+    .find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pick;
+
+    #[test]
+    fn picks_are_read_and_nonsense_is_not() {
+        assert_eq!("first".parse(), Ok(Pick::First));
+        assert_eq!("7".parse(), Ok(Pick::Number(7)));
+        assert_eq!("random:10".parse(), Ok(Pick::Random(10)));
+        for nonsense in ["", "random:0", "random:", "-1", "last"] {
+            assert!(nonsense.parse::<Pick>().is_err(), "{nonsense}");
+        }
+    }
+}

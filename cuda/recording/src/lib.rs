@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Recorded launches of CUDA kernels on disk.
+//!
+//! A recording is a folder:
+//!
+//! | Path | Holds |
+//! | --- | --- |
+//! | `launches/K.toml` | one [`Launch`]: kernel, sizes, parameters, regions of memory before and after |
+//! | `images/HASH` | a kernel image as the program gave it to the driver |
+//! | `objects/HH/HASH` | a chunk of memory, or a list of the hashes of chunks |
+//!
+//! `HASH` is the SHA-256 of what is held, in hexadecimal, before compression. So what did not change, what another launch
+//! holds too, and what is zero take no room twice. Several processes may write to one folder at a time.
+//!
+//! Recordings are data of strangers: [`Recording::launch`] checks sizes, offsets and overlaps before anything else sees a
+//! launch, and every byte of an object is checked against its hash.
+#![forbid(unsafe_code)]
+
+mod check;
+mod error;
+mod hash;
+mod launch;
+mod store;
+mod write;
+
+pub use check::{MAX_BYTES, MAX_REGIONS};
+pub use error::RecordingError;
+pub use hash::Hash;
+pub use launch::{Device, FORMAT, ImageReference, Launch, Origin, Region, RegionKind, Variable};
+pub use store::{CHUNK, Store};
+pub use write::Writer;
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The largest `launches/K.toml`, in bytes.
+const MAX_MANIFEST: u64 = 64 << 20;
+
+/// A folder of recorded launches.
+pub struct Recording {
+    folder: PathBuf,
+    store: Store,
+}
+
+impl Recording {
+    /// Opens a folder for reading.
+    ///
+    /// # Errors
+    /// If it is no recording.
+    pub fn open(folder: &Path) -> Result<Self, RecordingError> {
+        if !folder.join("launches").is_dir() {
+            return Err(RecordingError::NotARecording(folder.to_owned()));
+        }
+        Ok(Self {
+            folder: folder.to_owned(),
+            store: Store::new(folder),
+        })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Chunks of memory and images.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Numbers of the launches, ascending.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn numbers(&self) -> Result<Vec<u32>, RecordingError> {
+        let folder = self.folder.join("launches");
+        let mut numbers = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(|error| RecordingError::file(&folder, error))? {
+            let entry = entry.map_err(|error| RecordingError::file(&folder, error))?;
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|name| name.strip_suffix(".toml"));
+            numbers.extend(number.and_then(|number| number.parse::<u32>().ok()));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// One launch, checked.
+    ///
+    /// # Errors
+    /// If there is none of that number, or it says something that cannot be.
+    pub fn launch(&self, number: u32) -> Result<Launch, RecordingError> {
+        let path = self.folder.join("launches").join(format!("{number}.toml"));
+        let failed = |error| RecordingError::file(&path, error);
+        let file = fs::File::open(&path).map_err(failed)?;
+        let mut text = String::new();
+        file.take(MAX_MANIFEST + 1)
+            .read_to_string(&mut text)
+            .map_err(failed)?;
+        if text.len() as u64 > MAX_MANIFEST {
+            return Err(RecordingError::TooLarge {
+                what: "the manifest",
+                limit: MAX_MANIFEST,
+            });
+        }
+        let launch: Launch = toml::from_str(&text).map_err(|error| RecordingError::Manifest {
+            path,
+            reason: error.message().to_owned(),
+        })?;
+        check::check(&launch)?;
+        Ok(launch)
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Writing launches into a folder that other processes may write to as well.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::store::write_temporary;
+use crate::{Launch, RecordingError, Store, check};
+
+/// Writes launches.
+pub struct Writer {
+    folder: PathBuf,
+    store: Store,
+}
+
+impl Writer {
+    /// Opens a folder, or makes it.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn create(folder: &Path) -> Result<Self, RecordingError> {
+        for part in ["launches", "images", "objects"] {
+            let path = folder.join(part);
+            fs::create_dir_all(&path).map_err(|error| RecordingError::file(&path, error))?;
+        }
+        Ok(Self {
+            folder: folder.to_owned(),
+            store: Store::new(folder),
+        })
+    }
+
+    /// Where chunks and images go.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Adds a launch and says its number. It appears whole or not at all.
+    ///
+    /// # Errors
+    /// If the launch breaks a rule, or cannot be written.
+    pub fn add(&self, launch: &Launch) -> Result<u32, RecordingError> {
+        check::check(launch)?;
+        let folder = self.folder.join("launches");
+        let text = toml::to_string(launch).map_err(|error| RecordingError::Manifest {
+            path: folder.clone(),
+            reason: error.to_string(),
+        })?;
+        let temporary = write_temporary(&folder.join("launch"), &[text.as_bytes()])?;
+        let number = claim(&folder, &temporary);
+        let _ = fs::remove_file(&temporary);
+        number
+    }
+}
+
+/// Gives the file the lowest number that no other launch has.
+fn claim(folder: &Path, temporary: &Path) -> Result<u32, RecordingError> {
+    for number in 0..=u32::MAX {
+        let path = folder.join(format!("{number}.toml"));
+        match fs::hard_link(temporary, &path) {
+            Ok(()) => return Ok(number),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(RecordingError::file(&path, error)),
+        }
+    }
+    Err(RecordingError::TooLarge {
+        what: "the number of launches",
+        limit: u64::from(u32::MAX),
+    })
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory after a replay against memory after the recorded launch.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What memory holds, where bits may differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// IEEE half precision.
+    F16,
+    /// The upper half of a single-precision number.
+    Bf16,
+    /// IEEE single precision.
+    F32,
+    /// IEEE double precision.
+    F64,
+    /// 32-bit integers with a sign.
+    I32,
+}
+
+impl FromStr for Element {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "f16" => Ok(Self::F16),
+            "bf16" => Ok(Self::Bf16),
+            "f32" => Ok(Self::F32),
+            "f64" => Ok(Self::F64),
+            "i32" => Ok(Self::I32),
+            _ => Err("is none of f16, bf16, f32, f64, i32"),
+        }
+    }
+}
+
+impl Element {
+    const fn size(self) -> usize {
+        match self {
+            Self::F16 | Self::Bf16 => 2,
+            Self::F32 | Self::I32 => 4,
+            Self::F64 => 8,
+        }
+    }
+
+    fn read(self, bytes: &[u8]) -> f64 {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        let low = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+        match self {
+            Self::F16 => half(low & 0xffff),
+            Self::Bf16 => f64::from(f32::from_bits(low << 16)),
+            Self::F32 => f64::from(f32::from_bits(low)),
+            Self::F64 => f64::from_le_bytes(word),
+            Self::I32 => f64::from(low.cast_signed()),
+        }
+    }
+}
+
+fn half(bits: u32) -> f64 {
+    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+    let (exponent, fraction) = (bits >> 10 & 0x1f, f64::from(bits & 0x3ff));
+    sign * match exponent {
+        0 => fraction * 2f64.powi(-24),
+        0x1f if fraction == 0.0 => f64::INFINITY,
+        0x1f => f64::NAN,
+        _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent.cast_signed() - 15),
+    }
+}
+
+/// How memory is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Comparison {
+    /// Type and relative error that is allowed; without it, bits.
+    pub tolerance: Option<(Element, f64)>,
+}
+
+/// What a replay showed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict {
+    /// Every bit is as recorded.
+    Exact,
+    /// Every element is within the tolerance.
+    Within {
+        /// The largest relative error.
+        worst: f64,
+    },
+    /// Something differs.
+    Differs(Difference),
+    /// A replay that launches nothing would pass too, so this one shows nothing.
+    Inconclusive,
+}
+
+/// How memory differs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Difference {
+    /// Elements (words of four bytes where no type is given) that differ.
+    pub elements: u64,
+    /// The largest relative error, where a type is given.
+    pub worst: f64,
+    /// Where the first difference is: an address of the recorded process.
+    pub first: u64,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact => f.write_str("right, bit for bit"),
+            Self::Within { worst } => write!(f, "right, largest relative error {worst:.2e}"),
+            Self::Differs(difference) => write!(
+                f,
+                "differs in {} elements, the first at {:#x}, largest relative error {:.2e}",
+                difference.elements, difference.first, difference.worst
+            ),
+            Self::Inconclusive => {
+                f.write_str("inconclusive: a replay that launches nothing would pass too")
+            }
+        }
+    }
+}
+
+impl Verdict {
+    /// Whether the replay is right.
+    #[must_use]
+    pub fn is_right(&self) -> bool {
+        matches!(self, Self::Exact | Self::Within { .. })
+    }
+
+    /// One word, for tables.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Within { .. } => "within",
+            Self::Differs(_) => "differs",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// The sum of comparing several pieces of memory.
+#[derive(Default)]
+pub(crate) struct Sum {
+    /// Some bit differs.
+    bits: bool,
+    /// Some element is beyond the tolerance.
+    beyond: bool,
+    difference: Difference,
+}
+
+impl Sum {
+    /// Compares a piece; words (of four bytes) in `mask` are left out.
+    pub(crate) fn add(
+        &mut self,
+        how: &Comparison,
+        address: u64,
+        got: &[u8],
+        want: &[u8],
+        mask: &[u32],
+    ) {
+        if mask.is_empty() && got == want {
+            return;
+        }
+        let (element, limit) = how
+            .tolerance
+            .map_or((Element::I32, None), |(element, limit)| {
+                (element, Some(limit))
+            });
+        let size = element.size();
+        let scale = if limit.is_some() {
+            let magnitudes = want
+                .chunks_exact(size)
+                .map(|bytes| element.read(bytes).abs());
+            magnitudes
+                .filter(|magnitude| magnitude.is_finite())
+                .fold(0.0, f64::max)
+        } else {
+            0.0
+        };
+        let mut masked = mask.iter().copied().peekable();
+        for (index, (got, want)) in got.chunks(size).zip(want.chunks(size)).enumerate() {
+            let at = index * size;
+            while masked
+                .next_if(|word| *word as usize * 4 + 4 <= at)
+                .is_some()
+            {}
+            let left_out = masked
+                .peek()
+                .is_some_and(|word| (*word as usize * 4) < at + size);
+            if left_out || got == want {
+                continue;
+            }
+            if !self.bits {
+                self.difference.first = address + at as u64;
+            }
+            self.bits = true;
+            self.difference.elements += 1;
+            // A piece that is no whole number of elements has a tail that only bits can tell.
+            let error = if limit.is_none() || want.len() < size {
+                f64::INFINITY
+            } else {
+                let (got, want) = (element.read(got), element.read(want));
+                let error = (got - want).abs() / want.abs().max(scale * 1e-6);
+                if error.is_nan() { f64::INFINITY } else { error }
+            };
+            self.difference.worst = self.difference.worst.max(error);
+            self.beyond |= limit.is_none_or(|limit| error > limit);
+        }
+    }
+
+    pub(crate) fn verdict(&self) -> Verdict {
+        match (self.bits, self.beyond) {
+            (false, _) => Verdict::Exact,
+            (true, false) => Verdict::Within {
+                worst: self.difference.worst,
+            },
+            (true, true) => Verdict::Differs(self.difference),
+        }
+    }
+}
+
+/// Words of four bytes that differ, added to those that are known.
+pub(crate) fn noisy(first: &[u8], second: &[u8], mask: &mut Vec<u32>) {
+    if first == second {
+        return;
+    }
+    for (index, (first, second)) in first.chunks(4).zip(second.chunks(4)).enumerate() {
+        if first != second
+            && let Ok(index) = u32::try_from(index)
+        {
+            mask.push(index);
+        }
+    }
+    mask.sort_unstable();
+    mask.dedup();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Comparison, Element, Sum, Verdict, half, noisy};
+
+    fn verdict(how: Comparison, got: &[u8], want: &[u8], mask: &[u32]) -> Verdict {
+        let mut sum = Sum::default();
+        sum.add(&how, 0x1000, got, want, mask);
+        sum.verdict()
+    }
+
+    fn singles(values: &[f32]) -> Vec<u8> {
+        values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect()
+    }
+
+    #[test]
+    fn bits_decide_without_a_tolerance() {
+        let (a, b) = (singles(&[1.0, 2.0]), singles(&[1.0, 2.000_000_2]));
+        assert_eq!(verdict(Comparison::default(), &a, &a, &[]), Verdict::Exact);
+        let Verdict::Differs(difference) = verdict(Comparison::default(), &b, &a, &[]) else {
+            panic!("they differ");
+        };
+        assert_eq!((difference.elements, difference.first), (1, 0x1004));
+        assert_eq!(verdict(Comparison::default(), &b, &a, &[1]), Verdict::Exact);
+    }
+
+    #[test]
+    fn a_tolerance_is_relative_and_no_number_is_within_it_of_another() {
+        let how = |limit| Comparison {
+            tolerance: Some((Element::F32, limit)),
+        };
+        let (a, b) = (singles(&[100.0, 2.0]), singles(&[101.0, 2.0]));
+        assert!(
+            matches!(verdict(how(0.02), &b, &a, &[]), Verdict::Within { worst } if (0.0099..0.0101).contains(&worst))
+        );
+        assert!(matches!(
+            verdict(how(0.005), &b, &a, &[]),
+            Verdict::Differs(_)
+        ));
+        let nan = singles(&[f32::NAN, 2.0]);
+        assert!(matches!(
+            verdict(how(1e9), &nan, &a, &[]),
+            Verdict::Differs(_)
+        ));
+        assert_eq!(verdict(how(0.0), &nan, &nan, &[]), Verdict::Exact);
+    }
+
+    #[test]
+    fn the_tail_of_a_piece_counts() {
+        let how = Comparison {
+            tolerance: Some((Element::F64, 1.0)),
+        };
+        assert!(matches!(
+            verdict(how, &[0; 9], &[0, 0, 0, 0, 0, 0, 0, 0, 1], &[]),
+            Verdict::Differs(_)
+        ));
+    }
+
+    #[test]
+    fn halves_are_the_known_numbers() {
+        assert_eq!(
+            [half(0x3c00), half(0xc000), half(0x0001), half(0x7c00)],
+            [1.0, -2.0, 2f64.powi(-24), f64::INFINITY]
+        );
+        assert!(half(0x7e00).is_nan());
+    }
+
+    #[test]
+    fn noise_is_found_once() {
+        let mut mask = vec![];
+        noisy(&[0; 12], &[0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 2], &mut mask);
+        noisy(&[0; 12], &[0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0], &mut mask);
+        assert_eq!(mask, [1, 2]);
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The driver and one GPU of it.
+
+use std::ffi::CStr;
+
+use gpureplay_cuda_abi::{DevicePointer, Driver, attribute};
+
+use crate::ReplayError;
+use crate::error::driver;
+
+/// A GPU. Its context is made when it is needed, since recorded addresses are easier to have before.
+pub struct Gpu {
+    pub(crate) driver: Driver,
+    pub(crate) device: i32,
+    info: GpuInfo,
+}
+
+/// What a GPU and its driver are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GpuInfo {
+    /// As the driver names it.
+    pub name: String,
+    /// Compute capability: major, minor.
+    pub capability: [i32; 2],
+    /// The driver's version of CUDA: 13000 is 13.0.
+    pub driver: i32,
+    /// How many GPUs there are.
+    pub count: i32,
+}
+
+impl Gpu {
+    /// Opens a GPU by its ordinal.
+    ///
+    /// # Errors
+    /// If there is no driver, or no such GPU.
+    pub fn open(ordinal: i32) -> Result<Self, ReplayError> {
+        // SAFETY: a C string and a flag; the library's constructors are the driver's.
+        let library = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW) };
+        if library.is_null() {
+            return Err(ReplayError::NoDriver);
+        }
+        // SAFETY: a handle of a library that stays, and C strings.
+        let address = |name: &CStr| unsafe { libc::dlsym(library, name.as_ptr()) } as usize;
+        // SAFETY: addresses of the driver's own functions.
+        let functions = unsafe { Driver::new(address) }
+            .map_err(|missing| ReplayError::Incomplete(missing.0))?;
+        let mut gpu = Self {
+            driver: functions,
+            device: 0,
+            info: GpuInfo {
+                name: String::new(),
+                capability: [0; 2],
+                driver: 0,
+                count: 0,
+            },
+        };
+        let mut name = [0; 256];
+        // SAFETY: pointers to locals of the sizes that are passed.
+        unsafe {
+            driver("cuInit", gpu.driver.cuInit(0))?;
+            driver(
+                "cuDeviceGetCount",
+                gpu.driver.cuDeviceGetCount(&raw mut gpu.info.count),
+            )?;
+            driver(
+                "cuDeviceGet",
+                gpu.driver.cuDeviceGet(&raw mut gpu.device, ordinal),
+            )?;
+            driver(
+                "cuDriverGetVersion",
+                gpu.driver.cuDriverGetVersion(&raw mut gpu.info.driver),
+            )?;
+            driver(
+                "cuDeviceGetName",
+                gpu.driver
+                    .cuDeviceGetName(name.as_mut_ptr(), 256, gpu.device),
+            )?;
+            // The driver ends the name with a zero byte; the array was zero.
+            gpu.info.name = CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned();
+        }
+        gpu.info.capability = [
+            gpu.attribute(attribute::device::CAPABILITY_MAJOR)?,
+            gpu.attribute(attribute::device::CAPABILITY_MINOR)?,
+        ];
+        Ok(gpu)
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn info(&self) -> &GpuInfo {
+        &self.info
+    }
+
+    pub(crate) fn attribute(&self, number: i32) -> Result<i32, ReplayError> {
+        let mut value = 0;
+        // SAFETY: a pointer to a local.
+        let status = unsafe {
+            self.driver
+                .cuDeviceGetAttribute(&raw mut value, number, self.device)
+        };
+        driver("cuDeviceGetAttribute", status).map(|()| value)
+    }
+
+    /// Makes the context that launches run in.
+    pub(crate) fn enter(&self) -> Result<(), ReplayError> {
+        let mut context = 0;
+        // SAFETY: a pointer to a local; the context that the driver just made.
+        unsafe {
+            driver(
+                "cuDevicePrimaryCtxRetain",
+                self.driver
+                    .cuDevicePrimaryCtxRetain(&raw mut context, self.device),
+            )?;
+            driver("cuCtxSetCurrent", self.driver.cuCtxSetCurrent(context))
+        }
+    }
+
+    pub(crate) fn upload(&self, address: DevicePointer, bytes: &[u8]) -> Result<(), ReplayError> {
+        // SAFETY: the slice is read only; the driver checks the address.
+        let status = unsafe {
+            self.driver
+                .cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), bytes.len())
+        };
+        driver("cuMemcpyHtoD_v2", status)
+    }
+
+    pub(crate) fn download(
+        &self,
+        address: DevicePointer,
+        bytes: &mut [u8],
+    ) -> Result<(), ReplayError> {
+        // SAFETY: the slice is writable for its length; the driver checks the address.
+        let status = unsafe {
+            self.driver
+                .cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), address, bytes.len())
+        };
+        driver("cuMemcpyDtoH_v2", status)
+    }
+
+    pub(crate) fn synchronize(&self) -> Result<(), ReplayError> {
+        // SAFETY: no arguments.
+        driver("cuCtxSynchronize", unsafe {
+            self.driver.cuCtxSynchronize()
+        })
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Replays a recorded launch of a CUDA kernel in a process of its own.
+//!
+//! A [`Session`] puts memory back where it was, at the recorded addresses; [`Session::load`] loads the recorded image, or
+//! another one, and rewrites pointers to variables, which the driver places elsewhere in each process; [`Session::run`]
+//! launches. A result counts only if a replay that launches nothing fails the same comparison ([`Verdict`]).
+
+mod compare;
+mod error;
+mod gpu;
+mod limits;
+mod module;
+mod place;
+mod relocate;
+mod session;
+mod timing;
+
+pub use compare::{Comparison, Element, Verdict};
+pub use error::ReplayError;
+pub use gpu::{Gpu, GpuInfo};
+pub use limits::{Limits, Refusal, Sizes};
+pub use module::{JitOptions, Loaded};
+pub use session::{Mask, Session};
+pub use timing::Times;

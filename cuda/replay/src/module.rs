@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An image in the driver: its kernel, its variables, its limits.
+
+use std::ffi::CString;
+
+use gpureplay_cuda_abi::{DevicePointer, Handle, Status, attribute};
+use gpureplay_cuda_image::{MemberKind, parts};
+use gpureplay_cuda_recording::Launch;
+
+use crate::error::driver;
+use crate::{Gpu, Limits, ReplayError};
+
+/// Options of the compiler inside the driver. Any of them makes it compile the image's PTX.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JitOptions {
+    /// Registers of a thread, at most.
+    pub registers: Option<u32>,
+    /// Level of optimisation, 0 to 4.
+    pub optimisation: Option<u32>,
+}
+
+/// An image that the driver has loaded.
+pub struct Loaded {
+    pub(crate) module: Handle,
+    pub(crate) function: Handle,
+    /// Address of each recorded variable in this process.
+    pub(crate) variables: Vec<DevicePointer>,
+    limits: Limits,
+}
+
+/// Room for what the compiler says.
+const LOG: usize = 8192;
+
+impl Loaded {
+    /// What GPU and kernel allow.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) fn new(
+        gpu: &Gpu,
+        launch: &Launch,
+        image: &[u8],
+        options: JitOptions,
+    ) -> Result<Self, ReplayError> {
+        let required = gpureplay_cuda_image::kernel(image, &launch.kernel)?
+            .ok_or_else(|| ReplayError::NoKernel(launch.kernel.clone()))?
+            .required_threads;
+        let mut bytes = if options == JitOptions::default() {
+            image.to_vec()
+        } else {
+            ptx(image, &launch.kernel)?
+        };
+        // The end of a text.
+        bytes.push(0);
+        let module = load(gpu, &bytes, options)?;
+        let mut loaded = Self {
+            module,
+            function: 0,
+            variables: Vec::new(),
+            limits: Limits {
+                threads: 0,
+                block: [0; 3],
+                grid: [0; 3],
+                shared: 0,
+                required,
+                registers: 0,
+            },
+        };
+        let prepared = loaded.prepare(gpu, launch);
+        if prepared.is_err() {
+            loaded.unload(gpu);
+        }
+        prepared.map(|()| loaded)
+    }
+
+    fn prepare(&mut self, gpu: &Gpu, launch: &Launch) -> Result<(), ReplayError> {
+        let c_string = |text: &str| {
+            CString::new(text).map_err(|_| ReplayError::Impossible("a name holds a zero byte"))
+        };
+        let name = c_string(&launch.kernel)?;
+        // SAFETY: a pointer to a field, a module that is loaded, a C string.
+        let status = unsafe {
+            gpu.driver
+                .cuModuleGetFunction(&raw mut self.function, self.module, name.as_ptr())
+        };
+        if status == Status::NOT_FOUND {
+            return Err(ReplayError::NoKernel(launch.kernel.clone()));
+        }
+        driver("cuModuleGetFunction", status)?;
+
+        let found = self.layout(gpu)?;
+        if found != launch.layout {
+            return Err(ReplayError::Parameters {
+                found,
+                recorded: launch.layout.clone(),
+            });
+        }
+        for variable in &launch.variables {
+            let name = c_string(&variable.name)?;
+            let (mut address, mut size) = (0, 0);
+            // SAFETY: pointers to locals, a module that is loaded, a C string.
+            let status = unsafe {
+                gpu.driver.cuModuleGetGlobal_v2(
+                    &raw mut address,
+                    &raw mut size,
+                    self.module,
+                    name.as_ptr(),
+                )
+            };
+            if status != Status::NOT_FOUND {
+                driver("cuModuleGetGlobal_v2", status)?;
+            }
+            if size as u64 != variable.size {
+                return Err(ReplayError::Variable {
+                    name: variable.name.clone(),
+                    found: size as u64,
+                    recorded: variable.size,
+                });
+            }
+            self.variables.push(address);
+        }
+        for [number, value] in &launch.function_attributes {
+            // SAFETY: a function that is loaded. One that this GPU lacks shows in the limits.
+            let _ = unsafe {
+                gpu.driver
+                    .cuFuncSetAttribute(self.function, *number, *value)
+            };
+        }
+        self.limits = self.read_limits(gpu)?;
+        Ok(())
+    }
+
+    fn layout(&self, gpu: &Gpu) -> Result<Vec<[usize; 2]>, ReplayError> {
+        let mut layout = Vec::new();
+        loop {
+            let (mut offset, mut size) = (0, 0);
+            // SAFETY: pointers to locals, a function that is loaded.
+            let status = unsafe {
+                gpu.driver.cuFuncGetParamInfo(
+                    self.function,
+                    layout.len(),
+                    &raw mut offset,
+                    &raw mut size,
+                )
+            };
+            match status {
+                Status::SUCCESS => layout.push([offset, size]),
+                // So the driver says that there are no more.
+                Status::INVALID_VALUE => return Ok(layout),
+                status => driver("cuFuncGetParamInfo", status)?,
+            }
+        }
+    }
+
+    fn attribute(&self, gpu: &Gpu, number: i32) -> Result<u32, ReplayError> {
+        let mut value = 0;
+        // SAFETY: a pointer to a local, a function that is loaded.
+        let status = unsafe {
+            gpu.driver
+                .cuFuncGetAttribute(&raw mut value, number, self.function)
+        };
+        driver("cuFuncGetAttribute", status)?;
+        Ok(u32::try_from(value).unwrap_or(0))
+    }
+
+    fn read_limits(&self, gpu: &Gpu) -> Result<Limits, ReplayError> {
+        let three = |first: i32| -> Result<[u32; 3], ReplayError> {
+            let axis = |step| {
+                gpu.attribute(first + step)
+                    .map(|value| u32::try_from(value).unwrap_or(0))
+            };
+            Ok([axis(0)?, axis(1)?, axis(2)?])
+        };
+        let all =
+            u32::try_from(gpu.attribute(attribute::device::MAX_SHARED_MEMORY_OPTIN)?).unwrap_or(0);
+        let fixed = self.attribute(gpu, attribute::function::SHARED_SIZE_BYTES)?;
+        Ok(Limits {
+            threads: self.attribute(gpu, attribute::function::MAX_THREADS_PER_BLOCK)?,
+            block: three(attribute::device::MAX_BLOCK_DIM_X)?,
+            grid: three(attribute::device::MAX_GRID_DIM_X)?,
+            shared: all.saturating_sub(fixed),
+            required: self.limits.required,
+            registers: self.attribute(gpu, attribute::function::NUM_REGS)?,
+        })
+    }
+
+    /// Lets the kernel have so much dynamic shared memory, if it has less.
+    pub(crate) fn allow_shared(&self, gpu: &Gpu, bytes: u32) -> Result<(), ReplayError> {
+        let number = attribute::function::MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        if bytes > self.attribute(gpu, number)? {
+            let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+            // SAFETY: a function that is loaded.
+            let status = unsafe { gpu.driver.cuFuncSetAttribute(self.function, number, bytes) };
+            driver("cuFuncSetAttribute", status)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn unload(&self, gpu: &Gpu) {
+        // SAFETY: our module. A failure to unload leaves memory that the process gives back.
+        let _ = unsafe { gpu.driver.cuModuleUnload(self.module) };
+    }
+}
+
+/// The newest PTX text of the image that has the kernel.
+fn ptx(image: &[u8], kernel: &str) -> Result<Vec<u8>, ReplayError> {
+    let mut texts: Vec<_> = parts(image)?
+        .into_iter()
+        .filter(|part| part.kind == MemberKind::Ptx)
+        .collect();
+    texts.sort_by_key(|part| std::cmp::Reverse(part.capability));
+    for part in texts {
+        if part
+            .contents()?
+            .kernels
+            .iter()
+            .any(|other| other.name == kernel)
+        {
+            return Ok(part.bytes.into_owned());
+        }
+    }
+    Err(ReplayError::NoPtx(kernel.to_owned()))
+}
+
+fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handle, ReplayError> {
+    let mut log = vec![0u8; LOG];
+    let mut names = vec![
+        attribute::jit::ERROR_LOG_BUFFER,
+        attribute::jit::ERROR_LOG_BUFFER_SIZE_BYTES,
+    ];
+    let mut values = vec![log.as_mut_ptr() as u64, LOG as u64];
+    for (name, value) in [
+        (attribute::jit::MAX_REGISTERS, options.registers),
+        (attribute::jit::OPTIMIZATION_LEVEL, options.optimisation),
+    ] {
+        if let Some(value) = value {
+            names.push(name);
+            values.push(u64::from(value));
+        }
+    }
+    let count = u32::try_from(names.len()).unwrap_or(0);
+    let mut module = 0;
+    // SAFETY: the image is whole and ends with a zero byte; as many options as are said; the log has the size that is said.
+    let status = unsafe {
+        gpu.driver.cuModuleLoadDataEx(
+            &raw mut module,
+            image.as_ptr().cast(),
+            count,
+            names.as_ptr(),
+            values.as_ptr(),
+        )
+    };
+    if status != Status::SUCCESS {
+        let end = log.iter().position(|byte| *byte == 0).unwrap_or(LOG);
+        let log = String::from_utf8_lossy(&log[..end]).trim().to_owned();
+        return Err(ReplayError::NotLoaded { status, log });
+    }
+    Ok(module)
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory at the recorded addresses.
+
+use gpureplay_cuda_abi::{
+    AccessDescriptor, AllocationProperties, PAGE, RESERVATION, Status, attribute,
+};
+use gpureplay_cuda_recording::{Launch, RegionKind};
+
+use crate::error::driver;
+use crate::{Gpu, ReplayError};
+
+/// Pages of the host, in bytes.
+const HOST_PAGE: u64 = 4096;
+
+/// The ranges that regions of a kind cover, rounded to whole pages and joined where they touch.
+fn ranges(launch: &Launch, kind: RegionKind, page: u64) -> Vec<(u64, u64)> {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    // The recording's rules: regions ascend, do not overlap, and end below 2^47.
+    for region in launch.regions.iter().filter(|region| region.kind == kind) {
+        let start = region.address / page * page;
+        let end = (region.address + region.size).next_multiple_of(page);
+        match ranges.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => ranges.push((start, end)),
+        }
+    }
+    ranges
+}
+
+fn bytes(start: u64, end: u64) -> Result<usize, ReplayError> {
+    usize::try_from(end - start)
+        .map_err(|_| ReplayError::Impossible("a region is larger than memory"))
+}
+
+/// Reserves the addresses of all device memory. The driver rounds wanted addresses up to blocks of 32 MiB, so whole blocks
+/// are reserved.
+pub(crate) fn reserve(gpu: &Gpu, launch: &Launch) -> Result<(), ReplayError> {
+    for (start, end) in ranges(launch, RegionKind::Device, RESERVATION) {
+        let size = bytes(start, end)?;
+        let mut address = 0;
+        // SAFETY: a pointer to a local.
+        let status = unsafe {
+            gpu.driver
+                .cuMemAddressReserve(&raw mut address, size, PAGE as usize, start, 0)
+        };
+        if status == Status::OUT_OF_MEMORY || status == Status::INVALID_VALUE {
+            return Err(ReplayError::Collision {
+                address: start,
+                size: end - start,
+            });
+        }
+        driver("cuMemAddressReserve", status)?;
+        if address != start {
+            return Err(ReplayError::Collision {
+                address: start,
+                size: end - start,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Gives memory to the reserved addresses, and to those of host memory.
+pub(crate) fn map(gpu: &Gpu, launch: &Launch) -> Result<(), ReplayError> {
+    let properties = AllocationProperties::pinned(gpu.device);
+    let access = AccessDescriptor::read_write(gpu.device);
+    for (start, end) in ranges(launch, RegionKind::Device, PAGE) {
+        let size = bytes(start, end)?;
+        let mut handle = 0;
+        // SAFETY: pointers to locals; the range lies in a reservation of ours.
+        unsafe {
+            driver(
+                "cuMemCreate",
+                gpu.driver
+                    .cuMemCreate(&raw mut handle, size, &raw const properties, 0),
+            )?;
+            driver("cuMemMap", gpu.driver.cuMemMap(start, size, 0, handle, 0))?;
+            driver(
+                "cuMemSetAccess",
+                gpu.driver.cuMemSetAccess(start, size, &raw const access, 1),
+            )?;
+        }
+    }
+    for (start, end) in ranges(launch, RegionKind::Host, HOST_PAGE) {
+        let size = bytes(start, end)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let wanted = start as *mut libc::c_void;
+        // SAFETY: a new mapping that replaces none.
+        let at = unsafe {
+            libc::mmap(
+                wanted,
+                size,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags,
+                -1,
+                0,
+            )
+        };
+        if at != wanted {
+            if at != libc::MAP_FAILED {
+                // SAFETY: an old kernel does not know the flag and put the mapping elsewhere; it is ours.
+                unsafe { libc::munmap(at, size) };
+            }
+            return Err(ReplayError::Collision {
+                address: start,
+                size: end - start,
+            });
+        }
+        // SAFETY: a mapping of ours that stays.
+        let status = unsafe {
+            gpu.driver
+                .cuMemHostRegister_v2(at, size, attribute::host::DEVICE_MAP)
+        };
+        driver("cuMemHostRegister_v2", status)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A recorded launch, back in memory, ready to run.
+
+use std::time::{Duration, Instant};
+
+use gpureplay_cuda_abi::{
+    Handle, LaunchAttribute, LaunchConfiguration, LaunchParameter, Status, attribute,
+};
+use gpureplay_cuda_recording::{Launch, Recording, RegionKind};
+
+use crate::compare::{Sum, noisy};
+use crate::error::driver;
+use crate::relocate::{Move, Moves, undo};
+use crate::{Comparison, Gpu, JitOptions, Loaded, ReplayError, Sizes, Times, Verdict, place};
+
+/// What a piece of memory holds before and after the recorded launch.
+struct Contents {
+    /// Where it lies; of a variable, in the recorded process.
+    address: u64,
+    kind: Kind,
+    before: Vec<u8>,
+    after: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Device,
+    Host,
+    /// Number of the variable.
+    Variable(usize),
+}
+
+/// Words of each piece of memory that differ from run to run.
+#[derive(Clone, Debug, Default)]
+pub struct Mask(Vec<Vec<u32>>);
+
+impl Mask {
+    /// How many words of four bytes are left out.
+    #[must_use]
+    pub fn words(&self) -> usize {
+        self.0.iter().map(Vec::len).sum()
+    }
+}
+
+/// Where words were rewritten, and what they were.
+type Rewritten = Vec<(usize, u64)>;
+
+/// A recorded launch in this process.
+pub struct Session {
+    gpu: Gpu,
+    launch: Launch,
+    image: Vec<u8>,
+    parameters: Vec<u8>,
+    contents: Vec<Contents>,
+    time_limit: Duration,
+    cold: Option<(u64, usize)>,
+    rewritten: Vec<(Rewritten, Rewritten)>,
+    rewritten_parameters: Rewritten,
+}
+
+impl Session {
+    /// Reads a launch, has its addresses, and fills them.
+    ///
+    /// # Errors
+    /// If the recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
+    pub fn open(
+        gpu: Gpu,
+        recording: &Recording,
+        number: u32,
+        time_limit: Duration,
+    ) -> Result<Self, ReplayError> {
+        let launch = recording.launch(number)?;
+        // Before the context: it takes addresses of its own.
+        place::reserve(&gpu, &launch)?;
+        let store = recording.store();
+        let image = store.image(launch.image.hash, launch.image.size)?;
+        let mut contents = Vec::new();
+        for region in &launch.regions {
+            let kind = match region.kind {
+                RegionKind::Device => Kind::Device,
+                RegionKind::Host => Kind::Host,
+            };
+            contents.push(Contents {
+                address: region.address,
+                kind,
+                before: store.get(region.before, region.size)?,
+                after: region
+                    .after
+                    .map(|after| store.get(after, region.size))
+                    .transpose()?,
+            });
+        }
+        for (index, variable) in launch.variables.iter().enumerate() {
+            contents.push(Contents {
+                address: variable.address,
+                kind: Kind::Variable(index),
+                before: store.get(variable.before, variable.size)?,
+                after: variable
+                    .after
+                    .map(|after| store.get(after, variable.size))
+                    .transpose()?,
+            });
+        }
+        gpu.enter()?;
+        place::map(&gpu, &launch)?;
+        Ok(Self {
+            rewritten: vec![Default::default(); contents.len()],
+            rewritten_parameters: Vec::new(),
+            parameters: launch.parameters.clone(),
+            gpu,
+            launch,
+            image,
+            contents,
+            time_limit,
+            cold: None,
+        })
+    }
+
+    /// What was recorded.
+    #[must_use]
+    pub fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
+    /// The GPU.
+    #[must_use]
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// The recorded sizes.
+    #[must_use]
+    pub fn sizes(&self) -> Sizes {
+        Sizes {
+            grid: self.launch.grid,
+            block: self.launch.block,
+            shared: self.launch.shared,
+        }
+    }
+
+    /// From now on, the second-level cache is filled with other memory before each timed run.
+    ///
+    /// # Errors
+    /// If there is no memory for that.
+    pub fn make_cold(&mut self) -> Result<(), ReplayError> {
+        let size =
+            usize::try_from(self.gpu.attribute(attribute::device::L2_CACHE_SIZE)?).unwrap_or(0) * 2;
+        let size = size.max(1 << 20);
+        let mut address = 0;
+        // SAFETY: a pointer to a local.
+        driver("cuMemAlloc_v2", unsafe {
+            self.gpu.driver.cuMemAlloc_v2(&raw mut address, size)
+        })?;
+        self.cold = Some((address, size));
+        Ok(())
+    }
+
+    /// Loads an image, the recorded one if none is given, and rewrites pointers to its variables. One image at a time:
+    /// [`Session::unload`] comes before the next.
+    ///
+    /// # Errors
+    /// If the image has no such kernel, its parameters or variables are others, or the driver refuses.
+    pub fn load(
+        &mut self,
+        image: Option<&[u8]>,
+        options: JitOptions,
+    ) -> Result<Loaded, ReplayError> {
+        let loaded = Loaded::new(
+            &self.gpu,
+            &self.launch,
+            image.unwrap_or(&self.image),
+            options,
+        )?;
+        let moves = self.launch.variables.iter().zip(&loaded.variables);
+        let moves = Moves::new(
+            moves
+                .map(|(variable, to)| Move {
+                    from: variable.address,
+                    size: variable.size,
+                    to: *to,
+                })
+                .collect(),
+        );
+        if !moves.is_empty() {
+            self.rewritten_parameters = moves.apply(&mut self.parameters);
+            for (contents, rewritten) in self.contents.iter_mut().zip(&mut self.rewritten) {
+                rewritten.0 = moves.apply(&mut contents.before);
+                rewritten.1 = contents
+                    .after
+                    .as_mut()
+                    .map(|after| moves.apply(after))
+                    .unwrap_or_default();
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// How many words that point at variables are rewritten for the loaded image.
+    #[must_use]
+    pub fn rewritten(&self) -> usize {
+        let before = self.rewritten.iter().map(|rewritten| rewritten.0.len());
+        self.rewritten_parameters.len() + before.sum::<usize>()
+    }
+
+    /// Unloads an image and takes rewritten pointers back.
+    pub fn unload(&mut self, loaded: &Loaded) {
+        undo(
+            &mut self.parameters,
+            &std::mem::take(&mut self.rewritten_parameters),
+        );
+        for (contents, rewritten) in self.contents.iter_mut().zip(&mut self.rewritten) {
+            let (before, after) = std::mem::take(rewritten);
+            undo(&mut contents.before, &before);
+            if let Some(bytes) = &mut contents.after {
+                undo(bytes, &after);
+            }
+        }
+        loaded.unload(&self.gpu);
+    }
+
+    fn address(&self, loaded: &Loaded, contents: &Contents) -> u64 {
+        match contents.kind {
+            Kind::Device | Kind::Host => contents.address,
+            Kind::Variable(index) => loaded.variables[index],
+        }
+    }
+
+    /// Memory as it was before the recorded launch: all of it, or only what the recorded launch changed.
+    fn restore(&self, loaded: &Loaded, all: bool) -> Result<(), ReplayError> {
+        for contents in self
+            .contents
+            .iter()
+            .filter(|contents| all || contents.after.is_some())
+        {
+            let address = self.address(loaded, contents);
+            if contents.kind == Kind::Host {
+                // SAFETY: `place` mapped the region, which has as many bytes; nothing runs that uses it.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(
+                        contents.before.as_ptr(),
+                        address as *mut u8,
+                        contents.before.len(),
+                    );
+                }
+            } else {
+                self.gpu.upload(address, &contents.before)?;
+            }
+        }
+        self.gpu.synchronize()
+    }
+
+    fn read(&self, loaded: &Loaded, contents: &Contents) -> Result<Vec<u8>, ReplayError> {
+        let mut bytes = vec![0; contents.before.len()];
+        let address = self.address(loaded, contents);
+        if contents.kind == Kind::Host {
+            // SAFETY: as in `restore`.
+            unsafe {
+                std::ptr::copy_nonoverlapping(
+                    address as *const u8,
+                    bytes.as_mut_ptr(),
+                    bytes.len(),
+                );
+            }
+        } else {
+            self.gpu.download(address, &mut bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    /// Restores everything, launches once, and compares.
+    ///
+    /// # Errors
+    /// If a limit would be broken, the kernel fails, or it does not end in time.
+    pub fn run(
+        &self,
+        loaded: &Loaded,
+        sizes: &Sizes,
+        how: &Comparison,
+        mask: &Mask,
+    ) -> Result<Verdict, ReplayError> {
+        loaded.limits().check(sizes)?;
+        self.restore(loaded, true)?;
+        self.launch_once(loaded, sizes)?;
+        self.compare(loaded, how, mask)
+    }
+
+    /// Restores everything, launches nothing, and compares: this should not be right.
+    ///
+    /// # Errors
+    /// If the driver refuses.
+    pub fn null(
+        &self,
+        loaded: &Loaded,
+        how: &Comparison,
+        mask: &Mask,
+    ) -> Result<Verdict, ReplayError> {
+        self.restore(loaded, true)?;
+        let mut sum = Sum::default();
+        for (index, contents) in self.contents.iter().enumerate() {
+            let got = self.read(loaded, contents)?;
+            let want = contents.after.as_ref().unwrap_or(&contents.before);
+            sum.add(
+                how,
+                contents.address,
+                &got,
+                want,
+                mask.0.get(index).map_or(&[], Vec::as_slice),
+            );
+        }
+        Ok(sum.verdict())
+    }
+
+    fn compare(
+        &self,
+        loaded: &Loaded,
+        how: &Comparison,
+        mask: &Mask,
+    ) -> Result<Verdict, ReplayError> {
+        let (mut sum, mut null) = (Sum::default(), Sum::default());
+        for (index, contents) in self.contents.iter().enumerate() {
+            let mask = mask.0.get(index).map_or(&[] as &[u32], Vec::as_slice);
+            let want = contents.after.as_ref().unwrap_or(&contents.before);
+            let got = self.read(loaded, contents)?;
+            sum.add(how, contents.address, &got, want, mask);
+            // What a replay finds that launches nothing.
+            null.add(how, contents.address, &contents.before, want, mask);
+        }
+        let verdict = sum.verdict();
+        Ok(if verdict.is_right() && null.verdict().is_right() {
+            Verdict::Inconclusive
+        } else {
+            verdict
+        })
+    }
+
+    /// Runs the recorded launch several times and finds the words that differ from run to run.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn mask(&self, loaded: &Loaded, runs: u32) -> Result<Mask, ReplayError> {
+        let sizes = self.sizes();
+        loaded.limits().check(&sizes)?;
+        let mut first: Vec<Vec<u8>> = Vec::new();
+        let mut mask = Mask(vec![Vec::new(); self.contents.len()]);
+        for run in 0..=runs {
+            self.restore(loaded, true)?;
+            self.launch_once(loaded, &sizes)?;
+            for (index, contents) in self.contents.iter().enumerate() {
+                let bytes = self.read(loaded, contents)?;
+                if run == 0 {
+                    first.push(bytes);
+                } else {
+                    noisy(&first[index], &bytes, &mut mask.0[index]);
+                }
+            }
+        }
+        Ok(mask)
+    }
+
+    /// Runs so many times and takes the times. What the recorded launch changes is restored before each run.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn time(&self, loaded: &Loaded, sizes: &Sizes, runs: u32) -> Result<Times, ReplayError> {
+        loaded.limits().check(sizes)?;
+        self.restore(loaded, true)?;
+        let mut times = Vec::new();
+        for _ in 0..runs {
+            self.restore(loaded, false)?;
+            if let Some((address, size)) = self.cold {
+                // SAFETY: memory of ours.
+                let status = unsafe { self.gpu.driver.cuMemsetD8_v2(address, 0, size) };
+                driver("cuMemsetD8_v2", status)?;
+                self.gpu.synchronize()?;
+            }
+            times.push(self.launch_once(loaded, sizes)?);
+        }
+        Ok(Times::new(times))
+    }
+
+    /// Launches and waits; the time between two events, in microseconds.
+    fn launch_once(&self, loaded: &Loaded, sizes: &Sizes) -> Result<f64, ReplayError> {
+        loaded.allow_shared(&self.gpu, sizes.shared)?;
+        let events = Events::new(&self.gpu)?;
+        let attributes: Vec<LaunchAttribute> = self
+            .launch
+            .attribute_list()
+            .iter()
+            .filter(|value| attribute::launch::KEPT.contains(&value[0]))
+            .copied()
+            .collect();
+        let configuration = LaunchConfiguration {
+            grid: sizes.grid,
+            block: sizes.block,
+            shared: sizes.shared,
+            stream: 0,
+            attributes: attributes.as_ptr(),
+            attribute_count: u32::try_from(attributes.len()).unwrap_or(0),
+        };
+        let size = self.parameters.len();
+        let extra = [
+            LaunchParameter::BufferPointer as usize as *const _,
+            self.parameters.as_ptr().cast(),
+            LaunchParameter::BufferSize as usize as *const _,
+            (&raw const size).cast(),
+            LaunchParameter::End as usize as *const _,
+        ];
+        let extra = if size == 0 {
+            std::ptr::null()
+        } else {
+            extra.as_ptr()
+        };
+        events.record(events.start)?;
+        // SAFETY: configuration, attributes and parameters live until the call returns; the driver copies them.
+        let status = unsafe {
+            self.gpu.driver.cuLaunchKernelEx(
+                &raw const configuration,
+                loaded.function,
+                std::ptr::null(),
+                extra,
+            )
+        };
+        driver("cuLaunchKernelEx", status)?;
+        events.record(events.end)?;
+        events.wait(self.time_limit)?;
+        events.microseconds()
+    }
+}
+
+/// Two events around a launch.
+struct Events<'a> {
+    gpu: &'a Gpu,
+    start: Handle,
+    end: Handle,
+}
+
+impl<'a> Events<'a> {
+    fn new(gpu: &'a Gpu) -> Result<Self, ReplayError> {
+        let mut events = Self {
+            gpu,
+            start: 0,
+            end: 0,
+        };
+        // SAFETY: pointers to fields.
+        unsafe {
+            driver(
+                "cuEventCreate",
+                gpu.driver.cuEventCreate(&raw mut events.start, 0),
+            )?;
+            driver(
+                "cuEventCreate",
+                gpu.driver.cuEventCreate(&raw mut events.end, 0),
+            )?;
+        }
+        Ok(events)
+    }
+
+    fn record(&self, event: Handle) -> Result<(), ReplayError> {
+        // SAFETY: our event, the default stream.
+        driver("cuEventRecord", unsafe {
+            self.gpu.driver.cuEventRecord(event, 0)
+        })
+    }
+
+    /// Waits until the kernel has ended. A kernel that does not end cannot be stopped but by the end of the process.
+    fn wait(&self, limit: Duration) -> Result<(), ReplayError> {
+        let began = Instant::now();
+        loop {
+            // SAFETY: our event.
+            match unsafe { self.gpu.driver.cuEventQuery(self.end) } {
+                Status::NOT_READY => {}
+                status => return driver("the kernel", status),
+            }
+            let elapsed = began.elapsed();
+            if elapsed > limit {
+                return Err(ReplayError::TimeLimit {
+                    seconds: limit.as_secs(),
+                });
+            }
+            if elapsed > Duration::from_millis(20) {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+    }
+
+    fn microseconds(&self) -> Result<f64, ReplayError> {
+        let mut milliseconds = 0f32;
+        // SAFETY: a pointer to a local, our events.
+        let status = unsafe {
+            self.gpu
+                .driver
+                .cuEventElapsedTime(&raw mut milliseconds, self.start, self.end)
+        };
+        driver("cuEventElapsedTime", status)?;
+        Ok(f64::from(milliseconds) * 1e3)
+    }
+}
+
+impl Drop for Events<'_> {
+    fn drop(&mut self) {
+        for event in [self.start, self.end] {
+            if event != 0 {
+                // SAFETY: our event. A failure leaves an event that the process gives back.
+                let _ = unsafe { self.gpu.driver.cuEventDestroy_v2(event) };
+            }
+        }
+    }
+}

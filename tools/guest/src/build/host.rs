@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the machine itself must have to build the guest; everything else comes into the build root.
+
+use std::{
+    env,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
+
+use crate::error::{Error, Result};
+
+/// Programs, and the Debian packages that they come in.
+const PROGRAMS: [(&str, &str); 3] = [
+    ("mmdebstrap", "mmdebstrap"),
+    ("cpio", "cpio"),
+    ("setpriv", "util-linux"),
+];
+
+/// The keys by which Debian's packages are checked.
+const KEYS: (&str, &str) = ("/usr/share/keyrings", "debian-archive-keyring");
+
+/// Fails with the packages to install, all at once, if programs or keys are missing.
+pub(super) fn require() -> Result<()> {
+    let packages = missing(&env::var_os("PATH").unwrap_or_default(), Path::new(KEYS.0));
+    if packages.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Missing {
+        what: "what builds the guest".into(),
+        remedy: format!("run `apt-get install {}` as root", packages.join(" ")),
+    })
+}
+
+/// The packages to install, for a search path and the folder of keyrings.
+fn missing(path: &OsStr, keyrings: &Path) -> Vec<&'static str> {
+    let folders: Vec<PathBuf> = env::split_paths(path).collect();
+    let there = |program: &str| folders.iter().any(|folder| folder.join(program).is_file());
+    let mut packages: Vec<&str> = PROGRAMS
+        .iter()
+        .filter(|(program, _)| !there(program))
+        .map(|(_, package)| *package)
+        .collect();
+    let keys = ["gpg", "pgp"].map(|ending| keyrings.join(format!("{}.{ending}", KEYS.1)));
+    if !keys.iter().any(|file| file.is_file()) {
+        packages.push(KEYS.1);
+    }
+    packages
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn all_that_is_missing_is_named_at_once() {
+        let folder = tempfile::tempdir().expect("temporary directory");
+        let path = env::join_paths([Path::new("/nonexistent"), folder.path()]).expect("path");
+        assert_eq!(
+            missing(&path, folder.path()),
+            ["mmdebstrap", "cpio", "util-linux", "debian-archive-keyring"]
+        );
+        for name in ["mmdebstrap", "setpriv", "debian-archive-keyring.gpg"] {
+            fs::write(folder.path().join(name), "").expect("file");
+        }
+        assert_eq!(missing(&path, folder.path()), ["cpio"]);
+    }
+}
