@@ -197,38 +197,6 @@ fn dump_action(out: &mut impl Write, recording: &Recording<'_>, action: &Action<
                 text::register(register.into())
             )?;
         }
-        Action::Poll {
-            register,
-            mask,
-            value,
-            timeout_us,
-        } => writeln!(
-            out,
-            "poll {} & {mask:#x} == {value:#x} for {timeout_us} µs",
-            text::register(register.into())
-        )?,
-        Action::Expect {
-            register,
-            mask,
-            value,
-        } => {
-            writeln!(
-                out,
-                "expect {} & {mask:#x} == {value:#x}",
-                text::register(register.into())
-            )?;
-        }
-        Action::WaitIrq {
-            line,
-            bits,
-            timeout_us,
-        } => {
-            let line = ["job", "mmu", "gpu"]
-                .get(usize::from(line))
-                .copied()
-                .unwrap_or("unknown");
-            writeln!(out, "wait_irq {line} {bits:#x} for {timeout_us} µs")?;
-        }
         Action::Upload {
             va,
             length,
@@ -255,7 +223,6 @@ fn dump_action(out: &mut impl Write, recording: &Recording<'_>, action: &Action<
         )?,
         Action::BindInput { tensor } => writeln!(out, "bind_input {}", named(tensor))?,
         Action::BindOutput { tensor } => writeln!(out, "bind_output {}", named(tensor))?,
-        Action::FlushCaches { timeout_us } => writeln!(out, "flush_caches for {timeout_us} µs")?,
         Action::Seek { offset } => writeln!(out, "seek to {offset:#x}")?,
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gpureplay_format::layout::{FLAG_COHERENT, TENSOR_EXTERNAL};
-use gpureplay_format::{Action, Recording, SegmentKind};
+use gpureplay_format::{Action, Opcode, Recording, SegmentKind};
 use mali_regs::GpuId;
 use serde::Serialize;
 
@@ -135,8 +135,8 @@ fn summarise(files: &Files, recording: &Recording<'_>) -> Summary {
             name: recording.name(segment.name.get()).to_owned(),
             kind: SegmentKind::from_code(segment.kind.into()).map_or("unknown", SegmentKind::name),
             actions: segment.actions.get(),
-            chains: segment.submits.get(),
-            jobs: segment.jobs.get(),
+            chains: recording.count(segment, Opcode::Submit),
+            jobs: recording.count(segment, Opcode::Rearm),
             uploaded_bytes: moved.sum(),
             layer: number.map(|number| number + 1),
             inputs: layer.map_or_else(Vec::new, |layer| names(&layer.inputs)),
@@ -163,7 +163,7 @@ fn summarise(files: &Files, recording: &Recording<'_>) -> Summary {
         jobs: recording
             .segments()
             .iter()
-            .map(|segment| u64::from(segment.jobs.get()))
+            .map(|segment| u64::from(recording.count(segment, Opcode::Rearm)))
             .sum(),
         tensors: tensors.collect(),
         segments: segments.collect(),

@@ -9,7 +9,7 @@ use std::time::Instant;
 use clap::Args;
 use gpureplay_core::{Gpu, Options, ReplayError, Verified};
 use gpureplay_format::layout::Segment;
-use gpureplay_format::{Recording, SegmentKind};
+use gpureplay_format::{Opcode, Recording, SegmentKind};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Bindings, Files, Layer, TensorKind, layers_named, shown};
 use mali_model::Observer;
@@ -365,7 +365,7 @@ fn want(
 /// Jobs of the steps that run, and jobs of set-up and finish.
 fn jobs(recording: &Recording<'_>, steps: &[Step]) -> (u64, u64) {
     let segments = recording.segments();
-    let of = |segment: &Segment| u64::from(segment.jobs.get());
+    let of = |segment: &Segment| u64::from(recording.count(segment, Opcode::Rearm));
     let running = steps.iter().filter(|step| !step.skip);
     let run = running.filter_map(|step| segments.get(step.segment as usize));
     let other = segments.iter();

@@ -200,7 +200,7 @@ fn conclude(result: Result<(), ReplayError>, error: &mut Error) -> i32 {
         } => (3, 2, found, register.into()),
         ErrorKind::AddressRange(bits) => (3, 3, bits, 0),
         ErrorKind::NoSuchSlot(slot) => (3, 4, slot.into(), 0),
-        ErrorKind::Register {
+        ErrorKind::NoPower {
             register, found, ..
         } => (3, 5, found, register.into()),
         ErrorKind::JobTimeout { status, tail, .. } => (3, 6, status, tail),

@@ -72,14 +72,13 @@ pub fn failed(error: &ReplayError) {
             field("status", status.into());
             field("address", address);
         }
-        ErrorKind::Register {
+        ErrorKind::NoPower {
             register,
             expected,
             found,
-            ..
         } => {
-            text("register:");
-            field("offset", register.into());
+            text("no power:");
+            field("register", register.into());
             field("expected", expected.into());
             field("found", found.into());
         }
