@@ -10,7 +10,8 @@ use gpureplay_core::{
 };
 use gpureplay_format::Recording;
 
-use crate::device::{Callbacks, Device};
+use crate::callbacks::Callbacks;
+use crate::device::Device;
 
 /// What `gpureplay_session` holds. It stays where it is from open to close: the session points at the workspace beside it.
 pub struct State {
