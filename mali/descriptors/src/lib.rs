@@ -38,6 +38,7 @@ mod field;
 pub mod job;
 pub mod page_table;
 mod pixel_format;
+mod products;
 mod profile;
 mod resource;
 mod state;
@@ -55,7 +56,8 @@ pub use drawing::{
 pub use field::{Field, Kind, Layout};
 pub use job::{CacheFlush, ComputeParameters, Draw, Invocation, JobHeader, JobType, WriteValue};
 pub use pixel_format::PixelFormat;
-pub use profile::{PROFILES, Profile, Source};
+pub use products::{BOARDS, Board, PROFILES};
+pub use profile::{Profile, Source};
 pub use resource::{
     Attribute, AttributeBuffer, AttributeBuffer3d, Sampler, Surface, Texture, UniformBuffer,
     attribute_type, descriptor_type, mipmap_mode, texel_ordering, texture_dimension, wrap_mode,
