@@ -11,7 +11,7 @@ use gpureplay_core::{ErrorKind, Gpu, NO_ACTION, ReplayError, Wrapper};
 use gpureplay_format::Recording;
 use gpureplay_linux::{Board, DevMem, Mode, Nano, nano};
 use gpureplay_on_model::OnModel;
-use mali_model::{JobReport, Level, Log, Observer, PROFILES, Profile};
+use mali_model::{JobReport, Level, Log, Observer, Profile};
 use mali_regs::GpuId;
 use mali_regs::gpu::GPU_ID;
 
@@ -307,7 +307,7 @@ impl std::fmt::Debug for Device {
 
 fn profile_named(name: &str) -> Result<&'static Profile, Error> {
     Profile::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+        let names: Vec<&str> = Profile::names().collect();
         Error::NoModel(format!(
             "there is no model of {name}; there are: {}",
             names.join(", ")

@@ -176,21 +176,18 @@ impl<'s> Core<'s> {
         if known.is_some() {
             return Ok(known);
         }
-        let mut bytes = [0; 8];
-        self.read.read(
-            self.dispatch
-                .uniform_buffers
-                .wrapping_add(u64::from(index) * 8),
-            &mut bytes,
-        )?;
-        let word = u64::from_le_bytes(bytes);
-        // Bits 11:0 are the number of 16-byte entries minus 1, bits 63:12 the address without its low four bits.
+        let mut bytes = [0; mali_descriptors::UniformBuffer::SIZE];
+        let at = u64::from(index) * bytes.len() as u64;
+        let va = self.dispatch.uniform_buffers.wrapping_add(at);
+        self.read.read(va, &mut bytes)?;
+        let entry = mali_descriptors::UniformBuffer::from_bytes(&bytes);
         let buffer = UniformBuffer {
-            address: word >> 12 << 4,
-            bytes: if word == 0 {
+            address: entry.pointer(),
+            // An entry of zeros is none.
+            bytes: if entry.words == [0; 2] {
                 0
             } else {
-                ((word & 0xfff) + 1) * 16
+                entry.bytes()
             },
         };
         self.uniform_buffers[index as usize] = Some(buffer);
