@@ -11,7 +11,6 @@ use gpureplay_trace::{Check, Reader, Style, write_record};
 use mali_regs::GpuId;
 
 use crate::common::failure::{Failure, Outcome};
-use crate::common::recording_source::{Place, Trust};
 use crate::common::terminal;
 use crate::{Result, text};
 use gpureplay_library::{Files, shown};
@@ -36,8 +35,7 @@ impl Dump {
     pub(crate) fn execute(&self) -> Result {
         let mut out = terminal::buffered_stdout();
         if self.file.is_dir() || starts_with_magic(&self.file)? {
-            let place = Place::open(&self.file, &Trust::default())?;
-            let files = Files::read(place.path())?;
+            let files = Files::read(&self.file)?;
             dump_recording(&mut out, &files.parse()?, self.all)?;
         } else {
             self.dump_trace(&mut out)?;

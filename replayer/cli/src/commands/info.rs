@@ -11,7 +11,6 @@ use mali_regs::GpuId;
 use serde::Serialize;
 
 use crate::common::failure::{Failure, Outcome};
-use crate::common::recording_source::{Place, Trust};
 use crate::common::terminal;
 use crate::{Result, text};
 use gpureplay_library::{Files, Layer, escaped};
@@ -82,8 +81,7 @@ struct SegmentSummary {
 
 impl Info {
     pub(crate) fn execute(&self) -> Result {
-        let place = Place::open(&self.recording, &Trust::default())?;
-        let files = Files::read(place.path())?;
+        let files = Files::read(&self.recording)?;
         let recording = files.parse()?;
         let summary = summarise(&files, &recording);
         let mut out = terminal::stdout();

@@ -18,8 +18,8 @@ use gpureplay_library::weights::sha256;
 use mali_regs::GpuId;
 use serde::Serialize;
 
+use crate::common::arguments::tolerance;
 use crate::common::destinations::Destinations;
-use crate::common::expectations::tolerance;
 use crate::common::failure::Failure;
 use crate::common::page_reads;
 use crate::common::terminal;
