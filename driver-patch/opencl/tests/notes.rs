@@ -2,6 +2,11 @@
 //! An app on a runtime of this test's own, with the layer between: what the app sees, and what the notes say.
 //!
 //! One test: the layer is loaded once in a process, and its file is named by the environment.
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    reason = "the test plays both sides of a C interface, with memory of its own"
+)]
 
 use core::ffi::{c_char, c_void};
 use std::ffi::CStr;

@@ -289,7 +289,7 @@ impl Builder<'_> {
             }
             Event::Launch(_) => false,
         };
-        let last = list.iter().enumerate().filter(used).next_back();
+        let last = list.iter().enumerate().rfind(used);
         let last = last.map_or(0, |(step, _)| step);
         let launch = list[..last]
             .iter()
