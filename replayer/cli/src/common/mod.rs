@@ -13,6 +13,7 @@ pub(crate) mod layer_options;
 pub(crate) mod load_speed;
 pub(crate) mod model_options;
 pub(crate) mod new_recording;
+pub(crate) mod noted;
 pub(crate) mod page_reads;
 pub(crate) mod progress;
 pub(crate) mod run_report;
