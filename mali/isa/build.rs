@@ -45,8 +45,15 @@ fn run() -> Result<(), String> {
         }
     }
     let out = env::var("OUT_DIR").map_err(|e| e.to_string())?;
-    let text = emit::table(&kinds, &operations);
-    fs::write(Path::new(&out).join("table.rs"), text).map_err(|e| e.to_string())
+    let files = [
+        ("names.rs", emit::names(&kinds, &operations)),
+        ("table.rs", emit::table(&operations)),
+        ("accessors.rs", emit::accessors(&kinds)),
+    ];
+    for (name, text) in files {
+        fs::write(Path::new(&out).join(name), text).map_err(|e| e.to_string())?;
+    }
+    Ok(())
 }
 
 fn read(path: &Path) -> Result<String, String> {

@@ -5,7 +5,7 @@
 use crate::field::Kind::{
     Address, Bool, Enum, Float, Hex, MinusOne, PowerOfTwo, Signed, Swizzle, Unsigned,
 };
-use crate::field::descriptors;
+use crate::field::{descriptors, encodings};
 
 /// Side of the tiles in which the bounds of a fragment job count, in pixels.
 pub const TILE_SIDE: u32 = 16;
@@ -39,12 +39,15 @@ const MSAA: &[(u32, &str)] = &[
     (2, "multiple"),
     (3, "layered"),
 ];
-const BLEND_MODES: &[(u32, &str)] = &[
-    (0, "shader"),
-    (1, "opaque"),
-    (2, "fixed-function"),
-    (3, "off"),
-];
+encodings! {
+    /// Values of [`Blend::mode`](super::Blend::mode).
+    blend_mode {
+        SHADER = 0, "shader";
+        OPAQUE = 1, "opaque";
+        FIXED_FUNCTION = 2, "fixed-function";
+        OFF = 3, "off";
+    }
+}
 
 descriptors! {
     /// Which primitives an indexed vertex job makes, 40 bytes into it.
@@ -127,14 +130,20 @@ descriptors! {
         message_2_type = "Message preload 2 type", 15:16, 4, Unsigned, since V7;
     }
 
-    /// What becomes of a colour.
+    /// What becomes of a colour. Words 2 and 3 are what the shader passes to `BLEND`.
     Blend = "Blend", 4 words {
         load_destination = "Load destination", 0:0, 1, Bool;
         alpha_to_one = "Alpha to one", 0:8, 1, Bool;
         enable = "Enable", 0:9, 1, Bool;
         srgb = "sRGB", 0:10, 1, Bool;
         equation = "Equation", 1:0, 32, Hex;
-        mode = "Mode", 2:0, 2, Enum(BLEND_MODES);
+        mode = "Mode", 2:0, 2, Enum(blend_mode::NAMES);
+        /// Pixels whose alpha is 0 are not written.
+        alpha_zero_nop = "Alpha zero NOP", 2:5, 1, Bool;
+        /// Pixels whose alpha is 1 are written without blending.
+        alpha_one_store = "Alpha one store", 2:6, 1, Bool;
+        target = "Render target", 2:16, 4, Unsigned;
+        conversion = "Conversion", 3:0, 32, Hex;
     }
 
     /// Limits of what is drawn.

@@ -214,6 +214,19 @@ macro_rules! descriptors {
 }
 pub(crate) use descriptors;
 
+/// Declares the values of a field that is an enumeration: a module with a constant for each, and their names for [`Kind::Enum`].
+macro_rules! encodings {
+    ($($(#[$doc:meta])* $module:ident { $($name:ident = $value:literal, $text:literal;)* })*) => {$(
+        $(#[$doc])*
+        pub mod $module {
+            $(#[doc = $text] pub const $name: u32 = $value;)*
+            /// All values with their names.
+            pub const NAMES: &[(u32, &str)] = &[$(($value, $text)),*];
+        }
+    )*};
+}
+pub(crate) use encodings;
+
 macro_rules! since {
     () => {
         $crate::Architecture::V6

@@ -38,6 +38,7 @@ mod field;
 pub mod job;
 pub mod page_table;
 mod pixel_format;
+mod products;
 mod profile;
 mod resource;
 mod state;
@@ -50,14 +51,16 @@ pub use chain::{Chain, ChainEnd, Job, LONGEST_CHAIN, Memory, follow};
 pub use drawing::{
     Blend, DrawFlags, FragmentPayload, FragmentState, FramebufferParameters, Primitive,
     RENDER_TARGET_OFFSET, RenderTarget, TILE_SIDE, TILER_STATE_OFFSET, TilerContext, TilerHeap,
-    TilerPointer, VertexState, Viewport,
+    TilerPointer, VertexState, Viewport, blend_mode,
 };
 pub use field::{Field, Kind, Layout};
 pub use job::{CacheFlush, ComputeParameters, Draw, Invocation, JobHeader, JobType, WriteValue};
 pub use pixel_format::PixelFormat;
-pub use profile::{PROFILES, Profile, Source};
+pub use products::{BOARDS, Board, PROFILES};
+pub use profile::{Profile, Source};
 pub use resource::{
     Attribute, AttributeBuffer, AttributeBuffer3d, Sampler, Surface, Texture, UniformBuffer,
+    attribute_type, descriptor_type, mipmap_mode, texel_ordering, texture_dimension, wrap_mode,
 };
 pub use state::{BLEND_OFFSET, LocalStorage, RendererState};
 pub use text::Text;

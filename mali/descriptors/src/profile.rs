@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The GPUs that can be modelled, and the values of their feature registers.
+//! What a GPU says about itself: the values of its identity registers, and where each comes from.
 
 use mali_regs::{GpuId, gpu};
 
 use crate::Architecture;
+use crate::products::{BOARDS, PROFILES};
 
 /// Where the values of a profile come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,15 +164,30 @@ impl Profile {
         }
     }
 
-    /// The profile with this name (`g52`), in any case, with or without `mali-` before it.
+    /// The profile with this name (`g52`), in any case, with or without `mali-` before it, or that of the board with this name
+    /// (`odroid-n2-plus`).
     pub fn by_name(name: &str) -> Option<&'static Profile> {
-        let name = match name.split_at_checked(5) {
+        let product = match name.split_at_checked(5) {
             Some((family, product)) if family.eq_ignore_ascii_case("mali-") => product,
             _ => name,
         };
-        PROFILES
-            .iter()
-            .find(|profile| profile.name.eq_ignore_ascii_case(name))
+        let named = |name: &str| {
+            PROFILES
+                .iter()
+                .find(|profile| profile.name.eq_ignore_ascii_case(name))
+        };
+        named(product).or_else(|| {
+            let board = BOARDS
+                .iter()
+                .find(|board| board.name.eq_ignore_ascii_case(name))?;
+            named(board.profile)
+        })
+    }
+
+    /// All names that [`Profile::by_name`] knows, products first.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let boards = BOARDS.iter().map(|board| board.name);
+        PROFILES.iter().map(|profile| profile.name).chain(boards)
     }
 
     /// The profile of a product: the upper half of GPU_ID. Products that differ in minor revision match.
@@ -187,97 +203,6 @@ impl Profile {
             })
     }
 }
-
-const V7: Profile = Profile {
-    name: "",
-    source: Source::BootLog(""),
-    architecture: Architecture::V7,
-    gpu_id: GpuId(0),
-    l2_features: 0x0711_0206,
-    core_features: 0,
-    tiler_features: 0x809,
-    mem_features: 1,
-    mmu_features: 0x2830,
-    as_present: 0xff,
-    js_present: 7,
-    max_threads: 0x300,
-    max_workgroup_size: 0x180,
-    max_barrier_size: 0x180,
-    thread_features: 0x0a04_6000,
-    texture_features: [0, 0x0000_ffff, 0x9f81_ffff, 0],
-    js_features: [0x20e, 0x4fe, 0x7e],
-    shader_present: 3,
-    tiler_present: 1,
-    l2_present: 1,
-    coherency_features: 1,
-    afbc_features: 1,
-};
-
-const V6: Profile = Profile {
-    architecture: Architecture::V6,
-    max_threads: 0x180,
-    texture_features: [0, 0x00ff_0fff, 0xfe3f_ffff, 0],
-    ..V7
-};
-
-const G71: Profile = Profile {
-    name: "g71",
-    source: Source::Silicon,
-    gpu_id: GpuId(0x60a0_0002),
-    l2_features: 0x0713_0206,
-    mem_features: 0x101,
-    texture_features: [0xffff_ffff, 0x00ff_0fff, 0xfe3f_ffff, 0],
-    shader_present: 0xff,
-    coherency_features: 3,
-    ..V6
-};
-
-/// Every GPU that can be modelled.
-pub static PROFILES: &[Profile] = &[
-    Profile {
-        name: "g52",
-        source: Source::BootLog("Amlogic S922X"),
-        gpu_id: GpuId(0x7212_0000),
-        ..V7
-    },
-    Profile {
-        name: "g31",
-        source: Source::BootLog("Allwinner H616"),
-        gpu_id: GpuId(0x7093_0000),
-        l2_features: 0x0710_0206,
-        tiler_features: 0x209,
-        mmu_features: 0x2821,
-        shader_present: 1,
-        ..V7
-    },
-    Profile {
-        name: "g76",
-        source: Source::BootLog("HiSilicon Kirin 990"),
-        gpu_id: GpuId(0x7211_0000),
-        l2_features: 0x0713_0206,
-        mem_features: 0x301,
-        shader_present: 0xffff,
-        l2_present: 1,
-        ..V7
-    },
-    Profile {
-        name: "g72",
-        source: Source::BootLog("MediaTek MT8183"),
-        gpu_id: GpuId(0x6221_0030),
-        l2_features: 0x0712_0206,
-        shader_present: 7,
-        ..V6
-    },
-    G71,
-    // The G71 whose registers were recorded calls itself product 0x60a0, architecture 6.0.10. Mesa knows a G71 only as
-    // 0x6000 (`panfrost_model_list`) and refuses every other product; Linux masks the revision and accepts both.
-    Profile {
-        name: "g71-mesa",
-        source: Source::DriverTable("Mesa"),
-        gpu_id: GpuId(0x6000_0002),
-        ..G71
-    },
-];
 
 #[cfg(test)]
 mod tests {
@@ -301,11 +226,12 @@ mod tests {
                     .name()
                     .unwrap()
                     .to_lowercase()
-                    .ends_with(profile.name.trim_end_matches("-mesa"))
+                    .ends_with(profile.name.split('-').next().unwrap())
             );
         }
         assert_eq!(Profile::by_name("Mali-G52").unwrap().name, "g52");
-        assert_eq!(Profile::by_product(0x7402).unwrap().name, "g52");
+        assert_eq!(Profile::by_product(0x7402).unwrap().name, "g52-r1");
+        assert_eq!(Profile::by_product(0x7502).unwrap().name, "g52");
         assert_eq!(Profile::by_product(0x60a0).unwrap().name, "g71");
         assert_eq!(Profile::by_product(0x6010).unwrap().name, "g71");
         assert_eq!(Profile::by_product(0x6000).unwrap().name, "g71-mesa");
@@ -333,6 +259,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn boards_are_found() {
+        for board in BOARDS {
+            let profile = Profile::by_name(board.name).unwrap();
+            assert_eq!(profile.name, board.profile, "{}", board.name);
+            assert!(PROFILES.iter().all(|profile| profile.name != board.name));
+            assert!(!board.source.is_empty());
+        }
+        let rk3566 = Profile::by_name("RK3566").unwrap();
+        assert_eq!((rk3566.gpu_id.major(), rk3566.core_id_range()), (1, 1));
+        assert_eq!(
+            std::string::ToString::to_string(&rk3566.gpu_id),
+            "Mali-G52 r1p0"
+        );
+        assert_eq!(Profile::names().count(), PROFILES.len() + BOARDS.len());
     }
 
     #[test]

@@ -5,30 +5,62 @@ use crate::field::Kind::{
     Address, Bool, Enum, Fixed8, Float, Hex, MinusOne, PixelFormat as Format, PowerOfTwo,
     ShiftedAddress, Signed, SignedFixed8, Swizzle, Unsigned,
 };
-use crate::field::descriptors;
+use crate::field::{descriptors, encodings};
 
-const ATTRIBUTE_TYPES: &[(u32, &str)] = &[
-    (1, "1D"),
-    (2, "1D power of two divisor"),
-    (3, "1D modulus"),
-    (4, "1D divisor"),
-    (5, "3D linear"),
-    (6, "3D interleaved"),
-    (7, "1D primitive index buffer"),
-    (32, "continuation"),
-];
+encodings! {
+    /// Values of [`AttributeBuffer::buffer_type`](super::AttributeBuffer::buffer_type).
+    attribute_type {
+        LINEAR_1D = 1, "1D";
+        POWER_OF_TWO_DIVISOR = 2, "1D power of two divisor";
+        MODULUS = 3, "1D modulus";
+        DIVISOR = 4, "1D divisor";
+        LINEAR_3D = 5, "3D linear";
+        INTERLEAVED_3D = 6, "3D interleaved";
+        PRIMITIVE_INDEX = 7, "1D primitive index buffer";
+        CONTINUATION = 32, "continuation";
+    }
 
-const TEXTURE_DIMENSIONS: &[(u32, &str)] = &[(0, "cube"), (1, "1D"), (2, "2D"), (3, "3D")];
-const TEXEL_ORDERINGS: &[(u32, &str)] = &[(1, "tiled"), (2, "linear"), (12, "AFBC")];
-const WRAP_MODES: &[(u32, &str)] = &[
-    (8, "repeat"),
-    (9, "clamp to edge"),
-    (11, "clamp to border"),
-    (12, "mirrored repeat"),
-    (13, "mirrored clamp to edge"),
-    (15, "mirrored clamp to border"),
-];
-const MIPMAP_MODES: &[(u32, &str)] = &[(0, "nearest"), (1, "none"), (3, "trilinear")];
+    /// Values of the type field of textures and samplers.
+    descriptor_type {
+        SAMPLER = 1, "sampler";
+        TEXTURE = 2, "texture";
+    }
+
+    /// Values of [`Texture::dimension`](super::Texture::dimension).
+    texture_dimension {
+        CUBE = 0, "cube";
+        ONE = 1, "1D";
+        TWO = 2, "2D";
+        THREE = 3, "3D";
+    }
+
+    /// Values of [`Texture::texel_ordering`](super::Texture::texel_ordering), and of a render target's block format.
+    texel_ordering {
+        INTERLEAVED = 1, "tiled";
+        LINEAR = 2, "linear";
+        AFBC = 12, "AFBC";
+    }
+
+    /// Values of [`Sampler::wrap_s`](super::Sampler::wrap_s) and its like.
+    wrap_mode {
+        REPEAT = 8, "repeat";
+        CLAMP_TO_EDGE = 9, "clamp to edge";
+        CLAMP = 10, "clamp";
+        CLAMP_TO_BORDER = 11, "clamp to border";
+        MIRRORED_REPEAT = 12, "mirrored repeat";
+        MIRRORED_CLAMP_TO_EDGE = 13, "mirrored clamp to edge";
+        MIRRORED_CLAMP = 14, "mirrored clamp";
+        MIRRORED_CLAMP_TO_BORDER = 15, "mirrored clamp to border";
+    }
+
+    /// Values of [`Sampler::mipmap_mode`](super::Sampler::mipmap_mode).
+    mipmap_mode {
+        NEAREST = 0, "nearest";
+        NONE = 1, "none";
+        TRILINEAR = 3, "trilinear";
+    }
+}
+
 const COMPARE_FUNCTIONS: &[(u32, &str)] = &[
     (0, "never"),
     (1, "less"),
@@ -58,7 +90,7 @@ descriptors! {
 
     /// Memory of attributes. Types of 3D memory continue in an [`AttributeBuffer3d`].
     AttributeBuffer = "Attribute buffer", 4 words {
-        buffer_type = "Type", 0:0, 6, Enum(ATTRIBUTE_TYPES);
+        buffer_type = "Type", 0:0, 6, Enum(attribute_type::NAMES);
         pointer = "Pointer", 0:6, 50, ShiftedAddress(6);
         divisor = "Divisor", 1:24, 8, Hex;
         stride = "Stride", 2:0, 32, Unsigned;
@@ -67,7 +99,7 @@ descriptors! {
 
     /// Second record of an image's attribute buffer.
     AttributeBuffer3d = "Attribute buffer continuation 3D", 4 words {
-        record_type = "Type", 0:0, 6, Enum(ATTRIBUTE_TYPES);
+        record_type = "Type", 0:0, 6, Enum(attribute_type::NAMES);
         s_dimension = "S dimension", 0:16, 16, MinusOne;
         t_dimension = "T dimension", 1:0, 16, MinusOne;
         r_dimension = "R dimension", 1:16, 16, MinusOne;
@@ -77,15 +109,15 @@ descriptors! {
 
     /// One texture; its texels are in [`Surface`]s.
     Texture = "Texture", 8 words {
-        descriptor_type = "Type", 0:0, 4, Unsigned;
-        dimension = "Dimension", 0:4, 2, Enum(TEXTURE_DIMENSIONS);
+        descriptor_type = "Type", 0:0, 4, Enum(descriptor_type::NAMES);
+        dimension = "Dimension", 0:4, 2, Enum(texture_dimension::NAMES);
         sample_corner_position = "Sample corner position", 0:8, 1, Bool;
         normalize_coordinates = "Normalize coordinates", 0:9, 1, Bool;
         format = "Format", 0:10, 22, Format;
         width = "Width", 1:0, 16, MinusOne;
         height = "Height", 1:16, 16, MinusOne;
         swizzle = "Swizzle", 2:0, 12, Swizzle;
-        texel_ordering = "Texel ordering", 2:12, 4, Enum(TEXEL_ORDERINGS);
+        texel_ordering = "Texel ordering", 2:12, 4, Enum(texel_ordering::NAMES);
         levels = "Levels", 2:16, 5, MinusOne;
         minimum_level = "Minimum level", 2:24, 5, Unsigned;
         minimum_lod = "Minimum LOD", 3:0, 13, Fixed8;
@@ -105,10 +137,10 @@ descriptors! {
 
     /// How a texture is sampled.
     Sampler = "Sampler", 8 words {
-        descriptor_type = "Type", 0:0, 4, Unsigned;
-        wrap_r = "Wrap mode R", 0:8, 4, Enum(WRAP_MODES);
-        wrap_t = "Wrap mode T", 0:12, 4, Enum(WRAP_MODES);
-        wrap_s = "Wrap mode S", 0:16, 4, Enum(WRAP_MODES);
+        descriptor_type = "Type", 0:0, 4, Enum(descriptor_type::NAMES);
+        wrap_r = "Wrap mode R", 0:8, 4, Enum(wrap_mode::NAMES);
+        wrap_t = "Wrap mode T", 0:12, 4, Enum(wrap_mode::NAMES);
+        wrap_s = "Wrap mode S", 0:16, 4, Enum(wrap_mode::NAMES);
         round_to_nearest_even = "Round to nearest even", 0:21, 1, Bool;
         srgb_override = "sRGB override", 0:22, 1, Bool;
         seamless_cube_map = "Seamless cube map", 0:23, 1, Bool;
@@ -118,7 +150,7 @@ descriptors! {
         minify_nearest = "Minify nearest", 0:27, 1, Bool;
         magnify_nearest = "Magnify nearest", 0:28, 1, Bool;
         magnify_cutoff = "Magnify cutoff", 0:29, 1, Bool;
-        mipmap_mode = "Mipmap mode", 0:30, 2, Enum(MIPMAP_MODES);
+        mipmap_mode = "Mipmap mode", 0:30, 2, Enum(mipmap_mode::NAMES);
         minimum_lod = "Minimum LOD", 1:0, 13, Fixed8;
         compare_function = "Compare function", 1:13, 3, Enum(COMPARE_FUNCTIONS);
         maximum_lod = "Maximum LOD", 1:16, 13, Fixed8;
@@ -135,5 +167,36 @@ impl UniformBuffer {
     /// Length in bytes.
     pub fn bytes(&self) -> u64 {
         self.entries() * 16
+    }
+}
+
+impl AttributeBuffer {
+    /// True for types that continue in an [`AttributeBuffer3d`].
+    pub fn is_3d(&self) -> bool {
+        matches!(
+            self.buffer_type() as u32,
+            attribute_type::LINEAR_3D | attribute_type::INTERLEAVED_3D
+        )
+    }
+}
+
+impl Attribute {
+    /// Bytes from the start of the buffer to the first value; 0 unless the offset is enabled.
+    pub fn enabled_offset(&self) -> i64 {
+        match self.offset_enable() {
+            1 => self.offset() as i64,
+            _ => 0,
+        }
+    }
+}
+
+impl Texture {
+    /// How many [`Surface`] records the texture has.
+    pub fn surface_count(&self) -> u64 {
+        let faces = match self.dimension() as u32 {
+            texture_dimension::CUBE => 6,
+            _ => 1,
+        };
+        self.levels() * self.array_size() * self.sample_count() * faces
     }
 }

@@ -360,7 +360,7 @@ impl Walker<'_> {
             let Some(buffer) = descriptor!(self, AttributeBuffer, at, Some(number as u32)) else {
                 return;
             };
-            if matches!(buffer.buffer_type(), 5 | 6) {
+            if buffer.is_3d() {
                 descriptor!(
                     self,
                     AttributeBuffer3d,
@@ -387,8 +387,7 @@ impl Walker<'_> {
             let Some(texture) = descriptor!(self, Texture, at, Some(index)) else {
                 break;
             };
-            let faces = if texture.dimension() == 0 { 6 } else { 1 };
-            let surfaces = texture.levels() * texture.array_size() * texture.sample_count() * faces;
+            let surfaces = texture.surface_count();
             for surface in 0..surfaces.min(MAXIMUM_SURFACES) {
                 let at = texture
                     .surfaces()

@@ -25,13 +25,19 @@ fn bits(b: Bits) -> String {
     format!("BitField {{ start: {}, size: {} }}", b.start, b.size)
 }
 
-/// The whole generated file.
-pub(crate) fn table(kinds: &Kinds, operations: &[Operation]) -> String {
+/// What operations, modifiers and their values are called.
+pub(crate) fn names(kinds: &Kinds, operations: &[Operation]) -> String {
     let mut t = String::new();
     types(&mut t, kinds);
     modifiers(&mut t, kinds);
     mnemonics(&mut t, operations);
     ops(&mut t, operations);
+    t
+}
+
+/// What each operation is, and where a decoder finds it.
+pub(crate) fn table(operations: &[Operation]) -> String {
+    let mut t = String::new();
     let _ = writeln!(
         t,
         "pub(crate) static OPS: [OpInfo; {}] = [",
@@ -129,20 +135,28 @@ fn modifiers(t: &mut String, kinds: &Kinds) {
             );
         }
     }
-    t.push_str("        }\n    }\n}\n/// One method per modifier: its value, or the first value of its type where the operation does not have it.\nimpl Instruction {\n");
+    t.push_str("        }\n    }\n}\n\n");
+}
+
+/// The methods of an instruction that give the values of its modifiers.
+pub(crate) fn accessors(kinds: &Kinds) -> String {
+    let mut text = String::from(
+        "/// One method per modifier: its value, or the first value of its type where the operation does not have it.\nimpl Instruction {\n",
+    );
+    let t = &mut text;
     for kind in &kinds.modifiers {
         let (name, variant) = (&kind.name, camel(&kind.name));
         let _ = writeln!(t, "    /// {}.", kind.does);
         if kind.type_name == "flag" {
             let _ = writeln!(
                 t,
-                "    pub fn {name}(&self) -> bool {{ self.modifier(Modifier::{variant}) == Some(1) }}"
+                "    pub fn {name}(&self) -> bool {{ self.modifier(names::Modifier::{variant}) == Some(1) }}"
             );
         } else {
-            let kind_type = &kind.type_name;
+            let kind_type = format!("names::{}", kind.type_name);
             let _ = writeln!(
                 t,
-                "    pub fn {name}(&self) -> {kind_type} {{\n        let value = self.modifier(Modifier::{variant}).unwrap_or(0);"
+                "    pub fn {name}(&self) -> {kind_type} {{\n        let value = self.modifier(names::Modifier::{variant}).unwrap_or(0);"
             );
             let _ = writeln!(
                 t,
@@ -150,7 +164,8 @@ fn modifiers(t: &mut String, kinds: &Kinds) {
             );
         }
     }
-    t.push_str("}\n\n");
+    t.push_str("}\n");
+    text
 }
 
 fn mnemonics(t: &mut String, operations: &[Operation]) {

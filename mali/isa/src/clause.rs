@@ -4,7 +4,7 @@
 use crate::fau::{Fau, Relative};
 use crate::info::{Message, Unit};
 use crate::instruction::{Instruction, Source};
-use crate::registers::RegisterBlock;
+use crate::registers::{Destination, RegisterBlock};
 use alloc::vec::Vec;
 
 /// What happens to control flow after a clause.
@@ -96,28 +96,6 @@ pub struct ClauseHeader {
     pub message: Option<Message>,
     /// The message of the next clause.
     pub next_message: Option<Message>,
-}
-
-/// Which part of a register a result is written to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
-    /// All 32 bits.
-    Full,
-    /// Bits 0-15.
-    Low,
-    /// Bits 16-31.
-    High,
-    /// 64 bits: the register and the one after it (64-bit tuples).
-    Pair,
-}
-
-/// Where a result goes, besides t, t0 or t1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Destination {
-    /// The register (0-63); of a pair the lower one.
-    pub register: u8,
-    /// The part of it.
-    pub part: Part,
 }
 
 /// An operand with its selector, read ports and FAU value put together.

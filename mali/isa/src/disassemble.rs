@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Text. The syntax is described in `docs/isa.md`; it follows Mesa's disassembler where that has a spelling.
 
-use crate::clause::{
-    Clause, ClauseHeader, Destination, FlowControl, FlushToZero, Operand, Part, Tuple,
-};
+use crate::clause::{Clause, ClauseHeader, FlowControl, FlushToZero, Operand, Tuple};
 use crate::fau::{Fau, Relative};
 use crate::info::{OpInfo, Unit};
 use crate::instruction::Instruction;
+use crate::names::Modifier;
+use crate::registers::{Destination, Part};
 use crate::shader::{Shader, Target};
-use crate::table::Modifier;
 use core::fmt::{self, Display, Formatter, Write};
 
 /// The source that a modifier belongs to, or `None` if it belongs to the whole operation.

@@ -2,7 +2,7 @@
 //! What can be wrong with a clause.
 
 use crate::info::Unit;
-use crate::table::Op;
+use crate::names::Op;
 use core::fmt;
 
 /// Why a clause does not decode. `tuple` counts from 0.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The shape of the instruction table's entries.
 
-use crate::table::{Mnemonic, Modifier, Op};
+use crate::names::{Mnemonic, Modifier, Op};
 
 /// One of the two arithmetic units that execute the halves of a tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

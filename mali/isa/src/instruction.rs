@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One decoded instruction: operation, source selectors, modifiers, immediates.
 
-use crate::table::{Modifier, Op};
+use crate::names::{self, Modifier, Op};
 
 /// Most sources an operation has.
 pub const MAX_SOURCES: usize = 4;
@@ -138,3 +138,5 @@ impl Instruction {
         self.immediates.get(index).copied()
     }
 }
+
+include!(concat!(env!("OUT_DIR"), "/accessors.rs"));

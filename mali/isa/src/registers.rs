@@ -1,7 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The 35-bit register block of a tuple: which registers it reads, and where the previous tuple's results go.
 
-use crate::clause::{Destination, Part};
+/// Which part of a register a result is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// All 32 bits.
+    Full,
+    /// Bits 0-15.
+    Low,
+    /// Bits 16-31.
+    High,
+    /// 64 bits: the register and the one after it (64-bit tuples).
+    Pair,
+}
+
+/// Where a result goes, besides t, t0 or t1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Destination {
+    /// The register (0-63); of a pair the lower one.
+    pub register: u8,
+    /// The part of it.
+    pub part: Part,
+}
 
 /// A register block as encoded (35 bits).
 ///

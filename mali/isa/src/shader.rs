@@ -7,7 +7,7 @@ use crate::error::DecodeError;
 use crate::fau::{Fau, Relative};
 use crate::info::Unit;
 use crate::layout::WORD_BYTES;
-use crate::table::Mnemonic;
+use crate::names::Mnemonic;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instruction table as Rust, made by the build script from `table/*.isa`.
+//! What each operation of the instruction table is: data, made by the build script from `table/*.isa`.
 
 use crate::info::*;
-use crate::instruction::Instruction;
+use crate::names::{Mnemonic, Modifier, Op};
 
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 

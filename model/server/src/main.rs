@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use mali_memory::Mapped;
-use mali_model::{FaultPolicy, Gpu, Level, Log, Options, PROFILES, Profile};
+use mali_model::{FaultPolicy, Gpu, Level, Log, Options, Profile};
 
 use crate::connection::{Connection, Socket};
 use crate::device::Device;
@@ -95,7 +95,7 @@ enum LogLevel {
 
 fn profile(name: &str) -> Result<&'static Profile, String> {
     Profile::by_name(name).ok_or_else(|| {
-        let names: Vec<_> = PROFILES.iter().map(|profile| profile.name).collect();
+        let names: Vec<&str> = Profile::names().collect();
         format!("no such GPU; there are {}", names.join(", "))
     })
 }

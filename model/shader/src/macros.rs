@@ -48,7 +48,7 @@ macro_rules! map {
 macro_rules! rare {
     ($t:expr, $d:expr, [$a:expr], $m:expr, |$n:pat_param, $x:pat_param| $body:expr) => {{
         let (d, sources, m) = ($d, [$a], $m);
-        $t.rows(
+        $t.rare(
             $crate::operations::loops::rare::one(|$n, $x| $body),
             d,
             sources,
@@ -57,7 +57,7 @@ macro_rules! rare {
     }};
     ($t:expr, $d:expr, [$a:expr, $b:expr], $m:expr, |$n:pat_param, $x:pat_param, $y:pat_param| $body:expr) => {{
         let (d, sources, m) = ($d, [$a, $b], $m);
-        $t.rows(
+        $t.rare(
             $crate::operations::loops::rare::two(|$n, $x, $y| $body),
             d,
             sources,
@@ -67,7 +67,7 @@ macro_rules! rare {
     ($t:expr, $d:expr, [$a:expr, $b:expr, $c:expr], $m:expr,
      |$n:pat_param, $x:pat_param, $y:pat_param, $z:pat_param| $body:expr) => {{
         let (d, sources, m) = ($d, [$a, $b, $c], $m);
-        $t.rows(
+        $t.rare(
             $crate::operations::loops::rare::three(|$n, $x, $y, $z| $body),
             d,
             sources,
@@ -77,7 +77,7 @@ macro_rules! rare {
     ($t:expr, $d:expr, [$a:expr, $b:expr, $c:expr, $e:expr], $m:expr,
      |$n:pat_param, $x:pat_param, $y:pat_param, $z:pat_param, $w:pat_param| $body:expr) => {{
         let (d, sources, m) = ($d, [$a, $b, $c, $e], $m);
-        $t.rows(
+        $t.rare(
             $crate::operations::loops::rare::four(|$n, $x, $y, $z, $w| $body),
             d,
             sources,

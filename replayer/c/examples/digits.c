@@ -20,9 +20,9 @@ int main(int argc, char **argv)
 	}
 	gpureplay_recording *recording;
 	check(gpureplay_open(argv[1], &recording));
-	for (size_t i = 0; i < gpureplay_io_count(recording); i++) {
-		gpureplay_io_info tensor;
-		check(gpureplay_io(recording, i, &tensor));
+	for (size_t i = 0; i < gpureplay_tensor_count(recording); i++) {
+		gpureplay_tensor_info tensor;
+		check(gpureplay_tensor(recording, i, &tensor));
 		printf("%s: %zu bytes\n", tensor.name, tensor.bytes);
 	}
 
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 	check(gpureplay_bind_file(session, "input", argv[2]));
 	check(gpureplay_run(session));
 	float probabilities[10];
-	check(gpureplay_read(session, "probabilities", probabilities, sizeof probabilities));
+	check(gpureplay_read(session, "probabilities", GPUREPLAY_ELEMENT_TYPE_F32, probabilities, sizeof probabilities));
 	gpureplay_session_close(session);
 	gpureplay_close(recording);
 

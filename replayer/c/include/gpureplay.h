@@ -34,30 +34,30 @@ typedef enum {
 // Part of a tensor in the computation.
 typedef enum {
   // Must be bound before a run.
-  GPUREPLAY_KIND_INPUT = 0,
+  GPUREPLAY_TENSOR_KIND_INPUT = 0,
   // Can be read after a run.
-  GPUREPLAY_KIND_OUTPUT = 1,
+  GPUREPLAY_TENSOR_KIND_OUTPUT = 1,
   // Has a value in the recording or in a file beside it, and may be bound.
-  GPUREPLAY_KIND_WEIGHT = 2,
+  GPUREPLAY_TENSOR_KIND_WEIGHT = 2,
   // Computed by a layer; may be read after it, and replaced.
-  GPUREPLAY_KIND_INTERMEDIATE = 3,
-} gpureplay_kind;
+  GPUREPLAY_TENSOR_KIND_INTERMEDIATE = 3,
+} gpureplay_tensor_kind;
 
 // Type of elements.
 typedef enum {
-  GPUREPLAY_TYPE_F32 = 0,
-  GPUREPLAY_TYPE_F16 = 1,
-  GPUREPLAY_TYPE_U8 = 2,
-  GPUREPLAY_TYPE_I8 = 3,
-  GPUREPLAY_TYPE_U16 = 4,
-  GPUREPLAY_TYPE_I16 = 5,
-  GPUREPLAY_TYPE_U32 = 6,
-  GPUREPLAY_TYPE_I32 = 7,
-  GPUREPLAY_TYPE_U64 = 8,
-  GPUREPLAY_TYPE_I64 = 9,
-  GPUREPLAY_TYPE_F64 = 10,
-  GPUREPLAY_TYPE_BOOL = 11,
-} gpureplay_type;
+  GPUREPLAY_ELEMENT_TYPE_F32 = 0,
+  GPUREPLAY_ELEMENT_TYPE_F16 = 1,
+  GPUREPLAY_ELEMENT_TYPE_U8 = 2,
+  GPUREPLAY_ELEMENT_TYPE_I8 = 3,
+  GPUREPLAY_ELEMENT_TYPE_U16 = 4,
+  GPUREPLAY_ELEMENT_TYPE_I16 = 5,
+  GPUREPLAY_ELEMENT_TYPE_U32 = 6,
+  GPUREPLAY_ELEMENT_TYPE_I32 = 7,
+  GPUREPLAY_ELEMENT_TYPE_U64 = 8,
+  GPUREPLAY_ELEMENT_TYPE_I64 = 9,
+  GPUREPLAY_ELEMENT_TYPE_F64 = 10,
+  GPUREPLAY_ELEMENT_TYPE_BOOL = 11,
+} gpureplay_element_type;
 
 // A recording that was read and verified. Threads may share it.
 typedef struct gpureplay_recording gpureplay_recording;
@@ -70,16 +70,50 @@ typedef struct {
   // Name; valid until the recording is closed.
   const char *name;
   // Its part in the computation.
-  gpureplay_kind kind;
+  gpureplay_tensor_kind kind;
   // Type of its elements.
-  gpureplay_type element;
+  gpureplay_element_type element;
   // Size of its elements in bytes.
   size_t bytes;
   // Number of extents.
   size_t rank;
   // Extents, slowest dimension first; those beyond `rank` are 0.
   uint64_t shape[6];
-} gpureplay_io_info;
+} gpureplay_tensor_info;
+
+// Choices for a session. All zeros are the defaults.
+typedef struct {
+  // "model", "model:g52", "nano", "nano:shared", "nano:direct", "devmem" or "devmem:BOARD"; null is the model of the recorded GPU.
+  const char *device;
+  // Host threads that the model uses, up to 512; 0 is one per processor.
+  uint32_t threads;
+  // Messages of the model on standard error: 0 none, 1 faults, 2 also resets and jobs, 3 everything.
+  uint32_t verbose;
+  // Attempts after a failed one, for each run.
+  uint32_t retries;
+  // Not 0: replay on a GPU that is not the one that was recorded. Results may be wrong.
+  uint32_t any_gpu;
+} gpureplay_session_options;
+
+// Times of a session's last run in seconds, and what it asked of the device.
+typedef struct {
+  // Putting the recording on the device, where the run had to.
+  double load;
+  // The run itself, all attempts. What is not in the four phases below is the engine's own.
+  double run;
+  // Bytes that every run restores.
+  double restore;
+  // Inputs into GPU memory.
+  double bind;
+  // Chains, from their start until their end is known.
+  double device;
+  // Outputs out of GPU memory.
+  double read;
+  // Attempts after the first.
+  uint32_t retries;
+  // Chains that were submitted.
+  uint32_t chains;
+} gpureplay_timing;
 
 #ifdef __cplusplus
 extern "C" {
@@ -90,11 +124,30 @@ extern "C" {
 // The text is valid until the next call of this thread that fails.
 const char *gpureplay_last_error(void);
 
-// Reads and verifies a recording: a directory with a recording.gpr, or such a file. Nothing touches a device.
+// Version of the library, such as "0.1.0".
+const char *gpureplay_version(void);
+
+// Reads and verifies a recording: a directory with a recording.gpr, such a file, or a pack. Nothing touches a device.
 //
 // # Safety
 // `path` is a string; `recording` points to a pointer.
 gpureplay_status gpureplay_open(const char *path, gpureplay_recording **recording);
+
+// As gpureplay_open, but refuses what the owner of `key` has not signed, or has signed with a counter below `minimum_counter`. The key
+// is 64 hexadecimal digits, the text of a PEM file, or the path of one.
+//
+// # Safety
+// `path` and `key` are strings; `recording` points to a pointer.
+gpureplay_status gpureplay_open_signed(const char *path,
+                                       const char *key,
+                                       uint64_t minimum_counter,
+                                       gpureplay_recording **recording);
+
+// Verifies a recording, or a pack, that is in memory. The bytes are copied.
+//
+// # Safety
+// `data` points to `bytes` bytes; `recording` points to a pointer.
+gpureplay_status gpureplay_open_bytes(const void *data, size_t bytes, gpureplay_recording **recording);
 
 // Closes a recording. Sessions that are open keep what they need. Null is ignored.
 //
@@ -106,13 +159,13 @@ void gpureplay_close(gpureplay_recording *recording);
 //
 // # Safety
 // `recording` comes from gpureplay_open.
-size_t gpureplay_io_count(const gpureplay_recording *recording);
+size_t gpureplay_tensor_count(const gpureplay_recording *recording);
 
 // Describes a tensor, by its index from 0.
 //
 // # Safety
 // `recording` comes from gpureplay_open; `tensor` points to a structure.
-gpureplay_status gpureplay_io(const gpureplay_recording *recording, size_t index, gpureplay_io_info *tensor);
+gpureplay_status gpureplay_tensor(const gpureplay_recording *recording, size_t index, gpureplay_tensor_info *tensor);
 
 // Number of layers, the parts that gpureplay_run_layers runs; 0 for a null pointer.
 //
@@ -126,12 +179,18 @@ size_t gpureplay_layer_count(const gpureplay_recording *recording);
 // `recording` comes from gpureplay_open.
 const char *gpureplay_layer_name(const gpureplay_recording *recording, size_t index);
 
-// Opens a session. `device` is "model", "model:g52", "nano", "nano:direct" or "devmem"; null is the model of the recorded GPU.
+// The index of a layer, for gpureplay_run_layers: of a name, or of a number from 1 as `gpureplay info` counts them.
 //
 // # Safety
-// `recording` comes from gpureplay_open; `device` is null or a string; `session` points to a pointer.
+// `recording` comes from gpureplay_open; `name` is a string; `index` points to a number.
+gpureplay_status gpureplay_layer(const gpureplay_recording *recording, const char *name, size_t *index);
+
+// Opens a session; null options are the defaults. Fails if the device is not the GPU that was recorded, unless the options allow it.
+//
+// # Safety
+// `recording` comes from gpureplay_open; `options` is null or points to options; `session` points to a pointer.
 gpureplay_status gpureplay_session_open(const gpureplay_recording *recording,
-                                        const char *device,
+                                        const gpureplay_session_options *options,
                                         gpureplay_session **session);
 
 // Closes a session; its GPU is reset. Null is ignored.
@@ -140,11 +199,16 @@ gpureplay_status gpureplay_session_open(const gpureplay_recording *recording,
 // `session` comes from gpureplay_session_open and is not used again.
 void gpureplay_session_close(gpureplay_session *session);
 
-// Gives an input, a weight or an intermediate tensor a value, for all runs that follow. The bytes are copied.
+// Gives an input, a weight or an intermediate tensor a value, for all runs that follow. The bytes are copied. `element` is the
+// gpureplay_element_type of the data and must be the tensor's.
 //
 // # Safety
 // `session` comes from gpureplay_session_open; `name` is a string; `data` points to `bytes` bytes.
-gpureplay_status gpureplay_bind(gpureplay_session *session, const char *name, const void *data, size_t bytes);
+gpureplay_status gpureplay_bind(gpureplay_session *session,
+                                const char *name,
+                                uint32_t element,
+                                const void *data,
+                                size_t bytes);
 
 // Binds what is in a file: .npy, .bin, .safetensors (FILE#NAME), .png or .jpg.
 //
@@ -195,11 +259,22 @@ gpureplay_status gpureplay_use_recorded_values(gpureplay_session *session,
 gpureplay_status gpureplay_keep(gpureplay_session *session,
                                 const char *name);
 
-// Copies the value of an output after a run, or of another tensor as it is in GPU memory now.
+// Copies the value of an output after a run, or of another tensor as it is in GPU memory now. `element` is the
+// gpureplay_element_type that is expected and must be the tensor's.
 //
 // # Safety
 // `session` comes from gpureplay_session_open; `name` is a string; `data` points to room for `bytes` bytes.
-gpureplay_status gpureplay_read(gpureplay_session *session, const char *name, void *data, size_t bytes);
+gpureplay_status gpureplay_read(gpureplay_session *session,
+                                const char *name,
+                                uint32_t element,
+                                void *data,
+                                size_t bytes);
+
+// Times of the last run.
+//
+// # Safety
+// `session` comes from gpureplay_session_open; `timing` points to a structure.
+gpureplay_status gpureplay_timing(gpureplay_session *session, gpureplay_timing *timing);
 
 #ifdef __cplusplus
 }  // extern "C"

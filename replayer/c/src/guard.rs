@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use gpureplay_library::{Class, Error};
+use gpureplay_library::{Class, Error, escaped};
 
 use crate::types::Status;
 
@@ -56,8 +56,8 @@ pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Status {
             "a bug in gpureplay: it panicked; please report it with the recording".to_owned(),
         ),
     };
-    // A zero byte cannot be in a C string; texts of files may have one.
-    let text = CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
+    // Texts of files may have anything in them, zero bytes too.
+    let text = CString::new(escaped(&text).into_owned()).unwrap_or_default();
     LAST.with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {
             *last = text;
@@ -72,6 +72,17 @@ pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Status {
 #[unsafe(no_mangle)]
 pub extern "C" fn gpureplay_last_error() -> *const c_char {
     LAST.with(|last| last.try_borrow().map_or(c"".as_ptr(), |text| text.as_ptr()))
+}
+
+/// Version of the library, such as "0.1.0".
+#[unsafe(no_mangle)]
+pub extern "C" fn gpureplay_version() -> *const c_char {
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => c"",
+        };
+    VERSION.as_ptr()
 }
 
 /// A text from C.

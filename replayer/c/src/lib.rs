@@ -9,14 +9,15 @@ mod recording;
 mod session;
 mod types;
 
-pub use guard::gpureplay_last_error;
+pub use guard::{gpureplay_last_error, gpureplay_version};
 pub use recording::{
-    RecordingHandle, gpureplay_close, gpureplay_io, gpureplay_io_count, gpureplay_layer_count,
-    gpureplay_layer_name, gpureplay_open,
+    RecordingHandle, gpureplay_close, gpureplay_layer, gpureplay_layer_count, gpureplay_layer_name,
+    gpureplay_open, gpureplay_open_bytes, gpureplay_open_signed, gpureplay_tensor,
+    gpureplay_tensor_count,
 };
 pub use session::{
     SessionHandle, gpureplay_bind, gpureplay_bind_file, gpureplay_bind_weights, gpureplay_keep,
     gpureplay_read, gpureplay_run, gpureplay_run_layers, gpureplay_session_close,
-    gpureplay_session_open, gpureplay_unbind, gpureplay_use_recorded_values,
+    gpureplay_session_open, gpureplay_timing, gpureplay_unbind, gpureplay_use_recorded_values,
 };
-pub use types::{Kind, Status, TensorDescription, Type};
+pub use types::{ElementType, RunTiming, SessionOptions, Status, TensorDescription, TensorKind};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recordings: open, list tensors and layers, close.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_void};
 
-use gpureplay_library::Recording;
+use gpureplay_library::{Recording, Trust, layer_named};
 
 use crate::guard::{Failure, guarded, handle, put, text};
 use crate::types::{Status, TensorDescription};
@@ -15,7 +15,32 @@ pub struct RecordingHandle {
     layers: Vec<CString>,
 }
 
-/// Reads and verifies a recording: a directory with a recording.gpr, or such a file. Nothing touches a device.
+/// Gives C what was opened.
+///
+/// # Safety
+/// `recording` is null or points to a pointer.
+unsafe fn hand_over(
+    recording: *mut *mut RecordingHandle,
+    open: impl FnOnce() -> Result<Recording, Failure>,
+) -> Result<(), Failure> {
+    if recording.is_null() {
+        return Err(Failure::usage("recording is a null pointer"));
+    }
+    let opened = open()?;
+    // Names in a recording are printable ASCII.
+    let name = |name: &String| CString::new(name.as_str()).unwrap_or_default();
+    let tensors = opened.tensors().iter().map(|t| name(&t.name)).collect();
+    let layers = opened.layers().iter().map(|l| name(&l.name)).collect();
+    let opened = Box::new(RecordingHandle {
+        recording: opened,
+        tensors,
+        layers,
+    });
+    // SAFETY: this function's own contract.
+    unsafe { put(recording, Box::into_raw(opened), "recording") }
+}
+
+/// Reads and verifies a recording: a directory with a recording.gpr, such a file, or a pack. Nothing touches a device.
 ///
 /// # Safety
 /// `path` is a string; `recording` points to a pointer.
@@ -27,21 +52,55 @@ pub unsafe extern "C" fn gpureplay_open(
     guarded(|| {
         // SAFETY: this function's own contract.
         let path = unsafe { text(path, "path") }?;
-        if recording.is_null() {
-            return Err(Failure::usage("recording is a null pointer"));
-        }
-        let opened = Recording::open(path)?;
-        // Names in a recording are printable ASCII.
-        let name = |name: &String| CString::new(name.as_str()).unwrap_or_default();
-        let tensors = opened.tensors().iter().map(|t| name(&t.name)).collect();
-        let layers = opened.layers().iter().map(|l| name(&l.name)).collect();
-        let opened = Box::new(RecordingHandle {
-            recording: opened,
-            tensors,
-            layers,
-        });
         // SAFETY: this function's own contract.
-        unsafe { put(recording, Box::into_raw(opened), "recording") }
+        unsafe { hand_over(recording, || Ok(Recording::open(path)?)) }
+    })
+}
+
+/// As gpureplay_open, but refuses what the owner of `key` has not signed, or has signed with a counter below `minimum_counter`. The key
+/// is 64 hexadecimal digits, the text of a PEM file, or the path of one.
+///
+/// # Safety
+/// `path` and `key` are strings; `recording` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_open_signed(
+    path: *const c_char,
+    key: *const c_char,
+    minimum_counter: u64,
+    recording: *mut *mut RecordingHandle,
+) -> Status {
+    guarded(|| {
+        // SAFETY: this function's own contract.
+        let (path, key) = unsafe { (text(path, "path")?, text(key, "key")?) };
+        let trust = Trust {
+            minimum_counter,
+            ..Trust::with_key(key)?
+        };
+        // SAFETY: this function's own contract.
+        unsafe { hand_over(recording, || Ok(Recording::open_trusted(path, &trust)?)) }
+    })
+}
+
+/// Verifies a recording, or a pack, that is in memory. The bytes are copied.
+///
+/// # Safety
+/// `data` points to `bytes` bytes; `recording` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_open_bytes(
+    data: *const c_void,
+    bytes: usize,
+    recording: *mut *mut RecordingHandle,
+) -> Status {
+    guarded(|| {
+        if data.is_null() || isize::try_from(bytes).is_err() {
+            return Err(Failure::usage(
+                "data is a null pointer, or larger than memory",
+            ));
+        }
+        // SAFETY: this function's own contract; the size is one that memory can have.
+        let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
+        // SAFETY: this function's own contract.
+        unsafe { hand_over(recording, || Ok(Recording::from_bytes(data.to_vec())?)) }
     })
 }
 
@@ -65,7 +124,7 @@ pub unsafe extern "C" fn gpureplay_close(recording: *mut RecordingHandle) {
 /// # Safety
 /// `recording` comes from gpureplay_open.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn gpureplay_io_count(recording: *const RecordingHandle) -> usize {
+pub unsafe extern "C" fn gpureplay_tensor_count(recording: *const RecordingHandle) -> usize {
     // SAFETY: this function's own contract.
     unsafe { recording.as_ref() }.map_or(0, |it| it.tensors.len())
 }
@@ -75,7 +134,7 @@ pub unsafe extern "C" fn gpureplay_io_count(recording: *const RecordingHandle) -
 /// # Safety
 /// `recording` comes from gpureplay_open; `tensor` points to a structure.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn gpureplay_io(
+pub unsafe extern "C" fn gpureplay_tensor(
     recording: *const RecordingHandle,
     index: usize,
     tensor: *mut TensorDescription,
@@ -129,4 +188,25 @@ pub unsafe extern "C" fn gpureplay_layer_name(
     // SAFETY: this function's own contract.
     let name = unsafe { recording.as_ref() }.and_then(|it| it.layers.get(index));
     name.map_or(std::ptr::null(), |name| name.as_ptr())
+}
+
+/// The index of a layer, for gpureplay_run_layers: of a name, or of a number from 1 as `gpureplay info` counts them.
+///
+/// # Safety
+/// `recording` comes from gpureplay_open; `name` is a string; `index` points to a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_layer(
+    recording: *const RecordingHandle,
+    name: *const c_char,
+    index: *mut usize,
+) -> Status {
+    guarded(|| {
+        // SAFETY: this function's own contract.
+        let it = unsafe { handle(recording, "recording") }?;
+        // SAFETY: this function's own contract.
+        let name = unsafe { text(name, "name") }?;
+        let found = layer_named(it.recording.layers(), name)?;
+        // SAFETY: this function's own contract.
+        unsafe { put(index, found, "index") }
+    })
 }

@@ -4,33 +4,41 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Mutex, TryLockError};
 
-use gpureplay_library::{Options, Session, Tensor};
+use gpureplay_library::{DType, Options, Session, Tensor, TensorInfo};
 
 use crate::guard::{Failure, guarded, handle, put, text};
 use crate::recording::RecordingHandle;
-use crate::types::Status;
+use crate::types::{ElementType, RunTiming, SessionOptions, Status};
 
 /// A recording on a device. One thread at a time may use it; another one that tries meanwhile gets an error.
 pub struct SessionHandle(Mutex<Session>);
 
-/// Opens a session. `device` is "model", "model:g52", "nano", "nano:direct" or "devmem"; null is the model of the recorded GPU.
+/// Opens a session; null options are the defaults. Fails if the device is not the GPU that was recorded, unless the options allow it.
 ///
 /// # Safety
-/// `recording` comes from gpureplay_open; `device` is null or a string; `session` points to a pointer.
+/// `recording` comes from gpureplay_open; `options` is null or points to options; `session` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_session_open(
     recording: *const RecordingHandle,
-    device: *const c_char,
+    options: *const SessionOptions,
     session: *mut *mut SessionHandle,
 ) -> Status {
     guarded(|| {
         // SAFETY: this function's own contract.
         let recording = unsafe { handle(recording, "recording") }?;
+        // SAFETY: this function's own contract.
+        let given = unsafe { options.as_ref() };
         let mut options = Options::default();
-        if !device.is_null() {
-            // SAFETY: this function's own contract.
-            let device = unsafe { text(device, "device") }?;
-            options.device = device.parse().map_err(Failure::usage)?;
+        if let Some(given) = given {
+            options.model.threads = (given.threads != 0).then_some(given.threads as usize);
+            options.model.verbose = u8::try_from(given.verbose).unwrap_or(u8::MAX);
+            options.retries = given.retries;
+            options.ignore_identity = given.any_gpu != 0;
+            if !given.device.is_null() {
+                // SAFETY: this function's own contract.
+                let device = unsafe { text(given.device, "device") }?;
+                options.device = device.parse().map_err(Failure::usage)?;
+            }
         }
         if session.is_null() {
             return Err(Failure::usage("session is a null pointer"));
@@ -80,7 +88,32 @@ unsafe fn with(
     })
 }
 
-/// Gives an input, a weight or an intermediate tensor a value, for all runs that follow. The bytes are copied.
+/// Requires the element type and the size that C states to be those of a tensor.
+fn fits(name: &str, info: &TensorInfo, element: u32, bytes: usize) -> Result<(), Failure> {
+    let Some(stated) = ElementType::from_number(element) else {
+        return Err(Failure::usage(format!(
+            "there is no element type {element}"
+        )));
+    };
+    let stated = DType::from(stated);
+    if stated != info.dtype {
+        return Err(Failure::usage(format!(
+            "expected elements of {} for {name} {info}, got {}",
+            info.dtype.name(),
+            stated.name()
+        )));
+    }
+    if bytes != info.bytes {
+        return Err(Failure::usage(format!(
+            "{name} {info} has {} bytes, {bytes} were given",
+            info.bytes
+        )));
+    }
+    Ok(())
+}
+
+/// Gives an input, a weight or an intermediate tensor a value, for all runs that follow. The bytes are copied. `element` is the
+/// gpureplay_element_type of the data and must be the tensor's.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open; `name` is a string; `data` points to `bytes` bytes.
@@ -88,6 +121,7 @@ unsafe fn with(
 pub unsafe extern "C" fn gpureplay_bind(
     session: *mut SessionHandle,
     name: *const c_char,
+    element: u32,
     data: *const c_void,
     bytes: usize,
 ) -> Status {
@@ -98,12 +132,8 @@ pub unsafe extern "C" fn gpureplay_bind(
             return Err(Failure::usage("data is a null pointer"));
         }
         let info = session.tensor(name)?;
-        let (dtype, shape, size) = (info.dtype, info.shape.clone(), info.bytes);
-        if bytes != size {
-            return Err(Failure::usage(format!(
-                "{name} {info} has {size} bytes, {bytes} were given"
-            )));
-        }
+        fits(name, info, element, bytes)?;
+        let (dtype, shape) = (info.dtype, info.shape.clone());
         // SAFETY: this function's own contract; the size is that of a tensor of the recording.
         let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
         let value = Tensor::new(dtype, &shape, data.to_vec())
@@ -221,7 +251,8 @@ pub unsafe extern "C" fn gpureplay_keep(
     unsafe { with(session, |session| Ok(session.keep(text(name, "name")?)?)) }
 }
 
-/// Copies the value of an output after a run, or of another tensor as it is in GPU memory now.
+/// Copies the value of an output after a run, or of another tensor as it is in GPU memory now. `element` is the
+/// gpureplay_element_type that is expected and must be the tensor's.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open; `name` is a string; `data` points to room for `bytes` bytes.
@@ -229,6 +260,7 @@ pub unsafe extern "C" fn gpureplay_keep(
 pub unsafe extern "C" fn gpureplay_read(
     session: *mut SessionHandle,
     name: *const c_char,
+    element: u32,
     data: *mut c_void,
     bytes: usize,
 ) -> Status {
@@ -239,12 +271,7 @@ pub unsafe extern "C" fn gpureplay_read(
             return Err(Failure::usage("data is a null pointer"));
         }
         let info = session.tensor(name)?;
-        if bytes != info.bytes {
-            return Err(Failure::usage(format!(
-                "{name} {info} has {} bytes, there is room for {bytes}",
-                info.bytes
-            )));
-        }
+        fits(name, info, element, bytes)?;
         let value = session.read(name)?;
         let from = value.bytes();
         // SAFETY: this function's own contract; `from` is a tensor of the recording, whose size was compared with `bytes`.
@@ -255,4 +282,21 @@ pub unsafe extern "C" fn gpureplay_read(
     };
     // SAFETY: this function's own contract.
     unsafe { with(session, work) }
+}
+
+/// Times of the last run.
+///
+/// # Safety
+/// `session` comes from gpureplay_session_open; `timing` points to a structure.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_timing(
+    session: *mut SessionHandle,
+    timing: *mut RunTiming,
+) -> Status {
+    // SAFETY: this function's own contract.
+    unsafe {
+        with(session, |session| {
+            put(timing, RunTiming::from(session.timing()), "timing")
+        })
+    }
 }

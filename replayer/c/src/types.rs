@@ -3,7 +3,7 @@
 
 use std::ffi::c_char;
 
-use gpureplay_library::{DType, TensorKind};
+use gpureplay_library::{DType, Phase, TensorKind as LibraryKind, Timing};
 
 /// How a call ended. The numbers are those of the command's exit codes.
 #[repr(C)]
@@ -28,7 +28,7 @@ pub enum Status {
 /// Part of a tensor in the computation.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TensorKind {
     /// Must be bound before a run.
     Input = 0,
     /// Can be read after a run.
@@ -43,7 +43,7 @@ pub enum Kind {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
-pub enum Type {
+pub enum ElementType {
     F32 = 0,
     F16 = 1,
     U8 = 2,
@@ -65,9 +65,9 @@ pub struct TensorDescription {
     /// Name; valid until the recording is closed.
     pub name: *const c_char,
     /// Its part in the computation.
-    pub kind: Kind,
+    pub kind: TensorKind,
     /// Type of its elements.
-    pub element: Type,
+    pub element: ElementType,
     /// Size of its elements in bytes.
     pub bytes: usize,
     /// Number of extents.
@@ -76,18 +76,18 @@ pub struct TensorDescription {
     pub shape: [u64; 6],
 }
 
-impl From<TensorKind> for Kind {
-    fn from(kind: TensorKind) -> Self {
+impl From<LibraryKind> for TensorKind {
+    fn from(kind: LibraryKind) -> Self {
         match kind {
-            TensorKind::Input => Self::Input,
-            TensorKind::Output => Self::Output,
-            TensorKind::Weight => Self::Weight,
-            TensorKind::Intermediate => Self::Intermediate,
+            LibraryKind::Input => Self::Input,
+            LibraryKind::Output => Self::Output,
+            LibraryKind::Weight => Self::Weight,
+            LibraryKind::Intermediate => Self::Intermediate,
         }
     }
 }
 
-impl From<DType> for Type {
+impl From<DType> for ElementType {
     fn from(dtype: DType) -> Self {
         match dtype {
             DType::F32 => Self::F32,
@@ -102,6 +102,89 @@ impl From<DType> for Type {
             DType::I64 => Self::I64,
             DType::F64 => Self::F64,
             DType::Bool => Self::Bool,
+        }
+    }
+}
+
+impl From<ElementType> for DType {
+    fn from(element: ElementType) -> Self {
+        match element {
+            ElementType::F32 => Self::F32,
+            ElementType::F16 => Self::F16,
+            ElementType::U8 => Self::U8,
+            ElementType::I8 => Self::I8,
+            ElementType::U16 => Self::U16,
+            ElementType::I16 => Self::I16,
+            ElementType::U32 => Self::U32,
+            ElementType::I32 => Self::I32,
+            ElementType::U64 => Self::U64,
+            ElementType::I64 => Self::I64,
+            ElementType::F64 => Self::F64,
+            ElementType::Bool => Self::Bool,
+        }
+    }
+}
+
+impl ElementType {
+    /// The type of a number that C gave, which may be any.
+    pub(crate) fn from_number(number: u32) -> Option<Self> {
+        DType::ALL
+            .iter()
+            .map(|dtype| Self::from(*dtype))
+            .find(|element| *element as u32 == number)
+    }
+}
+
+/// Choices for a session. All zeros are the defaults.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SessionOptions {
+    /// "model", "model:g52", "nano", "nano:shared", "nano:direct", "devmem" or "devmem:BOARD"; null is the model of the recorded GPU.
+    pub device: *const c_char,
+    /// Host threads that the model uses, up to 512; 0 is one per processor.
+    pub threads: u32,
+    /// Messages of the model on standard error: 0 none, 1 faults, 2 also resets and jobs, 3 everything.
+    pub verbose: u32,
+    /// Attempts after a failed one, for each run.
+    pub retries: u32,
+    /// Not 0: replay on a GPU that is not the one that was recorded. Results may be wrong.
+    pub any_gpu: u32,
+}
+
+/// Times of a session's last run in seconds, and what it asked of the device.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RunTiming {
+    /// Putting the recording on the device, where the run had to.
+    pub load: f64,
+    /// The run itself, all attempts. What is not in the four phases below is the engine's own.
+    pub run: f64,
+    /// Bytes that every run restores.
+    pub restore: f64,
+    /// Inputs into GPU memory.
+    pub bind: f64,
+    /// Chains, from their start until their end is known.
+    pub device: f64,
+    /// Outputs out of GPU memory.
+    pub read: f64,
+    /// Attempts after the first.
+    pub retries: u32,
+    /// Chains that were submitted.
+    pub chains: u32,
+}
+
+impl From<&Timing> for RunTiming {
+    fn from(timing: &Timing) -> Self {
+        let phase = |phase| timing.phase(phase).as_secs_f64();
+        Self {
+            load: timing.load.as_secs_f64(),
+            run: timing.run.as_secs_f64(),
+            restore: phase(Phase::Restore),
+            bind: phase(Phase::Bind),
+            device: phase(Phase::Device),
+            read: phase(Phase::Read),
+            retries: timing.retries,
+            chains: timing.chains,
         }
     }
 }

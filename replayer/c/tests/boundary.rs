@@ -71,16 +71,42 @@ fn bad_callers_get_errors() {
             gpureplay_open(path.as_ptr(), &raw mut recording),
             Status::Ok
         );
-        assert_eq!(gpureplay_io_count(recording), 16);
-        assert_eq!(gpureplay_io_count(null()), 0);
+        assert_eq!(gpureplay_tensor_count(recording), 16);
+        assert_eq!(gpureplay_tensor_count(null()), 0);
         assert_eq!(gpureplay_layer_count(recording), 7);
         assert!(gpureplay_layer_name(recording, 7).is_null());
         assert_eq!(CStr::from_ptr(gpureplay_layer_name(recording, 2)), c"pool1");
-        assert_eq!(gpureplay_io(recording, 99, null_mut()), Status::Usage);
-        let open = |device: *const _, session| gpureplay_session_open(recording, device, session);
-        assert_eq!(open(c"gpu".as_ptr(), &raw mut session), Status::Usage);
+        assert_eq!(gpureplay_tensor(recording, 99, null_mut()), Status::Usage);
+        let options = |device: &'static CStr| SessionOptions {
+            device: device.as_ptr(),
+            threads: 1,
+            verbose: 0,
+            retries: 0,
+            any_gpu: 0,
+        };
+        let open = |options: *const _, session| gpureplay_session_open(recording, options, session);
+        assert_eq!(
+            open(&raw const *&options(c"gpu"), &raw mut session),
+            Status::Usage
+        );
         assert!(last_error().contains("devices are"));
-        assert_eq!(open(c"model:g99".as_ptr(), &raw mut session), Status::Usage);
+        assert_eq!(
+            open(&raw const *&options(c"model:g99"), &raw mut session),
+            Status::Usage
+        );
+        // Another GPU shows when the session is opened.
+        assert_eq!(
+            open(&raw const *&options(c"model:g71"), &raw mut session),
+            Status::Device
+        );
+        assert!(last_error().contains("another GPU"), "{}", last_error());
+        let mut many = options(c"model");
+        many.threads = 100_000;
+        assert_eq!(open(&raw const many, &raw mut session), Status::Usage);
+        let mut layer = 99;
+        let name = c"pool1".as_ptr();
+        assert_eq!(gpureplay_layer(recording, name, &raw mut layer), Status::Ok);
+        assert_eq!(layer, 2);
         assert_eq!(open(null(), &raw mut session), Status::Ok);
         // The session keeps what it needs.
         gpureplay_close(recording);
@@ -88,39 +114,119 @@ fn bad_callers_get_errors() {
         assert_eq!(gpureplay_run(null_mut()), Status::Usage);
         assert_eq!(gpureplay_run(session), Status::Input);
         assert!(
-            last_error().contains("input f32[8,8] is not given"),
+            last_error().contains("input f32[8,8] has no value"),
             "{}",
             last_error()
         );
         let image = [0f32; 64];
         let data = image.as_ptr().cast();
         assert_eq!(
-            gpureplay_bind(session, c"input".as_ptr(), data, 255),
+            gpureplay_bind(
+                session,
+                c"input".as_ptr(),
+                ElementType::F32 as u32,
+                data,
+                255
+            ),
             Status::Usage
         );
         assert!(last_error().contains("has 256 bytes, 255 were given"));
         assert_eq!(
-            gpureplay_bind(session, c"input".as_ptr(), null(), 256),
+            gpureplay_bind(
+                session,
+                c"input".as_ptr(),
+                ElementType::F32 as u32,
+                null(),
+                256
+            ),
             Status::Usage
         );
         assert_eq!(
-            gpureplay_bind(session, c"x".as_ptr(), data, 256),
+            gpureplay_bind(session, c"x".as_ptr(), ElementType::F32 as u32, data, 256),
             Status::Usage
         );
         assert_eq!(
-            gpureplay_bind(session, c"input".as_ptr(), data, 256),
+            gpureplay_bind(
+                session,
+                c"input".as_ptr(),
+                ElementType::F32 as u32,
+                data,
+                256
+            ),
             Status::Ok
         );
+        // Integers of the same size are no single-precision numbers.
+        let integers = [16i32; 64];
+        let wrong = ElementType::I32 as u32;
+        for wrong in [wrong, 99] {
+            let data = integers.as_ptr().cast();
+            let bound = gpureplay_bind(session, c"input".as_ptr(), wrong, data, 256);
+            assert_eq!(bound, Status::Usage);
+        }
+        assert!(last_error().contains("no element type 99"));
         assert_eq!(gpureplay_run_layers(session, 3, 2), Status::Usage);
         let mut out = [0f32; 10];
         let room = out.as_mut_ptr().cast();
         let name = c"probabilities".as_ptr();
-        assert_eq!(gpureplay_read(session, name, room, 40), Status::Input);
+        assert_eq!(
+            gpureplay_read(session, name, ElementType::F32 as u32, room, 40),
+            Status::Input
+        );
         assert_eq!(gpureplay_run(session), Status::Ok, "{}", last_error());
-        assert_eq!(gpureplay_read(session, name, room, 36), Status::Usage);
-        assert_eq!(gpureplay_read(session, name, room, 40), Status::Ok);
+        assert_eq!(
+            gpureplay_read(session, name, ElementType::F32 as u32, room, 36),
+            Status::Usage
+        );
+        assert_eq!(
+            gpureplay_read(session, name, ElementType::F32 as u32, room, 40),
+            Status::Ok
+        );
+        assert_eq!(
+            gpureplay_read(session, name, wrong, room, 40),
+            Status::Usage
+        );
+        assert!(
+            last_error().contains("expected elements of f32"),
+            "{}",
+            last_error()
+        );
+        let mut timing = RunTiming::default();
+        assert_eq!(gpureplay_timing(session, &raw mut timing), Status::Ok);
+        assert!(timing.chains > 0 && timing.run >= timing.device && timing.device > 0.0);
         gpureplay_session_close(session);
         gpureplay_session_close(null_mut());
         assert!((out.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{out:?}");
+    }
+}
+
+#[test]
+fn recordings_come_from_memory_and_from_packs_and_signed() {
+    let bytes = std::fs::read(digits().join("recording.gpr")).unwrap();
+    let mut recording = null_mut();
+    let data = bytes.as_ptr().cast();
+    // SAFETY: every pointer is null, comes from the function that makes it, or points to what lives here.
+    unsafe {
+        let open = gpureplay_open_bytes(data, bytes.len(), &raw mut recording);
+        assert_eq!(open, Status::Ok, "{}", last_error());
+        assert_eq!(gpureplay_tensor_count(recording), 16);
+        gpureplay_close(recording);
+        let cut = gpureplay_open_bytes(data, bytes.len() - 1, &raw mut recording);
+        assert_eq!(cut, Status::Recording);
+        assert_eq!(
+            gpureplay_open_bytes(null(), 0, &raw mut recording),
+            Status::Usage
+        );
+        // A good key, but nothing is signed.
+        let key = c"d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a".as_ptr();
+        let path = text(&digits());
+        let signed = gpureplay_open_signed(path.as_ptr(), key, 0, &raw mut recording);
+        assert_eq!(signed, Status::Recording);
+        assert!(
+            last_error().contains("a signature is required"),
+            "{}",
+            last_error()
+        );
+        let version = CStr::from_ptr(gpureplay_version()).to_str().unwrap();
+        assert_eq!(version, env!("CARGO_PKG_VERSION"));
     }
 }

@@ -240,7 +240,7 @@ fn wrong_inputs_say_what_was_expected() {
     let (code, _, err) = ran(&["run", directory]);
     assert_eq!(code, 4);
     assert!(
-        err.contains("input a f32[4] is not given; add --input a=FILE.npy"),
+        err.contains("input a f32[4] has no value; add --input a=FILE.npy"),
         "{err}"
     );
 }

@@ -419,3 +419,68 @@ fn a_picture_of_a_digit_is_read() {
         assert!(!good, "{name}: {text}");
     }
 }
+
+#[test]
+fn all_held_out_digits_run_in_one_process() {
+    let held_out = |name: &str| {
+        let path = repository().join(format!("tools/digits/held-out/{name}.npy"));
+        path.display().to_string()
+    };
+    let (images, labels) = (held_out("images"), held_out("labels"));
+    let run = [
+        "run",
+        "recordings/digits-g52",
+        "--inputs",
+        &images,
+        "--truth",
+        &labels,
+        "--json",
+    ];
+    let (good, text) = gpureplay(&run);
+    assert!(good, "{text}");
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (&value["inputs"], &value["right"]),
+        (&360.into(), &359.into())
+    );
+    let confusion = value["confusion"].as_array().unwrap().iter();
+    let rows = confusion.map(|row| row.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()));
+    assert_eq!(rows.flatten().sum::<u64>(), 360);
+    // A directory, and names of classes.
+    let folder = tempfile::tempdir().unwrap();
+    let truth = folder.path().join("truth.txt");
+    let names: Vec<String> = (0..10).map(|digit| format!("digit {digit}")).collect();
+    std::fs::create_dir(folder.path().join("pictures")).unwrap();
+    for digit in 0..10 {
+        let from = repository().join(format!("recordings/digits-g52/inputs/{digit}.npy"));
+        let to = folder.path().join(format!("pictures/{digit}.npy"));
+        std::fs::copy(from, to).unwrap();
+    }
+    std::fs::write(&truth, names.join("\n")).unwrap();
+    let pictures = folder.path().join("pictures").display().to_string();
+    let truth = truth.display().to_string();
+    let run = [
+        "run",
+        "recordings/digits-g52",
+        "--inputs",
+        &pictures,
+        "--truth",
+        &truth,
+    ];
+    let (good, text) = gpureplay(&run);
+    assert!(good && text.contains("10 of 10 right (100.0 %)"), "{text}");
+    // As many truths as inputs.
+    let run = [
+        "run",
+        "recordings/digits-g52",
+        "--inputs",
+        &pictures,
+        "--truth",
+        &labels,
+    ];
+    let (good, text) = gpureplay(&run);
+    assert!(
+        !good && text.contains("360 classes for 10 inputs"),
+        "{text}"
+    );
+}

@@ -180,7 +180,6 @@ fn tensor(found: &Found, options: &Options) -> Tensor {
         element: found.layout.dtype,
         shape: found.shape.clone(),
         pieces,
-        quantisation: None,
         external: options.external_weights && found.role == Role::Weight,
     }
 }

@@ -3,11 +3,11 @@
 //!
 //! Reset, power, address spaces, job slots and interrupt masks belong to the engine; a recording can touch none of
 //! them. What remains are the chip-specific settings that a driver makes once after reset, limited to the bits that
-//! drivers set on that GPU, and reads. The sets of readable registers are computed from the register map at compile
-//! time; its names and explanations stay out of the binary.
+//! drivers set on that GPU, and reads of constants. The set of these is computed from the register map at compile time;
+//! its names and explanations stay out of the binary.
 
+use mali_regs::Class;
 use mali_regs::gpu::{JM_CONFIG, L2_MMU_CONFIG, SHADER_CONFIG, TABLE, TILER_CONFIG};
-use mali_regs::{Access, Class};
 
 /// Products as bits: bit 28 of GPU_ID (0: version 6, 1: version 7) and the low two bits of the product choose one.
 const G71: u8 = 1 << 0;
@@ -62,22 +62,14 @@ static SETTINGS: [Setting; 7] = [
 struct Registers([u32; 8]);
 
 impl Registers {
-    const fn of_class(wanted: &[Class]) -> Self {
+    const fn of_class(wanted: Class) -> Self {
         let mut bits = [0u32; 8];
         let mut entry = 0;
         while entry < TABLE.len() {
             let register = &TABLE[entry];
-            let mut class = 0;
-            while class < wanted.len() {
-                if register.class as u8 == wanted[class] as u8
-                    && register.access as u8 != Access::Write as u8
-                {
-                    let word = register.offset / 4;
-                    if word < 256 {
-                        bits[word as usize / 32] |= 1 << (word % 32);
-                    }
-                }
-                class += 1;
+            let word = register.offset / 4;
+            if register.class as u8 == wanted as u8 && word < 256 {
+                bits[word as usize / 32] |= 1 << (word % 32);
             }
             entry += 1;
         }
@@ -94,23 +86,10 @@ impl Registers {
     }
 }
 
-static IDENTITY: Registers = Registers::of_class(&[Class::Identity]);
-static READABLE: Registers = Registers::of_class(&[
-    Class::Identity,
-    Class::Power,
-    Class::Status,
-    Class::Quirk,
-    Class::Interrupt,
-]);
-
+static IDENTITY: Registers = Registers::of_class(Class::Identity);
 /// Whether an identity check may read this register: a constant of the GPU.
 pub(crate) fn identity(register: u32) -> bool {
     IDENTITY.contains(register)
-}
-
-/// Whether a recording may poll or expect this register: reading it has no effect.
-pub(crate) fn readable(register: u32) -> bool {
-    READABLE.contains(register)
 }
 
 /// Whether a recording for this GPU may write this value. On a GPU that is not known, settings may be zero only.
@@ -196,7 +175,6 @@ mod tests {
     fn sets_follow_the_table() {
         assert!(identity(gpu::GPU_ID) && identity(gpu::THREAD_TLS_ALLOC));
         assert!(!identity(gpu::LATEST_FLUSH_ID) && !identity(gpu::GPU_ID + 2));
-        assert!(readable(gpu::L2_READY_LO) && !readable(gpu::L2_PWRON_LO));
-        assert!(!readable(0x2400) && !readable(0xffff_fffc));
+        assert!(!identity(gpu::L2_READY_LO) && !identity(0x2400) && !identity(0xffff_fffc));
     }
 }

@@ -50,18 +50,14 @@ pub enum ErrorKind {
     AddressRange(u32),
     /// The GPU has no job slot of this number.
     NoSuchSlot(u8),
-    /// A register did not reach its value in time, or does not have it. A RAWSTAT register: an interrupt did not come.
-    Register {
-        /// Register offset.
+    /// Shader cores or the level-2 cache did not get power in time.
+    NoPower {
+        /// Offset of the register that says which have power (READY).
         register: u32,
-        /// Bits that were compared.
-        mask: u32,
-        /// Their value at the end.
+        /// Its value when all have.
         expected: u32,
         /// What was read last.
         found: u32,
-        /// How long the engine waited; 0 for a single read.
-        timeout_us: u32,
     },
     /// The chain did not end in time.
     JobTimeout {

@@ -192,11 +192,10 @@ fn opening_fails_with_its_reason() {
     let error = open(&mut fake, Options::default()).unwrap_err();
     assert!(matches!(
         error.1,
-        ErrorKind::Register {
+        ErrorKind::NoPower {
             register: 0x140,
             expected: 3,
             found: 0,
-            ..
         }
     ));
 

@@ -14,35 +14,6 @@ pub enum Action<'a> {
         /// Value to write.
         value: u32,
     },
-    /// Read a register until `read & mask == value`. Operands: b register, c value, d mask | timeout << 32.
-    Poll {
-        /// Register offset in bytes.
-        register: u16,
-        /// Bits that are compared.
-        mask: u32,
-        /// Their value at the end.
-        value: u32,
-        /// Bound in microseconds.
-        timeout_us: u32,
-    },
-    /// Read a register once and require `read & mask == value`. Operands: b register, c value, d mask.
-    Expect {
-        /// Register offset in bytes.
-        register: u16,
-        /// Bits that are compared.
-        mask: u32,
-        /// Their value.
-        value: u32,
-    },
-    /// Wait until all `bits` are set in the line's RAWSTAT register, then clear them. Operands: a line, c bits, d timeout.
-    WaitIrq {
-        /// 0 job, 1 MMU, 2 GPU.
-        line: u8,
-        /// Bits of RAWSTAT.
-        bits: u32,
-        /// Bound in microseconds.
-        timeout_us: u32,
-    },
     /// Put bytes into GPU memory. Operands: a encoding, b stored length (LZ4 only), c length, d address.
     Upload {
         /// GPU virtual address.
@@ -89,11 +60,6 @@ pub enum Action<'a> {
         /// Index of the tensor.
         tensor: u32,
     },
-    /// Clean and invalidate the GPU's caches and wait for the end. Operand: c timeout.
-    FlushCaches {
-        /// Bound in microseconds.
-        timeout_us: u32,
-    },
     /// Take the bytes of the following uploads from `offset` of the section `data`. Operand: d offset.
     Seek {
         /// Offset in bytes.
@@ -121,29 +87,14 @@ pub enum ActionFault {
     Data,
 }
 
-/// Operands that an action uses: a, b, c, the low and the high half of d, from bit 0 up.
+/// Operands that an action uses: a, b, c, d, from bit 0 up.
 const fn operands(opcode: Opcode) -> u8 {
     match opcode {
-        Opcode::Write => 0b00110,
-        Opcode::Poll => 0b11110,
-        Opcode::Expect => 0b01110,
-        Opcode::WaitIrq => 0b01101,
-        Opcode::Upload | Opcode::Submit => 0b11111,
-        Opcode::Fill => 0b11101,
-        Opcode::Rearm | Opcode::Seek => 0b11000,
-        Opcode::BindInput | Opcode::BindOutput | Opcode::FlushCaches => 0b00100,
-    }
-}
-
-impl ActionEntry {
-    /// The low half of d: a mask, or the time-out of [`Action::WaitIrq`].
-    pub const fn low(&self) -> u32 {
-        self.d.get() as u32
-    }
-
-    /// The high half of d: the time-out of [`Action::Poll`].
-    pub const fn high(&self) -> u32 {
-        (self.d.get() >> 32) as u32
+        Opcode::Write => 0b0110,
+        Opcode::Upload | Opcode::Submit => 0b1111,
+        Opcode::Fill => 0b1101,
+        Opcode::Rearm | Opcode::Seek => 0b1000,
+        Opcode::BindInput | Opcode::BindOutput => 0b0100,
     }
 }
 
@@ -172,7 +123,7 @@ impl<'a> Cursor<'a> {
         let opcode = Opcode::from_code(entry.op.into()).ok_or(ActionFault::Opcode)?;
         let (b, c) = (entry.b.get(), entry.c.get());
         let mut used = operands(opcode);
-        for value in [entry.a.into(), b.into(), c, entry.low(), entry.high()] {
+        for value in [entry.a.into(), b.into(), c.into(), entry.d.get()] {
             if value != 0 && used & 1 == 0 {
                 return Err(ActionFault::Operand);
             }
@@ -234,25 +185,8 @@ impl<'a> Iterator for Actions<'a> {
 /// Names the operands of a well-formed action.
 fn name<'a>(entry: &ActionEntry, opcode: Opcode, payload: &'a [u8]) -> Action<'a> {
     let (register, c, va) = (entry.b.get(), entry.c.get(), entry.d.get());
-    let (mask, high) = (entry.low(), entry.high());
     match opcode {
         Opcode::Write => Action::Write { register, value: c },
-        Opcode::Poll => Action::Poll {
-            register,
-            value: c,
-            mask,
-            timeout_us: high,
-        },
-        Opcode::Expect => Action::Expect {
-            register,
-            value: c,
-            mask,
-        },
-        Opcode::WaitIrq => Action::WaitIrq {
-            line: entry.a,
-            bits: c,
-            timeout_us: mask,
-        },
         Opcode::Upload => {
             let payload = if entry.a == RAW {
                 Payload::Raw(payload)
@@ -279,7 +213,6 @@ fn name<'a>(entry: &ActionEntry, opcode: Opcode, payload: &'a [u8]) -> Action<'a
         },
         Opcode::BindInput => Action::BindInput { tensor: c },
         Opcode::BindOutput => Action::BindOutput { tensor: c },
-        Opcode::FlushCaches => Action::FlushCaches { timeout_us: c },
         Opcode::Seek => Action::Seek { offset: va },
     }
 }

@@ -21,6 +21,8 @@ macro_rules! codes {
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$item => $text,)+ }
             }
+            /// The names of [`Self::ALL`], each ended by a zero byte: in firmware smaller than the table behind [`Self::name`].
+            pub const NAMES: &'static str = concat!($($text, "\0"),+);
         }
     };
 }
@@ -162,28 +164,20 @@ codes! {
     Opcode {
         /// Write a register.
         Write = 1, "write";
-        /// Read a register until it has a value.
-        Poll = 2, "poll";
-        /// Read a register once and require a value.
-        Expect = 3, "expect";
-        /// Wait for interrupt bits and acknowledge them.
-        WaitIrq = 4, "wait_irq";
         /// Put bytes into GPU memory.
-        Upload = 5, "upload";
+        Upload = 2, "upload";
         /// Put one repeated byte into GPU memory.
-        Fill = 6, "fill";
+        Fill = 3, "fill";
         /// Make a job header ready for its next run.
-        Rearm = 7, "rearm";
+        Rearm = 4, "rearm";
         /// Start a job chain and wait for its end.
-        Submit = 8, "submit";
+        Submit = 5, "submit";
         /// Write a tensor's elements into GPU memory.
-        BindInput = 9, "bind_input";
+        BindInput = 6, "bind_input";
         /// Read a tensor's elements from GPU memory.
-        BindOutput = 10, "bind_output";
-        /// Clean and invalidate the GPU's caches.
-        FlushCaches = 11, "flush_caches";
+        BindOutput = 7, "bind_output";
         /// Take the bytes of the following uploads from another place of the data section.
-        Seek = 12, "seek";
+        Seek = 8, "seek";
     }
 }
 

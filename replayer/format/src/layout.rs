@@ -3,7 +3,7 @@
 //!
 //! Fields called `zero` must be zero; a reader refuses anything else.
 
-use zerocopy::little_endian::{I32, U16, U32, U64};
+use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::MAX_RANK;
@@ -11,17 +11,15 @@ use crate::MAX_RANK;
 /// First eight bytes of every recording.
 pub const MAGIC: [u8; 8] = *b"GPUREPLY";
 /// Version that changes when an older reader would misread the file.
-pub const MAJOR: u16 = 1;
+pub const MAJOR: u16 = 2;
 /// Version that changes when sections or codes are added.
 pub const MINOR: u16 = 0;
-/// Number of sections that every file of version 1 has.
+/// Number of sections that every file of this version has.
 pub const SECTIONS: usize = 9;
 /// Header flag: the recording was taken where GPU and CPU caches are coherent.
 pub const FLAG_COHERENT: u32 = 1;
-/// Tensor flag: `scale` and `zero_point` are meaningful.
-pub const TENSOR_QUANTISED: u8 = 1;
 /// Tensor flag: the recording carries no value for this weight, it must be bound before the first run.
-pub const TENSOR_EXTERNAL: u8 = 2;
+pub const TENSOR_EXTERNAL: u8 = 1;
 
 /// The first 64 bytes of a recording.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -91,7 +89,7 @@ pub struct Region {
     pub zero: U16,
 }
 
-/// A part of the program (32 bytes). Segments cover all actions in order, set-up first, finish last.
+/// A part of the program (24 bytes). Segments cover all actions in order, set-up first, finish last.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Segment {
@@ -107,10 +105,6 @@ pub struct Segment {
     pub actions: U32,
     /// Where the bytes of the first upload start in the section `data`.
     pub data: U64,
-    /// Number of submits.
-    pub submits: U32,
-    /// Number of jobs, over all chains.
-    pub jobs: U32,
 }
 
 /// One action (16 bytes); [`crate::Action`] gives the operands their names.
@@ -129,7 +123,7 @@ pub struct ActionEntry {
     pub d: U64,
 }
 
-/// A named array (48 bytes).
+/// A named array (40 bytes).
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct TensorEntry {
@@ -141,7 +135,7 @@ pub struct TensorEntry {
     pub element: u8,
     /// Number of dimensions.
     pub rank: u8,
-    /// [`TENSOR_QUANTISED`], [`TENSOR_EXTERNAL`].
+    /// [`TENSOR_EXTERNAL`] or 0.
     pub flags: u8,
     /// Extent of each dimension, slowest first (C order); unused entries are zero.
     pub shape: [U32; MAX_RANK],
@@ -149,13 +143,9 @@ pub struct TensorEntry {
     pub first_piece: U32,
     /// Number of pieces, at least 1.
     pub pieces: U32,
-    /// Quantisation: real value = scale * (stored - zero_point). Bits of an IEEE 754 single.
-    pub scale: U32,
-    /// Quantisation: the stored value that means zero.
-    pub zero_point: I32,
 }
 
-/// A part of a tensor that one loop nest maps to GPU memory (24 bytes).
+/// A part of a tensor that one loop nest maps to GPU memory (20 bytes).
 ///
 /// For indices i0, i1, … below the extents of the axes, element `element + Σ i·element_stride` of the array in C order
 /// lies at GPU address `va + Σ i·byte_stride`.
@@ -170,8 +160,6 @@ pub struct PieceEntry {
     pub first_axis: U32,
     /// Number of axes, slowest first; 0 for a single element.
     pub axes: U32,
-    /// Reserved.
-    pub zero: U32,
 }
 
 /// One loop of a piece (12 bytes).

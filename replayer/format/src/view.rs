@@ -5,7 +5,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::action::{Actions, Cursor};
 use crate::checksum::{Checksum, checksum};
-use crate::codes::{ElementType, Section};
+use crate::codes::{ElementType, Opcode, Section};
 use crate::layout::{
     ActionEntry, AxisEntry, Header, IdentityCheck, MAGIC, MAJOR, PieceEntry, Region, SECTIONS,
     SectionEntry, Segment, TensorEntry,
@@ -25,7 +25,7 @@ pub struct ParseError {
 pub enum Fault {
     /// It does not start with the magic number.
     NotARecording,
-    /// It was written by a newer version, whose major number is given.
+    /// It was written in another version of the format, whose major number is given.
     Version(u16),
     /// It ends before the section does, or goes on after the last one.
     Length,
@@ -256,6 +256,12 @@ impl<'a> Recording<'a> {
         .unwrap_or(&[])
     }
 
+    /// How many actions of a segment have an opcode: submits are its chains, rearms its jobs.
+    pub fn count(&self, segment: &Segment, opcode: Opcode) -> u32 {
+        let entries = self.segment_entries(segment).iter();
+        entries.filter(|entry| entry.op == opcode.code()).count() as u32
+    }
+
     /// Where the first upload of a segment takes its bytes from.
     pub const fn cursor(&self, segment: &Segment) -> Cursor<'a> {
         Cursor::new(self.data, segment.data.get())
@@ -277,16 +283,6 @@ impl<'a> Recording<'a> {
             .shape
             .get(..tensor.rank.into())
             .unwrap_or(&tensor.shape)
-    }
-
-    /// Number of elements of a tensor; `None` when it exceeds 32 bits.
-    pub fn elements(&self, tensor: &TensorEntry) -> Option<u32> {
-        let rank = usize::from(tensor.rank);
-        tensor
-            .shape
-            .iter()
-            .take(rank)
-            .try_fold(1u32, |product, extent| product.checked_mul(extent.get()))
     }
 
     /// Size of a tensor's elements in C order in bytes; `None` for an unknown type or more than 32 bits.

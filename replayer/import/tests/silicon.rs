@@ -7,7 +7,7 @@ mod common;
 use std::path::PathBuf;
 
 use gpureplay_core::{Limits, verify};
-use gpureplay_format::{Recording, SegmentKind};
+use gpureplay_format::{Opcode, Recording, SegmentKind};
 use gpureplay_import::{Diagnosis, Options, built_in, convert, read_directory};
 
 fn import(name: &str, most_bytes: usize, chains: usize, jobs: usize, defects: &[&str]) {
@@ -44,7 +44,8 @@ fn import(name: &str, most_bytes: usize, chains: usize, jobs: usize, defects: &[
         let recording = Recording::parse(&imported.recording).unwrap();
         let verified = verify(recording, &Limits::DEFAULT);
         assert!(verified.is_ok(), "{:?}", verified.err());
-        let submits: u32 = recording.segments().iter().map(|s| s.submits.get()).sum();
+        let segments = recording.segments().iter();
+        let submits: u32 = segments.map(|s| recording.count(s, Opcode::Submit)).sum();
         assert_eq!(submits as usize, chains);
         let run = |s: &&gpureplay_format::layout::Segment| s.kind == SegmentKind::Run.code();
         assert!(recording.segments().iter().any(|s| run(&s)));

@@ -178,7 +178,6 @@ impl Bindings {
                 return Err(Error::Unbound {
                     path: self.path.clone(),
                     kind: info.kind.name(),
-                    cure: format!("add --input {name}=FILE.npy"),
                     name,
                     shape: info.to_string(),
                 });
@@ -188,17 +187,11 @@ impl Bindings {
     }
 
     /// Requires a value for everything that the layers `runs` read and that layers before them compute, except those before `ran`,
-    /// which have run; see [`crossing`]. `cure` says in the error how one does without.
+    /// which have run; see [`crossing`].
     ///
     /// # Errors
     /// All that is missing.
-    pub fn require_crossing(
-        &self,
-        layers: &[Layer],
-        runs: Range<usize>,
-        ran: usize,
-        cure: &'static str,
-    ) -> Result<()> {
+    pub fn require_crossing(&self, layers: &[Layer], runs: Range<usize>, ran: usize) -> Result<()> {
         let (first, last) = (runs.start + 1, runs.end);
         let missing: Vec<String> = crossing(layers, runs, ran)
             .into_iter()
@@ -213,7 +206,6 @@ impl Bindings {
             first,
             last,
             missing,
-            cure,
         })
     }
 

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use gpureplay_core::middleware::{FaultKind, Faulty};
 use gpureplay_core::{ErrorKind, Gpu, NO_ACTION, ReplayError, Wrapper};
 use gpureplay_format::Recording;
 use gpureplay_linux::{Board, DevMem, Mode, Nano, nano};
 use gpureplay_on_model::OnModel;
-use mali_model::{JobReport, Level, Log, Observer, PROFILES, Profile};
+use mali_model::{JobReport, Level, Log, Observer, Profile};
 use mali_regs::GpuId;
 use mali_regs::gpu::GPU_ID;
 
@@ -76,6 +77,8 @@ pub struct ModelOptions {
 /// An opened device.
 pub struct Device {
     body: Body,
+    /// What the caller says of a device of its own, see [`Device::writes_to_process`].
+    in_process: bool,
     jobs: Arc<JobCounter>,
     description: String,
 }
@@ -85,6 +88,29 @@ enum Body {
     Nano(Nano),
     DevMem(DevMem),
     Other(Box<dyn Gpu + Send>),
+    Disturbed(Box<Faulty<Device>>),
+}
+
+/// A fault that is made on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// This kind at the first call from this number on that it can disturb.
+    At(FaultKind, u64),
+    /// Kind and call follow from a number.
+    Seed(u64),
+}
+
+impl Fault {
+    /// Calls among which a seed chooses.
+    const SEEDED_CALLS: u64 = 400;
+
+    /// A device that has this fault.
+    pub fn on<G: Gpu>(self, gpu: G) -> Faulty<G> {
+        match self {
+            Self::At(kind, at) => Faulty::new(gpu, kind, at),
+            Self::Seed(seed) => Faulty::seeded(gpu, seed, Self::SEEDED_CALLS),
+        }
+    }
 }
 
 /// Counts jobs as they end.
@@ -152,9 +178,7 @@ impl Device {
         let name = match choice {
             Choice::Model(name) => name,
             _ if observer.is_some() => {
-                return Err(Error::NoModel(
-                    "only the model can trace jobs; use --device model".into(),
-                ));
+                return Err(Error::NoModel("only the model can trace jobs".into()));
             }
             Choice::Nano(mode) => {
                 let nano = Nano::open(Path::new(nano::PATH), *mode)?;
@@ -197,6 +221,7 @@ impl Device {
             .map_err(|error| Error::NoDevice(format!("memory for the model: {error}")))?;
         let description = format!("{}, model", profile.gpu_id);
         Ok(Self {
+            in_process: false,
             body: Body::Model(Box::new(gpu)),
             jobs,
             description,
@@ -209,9 +234,11 @@ impl Device {
             Body::Nano(gpu) => gpu.read32(GPU_ID),
             Body::DevMem(gpu) => gpu.read32(GPU_ID),
             Body::Other(gpu) => gpu.read32(GPU_ID),
+            Body::Disturbed(gpu) => Gpu::read32(gpu.as_mut(), GPU_ID),
         };
         Self {
             body,
+            in_process: false,
             jobs: Arc::default(),
             description: format!("{}, {by}", GpuId(id)),
         }
@@ -231,6 +258,7 @@ impl Device {
             Body::Nano(gpu) => gpu,
             Body::DevMem(gpu) => gpu,
             Body::Other(gpu) => gpu.as_mut(),
+            Body::Disturbed(gpu) => gpu.as_mut(),
         }
     }
 
@@ -264,6 +292,42 @@ impl Device {
         Ok(())
     }
 
+    /// Says that the GPU of a device of the caller's own writes to pages of this very process.
+    #[must_use]
+    pub fn that_writes_to_process(mut self) -> Self {
+        self.in_process = true;
+        self
+    }
+
+    /// Whether the GPU writes to pages of this very process, so that it must be reset before the process ends: through /dev/mem.
+    /// A driver resets the GPU first, and the model needs no such care.
+    pub fn writes_to_process(&self) -> bool {
+        match &self.body {
+            Body::DevMem(_) => true,
+            Body::Disturbed(faulty) => faulty.get_ref().writes_to_process(),
+            Body::Model(_) | Body::Nano(_) | Body::Other(_) => self.in_process,
+        }
+    }
+
+    /// The same device, of which one call goes wrong.
+    #[must_use]
+    pub fn with_fault(self, fault: Fault) -> Self {
+        Self {
+            jobs: self.jobs.clone(),
+            description: self.description.clone(),
+            in_process: self.in_process,
+            body: Body::Disturbed(Box::new(fault.on(self))),
+        }
+    }
+
+    /// Calls so far, and whether one of them went wrong; `None` for a device without a fault.
+    pub fn fault(&self) -> Option<(u64, bool)> {
+        match &self.body {
+            Body::Disturbed(faulty) => Some((faulty.calls(), faulty.fired())),
+            _ => None,
+        }
+    }
+
     /// `Mali-G52 r0p0, model`.
     pub fn description(&self) -> &str {
         &self.description
@@ -281,12 +345,17 @@ impl Device {
             Body::Nano(gpu) => Some(gpu.working()),
             Body::DevMem(gpu) => Some(gpu.working()),
             Body::Other(_) => None,
+            Body::Disturbed(gpu) => gpu.get_ref().working(),
         }
     }
 
     /// True for the GPU model.
     pub fn is_model(&self) -> bool {
-        matches!(self.body, Body::Model(_))
+        match &self.body {
+            Body::Model(_) => true,
+            Body::Disturbed(gpu) => gpu.get_ref().is_model(),
+            Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => false,
+        }
     }
 }
 
@@ -307,7 +376,7 @@ impl std::fmt::Debug for Device {
 
 fn profile_named(name: &str) -> Result<&'static Profile, Error> {
     Profile::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+        let names: Vec<&str> = Profile::names().collect();
         Error::NoModel(format!(
             "there is no model of {name}; there are: {}",
             names.join(", ")
@@ -319,7 +388,7 @@ fn profile_of(gpu_id: u32) -> Result<&'static Profile, Error> {
     let gpu = GpuId(gpu_id);
     Profile::by_product(gpu.product()).ok_or_else(|| {
         Error::NoDevice(format!(
-            "the recording is for {gpu}, of which there is no model; choose another device with --device"
+            "the recording is for {gpu}, of which there is no model"
         ))
     })
 }

@@ -66,6 +66,14 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// The pack is damaged, or the signature is not the one that is demanded.
+    #[error("{}: {reason}", shown(path))]
+    Package {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// The manifest beside it was made for another recording.
     #[error(
         "{}: its SHA-256 is {found}, but {} beside it is for a recording with {expected}: the two do not belong together, or the recording was changed",
@@ -114,6 +122,16 @@ pub enum Error {
         /// Layers that it has.
         known: String,
     },
+    /// Layers that make no range.
+    #[error("layers {text}: {reason}; {known}")]
+    Layers {
+        /// What was asked for.
+        text: String,
+        /// What is wrong with it.
+        reason: &'static str,
+        /// Layers that there are.
+        known: String,
+    },
     /// A value has another type or shape than its tensor.
     #[error("{from}: expected {expected} for {kind} `{name}`, got {found}{hint}")]
     Shape {
@@ -131,7 +149,7 @@ pub enum Error {
         hint: String,
     },
     /// A tensor that needs a value has none.
-    #[error("{}: {kind} {name} {shape} is not given; {cure}", shown(path))]
+    #[error("{}: {kind} {name} {shape} has no value", shown(path))]
     Unbound {
         /// The recording.
         path: PathBuf,
@@ -141,12 +159,10 @@ pub enum Error {
         name: String,
         /// Its type and shape.
         shape: String,
-        /// What to do.
-        cure: String,
     },
     /// Layers that do not run would compute what the layers that run read.
     #[error(
-        "layers {first} to {last} read {}, which layers before them compute; give {}, or run those layers first, or ask for the values in the recording's own memory ({cure})",
+        "layers {first} to {last} read {}, which layers before them compute; give {}, or run those layers first, or ask for the values in the recording's own memory",
         missing.join(", "),
         if missing.len() == 1 { "it" } else { "all of them" }
     )]
@@ -157,8 +173,6 @@ pub enum Error {
         last: usize,
         /// Names, types and shapes of what is missing.
         missing: Vec<String>,
-        /// How one asks for the recording's own values.
-        cure: &'static str,
     },
     /// A file with a tensor's value cannot be read.
     #[error("{}: {reason}", shown(path))]
@@ -184,7 +198,7 @@ pub enum Error {
         found: String,
     },
     /// There is no such device here.
-    #[error("{0}; `gpureplay doctor` shows what this machine offers")]
+    #[error("{0}")]
     Unusable(#[from] OpenError),
     /// There is no model of a GPU with this name.
     #[error("{0}")]
@@ -233,9 +247,11 @@ impl Error {
             | Self::NotAllowed { .. }
             | Self::Unsuitable { .. }
             | Self::NotTheManifests { .. }
+            | Self::Package { .. }
             | Self::Manifest { .. } => Class::Recording,
             Self::NoTensor { .. }
             | Self::NoLayer { .. }
+            | Self::Layers { .. }
             | Self::NoModel(_)
             | Self::Threads(_)
             | Self::Format { .. } => Class::Usage,

@@ -4,7 +4,6 @@
 use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Rule, Violation};
 use gpureplay_format::layout::{MAJOR, Segment};
 use gpureplay_format::{Fault, ParseError, Recording, RegionKind};
-use mali_regs::gpu::GPU_INT_RAWSTAT;
 use mali_regs::{FaultStatus, JobStatus};
 
 use crate::text::{duration, register};
@@ -14,8 +13,13 @@ pub fn parse_error(error: &ParseError) -> String {
     let section = error.section.name();
     match error.fault {
         Fault::NotARecording => "not a recording (it does not start with GPUREPLY)".into(),
-        Fault::Version(version) => format!(
+        Fault::Version(version) if version > MAJOR => format!(
             "made for version {version} of the format, this program reads version {MAJOR}; use a newer gpureplay"
+        ),
+        Fault::Version(version) => format!(
+            "made in version {version} of the format, this program reads version {MAJOR} only; make it anew with the command \
+             that its manifest.toml names (gpureplay record or cargo xtask guest record), from a raw trace that was kept \
+             (gpureplay compile), or from the original's files (gpureplay import)"
         ),
         Fault::Length => {
             format!(
@@ -41,7 +45,7 @@ pub fn parse_error(error: &ParseError) -> String {
 /// Which rule a recording breaks.
 pub fn violation(violation: &Violation) -> String {
     let value = match violation.rule {
-        Rule::RegisterWrite | Rule::RegisterRead | Rule::IdentityRegister => {
+        Rule::RegisterWrite | Rule::IdentityRegister => {
             register(violation.value as u32)
         }
         Rule::BoundedWait => format!("{} µs", violation.value),
@@ -95,17 +99,9 @@ fn kind(recording: &Recording<'_>, kind: &ErrorKind) -> String {
             "the recording uses addresses beyond the {bits} bits that this GPU translates"
         ),
         ErrorKind::NoSuchSlot(slot) => format!("this GPU has no job slot {slot}"),
-        ErrorKind::Register { register: offset, mask, expected, found, timeout_us } => {
+        ErrorKind::NoPower { register: offset, expected, found } => {
             let name = register(offset);
-            let when = match timeout_us {
-                0 => String::new(),
-                bound => format!(" within {}", time(bound)),
-            };
-            let what = match offset {
-                GPU_INT_RAWSTAT => "no interrupt: ",
-                _ => "",
-            };
-            format!("{what}{name} & {mask:#x} did not become {expected:#x}{when}, it is {found:#x}")
+            format!("shader cores or level-2 cache got no power: {name} did not become {expected:#x}, it is {found:#x}")
         }
         ErrorKind::JobTimeout { slot, status, tail, timeout_us } => format!(
             "the chain on slot {slot} did not end within {}: job {tail:#x} is {}",

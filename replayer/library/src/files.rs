@@ -10,7 +10,9 @@ use gpureplay_format::{PAGE_SIZE, Recording, TensorKind};
 
 use crate::error::Error;
 use crate::manifest::{self, Case, Manifest};
+use crate::package::PrivateCopy;
 use crate::tensors::TensorInfo;
+use crate::trust::Trust;
 use crate::weights::sha256;
 
 /// Name of the recording in its directory.
@@ -32,14 +34,20 @@ pub struct Files {
     pub bytes: Vec<u8>,
     /// The manifest, when there is one.
     pub manifest: Option<Manifest>,
+    /// Where `directory` is a private copy.
+    pub(crate) copy: Option<PrivateCopy>,
 }
 
 impl Files {
-    /// Reads a recording: a directory that contains `recording.gpr`, or such a file by itself.
+    /// Reads a recording: a directory that contains `recording.gpr`, such a file by itself, or a pack. Whose it is does not matter.
     ///
     /// # Errors
-    /// There is no recording, or its manifest cannot be used.
+    /// There is no recording, or its pack or manifest cannot be used.
     pub fn read(path: &Path) -> Result<Self, Error> {
+        Self::open(path, &Trust::default())
+    }
+
+    pub(crate) fn read_plain(path: &Path) -> Result<Self, Error> {
         let missing = |reason: &str| Error::NoRecording {
             path: path.to_path_buf(),
             reason: reason.to_owned(),
@@ -70,6 +78,7 @@ impl Files {
             directory,
             bytes,
             manifest,
+            copy: None,
         })
     }
 
@@ -245,6 +254,7 @@ mod tests {
             directory: PathBuf::new(),
             bytes: builder.finish().unwrap(),
             manifest: Some(Manifest::parse(manifest).unwrap()),
+            copy: None,
         }
     }
 

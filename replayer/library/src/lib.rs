@@ -29,14 +29,20 @@
 pub mod bindings;
 pub mod device;
 mod error;
+pub mod expectation;
 pub mod explain;
 pub mod files;
 pub mod manifest;
 mod number;
+mod package;
 mod recording;
+pub mod selection;
 mod session;
+mod signals;
 mod tensors;
 pub mod text;
+mod timing;
+mod trust;
 pub mod values;
 pub mod weights;
 
@@ -49,5 +55,12 @@ pub use gpureplay_io::{DType, Element, Existing, Tensor, escaped, escaped_lines,
 pub use manifest::Manifest;
 pub use number::Number;
 pub use recording::Recording;
+pub use selection::Selection;
 pub use session::{Options, Session};
+pub use signals::HeldSignals;
 pub use tensors::{Layer, TensorInfo, crossing, layer_named, layers_named, list};
+pub use timing::{Phase, Timing};
+pub use trust::{Trust, write_error};
+
+/// Version of this library.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

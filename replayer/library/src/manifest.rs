@@ -54,6 +54,58 @@ pub struct Manifest {
     /// Sets of inputs with the outputs that an independent reference computed for them.
     #[serde(default, rename = "case", skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<Case>,
+    /// Job chains of which the kernel is known.
+    #[serde(default, rename = "job", skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<Job>,
+}
+
+/// A job chain by the kernel launch that it belongs to; several chains may belong to one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// Number of the submission in the recording, from 0.
+    pub submission: usize,
+    /// Number of the launch in the app, from 0.
+    pub launch: u32,
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Work-items along each dimension.
+    pub global: Sizes,
+    /// Work-items of a group along each dimension, where the app chose them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<Sizes>,
+}
+
+/// Three sizes, as text `24x24x1`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Sizes(pub [u64; 3]);
+
+impl From<[u64; 3]> for Sizes {
+    fn from(sizes: [u64; 3]) -> Self {
+        Self(sizes)
+    }
+}
+
+impl From<Sizes> for String {
+    fn from(Sizes([x, y, z]): Sizes) -> Self {
+        format!("{x}x{y}x{z}")
+    }
+}
+
+impl TryFrom<String> for Sizes {
+    type Error = String;
+
+    fn try_from(text: String) -> std::result::Result<Self, String> {
+        let sizes: Vec<u64> = text
+            .split('x')
+            .filter_map(|size| size.parse().ok())
+            .collect();
+        match <[u64; 3]>::try_from(sizes) {
+            Ok(sizes) if String::from(Self(sizes)) == text => Ok(Self(sizes)),
+            _ => Err(format!("'{text}' is not three sizes such as 24x24x1")),
+        }
+    }
 }
 
 /// What is known about an output.
@@ -290,6 +342,13 @@ mod tests {
             inputs: [("a".to_owned(), PathBuf::from("inputs/a.npy"))].into(),
             expected: [("out".to_owned(), PathBuf::from("expected/out.npy"))].into(),
             reference: "NumPy".into(),
+        });
+        manifest.jobs.push(Job {
+            submission: 3,
+            launch: 2,
+            kernel: "im2col".into(),
+            global: [24, 24, 1].into(),
+            local: Some([4, 4, 1].into()),
         });
         let text = manifest.to_text().unwrap();
         assert_eq!(

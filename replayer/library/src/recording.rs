@@ -12,6 +12,7 @@ use crate::files::Files;
 use crate::manifest::Manifest;
 use crate::session::{Options, Session};
 use crate::tensors::{Layer, TensorInfo};
+use crate::trust::Trust;
 
 self_cell!(
     /// The bytes of a recording and the verified view of them.
@@ -34,7 +35,7 @@ struct Shared {
 pub struct Recording(Arc<Shared>);
 
 impl Recording {
-    /// Reads and verifies a recording: a directory with a `recording.gpr`, or such a file.
+    /// Reads and verifies a recording: a directory with a `recording.gpr`, such a file, or a pack.
     ///
     /// # Errors
     /// It is missing, damaged, or breaks a rule.
@@ -42,7 +43,23 @@ impl Recording {
         Self::from_files(Files::read(path.as_ref())?)
     }
 
-    /// Verifies a recording that was read, or that never was in a file.
+    /// As [`Recording::open`], but refuses what is not signed as demanded.
+    ///
+    /// # Errors
+    /// As for [`Recording::open`], or it is not signed.
+    pub fn open_trusted(path: impl AsRef<Path>, trust: &Trust) -> Result<Self> {
+        Self::from_files(Files::open(path.as_ref(), trust)?)
+    }
+
+    /// Verifies a recording or a pack that is in memory.
+    ///
+    /// # Errors
+    /// It is damaged, or breaks a rule.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
+        Self::from_files(Files::from_bytes(bytes, &Trust::default())?)
+    }
+
+    /// Verifies a recording that was read.
     ///
     /// # Errors
     /// It is damaged, or breaks a rule.

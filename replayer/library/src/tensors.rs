@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 
 use gpureplay_format::layout::TENSOR_EXTERNAL;
-use gpureplay_format::{Action, Recording, SegmentKind, TensorKind};
+use gpureplay_format::{Action, Opcode, Recording, SegmentKind, TensorKind};
 use gpureplay_io::DType;
 
 use crate::error::{Error, Result};
@@ -102,8 +102,8 @@ impl Layer {
                 Self {
                     name: recording.name(segment.name.get()).to_owned(),
                     segment: index,
-                    chains: segment.submits.get(),
-                    jobs: segment.jobs.get(),
+                    chains: recording.count(segment, Opcode::Submit),
+                    jobs: recording.count(segment, Opcode::Rearm),
                     inputs,
                     outputs,
                 }

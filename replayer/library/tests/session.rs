@@ -4,11 +4,16 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use gpureplay_core::middleware::{Call, Trace};
+use gpureplay_core::middleware::{Call, FaultKind, Trace};
 use gpureplay_format::Action;
-use gpureplay_library::{Class, Device, Options, Recording, Session, Tensor, values};
+use gpureplay_library::device::{Choice, Fault};
+use gpureplay_library::{
+    Class, Device, Files, Options, Phase, Recording, Session, Tensor, Trust, selection, values,
+};
 use gpureplay_on_model::OnModel;
+use gpureplay_sign::{SecretKey, sign};
 use mali_model::Profile;
 
 #[path = "../examples/layer_on_cpu.rs"]
@@ -108,7 +113,7 @@ fn layers_run_one_by_one_and_are_skipped_where_their_value_is_given() {
     assert!(
         error
             .to_string()
-            .contains("input input f32[8,8] is not given"),
+            .contains("input input f32[8,8] has no value"),
         "{error}"
     );
     assert_eq!(other.run_layers(5..9).unwrap_err().class(), Class::Usage);
@@ -257,4 +262,153 @@ fn runs_after_the_first_restore_what_a_run_changes_and_nothing_else() {
         by_the_file.stored * 2 < first.stored,
         "{by_the_file:?} {first:?}"
     );
+}
+
+#[test]
+fn a_run_is_tried_again_from_the_last_boundary() {
+    let recording = Recording::open(digits()).unwrap();
+    let id = recording.verified().recording().gpu_id();
+    let fails_once = || {
+        let device = Device::open(&Choice::Model(None), id, options().model).unwrap();
+        // The fifth chain or so fails: some layers are done by then.
+        device.with_fault(Fault::At(FaultKind::FailedJob, 300))
+    };
+    let mut session = Session::on(recording.clone(), fails_once());
+    session.bind_file("input", image(3)).unwrap();
+    let error = session.run().unwrap_err();
+    assert_eq!(error.class(), Class::Device, "{error}");
+    // The fault happens once; the session goes on by itself.
+    session.run().unwrap();
+    assert_eq!(session.read("probabilities").unwrap(), expected(3));
+
+    let mut session = Session::on(recording.clone(), fails_once());
+    session.set_retries(1);
+    session.bind_file("input", image(3)).unwrap();
+    session.run().unwrap();
+    assert_eq!(session.read("probabilities").unwrap(), expected(3));
+    let timing = *session.timing();
+    assert_eq!(timing.retries, 1);
+    assert_eq!(
+        session.device().unwrap().fault().map(|(_, fired)| fired),
+        Some(true)
+    );
+    // Fewer chains than two whole runs: the second attempt began at a boundary.
+    session.run().unwrap();
+    let whole = session.timing().chains;
+    assert_eq!(session.timing().retries, 0);
+    assert!(
+        whole < timing.chains && timing.chains < 2 * whole,
+        "{timing:?} {whole}"
+    );
+}
+
+#[test]
+fn a_run_says_where_its_time_went() {
+    let mut session = session();
+    session.bind_file("input", image(3)).unwrap();
+    session.run().unwrap();
+    let first = *session.timing();
+    session.run().unwrap();
+    let second = *session.timing();
+    assert!(!first.load.is_zero());
+    assert_eq!(first.chains, second.chains);
+    assert!(second.registers > 0 && second.interrupts > 0 && second.bytes > 0);
+    let phases: Duration = Phase::ALL.iter().map(|phase| second.phase(*phase)).sum();
+    assert!(phases <= second.run, "{second:?}");
+    assert!(!second.phase(Phase::Device).is_zero());
+}
+
+#[test]
+fn recordings_come_from_packs_and_from_memory() {
+    let files = Files::read(&digits()).unwrap();
+    let mut contents = files.beside().unwrap();
+    contents.insert("recording.gpr".into(), files.bytes.clone());
+    let pack = gpureplay_sign::pack(&contents).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("digits.gprpack");
+    std::fs::write(&path, &pack).unwrap();
+    let plain = Recording::from_bytes(files.bytes.clone()).unwrap();
+    assert!(plain.manifest().is_none());
+    for recording in [
+        Recording::open(&path).unwrap(),
+        Recording::from_bytes(pack.clone()).unwrap(),
+    ] {
+        assert_eq!(recording.name(), "digits-g52");
+        let mut session = recording.session(options()).unwrap();
+        let case = recording.files().case().unwrap();
+        let input = recording.files().directory.join(&case.inputs["input"]);
+        session.bind_file("input", input).unwrap();
+        session.run().unwrap();
+        assert_eq!(session.read("probabilities").unwrap(), expected(0));
+    }
+    let mut cut = pack;
+    cut.pop();
+    assert_eq!(
+        Recording::from_bytes(cut).unwrap_err().class(),
+        Class::Recording
+    );
+}
+
+#[test]
+fn only_what_is_signed_is_opened_with_a_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let copied = std::process::Command::new("cp")
+        .arg("-r")
+        .arg(digits())
+        .arg(folder.path().join("digits"))
+        .status();
+    assert!(copied.unwrap().success());
+    let path = folder.path().join("digits");
+    let secret = SecretKey::from_seed([7; 32]).unwrap();
+    let trust = Trust::with_key(&secret.public().to_pem()).unwrap();
+    let refused = |trust: &Trust| {
+        Recording::open_trusted(&path, trust)
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(refused(&trust).contains("a signature is required"));
+    let files = Files::read(&path).unwrap();
+    let signature = sign(&secret, 3, &files.bytes, &files.beside().unwrap()).unwrap();
+    std::fs::write(path.join("recording.sig"), signature).unwrap();
+    assert!(Recording::open_trusted(&path, &trust).is_ok());
+    let newer = Trust {
+        minimum_counter: 4,
+        ..trust.clone()
+    };
+    assert!(refused(&newer).contains("its counter is 3"));
+    std::fs::write(path.join("inputs/0.npy"), "changed").unwrap();
+    assert!(refused(&trust).contains("not the file that was signed"));
+}
+
+#[test]
+fn another_gpu_is_refused_when_the_session_is_opened() {
+    let recording = Recording::open(digits()).unwrap();
+    let mut other = options();
+    other.device = "model:g71".parse().unwrap();
+    let error = recording.session(other.clone()).unwrap_err();
+    assert_eq!(error.class(), Class::Device);
+    assert!(error.to_string().contains("made on another GPU"), "{error}");
+    other.ignore_identity = true;
+    assert!(recording.session(other).is_ok());
+}
+
+#[test]
+fn layers_are_chosen_by_what_is_given() {
+    let mut session = session();
+    let range = |text| selection::range(session.recording().layers(), text);
+    assert_eq!(range("3..5").unwrap(), 2..5);
+    assert_eq!(range("pool1..").unwrap(), 2..7);
+    assert_eq!(range("conv1").unwrap(), 0..1);
+    for wrong in ["", "5..3", "conv9", "0", "8"] {
+        assert_eq!(range(wrong).unwrap_err().class(), Class::Usage, "{wrong}");
+    }
+    // Nothing is given: all layers before run first.
+    assert_eq!(session.select(3..7).unwrap().running(), 0..7);
+    let pool1 = session.tensor("pool1").unwrap().clone();
+    let zeros = Tensor::zeros(pool1.dtype, &pool1.shape).unwrap();
+    session.bind("pool1", zeros).unwrap();
+    let selection = session.select(5..7).unwrap();
+    assert_eq!(selection.running(), 3..7);
+    assert!(selection.text().contains("those from conv3 on ran first"));
+    assert!(!selection.takes_recorded_values());
 }

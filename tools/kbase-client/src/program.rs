@@ -73,8 +73,8 @@ impl<'a> Program<'a> {
         history: &mut History,
     ) -> Result<(), Error> {
         match *action {
-            // Registers are the driver's business, and so are caches around each job.
-            Action::Write { .. } | Action::FlushCaches { .. } | Action::Seek { .. } => Ok(()),
+            // Registers are the driver's business.
+            Action::Write { .. } | Action::Seek { .. } => Ok(()),
             Action::Upload {
                 va,
                 length,
@@ -133,18 +133,6 @@ impl<'a> Program<'a> {
                 }
             }
             Action::BindOutput { .. } => self.submit(context),
-            Action::Poll { .. } => Err(Error::Action {
-                index,
-                what: "poll",
-            }),
-            Action::Expect { .. } => Err(Error::Action {
-                index,
-                what: "expect",
-            }),
-            Action::WaitIrq { .. } => Err(Error::Action {
-                index,
-                what: "wait_irq",
-            }),
         }
     }
 

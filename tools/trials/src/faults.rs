@@ -188,10 +188,7 @@ fn longest_wait_us(recording: &Recording<'_>) -> u64 {
     let segments = recording.segments().iter();
     let actions = segments.flat_map(|segment| recording.segment_actions(segment).flatten());
     let waits = actions.map(|action| match action {
-        Action::Submit { timeout_us, .. }
-        | Action::Poll { timeout_us, .. }
-        | Action::WaitIrq { timeout_us, .. }
-        | Action::FlushCaches { timeout_us } => timeout_us,
+        Action::Submit { timeout_us, .. } => timeout_us,
         _ => 0,
     });
     waits.max().unwrap_or(0).into()

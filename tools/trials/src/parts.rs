@@ -83,17 +83,13 @@ impl Parts {
         actions.rfind(|entry| entry.op == opcode.code())
     }
 
-    /// Adds actions at the end of the last segment, which counts them; jobs and submits too.
+    /// Adds actions at the end of the last segment, which counts them.
     pub fn append(&mut self, entries: &[ActionEntry]) {
-        let count = |opcode: Opcode| entries.iter().filter(|it| it.op == opcode.code()).count();
-        let (jobs, submits) = (count(Opcode::Rearm), count(Opcode::Submit));
         self.section(Section::Actions).extend(entries.as_bytes());
         if let Some(segment) = self.segments().last_mut() {
             segment
                 .actions
                 .set(segment.actions.get() + entries.len() as u32);
-            segment.jobs.set(segment.jobs.get() + jobs as u32);
-            segment.submits.set(segment.submits.get() + submits as u32);
         }
     }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gpureplay_core::gpu::reset;
 use gpureplay_core::{DeviceError, Gpu, Lines, Tensors, Verified, Wrapper};
 use gpureplay_format::ElementType;
+use gpureplay_format::layout::TENSOR_EXTERNAL;
 use gpureplay_on_model::OnModel;
 use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_model::{Options, Profile};
@@ -179,7 +180,7 @@ impl Values {
             recording.tensor_bytes(tensor).unwrap_or(0) as usize
         };
         let input = |tensor: &gpureplay_format::layout::TensorEntry| {
-            let needed = tensor.kind == Input.code() || tensor.flags & 2 != 0;
+            let needed = tensor.kind == Input.code() || tensor.flags & TENSOR_EXTERNAL != 0;
             let float = tensor.element == ElementType::F32.code();
             needed.then(|| {
                 let word = |at: usize| match float {

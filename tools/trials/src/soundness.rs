@@ -146,7 +146,7 @@ const fn error_name(kind: &ErrorKind) -> &'static str {
         ErrorKind::Identity { .. } => "error-identity",
         ErrorKind::AddressRange(_) => "error-address-range",
         ErrorKind::NoSuchSlot(_) => "error-slot",
-        ErrorKind::Register { .. } => "error-register",
+        ErrorKind::NoPower { .. } => "error-no-power",
         ErrorKind::JobTimeout { .. } => "error-job-timeout",
         ErrorKind::JobFault { .. } => "error-job-fault",
         ErrorKind::JobNotDone { .. } => "error-job-not-done",
@@ -234,15 +234,12 @@ pub fn is_clean(rig: &mut Rig) -> Result<(), String> {
 
 /// The sum of the bounds of all waits of a recording in microseconds.
 pub fn waits_us(recording: &Recording<'_>) -> u64 {
-    use gpureplay_format::Action::{FlushCaches, Poll, Submit, WaitIrq};
+    use gpureplay_format::Action::Submit;
     let segments = recording.segments().iter();
     let actions = segments.flat_map(|segment| recording.segment_actions(segment).flatten());
     actions
         .map(|action| match action {
-            Poll { timeout_us, .. }
-            | WaitIrq { timeout_us, .. }
-            | Submit { timeout_us, .. }
-            | FlushCaches { timeout_us } => timeout_us.into(),
+            Submit { timeout_us, .. } => timeout_us.into(),
             _ => 0u64,
         })
         .sum()

@@ -377,8 +377,9 @@ fn every_job_of_a_chain_is_made_ready_again() {
     for shipped in shipped::all().unwrap() {
         let checked = verified(&shipped.bytes);
         let walked = gpureplay_inspect::check(&checked).unwrap();
-        let segments = checked.recording().segments();
-        let jobs: u32 = segments.iter().map(|segment| segment.jobs.get()).sum();
+        let recording = checked.recording();
+        let jobs = recording.segments().iter();
+        let jobs: u32 = jobs.map(|it| recording.count(it, Opcode::Rearm)).sum();
         assert_eq!(walked.jobs().count(), jobs as usize, "{}", shipped.name);
     }
 }

@@ -126,8 +126,8 @@ unsafe extern "C" fn create_image(
     status: *mut Status,
 ) -> Handle {
     match next!(clCreateImage: signature::CreateImage) {
-        // SAFETY: the app's own arguments, passed on.
         Some(next) => {
+            // SAFETY: the app's own arguments, passed on.
             made_image(unsafe { next(context, flags, format, description, host, status) })
         }
         None => Handle::NULL,
@@ -172,8 +172,8 @@ unsafe extern "C" fn create_image_2d(
     status: *mut Status,
 ) -> Handle {
     match next!(clCreateImage2D: signature::CreateImage2D) {
-        // SAFETY: the app's own arguments, passed on.
         Some(next) => {
+            // SAFETY: the app's own arguments, passed on.
             made_image(unsafe { next(context, flags, format, width, height, row, host, status) })
         }
         None => Handle::NULL,

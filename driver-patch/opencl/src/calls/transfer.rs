@@ -69,9 +69,11 @@ unsafe extern "C" fn write_buffer(
             )
         }
     };
-    // SAFETY: the runtime has accepted the address, and the app leaves the bytes alone until the command is complete.
     let after = |complete: bool| {
-        let seen = (complete || blocking != 0).then(|| unsafe { hash(from, size) });
+        let seen = (complete || blocking != 0).then(|| {
+            // SAFETY: the runtime has accepted the address, and the app leaves the bytes alone until the command is complete.
+            unsafe { hash(from, size) }
+        });
         moved(Direction::Write, (object, offset, size), seen.flatten());
     };
     command(queue, event, |_| (), enqueue, after)
@@ -100,9 +102,11 @@ unsafe extern "C" fn read_buffer(
             )
         }
     };
-    // SAFETY: the runtime has written `size` bytes there, and the app gets them only after this.
     let after = |complete: bool| {
-        let seen = (complete || blocking != 0).then(|| unsafe { hash(to, size) });
+        let seen = (complete || blocking != 0).then(|| {
+            // SAFETY: the runtime has written `size` bytes there, and the app gets them only after this.
+            unsafe { hash(to, size) }
+        });
         moved(Direction::Read, (object, offset, size), seen.flatten());
     };
     command(queue, event, |_| (), enqueue, after)

@@ -3,7 +3,7 @@
 
 use mali_descriptors::{
     Architecture, FragmentPayload, FramebufferParameters, RENDER_TARGET_OFFSET, RenderTarget,
-    TILE_SIDE,
+    TILE_SIDE, texel_ordering,
 };
 use mali_memory::Bus;
 use mali_shader::image::{Layout, Plane};
@@ -109,9 +109,9 @@ impl Target {
             Architecture::V6 => (target.block_format() >> 2, target.block_format() & 3 == 0),
             Architecture::V7 => (target.block_format(), true),
         };
-        let layout = match block {
-            1 => Some(Layout::Interleaved),
-            2 => Some(Layout::Linear),
+        let layout = match block as u32 {
+            texel_ordering::INTERLEAVED => Some(Layout::Interleaved),
+            texel_ordering::LINEAR => Some(Layout::Linear),
             _ => None,
         };
         let format = formats(

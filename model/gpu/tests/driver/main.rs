@@ -6,6 +6,7 @@
 mod drawing;
 mod faults;
 mod levels;
+mod limits;
 mod machine;
 mod picture;
 mod random;

@@ -14,7 +14,7 @@ use mali_regs::{GpuCommand, JobCommand, JobStatus, gpu, job, job_slot};
 use crate::machine::{CODE, CONFIG, DATA, Format, GPUS, JOBS, Machine};
 
 /// A clause with one instruction of the ADD unit, whose FAU value is push uniform slot 0.
-fn code(name: &str, sources: &[Source]) -> Vec<u8> {
+pub(crate) fn code(name: &str, sources: &[Source]) -> Vec<u8> {
     code_with(0, name, sources)
 }
 

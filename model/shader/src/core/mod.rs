@@ -19,6 +19,12 @@ use crate::{Access, AddressSpace, Control, Dispatch, FaultKind, Statistics};
 /// Clauses that a host thread takes from the budget at once.
 const SHARE: u64 = 1024;
 
+/// What takes as long as a clause, in the unit of what is done lane by lane.
+const LANE_COSTS: u64 = 16;
+
+/// What it costs to look up a page, in clauses.
+const PAGE_COST: u64 = 8;
+
 /// A uniform buffer: where it lies and how long it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UniformBuffer {
@@ -72,6 +78,8 @@ pub(crate) struct Core<'s> {
     stop: &'s AtomicBool,
     /// Clauses left of the share taken from the control.
     budget: u64,
+    /// What was done lane by lane since then, and takes longer than clauses do, in [`LANE_COSTS`] of a clause.
+    lane_costs: u64,
     /// Counts up with every clause: the cycle counter that shaders can read.
     pub(crate) cycles: u64,
 }
@@ -99,6 +107,7 @@ impl<'s> Core<'s> {
             control,
             stop,
             budget: 0,
+            lane_costs: 0,
             cycles: 0,
         }
     }
@@ -141,15 +150,31 @@ impl<'s> Core<'s> {
         Trouble::new(FaultKind::Budget, 0, text)
     }
 
-    /// Counts an execution of a clause by the lanes of `mask`.
+    /// Accounts for something that `lanes` lanes do one after the other, at so much for each.
     #[inline(always)]
-    pub(crate) fn count(&mut self, clause: u32, mask: u64) {
+    pub(crate) fn lane_by_lane(&mut self, lanes: u64, each: u32) {
+        self.lane_costs += lanes * u64::from(each);
+    }
+
+    /// Clauses that take as long as what was done lane by lane, and as the pages that were looked up, since the last time.
+    fn slow_work(&mut self) -> u64 {
+        let slow = std::mem::take(&mut self.lane_costs) / LANE_COSTS;
+        let tables = [&mut self.read, &mut self.write, &mut self.fetch];
+        let pages: u64 = tables.into_iter().map(Tlb::take_misses).sum();
+        slow + pages * PAGE_COST
+    }
+
+    /// Counts an execution of a clause by the lanes of `mask`; `each` is what it costs besides for each lane.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, clause: u32, mask: u64, each: u32) {
         let clause = clause as usize;
         if clause >= self.visits.len() {
             self.visits.resize(clause + 1, 0);
         }
         self.statistics.clauses += 1;
-        self.visits[clause] += u64::from(mask.count_ones());
+        let lanes = u64::from(mask.count_ones());
+        self.visits[clause] += lanes;
+        self.lane_by_lane(lanes, each);
     }
 
     #[cold]
@@ -161,6 +186,8 @@ impl<'s> Core<'s> {
                 "the dispatch was told to stop",
             ));
         }
+        let slow = self.slow_work();
+        self.charge(slow)?;
         self.budget = self.control.take(SHARE);
         if self.budget == 0 {
             return Err(self.used_up());
@@ -176,21 +203,18 @@ impl<'s> Core<'s> {
         if known.is_some() {
             return Ok(known);
         }
-        let mut bytes = [0; 8];
-        self.read.read(
-            self.dispatch
-                .uniform_buffers
-                .wrapping_add(u64::from(index) * 8),
-            &mut bytes,
-        )?;
-        let word = u64::from_le_bytes(bytes);
-        // Bits 11:0 are the number of 16-byte entries minus 1, bits 63:12 the address without its low four bits.
+        let mut bytes = [0; mali_descriptors::UniformBuffer::SIZE];
+        let at = u64::from(index) * bytes.len() as u64;
+        let va = self.dispatch.uniform_buffers.wrapping_add(at);
+        self.read.read(va, &mut bytes)?;
+        let entry = mali_descriptors::UniformBuffer::from_bytes(&bytes);
         let buffer = UniformBuffer {
-            address: word >> 12 << 4,
-            bytes: if word == 0 {
+            address: entry.pointer(),
+            // An entry of zeros is none.
+            bytes: if entry.words == [0; 2] {
                 0
             } else {
-                ((word & 0xfff) + 1) * 16
+                entry.bytes()
             },
         };
         self.uniform_buffers[index as usize] = Some(buffer);
@@ -201,5 +225,7 @@ impl<'s> Core<'s> {
 impl Drop for Core<'_> {
     fn drop(&mut self) {
         self.control.give_back(self.budget);
+        // What ended is not undone: whoever comes next finds the limit used up.
+        let _ = self.control.charge(self.slow_work());
     }
 }

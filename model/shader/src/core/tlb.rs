@@ -15,6 +15,8 @@ pub(crate) struct Tlb<'s> {
     space: &'s dyn AddressSpace,
     access: Access,
     entries: Vec<(u64, Option<Page<'s>>)>,
+    /// Pages looked up in the address space.
+    misses: u64,
 }
 
 impl<'s> Tlb<'s> {
@@ -23,7 +25,13 @@ impl<'s> Tlb<'s> {
             space,
             access,
             entries: vec![(u64::MAX, None); ENTRIES],
+            misses: 0,
         }
+    }
+
+    /// How many pages were looked up in the address space since the last time.
+    pub(super) fn take_misses(&mut self) -> u64 {
+        std::mem::take(&mut self.misses)
     }
 
     /// The page of `va`.
@@ -68,6 +76,7 @@ impl<'s> Tlb<'s> {
 
     #[cold]
     fn fill(&mut self, slot: usize, number: u64, va: u64) -> Result<(), MmuFault> {
+        self.misses += 1;
         let page = self.space.translate(va, self.access)?;
         self.entries[slot] = (number, Some(page));
         Ok(())

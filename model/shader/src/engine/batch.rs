@@ -16,6 +16,9 @@ use crate::{FaultKind, ShaderFault, load};
 /// Most clauses that threads of a batch may come to by computed jumps, besides those of the shader itself.
 const MOST_CLAUSES: usize = 1 << 17;
 
+/// What a computed jump costs each lane, in sixteenths of a clause.
+const JUMP_COST: u32 = 32;
+
 /// Lanes that stand at one clause.
 #[derive(Clone, Copy, Debug)]
 struct Group {
@@ -100,7 +103,7 @@ impl Batch {
                     self.load(group.clause, program, core)?;
                 }
                 let clause = &program.clauses[group.clause as usize];
-                core.count(group.clause, self.rows.mask());
+                core.count(group.clause, self.rows.mask(), clause.lane_cost);
                 if let Err(trouble) = self.execute(program, clause, core) {
                     return Err(clause.fault(trouble));
                 }
@@ -204,7 +207,10 @@ impl Batch {
                     });
                 }
                 Target::End => self.live &= !taken,
-                Target::Row(row) if taken != 0 => self.scatter(program, group, taken, row)?,
+                Target::Row(row) if taken != 0 => {
+                    core.lane_by_lane(taken.count_ones().into(), JUMP_COST);
+                    self.scatter(program, group, taken, row)?;
+                }
                 _ => {}
             }
         }

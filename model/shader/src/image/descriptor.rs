@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Texture, sampler and image-buffer descriptors of v6 and v7.
 
+use mali_descriptors::{
+    Attribute, AttributeBuffer, AttributeBuffer3d, Surface, attribute_type, descriptor_type,
+    mipmap_mode, texel_ordering, texture_dimension, wrap_mode,
+};
+
 use super::address::{Extent, Layout, Plane};
 use super::format::{Channel, PixelFormat, UnknownFormat, swizzle};
 
@@ -78,43 +83,45 @@ pub struct Texture {
 
 impl Texture {
     /// Bytes of a surface record: address, row stride, slice stride.
-    pub const SURFACE_BYTES: u64 = 16;
+    pub const SURFACE_BYTES: u64 = Surface::SIZE as u64;
 
     /// Decodes a descriptor; `v6` selects that generation's pixel formats and order of records.
     pub fn parse(w: &[u32; 8], v6: bool) -> Result<Texture, DescriptorError> {
-        if w[0] & 15 != 2 {
-            return Err(DescriptorError::Type(w[0] & 15));
+        let texture = mali_descriptors::Texture { words: *w };
+        if texture.descriptor_type() as u32 != descriptor_type::TEXTURE {
+            return Err(DescriptorError::Type(texture.descriptor_type() as u32));
         }
-        let format = PixelFormat::parse(w[0] >> 10, v6).map_err(DescriptorError::Format)?;
-        let bits = w[2] & 0xfff;
+        let format_word = texture.format() as u32;
+        let format = PixelFormat::parse(format_word, v6).map_err(DescriptorError::Format)?;
+        let bits = texture.swizzle() as u32;
         let swizzle = swizzle(bits).ok_or(DescriptorError::Swizzle(bits))?;
-        let layout = match w[2] >> 12 & 15 {
-            1 => Layout::Interleaved,
-            2 => Layout::Linear,
+        let layout = match texture.texel_ordering() as u32 {
+            texel_ordering::INTERLEAVED => Layout::Interleaved,
+            texel_ordering::LINEAR => Layout::Linear,
             other => return Err(DescriptorError::Layout(other)),
         };
-        let dimension = match w[0] >> 4 & 3 {
-            0 => Dimension::Cube,
-            1 => Dimension::One,
-            2 => Dimension::Two,
+        let dimension = match texture.dimension() as u32 {
+            texture_dimension::CUBE => Dimension::Cube,
+            texture_dimension::ONE => Dimension::One,
+            texture_dimension::TWO => Dimension::Two,
             _ => Dimension::Three,
         };
         let three = dimension == Dimension::Three;
         Ok(Texture {
             dimension,
             format,
-            format_word: w[0] >> 10,
+            format_word,
             swizzle,
             layout,
             extent: Extent {
-                width: (w[1] & 0xffff) + 1,
-                height: (w[1] >> 16) + 1,
-                depth: if three { (w[7] & 0xffff) + 1 } else { 1 },
+                width: texture.width() as u32,
+                height: texture.height() as u32,
+                depth: if three { texture.depth() as u32 } else { 1 },
             },
-            levels: (w[2] >> 16 & 31) + 1,
-            layers: (w[6] & 0xffff) + 1,
-            samples: 1 << (w[3] >> 13 & 7),
-            surfaces: (w[5] as u64) << 32 | w[4] as u64,
+            levels: texture.levels() as u32,
+            layers: texture.array_size() as u32,
+            samples: texture.sample_count() as u32,
+            surfaces: texture.surfaces(),
             v6,
         })
     }
@@ -137,14 +144,13 @@ impl Texture {
 
     /// The texels that a surface record describes.
     pub fn plane(&self, record: &[u8; 16]) -> Plane {
-        let word =
-            |i: usize| u32::from_le_bytes([record[i], record[i + 1], record[i + 2], record[i + 3]]);
+        let surface = Surface::from_bytes(record);
         Plane {
-            base: (word(4) as u64) << 32 | word(0) as u64,
+            base: surface.pointer(),
             layout: self.layout,
             texel: self.format.bytes as u32,
-            row: word(8) as i32,
-            slice: word(12) as i32,
+            row: surface.row_stride() as i32,
+            slice: surface.surface_stride() as i32,
         }
     }
 }
@@ -167,16 +173,18 @@ pub enum Wrap {
 }
 
 impl Wrap {
-    fn parse(bits: u32) -> Result<Wrap, DescriptorError> {
-        Ok(match bits & 15 {
-            8 => Wrap::Repeat,
-            9 => Wrap::ClampToEdge,
-            // 10 and 14 blend with the border at the edge when filtering; nearest filtering clamps.
-            10 => Wrap::ClampToEdge,
-            11 => Wrap::ClampToBorder,
-            12 => Wrap::Mirror,
-            13 | 14 => Wrap::MirrorClampToEdge,
-            15 => Wrap::MirrorClampToBorder,
+    fn parse(bits: u64) -> Result<Wrap, DescriptorError> {
+        Ok(match bits as u32 {
+            wrap_mode::REPEAT => Wrap::Repeat,
+            wrap_mode::CLAMP_TO_EDGE => Wrap::ClampToEdge,
+            // The two modes that are only "clamp" blend with the border at the edge when filtering; nearest filtering clamps.
+            wrap_mode::CLAMP => Wrap::ClampToEdge,
+            wrap_mode::CLAMP_TO_BORDER => Wrap::ClampToBorder,
+            wrap_mode::MIRRORED_REPEAT => Wrap::Mirror,
+            wrap_mode::MIRRORED_CLAMP_TO_EDGE | wrap_mode::MIRRORED_CLAMP => {
+                Wrap::MirrorClampToEdge
+            }
+            wrap_mode::MIRRORED_CLAMP_TO_BORDER => Wrap::MirrorClampToBorder,
             other => return Err(DescriptorError::Wrap(other)),
         })
     }
@@ -221,30 +229,36 @@ pub struct Sampler {
 impl Sampler {
     /// Decodes a descriptor.
     pub fn parse(w: &[u32; 8]) -> Result<Sampler, DescriptorError> {
-        if w[0] & 15 != 1 {
-            return Err(DescriptorError::Type(w[0] & 15));
+        let sampler = mali_descriptors::Sampler { words: *w };
+        if sampler.descriptor_type() as u32 != descriptor_type::SAMPLER {
+            return Err(DescriptorError::Type(sampler.descriptor_type() as u32));
         }
-        let mipmap = match w[0] >> 30 {
-            0 => Mipmap::Nearest,
-            1 => Mipmap::None,
-            3 => Mipmap::Trilinear,
+        let mipmap = match sampler.mipmap_mode() as u32 {
+            mipmap_mode::NEAREST => Mipmap::Nearest,
+            mipmap_mode::NONE => Mipmap::None,
+            mipmap_mode::TRILINEAR => Mipmap::Trilinear,
             other => return Err(DescriptorError::Mipmap(other)),
         };
         Ok(Sampler {
             wrap: [
-                Wrap::parse(w[0] >> 16)?,
-                Wrap::parse(w[0] >> 12)?,
-                Wrap::parse(w[0] >> 8)?,
+                Wrap::parse(sampler.wrap_s())?,
+                Wrap::parse(sampler.wrap_t())?,
+                Wrap::parse(sampler.wrap_r())?,
             ],
-            normalized: w[0] >> 25 & 1 == 1,
-            minify_nearest: w[0] >> 27 & 1 == 1,
-            magnify_nearest: w[0] >> 28 & 1 == 1,
+            normalized: sampler.normalized_coordinates() == 1,
+            minify_nearest: sampler.minify_nearest() == 1,
+            magnify_nearest: sampler.magnify_nearest() == 1,
             mipmap,
-            minimum_lod: w[1] & 0x1fff,
-            maximum_lod: w[1] >> 16 & 0x1fff,
-            lod_bias: w[2] as i16 as i32,
-            compare: w[1] >> 13 & 7,
-            border: [w[4], w[5], w[6], w[7]],
+            minimum_lod: sampler.minimum_lod() as u32,
+            maximum_lod: sampler.maximum_lod() as u32,
+            lod_bias: sampler.lod_bias() as i32,
+            compare: sampler.compare_function() as u32,
+            border: [
+                sampler.border_red() as u32,
+                sampler.border_green() as u32,
+                sampler.border_blue() as u32,
+                sampler.border_alpha() as u32,
+            ],
         })
     }
 }
@@ -264,8 +278,8 @@ pub struct ImageBuffer {
 
 impl ImageBuffer {
     /// Index of the buffer record that an attribute names.
-    pub const fn buffer_index(attribute: &[u32; 2]) -> u32 {
-        attribute[0] & 0x1ff
+    pub fn buffer_index(attribute: &[u32; 2]) -> u32 {
+        Attribute { words: *attribute }.buffer_index() as u32
     }
 
     /// Decodes an attribute, the buffer record it names and the record after that.
@@ -275,36 +289,36 @@ impl ImageBuffer {
         continuation: &[u32; 4],
         v6: bool,
     ) -> Result<ImageBuffer, DescriptorError> {
-        let layout = match buffer[0] & 0x3f {
-            5 => Layout::Linear,
-            6 => Layout::Interleaved,
+        let attribute = Attribute { words: *attribute };
+        let buffer = AttributeBuffer { words: *buffer };
+        let continuation = AttributeBuffer3d {
+            words: *continuation,
+        };
+        let layout = match buffer.buffer_type() as u32 {
+            attribute_type::LINEAR_3D => Layout::Linear,
+            attribute_type::INTERLEAVED_3D => Layout::Interleaved,
             other => return Err(DescriptorError::Type(other)),
         };
-        if continuation[0] & 0x3f != 32 {
-            return Err(DescriptorError::Type(continuation[0] & 0x3f));
+        if continuation.record_type() as u32 != attribute_type::CONTINUATION {
+            return Err(DescriptorError::Type(continuation.record_type() as u32));
         }
-        let format_word = attribute[0] >> 10;
+        let format_word = attribute.format() as u32;
         let format = PixelFormat::parse(format_word, v6).map_err(DescriptorError::Format)?;
-        let pointer = ((buffer[1] as u64) << 32 | buffer[0] as u64) & 0x00ff_ffff_ffff_ffc0;
-        let offset = if attribute[0] >> 9 & 1 == 1 {
-            attribute[1] as i32 as i64
-        } else {
-            0
-        };
+        let offset = attribute.enabled_offset();
         Ok(ImageBuffer {
             format,
             format_word,
             plane: Plane {
-                base: pointer.wrapping_add(offset as u64),
+                base: buffer.pointer().wrapping_add(offset as u64),
                 layout,
-                texel: buffer[2],
-                row: continuation[2] as i32,
-                slice: continuation[3] as i32,
+                texel: buffer.stride() as u32,
+                row: continuation.row_stride() as i32,
+                slice: continuation.slice_stride() as i32,
             },
             extent: Extent {
-                width: (continuation[0] >> 16) + 1,
-                height: (continuation[1] & 0xffff) + 1,
-                depth: (continuation[1] >> 16) + 1,
+                width: continuation.s_dimension() as u32,
+                height: continuation.t_dimension() as u32,
+                depth: continuation.r_dimension() as u32,
             },
         })
     }

@@ -75,6 +75,8 @@ pub(crate) struct Clause {
     pub(crate) fma: u64,
     pub(crate) add: u64,
     pub(crate) messages: Vec<mali_isa::Message>,
+    /// What each lane costs that it executes by itself, in sixteenths of a clause.
+    pub(crate) lane_cost: u32,
 }
 
 impl Clause {
@@ -90,6 +92,7 @@ impl Clause {
             fma: 0,
             add: 0,
             messages: Vec::new(),
+            lane_cost: 0,
         }
     }
 

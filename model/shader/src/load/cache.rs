@@ -78,3 +78,6 @@ impl Cache {
         self.bytes
     }
 }
+
+#[cfg(test)]
+mod tests;

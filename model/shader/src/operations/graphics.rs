@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vertices and fragments of a batch: what their threads start with, and the instructions that only they have.
 
+use mali_descriptors::{AttributeBuffer, Blend, attribute_type, blend_mode};
+
 use super::image::{
     SINK, components, conversion, finish, load_converted, put_address, register_format, sampler,
     texture, words,
@@ -20,14 +22,6 @@ const POSITION: u16 = 58;
 const PIXEL: u16 = 59;
 /// Register that holds the samples that the fragment covers, as bits.
 const COVERAGE: u16 = 60;
-
-/// Blend descriptor, bits 1:0: what becomes of a colour.
-const BLEND_OPAQUE: u32 = 1;
-const BLEND_OFF: u32 = 3;
-/// Blend descriptor, bits 6:5: pixels that are not written, or not blended, because of their alpha.
-const BLEND_BY_ALPHA: u32 = 3 << 5;
-/// Blend descriptor, bits 19:16: the render target.
-const BLEND_TARGET: u32 = 15 << 16;
 
 fn invalid(text: impl Into<String>) -> Trouble {
     Trouble::new(FaultKind::InvalidData, 0, text)
@@ -154,34 +148,32 @@ impl Attribute {
         if index >= table.count {
             return Err(invalid(format!("{what} {index} of {}", table.count)));
         }
-        let at = table.descriptors.wrapping_add(u64::from(index) * 8);
-        let descriptor: [u32; 2] = words(core, at)?;
-        let record = table
-            .buffers
-            .wrapping_add(u64::from(descriptor[0] & 0x1ff) * 16);
-        let buffer: [u32; 4] = words(core, record)?;
-        if buffer[0] & 0x3f != 1 {
-            let kind = buffer[0] & 0x3f;
+        let size = mali_descriptors::Attribute::SIZE as u64;
+        let at = table.descriptors.wrapping_add(u64::from(index) * size);
+        let descriptor = mali_descriptors::Attribute {
+            words: words(core, at)?,
+        };
+        let record = descriptor.buffer_index() * AttributeBuffer::SIZE as u64;
+        let buffer = AttributeBuffer {
+            words: words(core, table.buffers.wrapping_add(record))?,
+        };
+        let kind = buffer.buffer_type() as u32;
+        if kind != attribute_type::LINEAR_1D {
             return Err(invalid(format!(
                 "{what} {index}: buffers of type {kind} are not modelled"
             )));
         }
         let v6 = core.dispatch.architecture == Architecture::V6;
-        let format = PixelFormat::parse(descriptor[0] >> 10, v6)
+        let format_word = descriptor.format() as u32;
+        let format = PixelFormat::parse(format_word, v6)
             .map_err(|error| invalid(format!("{what} {index}: {error}")))?;
-        let pointer = (u64::from(buffer[1]) << 32 | u64::from(buffer[0])) & 0x00ff_ffff_ffff_ffc0;
-        let enabled = descriptor[0] >> 9 & 1 == 1;
         Ok(Attribute {
             format,
-            format_word: descriptor[0] >> 10,
-            base: pointer,
-            offset: if enabled {
-                i64::from(descriptor[1] as i32)
-            } else {
-                0
-            },
-            stride: buffer[2],
-            size: buffer[3],
+            format_word,
+            base: buffer.pointer(),
+            offset: descriptor.enabled_offset(),
+            stride: buffer.stride() as u32,
+            size: buffer.size() as u32,
         })
     }
 
@@ -415,9 +407,13 @@ pub(crate) fn blend(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Resul
     let mut pixels = Vec::with_capacity(LANES);
     for lane in lanes(rows.mask()) {
         let [coverage, descriptor, word] = [op.a, op.b, op.c].map(|row| rows.get(row).0[lane]);
-        match descriptor & 3 {
-            BLEND_OFF => continue,
-            BLEND_OPAQUE if descriptor & (BLEND_BY_ALPHA | BLEND_TARGET) == 0 => {}
+        let blend = Blend {
+            words: [0, 0, descriptor, word],
+        };
+        let by_alpha = blend.alpha_zero_nop() | blend.alpha_one_store();
+        match blend.mode() as u32 {
+            blend_mode::OFF => continue,
+            blend_mode::OPAQUE if by_alpha == 0 && blend.target() == 0 => {}
             _ => {
                 return Err(invalid(format!(
                     "blend descriptor {descriptor:#010x} does more than replace the pixel, which is not modelled"

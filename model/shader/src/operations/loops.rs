@@ -56,7 +56,8 @@ macro_rules! loop_over_lanes {
             )
         }
 
-        // Optimised builds only: it is a third copy of each loop.
+        // Builds that are not optimised do without this version, and share one loop with what is rare where the host has no
+        // AVX2: each version is a copy of every loop.
         #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
         #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
         fn $run512<F: Fn(u32, $($number),+) -> u32 + Copy>(op: &MicroOp, rows: &mut Rows) {
@@ -80,11 +81,10 @@ macro_rules! loop_over_lanes {
             rows.commit(op.d);
         }
 
-        /// For processors without AVX2, which are few: as for what is rare.
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", debug_assertions))]
         use $rare as $run;
 
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(not(all(target_arch = "x86_64", debug_assertions)))]
         fn $run<F: Fn(u32, $($number),+) -> u32 + Copy>(op: &MicroOp, rows: &mut Rows) {
             // SAFETY: the function is named only where an F was given.
             let f = unsafe { only::<F>() };

@@ -14,6 +14,9 @@ use crate::ir::micro::MicroOp;
 use crate::rows::{CHUNK, GROUP, LANES, Row, Rows, lanes};
 use crate::rows::{repeat, spread};
 
+/// What a lane costs that accesses memory by itself, in sixteenths of a clause.
+const LANE_COST: u32 = 6;
+
 /// Words of an access of any size.
 type Words = [u32; 4];
 
@@ -351,6 +354,7 @@ fn load_groups<const BYTES: usize>(
             let page = core.read.page(address(low, high, base))?;
             gather::<BYTES>(page, eight(low, group), &mut core.results, group);
         } else {
+            core.lane_by_lane(active.count_ones().into(), LANE_COST);
             for lane in lanes(active << base) {
                 let value = load_lane::<BYTES>(core, address(low, high, lane))?;
                 core.results.put(lane, &value[..words]);
@@ -435,6 +439,7 @@ pub(crate) fn store<const BYTES: usize>(
             }
             continue;
         }
+        core.lane_by_lane(active.count_ones().into(), LANE_COST);
         for lane in lanes(active << base) {
             let va = address(low, high, lane);
             let value = sources.map(|row| row.0[lane]);

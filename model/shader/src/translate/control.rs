@@ -4,7 +4,7 @@
 use mali_isa::{Combine, Fau, InactiveResult, LaneOp, Lanes, Operand, Subgroup};
 
 use super::float::compare;
-use super::{Translator, Trap};
+use super::{CALL_COST, Translator, Trap};
 use crate::alu::half;
 use crate::alu::integer::Element;
 use crate::ir::micro::Run;
@@ -207,6 +207,7 @@ impl Translator<'_> {
         };
         let inactive = self.number(inactive);
         let m = warp::modifiers(log2, self.ins.lane_op());
+        self.lane_cost += CALL_COST;
         self.emit(Run::Message(warp::permute), d, [a, b, inactive, 0], m);
         Ok(())
     }

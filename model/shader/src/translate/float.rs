@@ -83,11 +83,7 @@ impl Translator<'_> {
                 map!(self, d, [a, b, c], |a, b, c| float::fma(a, b, c));
                 self.known_as(micro::Kind::MultiplyAdd);
             }
-            Round::Even => {
-                rare!(self, d, [a, b, c], 0, |_, a, b, c| float::fma_portable(
-                    a, b, c
-                ));
-            }
+            Round::Even => map!(self, d, [a, b, c], |a, b, c| float::fma_portable(a, b, c)),
             seldom => rounded!(self, seldom, [], d, [a, b, c], |round, a, b, c| {
                 float::fma_round(a, b, c, round)
             }),

@@ -24,7 +24,9 @@ mod shift;
 mod special;
 mod wide;
 
-use mali_isa::{FlowControl, Instruction, Mnemonic, Operand, Part, StagingCount, Tuple, Unit};
+use mali_isa::{
+    FlowControl, Instruction, Message, Mnemonic, Operand, Part, StagingCount, Tuple, Unit,
+};
 
 use self::absent::{Absence, absence};
 use crate::FaultKind;
@@ -86,6 +88,8 @@ struct Translator<'p> {
     next_temporary: u16,
     branch: Option<Branch>,
     barrier: bool,
+    /// What each lane costs that executes by itself, in sixteenths of a clause.
+    lane_cost: u32,
 }
 
 /// Translates a clause at `address` that takes `length` bytes.
@@ -119,6 +123,7 @@ pub(crate) fn clause(
         next_temporary: rows::TEMPORARY,
         branch: None,
         barrier: false,
+        lane_cost: 0,
     };
     let (mut fma, mut add, mut messages) = (0, 0, Vec::new());
     for (index, tuple) in clause.tuples.iter().enumerate() {
@@ -134,8 +139,9 @@ pub(crate) fn clause(
         let message = tuple.add.op.info().message;
         add += u64::from(message.is_none() && tuple.add.op.mnemonic() != Mnemonic::Nop);
         messages.extend(message);
+        t.lane_cost += message.map_or(0, message_cost);
     }
-    let (branch, barrier) = (t.branch, t.barrier);
+    let (branch, barrier, lane_cost) = (t.branch, t.barrier, t.lane_cost);
     let next = match clause.header.flow_control {
         FlowControl::End => Next::End,
         _ => Next::Clause(program.number(address.wrapping_add(length))),
@@ -154,8 +160,23 @@ pub(crate) fn clause(
         fma,
         add,
         messages,
+        lane_cost,
     })
 }
+
+/// What a lane's part in a message costs, in sixteenths of a clause. Loads and stores count where they are slow.
+fn message_cost(message: Message) -> u32 {
+    match message {
+        Message::Tex | Message::Vartex => 128,
+        Message::Varying | Message::Attribute => 48,
+        Message::Blend | Message::Tile | Message::ZStencil | Message::Atest => 32,
+        Message::Atomic => 16,
+        Message::Load | Message::Store | Message::Barrier | Message::Job | Message::Wide => 0,
+    }
+}
+
+/// What a lane costs for which a function is called by itself.
+const CALL_COST: u32 = 3;
 
 impl Translator<'_> {
     fn narrow_tuple(&mut self, following: Option<&Tuple>, zero: u16) -> Result<(), Trap> {
@@ -312,6 +333,12 @@ impl Translator<'_> {
         if let Some(op) = self.program.ops.last_mut() {
             op.sources = N as u8;
         }
+    }
+
+    /// Emits a function of up to four rows that is called lane by lane.
+    fn rare<const N: usize>(&mut self, run: OnRows, d: u16, sources: [u16; N], m: u32) {
+        self.lane_cost += CALL_COST;
+        self.rows(run, d, sources, m);
     }
 
     fn copy(&mut self, from: u16, to: u16) {

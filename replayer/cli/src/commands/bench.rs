@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay bench`: load once, run many times, say where the time goes.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use gpureplay_core::{Options, ReplayError, Session, Verified, Workspace};
-use gpureplay_library::device::{Choice, Device};
-use gpureplay_library::{Bindings, Files, escaped, shown};
+use gpureplay_library::device::Choice;
+use gpureplay_library::{Files, HeldSignals, Options, Phase, Recording, Session, Timing, escaped};
 use serde::Serialize;
 
 use crate::common::arguments::{positive_number, whole_number};
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
-use crate::common::held_signals::Held;
 use crate::common::load_speed::Loading;
 use crate::common::model_options::ModelOptions;
-use crate::common::phases::{Announced, Counts, Percentiles, Phase, Watched, sizes};
-use crate::common::recording_source::{Place, Trust};
-use crate::common::tensor_arguments::{Given, bind_or_take_case};
+use crate::common::statistics::Percentiles;
+use crate::common::tensor_arguments::{TensorFile, bind_or_take_case};
 use crate::common::terminal;
-use crate::{Result, explain, text};
+use crate::{Result, text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,7 +43,7 @@ pub(crate) struct Bench {
         visible_alias = "bind",
         value_name = "[NAME=]FILE"
     )]
-    inputs: Vec<Given>,
+    inputs: Vec<TensorFile>,
     /// Runs that are not counted
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole_number::<u32>)]
     warmup: u32,
@@ -95,14 +91,13 @@ struct Measured {
     /// Seconds of each counted run.
     runs: Vec<f64>,
     /// What each of them is made of.
-    counted: Vec<Counts>,
+    counted: Vec<Timing>,
 }
 
 impl Bench {
     pub(crate) fn execute(&self) -> Result {
         let started = Instant::now();
-        let place = Place::open(&self.recording, &Trust::default())?;
-        let files = Files::read(place.path())?;
+        let files = Files::read(&self.recording)?;
         let read = started.elapsed();
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads(&self.recording);
@@ -120,43 +115,43 @@ impl Bench {
             ));
         }
         let started = Instant::now();
-        let verified = files.verify()?;
+        let recording = Recording::from_files(files)?;
         let verify = started.elapsed();
-        let loading = Loading::measure(&files.path)?;
-        let recording = *verified.recording();
-        let mut bindings = Bindings::new(&recording, &files.path);
-        bind_or_take_case(&self.inputs, &files, &mut bindings)?;
-        bindings.bind_weights(&files)?;
-        bindings.require_all()?;
-
-        let _held = Held::while_using(&self.device);
-        let mut device = Device::open(&self.device, recording.gpu_id(), self.model.into())?;
-        let measured = self.measure(&mut device, verified, &mut bindings);
+        let files = recording.files();
+        let loading = Loading::measure(&files.file())?;
+        // Signals wait from before the device is opened until it is closed.
+        let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
+        let mut session = recording.session(Options {
+            device: self.device.clone(),
+            model: self.model.into(),
+            ..Options::default()
+        })?;
+        bind_or_take_case(&self.inputs, &mut session)?;
         let Measured {
             open,
             runs,
             counted,
-        } = measured.map_err(|error| {
-            let text = explain::replay_error(&recording, &error);
-            Failure::Device(format!("{}: {text}", shown(&files.path)))
-        })?;
+        } = self.measure(&mut session)?;
 
-        let working = device.working();
-        let per_run = |count: fn(&Counts) -> u64| {
+        let working = session.working();
+        let per_run = |count: fn(&Timing) -> u64| {
             let sum: u64 = counted.iter().map(count).sum();
             sum as f64 / f64::from(self.runs)
         };
         let mut percentiles = BTreeMap::from([("run", Percentiles::of(&runs))]);
         let mut phase_seconds = BTreeMap::new();
         for phase in Phase::ALL {
-            let times = counted.iter().map(|run| run.time(phase).as_secs_f64());
+            let times = counted.iter().map(|run| run.phase(phase).as_secs_f64());
             let times: Vec<f64> = times.collect();
             percentiles.insert(phase.name(), Percentiles::of(&times));
             phase_seconds.insert(phase.name(), times);
         }
         let report = Report {
             recording: files.name(),
-            device: device.description().to_owned(),
+            device: session
+                .device()
+                .map_or("", |device| device.description())
+                .to_owned(),
             file_bytes: files.bytes.len(),
             read_seconds: read.as_secs_f64(),
             verify_seconds: verify.as_secs_f64(),
@@ -187,39 +182,24 @@ impl Bench {
     }
 
     /// Loads the recording once and runs it as often as was asked for.
-    fn measure(
-        &self,
-        device: &mut Device,
-        verified: Verified<'_>,
-        bindings: &mut Bindings,
-    ) -> std::result::Result<Measured, ReplayError> {
-        let counts = RefCell::new(Counts::default());
-        let mut workspace = Box::new(Workspace::new());
+    fn measure(&self, session: &mut Session) -> Result<Measured> {
         let started = Instant::now();
-        let watched = Watched::new(device.gpu(), &counts);
-        let mut tensors = Announced {
-            bindings,
-            counts: &counts,
-            sizes: sizes(verified.recording()),
-        };
-        let options = Options::default();
-        let mut session = Session::open(watched, verified, &mut workspace, options, &mut tensors)?;
+        session.prepare()?;
         let mut measured = Measured {
             open: started.elapsed(),
             runs: Vec::new(),
             counted: Vec::new(),
         };
         for _ in 0..self.warmup {
-            session.run(&mut tensors)?;
+            session.run()?;
         }
         for _ in 0..self.runs {
-            *counts.borrow_mut() = Counts::default();
-            let started = Instant::now();
-            session.run(&mut tensors)?;
-            measured.runs.push(started.elapsed().as_secs_f64());
-            measured.counted.push(*counts.borrow());
+            session.run()?;
+            let timing = *session.timing();
+            measured.runs.push(timing.run.as_secs_f64());
+            measured.counted.push(timing);
         }
-        session.finish()?;
+        session.close()?;
         Ok(measured)
     }
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay compile`: a raw trace becomes a recording.
 
-use std::io::BufReader;
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_compile::{Capture, Role, differential};
-use gpureplay_library::values::read_any;
+use gpureplay_io::Tensor;
 
 use crate::common::failure::{Failure, Outcome};
-use crate::common::new_recording::{Choices, NamedFile, Product, stage};
+use crate::common::new_recording::{Choices, NamedFile, Product, read_typed, stage};
+use crate::common::noted::suggestion;
 use gpureplay_library::shown;
 
 use crate::{Result, text};
@@ -20,6 +21,9 @@ Examples:
   gpureplay compile raw.trace --input x=x.npy --output y=y.npy --weights weights/ --external-weights -o recordings/net
   gpureplay compile raw.trace --input a=a.npy --output out=out.npy -o recordings/gemm \\
       --second raw2.trace --second-input a=a2.npy --second-output out=out2.npy
+
+A trace with notes of OpenCL calls (`gpureplay record` makes them) needs no files: what the app wrote and read are its tensors.
+  gpureplay compile raw.trace --second raw2.trace -o recordings/net --name im2col.src_ptr=image --tensor image=f32[1,224,224,3]
 
 The files are those that the app read and wrote while it was recorded. Their elements are found in GPU memory by their
 bit patterns, so they should differ from each other: `gpureplay tag` makes such files.";
@@ -33,8 +37,11 @@ pub(crate) struct Compile {
     #[command(flatten)]
     choices: Choices,
     /// Directory of the recording; its last part is the recording's name
-    #[arg(short, long, value_name = "DIR")]
-    output_directory: PathBuf,
+    #[arg(short, long, value_name = "DIR", required_unless_present = "suggest")]
+    output_directory: Option<PathBuf>,
+    /// Print names, types and shapes of the tensors, to be changed and given to --tensors; write no recording
+    #[arg(long)]
+    suggest: bool,
     /// A trace of the same app with other inputs: everything that differs must be explained by the tensors
     #[arg(long, value_name = "TRACE")]
     second: Option<PathBuf>,
@@ -56,18 +63,35 @@ impl Compile {
     pub(crate) fn execute(&self) -> Result {
         let files = self.choices.read_files()?;
         let capture = read_trace(&self.trace)?;
-        let mut product = Product::build(&capture, &files, &self.choices, &self.command)?;
-        if let Some(second) = &self.second {
-            product.checked = Some(self.compare(&capture, &product, second)?);
+        let second = self.second.as_deref().map(read_trace).transpose()?;
+        let mut product = Product::build(
+            &capture,
+            second.as_ref(),
+            &files,
+            &self.choices,
+            &self.command,
+        )?;
+        if self.suggest {
+            write!(
+                std::io::stdout(),
+                "{}",
+                suggestion(&product.compiled.tensors)
+            )?;
+            return Ok(Outcome::Done);
         }
-        product.write(&self.output_directory, &self.choices, &self.trace)?;
-        product.report(&self.output_directory, self.json)?;
+        if let Some((second, path)) = second.as_ref().zip(self.second.as_deref()) {
+            let files = self.second_files(&product)?;
+            product.checked = Some(compare((&capture, second, path), &product, &files)?);
+        }
+        if let Some(directory) = &self.output_directory {
+            product.write(directory, &self.choices, &self.trace)?;
+            product.report(directory, self.json)?;
+        }
         Ok(Outcome::Done)
     }
 
-    /// Compares with the second run, and adds its files as a second case.
-    fn compare(&self, first: &Capture, product: &Product, second: &Path) -> Result<String> {
-        let trace = read_trace(second)?;
+    /// What the second run read and wrote: the files that are named, and what notes show.
+    fn second_files(&self, product: &Product) -> Result<Vec<(String, Tensor)>> {
         let mut files = Vec::new();
         for given in self.second_input.iter().chain(&self.second_output) {
             if !product
@@ -81,7 +105,13 @@ impl Compile {
                     given.name
                 )));
             }
-            files.push((given.name.clone(), read_any(&given.path)?));
+            files.push((given.name.clone(), read_typed(&given.path)?));
+        }
+        let known = |files: &[(String, Tensor)], name: &str| files.iter().any(|(n, _)| n == name);
+        for (name, tensor) in &product.noted.second {
+            if !known(&files, name) {
+                files.push((name.clone(), tensor.clone()));
+            }
         }
         for tensor in product
             .compiled
@@ -89,29 +119,38 @@ impl Compile {
             .iter()
             .filter(|t| t.role == Role::Input)
         {
-            if !files.iter().any(|(name, _)| *name == tensor.name) {
+            if !known(&files, &tensor.name) {
                 return Err(Failure::Usage(format!(
                     "--second needs the file that the second run read: --second-input {}=FILE",
                     tensor.name
                 )));
             }
         }
-        stage("comparing the two runs");
-        let agreement = differential::compare(first, &product.compiled.tensors, &trace, &files)
-            .map_err(|error| Failure::Recording(format!("{}: {error}", shown(&second))))?;
-        let renamed = match agreement.renamed_addresses {
-            0 => String::new(),
-            count => format!(
-                ", {} because buffers were allocated elsewhere",
-                plural(count)
-            ),
-        };
-        Ok(format!(
-            "{} that the app wrote are the same in a second run with other inputs, {} differ and belong to tensors{renamed}",
-            text::bytes(agreement.same_bytes),
-            text::bytes(agreement.explained_bytes)
-        ))
+        Ok(files)
     }
+}
+
+/// Compares two runs: what differs must be explained by the tensors. The text says what was compared.
+pub(crate) fn compare(
+    (first, second, path): (&Capture, &Capture, &Path),
+    product: &Product,
+    files: &[(String, Tensor)],
+) -> Result<String> {
+    stage("comparing the two runs");
+    let agreement = differential::compare(first, &product.compiled.tensors, second, files)
+        .map_err(|error| Failure::Recording(format!("{}: {error}", shown(&path))))?;
+    let renamed = match agreement.renamed_addresses {
+        0 => String::new(),
+        count => format!(
+            ", {} because buffers were allocated elsewhere",
+            plural(count)
+        ),
+    };
+    Ok(format!(
+        "{} that the app wrote are the same in a second run with other inputs, {} differ and belong to tensors{renamed}",
+        text::bytes(agreement.same_bytes),
+        text::bytes(agreement.explained_bytes)
+    ))
 }
 
 /// `1 address differs`, `2 addresses differ`.

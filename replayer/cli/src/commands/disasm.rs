@@ -13,7 +13,6 @@ use serde::Serialize;
 use crate::common::arguments::whole_number;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
-use crate::common::recording_source::{Place, Trust};
 use crate::common::shaders::{Found, find};
 use crate::common::terminal;
 use crate::{Result, text};
@@ -75,8 +74,7 @@ struct ShaderReport {
 
 impl Disasm {
     pub(crate) fn execute(&self) -> Result {
-        let place = Place::open(&self.recording, &Trust::default())?;
-        let files = Files::read(place.path())?;
+        let files = Files::read(&self.recording)?;
         let verified = files.verify()?;
         let gpu = GpuId(verified.recording().gpu_id());
         let profile = Profile::by_product(gpu.product()).ok_or_else(|| {

@@ -11,7 +11,6 @@ use gpureplay_trace::{Check, Reader, Style, write_record};
 use mali_regs::GpuId;
 
 use crate::common::failure::{Failure, Outcome};
-use crate::common::recording_source::{Place, Trust};
 use crate::common::terminal;
 use crate::{Result, text};
 use gpureplay_library::{Files, shown};
@@ -36,8 +35,7 @@ impl Dump {
     pub(crate) fn execute(&self) -> Result {
         let mut out = terminal::buffered_stdout();
         if self.file.is_dir() || starts_with_magic(&self.file)? {
-            let place = Place::open(&self.file, &Trust::default())?;
-            let files = Files::read(place.path())?;
+            let files = Files::read(&self.file)?;
             dump_recording(&mut out, &files.parse()?, self.all)?;
         } else {
             self.dump_trace(&mut out)?;
@@ -197,38 +195,6 @@ fn dump_action(out: &mut impl Write, recording: &Recording<'_>, action: &Action<
                 text::register(register.into())
             )?;
         }
-        Action::Poll {
-            register,
-            mask,
-            value,
-            timeout_us,
-        } => writeln!(
-            out,
-            "poll {} & {mask:#x} == {value:#x} for {timeout_us} µs",
-            text::register(register.into())
-        )?,
-        Action::Expect {
-            register,
-            mask,
-            value,
-        } => {
-            writeln!(
-                out,
-                "expect {} & {mask:#x} == {value:#x}",
-                text::register(register.into())
-            )?;
-        }
-        Action::WaitIrq {
-            line,
-            bits,
-            timeout_us,
-        } => {
-            let line = ["job", "mmu", "gpu"]
-                .get(usize::from(line))
-                .copied()
-                .unwrap_or("unknown");
-            writeln!(out, "wait_irq {line} {bits:#x} for {timeout_us} µs")?;
-        }
         Action::Upload {
             va,
             length,
@@ -255,7 +221,6 @@ fn dump_action(out: &mut impl Write, recording: &Recording<'_>, action: &Action<
         )?,
         Action::BindInput { tensor } => writeln!(out, "bind_input {}", named(tensor))?,
         Action::BindOutput { tensor } => writeln!(out, "bind_output {}", named(tensor))?,
-        Action::FlushCaches { timeout_us } => writeln!(out, "flush_caches for {timeout_us} µs")?,
         Action::Seek { offset } => writeln!(out, "seek to {offset:#x}")?,
     }
     Ok(())

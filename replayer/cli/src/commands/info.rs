@@ -6,12 +6,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gpureplay_format::layout::{FLAG_COHERENT, TENSOR_EXTERNAL};
-use gpureplay_format::{Action, Recording, SegmentKind};
+use gpureplay_format::{Action, Opcode, Recording, SegmentKind};
 use mali_regs::GpuId;
 use serde::Serialize;
 
 use crate::common::failure::{Failure, Outcome};
-use crate::common::recording_source::{Place, Trust};
 use crate::common::terminal;
 use crate::{Result, text};
 use gpureplay_library::{Files, Layer, escaped};
@@ -82,8 +81,7 @@ struct SegmentSummary {
 
 impl Info {
     pub(crate) fn execute(&self) -> Result {
-        let place = Place::open(&self.recording, &Trust::default())?;
-        let files = Files::read(place.path())?;
+        let files = Files::read(&self.recording)?;
         let recording = files.parse()?;
         let summary = summarise(&files, &recording);
         let mut out = terminal::stdout();
@@ -135,8 +133,8 @@ fn summarise(files: &Files, recording: &Recording<'_>) -> Summary {
             name: recording.name(segment.name.get()).to_owned(),
             kind: SegmentKind::from_code(segment.kind.into()).map_or("unknown", SegmentKind::name),
             actions: segment.actions.get(),
-            chains: segment.submits.get(),
-            jobs: segment.jobs.get(),
+            chains: recording.count(segment, Opcode::Submit),
+            jobs: recording.count(segment, Opcode::Rearm),
             uploaded_bytes: moved.sum(),
             layer: number.map(|number| number + 1),
             inputs: layer.map_or_else(Vec::new, |layer| names(&layer.inputs)),
@@ -163,7 +161,7 @@ fn summarise(files: &Files, recording: &Recording<'_>) -> Summary {
         jobs: recording
             .segments()
             .iter()
-            .map(|segment| u64::from(segment.jobs.get()))
+            .map(|segment| u64::from(recording.count(segment, Opcode::Rearm)))
             .sum(),
         tensors: tensors.collect(),
         segments: segments.collect(),

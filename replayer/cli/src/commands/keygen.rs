@@ -10,11 +10,10 @@ use clap::Args;
 use gpureplay_io::{Existing, write_secret, write_whole};
 use gpureplay_sign::SecretKey;
 
-use gpureplay_library::shown;
+use gpureplay_library::{shown, write_error};
 
 use crate::Result;
 use crate::common::failure::{Failure, Outcome};
-use crate::common::signed_files::write_error;
 use crate::common::terminal;
 
 const EXAMPLES: &str = "\

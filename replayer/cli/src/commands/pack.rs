@@ -9,10 +9,9 @@ use gpureplay_sign::{RECORDING, SIGNATURE, pack};
 
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
-use crate::common::signed_files::{files_beside, read, write_error};
 use crate::common::terminal;
 use crate::{Result, text};
-use gpureplay_library::{Files, shown};
+use gpureplay_library::{Files, shown, write_error};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,7 +23,7 @@ Examples:
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Pack {
-    /// Directory with a recording.gpr
+    /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
@@ -40,10 +39,8 @@ impl Pack {
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads_recording(&files);
         destinations.claim(&self.output)?;
-        let mut contents = files_beside(&files.directory, files.manifest.as_ref())?;
-        let signature = files.directory.join(SIGNATURE);
-        if signature.exists() {
-            let signature = read(&signature).map_err(Failure::Input)?;
+        let mut contents = files.beside()?;
+        if let Some(signature) = files.signature()? {
             contents.insert(SIGNATURE.into(), signature);
         }
         contents.insert(RECORDING.into(), files.bytes);

@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use clap::Args;
+use gpureplay_compile::CompileError;
+use gpureplay_trace::{Event, Reader};
 use nix::fcntl::OFlag;
 
 use gpureplay_library::shown;
 
 use crate::Result;
-use crate::commands::compile::read_trace;
+use crate::commands::compile::{compare, read_trace};
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::new_recording::{Choices, Product, stage};
@@ -22,10 +24,12 @@ use crate::common::new_recording::{Choices, Product, stage};
 const EXAMPLES: &str = "\
 Examples:
   gpureplay record --input a=a.npy --input b=b.npy --output out=out.npy -o recordings/gemm -- ./gemm a.npy b.npy out.npy
+  gpureplay record --twice -- ./blur cat.ppm -- ./blur dog.ppm     (inputs are what differs; no file is named)
   gpureplay record --raw raw.trace -- ./gemm a.npy b.npy out.npy     (then elsewhere: gpureplay compile raw.trace …)
 
 Needs the recorder module and the patched GPU driver (see driver-patch/), and the right to open /dev/gpureplay. The app
-runs unchanged; record one inference. If the app fails, its exit code is returned and nothing is written.";
+runs unchanged; record one inference. If the app fails, its exit code is returned and nothing is written. OpenCL apps run with a layer
+that says in the trace which kernels they launch and what they write and read; without files, those are the tensors.";
 
 /// Run an app on the patched driver and make a recording of what it does on the GPU
 #[derive(Args)]
@@ -33,12 +37,24 @@ runs unchanged; record one inference. If the app fails, its exit code is returne
 pub(crate) struct Record {
     #[command(flatten)]
     choices: Choices,
-    /// Directory of the recording; its last part is the recording's name
-    #[arg(short, long, value_name = "DIR", required_unless_present = "raw")]
+    /// Directory of the recording; its last part is the recording's name. If not given, the app's name and -recording
+    #[arg(short, long, value_name = "DIR")]
     output_directory: Option<PathBuf>,
     /// Keep the raw trace in this file; without --output-directory nothing else is done
     #[arg(long, value_name = "FILE")]
     raw: Option<PathBuf>,
+    /// Keep the trace of --raw even if the app fails
+    #[arg(long, requires = "raw")]
+    keep: bool,
+    /// Record two runs with other inputs: the second app follows the first after another --. What differs is input
+    #[arg(long)]
+    twice: bool,
+    /// The OpenCL layer; if not given, libgpureplay_opencl.so beside this command or in ../lib
+    #[arg(long, value_name = "FILE", conflicts_with = "no_layer")]
+    layer: Option<PathBuf>,
+    /// Run the app without the OpenCL layer
+    #[arg(long)]
+    no_layer: bool,
     /// The recorder's device
     #[arg(long, value_name = "FILE", default_value = "/dev/gpureplay")]
     device: PathBuf,
@@ -52,11 +68,22 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn execute(&self) -> Result {
-        if self.output_directory.is_none() && self.choices.has_tensors() {
-            return Err(Failure::Usage(
-                "--input, --output and --weight say what goes into a recording: give its directory with -o".into(),
-            ));
-        }
+        let [app, second] = self.apps()?;
+        let directory = match (&self.output_directory, &self.raw) {
+            (Some(directory), _) => Some(directory.clone()),
+            (None, Some(_)) if self.choices.has_tensors() => {
+                return Err(Failure::Usage(
+                    "--input, --output and --weight say what goes into a recording: give its directory with -o".into(),
+                ));
+            }
+            (None, Some(_)) if self.twice => {
+                return Err(Failure::Usage(
+                    "--twice makes a recording: give its directory with -o".into(),
+                ));
+            }
+            (None, Some(_)) => None,
+            (None, None) => Some(default_directory(app)),
+        };
         // Files that the app reads may be gone, or changed, when it has ended.
         let mut files = self.choices.read_inputs()?;
         if let Some(raw) = &self.raw {
@@ -64,25 +91,89 @@ impl Record {
             self.choices.mark_read(&mut destinations);
             destinations.claim(raw)?;
         }
-        let trace = Trace::create(self.raw.as_deref())?;
-        let kernel_log = KernelLog::open();
-        let status = record(&self.device, &self.app, &trace.path)?;
-        app_succeeded(&self.app, status)?;
-        if let Some(line) = kernel_log.and_then(KernelLog::first_fault) {
-            return Err(Failure::Device(format!(
-                "the kernel reports a GPU fault during the recording: {line}"
-            )));
-        }
-        if let Some(directory) = &self.output_directory {
+        let layer = self.layer()?;
+        let trace = Trace::create(self.raw.as_deref(), "first")?;
+        self.run(app, layer.as_deref(), &trace)?;
+        if let Some(directory) = &directory {
             files.extend(self.choices.read_outputs()?);
             let capture = read_trace(&trace.path)?;
-            let mut product =
-                Product::build(&capture, &files, &self.choices, &self.command_line())?;
+            let other = match second {
+                [] => None,
+                second => {
+                    let again = Trace::create(None, "second")?;
+                    self.run(second, layer.as_deref(), &again)?;
+                    Some((read_trace(&again.path)?, again))
+                }
+            };
+            let other = other
+                .as_ref()
+                .map(|(capture, trace)| (capture, &*trace.path));
+            let mut product = Product::build(
+                &capture,
+                other.map(|(capture, _)| capture),
+                &files,
+                &self.choices,
+                &self.command_line(),
+            )?;
+            if let Some((other, path)) = other {
+                let files = product.noted.second.clone();
+                product.checked = Some(compare((&capture, other, path), &product, &files)?);
+            }
             product.write(directory, &self.choices, &trace.path)?;
             product.report(directory, self.json)?;
+        } else {
+            submissions(&trace.path)?;
         }
         trace.keep_if_named()?;
         Ok(Outcome::Done)
+    }
+
+    /// The app, and the one of the second run, which is empty without --twice.
+    fn apps(&self) -> Result<[&[String]; 2]> {
+        if !self.twice {
+            return Ok([&self.app, &[]]);
+        }
+        let mut parts = self.app.split(|word| word == "--");
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(first @ [_, ..]), Some(second @ [_, ..]), None) => Ok([first, second]),
+            _ => Err(Failure::Usage(
+                "--twice: expected -- APP … -- APP …, the app with two sets of arguments".into(),
+            )),
+        }
+    }
+
+    /// The OpenCL layer that the app is to load, if there is one.
+    fn layer(&self) -> Result<Option<PathBuf>> {
+        if self.no_layer {
+            return Ok(None);
+        }
+        if let Some(layer) = &self.layer {
+            let found = layer.canonicalize();
+            let wrong = |error| Failure::Input(format!("{}: {error}", shown(layer)));
+            return found.map(Some).map_err(wrong);
+        }
+        let command = std::env::current_exe().unwrap_or_default();
+        let beside = command.parent().unwrap_or(Path::new(""));
+        let places = [beside.join(LAYER), beside.join("../lib").join(LAYER)];
+        Ok(places.iter().find_map(|place| place.canonicalize().ok()))
+    }
+
+    /// Runs an app while its trace is written.
+    fn run(&self, app: &[String], layer: Option<&Path>, trace: &Trace) -> Result<()> {
+        let kernel_log = KernelLog::open();
+        let status = record(&self.device, app, layer, &trace.path)?;
+        if let Err(failure) = app_succeeded(app, status) {
+            if self.keep && trace.destination.is_some() {
+                trace.keep_if_named()?;
+            }
+            return Err(failure);
+        }
+        match kernel_log.and_then(KernelLog::first_fault) {
+            None => Ok(()),
+            Some(line) => Err(Failure::Device(format!(
+                "the kernel reports a GPU fault during the recording: {line}"
+            ))),
+        }
     }
 
     /// The command that makes this recording again.
@@ -111,13 +202,16 @@ struct Trace {
 }
 
 impl Trace {
-    fn create(raw: Option<&Path>) -> Result<Self> {
+    fn create(raw: Option<&Path>, run: &str) -> Result<Self> {
         let path = match raw {
             Some(raw) => {
                 let name = raw.file_name().unwrap_or_default().to_string_lossy();
                 raw.with_file_name(format!(".{name}.{}.part", std::process::id()))
             }
-            None => std::env::temp_dir().join(format!("gpureplay-{}.trace", std::process::id())),
+            None => {
+                let name = format!("gpureplay-{}-{run}.trace", std::process::id());
+                std::env::temp_dir().join(name)
+            }
         };
         // The trace holds all that the GPU's memory held: for nobody else's eyes.
         OpenOptions::new()
@@ -132,7 +226,7 @@ impl Trace {
         })
     }
 
-    fn keep_if_named(self) -> Result<()> {
+    fn keep_if_named(&self) -> Result<()> {
         match &self.destination {
             Some(to) => fs::rename(&self.path, to)
                 .map_err(|error| Failure::Output(format!("{}: {error}", shown(&to)))),
@@ -148,8 +242,39 @@ impl Drop for Trace {
     }
 }
 
+/// File name of the OpenCL layer.
+const LAYER: &str = "libgpureplay_opencl.so";
+
+/// Where a recording goes that nobody gave a place: `NAME-recording` here.
+fn default_directory(app: &[String]) -> PathBuf {
+    let program = app.first().map(Path::new);
+    let name = program.and_then(Path::file_stem).unwrap_or_default();
+    PathBuf::from(format!("{}-recording", name.to_string_lossy()))
+}
+
+/// Counts what the app submitted to the GPU.
+///
+/// # Errors
+/// The trace cannot be read, or the app submitted nothing.
+fn submissions(path: &Path) -> Result<u64> {
+    let wrong = |error: String| Failure::Recording(format!("{}: {error}", shown(&path)));
+    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+    let mut reader = Reader::new(file);
+    let mut count = 0;
+    while let Some(record) = reader
+        .next_record()
+        .map_err(|error| wrong(error.to_string()))?
+    {
+        count += u64::from(matches!(record.event, Event::Submit { .. }));
+    }
+    match count {
+        0 => Err(Failure::Recording(CompileError::NoJobs.to_string())),
+        count => Ok(count),
+    }
+}
+
 /// Runs the app while the device's stream goes into a file.
-fn record(device: &Path, app: &[String], trace: &Path) -> Result<ExitStatus> {
+fn record(device: &Path, app: &[String], layer: Option<&Path>, trace: &Path) -> Result<ExitStatus> {
     let mut stream = File::open(device).map_err(|error| cannot_record(device, &error))?;
     let copy = {
         let mut file = OpenOptions::new()
@@ -162,7 +287,19 @@ fn record(device: &Path, app: &[String], trace: &Path) -> Result<ExitStatus> {
     let (program, arguments) = app
         .split_first()
         .ok_or_else(|| Failure::Usage("which app?".into()))?;
-    let status = Command::new(program).args(arguments).status();
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if let Some(layer) = layer {
+        // An ICD loader loads layers from the first to the last; this one is nearest to the runtime.
+        let mut layers = std::env::var_os("OPENCL_LAYERS").unwrap_or_default();
+        if !layers.is_empty() {
+            layers.push(":");
+        }
+        layers.push(layer);
+        command.env("OPENCL_LAYERS", layers);
+        command.env("GPUREPLAY_NOTES", device);
+    }
+    let status = command.status();
     // Whatever happened to the app: the recording ends here.
     let stopped = OpenOptions::new()
         .write(true)
@@ -237,7 +374,9 @@ fn app_succeeded(app: &[String], status: ExitStatus) -> Result<()> {
         (None, None) => ("ended strangely".into(), 1),
     };
     Err(Failure::App {
-        text: format!("{program} {text}; nothing was recorded"),
+        text: format!(
+            "{program} {text}; no recording was made (--raw FILE --keep keeps its trace)"
+        ),
         code,
     })
 }

@@ -7,29 +7,29 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
-use gpureplay_core::{Gpu, Options, ReplayError, Verified};
-use gpureplay_format::layout::Segment;
-use gpureplay_format::{Recording, SegmentKind};
+use gpureplay_format::{Opcode, SegmentKind};
 use gpureplay_library::device::{Choice, Device};
-use gpureplay_library::{Bindings, Files, Layer, TensorKind, layers_named, shown};
+use gpureplay_library::expectation::{Comparison, Expectations};
+use gpureplay_library::{
+    Bindings, Files, HeldSignals, Layer, Recording, Selection, Session, TensorKind, layers_named,
+};
 use mali_model::Observer;
 
-use crate::common::arguments::whole_number;
+use crate::Result;
+use crate::common::arguments::{tolerance, whole_number};
 use crate::common::classification::Choice as ClassChoice;
 use crate::common::destinations::{Destinations, Force};
-use crate::common::expectations::{Comparison, Expectations, tolerance};
-use crate::common::failure::Failure;
-use crate::common::held_signals::Held;
+use crate::common::evaluation::ManyInputs;
+use crate::common::failure::{Failure, Outcome};
+use crate::common::fault_argument::Inject;
 use crate::common::job_trace::Trace;
-use crate::common::layer_options::{Layers, Step};
+use crate::common::layer_options::LayerOptions;
 use crate::common::model_options::ModelOptions;
 use crate::common::progress::Progress;
-use crate::common::recording_source::{Place, Trust};
-use crate::common::replay::{Effort, Inject, replay};
 use crate::common::run_report::{OutputReport, Report, SpecialValues};
-use crate::common::tensor_arguments::Given;
+use crate::common::tensor_arguments::TensorFile;
 use crate::common::terminal;
-use crate::{Result, explain};
+use crate::common::trust_options::TrustOptions;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,6 +43,8 @@ Examples:
       the three most probable classes
   gpureplay run recordings/digits-g52 --input 3.png --weights mine.safetensors
       a picture, and another trained model; --bind conv1.weight=w.npy replaces one weight
+  gpureplay run recordings/digits-g52 --inputs tools/digits/held-out/images.npy --truth tools/digits/held-out/labels.npy
+      360 pictures in one process: how many are right, which are not
   gpureplay run recordings/digits-g52 --until conv2 --output-layer
       the first layers, and what the last of them computes, in conv2.npy
   gpureplay run recordings/digits-g52 --layers pool1.. --input conv2=mine.npy
@@ -68,20 +70,22 @@ pub(crate) struct Run {
         visible_alias = "bind",
         value_name = "[NAME=]FILE.npy"
     )]
-    inputs: Vec<Given>,
+    inputs: Vec<TensorFile>,
+    #[command(flatten)]
+    many: ManyInputs,
     /// Another trained model: a .safetensors file with all weights, or a directory with a NAME.npy for each
     #[arg(long, value_name = "DIR|FILE.safetensors")]
     weights: Option<PathBuf>,
     /// Where to write an output: .npy, .bin (elements only) or .json, in which NaN and infinities are strings; `-` is standard output, as .npy
     #[arg(short, long = "output", value_name = "[NAME=]FILE")]
-    outputs: Vec<Given>,
+    outputs: Vec<TensorFile>,
     #[command(flatten)]
     force: Force,
     #[command(flatten)]
-    layers: Layers,
+    layers: LayerOptions,
     /// What an output is compared with, instead of the manifest's expectation
     #[arg(short, long = "expect", value_name = "[NAME=]FILE.npy")]
-    expected: Vec<Given>,
+    expected: Vec<TensorFile>,
     /// Largest relative difference from the expected output [default: the manifest's, or 1e-5]
     #[arg(long, value_name = "RELATIVE", value_parser = tolerance)]
     tolerance: Option<f64>,
@@ -108,128 +112,184 @@ pub(crate) struct Run {
     #[command(flatten)]
     model: ModelOptions,
     #[command(flatten)]
-    trust: Trust,
+    trust: TrustOptions,
 }
 
 impl Run {
     pub(crate) fn execute(&self) -> Result {
         let started = Instant::now();
-        let place = Place::open(&self.recording, &self.trust)?;
-        let files = Files::read(place.path())?;
-        let verified = files.verify()?;
-        let recording = *verified.recording();
-        let mut bindings = Bindings::new(&recording, &files.path);
-        let inputs = self.bind(&files, &mut bindings)?;
+        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
+        if self.many.given() {
+            return self.execute_many(&recording);
+        }
+        let files = recording.files();
+        let trace = self.trace.as_ref().map(|_| Arc::new(Trace::default()));
+        // Signals wait from before the device is opened until it is closed.
+        let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
+        let (mut session, inputs) = self.session(&recording, trace.clone())?;
         let classes = self.classes.read()?;
-        let layers = Layer::all(&recording);
-        let part = self.layers.part(&layers, &bindings)?;
-        let running = layers.get(part.running()).unwrap_or_default();
-        let takes = |tensor: usize| running.iter().any(|l| l.inputs.contains(&(tensor as u32)));
-        bindings.require(|tensor| !self.layers.chosen() || takes(tensor))?;
-        let mut output_files =
-            self.named(&self.outputs, &bindings, TensorKind::Output, "--output")?;
-        output_files.extend(self.layers.output(&part, &layers, &bindings)?);
-        let expected = self.named(&self.expected, &bindings, TensorKind::Output, "--expect")?;
+        let layers = recording.layers();
+        let selection = session.select(self.layers.range(layers)?)?;
+        let running = layers.get(selection.running()).unwrap_or_default();
+        let named = |given: &[TensorFile], option| {
+            named(given, session.bindings(), TensorKind::Output, option)
+        };
+        let mut output_files = named(&self.outputs, "--output")?;
+        let layer = self.layers.output(&selection, layers, session.bindings())?;
+        output_files.extend(layer);
+        let expected = named(&self.expected, "--expect")?;
         for name in output_files.keys().chain(expected.keys()) {
-            want(name, (&layers, running), &mut bindings)?;
+            want(name, (layers, running), &mut session)?;
         }
         // The manifest expects what the recorded weights give to a network whose layers all run.
         let case = match &self.weights {
-            None if part.running().start == 0 => files.case_for(&inputs),
+            None if selection.running().start == 0 => files.case_for(&inputs),
             _ => None,
         };
-        let destinations = self.destinations((&files, &place), &inputs, output_files.values())?;
-        let expectations = Expectations::new(&files, &bindings, case, &expected)?;
+        let destinations = self.destinations(files, &inputs, output_files.values())?;
+        let expectations = Expectations::new(files, session.bindings(), case, &expected)?;
+        let counts = jobs(&recording, running);
 
-        let trace = self.trace.as_ref().map(|_| Arc::new(Trace::default()));
-        let observer = trace.clone().map(|trace| trace as Arc<dyn Observer>);
-        let _held = Held::while_using(&self.device);
-        let mut device = Device::open_observed(
-            &self.device,
-            recording.gpu_id(),
-            self.model.into(),
-            observer,
-        )?;
-        let steps = part.steps(&layers);
-        let counts = jobs(&recording, &steps);
-        let (result, effort, fault) = self.replay(
-            &mut device,
-            verified,
-            (&mut bindings, &steps),
-            (counts, started),
-        );
+        let prepared = started.elapsed();
+        let result = self.replay(&mut session, &selection, counts);
         if let (Some(trace), Some(path)) = (trace, &self.trace) {
             trace.write(path, &destinations)?;
         }
-        result.map_err(|error| {
-            let text = explain::replay_error(&recording, &error);
-            Failure::Device(format!("{}: {text}", shown(&place.shown(&files.path))))
-        })?;
-        if let Some(never) = fault {
-            return Err(never);
-        }
+        let retries = result?;
 
         let mut outputs = BTreeMap::new();
-        for (name, tensor) in bindings.outputs() {
+        for (name, tensor) in session.outputs() {
             let file = output_files.get(&name).cloned();
             if let Some(path) = &file {
                 destinations.write_tensor(path, &tensor)?;
             }
+            let comparison = expectations.compare(&name, &tensor, self.tolerance)?;
             let report = OutputReport {
                 element: tensor.dtype().name(),
                 shape: tensor.shape().to_vec(),
                 file,
-                comparison: expectations.compare(&name, &tensor, self.tolerance)?.map(
-                    |comparison| Comparison {
-                        expected: place.shown(&comparison.expected),
-                        ..comparison
-                    },
-                ),
-                top: classes.of(&files, &name, &tensor)?,
+                comparison: comparison.map(|comparison| Comparison {
+                    expected: files.shown(&comparison.expected),
+                    ..comparison
+                }),
+                top: classes.of(files, &name, &tensor)?,
                 special: SpecialValues::of(&tensor),
             };
             outputs.insert(name, report);
         }
+        let timing = *session.timing();
+        let working = session.working();
+        let device = session.device();
         let report = Report {
             recording: files.name(),
-            device: device.description().to_owned(),
-            on_model: device.is_model(),
-            layers: self.layers.chosen().then(|| part.clone()),
-            recorded_values: part.takes_recorded_values(),
+            device: device
+                .as_ref()
+                .map_or("", |device| device.description())
+                .to_owned(),
+            on_model: device.is_some_and(|device| device.is_model()),
+            layers: self.layers.chosen().then(|| selection.clone()),
+            recorded_values: selection.takes_recorded_values(),
             inputs: inputs
                 .into_iter()
-                .map(|(name, file)| (name, place.shown(&file)))
+                .map(|(name, file)| (name, files.shown(&file)))
                 .collect(),
             jobs: counts.0,
             setup_jobs: counts.1,
-            chains: effort.chains,
-            load: effort.load,
-            replay: effort.replay,
-            device_seconds: device.working().map(|time| time.as_secs_f64()),
-            retries: effort.retries,
+            chains: timing.chains,
+            load: prepared + timing.load,
+            replay: timing.run,
+            device_seconds: working.map(|time| time.as_secs_f64()),
+            retries,
             outputs,
         };
         match self.json {
             true => report.print_json(&mut terminal::stdout())?,
             false => {
                 let mut out = terminal::report(destinations.takes_standard_output());
-                report.print(&mut out, &bindings, &classes)?;
+                report.print(&mut out, session.bindings(), &classes)?;
             }
         }
         Ok(report.outcome())
     }
 
+    /// Runs once for each of many inputs.
+    fn execute_many(&self, recording: &Recording) -> Result {
+        let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
+        let (mut session, _) = self.session(recording, None)?;
+        let files = recording.files();
+        let classes = self.classes.read()?;
+        let evaluation = self.many.evaluate(&mut session, classes.labels(files))?;
+        match self.json {
+            true => evaluation.print_json(&mut terminal::stdout())?,
+            false => evaluation.print(&mut terminal::report(false))?,
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// A session with all values bound, and the files of its inputs.
+    fn session(
+        &self,
+        recording: &Recording,
+        trace: Option<Arc<Trace>>,
+    ) -> Result<(Session, BTreeMap<String, PathBuf>)> {
+        let observer = trace.map(|trace| trace as Arc<dyn Observer>);
+        let id = recording.verified().recording().gpu_id();
+        let device = Device::open_observed(&self.device, id, self.model.into(), observer)?;
+        let mut session = Session::on(
+            recording.clone(),
+            match self.inject {
+                Some(inject) => device.with_fault(inject.0),
+                None => device,
+            },
+        );
+        session.ignore_identity(self.wrong_gpu);
+        session.set_retries(self.retry);
+        session.use_recorded_values(self.layers.recorded_values);
+        let inputs = self.chosen_inputs(recording.files(), session.bindings())?;
+        if let Some(path) = &self.weights {
+            session.bind_weights(path)?;
+        }
+        for (name, path) in &inputs {
+            session.bind_file(name, path)?;
+        }
+        Ok((session, inputs))
+    }
+
+    /// Replays, shows how far it is, and closes the device. Gives the number of attempts that failed.
+    fn replay(
+        &self,
+        session: &mut Session,
+        selection: &Selection,
+        (jobs, setup_jobs): (u64, u64),
+    ) -> Result<u32> {
+        // Only the model counts jobs as they end.
+        let device = session.device().filter(|device| device.is_model());
+        let _progress = device
+            .map(|device| Progress::start("replaying", device.job_counter(), jobs + setup_jobs));
+        session.run_layers(selection.running())?;
+        let mut retries = session.timing().retries;
+        if let Err(error) = session.close() {
+            if retries >= self.retry {
+                return Err(error.into());
+            }
+            retries += 1;
+        }
+        if let Some(inject) = self.inject {
+            inject.must_have_happened(session.device())?;
+        }
+        Ok(retries)
+    }
+
     /// Takes the places of all results, none of which is a file that is read.
     fn destinations<'a>(
         &self,
-        (files, place): (&Files, &Place),
+        files: &Files,
         inputs: &BTreeMap<String, PathBuf>,
         outputs: impl Iterator<Item = &'a PathBuf>,
     ) -> Result<Destinations> {
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads(&self.recording);
         destinations.reads_recording(files);
-        place.reads(&mut destinations);
         let given = self.expected.iter().map(|given| &given.path);
         for path in inputs.values().chain(&self.weights).chain(given) {
             destinations.reads(path);
@@ -250,70 +310,18 @@ impl Run {
         Ok(destinations)
     }
 
-    /// Reads the files of inputs and weights; gives the inputs.
-    fn bind(&self, files: &Files, bindings: &mut Bindings) -> Result<BTreeMap<String, PathBuf>> {
-        let inputs = self.chosen_inputs(files, bindings)?;
-        if let Some(path) = &self.weights {
-            bindings.bind_all_weights(path)?;
-        }
-        for (name, path) in &inputs {
-            bindings.bind_file(files, name, path)?;
-        }
-        bindings.bind_weights(files)?;
-        Ok(inputs)
-    }
-
-    /// Replays with the fault that was asked for, and shows how far it is. `jobs` are those of the run and of set-up.
-    fn replay(
-        &self,
-        device: &mut Device,
-        verified: Verified<'_>,
-        (bindings, steps): (&mut Bindings, &[Step]),
-        ((jobs, setup_jobs), started): ((u64, u64), Instant),
-    ) -> (
-        std::result::Result<(), ReplayError>,
-        Effort,
-        Option<Failure>,
-    ) {
-        // Only the model counts jobs as they end.
-        let _progress = device
-            .is_model()
-            .then(|| Progress::start("replaying", device.job_counter(), jobs + setup_jobs));
-        let options = Options {
-            ignore_identity: self.wrong_gpu,
-        };
-        let mut work = |gpu: &mut dyn Gpu| {
-            replay(
-                gpu,
-                verified,
-                options,
-                (&mut *bindings, steps),
-                self.retry,
-                started,
-            )
-        };
-        let Some(inject) = self.inject else {
-            let (result, effort) = work(device.gpu());
-            return (result, effort, None);
-        };
-        let mut disturbed = inject.on(device.gpu());
-        let (result, effort) = work(&mut disturbed);
-        let never = (!disturbed.fired()).then(|| inject.never(disturbed.calls()));
-        (result, effort, never)
-    }
-
     /// What was given by name or by being the only one; the inputs of the manifest's first case if only weights were.
     fn chosen_inputs(
         &self,
         files: &Files,
         bindings: &Bindings,
     ) -> Result<BTreeMap<String, PathBuf>> {
-        let mut inputs = self.named(&self.inputs, bindings, TensorKind::Input, "--input")?;
+        let mut inputs = named(&self.inputs, bindings, TensorKind::Input, "--input")?;
         let weight = |name: &String| {
             let mut tensors = bindings.tensors().iter();
             tensors.any(|t| t.name == *name && t.kind == TensorKind::Weight)
         };
-        if inputs.keys().all(weight) {
+        if inputs.keys().all(weight) && !self.many.given() {
             for (name, file) in files.case().into_iter().flat_map(|case| &case.inputs) {
                 let file = files.directory.join(file);
                 inputs.entry(name.clone()).or_insert(file);
@@ -321,33 +329,28 @@ impl Run {
         }
         Ok(inputs)
     }
+}
 
-    /// Gives every `[NAME=]FILE` its name.
-    fn named(
-        &self,
-        given: &[Given],
-        bindings: &Bindings,
-        kind: TensorKind,
-        option: &str,
-    ) -> Result<BTreeMap<String, PathBuf>> {
-        let mut named = BTreeMap::new();
-        for given in given {
-            let name = given.resolve(bindings.tensors(), kind, option)?;
-            if named.insert(name.clone(), given.path.clone()).is_some() {
-                return Err(Failure::Usage(format!("{option} names {name} twice")));
-            }
+/// Gives every `[NAME=]FILE` its name.
+fn named(
+    given: &[TensorFile],
+    bindings: &Bindings,
+    kind: TensorKind,
+    option: &str,
+) -> Result<BTreeMap<String, PathBuf>> {
+    let mut named = BTreeMap::new();
+    for given in given {
+        let name = given.resolve(bindings.tensors(), kind, option)?;
+        if named.insert(name.clone(), given.path.clone()).is_some() {
+            return Err(Failure::Usage(format!("{option} names {name} twice")));
         }
-        Ok(named)
     }
+    Ok(named)
 }
 
 /// Makes room for a tensor that one of the layers that run computes.
-fn want(
-    name: &str,
-    (layers, running): (&[Layer], &[Layer]),
-    bindings: &mut Bindings,
-) -> Result<()> {
-    let (index, info) = bindings.named(name)?;
+fn want(name: &str, (layers, running): (&[Layer], &[Layer]), session: &mut Session) -> Result<()> {
+    let (index, info) = session.bindings().named(name)?;
     if !running
         .iter()
         .any(|layer| layer.outputs.contains(&(index as u32)))
@@ -358,17 +361,19 @@ fn want(
             layers_named(layers)
         )));
     }
-    bindings.want(name)?;
+    session.keep(name)?;
     Ok(())
 }
 
-/// Jobs of the steps that run, and jobs of set-up and finish.
-fn jobs(recording: &Recording<'_>, steps: &[Step]) -> (u64, u64) {
-    let segments = recording.segments();
-    let of = |segment: &Segment| u64::from(segment.jobs.get());
-    let running = steps.iter().filter(|step| !step.skip);
-    let run = running.filter_map(|step| segments.get(step.segment as usize));
-    let other = segments.iter();
-    let other = other.filter(|segment| segment.kind != SegmentKind::Run.code());
-    (run.map(of).sum(), other.map(of).sum())
+/// Jobs of the layers that run, and jobs of set-up and finish.
+fn jobs(recording: &Recording, running: &[Layer]) -> (u64, u64) {
+    let recording = recording.verified().recording();
+    let segments = recording.segments().iter();
+    let other = segments.filter(|segment| segment.kind != SegmentKind::Run.code());
+    (
+        running.iter().map(|layer| u64::from(layer.jobs)).sum(),
+        other
+            .map(|segment| u64::from(recording.count(segment, Opcode::Rearm)))
+            .sum(),
+    )
 }

@@ -10,9 +10,8 @@ use gpureplay_sign::{SIGNATURE, SecretKey, sign};
 use crate::common::arguments::whole_number;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
-use crate::common::signed_files::{files_beside, read, write_error};
 use crate::common::terminal;
-use gpureplay_library::shown;
+use gpureplay_library::{shown, write_error};
 
 use crate::{Result, text};
 use gpureplay_library::files::{FILE_NAME, Files};
@@ -45,7 +44,8 @@ pub(crate) struct Sign {
 
 impl Sign {
     pub(crate) fn execute(&self) -> Result {
-        let text = read(&self.key).map_err(Failure::Input)?;
+        let text = std::fs::read(&self.key)
+            .map_err(|error| Failure::Input(format!("{}: {error}", shown(&self.key))))?;
         let key = SecretKey::from_pem(&String::from_utf8_lossy(&text)).map_err(|error| {
             Failure::Input(format!("{}: {}", shown(&self.key), write_error(&error)))
         })?;
@@ -60,7 +60,7 @@ impl Sign {
         destinations.claim(&path)?;
         let files = Files::read(&self.recording)?;
         files.verify()?;
-        let beside = files_beside(&files.directory, files.manifest.as_ref())?;
+        let beside = files.beside()?;
         let signature = sign(&key, self.counter, &files.bytes, &beside)
             .map_err(|error| Failure::Recording(write_error(&error)))?;
         destinations.write(&path, &signature)?;

@@ -12,8 +12,8 @@ use gpureplay_inspect::DeepRule;
 
 use crate::common::deep_report::Reach;
 use crate::common::failure::{Failure, Outcome};
-use crate::common::recording_source::{Place, Trust};
 use crate::common::terminal;
+use crate::common::trust_options::TrustOptions;
 use crate::{Result, text};
 use gpureplay_library::{Files, shown};
 
@@ -41,7 +41,7 @@ pub(crate) struct Verify {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    trust: Trust,
+    trust: TrustOptions,
 }
 
 impl Verify {
@@ -51,8 +51,8 @@ impl Verify {
         let mut failed = None;
         for path in &self.recordings {
             let started = Instant::now();
-            let checked = Place::open(path, &self.trust).and_then(|place| {
-                let files = Files::read(place.path())?;
+            let checked = self.trust.read().and_then(|trust| {
+                let files = Files::open(path, &trust)?;
                 let verified = files.verify()?;
                 let deep = self.deep.then(|| gpureplay_inspect::check(&verified));
                 let deep = deep
@@ -61,7 +61,7 @@ impl Verify {
                 let reach = deep.map(|report| Reach::new(verified.recording(), &report));
                 let missing = files.missing();
                 if !missing.is_empty() {
-                    let missing = missing.iter().map(|file| shown(&place.shown(file)));
+                    let missing = missing.iter().map(|file| shown(&files.shown(file)));
                     return Err(Failure::Input(format!(
                         "{}: the recording is sound, but files that its manifest names are missing: {}",
                         shown(path),

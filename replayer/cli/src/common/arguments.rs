@@ -3,10 +3,20 @@
 
 use std::str::FromStr;
 
+use gpureplay_library::manifest::is_tolerance;
+
 /// A whole number from 0 on.
 pub(crate) fn whole_number<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse()
         .map_err(|_| "expected a whole number from 0 on that is not too large".into())
+}
+
+/// A relative tolerance.
+pub(crate) fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if is_tolerance(number) => Ok(number),
+        _ => Err("expected a number from 0 on, such as 1e-4".into()),
+    }
 }
 
 /// A whole number from 1 on.

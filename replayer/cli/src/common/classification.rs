@@ -99,6 +99,19 @@ impl Classes {
             .collect())
     }
 
+    /// Names of the classes: those of the file, or the manifest's of the only output that has some.
+    pub(crate) fn labels<'a>(&'a self, files: &'a Files) -> &'a [String] {
+        if let Some((_, labels)) = &self.file {
+            return labels;
+        }
+        let outputs = files
+            .manifest
+            .iter()
+            .flat_map(|manifest| manifest.outputs.values());
+        let mut named = outputs.filter(|output| !output.labels.is_empty());
+        named.next().map_or(&[][..], |output| &output.labels)
+    }
+
     /// True if the user asked for a list.
     pub(crate) fn listed(&self) -> bool {
         self.top.is_some()

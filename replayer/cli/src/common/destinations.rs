@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gpureplay_library::files::SIGNATURE_NAME;
+use gpureplay_library::files::{FILE_NAME, SIGNATURE_NAME};
 use gpureplay_library::values::{OutputFormat, is_standard_output};
 use gpureplay_library::{Existing, Files, Tensor, manifest, shown, values};
 
@@ -70,11 +70,12 @@ impl Destinations {
     /// A recording that the command reads, with all that belongs to it.
     pub(crate) fn reads_recording(&mut self, files: &Files) {
         self.reads(&files.path);
-        for name in [manifest::FILE_NAME, SIGNATURE_NAME] {
-            self.reads(&files.directory.join(name));
+        let directory = files.original();
+        for name in [FILE_NAME, manifest::FILE_NAME, SIGNATURE_NAME] {
+            self.reads(&directory.join(name));
         }
         for file in files.manifest.iter().flat_map(manifest::Manifest::files) {
-            self.reads(&files.directory.join(file));
+            self.reads(&directory.join(file));
         }
     }
 

@@ -74,7 +74,16 @@ impl fmt::Display for Failure {
 /// Errors of the library say themselves whose they are.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let text = error.to_string();
+        let mut text = error.to_string();
+        // What to do, in the command's words.
+        match &error {
+            Error::Unbound { name, .. } => text += &format!("; add --input {name}=FILE.npy"),
+            Error::Crossing { .. } => text += " (--recorded-values)",
+            Error::Unusable(_) => text += "; `gpureplay doctor` shows what this machine offers",
+            Error::NoDevice(_) => text += "; --device names another one",
+            Error::NoModel(_) => text += "; see --device",
+            _ => {}
+        }
         match error.class() {
             Class::Usage => Self::Usage(text),
             Class::Recording => Self::Recording(text),

@@ -8,24 +8,26 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
+use gpureplay_compile::notes::Form;
 use gpureplay_compile::{
-    Capture, Compiled, Found, Granularity, Options, Role, TensorFile, compile_observed,
+    Capture, Compiled, Found, Granularity, Options, Role, TensorFile, compile_found,
 };
-use gpureplay_io::{distinctiveness, encode_npy};
+use gpureplay_io::{Tensor, distinctiveness, encode_npy};
 use gpureplay_library::manifest::External;
 use gpureplay_library::values::read_any;
 use gpureplay_library::weights::sha256;
 use mali_regs::GpuId;
 use serde::Serialize;
 
+use crate::common::arguments::tolerance;
 use crate::common::destinations::Destinations;
-use crate::common::expectations::tolerance;
 use crate::common::failure::Failure;
 use crate::common::page_reads;
 use crate::common::terminal;
 use crate::manifest::{self, Case, Manifest, Output};
-use gpureplay_library::shown;
+use gpureplay_library::{escaped, shown};
 
+use crate::common::noted::{self, NoteOptions, Noted};
 use crate::{Result, files, text};
 
 /// `NAME=FILE` on the command line.
@@ -157,6 +159,8 @@ pub(crate) struct Choices {
     /// Replace a recording that is already there
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) notes: NoteOptions,
 }
 
 impl Choices {
@@ -234,8 +238,35 @@ fn read(role: Role, file: &NamedFile) -> Result<TensorFile> {
     Ok(TensorFile {
         role,
         name: file.name.clone(),
-        tensor: read_any(&file.path)?,
+        tensor: read_typed(&file.path)?,
     })
+}
+
+/// Reads an `.npy` file, or `FILE.bin:f32[1,28,28]`: bytes, with what they are.
+pub(crate) fn read_typed(path: &Path) -> Result<Tensor> {
+    let text = path.to_string_lossy();
+    let typed = text
+        .rsplit_once(':')
+        .filter(|(file, _)| file.ends_with(".bin"));
+    let Some((file, form)) = typed else {
+        if text.ends_with(".bin") {
+            return Err(Failure::Usage(format!(
+                "{text}: say what the bytes are, as in {text}:f32[1,28,28]"
+            )));
+        }
+        return Ok(read_any(path)?);
+    };
+    let wrong = |reason: String| Failure::Input(format!("{file}: {reason}"));
+    let form: Form = form.parse().map_err(Failure::Usage)?;
+    let bytes = form.bytes().unwrap_or(u64::MAX);
+    let metadata = fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
+    if !metadata.is_file() || metadata.len() != bytes {
+        let length = metadata.len();
+        return Err(wrong(format!("has {length} bytes, {form} is {bytes}")));
+    }
+    let content = fs::read(file).map_err(|error| wrong(error.to_string()))?;
+    let shape: Vec<u64> = form.shape.iter().copied().map(u64::from).collect();
+    Tensor::new(form.dtype, &shape, content).map_err(|error| wrong(error.to_string()))
 }
 
 fn npy_files(directory: &Path) -> Result<Vec<NamedFile>> {
@@ -289,6 +320,8 @@ pub(crate) struct Product {
     pub(crate) compiled: Compiled,
     /// What a comparison with a second run found.
     pub(crate) checked: Option<String>,
+    /// What notes of OpenCL calls say.
+    pub(crate) noted: Noted,
     manifest: Manifest,
 }
 
@@ -317,9 +350,10 @@ struct TensorReport<'a> {
 }
 
 impl Product {
-    /// Compiles a trace and describes the result.
+    /// Compiles a trace and describes the result. A second trace tells inputs from weights where no files do.
     pub(crate) fn build(
         capture: &Capture,
+        second: Option<&Capture>,
         files: &[TensorFile],
         choices: &Choices,
         command: &str,
@@ -336,12 +370,15 @@ impl Product {
                 })
                 .ok()
         };
-        let compiled = compile_observed(capture, files, &choices.options(), observe)
+        let (tensors, noted) = noted::find(capture, second, files, &choices.notes)?;
+        let compiled = compile_found(capture, tensors, &choices.options(), observe)
             .map_err(|error| Failure::Recording(error.to_string()))?;
-        let manifest = describe(capture, &compiled, choices, command);
+        let mut manifest = describe(capture, &compiled, choices, command);
+        manifest.jobs = noted.jobs();
         Ok(Self {
             compiled,
             checked: None,
+            noted,
             manifest,
         })
     }
@@ -501,6 +538,23 @@ impl Product {
         }
         if let Some(checked) = &self.checked {
             writeln!(out, "  {checked}")?;
+        }
+        let kernels = self.noted.kernels();
+        if !kernels.is_empty() {
+            writeln!(out, "  {kernels}")?;
+        }
+        if summary.lost_setup > 0 {
+            writeln!(
+                out,
+                "  {} that depend only on weights run every time, because weights can be replaced (--fixed-weights keeps them in set-up)",
+                text::count(summary.lost_setup as u64, "chain")
+            )?;
+        }
+        for remark in &self.noted.remarks {
+            writeln!(out, "  note: {}", escaped(remark))?;
+        }
+        if let Some(next) = noted::next_command(directory, &self.compiled.tensors) {
+            writeln!(out, "replay it with\n  {next}")?;
         }
         Ok(())
     }

@@ -2,14 +2,11 @@
 //! What the jobs of a new recording read: one replay on the model, with an observer.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gpureplay_compile::{Capture, Found, Reads, Role};
-use gpureplay_core::{Limits, Options, Session, Workspace, verify};
-use gpureplay_format::{Recording, SegmentKind};
 use gpureplay_library::device::Choice;
-use gpureplay_library::{Bindings, Device, ModelOptions, explain};
+use gpureplay_library::{Device, Error, ModelOptions, Recording, Session};
 use gpureplay_trace::PAGE_SIZE;
 use mali_model::{Access, JobReport, Observer};
 
@@ -47,42 +44,25 @@ impl Observer for Pages {
 /// # Errors
 /// Why the model does not replay it, in words.
 pub(crate) fn observe(capture: &Capture, bytes: &[u8], tensors: &[Found]) -> Result<Reads, String> {
-    let recording = Recording::parse(bytes).map_err(|error| explain::parse_error(&error))?;
-    let verified =
-        verify(recording, &Limits::DEFAULT).map_err(|error| explain::violation(&error))?;
-    let mut bindings = Bindings::new(&recording, Path::new("the new recording"));
+    let text = |error: Error| error.to_string();
+    let recording = Recording::from_bytes(bytes.to_vec()).map_err(text)?;
+    let pages = Arc::new(Pages::default());
+    let device = Device::open_observed(
+        &Choice::Model(None),
+        recording.verified().recording().gpu_id(),
+        ModelOptions::default(),
+        Some(pages.clone()),
+    );
+    let mut session = Session::on(recording, device.map_err(text)?);
     for tensor in tensors
         .iter()
         .filter(|tensor| matches!(tensor.role, Role::Input | Role::Weight))
     {
-        let bound = bindings.bind(&tensor.name, tensor.tensor.clone(), &tensor.name);
-        bound.map_err(|error| error.to_string())?;
+        let bound = session.bind(&tensor.name, tensor.tensor.clone());
+        bound.map_err(text)?;
     }
-    let pages = Arc::new(Pages::default());
-    let mut device = Device::open_observed(
-        &Choice::Model(None),
-        recording.gpu_id(),
-        ModelOptions::default(),
-        Some(pages.clone()),
-    )
-    .map_err(|error| error.to_string())?;
-    let failed = |error| explain::replay_error(&recording, &error);
-    let mut workspace = Box::new(Workspace::new());
-    let options = Options::default();
-    let mut session = Session::open(
-        device.gpu(),
-        verified,
-        &mut workspace,
-        options,
-        &mut bindings,
-    )
-    .map_err(failed)?;
-    for (index, segment) in (0u32..).zip(recording.segments()) {
-        if segment.kind == SegmentKind::Run.code() {
-            session.run_segment(index, &mut bindings).map_err(failed)?;
-        }
-    }
-    session.finish().map_err(failed)?;
+    session.run().map_err(text)?;
+    session.close().map_err(text)?;
     let mut ended = pages.ended.lock().unwrap_or_else(PoisonError::into_inner);
     let mut jobs = ended.drain(..);
     let reads: Reads = capture

@@ -6,14 +6,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gpureplay_library::{Bindings, Element, Number, Tensor, escaped, shown};
+use gpureplay_library::{Bindings, Element, Number, Selection, Tensor, escaped, shown};
 use serde::{Serialize, Serializer};
 
 use crate::common::classification::Classes;
-use crate::common::expectations::Comparison;
 use crate::common::failure::{Failure, Outcome};
-use crate::common::layer_options::Part;
 use crate::{Result, text};
+use gpureplay_library::expectation::Comparison;
 
 /// What a run did, for `--json`.
 #[derive(Serialize)]
@@ -22,7 +21,7 @@ pub(crate) struct Report {
     pub(crate) device: String,
     #[serde(skip)]
     pub(crate) on_model: bool,
-    pub(crate) layers: Option<Part>,
+    pub(crate) layers: Option<Selection>,
     /// Skipped layers left what the recording itself has in their memory, so the outputs belong to no input.
     pub(crate) recorded_values: bool,
     pub(crate) inputs: BTreeMap<String, PathBuf>,
@@ -121,7 +120,7 @@ impl Report {
         classes: &Classes,
     ) -> Result<()> {
         writeln!(out, "{} on {}", escaped(&self.recording), self.device)?;
-        if let Some(part) = self.layers.as_ref().and_then(Part::text) {
+        if let Some(part) = self.layers.as_ref().map(Selection::text) {
             writeln!(out, "  {part}")?;
         }
         for (name, path) in &self.inputs {

@@ -4,20 +4,20 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use gpureplay_library::{Bindings, Files, TensorInfo, TensorKind, list, shown};
+use gpureplay_library::{Session, TensorInfo, TensorKind, list, shown};
 
 use crate::Result;
 use crate::common::failure::Failure;
 
 /// A file for a tensor, with or without the tensor's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Given {
+pub(crate) struct TensorFile {
     name: Option<String>,
     /// The file.
     pub(crate) path: PathBuf,
 }
 
-impl FromStr for Given {
+impl FromStr for TensorFile {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
@@ -36,7 +36,7 @@ impl FromStr for Given {
     }
 }
 
-impl Given {
+impl TensorFile {
     /// The tensor's name: the one that was given, or the only one of its kind.
     pub(crate) fn resolve(
         &self,
@@ -66,18 +66,17 @@ impl Given {
 }
 
 /// Binds these inputs; those of the manifest's first case if there are none.
-pub(crate) fn bind_or_take_case(
-    inputs: &[Given],
-    files: &Files,
-    bindings: &mut Bindings,
-) -> Result<()> {
+pub(crate) fn bind_or_take_case(inputs: &[TensorFile], session: &mut Session) -> Result<()> {
     for given in inputs {
-        let name = given.resolve(bindings.tensors(), TensorKind::Input, "--input")?;
-        bindings.bind_file(files, &name, &given.path)?;
+        let tensors = session.recording().tensors();
+        let name = given.resolve(tensors, TensorKind::Input, "--input")?;
+        session.bind_file(&name, &given.path)?;
     }
+    let recording = session.recording().clone();
+    let files = recording.files();
     let case = files.case().filter(|_| inputs.is_empty());
     for (name, path) in case.into_iter().flat_map(|case| &case.inputs) {
-        bindings.bind_file(files, name, &files.directory.join(path))?;
+        session.bind_file(name, files.directory.join(path))?;
     }
     Ok(())
 }
@@ -88,7 +87,10 @@ mod tests {
 
     #[test]
     fn names_are_optional() {
-        let given = |text: &str| text.parse::<Given>().map(|given| (given.name, given.path));
+        let given = |text: &str| {
+            text.parse::<TensorFile>()
+                .map(|given| (given.name, given.path))
+        };
         assert_eq!(given("a=x.npy"), Ok((Some("a".into()), "x.npy".into())));
         assert_eq!(given("x.npy"), Ok((None, "x.npy".into())));
         assert_eq!(

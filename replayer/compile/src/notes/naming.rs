@@ -41,8 +41,9 @@ impl Taken {
     }
 }
 
-/// Element type of a tensor: the argument's, or what its bytes look like where the argument is a pointer to bytes.
-pub(super) fn element(type_name: &str, bytes: &[u8]) -> DType {
+/// Element type of a tensor: the argument's, or what its bytes look like where the argument is a pointer to bytes. What a kernel
+/// `computed` may be much smaller than what somebody measured: a softmax has any magnitude.
+pub(super) fn element(type_name: &str, bytes: &[u8], computed: bool) -> DType {
     let word = type_name
         .split([' ', '*'])
         .filter(|word| !word.is_empty() && !word.starts_with("__"))
@@ -60,7 +61,7 @@ pub(super) fn element(type_name: &str, bytes: &[u8]) -> DType {
         "ushort" => DType::U16,
         "long" => DType::I64,
         "ulong" => DType::U64,
-        _ if looks_like_floats(bytes) => DType::F32,
+        _ if looks_like_floats(bytes, computed) => DType::F32,
         "char" => DType::I8,
         _ => DType::U8,
     };
@@ -71,7 +72,8 @@ pub(super) fn element(type_name: &str, bytes: &[u8]) -> DType {
 }
 
 /// Whether bytes are 32-bit numbers of everyday size: libraries that serve several types declare pointers to bytes.
-fn looks_like_floats(bytes: &[u8]) -> bool {
+fn looks_like_floats(bytes: &[u8], computed: bool) -> bool {
+    let smallest = if computed { f32::MIN_POSITIVE } else { 1e-12 };
     let (words, rest) = bytes.as_chunks::<4>();
     let values = words.iter().map(|word| f32::from_le_bytes(*word));
     let (mut nonzero, mut usual) = (0usize, 0usize);
@@ -80,7 +82,7 @@ fn looks_like_floats(bytes: &[u8]) -> bool {
             return false;
         }
         nonzero += 1;
-        usual += usize::from((1e-12..1e9).contains(&value.abs()));
+        usual += usize::from((smallest..1e9).contains(&value.abs()));
     }
     rest.is_empty() && nonzero > 0 && usual * 10 > nonzero * 9
 }
@@ -106,8 +108,11 @@ mod tests {
             ("", &picture, DType::U8),
             ("float*", &vec![1; 7], DType::U8),
         ] {
-            assert_eq!(element(type_name, bytes), expected, "{type_name}");
+            assert_eq!(element(type_name, bytes, false), expected, "{type_name}");
         }
+        let softmax: Vec<u8> = (0..8).flat_map(|i| 1e-4f32.powi(i).to_le_bytes()).collect();
+        assert_eq!(element("uchar*", &softmax, true), DType::F32);
+        assert_eq!(element("uchar*", &softmax, false), DType::U8);
     }
 
     #[test]

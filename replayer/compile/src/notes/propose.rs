@@ -45,7 +45,7 @@ impl FromStr for Form {
 
 impl Form {
     /// Bytes of such a tensor; `None` if that exceeds 64 bits.
-    fn bytes(&self) -> Option<u64> {
+    pub fn bytes(&self) -> Option<u64> {
         let size = u64::from(self.dtype.size());
         self.shape
             .iter()
@@ -143,6 +143,12 @@ pub enum ProposeError {
         name: String,
         /// Names of the tensors.
         known: Vec<String>,
+    },
+    /// Two tensors would have one name.
+    #[error("two tensors would be called '{name}'")]
+    Twice {
+        /// The name.
+        name: String,
     },
     /// A type and shape of another size.
     #[error("'{name}' has {bytes} bytes; {form} has another size")]
@@ -283,7 +289,7 @@ impl Builder<'_> {
             }
             Event::Launch(_) => false,
         };
-        let last = list.iter().enumerate().filter(used).next_back();
+        let last = list.iter().enumerate().rfind(used);
         let last = last.map_or(0, |(step, _)| step);
         let launch = list[..last]
             .iter()
@@ -429,7 +435,7 @@ impl Builder<'_> {
             return;
         };
         let second = self.in_second_run(step, moment);
-        let dtype = naming::element(type_name, &bytes);
+        let dtype = naming::element(type_name, &bytes, role == Role::Output);
         let Ok(elements) = u32::try_from(bytes.len() / dtype.bytes()) else {
             self.remark(format!("'{name}' is larger than 4 GiB"));
             return;
@@ -474,6 +480,13 @@ fn apply(proposal: &mut Proposal, choices: &Choices) -> Result<(), ProposeError>
     for name in choices.forms.keys() {
         if !known.contains(name) && !choices.rename.values().any(|new| new == name) {
             return Err(unknown(name));
+        }
+    }
+    let mut names = BTreeSet::new();
+    for old in &known {
+        let name = choices.rename.get(old).unwrap_or(old);
+        if !names.insert(name) {
+            return Err(ProposeError::Twice { name: name.clone() });
         }
     }
     for tensor in &mut proposal.tensors {

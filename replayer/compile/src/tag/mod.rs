@@ -7,6 +7,7 @@
 //! can make the search longer but not wrong.
 
 mod fit;
+mod flat;
 mod near;
 mod scan;
 
@@ -282,14 +283,12 @@ fn find_with(
         }
         Role::Input | Role::Weight => (0..capture.jobs.len()).map(Moment::before).collect(),
     };
+    let repeats = repeats(tensor);
     let mut found: Option<(usize, Vec<Piece>)> = None;
     let mut nearest: Option<(usize, String)> = None;
     for moment in moments {
         let pages = capture.memory.changed(moment);
         let hits = scan::scan(&capture.memory, moment, pages, keys);
-        if hits.is_empty() {
-            continue;
-        }
         let search = fit::Search {
             memory: &capture.memory,
             moment,
@@ -297,7 +296,16 @@ fn find_with(
             hits: &hits,
             role,
         };
-        let copies = search.layouts();
+        let mut copies = match hits.is_empty() {
+            true => Vec::new(),
+            false => search.layouts(),
+        };
+        if copies.is_empty() && repeats {
+            copies = flat::find(&capture.memory, moment, pages, tensor);
+        }
+        if copies.is_empty() && hits.is_empty() {
+            continue;
+        }
         let Some(first) = copies.first() else {
             let seen = hits.elements();
             if nearest.as_ref().is_none_or(|(n, _)| *n < seen) {
@@ -362,6 +370,12 @@ fn find_with(
     })
 }
 
+/// Whether many elements are equal, so that their patterns do not tell them apart.
+fn repeats(tensor: &Tensor) -> bool {
+    let d = distinctiveness(tensor);
+    d.distinct * 10 < d.elements * 9
+}
+
 /// The last job after which an output that job `job` completed is still there.
 ///
 /// Later jobs may compute the same values again, which no dump shows, and with other inputs they would be other values. Reading
@@ -404,14 +418,14 @@ fn holds(capture: &Capture, tensor: &Tensor, layout: &Layout, moment: Moment) ->
 
 /// What the user can do about a tensor that was not found.
 fn hint(role: Role, tensor: &Tensor) -> String {
-    let d = distinctiveness(tensor);
     let shape: Vec<String> = tensor.shape().iter().map(u64::to_string).collect();
     if matches!(role, Role::Output | Role::Intermediate) {
         return "the app may compute its file from GPU memory instead of copying it (a softmax, an argmax, a \
                 conversion): let it write the plain result"
             .to_string();
     }
-    if d.distinct * 10 < d.elements * 9 {
+    if repeats(tensor) {
+        let d = distinctiveness(tensor);
         return format!(
             "only {} of its {} elements differ from each other: make a file that can be found with `gpureplay tag \
              --shape {} --dtype {} FILE.npy`, and let the app read that",

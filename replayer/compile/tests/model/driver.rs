@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gpureplay_core::{Gpu, Lines};
 use gpureplay_format::Access;
 use gpureplay_on_model::OnModel;
+use gpureplay_trace::note::Note;
 use gpureplay_trace::{Context, Driver as DriverKind, Line, PAGE_SIZE, Phase, RegionFlags, Writer};
 use mali_model::{Options, Profile};
 use mali_regs::{address_space, gpu, job, job_slot, mmu};
@@ -269,6 +270,11 @@ impl Driver {
         self.dump(Phase::After);
         self.trace.complete(1, status).unwrap();
         self.write(job::JOB_INT_CLEAR, raw);
+    }
+
+    /// An OpenCL layer says something.
+    pub(crate) fn note(&mut self, note: &Note) {
+        self.trace.note(&note.to_string()).unwrap();
     }
 
     /// The trace.

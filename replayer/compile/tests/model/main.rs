@@ -7,6 +7,7 @@ mod app;
 mod driver;
 
 mod layers;
+mod notes;
 mod refusals;
 mod replays;
 mod two_runs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Engine and verifier over a device of outside functions, to be measured.
 //!
-//! `replayer/core/size/measure` links this without the device; what remains is the engine, the verifier and the parser.
+//! `cargo xtask size` links this without the device; what remains is the engine, the verifier and the parser.
 #![no_std]
 #![expect(improper_ctypes, reason = "nothing on the other side: this is measured, not called")]
 

@@ -11,10 +11,12 @@ use mali_regs::{GpuInterrupt, JobCommand, JobConfigFlags, JobStatus, address_spa
 
 use super::{Failed, Session};
 use crate::error::ErrorKind;
-use crate::gpu::{Chain, Gpu, Lines, slice};
+use crate::gpu::{Chain, Gpu, Lines};
 
 /// Thread priority that drivers give a job.
 const PRIORITY: u32 = 8 << 16;
+/// How long to wait for an interrupt before asking the registers again: a lost interrupt costs no more than this.
+const LONGEST_WAIT_US: u32 = 20_000;
 /// Faults that the GPU reports on its own line.
 const FAULTS: u32 = GpuInterrupt::FAULT.bits() | GpuInterrupt::MULTIPLE_FAULT.bits();
 
@@ -73,11 +75,10 @@ impl<G: Gpu> Session<'_, '_, G> {
         loop {
             let passed = self.gpu.now_us().wrapping_sub(start);
             let late = passed > timeout_us.into();
-            let raised = if late {
-                Lines::ALL
-            } else {
-                self.gpu.wait_irq(Lines::ALL, slice(timeout_us))
-            };
+            if !late {
+                self.gpu
+                    .wait_irq(Lines::ALL, timeout_us.min(LONGEST_WAIT_US));
+            }
             // Asked even when no line was raised: interrupts get lost.
             let state = self.gpu.read32(JOB_INT_RAWSTAT);
             if state & failed != 0 {
@@ -87,12 +88,9 @@ impl<G: Gpu> Session<'_, '_, G> {
                 self.gpu.write32(JOB_INT_CLEAR, done);
                 return Ok(());
             }
-            if raised != Lines::JOB {
-                self.check_faults()?;
-            }
+            self.check_faults()?;
             if late {
-                let tail = self.pair(offset(slot.into(), job_slot::TAIL_LO));
-                let status = self.gpu.read32(offset(slot.into(), job_slot::STATUS));
+                let (status, tail) = self.slot_state(slot);
                 return self.fail(ErrorKind::JobTimeout {
                     slot,
                     status,
@@ -101,6 +99,12 @@ impl<G: Gpu> Session<'_, '_, G> {
                 });
             }
         }
+    }
+
+    /// JS_STATUS and JS_TAIL.
+    fn slot_state(&mut self, slot: u8) -> (u32, u64) {
+        let status = self.gpu.read32(offset(slot.into(), job_slot::STATUS));
+        (status, self.pair(offset(slot.into(), job_slot::TAIL_LO)))
     }
 
     /// Reports faults that keep a job from ever ending.
@@ -126,8 +130,7 @@ impl<G: Gpu> Session<'_, '_, G> {
     }
 
     fn job_fault(&mut self, slot: u8) -> Result<(), Failed> {
-        let status = self.gpu.read32(offset(slot.into(), job_slot::STATUS));
-        let tail = self.pair(offset(slot.into(), job_slot::TAIL_LO));
+        let (status, tail) = self.slot_state(slot);
         // An MMU fault says which address it was; the job's own status then follows from it.
         self.check_mmu()?;
         let mut pointer = [0; 8];

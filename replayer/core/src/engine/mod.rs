@@ -217,7 +217,7 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
         self.conclude(result)
     }
 
-    /// Runs the finish segments, switches the GPU off, resets it, releases its memory and gives the device back.
+    /// Runs the finish segments, resets the GPU (which switches it off), releases its memory and gives the device back.
     ///
     /// # Errors
     /// A finish segment or the reset failed. Only a GPU that cannot be reset keeps its memory.
@@ -237,7 +237,6 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
     fn shut_down(&mut self) -> Result<(), Failed> {
         if self.ready {
             self.run_kind(SegmentKind::Finish, &mut NoTensors)?;
-            self.power_down();
             self.ready = false;
         }
         self.reset()

@@ -3,34 +3,27 @@
 
 use mali_regs::GpuInterrupt;
 use mali_regs::gpu::{
-    GPU_INT_CLEAR, GPU_INT_MASK, L2_PRESENT_LO, L2_PWROFF_LO, L2_PWRON_LO, L2_READY_LO,
-    MMU_FEATURES, SHADER_PRESENT_LO, SHADER_PWROFF_LO, SHADER_PWRON_LO, SHADER_READY_LO,
+    GPU_INT_CLEAR, GPU_INT_MASK, L2_PRESENT_LO, L2_PWRON_LO, L2_READY_LO, MMU_FEATURES,
+    SHADER_PRESENT_LO, SHADER_PWRON_LO, SHADER_READY_LO,
 };
 use mali_regs::job::{JOB_INT_CLEAR, JOB_INT_MASK};
 use mali_regs::mmu::{MMU_INT_CLEAR, MMU_INT_MASK};
 
 use super::{Failed, Session};
 use crate::error::ErrorKind;
-use crate::gpu::{Gpu, Lines};
+use crate::gpu::{Gpu, poll};
 
 /// Bound of a power transition, as drivers have it.
 const POWER_TIMEOUT_US: u32 = 20_000;
 
-/// Interrupts of the GPU line that end or interrupt a replay.
-const GPU_INTERRUPTS: u32 = GpuInterrupt::FAULT.bits()
-    | GpuInterrupt::MULTIPLE_FAULT.bits()
-    | GpuInterrupt::CLEAN_CACHES_COMPLETED.bits();
+/// Interrupts of the GPU line that end a replay: faults.
+const GPU_INTERRUPTS: u32 = GpuInterrupt::FAULT.bits() | GpuInterrupt::MULTIPLE_FAULT.bits();
 
-/// Power domains in the order of their power-up: registers that say what is present, switch on, switch off, and say what is
-/// ready.
-static DOMAINS: [(u32, u32, u32, u32); 2] = [
-    (L2_PRESENT_LO, L2_PWRON_LO, L2_PWROFF_LO, L2_READY_LO),
-    (
-        SHADER_PRESENT_LO,
-        SHADER_PWRON_LO,
-        SHADER_PWROFF_LO,
-        SHADER_READY_LO,
-    ),
+/// Power domains in the order of their power-up: registers that say what is present, switch on, and say what is ready. A reset
+/// switches all of them off.
+static DOMAINS: [(u32, u32, u32); 2] = [
+    (L2_PRESENT_LO, L2_PWRON_LO, L2_READY_LO),
+    (SHADER_PRESENT_LO, SHADER_PWRON_LO, SHADER_READY_LO),
 ];
 
 /// Interrupt lines: registers that clear and that mask, and what is let through.
@@ -60,11 +53,17 @@ impl<G: Gpu> Session<'_, '_, G> {
         if self.powered {
             return Ok(());
         }
-        for &(present, on, _, ready) in &DOMAINS {
+        for &(present, on, ready) in &DOMAINS {
             self.affinity = self.gpu.read32(present);
             self.gpu.write32(on, self.affinity);
             let all = self.affinity;
-            self.wait_register(ready, all, all, POWER_TIMEOUT_US, Lines::NONE)?;
+            if let Err(found) = poll(&mut self.gpu, ready, all, all, POWER_TIMEOUT_US) {
+                return self.fail(ErrorKind::NoPower {
+                    register: ready,
+                    expected: all,
+                    found,
+                });
+            }
         }
         for &(clear, mask, interrupts) in &LINES {
             self.gpu.write32(clear, u32::MAX);
@@ -76,13 +75,5 @@ impl<G: Gpu> Session<'_, '_, G> {
         }
         self.powered = true;
         Ok(())
-    }
-
-    /// Switches shader cores and level-2 cache off.
-    pub(super) fn power_down(&mut self) {
-        for &(present, _, off, _) in DOMAINS.iter().rev() {
-            let domain = self.gpu.read32(present);
-            self.gpu.write32(off, domain);
-        }
     }
 }

@@ -3,12 +3,10 @@
 
 use gpureplay_format::layout::{ActionEntry, Segment};
 use gpureplay_format::{Encoding, Opcode, SegmentKind};
-use mali_regs::gpu::{GPU_CMD, GPU_INT_CLEAR, GPU_INT_RAWSTAT};
-use mali_regs::{GpuCommand, GpuInterrupt};
 
 use super::{Failed, Session, Tensors};
 use crate::error::{ErrorKind, NO_ACTION};
-use crate::gpu::{Gpu, Lines, wait_for};
+use crate::gpu::Gpu;
 
 impl<G: Gpu> Session<'_, '_, G> {
     pub(super) fn run_kind(
@@ -96,13 +94,6 @@ impl<G: Gpu> Session<'_, '_, G> {
                 self.gpu.write32(b.into(), c);
                 return Ok(());
             }
-            Opcode::Poll => {
-                let timeout_us = entry.high();
-                return self.wait_register(b.into(), entry.low(), c, timeout_us, Lines::NONE);
-            }
-            Opcode::Expect => {
-                return self.wait_register(b.into(), entry.low(), c, 0, Lines::NONE);
-            }
             Opcode::Upload => {
                 let bytes = if entry.a == Encoding::Raw.code() {
                     Some(payload)
@@ -119,43 +110,9 @@ impl<G: Gpu> Session<'_, '_, G> {
             Opcode::Submit => return self.submit(entry.a, b, c, va),
             Opcode::BindInput => return self.bind_input(c, tensors),
             Opcode::BindOutput => return self.bind_output(c, tensors),
-            Opcode::WaitIrq | Opcode::FlushCaches => {
-                let (mut bits, mut timeout_us) = (c, entry.low());
-                if opcode == Opcode::FlushCaches {
-                    (bits, timeout_us) = (GpuInterrupt::CLEAN_CACHES_COMPLETED.bits(), c);
-                    self.gpu.write32(GPU_INT_CLEAR, bits);
-                    let command = GpuCommand::CleanInvalidateCaches;
-                    self.gpu.write32(GPU_CMD, command as u32);
-                }
-                self.wait_register(GPU_INT_RAWSTAT, bits, bits, timeout_us, Lines::GPU)?;
-                self.gpu.write32(GPU_INT_CLEAR, bits);
-                return Ok(());
-            }
             Opcode::Seek => return Ok(()),
         };
         self.device(result)
-    }
-
-    /// Waits until a register has a value; with a time-out of 0 it must have it at once.
-    pub(super) fn wait_register(
-        &mut self,
-        register: u32,
-        mask: u32,
-        expected: u32,
-        timeout_us: u32,
-        lines: Lines,
-    ) -> Result<(), Failed> {
-        let waited = wait_for(&mut self.gpu, register, mask, expected, timeout_us, lines);
-        match waited {
-            Ok(()) => Ok(()),
-            Err(found) => self.fail(ErrorKind::Register {
-                register,
-                mask,
-                expected,
-                found,
-                timeout_us,
-            }),
-        }
     }
 }
 

@@ -45,15 +45,6 @@ impl Side<'_> {
 }
 
 impl<G: Gpu> Session<'_, '_, G> {
-    /// Replaces the value of a weight or an intermediate tensor, outside of a run.
-    ///
-    /// # Errors
-    /// The tensor does not exist (it then has 0 bytes) or has another size, or the device fails.
-    pub fn write_tensor(&mut self, tensor: u32, bytes: &[u8]) -> Result<(), ReplayError> {
-        let result = self.copy(tensor, Side::In(bytes));
-        self.outside_of_actions(result)
-    }
-
     /// Reads the value that a tensor has in GPU memory now, outside of a run.
     ///
     /// # Errors

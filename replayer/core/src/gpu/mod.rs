@@ -110,8 +110,8 @@ mod wait;
 
 use gpureplay_format::Access;
 
-pub use wait::{clean_caches, poll, reset, wait_for};
-pub(crate) use wait::{fill, slice};
+use wait::fill;
+pub use wait::{clean_caches, poll, reset};
 
 use crate::error::{DeviceError, ErrorKind};
 

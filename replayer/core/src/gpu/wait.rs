@@ -4,7 +4,7 @@
 use mali_regs::gpu::{GPU_CMD, GPU_INT_CLEAR, GPU_INT_MASK, GPU_INT_RAWSTAT};
 use mali_regs::{GpuCommand, GpuInterrupt};
 
-use super::{Gpu, Lines};
+use super::Gpu;
 use crate::error::DeviceError;
 
 /// Bound of each of the two resets, ten times what drivers allow.
@@ -12,7 +12,7 @@ const RESET_TIMEOUT_US: u32 = 100_000;
 /// Bound of a cache clean, as drivers have it.
 const CLEAN_TIMEOUT_US: u32 = 100_000;
 
-/// Reads a register until `read & mask == value`.
+/// Reads a register until `read & mask == value`, without waiting for interrupts.
 ///
 /// # Errors
 /// The time is over; the value is what was read last.
@@ -22,21 +22,6 @@ pub fn poll<G: Gpu + ?Sized>(
     mask: u32,
     value: u32,
     timeout_us: u32,
-) -> Result<(), u32> {
-    wait_for(gpu, register, mask, value, timeout_us, Lines::NONE)
-}
-
-/// Reads a register until `read & mask == value`, with a look each time that one of `lines` is raised.
-///
-/// # Errors
-/// The time is over; the value is what was read last.
-pub fn wait_for<G: Gpu + ?Sized>(
-    gpu: &mut G,
-    register: u32,
-    mask: u32,
-    value: u32,
-    timeout_us: u32,
-    lines: Lines,
 ) -> Result<(), u32> {
     let start = gpu.now_us();
     loop {
@@ -49,16 +34,7 @@ pub fn wait_for<G: Gpu + ?Sized>(
         if passed > timeout_us.into() {
             return Err(found);
         }
-        if lines != Lines::NONE {
-            gpu.wait_irq(lines, slice(timeout_us));
-        }
     }
-}
-
-/// How long to wait for an interrupt before asking the registers again: a lost interrupt costs no more than this.
-pub(crate) fn slice(timeout_us: u32) -> u32 {
-    const LONGEST_US: u32 = 20_000;
-    timeout_us.clamp(1, LONGEST_US)
 }
 
 /// Has the GPU write its caches to memory and empty them.

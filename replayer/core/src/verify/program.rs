@@ -6,7 +6,7 @@ use gpureplay_format::lz4::{self, Level};
 use gpureplay_format::{
     Access, ActionFault, Encoding, Opcode, RegionKind, Section, SegmentKind, TensorKind,
 };
-use mali_regs::{GpuInterrupt, JobConfigFlags};
+use mali_regs::JobConfigFlags;
 
 use super::{Checker, Rule};
 use crate::allow;
@@ -24,20 +24,11 @@ const CONFIG: u32 = JobConfigFlags::START_FLUSH_CLEAN.bits()
     | JobConfigFlags::CHAIN_FLAG.bits()
     | JobConfigFlags::END_FLUSH_CLEAN.bits()
     | JobConfigFlags::END_FLUSH_INVALIDATE.bits();
-/// Bits of the GPU line that a recording may wait for.
-const WAITABLE: u32 = GpuInterrupt::CLEAN_CACHES_COMPLETED.bits()
-    | GpuInterrupt::POWER_CHANGED_SINGLE.bits()
-    | GpuInterrupt::POWER_CHANGED_ALL.bits();
-/// The GPU's interrupt line in [`Opcode::WaitIrq`].
-const GPU_LINE: u8 = 2;
-
 /// Sums over the whole program, and what holds where the check is.
 struct Walk {
     kind: SegmentKind,
     time_us: u64,
     bytes: u64,
-    submits: u32,
-    jobs: u32,
 }
 
 impl Checker<'_, '_> {
@@ -47,8 +38,6 @@ impl Checker<'_, '_> {
             kind: SegmentKind::Setup,
             time_us: 0,
             bytes: 0,
-            submits: 0,
-            jobs: 0,
         };
         let mut actions = 0u32;
         let mut runs = false;
@@ -70,16 +59,12 @@ impl Checker<'_, '_> {
             }
             walk.kind = kind;
             runs |= kind == SegmentKind::Run;
-            (walk.submits, walk.jobs) = (0, 0);
             self.section = Section::Actions;
             self.index = actions;
             self.check_actions(segment, entries, &mut walk)?;
             actions = actions.wrapping_add(entries.len() as u32);
-            self.section = Section::Segments;
-            self.index = index;
-            let counted = segment.submits == walk.submits && segment.jobs == walk.jobs;
-            self.ensure(counted, Rule::SegmentTable, walk.submits.into())?;
         }
+        self.section = Section::Segments;
         let all = actions as usize == recording.action_entries().len();
         self.ensure(all, Rule::SegmentTable, actions.into())?;
         self.ensure(runs, Rule::SegmentOrder, 0)
@@ -92,7 +77,8 @@ impl Checker<'_, '_> {
         entries: &[ActionEntry],
         walk: &mut Walk,
     ) -> Result<(), Rule> {
-        let mut cursor = self.recording.cursor(segment);
+        let recording = self.recording;
+        let mut cursor = recording.cursor(segment);
         let mut level = Level::default();
         let mut settings_over = walk.kind != SegmentKind::Setup;
         // What may have made the next chain ready: the actions since the last submit.
@@ -100,34 +86,66 @@ impl Checker<'_, '_> {
         let mut rearmed = None;
         let mut rest = entries.iter();
         while let Some(entry) = rest.next() {
-            let va = entry.d.get();
+            let (register, c, va) = (u32::from(entry.b.get()), entry.c.get(), entry.d.get());
             self.value = va;
             let (opcode, payload) = cursor.step(entry).map_err(|fault| match fault {
                 ActionFault::Data => Rule::UploadData,
                 _ => Rule::ActionForm,
             })?;
+            let mut moved = 0u64;
             match opcode {
-                Opcode::Write if settings_over => return Err(Rule::RegisterWriteOrder),
-                Opcode::Upload if entry.a == Encoding::Lz4.code() => {
-                    let after = lz4::check(payload, level, entry.c.get() as usize);
-                    level = after.ok_or(Rule::UploadData)?;
-                }
-                Opcode::Rearm => {
-                    walk.jobs = walk.jobs.wrapping_add(1);
-                    rearmed = Some(va);
-                }
-                Opcode::Submit => {
-                    walk.submits = walk.submits.wrapping_add(1);
-                    rearmed = None;
-                    if !makes_ready(since, va) {
-                        return Err(Rule::JobRestored);
+                Opcode::Write => {
+                    if settings_over {
+                        return Err(Rule::RegisterWriteOrder);
                     }
-                    since = rest.as_slice();
+                    let allowed = allow::writable(recording.gpu_id(), register, c);
+                    self.ensure(allowed, Rule::RegisterWrite, register.into())?;
                 }
-                _ => {}
+                Opcode::Upload | Opcode::Fill => {
+                    if opcode == Opcode::Upload && entry.a == Encoding::Lz4.code() {
+                        let after = lz4::check(payload, level, c as usize);
+                        level = after.ok_or(Rule::UploadData)?;
+                    }
+                    moved = c.into();
+                    let region = recording.region_of(va, moved);
+                    let fits = match region.and_then(|it| RegionKind::from_code(it.kind.into())) {
+                        Some(RegionKind::Data | RegionKind::Descriptors) => true,
+                        Some(RegionKind::Code) => walk.kind == SegmentKind::Setup,
+                        Some(RegionKind::Scratch) | None => false,
+                    };
+                    if !fits || c == 0 {
+                        return Err(Rule::UploadRegion);
+                    }
+                }
+                Opcode::Rearm | Opcode::Submit => {
+                    self.check_header(va)?;
+                    rearmed = Some(va);
+                    if opcode == Opcode::Submit {
+                        rearmed = None;
+                        if !makes_ready(since, va) {
+                            return Err(Rule::JobRestored);
+                        }
+                        since = rest.as_slice();
+                        let allowed = entry.a < SLOTS && register & !CONFIG == 0;
+                        self.ensure(allowed, Rule::JobConfiguration, register.into())?;
+                        let bounded = c != 0 && c <= self.limits.wait_us;
+                        self.ensure(bounded, Rule::BoundedWait, c.into())?;
+                        // At most 2^32 times 32 bits.
+                        walk.time_us += u64::from(c);
+                        let time_us = walk.time_us;
+                        self.ensure(time_us <= self.limits.total_us, Rule::TotalTime, time_us)?;
+                    }
+                }
+                Opcode::BindInput | Opcode::BindOutput => {
+                    self.value = c.into();
+                    moved = self.bound_bytes(c, opcode == Opcode::BindInput, walk.kind)?;
+                }
+                Opcode::Seek => {}
             }
             settings_over |= opcode != Opcode::Write;
-            self.check_action(entry, opcode, walk)?;
+            walk.bytes = walk.bytes.saturating_add(moved);
+            let bytes = walk.bytes;
+            self.ensure(bytes <= self.limits.moved_bytes, Rule::TotalBytes, bytes)?;
             self.index = self.index.wrapping_add(1);
         }
         match rearmed {
@@ -136,93 +154,23 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks what an action does by itself.
-    fn check_action(
-        &mut self,
-        entry: &ActionEntry,
-        opcode: Opcode,
-        walk: &mut Walk,
-    ) -> Result<(), Rule> {
-        let (register, c, va) = (u32::from(entry.b.get()), entry.c.get(), entry.d.get());
-        let recording = self.recording;
-        let mut wait = None;
-        let mut moved = 0u64;
-        match opcode {
-            Opcode::Write => {
-                let allowed = allow::writable(recording.gpu_id(), register, c);
-                self.ensure(allowed, Rule::RegisterWrite, register.into())?;
-            }
-            Opcode::Poll | Opcode::Expect => {
-                if opcode == Opcode::Poll {
-                    wait = Some(entry.high());
-                }
-                let mask = entry.low();
-                let sound = allow::readable(register) && c & !mask == 0 && mask != 0;
-                self.ensure(sound, Rule::RegisterRead, register.into())?;
-            }
-            Opcode::WaitIrq => {
-                wait = Some(entry.low());
-                let allowed = entry.a == GPU_LINE && c != 0 && c & !WAITABLE == 0;
-                self.ensure(allowed, Rule::InterruptBits, c.into())?;
-            }
-            Opcode::Upload | Opcode::Fill => {
-                moved = c.into();
-                let region = recording.region_of(va, c.into());
-                let fits = match region.and_then(|it| RegionKind::from_code(it.kind.into())) {
-                    Some(RegionKind::Data | RegionKind::Descriptors) => true,
-                    Some(RegionKind::Code) => walk.kind == SegmentKind::Setup,
-                    Some(RegionKind::Scratch) | None => false,
-                };
-                self.ensure(fits && c != 0, Rule::UploadRegion, va)?;
-            }
-            Opcode::Rearm => self.check_header(va)?,
-            Opcode::Submit => {
-                wait = Some(c);
-                let allowed = entry.a < SLOTS && register & !CONFIG == 0;
-                self.ensure(allowed, Rule::JobConfiguration, register.into())?;
-                self.check_header(va)?;
-            }
-            Opcode::BindInput | Opcode::BindOutput => {
-                let input = opcode == Opcode::BindInput;
-                self.value = c.into();
-                let tensor = recording
-                    .tensors()
-                    .get(c as usize)
-                    .ok_or(Rule::BoundTensor)?;
-                let kind = TensorKind::from_code(tensor.kind.into());
-                let suits = match (walk.kind, kind) {
-                    (SegmentKind::Setup | SegmentKind::Run, Some(TensorKind::Weight)) => input,
-                    (SegmentKind::Run, Some(TensorKind::Input)) => input,
-                    (SegmentKind::Run, Some(TensorKind::Output)) => !input,
-                    (SegmentKind::Run, Some(TensorKind::Intermediate)) => true,
-                    _ => false,
-                };
-                if !suits {
-                    return Err(Rule::BoundTensor);
-                }
-                // Each piece may hold all of the tensor; neither factor has more than 32 bits.
-                let bytes = recording.tensor_bytes(tensor).unwrap_or(0);
-                moved = u64::from(bytes).wrapping_mul(tensor.pieces.get().into());
-            }
-            Opcode::FlushCaches => wait = Some(c),
-            Opcode::Seek => {}
+    /// The most bytes that binding a tensor moves; it must exist and suit the direction and the kind of segment.
+    fn bound_bytes(&self, tensor: u32, input: bool, segment: SegmentKind) -> Result<u64, Rule> {
+        let tensors = self.recording.tensors();
+        let tensor = tensors.get(tensor as usize).ok_or(Rule::BoundTensor)?;
+        let suits = match (segment, TensorKind::from_code(tensor.kind.into())) {
+            (SegmentKind::Setup | SegmentKind::Run, Some(TensorKind::Weight)) => input,
+            (SegmentKind::Run, Some(TensorKind::Input)) => input,
+            (SegmentKind::Run, Some(TensorKind::Output)) => !input,
+            (SegmentKind::Run, Some(TensorKind::Intermediate)) => true,
+            _ => false,
+        };
+        if !suits {
+            return Err(Rule::BoundTensor);
         }
-        if let Some(time) = wait {
-            let bounded = time != 0 && time <= self.limits.wait_us;
-            self.ensure(bounded, Rule::BoundedWait, time.into())?;
-            walk.time_us = walk.time_us.saturating_add(time.into());
-            self.ensure(
-                walk.time_us <= self.limits.total_us,
-                Rule::TotalTime,
-                walk.time_us,
-            )?;
-        }
-        walk.bytes = walk.bytes.saturating_add(moved);
-        self.ensure(
-            walk.bytes <= self.limits.moved_bytes,
-            Rule::TotalBytes,
-            walk.bytes,
-        )
+        // Each piece may hold all of the tensor; neither factor has more than 32 bits.
+        let bytes = self.recording.tensor_bytes(tensor).unwrap_or(0);
+        Ok(u64::from(bytes).wrapping_mul(tensor.pieces.get().into()))
     }
 
     /// Requires that a job header may lie here.

@@ -17,6 +17,9 @@ macro_rules! rules {
                 match self { $(Self::$item => $name,)+ }
             }
 
+            /// The names of [`Self::ALL`], each ended by a zero byte: in firmware smaller than the table behind [`Self::name`].
+            pub const NAMES: &'static str = concat!($($name, "\0"),+);
+
             /// What the rule demands.
             pub const fn demands(self) -> &'static str {
                 match self { $(Self::$item => concat!($($doc),+),)+ }
@@ -52,7 +55,7 @@ rules! {
     TensorOverlap = "tensor-overlap";
     /// A tensor's elements are aligned and lie inside one region that holds data.
     TensorRegion = "tensor-region";
-    /// Segments have a name and a known kind, cover all actions in order, and count their submits and jobs right.
+    /// Segments have a name and a known kind, and cover all actions in order.
     SegmentTable = "segment-table";
     /// Segments come in the order set-up, run, finish, and at least one runs.
     SegmentOrder = "segment-order";
@@ -66,10 +69,6 @@ rules! {
     RegisterWrite = "register-write";
     /// Settings are written first in set-up, before the GPU has power.
     RegisterWriteOrder = "register-write-order";
-    /// A recording polls only registers that can be read without effect, for a value that can occur.
-    RegisterRead = "register-read";
-    /// A wait names bits of the GPU line that the engine does not use itself.
-    InterruptBits = "interrupt-bits";
     /// Every wait is bounded, and the bound is within the limit.
     BoundedWait = "bounded-wait";
     /// All waits together stay within the limit.

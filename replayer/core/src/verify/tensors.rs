@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules for tensors.
 
-use gpureplay_format::layout::{
-    AxisEntry, PieceEntry, TENSOR_EXTERNAL, TENSOR_QUANTISED, TensorEntry,
-};
+use gpureplay_format::layout::{AxisEntry, PieceEntry, TENSOR_EXTERNAL, TensorEntry};
 use gpureplay_format::{ElementType, MAX_AXES, MAX_RANK, RegionKind, Section, TensorKind};
 
 use super::{Checker, Rule};
@@ -38,7 +36,7 @@ impl Checker<'_, '_> {
                 let loops = recording.axes(piece);
                 self.value = first.into();
                 let loops = loops.filter(|loops| first == axes && loops.len() <= MAX_AXES);
-                let Some(loops) = loops.filter(|_| piece.zero == 0) else {
+                let Some(loops) = loops else {
                     return Err(Rule::TensorTables);
                 };
                 axes = axes.wrapping_add(piece.axes.get());
@@ -56,7 +54,7 @@ impl Checker<'_, '_> {
         let rank = usize::from(tensor.rank);
         rank <= MAX_RANK
             && TensorKind::from_code(tensor.kind.into()).is_some()
-            && tensor.flags & !(TENSOR_QUANTISED | TENSOR_EXTERNAL) == 0
+            && tensor.flags & !TENSOR_EXTERNAL == 0
             && self.recording.has_name(tensor.name.get())
             && tensor
                 .shape

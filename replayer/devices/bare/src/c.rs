@@ -10,7 +10,8 @@ use gpureplay_core::{
 };
 use gpureplay_format::Recording;
 
-use crate::device::{Callbacks, Device};
+use crate::callbacks::Callbacks;
+use crate::device::Device;
 
 /// What `gpureplay_session` holds. It stays where it is from open to close: the session points at the workspace beside it.
 pub struct State {
@@ -200,7 +201,7 @@ fn conclude(result: Result<(), ReplayError>, error: &mut Error) -> i32 {
         } => (3, 2, found, register.into()),
         ErrorKind::AddressRange(bits) => (3, 3, bits, 0),
         ErrorKind::NoSuchSlot(slot) => (3, 4, slot.into(), 0),
-        ErrorKind::Register {
+        ErrorKind::NoPower {
             register, found, ..
         } => (3, 5, found, register.into()),
         ErrorKind::JobTimeout { status, tail, .. } => (3, 6, status, tail),

@@ -4,7 +4,7 @@
 use core::mem::offset_of;
 
 use crate::c::{Error, Tensor};
-use crate::device::Callbacks;
+use crate::callbacks::Callbacks;
 
 /// Size of a pointer.
 const W: usize = size_of::<usize>();

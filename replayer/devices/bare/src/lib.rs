@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recordings in somebody else's firmware: no operating system, no allocator.
 //!
-//! [`Device`] is a GPU behind a few callbacks, with memory from an arena that the firmware gives. Rust uses it with
-//! `gpureplay-core` (`examples/embed.rs`); C uses `include/gpureplay_bare.h` and the static library (`examples/embed.c`).
+//! [`Device`] is the GPU of a [`Machine`]: registers, a clock, interrupts and memory that the firmware gives, by a trait or by
+//! [`Callbacks`]. Rust uses it with `gpureplay-core` (`examples/embed.rs`, `replayer/devices/firmware`); C uses `include/gpureplay_bare.h` and the static library (`examples/embed.c`).
 #![no_std]
 
 pub mod c;
+mod callbacks;
 mod device;
 mod layout;
+mod machine;
 
-pub use device::{Callbacks, Device};
+pub use callbacks::Callbacks;
+pub use device::Device;
+pub use machine::{Machine, Memory};
 
-#[cfg(target_os = "none")]
+#[cfg(all(target_os = "none", feature = "panic-handler"))]
 unsafe extern "C" {
     /// Defined nowhere: a firmware with a panic in it does not link.
     safe fn size_must_not_panic() -> !;
 }
 
-#[cfg(target_os = "none")]
+#[cfg(all(target_os = "none", feature = "panic-handler"))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     size_must_not_panic()

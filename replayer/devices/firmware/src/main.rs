@@ -4,10 +4,10 @@
 #![no_std]
 #![no_main]
 
+mod board;
 #[cfg(feature = "signature")]
 mod counter;
 mod cpu;
-mod device;
 mod gic;
 mod machine;
 mod pci;
@@ -18,10 +18,12 @@ mod uart;
 
 use core::arch::global_asm;
 
+use gpureplay_bare::Device;
 use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
 use gpureplay_format::layout::{TENSOR_EXTERNAL, TensorEntry};
 use gpureplay_format::{Recording, TensorKind};
 
+use crate::board::Board;
 use crate::uart::{number, text};
 
 global_asm!(include_str!("start.s"));
@@ -38,7 +40,6 @@ unsafe extern "C" {
 }
 
 static mut WORKSPACE: Workspace = Workspace::new();
-static mut RANGES: [device::Range; device::RANGES] = [device::Range::EMPTY; device::RANGES];
 static mut OUTPUT: [u8; OUTPUT_BYTES] = [0; OUTPUT_BYTES];
 
 /// The values that were linked in, and room for one output.
@@ -154,12 +155,7 @@ fn replay(start: u64) {
     let bytes = trusted.recording;
     let recording = match Recording::parse(bytes) {
         Ok(recording) => recording,
-        Err(error) => {
-            text("REFUSED damaged section ");
-            text(error.section.name());
-            text("\n");
-            return;
-        }
+        Err(error) => return report::damaged(&error),
     };
     let verified = match verify(recording, &Limits::DEFAULT) {
         Ok(verified) => verified,
@@ -168,24 +164,28 @@ fn replay(start: u64) {
     let Some(gpu) = pci::find(PCI_VENDOR, 0xffff) else {
         return text("FAILED no GPU on the PCI bus\n");
     };
-    let first = &raw const __image_end as u64;
-    let last = (machine::LOADED_RECORDING) as u64;
-    // SAFETY: one thread of execution; the interrupt handler does not touch these.
-    let (ranges, workspace, output) = unsafe {
+    let first = &raw const __image_end as usize;
+    let board = Board::new(
+        gpu.registers,
+        gpu.interrupt,
+        first,
+        machine::LOADED_RECORDING,
+    );
+    // SAFETY: one thread of execution; the interrupt handler does not touch these. RAM behind the image is nobody else's.
+    let (device, workspace, output) = unsafe {
         (
-            &mut *(&raw mut RANGES),
+            Device::new(board),
             &mut *(&raw mut WORKSPACE),
             &mut *(&raw mut OUTPUT),
         )
     };
-    let mut board = device::Board::new(gpu.registers, gpu.interrupt, first, last, ranges);
     let mut linked = Linked {
         recording,
         output,
         found: None,
     };
     let opened = cpu::ticks();
-    let mut session = Session::new(&mut board, verified, workspace, Options::default());
+    let mut session = Session::new(device, verified, workspace, Options::default());
     if let Err(error) = session.prepare(&mut linked) {
         return report::failed(&error);
     }
@@ -195,7 +195,7 @@ fn replay(start: u64) {
     }
     let done = cpu::ticks();
     let chains = session.submits();
-    let interrupts = session.gpu().interrupts;
+    let interrupts = session.gpu().machine().interrupts;
     let memory = session.gpu().memory_used();
     print_output(&linked);
     if let Err(error) = session.close() {
@@ -216,7 +216,7 @@ fn replay(start: u64) {
     text(", interrupts ");
     number(interrupts.into());
     text(", memory ");
-    number(memory);
+    number(memory as u64);
     text(", stack ");
     number(stack_used());
     text("\nDONE\n");
@@ -236,7 +236,7 @@ extern "C" fn firmware_main(start: u64) -> ! {
 /// Called by the interrupt vector.
 #[unsafe(no_mangle)]
 extern "C" fn firmware_interrupt() {
-    device::interrupt();
+    board::interrupt();
 }
 
 /// Called by every other vector: says what happened and ends.

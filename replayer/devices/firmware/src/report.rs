@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the firmware says on the serial port.
 
-use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Violation};
+use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Rule, Violation};
+use gpureplay_format::{ParseError, Section};
 
-use crate::uart::{hex, number, text};
+use crate::uart::{byte, hex, number, text};
 
 /// Names a field and its value.
 pub fn field(name: &str, value: u64) {
@@ -13,10 +14,29 @@ pub fn field(name: &str, value: u64) {
     hex(value);
 }
 
+/// Prints entry number `index` of a list of names, each ended by a zero byte.
+fn listed(names: &str, index: usize) {
+    let mut before = index;
+    for &character in names.as_bytes() {
+        if character == 0 {
+            before = before.wrapping_sub(1);
+        } else if before == 0 {
+            byte(character);
+        }
+    }
+}
+
+/// A file that is no recording.
+pub fn damaged(error: &ParseError) {
+    text("REFUSED damaged section ");
+    listed(Section::NAMES, error.section as usize);
+    text("\n");
+}
+
 /// A recording that the verifier refuses.
 pub fn refused(violation: &Violation) {
     text("REFUSED rule ");
-    text(violation.rule.name());
+    listed(Rule::NAMES, violation.rule as usize);
     text(" at ");
     number(violation.index.into());
     text("\n");
@@ -72,14 +92,13 @@ pub fn failed(error: &ReplayError) {
             field("status", status.into());
             field("address", address);
         }
-        ErrorKind::Register {
+        ErrorKind::NoPower {
             register,
             expected,
             found,
-            ..
         } => {
-            text("register:");
-            field("offset", register.into());
+            text("no power:");
+            field("register", register.into());
             field("expected", expected.into());
             field("found", found.into());
         }

@@ -6,7 +6,8 @@ use crate::machine::{UART, read32, write32};
 const FLAGS: usize = UART + 0x18;
 const TRANSMIT_FULL: u32 = 1 << 5;
 
-fn byte(value: u8) {
+/// Writes one character.
+pub fn byte(value: u8) {
     // The port drains by itself; a bound keeps a dead one from stopping the firmware.
     for _ in 0..1_000_000 {
         if read32(FLAGS) & TRANSMIT_FULL == 0 {

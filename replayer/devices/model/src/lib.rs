@@ -110,11 +110,6 @@ impl<B: Bus> OnModel<B> {
         &mut self.gpu
     }
 
-    /// Bytes of GPU memory in use, page tables not counted.
-    pub fn memory_bytes(&self) -> u64 {
-        self.memory.bytes()
-    }
-
     /// Pages in use, those of page tables among them.
     pub fn pages(&self) -> usize {
         self.memory.pages()

@@ -34,13 +34,6 @@ impl Memory {
         }
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
-        self.regions
-            .iter()
-            .map(|region| region.pages.len() as u64 * PAGE)
-            .sum()
-    }
-
     pub(crate) fn pages(&self) -> usize {
         let mapped: usize = self.regions.iter().map(|region| region.pages.len()).sum();
         mapped + self.tables.len()

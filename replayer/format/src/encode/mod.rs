@@ -117,6 +117,8 @@ pub struct Builder {
     touched: BTreeSet<u64>,
     /// Names of the tensors so far.
     names: BTreeSet<String>,
+    /// Whether a chain was submitted.
+    submitted: bool,
     error: Option<EncodeError>,
 }
 
@@ -139,6 +141,7 @@ impl Builder {
             matcher: compress::Matcher::new(),
             touched: BTreeSet::new(),
             names: BTreeSet::new(),
+            submitted: false,
             error: None,
         }
     }
@@ -179,8 +182,6 @@ impl Builder {
             first_action: U32::new(self.actions.len() as u32),
             actions: U32::ZERO,
             data: U64::new(self.data.len() as u64),
-            submits: U32::ZERO,
-            jobs: U32::ZERO,
         });
     }
 

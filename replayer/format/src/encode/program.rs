@@ -36,35 +36,11 @@ impl Builder {
         self.push(Opcode::Write, 0, register, value, 0);
     }
 
-    /// Reads a register until `read & mask == value`, for at most `timeout_us` microseconds.
-    pub fn poll(&mut self, register: u16, mask: u32, value: u32, timeout_us: u32) {
-        let d = u64::from(timeout_us) << 32 | u64::from(mask);
-        self.push(Opcode::Poll, 0, register, value & mask, d);
-    }
-
-    /// Reads a register and requires `read & mask == value`.
-    pub fn expect(&mut self, register: u16, mask: u32, value: u32) {
-        self.push(Opcode::Expect, 0, register, value & mask, mask.into());
-    }
-
-    /// Waits until all `bits` of RAWSTAT of a line (0 job, 1 MMU, 2 GPU) are set, then clears them.
-    pub fn wait_irq(&mut self, line: u8, bits: u32, timeout_us: u32) {
-        self.push(Opcode::WaitIrq, line, 0, bits, timeout_us.into());
-    }
-
-    /// Cleans and invalidates the GPU's caches.
-    pub fn flush_caches(&mut self, timeout_us: u32) {
-        self.push(Opcode::FlushCaches, 0, 0, timeout_us, 0);
-    }
-
     /// Makes the job header at `va` ready for its next run; its status is checked after the next submit.
     ///
     /// Every header of a chain that a run segment submits needs this (or an upload of the header) before the submit.
     pub fn rearm(&mut self, va: u64) {
         self.push(Opcode::Rearm, 0, 0, 0, va);
-        if let Some(segment) = self.segments.last_mut() {
-            segment.jobs += 1;
-        }
     }
 
     /// Starts the chain at `chain` on a slot and waits for its end, with the configuration that drivers use.
@@ -75,9 +51,7 @@ impl Builder {
     /// Like [`Builder::submit`] with bits 15:0 of JS_CONFIG. The address space (3:0) and flush reduction (14) are cleared.
     pub fn submit_with(&mut self, slot: u8, config: u16, chain: u64, timeout_us: u32) {
         self.push(Opcode::Submit, slot, config & !0x400f, timeout_us, chain);
-        if let Some(segment) = self.segments.last_mut() {
-            segment.submits += 1;
-        }
+        self.submitted = true;
     }
 
     /// Writes a tensor's elements into GPU memory.
@@ -198,7 +172,7 @@ impl Builder {
         self.segments
             .last()
             .is_some_and(|segment| segment.kind == setup)
-            && self.segments.iter().all(|segment| segment.submits == 0)
+            && !self.submitted
             && !self.touched.contains(&(va / u64::from(PAGE_SIZE)))
     }
 

@@ -5,11 +5,11 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use zerocopy::little_endian::{I32, U32, U64};
+use zerocopy::little_endian::{U32, U64};
 
 use super::{Builder, EncodeError, TensorId};
 use crate::codes::{ElementType, TensorKind};
-use crate::layout::{AxisEntry, PieceEntry, TENSOR_EXTERNAL, TENSOR_QUANTISED, TensorEntry};
+use crate::layout::{AxisEntry, PieceEntry, TENSOR_EXTERNAL, TensorEntry};
 use crate::{MAX_AXES, MAX_RANK};
 
 /// A named array and where its elements lie in GPU memory.
@@ -25,8 +25,6 @@ pub struct Tensor {
     pub shape: Vec<u32>,
     /// Where the elements lie. Pieces may overlap in elements: a tensor that the app copies is written to all its places.
     pub pieces: Vec<Piece>,
-    /// Quantisation (scale, zero point): real value = scale * (stored - zero point).
-    pub quantisation: Option<(f32, i32)>,
     /// The recording carries no value; it must be bound before the first run.
     pub external: bool,
 }
@@ -112,7 +110,6 @@ impl Tensor {
             element,
             shape: shape.to_vec(),
             pieces: vec![Piece::dense(elements, element, va)],
-            quantisation: None,
             external: false,
         }
     }
@@ -139,24 +136,16 @@ impl Builder {
         for (entry, &extent) in shape.iter_mut().zip(&tensor.shape) {
             *entry = U32::new(extent);
         }
-        let (scale, zero_point) = tensor.quantisation.unwrap_or((0.0, 0));
-        let quantised = if tensor.quantisation.is_some() {
-            TENSOR_QUANTISED
-        } else {
-            0
-        };
-        let external = if tensor.external { TENSOR_EXTERNAL } else { 0 };
+        let flags = if tensor.external { TENSOR_EXTERNAL } else { 0 };
         let entry = TensorEntry {
             name: U32::new(self.intern(&tensor.name)),
             kind: tensor.kind.code(),
             element: tensor.element.code(),
             rank: tensor.shape.len() as u8,
-            flags: quantised | external,
+            flags,
             shape,
             first_piece: U32::new(self.pieces.len() as u32),
             pieces: U32::new(tensor.pieces.len() as u32),
-            scale: U32::new(scale.to_bits()),
-            zero_point: I32::new(zero_point),
         };
         self.tensors.push(entry);
         for piece in tensor.pieces {
@@ -165,7 +154,6 @@ impl Builder {
                 element: U32::new(piece.element),
                 first_axis: U32::new(self.axes.len() as u32),
                 axes: U32::new(piece.axes.len() as u32),
-                zero: U32::ZERO,
             });
             self.axes.extend(piece.axes.iter().map(|axis| AxisEntry {
                 extent: U32::new(axis.extent),

@@ -36,6 +36,7 @@ pub(crate) fn build(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
     apps(folder)?;
     command(folder)?;
+    opencl_layer(folder)?;
     patched_driver(folder)?;
     host_server(folder)
 }
@@ -46,6 +47,7 @@ pub(crate) fn prepare(folder: &Folder, driver: Driver) -> Result<()> {
     apps(folder)?;
     if driver == Driver::Patched {
         command(folder)?;
+        opencl_layer(folder)?;
         patched_driver(folder)?;
     }
     host_server(folder)
@@ -95,6 +97,15 @@ fn command(folder: &Folder) -> Result<()> {
     install(&built.join("gpureplay"), &folder.payload().join("bin"))
 }
 
+/// Cross-compiles the OpenCL layer, which the app's own loader loads: a shared library on the guest's C library.
+fn opencl_layer(folder: &Folder) -> Result<()> {
+    let package = ["-p", "gpureplay-opencl"];
+    let to = folder.local.join("cargo-shared");
+    let built = cross_with(folder, &package, "OpenCL layer", ("", &to))?;
+    let library = built.join("libgpureplay_opencl.so");
+    install(&library, &folder.payload().join("lib"))
+}
+
 /// Builds the `gpureplay` command alone.
 pub(crate) fn static_command(folder: &Folder) -> Result<PathBuf> {
     let _lock = Folder::lock(&folder.local)?;
@@ -131,8 +142,20 @@ fn install(program: &Path, to: &Path) -> Result<()> {
         .map_err(Error::io("copy", program))
 }
 
-/// Cross-compiles a package for the guest; returns the folder with its programs.
+/// Cross-compiles a package for the guest, with the C library inside; returns the folder with its programs.
 fn cross(folder: &Folder, package: &[&str], what: &str) -> Result<PathBuf> {
+    let target = folder.local.join("cargo");
+    let flags = "-C target-feature=+crt-static";
+    cross_with(folder, package, what, (flags, &target))
+}
+
+/// Cross-compiles a package for the guest with flags for the compiler into a folder of cargo's.
+fn cross_with(
+    folder: &Folder,
+    package: &[&str],
+    what: &str,
+    (flags, target): (&str, &Path),
+) -> Result<PathBuf> {
     let home = cargo_home();
     // The build root has no registry of its own: fetch here, build offline there.
     let mut fetch = cargo();
@@ -149,7 +172,7 @@ fn cross(folder: &Folder, package: &[&str], what: &str) -> Result<PathBuf> {
             "CARGO_TARGET_{}_LINKER=aarch64-linux-gnu-gcc",
             TARGET.to_uppercase().replace('-', "_")
         ))
-        .arg("RUSTFLAGS=-C target-feature=+crt-static")
+        .arg(format!("RUSTFLAGS={flags}"))
         // Most of it is the model, which does not run there: time spent on optimizing that would be lost.
         .args([
             "CARGO_PROFILE_RELEASE_DEBUG=0",
@@ -162,9 +185,9 @@ fn cross(folder: &Folder, package: &[&str], what: &str) -> Result<PathBuf> {
         }))
         .args(package)
         .args(["--target", TARGET, "--target-dir"])
-        .arg(folder.local.join("cargo"));
+        .arg(target);
     run(folder, &mut build, what)?;
-    Ok(folder.local.join("cargo").join(TARGET).join("release"))
+    Ok(target.join(TARGET).join("release"))
 }
 
 /// Builds Arm's driver with the recorder's hooks for the guest with Linux 5.10, unless nothing has changed, and the

@@ -30,6 +30,9 @@ pub(crate) struct Manifest {
     /// Inputs with the outputs that they should give.
     #[serde(default, rename = "case", skip_serializing_if = "Vec::is_empty")]
     pub(crate) cases: Vec<Case>,
+    /// Names of job chains.
+    #[serde(default, rename = "job", skip_serializing_if = "Vec::is_empty")]
+    jobs: Vec<toml::Table>,
 }
 
 /// What is known about an output.

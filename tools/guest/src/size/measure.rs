@@ -100,7 +100,7 @@ impl Sizes {
                 "verifier_and_engine",
                 "verifier and engine",
                 all.without(parser),
-                7_500,
+                8_000,
             ),
             row("all", "parser, verifier and engine", all),
             row(
@@ -127,7 +127,7 @@ impl Sizes {
             "image",
             "bare-metal image without a recording",
             image,
-            20_480,
+            18_500,
         ));
         rows.push(row(
             "signature",

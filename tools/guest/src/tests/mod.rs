@@ -2,6 +2,7 @@
 //! `guest test`: the full-system tests, one line each, and a sum.
 
 mod complaints;
+mod opencl;
 
 use std::{
     env,
@@ -161,6 +162,10 @@ const TESTS: &[(&str, TestFunction)] = &[
         record(folder, "digits")
     }),
     ("record and replay lenet", |folder| record(folder, "lenet")),
+    (
+        "OpenCL calls name LeNet's kernels and tensors, and change nothing",
+        |folder| Ok(Verdict::of(opencl::names(folder)?)),
+    ),
     (
         "the nano driver compiles for three kernels without a complaint",
         |folder| Ok(silence(&complaints::nano(folder)?)),

@@ -69,9 +69,14 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         ),
         Mutant::new("a byte more", "format-length", with(&|f| f.push(0))),
         Mutant::new(
+            "version of the past",
+            "format-version",
+            sealed(&|f| f[major] -= 1),
+        ),
+        Mutant::new(
             "version of the future",
             "format-version",
-            sealed(&|f| f[major] = 2),
+            sealed(&|f| f[major] += 1),
         ),
         Mutant::new(
             "flipped bit in the header",

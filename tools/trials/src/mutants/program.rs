@@ -10,10 +10,10 @@ use super::Mutant;
 use super::tables::{HIGH, region};
 use crate::parts::{Parts, action};
 
-use Opcode::{
-    BindInput, BindOutput, Expect, Fill, FlushCaches, Poll, Rearm, Seek, Submit, Upload, WaitIrq,
-    Write,
-};
+use Opcode::{BindInput, BindOutput, Fill, Rearm, Seek, Submit, Upload, Write};
+
+/// JS_CONFIG as drivers have it: caches cleaned and emptied before and after.
+const CONFIG: u16 = 0x3300;
 
 /// A tensor of a GiB that lies in memory seventy times: copying it once moves 70 GiB.
 fn many_places(parts: &mut Parts) {
@@ -39,7 +39,6 @@ fn many_places(parts: &mut Parts) {
             element: 0.into(),
             first_axis: (first_axis + number).into(),
             axes: 1.into(),
-            zero: 0.into(),
         };
         let axis = AxisEntry {
             extent: (1 << 30).into(),
@@ -84,13 +83,32 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             .find(|region| region.kind == kind.code())
             .map_or(0, |it| it.va.get())
     };
-    let (data, code, scratch) = (
+    let (descriptors, data, code, scratch) = (
+        va_of(RegionKind::Descriptors),
         va_of(RegionKind::Data),
         va_of(RegionKind::Code),
         va_of(RegionKind::Scratch),
     );
     let nowhere = 0x7000_0000_0000;
-    let bits = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+    let again = [
+        action(Rearm, 0, 0, 0, chain),
+        action(Submit, 1, CONFIG, 60_000_000, chain),
+    ];
+    // At the end of set-up, which is the first segment.
+    let in_setup = |entry: ActionEntry| {
+        changed(&|parts| {
+            let segments = parts.segments();
+            let at = segments[0].actions.get() as usize;
+            segments[0].actions = (at as u32 + 1).into();
+            for later in &mut segments[1..] {
+                later.first_action = (later.first_action.get() + 1).into();
+            }
+            let at = at * size_of::<ActionEntry>();
+            let actions = parts.section(Section::Actions);
+            actions.splice(at..at, entry.as_bytes().iter().copied());
+        })
+    };
+    let block = |length: u32, bytes: &[u8]| packed(parts, length, bytes);
     let mut mutants = vec![
         Mutant::new(
             "foreign register: GPU command",
@@ -150,49 +168,19 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             first(0xf00, 1 << 8),
         ),
         Mutant::new(
+            "foreign register: between two",
+            "register-write",
+            first(0xf05, 1),
+        ),
+        Mutant::new(
+            "setting after power-up",
+            "register-write-order",
+            in_setup(action(Write, 0, 0xf04, 1, 0)),
+        ),
+        Mutant::new(
             "setting during a run",
             "register-write-order",
             ending(&[action(Write, 0, 0xf04, 1, 0)]),
-        ),
-        Mutant::new(
-            "poll of a command register",
-            "register-read",
-            ending(&[action(Poll, 0, 0x30, 1, bits(1, 1))]),
-        ),
-        Mutant::new(
-            "poll for what cannot be",
-            "register-read",
-            ending(&[action(Poll, 0, 0, 2, bits(1, 1))]),
-        ),
-        Mutant::new(
-            "expectation of a fault address",
-            "register-read",
-            ending(&[action(Expect, 0, 0x2420, 1, 1)]),
-        ),
-        Mutant::new(
-            "endless poll",
-            "bounded-wait",
-            ending(&[action(Poll, 0, 0, 0, bits(1, u32::MAX))]),
-        ),
-        Mutant::new(
-            "poll without a bound",
-            "bounded-wait",
-            ending(&[action(Poll, 0, 0, 0, bits(1, 0))]),
-        ),
-        Mutant::new(
-            "delay of 2^32",
-            "bounded-wait",
-            ending(&[action(WaitIrq, 2, 0, 1 << 17, u32::MAX.into())]),
-        ),
-        Mutant::new(
-            "delay of more than 2^32",
-            "action-form",
-            ending(&[action(WaitIrq, 2, 0, 1 << 17, 1 << 32 | 1)]),
-        ),
-        Mutant::new(
-            "endless flush",
-            "bounded-wait",
-            ending(&[action(FlushCaches, 0, 0, u32::MAX, 0)]),
         ),
         Mutant::new(
             "endless job",
@@ -200,20 +188,11 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             last(Submit, &|entry| entry.c = u32::MAX.into()),
         ),
         Mutant::new(
-            "hours in total",
-            "total-time",
-            ending(&[action(Poll, 0, 0, 0, bits(1, 60_000_000)); 61]),
+            "job without a bound",
+            "bounded-wait",
+            last(Submit, &|entry| entry.c = 0.into()),
         ),
-        Mutant::new(
-            "wait for the job line",
-            "interrupt-bits",
-            ending(&[action(WaitIrq, 0, 0, 1, 1)]),
-        ),
-        Mutant::new(
-            "wait for a reset",
-            "interrupt-bits",
-            ending(&[action(WaitIrq, 2, 0, 1 << 8, 1)]),
-        ),
+        Mutant::new("hours in total", "total-time", ending(&again.repeat(61))),
         Mutant::new(
             "unknown action",
             "action-form",
@@ -234,7 +213,29 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             "upload-data",
             ending(&[action(Seek, 0, 0, 0, 1 << 40)]),
         ),
-        Mutant::new("decompression bomb", "upload-data", bomb(parts)),
+        Mutant::new(
+            "decompression bomb",
+            "upload-data",
+            block(
+                0x1000_0000,
+                &[0x1f, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0],
+            ),
+        ),
+        Mutant::new(
+            "block that ends early",
+            "upload-data",
+            block(64, &[0x10, 1]),
+        ),
+        Mutant::new(
+            "block that reaches before its history",
+            "upload-data",
+            block(9, &[0x10, 1, 0xff, 0x7f, 0x40, 0, 0, 0, 0]),
+        ),
+        Mutant::new(
+            "data of all uploads gone",
+            "upload-data",
+            changed(&|p| p.section(Section::Data).clear()),
+        ),
         Mutant::new(
             "upload that decodes to less",
             "upload-data",
@@ -304,7 +305,23 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         Mutant::new(
             "chain submitted again as it is",
             "job-restored",
-            ending(&[action(Submit, 1, 0x3300, 1000, chain)]),
+            ending(&[action(Submit, 1, CONFIG, 1000, chain)]),
+        ),
+        Mutant::new(
+            "another job made ready than the first",
+            "job-restored",
+            ending(&[
+                action(Rearm, 0, 0, 0, descriptors + 64),
+                action(Submit, 1, CONFIG, 1000, descriptors),
+            ]),
+        ),
+        Mutant::new(
+            "half a header written",
+            "job-restored",
+            ending(&[
+                action(Fill, 0, 0, 15, descriptors),
+                action(Submit, 1, CONFIG, 1000, descriptors),
+            ]),
         ),
         Mutant::new(
             "job made ready for nothing",
@@ -315,6 +332,11 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             "tensor that does not exist",
             "bound-tensor",
             ending(&[action(BindInput, 0, 0, 9999, 0)]),
+        ),
+        Mutant::new(
+            "input bound in set-up",
+            "bound-tensor",
+            in_setup(action(BindInput, 0, 0, first_input, 0)),
         ),
         Mutant::new(
             "input read back",
@@ -337,14 +359,19 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             changed(&|p| p.section(Section::Actions).extend([0; 16])),
         ),
         Mutant::new(
-            "jobs miscounted",
+            "actions from outside the file",
             "segment-table",
-            segment(&|s| s[1].jobs = 99.into()),
+            segment(&|s| s[1].actions = u32::MAX.into()),
         ),
         Mutant::new(
-            "submits miscounted",
+            "reserved field of a segment",
             "segment-table",
-            segment(&|s| s[1].submits = 99.into()),
+            segment(&|s| s[1].zero[2] = 1),
+        ),
+        Mutant::new(
+            "segment without a name",
+            "segment-table",
+            segment(&|s| s[1].name = u32::MAX.into()),
         ),
         Mutant::new(
             "unknown kind of segment",
@@ -359,8 +386,6 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
                 let mut late = parts.segments()[0];
                 late.first_action = count.into();
                 late.actions = 0.into();
-                late.submits = 0.into();
-                late.jobs = 0.into();
                 parts.section(Section::Segments).extend(late.as_bytes());
             }),
         ),
@@ -395,8 +420,8 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     mutants
 }
 
-/// An LZ4 block of a few bytes that decodes to far more than a page.
-fn bomb(parts: &Parts) -> Vec<u8> {
+/// An upload of an LZ4 block that says that it decodes to `length` bytes.
+fn packed(parts: &Parts, length: u32, block: &[u8]) -> Vec<u8> {
     let mut parts = parts.clone();
     let kind = RegionKind::Data.code();
     let va = parts
@@ -404,10 +429,9 @@ fn bomb(parts: &Parts) -> Vec<u8> {
         .iter()
         .find(|it| it.kind == kind)
         .map_or(0, |it| it.va.get());
-    let block = [0x1f, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0];
     let at = parts.section(Section::Data).len() as u64;
     parts.section(Section::Data).extend(block);
-    let upload = action(Upload, 1, block.len() as u16, 0x1000_0000, va);
+    let upload = action(Upload, 1, block.len() as u16, length, va);
     parts.append(&[action(Seek, 0, 0, 0, at), upload]);
     parts.file()
 }

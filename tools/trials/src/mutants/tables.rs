@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory, identity and tensors that are wrong.
 
-use gpureplay_format::layout::{Region, TensorEntry};
+use gpureplay_format::layout::{AxisEntry, Region, TensorEntry};
 use gpureplay_format::{Access, RegionKind, Section};
 use zerocopy::IntoBytes;
 
@@ -19,6 +19,22 @@ pub(super) fn region(va: u64, pages: u32, access: Access, kind: RegionKind) -> R
         kind: kind.code(),
         zero: 0.into(),
     }
+}
+
+/// Gives the first piece of the first tensor two axes of its own: extents, element strides, byte strides.
+fn first_axes(parts: &mut Parts, axes: [(u32, u32, u32); 2]) {
+    let axes = axes.map(|(extent, element_stride, byte_stride)| AxisEntry {
+        extent: extent.into(),
+        element_stride: element_stride.into(),
+        byte_stride: byte_stride.into(),
+    });
+    // Behind the axes of the first piece, whose number is at byte 16.
+    let at = &mut parts.section(Section::Pieces)[16..20];
+    let before = u32::from_le_bytes([at[0], at[1], at[2], at[3]]) as usize;
+    at.copy_from_slice(&2u32.to_le_bytes());
+    let old = before * size_of::<AxisEntry>();
+    let table = parts.section(Section::Axes);
+    table.splice(..old, axes.as_bytes().iter().copied());
 }
 
 pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
@@ -76,6 +92,11 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             also(region(far, 0, rw, RegionKind::Data)),
         ),
         Mutant::new(
+            "reserved field of a region",
+            "region-shape",
+            changed(&|p| p.regions()[0].zero = 1.into()),
+        ),
+        Mutant::new(
             "region beyond the address range",
             "region-range",
             also(region(0xffff_ffff_f000, 2, rw, RegionKind::Data)),
@@ -127,6 +148,16 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             of_kind(RegionKind::Code, &|r| r.access = 1),
         ),
         Mutant::new(
+            "data that cannot be read",
+            "region-kind",
+            of_kind(RegionKind::Data, &|r| r.access = 2),
+        ),
+        Mutant::new(
+            "unknown kind of access",
+            "region-kind",
+            of_kind(RegionKind::Data, &|r| r.access = 0xb),
+        ),
+        Mutant::new(
             "unknown kind of memory",
             "region-kind",
             of_kind(RegionKind::Data, &|r| r.kind = 9),
@@ -142,6 +173,11 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             changed(&|p| p.section(Section::Identity).clear()),
         ),
         Mutant::new(
+            "product that is half compared",
+            "identity-product",
+            changed(&|p| p.section(Section::Identity)[7] = 0x0f),
+        ),
+        Mutant::new(
             "header of another GPU",
             "identity-product",
             changed(&|p| p.gpu_id ^= 0x0002_0000),
@@ -150,6 +186,11 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             "identity of a counter",
             "identity-register",
             changed(&|p| p.section(Section::Identity)[..4].copy_from_slice(&0x38u32.to_le_bytes())),
+        ),
+        Mutant::new(
+            "identity between two registers",
+            "identity-register",
+            changed(&|p| p.section(Section::Identity)[0] = 2),
         ),
         Mutant::new(
             "identity that rings a doorbell",
@@ -162,6 +203,21 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             "unknown element type",
             "tensor-shape",
             tensor(&|t| t.element = 99),
+        ),
+        Mutant::new(
+            "unknown kind of tensor",
+            "tensor-shape",
+            tensor(&|t| t.kind = 99),
+        ),
+        Mutant::new(
+            "unknown tensor flag",
+            "tensor-shape",
+            tensor(&|t| t.flags |= 0x80),
+        ),
+        Mutant::new(
+            "tensor without a name",
+            "tensor-shape",
+            tensor(&|t| t.name = u32::MAX.into()),
         ),
         Mutant::new("rank of seven", "tensor-shape", tensor(&|t| t.rank = 7)),
         Mutant::new(
@@ -180,6 +236,26 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             tensor(&|t| t.first_piece = 1.into()),
         ),
         Mutant::new(
+            "pieces from outside the file",
+            "tensor-tables",
+            tensor(&|t| t.pieces = u32::MAX.into()),
+        ),
+        Mutant::new(
+            "piece of no tensor",
+            "tensor-tables",
+            changed(&|p| p.section(Section::Pieces).extend([0; 20])),
+        ),
+        Mutant::new(
+            "axes from outside the file",
+            "tensor-tables",
+            piece(19, 0x7f),
+        ),
+        Mutant::new(
+            "elements that no piece has",
+            "tensor-elements",
+            tensor(&|t| t.shape[0] = (t.shape[0].get() * 2).into()),
+        ),
+        Mutant::new(
             "piece with a gap in its axes",
             "tensor-tables",
             piece(12, 1),
@@ -193,6 +269,21 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             "elements in one place",
             "tensor-overlap",
             changed(&|p| p.section(Section::Axes)[8..12].fill(0)),
+        ),
+        Mutant::new(
+            "rows of bytes in one place",
+            "tensor-overlap",
+            changed(&|p| first_axes(p, [(2, 4, 6), (4, 1, 4)])),
+        ),
+        Mutant::new(
+            "rows off their alignment",
+            "tensor-region",
+            changed(&|p| first_axes(p, [(2, 4, 18), (4, 1, 4)])),
+        ),
+        Mutant::new(
+            "rows that leave the region",
+            "tensor-region",
+            changed(&|p| first_axes(p, [(2, 4, 0xffff_fffc), (4, 1, 4)])),
         ),
         Mutant::new(
             "input over a job chain",

@@ -87,6 +87,23 @@ mod tests {
 
     use super::*;
 
+    /// Crates with unsafe code that cannot run under AddressSanitizer, and why.
+    const LEFT_OUT: [(&str, &str); 4] = [
+        ("gpureplay-cuda-abi", "nothing of it runs without a driver"),
+        (
+            "gpureplay-cuda-fake",
+            "it is loaded into programs that have no sanitizer",
+        ),
+        (
+            "gpureplay-cuda-preload",
+            "it takes the place of dlsym, as the sanitizer does",
+        ),
+        (
+            "gpureplay-cuda-replay",
+            "it puts memory at chosen addresses, where the sanitizer keeps its own",
+        ),
+    ];
+
     fn has_unsafe_code(folder: &Path) -> bool {
         fs::read_dir(folder).unwrap().any(|entry| {
             let path = entry.unwrap().path();
@@ -111,9 +128,8 @@ mod tests {
                 continue;
             }
             let package = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
-            let tested = CRATES
-                .iter()
-                .any(|name| package.contains(&format!("name = \"{name}\"")));
+            let mut names = CRATES.into_iter().chain(LEFT_OUT.map(|(name, _)| name));
+            let tested = names.any(|name| package.contains(&format!("name = \"{name}\"")));
             assert!(tested, "{member} has unsafe code");
             found += 1;
         }

@@ -225,6 +225,7 @@ impl Writer<'_> {
                 fma: 0,
                 add: 0,
                 messages: Vec::new(),
+                lane_cost: 0,
             });
             let fused = fuse(&self.program.ops[start..]);
             self.program.ops.truncate(start);

@@ -8,24 +8,24 @@ mod written;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
 use gpureplay_core::middleware::{Diff as LockStep, Divergence};
-use gpureplay_core::{Chain, ErrorKind, Gpu, Options, Session, Verified, Workspace};
+use gpureplay_core::{Chain, ErrorKind, Gpu};
 use gpureplay_format::{Access, RegionKind};
 use gpureplay_library::device::{Choice, Device};
-use gpureplay_library::{Bindings, Files};
+use gpureplay_library::{Bindings, Error, HeldSignals, Recording, Session};
 use mali_regs::{Class, lookup};
 use serde::Serialize;
 use written::{Written, written};
 
 use crate::common::failure::{Failure, Outcome};
-use crate::common::held_signals::Held;
+use crate::common::fault_argument::Inject;
 use crate::common::model_options::ModelOptions;
-use crate::common::recording_source::{Place, Trust};
-use crate::common::replay::Inject;
-use crate::common::tensor_arguments::{Given, bind_or_take_case};
+use crate::common::tensor_arguments::{TensorFile, bind_or_take_case};
 use crate::common::terminal;
+use crate::common::trust_options::TrustOptions;
 use crate::{Result, explain, text};
 
 const EXAMPLES: &str = "\
@@ -54,7 +54,7 @@ pub(crate) struct Diff {
     against: Choice,
     /// File for an input; the manifest's first case without any
     #[arg(short, long = "input", value_name = "[NAME=]FILE")]
-    inputs: Vec<Given>,
+    inputs: Vec<TensorFile>,
     /// Disturb the second device: KIND@CALL or a seed
     #[arg(long, value_name = "FAULT")]
     inject: Option<Inject>,
@@ -67,7 +67,7 @@ pub(crate) struct Diff {
     #[command(flatten)]
     model: ModelOptions,
     #[command(flatten)]
-    trust: Trust,
+    trust: TrustOptions,
 }
 
 /// The first difference, for `--json`.
@@ -85,12 +85,22 @@ struct Report {
 }
 
 /// Two devices, and memory that is compared after each chain.
-struct Pair<'d> {
-    both: LockStep<&'d mut dyn Gpu, &'d mut dyn Gpu>,
+struct Pair {
+    both: LockStep<Device, Device>,
     memory: Vec<(u64, u64)>,
+    /// Where the outcome goes when the devices are closed.
+    outcome: Arc<Mutex<Outcomes>>,
 }
 
-impl Pair<'_> {
+/// What two devices came to.
+#[derive(Clone, Copy, Default)]
+struct Outcomes {
+    divergence: Option<Divergence>,
+    /// Calls of the second device, and whether one of them went wrong, if it has a fault.
+    fault: Option<(u64, bool)>,
+}
+
+impl Pair {
     fn compare(&mut self) {
         let mut block = [0; 4096];
         for at in 0..self.memory.len() {
@@ -106,8 +116,16 @@ impl Pair<'_> {
     }
 }
 
-impl<'d> gpureplay_core::Wrapper for Pair<'d> {
-    type Inner = LockStep<&'d mut dyn Gpu, &'d mut dyn Gpu>;
+impl Drop for Pair {
+    fn drop(&mut self) {
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.divergence = self.both.divergence();
+        outcome.fault = self.both.get_ref().1.fault();
+    }
+}
+
+impl gpureplay_core::Wrapper for Pair {
+    type Inner = LockStep<Device, Device>;
 
     fn inner(&mut self) -> &mut Self::Inner {
         &mut self.both
@@ -129,43 +147,31 @@ fn may_differ(register: u32) -> bool {
 
 impl Diff {
     pub(crate) fn execute(&self) -> Result {
-        let place = Place::open(&self.recording, &self.trust)?;
-        let files = Files::read(place.path())?;
-        let verified = files.verify()?;
-        let recording = *verified.recording();
-        let mut bindings = Bindings::new(&recording, &files.path);
-        bind_or_take_case(&self.inputs, &files, &mut bindings)?;
-        bindings.bind_weights(&files)?;
-        bindings.require_all()?;
-        let id = recording.gpu_id();
-        let _held = Held::while_using(&self.device);
-        let _held_too = Held::while_using(&self.against);
+        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
+        let id = recording.verified().recording().gpu_id();
+        let held = [&self.device, &self.against];
+        let held = held.map(|device| matches!(device, Choice::DevMem(_)));
+        let _held = HeldSignals::if_needed(held.contains(&true));
         let mut first = Device::open(&self.device, id, self.model.into())?;
         let mut second = Device::open(&self.against, id, self.model.into())?;
         if !self.wrong_gpu {
+            let view = recording.verified().recording();
             for device in [&mut first, &mut second] {
-                let checked = device.check_identity(&recording);
-                checked.map_err(|error| {
-                    let text = explain::replay_error(&recording, &error);
+                device.check_identity(view).map_err(|error| {
+                    let text = explain::replay_error(view, &error);
                     Failure::Device(format!("{}: {text}", device.description()))
                 })?;
             }
         }
-        let inject = self.inject.unwrap_or(Inject::At(
-            gpureplay_core::middleware::FaultKind::ReadOnes,
-            u64::MAX,
-        ));
-        let mut faulty = inject.on(second.gpu());
-        let options = Options {
-            ignore_identity: self.wrong_gpu,
-        };
-        let found = lock_step(verified, options, &mut bindings, first.gpu(), &mut faulty);
-        if let Some(inject) = self.inject
-            && !faulty.fired()
-        {
-            return Err(inject.never(faulty.calls()));
+        if let Some(inject) = self.inject {
+            second = second.with_fault(inject.0);
         }
-        let report = report(&verified, &found, &mut bindings);
+        let bind = |session: &mut Session| bind_or_take_case(&self.inputs, session);
+        let (found, bindings) = lock_step(&recording, self.wrong_gpu, bind, (first, second))?;
+        if let (Some(inject), Some((calls, false))) = (self.inject, found.fault) {
+            return Err(inject.never(calls));
+        }
+        let report = report(&recording, &found, &bindings);
         let mut out = terminal::stdout();
         if self.json {
             let text = serde_json::to_string_pretty(&report)
@@ -185,44 +191,53 @@ impl Diff {
 /// How a replay on two devices went.
 struct Found {
     divergence: Option<Divergence>,
+    fault: Option<(u64, bool)>,
     /// Chains of the run.
     chains: u32,
     error: Option<String>,
 }
 
-/// Replays on two devices.
+/// Replays on two devices; also the values that were bound.
 fn lock_step(
-    verified: Verified<'_>,
-    options: Options,
-    bindings: &mut Bindings,
-    first: &mut dyn Gpu,
-    second: &mut dyn Gpu,
-) -> Found {
-    let recording = *verified.recording();
-    let regions = recording.regions().iter().filter(|region| {
+    recording: &Recording,
+    ignore_identity: bool,
+    bind: impl FnOnce(&mut Session) -> Result<()>,
+    (first, second): (Device, Device),
+) -> Result<(Found, Bindings)> {
+    let regions = recording.verified().recording().regions().iter();
+    let regions = regions.filter(|region| {
         Access(region.access).contains(Access::WRITE) && region.kind != RegionKind::Scratch.code()
     });
-    let mut pair = Pair {
+    let outcome = Arc::new(Mutex::new(Outcomes::default()));
+    let pair = Pair {
         both: LockStep::new(first, second, may_differ),
         memory: regions
             .map(|region| (region.va.get(), region.bytes()))
             .collect(),
+        outcome: outcome.clone(),
     };
-    let mut workspace = Box::new(Workspace::new());
-    let mut chains = 0;
-    let result = Session::open(&mut pair, verified, &mut workspace, options, bindings).and_then(
-        |mut session| {
-            session.run(bindings)?;
-            chains = session.submits();
-            session.finish()
-        },
+    let mut session = Session::on(
+        recording.clone(),
+        Device::custom(Box::new(pair), "two devices"),
     );
-    let error = result.err();
-    Found {
-        divergence: pair.both.divergence(),
+    session.ignore_identity(ignore_identity);
+    bind(&mut session)?;
+    let result = session.run().and_then(|()| session.close());
+    let (chains, bindings) = (session.timing().chains, session.bindings().clone());
+    drop(session);
+    let Outcomes { divergence, fault } = *outcome.lock().unwrap_or_else(PoisonError::into_inner);
+    let error = match result {
+        Ok(()) => None,
+        Err(Error::Replay { text, .. }) => Some(text),
+        Err(error) => return Err(error.into()),
+    };
+    let found = Found {
+        divergence,
+        fault,
         chains,
-        error: error.map(|error| explain::replay_error(&recording, &error)),
-    }
+        error,
+    };
+    Ok((found, bindings))
 }
 
 fn print(out: &mut impl Write, report: &Report) -> Result<()> {
@@ -246,7 +261,8 @@ fn print(out: &mut impl Write, report: &Report) -> Result<()> {
 }
 
 /// Names a difference: what, in which job, and which instruction wrote it.
-fn report(verified: &Verified<'_>, found: &Found, bindings: &mut Bindings) -> Report {
+fn report(recording: &Recording, found: &Found, bindings: &Bindings) -> Report {
+    let verified = recording.verified();
     let (before, difference, address) = match found.divergence {
         None => (0, None, None),
         Some(Divergence::Register(chains, offset, first, second)) => {
@@ -268,7 +284,7 @@ fn report(verified: &Verified<'_>, found: &Found, bindings: &mut Bindings) -> Re
             (chains, Some(text), None)
         }
     };
-    let writer = address.and_then(|va| written(verified, bindings, before, va));
+    let writer = address.and_then(|va| written(recording, bindings, before, va));
     let walked = gpureplay_inspect::check(verified).ok();
     let jobs = walked.iter().flat_map(|walked| &walked.chains);
     let job = match writer.as_ref().and_then(Written::job) {

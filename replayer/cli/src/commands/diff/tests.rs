@@ -8,6 +8,7 @@ use gpureplay_format::{Action, Recording};
 
 use super::watched::{Watch, Watched};
 use super::*;
+use gpureplay_library::Files;
 use gpureplay_library::device::ModelOptions as Threads;
 use gpureplay_on_model::OnModel;
 use mali_model::Profile;
@@ -53,28 +54,17 @@ impl Watch for Flip {
 /// Replays a shipped recording on the model and on one with a flipped bit.
 fn differ(name: &str, flip: impl FnOnce(&Recording<'_>) -> Flip) -> Report {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
-    let files = Files::read(&directory.join(name)).unwrap();
-    let verified = files.verify().unwrap();
-    let recording = *verified.recording();
-    let mut bindings = Bindings::new(&recording, &files.path);
-    for (name, path) in &files.case().unwrap().inputs {
-        let path = files.directory.join(path);
-        bindings.bind_file(&files, name, &path).unwrap();
-    }
-    bindings.bind_weights(&files).unwrap();
-    let id = recording.gpu_id();
-    let mut first = Device::open(&Choice::Model(None), id, Threads::default()).unwrap();
+    let recording = gpureplay_library::Recording::open(directory.join(name)).unwrap();
+    let view = recording.verified().recording();
+    let id = view.gpu_id();
+    let first = Device::open(&Choice::Model(None), id, Threads::default()).unwrap();
     let profile = Profile::by_product(GpuId(id).product()).unwrap();
     let second = OnModel::new(profile, mali_model::Options::default()).unwrap();
-    let mut second = Watched::new(second, flip(&recording));
-    let found = lock_step(
-        verified,
-        Options::default(),
-        &mut bindings,
-        first.gpu(),
-        &mut second,
-    );
-    report(&verified, &found, &mut bindings)
+    let second = Watched::new(second, flip(view));
+    let second = Device::custom(Box::new(second), "model");
+    let bind = |session: &mut Session| bind_or_take_case(&[], session);
+    let (found, bindings) = lock_step(&recording, false, bind, (first, second)).unwrap();
+    report(&recording, &found, &bindings)
 }
 
 /// Address of the first element of a tensor.

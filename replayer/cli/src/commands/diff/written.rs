@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the instruction that writes a byte: the recording is replayed on the model up to a chain, and the model searches there.
 
-use gpureplay_core::{Chain, Gpu, Options, Session, Verified, Workspace};
-use gpureplay_library::Bindings;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gpureplay_core::{Chain, Gpu};
+use gpureplay_library::{Bindings, Device, Recording, Session};
 use gpureplay_on_model::OnModel;
 use mali_isa::{DecodeError, InstructionText, Shader, Unit, WORD_BYTES};
 use mali_model::{Profile, Writer};
@@ -75,7 +77,7 @@ impl Written {
 struct Search {
     chain: u32,
     va: u64,
-    found: Option<Written>,
+    found: Arc<Mutex<Option<Written>>>,
 }
 
 impl Watch for Search {
@@ -86,7 +88,8 @@ impl Watch for Search {
         let writer = device
             .model()
             .writer(chain.space.into(), chain.head, self.va);
-        self.found = writer.and_then(|writer| describe(device, writer));
+        let found = writer.and_then(|writer| describe(device, writer));
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = found;
         false
     }
 }
@@ -143,26 +146,26 @@ fn describe(device: &mut OnModel, writer: Writer) -> Option<Written> {
 
 /// What writes the byte at `va` in chain number `chain`, counted from 1. `None` when the model cannot tell.
 pub(super) fn written(
-    verified: &Verified<'_>,
-    bindings: &mut Bindings,
+    recording: &Recording,
+    bindings: &Bindings,
     chain: u32,
     va: u64,
 ) -> Option<Written> {
-    let product = GpuId(verified.recording().gpu_id()).product();
+    let product = GpuId(recording.verified().recording().gpu_id()).product();
     let profile = Profile::by_product(product)?;
     let device = OnModel::new(profile, mali_model::Options::default()).ok()?;
+    let found = Arc::new(Mutex::new(None));
     let search = Search {
         chain,
         va,
-        found: None,
+        found: found.clone(),
     };
-    let mut watched = Watched::new(device, search);
-    let mut workspace = Box::new(Workspace::new());
-    let options = Options {
-        ignore_identity: true,
-    };
-    let opened = Session::open(&mut watched, *verified, &mut workspace, options, bindings);
+    let device = Device::custom(Box::new(Watched::new(device, search)), "model");
+    let mut session = Session::on(recording.clone(), device);
+    session.ignore_identity(true);
+    session.bind_all(bindings.clone());
     // The chain does not start, so this fails.
-    let _ = opened.and_then(|mut session| session.run(bindings));
-    watched.watch.found
+    let _ = session.run();
+    drop(session);
+    found.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

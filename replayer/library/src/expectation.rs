@@ -4,49 +4,42 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use gpureplay_io::{Tensor, compare};
-use gpureplay_library::bindings::require;
-use gpureplay_library::{Bindings, Files, Number, escaped, shown, values};
+use gpureplay_io::{Tensor, compare, escaped, shown};
 use serde::Serialize;
 
-use crate::Result;
-use crate::common::failure::Failure;
-use crate::manifest::{Case, DEFAULT_TOLERANCE, is_tolerance};
-
-/// A tolerance on the command line.
-pub(crate) fn tolerance(text: &str) -> std::result::Result<f64, String> {
-    match text.parse() {
-        Ok(number) if is_tolerance(number) => Ok(number),
-        _ => Err("expected a number from 0 on, such as 1e-4".into()),
-    }
-}
+use crate::bindings::{Bindings, require};
+use crate::error::{Error, Result};
+use crate::files::Files;
+use crate::manifest::{self, Case, DEFAULT_TOLERANCE};
+use crate::number::Number;
+use crate::values;
 
 /// How one output compares with what was expected.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Comparison {
+pub struct Comparison {
     /// Within the tolerance.
-    pub(crate) matches: bool,
+    pub matches: bool,
     /// The file that was compared with.
-    pub(crate) expected: PathBuf,
+    pub expected: PathBuf,
     /// Who computed it, if the manifest says so.
-    pub(crate) reference: Option<String>,
+    pub reference: Option<String>,
     /// Relative tolerance.
-    pub(crate) tolerance: f64,
+    pub tolerance: f64,
     /// Elements whose bits differ.
-    pub(crate) different: usize,
+    pub different: usize,
     /// Elements outside the tolerance.
-    pub(crate) outside: usize,
+    pub outside: usize,
     /// Elements in all.
-    pub(crate) elements: usize,
+    pub elements: usize,
     /// Largest relative difference.
-    pub(crate) max_relative: Number,
+    pub max_relative: Number,
     /// Coordinates, value and expected value of the worst element outside the tolerance.
-    pub(crate) worst: Option<(Vec<u64>, Number, Number)>,
+    pub worst: Option<(Vec<u64>, Number, Number)>,
 }
 
 impl Comparison {
     /// `matches the recorded stack bit for bit`.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let file = shown(&self.expected);
         let by = match &self.reference {
             Some(reference) => escaped(reference).into_owned(),
@@ -83,14 +76,14 @@ struct Expected {
 
 /// The expected outputs of one run.
 #[derive(Debug, Default)]
-pub(crate) struct Expectations {
+pub struct Expectations {
     /// By name.
     outputs: BTreeMap<String, Expected>,
 }
 
 impl Expectations {
     /// Reads what the command line names, or else what a case of the manifest expects.
-    pub(crate) fn new(
+    pub fn new(
         files: &Files,
         bindings: &Bindings,
         case: Option<&Case>,
@@ -110,10 +103,10 @@ impl Expectations {
         let mut outputs = BTreeMap::new();
         for (name, (path, by_manifest)) in paths {
             let Ok((_, info)) = bindings.named(&name) else {
-                return Err(Failure::Recording(format!(
-                    "{}: the manifest expects {name}, but the recording has no such tensor",
-                    shown(&files.directory)
-                )));
+                return Err(Error::Manifest {
+                    path: files.directory.join(manifest::FILE_NAME),
+                    reason: format!("expects {name}, but the recording has no such tensor"),
+                });
             };
             let tensor = values::read(&path, info, None)?;
             require(info, &tensor, &shown(&path))?;
@@ -134,7 +127,7 @@ impl Expectations {
     }
 
     /// Compares an output; `None` when nothing is expected of it.
-    pub(crate) fn compare(
+    pub fn compare(
         &self,
         name: &str,
         found: &Tensor,
@@ -145,8 +138,7 @@ impl Expectations {
         };
         let tolerance = tolerance.unwrap_or(expected.tolerance);
         let Some(difference) = compare(found, &expected.value, tolerance) else {
-            let path = shown(&expected.path);
-            return Err(Failure::Input(format!("{path}: wrong shape")));
+            return Err(Error::file(&expected.path, "wrong shape"));
         };
         let worst = difference
             .worst

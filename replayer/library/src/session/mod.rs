@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A recording on a device: values in, runs, values out.
 
+mod attempt;
+mod checkpoint;
+
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use gpureplay_core::{ReplayError, Session as Engine, Workspace};
+use gpureplay_core::{Session as Engine, Workspace};
 use gpureplay_format::TensorKind;
 use gpureplay_io::Tensor;
 use self_cell::{MutBorrow, self_cell};
 
+use self::checkpoint::Checkpoint;
 use crate::bindings::Bindings;
 use crate::device::{Choice, Device, ModelOptions};
 use crate::error::{Error, Result};
-use crate::explain;
 use crate::recording::Recording;
+use crate::selection::{Selection, steps};
+use crate::signals::HeldSignals;
 use crate::tensors::{TensorInfo, layers_named};
+use crate::timing::{Clock, Timed, Timing, sizes};
 
 /// Choices for a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +32,8 @@ pub struct Options {
     pub model: ModelOptions,
     /// Replay even though the GPU is not the one that was recorded.
     pub ignore_identity: bool,
+    /// Attempts after a failed one, for each run; they go on from the last boundary of layers that was reached.
+    pub retries: u32,
 }
 
 impl Default for Options {
@@ -34,6 +42,7 @@ impl Default for Options {
             device: Choice::Model(None),
             model: ModelOptions::default(),
             ignore_identity: false,
+            retries: 0,
         }
     }
 }
@@ -42,10 +51,10 @@ impl Default for Options {
 struct Parts {
     recording: Recording,
     workspace: MutBorrow<Box<Workspace>>,
-    device: MutBorrow<Device>,
+    device: MutBorrow<Timed>,
 }
 
-type Running<'a> = Engine<'a, 'a, &'a mut Device>;
+type Running<'a> = Engine<'a, 'a, &'a mut Timed>;
 
 self_cell!(
     /// An engine and what it borrows.
@@ -59,7 +68,7 @@ self_cell!(
 /// Whether the recording is on the device.
 enum State {
     /// Not yet, or not any more.
-    Idle(Box<Device>),
+    Idle(Box<Timed>),
     /// It is.
     Loaded(Loaded),
     /// Between the two; stays only after a panic.
@@ -70,37 +79,119 @@ enum State {
 ///
 /// The first run loads the recording; the following ones restore only what a run changes. A weight that is bound later is
 /// loaded by the next run, which then starts afresh. After an error the GPU is reset, and the next run starts afresh too.
+///
+/// While a session uses a GPU through /dev/mem, signals that would end the process wait: see [`HeldSignals`].
 pub struct Session {
     recording: Recording,
     bindings: Bindings,
     ignore_identity: bool,
+    retries: u32,
     state: State,
     /// The layer that runs next if the values before it are to be those of this inference.
     next: usize,
     /// Layers may read what skipped layers would have computed as the recording's own memory has it.
     recorded_values: bool,
+    /// The device is one for which signals are held back.
+    holds_signals: bool,
+    clock: Clock,
+    /// By tensor: bytes in GPU memory.
+    sizes: Vec<u64>,
+    timing: Timing,
+    /// The last boundary of layers in this inference, if attempts may follow.
+    checkpoint: Option<Checkpoint>,
 }
 
 impl Session {
     pub(crate) fn new(recording: Recording, options: Options) -> Result<Self> {
         let gpu_id = recording.verified().recording().gpu_id();
-        let device = Device::open(&options.device, gpu_id, options.model)?;
+        let mut device = Device::open(&options.device, gpu_id, options.model)?;
+        if !options.ignore_identity {
+            let checked = device.check_identity(recording.verified().recording());
+            checked.map_err(|error| attempt::failed(&recording, error))?;
+        }
         let mut session = Self::on(recording, device);
-        session.ignore_identity = options.ignore_identity;
+        session.ignore_identity(options.ignore_identity);
+        session.set_retries(options.retries);
         Ok(session)
     }
 
-    /// A session on a device of the caller's own.
+    /// A session on a device of the caller's own, or on one that was opened before. The first run checks that it is the GPU that was
+    /// recorded.
     pub fn on(recording: Recording, device: Device) -> Self {
-        let bindings = Bindings::new(recording.verified().recording(), &recording.files().path);
+        let view = recording.verified().recording();
+        let bindings = Bindings::new(view, &recording.files().path);
+        let sizes = sizes(view);
+        let clock = Clock::default();
         Self {
-            recording,
             bindings,
             ignore_identity: false,
-            state: State::Idle(Box::new(device)),
+            retries: 0,
+            holds_signals: device.writes_to_process(),
+            state: State::Idle(Box::new(Timed::new(device, clock.clone()))),
             next: 0,
             recorded_values: false,
+            clock,
+            sizes,
+            timing: Timing::default(),
+            checkpoint: None,
+            recording,
         }
+    }
+
+    /// Whether to replay on a GPU that is not the one that was recorded; results may be wrong and jobs may fault.
+    pub fn ignore_identity(&mut self, yes: bool) {
+        self.ignore_identity = yes;
+    }
+
+    /// How many attempts may follow a failed one, in each run.
+    pub fn set_retries(&mut self, retries: u32) {
+        self.retries = retries;
+    }
+
+    /// Values that are bound, and those that came out.
+    pub fn bindings(&self) -> &Bindings {
+        &self.bindings
+    }
+
+    /// Takes all values from elsewhere: those of another session of this recording.
+    pub fn bind_all(&mut self, bindings: Bindings) {
+        self.bindings = bindings;
+        self.unload();
+    }
+
+    /// The device; `None` after a panic in it.
+    pub fn device(&mut self) -> Option<&mut Device> {
+        match &mut self.state {
+            State::Idle(timed) => Some(&mut timed.device),
+            State::Loaded(loaded) => {
+                Some(loaded.with_dependent_mut(|_, engine| &mut engine.gpu().device))
+            }
+            State::Lost => None,
+        }
+    }
+
+    /// Times of the last run, and what it asked of the device.
+    pub fn timing(&self) -> &Timing {
+        &self.timing
+    }
+
+    /// The layers that must run for a range, with the values that are bound: for [`Session::run_layers`].
+    ///
+    /// # Errors
+    /// Some of what the range reads is bound, but not all.
+    pub fn select(&self, range: Range<usize>) -> Result<Selection> {
+        let layers = self.recording.layers();
+        Selection::new(layers, range, &self.bindings, self.recorded_values)
+    }
+
+    /// Uses the device. A signal that ends the process waits until this is done and the GPU is reset.
+    fn uninterrupted<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let mut held = HeldSignals::if_needed(self.holds_signals);
+        let result = work(self);
+        if held.is_signal_waiting() {
+            self.unload();
+        }
+        result
     }
 
     /// The recording.
@@ -188,34 +279,43 @@ impl Session {
         let shared = self.recording.clone();
         let known = shared.layers();
         let runs = known.get(layers.clone()).unwrap_or_default();
+        self.bindings.bind_weights(shared.files())?;
         self.bindings.require(|tensor| {
             runs.iter()
                 .any(|layer| layer.inputs.contains(&(tensor as u32)))
         })?;
         if !self.recorded_values {
-            let cure = "Session::use_recorded_values";
             self.bindings
-                .require_crossing(known, layers.clone(), first, cure)?;
+                .require_crossing(known, layers.clone(), first)?;
         }
         self.next = 0;
-        self.load()?;
-        self.bindings.begin();
-        if first == 0 {
-            self.engine(|engine, _| {
-                engine.gpu().begin_run();
-                Ok(())
-            })?;
-        }
-        for (number, layer) in known.iter().enumerate().take(layers.end).skip(first) {
-            let segment = layer.segment;
-            let runs = layers.contains(&number);
-            self.engine(|engine, bindings| match runs {
-                true => engine.run_segment(segment, bindings),
-                false => engine.skip_segment(segment, bindings),
-            })?;
-        }
+        let steps = steps(known, first, &layers);
+        self.uninterrupted(|session| session.attempts(&steps))?;
         self.next = if layers.end < count { layers.end } else { 0 };
         Ok(())
+    }
+
+    /// Puts the recording on the device, unless it is there. The first run does it by itself.
+    ///
+    /// # Errors
+    /// A file with weights is not the right one, it is not the GPU that was recorded, or the device fails.
+    pub fn prepare(&mut self) -> Result<()> {
+        self.uninterrupted(Self::load)
+    }
+
+    /// Runs what the recorded app did at its end, switches the GPU off and resets it. A run afterwards loads the recording again.
+    ///
+    /// # Errors
+    /// The device fails. The GPU is reset all the same, unless it cannot be.
+    pub fn close(&mut self) -> Result<()> {
+        self.uninterrupted(|session| {
+            let result = match &session.state {
+                State::Loaded(_) => session.engine(|engine, _| engine.close()),
+                _ => Ok(()),
+            };
+            session.unload();
+            result
+        })
     }
 
     /// Whether layers may read what nobody computed or bound: they find what the recording itself has in that memory, from the
@@ -250,7 +350,9 @@ impl Session {
             });
         }
         let mut bytes = vec![0; info.bytes];
-        self.engine(|engine, _| engine.read_tensor(index as u32, &mut bytes))?;
+        self.uninterrupted(|session| {
+            session.engine(|engine, _| engine.read_tensor(index as u32, &mut bytes))
+        })?;
         let path = &self.recording.files().path;
         Tensor::new(info.dtype, &info.shape, bytes).map_err(|error| Error::file(path, error))
     }
@@ -263,81 +365,14 @@ impl Session {
         self.bindings.want(name)
     }
 
+    /// Everything that came out in the last run, by name.
+    pub fn outputs(&self) -> Vec<(String, Tensor)> {
+        self.bindings.outputs()
+    }
+
     /// Time that the device has spent running jobs; `None` where it cannot tell.
     pub fn working(&mut self) -> Option<Duration> {
-        match &mut self.state {
-            State::Idle(device) => device.working(),
-            State::Loaded(loaded) => loaded.with_dependent_mut(|_, engine| engine.gpu().working()),
-            State::Lost => None,
-        }
-    }
-
-    /// Puts the recording on the device, unless it is there.
-    fn load(&mut self) -> Result<()> {
-        if matches!(self.state, State::Loaded(_)) {
-            return Ok(());
-        }
-        let shared = self.recording.clone();
-        self.bindings.bind_weights(shared.files())?;
-        let State::Idle(device) = std::mem::replace(&mut self.state, State::Lost) else {
-            return Err(Error::NoDevice(
-                "the session's device was lost in a panic; open another session".into(),
-            ));
-        };
-        let parts = Parts {
-            recording: self.recording.clone(),
-            workspace: MutBorrow::new(Box::default()),
-            device: MutBorrow::new(*device),
-        };
-        let options = gpureplay_core::Options {
-            ignore_identity: self.ignore_identity,
-        };
-        let bindings = &mut self.bindings;
-        let loaded = Loaded::try_new_or_recover(parts, |parts| {
-            Engine::open(
-                parts.device.borrow_mut(),
-                *parts.recording.verified(),
-                parts.workspace.borrow_mut(),
-                options,
-                bindings,
-            )
-        });
-        match loaded {
-            Ok(loaded) => {
-                self.state = State::Loaded(loaded);
-                Ok(())
-            }
-            Err((parts, error)) => {
-                self.state = State::Idle(Box::new(parts.device.into_inner()));
-                Err(self.failed(error))
-            }
-        }
-    }
-
-    /// Takes the recording off the device, which resets the GPU.
-    fn unload(&mut self) {
-        self.next = 0;
-        self.state = match std::mem::replace(&mut self.state, State::Lost) {
-            State::Loaded(loaded) => State::Idle(Box::new(loaded.into_owner().device.into_inner())),
-            other => other,
-        };
-    }
-
-    /// Lets the engine do something; a failure of the engine ends the inference.
-    fn engine(
-        &mut self,
-        work: impl FnOnce(&mut Running<'_>, &mut Bindings) -> std::result::Result<(), ReplayError>,
-    ) -> Result<()> {
-        let State::Loaded(loaded) = &mut self.state else {
-            return Err(Error::NoDevice("the recording is not loaded".into()));
-        };
-        let bindings = &mut self.bindings;
-        let result = loaded.with_dependent_mut(|_, engine| work(engine, bindings));
-        result.map_err(|error| self.failed(error))
-    }
-
-    fn failed(&self, error: ReplayError) -> Error {
-        replay_failed(&self.recording, error)
+        self.device()?.working()
     }
 
     /// The tensor of a name.
@@ -360,11 +395,13 @@ impl Session {
     }
 }
 
-fn replay_failed(recording: &Recording, error: ReplayError) -> Error {
-    Error::Replay {
-        path: recording.files().path.clone(),
-        text: explain::replay_error(recording.verified().recording(), &error),
-        error,
+/// The GPU is reset before signals have their effect.
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _held = HeldSignals::if_needed(self.holds_signals);
+        self.unload();
+        // A device that stays open could still write to pages of this process.
+        self.state = State::Lost;
     }
 }
 

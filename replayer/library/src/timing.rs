@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the time of a run goes: a device and tensors that are watched.
+//! Where the time of a run goes: a device and tensors that are timed.
 
-use std::cell::RefCell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Tensors, Wrapper};
 use gpureplay_format::Recording;
-use gpureplay_library::Bindings;
-use serde::Serialize;
+
+use crate::bindings::Bindings;
+use crate::device::Device;
+use crate::text;
 
 /// What a run is made of, in the order of reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
     /// Bytes that every run restores.
     Restore,
     /// Inputs into GPU memory.
@@ -23,9 +25,11 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    pub(crate) const ALL: [Self; 4] = [Self::Restore, Self::Bind, Self::Device, Self::Read];
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Restore, Self::Bind, Self::Device, Self::Read];
 
-    pub(crate) const fn name(self) -> &'static str {
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Restore => "restore",
             Self::Bind => "bind",
@@ -35,35 +39,51 @@ impl Phase {
     }
 }
 
-/// Times of one run, and what the engine asked of the device in it.
+/// Times of the last run of a session, and what the engine asked of the device in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// Putting the recording on the device, where this run had to: reset, power, memory, set-up.
+    pub load: Duration,
+    /// The run itself, all attempts.
+    pub run: Duration,
+    /// Attempts after the first.
+    pub retries: u32,
+    /// Chains that were submitted, set-up left out.
+    pub chains: u32,
+    /// Register accesses, those of loading left out.
+    pub registers: u64,
+    /// Interrupts that arrived.
+    pub interrupts: u64,
+    /// Bytes to and from GPU memory.
+    pub bytes: u64,
+    pub(crate) phases: [Duration; 4],
+}
+
+impl Timing {
+    /// Time of a phase. What is left of [`Timing::run`] is the engine's own.
+    pub fn phase(&self, phase: Phase) -> Duration {
+        self.phases.get(phase as usize).copied().unwrap_or_default()
+    }
+}
+
+/// What a session's device and tensors count together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
-    times: [Duration; 4],
-    /// Register accesses.
-    pub(crate) registers: u64,
-    /// Interrupts that arrived.
-    pub(crate) interrupts: u64,
-    /// Bytes to and from GPU memory.
-    pub(crate) bytes: u64,
+    timing: Timing,
     /// Bytes of the tensor that is being copied which are still to come.
     left: u64,
 }
 
 impl Counts {
-    /// Time of a phase.
-    pub(crate) fn time(&self, phase: Phase) -> Duration {
-        self.times.get(phase as usize).copied().unwrap_or_default()
-    }
-
     fn add(&mut self, phase: Phase, time: Duration) {
-        if let Some(sum) = self.times.get_mut(phase as usize) {
+        if let Some(sum) = self.timing.phases.get_mut(phase as usize) {
             *sum += time;
         }
     }
 
     /// Counts a transfer: of the tensor that is being copied, or else of the recording.
     fn moved(&mut self, bytes: u64, tensor: Phase, time: Duration) {
-        self.bytes += bytes;
+        self.timing.bytes += bytes;
         if self.left > 0 {
             self.left = self.left.saturating_sub(bytes);
             self.add(tensor, time);
@@ -73,87 +93,112 @@ impl Counts {
     }
 }
 
+/// Counts that a session shares with its device and tensors.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clock(Arc<Mutex<Counts>>);
+
+impl Clock {
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to count anew; phases of loading are no part of a run, so it is called after that too.
+    pub(crate) fn restart(&self) {
+        *self.counts() = Counts::default();
+    }
+
+    /// What was counted since.
+    pub(crate) fn read(&self) -> Timing {
+        self.counts().timing
+    }
+}
+
 /// A device whose calls are timed.
-pub(crate) struct Watched<'a> {
-    gpu: &'a mut dyn Gpu,
-    counts: &'a RefCell<Counts>,
+pub(crate) struct Timed {
+    pub(crate) device: Device,
+    clock: Clock,
     /// When the last chain was started.
     started: Instant,
 }
 
-impl<'a> Watched<'a> {
-    pub(crate) fn new(gpu: &'a mut dyn Gpu, counts: &'a RefCell<Counts>) -> Self {
+impl Timed {
+    pub(crate) fn new(device: Device, clock: Clock) -> Self {
         Self {
-            gpu,
-            counts,
+            device,
+            clock,
             started: Instant::now(),
         }
     }
+
+    fn gpu(&mut self) -> &mut dyn Gpu {
+        self.device.gpu()
+    }
 }
 
-impl<'a> Wrapper for Watched<'a> {
-    type Inner = dyn Gpu + 'a;
+impl Wrapper for Timed {
+    type Inner = Device;
 
-    fn inner(&mut self) -> &mut (dyn Gpu + 'a) {
-        self.gpu
+    fn inner(&mut self) -> &mut Device {
+        &mut self.device
     }
     fn read32(&mut self, register: u32) -> u32 {
-        self.counts.borrow_mut().registers += 1;
-        self.gpu.read32(register)
+        self.clock.counts().timing.registers += 1;
+        self.gpu().read32(register)
     }
     fn write32(&mut self, register: u32, value: u32) {
-        self.counts.borrow_mut().registers += 1;
-        self.gpu.write32(register, value);
+        self.clock.counts().timing.registers += 1;
+        self.gpu().write32(register, value);
     }
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
-        let raised = self.gpu.wait_irq(lines, timeout_us);
-        self.counts.borrow_mut().interrupts += u64::from(raised != Lines::NONE);
+        let raised = self.gpu().wait_irq(lines, timeout_us);
+        self.clock.counts().timing.interrupts += u64::from(raised != Lines::NONE);
         raised
     }
     fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         let started = Instant::now();
-        let result = self.gpu.write_memory(va, bytes);
+        let result = self.gpu().write_memory(va, bytes);
         let (length, time) = (bytes.len() as u64, started.elapsed());
-        self.counts.borrow_mut().moved(length, Phase::Bind, time);
+        self.clock.counts().moved(length, Phase::Bind, time);
         result
     }
     fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         let started = Instant::now();
-        let result = self.gpu.read_memory(va, bytes);
+        let result = self.gpu().read_memory(va, bytes);
         let (length, time) = (bytes.len() as u64, started.elapsed());
-        self.counts.borrow_mut().moved(length, Phase::Read, time);
+        self.clock.counts().moved(length, Phase::Read, time);
         result
     }
     fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
         let started = Instant::now();
-        let result = self.gpu.fill_memory(va, length, byte);
+        let result = self.gpu().fill_memory(va, length, byte);
         let time = started.elapsed();
-        self.counts.borrow_mut().moved(length, Phase::Bind, time);
+        self.clock.counts().moved(length, Phase::Bind, time);
         result
     }
     fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
         self.started = Instant::now();
-        self.gpu.before_chain(chain)
+        self.clock.counts().timing.chains += 1;
+        self.gpu().before_chain(chain)
     }
     fn after_chain(&mut self, chain: &Chain, result: Result<(), ErrorKind>) {
         let time = self.started.elapsed();
-        self.counts.borrow_mut().add(Phase::Device, time);
-        self.gpu.after_chain(chain, result);
+        self.clock.counts().add(Phase::Device, time);
+        self.gpu().after_chain(chain, result);
     }
 }
 
 /// Tensors that say when they are copied.
 pub(crate) struct Announced<'a> {
     pub(crate) bindings: &'a mut Bindings,
-    pub(crate) counts: &'a RefCell<Counts>,
+    pub(crate) clock: &'a Clock,
     /// By tensor: bytes in GPU memory, copies included.
-    pub(crate) sizes: Vec<u64>,
+    pub(crate) sizes: &'a [u64],
 }
 
 impl Announced<'_> {
     fn begin(&self, tensor: u32) {
         let size = self.sizes.get(tensor as usize).copied().unwrap_or(0);
-        self.counts.borrow_mut().left = size;
+        self.clock.counts().left = size;
     }
 }
 
@@ -184,7 +229,7 @@ pub(crate) fn sizes(recording: &Recording<'_>) -> Vec<u64> {
     let tensors = recording.tensors().iter();
     tensors
         .map(|tensor| {
-            let size = gpureplay_library::text::element_of(tensor).size();
+            let size = text::element_of(tensor).size();
             let pieces = recording.pieces(tensor).unwrap_or(&[]).iter();
             pieces
                 .map(|piece| elements(recording.axes(piece).unwrap_or(&[])) * u64::from(size))
@@ -193,42 +238,9 @@ pub(crate) fn sizes(recording: &Recording<'_>) -> Vec<u64> {
         .collect()
 }
 
-/// The times that half, nine tenths and 99 of 100 runs stay within, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Percentiles {
-    pub(crate) p50: f64,
-    pub(crate) p90: f64,
-    pub(crate) p99: f64,
-}
-
-impl Percentiles {
-    /// By nearest rank.
-    pub(crate) fn of(times: &[f64]) -> Self {
-        let mut sorted = times.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let at = |percent: usize| {
-            let rank = (sorted.len() * percent).div_ceil(100).max(1);
-            sorted.get(rank - 1).copied().unwrap_or(0.0)
-        };
-        Self {
-            p50: at(50),
-            p90: at(90),
-            p99: at(99),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn percentiles_are_by_nearest_rank() {
-        let times: Vec<f64> = (1..=200).rev().map(f64::from).collect();
-        let found = Percentiles::of(&times);
-        assert_eq!((found.p50, found.p90, found.p99), (100.0, 180.0, 198.0));
-        assert_eq!(Percentiles::of(&[3.0]).p99, 3.0);
-    }
 
     #[test]
     fn a_tensor_ends_where_its_bytes_do() {
@@ -240,8 +252,8 @@ mod tests {
         counts.moved(4, Phase::Bind, second);
         counts.moved(4, Phase::Bind, second);
         counts.moved(100, Phase::Bind, second);
-        assert_eq!(counts.time(Phase::Bind), 2 * second);
-        assert_eq!(counts.time(Phase::Restore), second);
-        assert_eq!(counts.bytes, 108);
+        assert_eq!(counts.timing.phase(Phase::Bind), 2 * second);
+        assert_eq!(counts.timing.phase(Phase::Restore), second);
+        assert_eq!(counts.timing.bytes, 108);
     }
 }

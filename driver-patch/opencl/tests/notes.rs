@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An app on a runtime of this test's own, with the layer between: what the app sees, and what the notes say.
+//!
+//! One test: the layer is loaded once in a process, and its file is named by the environment.
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    reason = "the test plays both sides of a C interface, with memory of its own"
+)]
+
+use core::ffi::{c_char, c_void};
+use std::ffi::CStr;
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gpureplay_opencl::entry::{clGetLayerInfo, clInitLayer};
+use gpureplay_trace::note::{Direction, Note, ObjectKind, Place, Value, content_hash};
+
+/// Places in the dispatch table, from `CL/cl_icd.h`.
+const CREATE_QUEUE: usize = 9;
+const CREATE_BUFFER: usize = 14;
+const CREATE_KERNEL: usize = 34;
+const SET_ARG: usize = 38;
+const KERNEL_INFO: usize = 39;
+const PROFILING_INFO: usize = 45;
+const FINISH: usize = 47;
+const READ_BUFFER: usize = 48;
+const WRITE_BUFFER: usize = 49;
+const MAP_BUFFER: usize = 56;
+const UNMAP: usize = 58;
+const LAUNCH: usize = 59;
+const CREATE_SUB_BUFFER: usize = 82;
+const CREATE_USER_EVENT: usize = 84;
+const SET_USER_EVENT: usize = 85;
+const ARG_INFO: usize = 101;
+const ENTRIES: usize = 149;
+
+/// Handles are numbers of no meaning.
+static HANDLES: AtomicUsize = AtomicUsize::new(0x1000);
+static FINISHED: AtomicUsize = AtomicUsize::new(0);
+static mut MAPPED: [u8; 64] = [0; 64];
+
+fn handle() -> usize {
+    HANDLES.fetch_add(16, Ordering::Relaxed)
+}
+
+extern "C" fn create_queue(_: usize, _: usize, properties: u64, status: *mut i32) -> usize {
+    // No profiling here.
+    let refused = properties & 2 != 0;
+    unsafe { status.write(if refused { -35 } else { 0 }) };
+    if refused { 0 } else { handle() }
+}
+
+extern "C" fn create_buffer(_: usize, _: u64, _: usize, _: *mut c_void, _: *mut i32) -> usize {
+    handle()
+}
+
+extern "C" fn create_sub_buffer(_: usize, _: u64, _: u32, _: *const c_void, _: *mut i32) -> usize {
+    handle()
+}
+
+extern "C" fn create_kernel(_: usize, _: *const c_char, _: *mut i32) -> usize {
+    handle()
+}
+
+extern "C" fn set_arg(_: usize, index: u32, _: usize, _: *const c_void) -> i32 {
+    if index < 3 { 0 } else { -49 }
+}
+
+fn answer(bytes: &[u8], size: usize, value: *mut c_void) -> i32 {
+    assert!(size >= bytes.len());
+    unsafe {
+        value
+            .cast::<u8>()
+            .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+    };
+    0
+}
+
+extern "C" fn kernel_info(
+    _: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    match what {
+        0x1190 => answer(b"scale\0", size, value),
+        0x1191 => answer(&3u32.to_ne_bytes(), size, value),
+        _ => -30,
+    }
+}
+
+extern "C" fn arg_info(
+    _: usize,
+    index: u32,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    let (name, type_name): (&[u8], &[u8]) = [
+        (&b"x\0"[..], &b"float*\0"[..]),
+        (b"factor\0", b"float\0"),
+        (b"tmp\0", b"int*\0"),
+    ][index as usize];
+    match what {
+        0x1198 => answer(type_name, size, value),
+        0x1199 => answer(&u64::from(index == 0).to_ne_bytes(), size, value),
+        0x119a => answer(name, size, value),
+        _ => -30,
+    }
+}
+
+extern "C" fn profiling_info(_: usize, _: u32, _: usize, _: *mut c_void, _: *mut usize) -> i32 {
+    -7
+}
+
+extern "C" fn finish(_: usize) -> i32 {
+    FINISHED.fetch_add(1, Ordering::Relaxed);
+    0
+}
+
+extern "C" fn read_buffer(
+    _: usize,
+    _: usize,
+    _: u32,
+    _: usize,
+    size: usize,
+    to: *mut c_void,
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    unsafe { to.cast::<u8>().write_bytes(7, size) };
+    0
+}
+
+extern "C" fn write_buffer(
+    _: usize,
+    _: usize,
+    _: u32,
+    _: usize,
+    size: usize,
+    _: *const c_void,
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    if size > 64 { -30 } else { 0 }
+}
+
+extern "C" fn map_buffer(
+    _: usize,
+    _: usize,
+    _: u32,
+    _: u64,
+    _: usize,
+    _: usize,
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+    status: *mut i32,
+) -> *mut c_void {
+    unsafe { status.write(0) };
+    (&raw mut MAPPED).cast()
+}
+
+extern "C" fn unmap(
+    _: usize,
+    _: usize,
+    _: *mut c_void,
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    0
+}
+
+extern "C" fn launch(
+    _: usize,
+    _: usize,
+    _: u32,
+    _: *const usize,
+    _: *const usize,
+    _: *const usize,
+    _: u32,
+    _: *const usize,
+    event: *mut usize,
+) -> i32 {
+    if !event.is_null() {
+        unsafe { event.write(handle()) };
+    }
+    0
+}
+
+extern "C" fn create_user_event(_: usize, _: *mut i32) -> usize {
+    handle()
+}
+
+extern "C" fn set_user_event(_: usize, _: i32) -> i32 {
+    0
+}
+
+/// The app's view: its table, entry by entry.
+struct App(*const usize);
+
+impl App {
+    /// A function of the table.
+    fn get<T>(&self, place: usize) -> T {
+        let address = unsafe { self.0.add(place).read() };
+        assert_ne!(address, 0);
+        unsafe { core::mem::transmute_copy(&address) }
+    }
+}
+
+type CreateQueue = extern "C" fn(usize, usize, u64, *mut i32) -> usize;
+type CreateBuffer = extern "C" fn(usize, u64, usize, *const c_void, *mut i32) -> usize;
+type CreateSubBuffer = extern "C" fn(usize, u64, u32, *const [usize; 2], *mut i32) -> usize;
+type CreateKernel = extern "C" fn(usize, *const c_char, *mut i32) -> usize;
+type SetArg = extern "C" fn(usize, u32, usize, *const c_void) -> i32;
+type Transfer =
+    extern "C" fn(usize, usize, u32, usize, usize, *const u8, u32, *const usize, *mut usize) -> i32;
+type Map = extern "C" fn(
+    usize,
+    usize,
+    u32,
+    u64,
+    usize,
+    usize,
+    u32,
+    *const usize,
+    *mut usize,
+    *mut i32,
+) -> *mut u8;
+type Unmap = extern "C" fn(usize, usize, *mut u8, u32, *const usize, *mut usize) -> i32;
+type Launch = extern "C" fn(
+    usize,
+    usize,
+    u32,
+    *const usize,
+    *const usize,
+    *const usize,
+    u32,
+    *const usize,
+    *mut usize,
+) -> i32;
+type Info = extern "C" fn(usize, u32, usize, *mut c_void, *mut usize) -> i32;
+
+fn load() -> (App, std::path::PathBuf) {
+    let path = std::env::temp_dir().join(format!("gpureplay-notes-{}", std::process::id()));
+    fs::write(&path, "").unwrap();
+    unsafe { std::env::set_var("GPUREPLAY_NOTES", &path) };
+    let mut table = [0usize; ENTRIES];
+    for (place, address) in [
+        (CREATE_QUEUE, create_queue as *const () as usize),
+        (CREATE_BUFFER, create_buffer as *const () as usize),
+        (CREATE_KERNEL, create_kernel as *const () as usize),
+        (SET_ARG, set_arg as *const () as usize),
+        (KERNEL_INFO, kernel_info as *const () as usize),
+        (PROFILING_INFO, profiling_info as *const () as usize),
+        (FINISH, finish as *const () as usize),
+        (READ_BUFFER, read_buffer as *const () as usize),
+        (WRITE_BUFFER, write_buffer as *const () as usize),
+        (MAP_BUFFER, map_buffer as *const () as usize),
+        (UNMAP, unmap as *const () as usize),
+        (LAUNCH, launch as *const () as usize),
+        (CREATE_SUB_BUFFER, create_sub_buffer as *const () as usize),
+        (CREATE_USER_EVENT, create_user_event as *const () as usize),
+        (SET_USER_EVENT, set_user_event as *const () as usize),
+        (ARG_INFO, arg_info as *const () as usize),
+    ] {
+        table[place] = address;
+    }
+    let (mut count, mut ours) = (0, core::ptr::null());
+    let target = table.as_ptr().cast();
+    unsafe {
+        assert_eq!(
+            clInitLayer(10, target, &mut count, &mut ours),
+            -30,
+            "a loader of 1999"
+        );
+        assert_eq!(
+            clInitLayer(ENTRIES as u32, target, &mut count, &mut ours),
+            0
+        );
+    }
+    assert_eq!(count as usize, ENTRIES);
+    (App(ours.cast()), path)
+}
+
+#[test]
+fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
+    let mut version = [0u8; 4];
+    let mut needed = 0;
+    let status = unsafe { clGetLayerInfo(0x4240, 4, version.as_mut_ptr().cast(), &mut needed) };
+    assert_eq!((status, u32::from_ne_bytes(version), needed), (0, 100, 4));
+    let mut name = [0u8; 16];
+    unsafe { clGetLayerInfo(0x4241, 16, name.as_mut_ptr().cast(), &mut needed) };
+    assert_eq!(CStr::from_bytes_until_nul(&name).unwrap(), c"gpureplay");
+
+    let (app, path) = load();
+    let none: *const usize = core::ptr::null();
+    let no_event = core::ptr::null_mut();
+    let mut status = 1;
+    // The runtime refuses to time a queue; the app does not notice.
+    let queue = app.get::<CreateQueue>(CREATE_QUEUE)(1, 2, 2, &mut status);
+    assert!(queue != 0 && status == 0);
+    let bytes: Vec<u8> = (0..64).collect();
+    let buffer =
+        app.get::<CreateBuffer>(CREATE_BUFFER)(1, 1 << 5, 64, bytes.as_ptr().cast(), &mut status);
+    let region = [16, 32];
+    let part =
+        app.get::<CreateSubBuffer>(CREATE_SUB_BUFFER)(buffer, 0, 0x1220, &region, &mut status);
+    let kernel = app.get::<CreateKernel>(CREATE_KERNEL)(3, c"scale".as_ptr(), &mut status);
+    let set = app.get::<SetArg>(SET_ARG);
+    assert_eq!(set(kernel, 0, 8, (&raw const part).cast()), 0);
+    let factor = 2.5f32;
+    assert_eq!(set(kernel, 1, 4, (&raw const factor).cast()), 0);
+    assert_eq!(set(kernel, 2, 256, none.cast()), 0);
+    assert_eq!(
+        set(kernel, 3, 4, bytes.as_ptr().cast()),
+        -49,
+        "the runtime's own error"
+    );
+
+    let write = app.get::<Transfer>(WRITE_BUFFER);
+    assert_eq!(
+        write(queue, part, 0, 4, 8, bytes.as_ptr(), 0, none, no_event),
+        0
+    );
+    assert_eq!(
+        write(queue, part, 0, 0, 65, bytes.as_ptr(), 0, none, no_event),
+        -30
+    );
+    let before = FINISHED.load(Ordering::Relaxed);
+    let mut event = 0;
+    let sizes = [24usize, 2];
+    let go = app.get::<Launch>(LAUNCH);
+    assert_eq!(
+        go(
+            queue,
+            kernel,
+            2,
+            none,
+            sizes.as_ptr(),
+            none,
+            0,
+            none,
+            &mut event
+        ),
+        0
+    );
+    assert_eq!(
+        FINISHED.load(Ordering::Relaxed) - before,
+        2,
+        "idle before and after"
+    );
+    let mut times = [0u64; 2];
+    for (what, time) in [0x1282, 0x1283].into_iter().zip(&mut times) {
+        let info = app.get::<Info>(PROFILING_INFO);
+        assert_eq!(
+            info(
+                event,
+                what,
+                8,
+                core::ptr::from_mut(time).cast(),
+                &mut needed
+            ),
+            0
+        );
+    }
+    assert!(times[0] <= times[1]);
+
+    let read = app.get::<Transfer>(READ_BUFFER);
+    let mut out = [0u8; 16];
+    assert_eq!(
+        read(queue, buffer, 1, 0, 16, out.as_mut_ptr(), 0, none, no_event),
+        0
+    );
+    assert_eq!(out, [7; 16]);
+    // Mapped for reading and writing: changed, then not.
+    for change in [true, false] {
+        let memory =
+            app.get::<Map>(MAP_BUFFER)(queue, buffer, 1, 3, 0, 64, 0, none, no_event, &mut status);
+        if change {
+            unsafe { memory.write(99) };
+        }
+        assert_eq!(
+            app.get::<Unmap>(UNMAP)(queue, buffer, memory, 0, none, no_event),
+            0
+        );
+    }
+    // While the app has to complete an event itself, nobody waits for the queue.
+    let user =
+        app.get::<extern "C" fn(usize, *mut i32) -> usize>(CREATE_USER_EVENT)(1, &mut status);
+    let before = FINISHED.load(Ordering::Relaxed);
+    assert_eq!(
+        go(
+            queue,
+            kernel,
+            1,
+            none,
+            sizes.as_ptr(),
+            sizes.as_ptr(),
+            1,
+            &user,
+            no_event
+        ),
+        0
+    );
+    assert_eq!(FINISHED.load(Ordering::Relaxed), before);
+    app.get::<extern "C" fn(usize, i32) -> i32>(SET_USER_EVENT)(user, 0);
+
+    let text = fs::read_to_string(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let parse = |line: &str| {
+        Note::parse(line.strip_prefix("note ").unwrap())
+            .unwrap()
+            .unwrap()
+    };
+    let notes: Vec<Note> = text.lines().map(parse).collect();
+    let mut notes = notes.into_iter();
+    let mut next = || notes.next().unwrap();
+    assert!(
+        matches!(next(), Note::Object(o) if (o.id, o.kind, o.size) == (0, ObjectKind::Buffer, 64))
+    );
+    let transfer = |note, direction, (object, offset), size, hash: Option<u64>| {
+        let Note::Transfer(t) = note else {
+            panic!("{note}")
+        };
+        let at = Place { object, offset };
+        assert_eq!(
+            (t.direction, t.at, t.size, t.hash),
+            (direction, at, size, hash)
+        );
+    };
+    transfer(
+        next(),
+        Direction::Write,
+        (0, 0),
+        64,
+        Some(content_hash(&bytes)),
+    );
+    let of = Place {
+        object: 0,
+        offset: 16,
+    };
+    assert!(
+        matches!(next(), Note::Object(o) if (o.id, o.kind, o.size) == (1, ObjectKind::Part(of), 32))
+    );
+    transfer(
+        next(),
+        Direction::Write,
+        (1, 4),
+        8,
+        Some(content_hash(&bytes[..8])),
+    );
+    let Note::Launch(launched) = next() else {
+        panic!()
+    };
+    assert_eq!(
+        (launched.kernel.as_str(), launched.global),
+        ("scale", [24, 2, 1])
+    );
+    assert!(launched.alone && launched.local.is_none());
+    let told: Vec<_> = launched
+        .arguments
+        .iter()
+        .map(|a| (a.name.as_str(), a.type_name.as_str(), &a.value))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("x", "const float*", &Value::Object(1)),
+            (
+                "factor",
+                "float",
+                &Value::Scalar(2.5f32.to_ne_bytes().to_vec())
+            ),
+            ("tmp", "int*", &Value::Local(256)),
+        ]
+    );
+    assert_eq!(
+        next(),
+        Note::Done {
+            launch: 0,
+            status: 0
+        }
+    );
+    transfer(
+        next(),
+        Direction::Read,
+        (0, 0),
+        16,
+        Some(content_hash(&[7; 16])),
+    );
+    let mut changed = [0; 64];
+    changed[0] = 99;
+    transfer(
+        next(),
+        Direction::Write,
+        (0, 0),
+        64,
+        Some(content_hash(&changed)),
+    );
+    transfer(
+        next(),
+        Direction::Unchanged,
+        (0, 0),
+        64,
+        Some(content_hash(&changed)),
+    );
+    assert!(
+        matches!(next(), Note::Launch(l) if !l.alone && l.local == Some([24, 1, 1]) && l.id == 1)
+    );
+    assert_eq!(
+        next(),
+        Note::Done {
+            launch: 1,
+            status: 0
+        }
+    );
+    assert!(notes.next().is_none());
+}

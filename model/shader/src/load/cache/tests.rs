@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Many large shaders: what they cost is bounded, whatever the code says.
+#![allow(clippy::unwrap_used)]
+
+use mali_isa::{
+    Clause, ClauseHeader, Fau, FlowControl, FlushToZero, Instruction, Op, RegisterBlock, Tuple,
+    Unit, encode_clause,
+};
+use mali_memory::{Bus, Page, Ram};
+
+use super::super::decode::AHEAD;
+use super::*;
+use crate::{Access, AddressSpace, MmuFault};
+
+struct Flat(Ram);
+
+impl AddressSpace for Flat {
+    fn translate(&self, va: u64, access: Access) -> Result<Page<'_>, MmuFault> {
+        let code = 0xc3;
+        self.0.page(va).ok_or(MmuFault { va, access, code })
+    }
+}
+
+/// A clause of so many tuples that add something to r0, which others follow.
+fn clause(tuples: usize) -> Vec<u8> {
+    let new = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
+    let tuple = Tuple {
+        // Port 0 reads r1; the FMA result of the tuple before goes to r0.
+        registers: RegisterBlock(1 << 20 | 2 << 25 | 3 << 31 | 3 << 14),
+        ports: [None; 3],
+        fau: Fau::Zero,
+        fma: new(Unit::Fma, "FADD.f32"),
+        add: new(Unit::Add, "FADD.f32"),
+        fma_destination: None,
+        add_destination: None,
+    };
+    let header = ClauseHeader {
+        flush_to_zero: FlushToZero::None,
+        suppress_infinity: false,
+        suppress_nan: false,
+        float_exceptions: 0,
+        flow_control: FlowControl::Continue,
+        terminate_discarded: false,
+        next_clause_prefetch: false,
+        staging_barrier: false,
+        staging_register: 0,
+        dependency_wait: 0,
+        dependency_slot: 0,
+        message: None,
+        next_message: None,
+    };
+    encode_clause(&Clause {
+        header,
+        tuples: vec![tuple; tuples],
+        constants: Vec::new(),
+    })
+    .unwrap()
+}
+
+#[test]
+fn shaders_take_up_bounded_memory_and_are_decoded_once() {
+    const ENTRIES: usize = 60;
+    let (short, long) = (clause(1), clause(8));
+    // Each of the first clauses is the entry of a shader, and all of them fall through into the same long code.
+    let mut code = short.repeat(ENTRIES);
+    code.extend(long.repeat(2 * AHEAD));
+    let space = Flat(Ram::new(code.len() / 4096 + 2).unwrap());
+    let start = space.0.allocate_contiguous(code.len() / 4096 + 1).unwrap();
+    space.0.write(start, &code).unwrap();
+    let mut fetch = Tlb::new(&space, Access::Execute);
+    let mut cache = Cache::default();
+    let mut largest = 0;
+    for entry in 0..ENTRIES {
+        let entry = start + (entry * short.len()) as u64;
+        let (program, decoded) = cache.shader(entry, &mut fetch);
+        assert_eq!(decoded, AHEAD);
+        assert!(program.is_open(), "most of the code was not looked at");
+        assert!(cache.bytes() <= MOST_BYTES);
+        largest = largest.max(program.bytes());
+        // The same again is the same program, neither decoded nor copied.
+        let (again, decoded) = cache.shader(entry, &mut fetch);
+        assert!(decoded == 0 && Arc::ptr_eq(&program, &again));
+    }
+    assert!(
+        largest * ENTRIES > MOST_BYTES,
+        "{largest} bytes are too few for this test"
+    );
+    let (_, decoded) = cache.shader(start, &mut fetch);
+    assert_eq!(decoded, AHEAD, "the first made room for others");
+    let last = start + ((ENTRIES - 1) * short.len()) as u64;
+    assert_eq!(cache.shader(last, &mut fetch).1, 0, "the last is kept");
+    // Other code in the same place is decoded anew, and what was kept of the old code no longer counts.
+    let before = cache.bytes();
+    space.0.write(last + 64 * 1024, &short).unwrap();
+    assert!(cache.shader(last, &mut fetch).1 > 0);
+    assert!(cache.bytes().abs_diff(before) < largest);
+}

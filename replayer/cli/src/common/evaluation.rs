@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay run --inputs`: many inputs in one process, and how many of the answers are right.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use gpureplay_library::values::read_any;
+use gpureplay_library::{
+    Element, Number, Session, Tensor, TensorInfo, TensorKind, escaped, list, shown,
+};
+use serde::Serialize;
+
+use crate::common::failure::Failure;
+use crate::{Result, text};
+
+/// Endings of the files of a directory that are inputs.
+const ENDINGS: [&str; 6] = ["npy", "bin", "raw", "png", "jpg", "jpeg"];
+/// Most classes whose confusion is printed as a table.
+const TABLE: usize = 16;
+
+/// Options about many inputs.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ManyInputs {
+    /// Run once for each file of a directory, in the order of their names, or for each element of an .npy file with one more dimension
+    #[arg(
+        long = "inputs",
+        value_name = "DIR|FILE.npy",
+        conflicts_with_all = ["outputs", "expected", "trace", "output_layer", "layers", "until", "inject"]
+    )]
+    inputs_from: Option<PathBuf>,
+    /// The right class of each of them: an .npy file of integers, or a text file with a number or a name per line
+    #[arg(long, value_name = "FILE", requires = "inputs_from")]
+    truth: Option<PathBuf>,
+}
+
+/// What is answered for one input.
+#[derive(Serialize)]
+struct Answer {
+    input: String,
+    /// Number of the largest element; nothing if none is a number.
+    class: Option<usize>,
+    label: Option<String>,
+    value: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truth: Option<usize>,
+}
+
+/// All answers.
+#[derive(Serialize)]
+pub(crate) struct Evaluation {
+    recording: String,
+    device: String,
+    inputs: usize,
+    seconds: f64,
+    inputs_per_second: f64,
+    /// Part of the answers that are right.
+    accuracy: Option<f64>,
+    right: Option<usize>,
+    /// By right class, then by answer.
+    confusion: Option<Vec<Vec<usize>>>,
+    answers: Vec<Answer>,
+}
+
+impl ManyInputs {
+    /// Whether there are many inputs.
+    pub(crate) fn given(&self) -> bool {
+        self.inputs_from.is_some()
+    }
+
+    /// Runs once for each input of the only input tensor that has no value yet.
+    pub(crate) fn evaluate(&self, session: &mut Session, labels: &[String]) -> Result<Evaluation> {
+        let from = self.inputs_from.as_deref().unwrap_or(Path::new(""));
+        let (input, output) = (open_input(session)?, only_output(session)?);
+        let classes = output.shape.iter().product::<u64>() as usize;
+        let sources = sources(from, &input)?;
+        let truth = self
+            .truth
+            .as_deref()
+            .map(|path| read_truth(path, labels, classes, sources.len()));
+        let truth = truth.transpose()?;
+        session.prepare()?;
+        let started = Instant::now();
+        let mut answers = Vec::with_capacity(sources.len());
+        for (index, (name, source)) in sources.into_iter().enumerate() {
+            match source {
+                Source::File(path) => session.bind_file(&input.name, path)?,
+                Source::Value(value) => session.bind(&input.name, value)?,
+            }
+            session.run()?;
+            let values = session.read(&output.name)?;
+            let numbers = values
+                .values()
+                .enumerate()
+                .filter(|(_, value)| !value.is_nan());
+            // The first of equal ones, as NumPy's argmax.
+            let best = numbers.reduce(|best, other| if other.1 > best.1 { other } else { best });
+            answers.push(Answer {
+                input: name,
+                class: best.map(|(class, _)| class),
+                label: best.and_then(|(class, _)| labels.get(class).cloned()),
+                value: best.map(|(_, value)| Number(value)),
+                truth: truth.as_ref().and_then(|truth| truth.get(index).copied()),
+            });
+        }
+        let seconds = started.elapsed().as_secs_f64();
+        session.close()?;
+        let judged = || answers.iter().filter(|answer| answer.truth.is_some());
+        let right = truth.is_some().then(|| {
+            judged()
+                .filter(|answer| answer.class == answer.truth)
+                .count()
+        });
+        let mut confusion = vec![vec![0; classes]; classes];
+        for answer in judged() {
+            let (Some(truth), Some(class)) = (answer.truth, answer.class) else {
+                continue;
+            };
+            if let Some(count) = confusion.get_mut(truth).and_then(|row| row.get_mut(class)) {
+                *count += 1;
+            }
+        }
+        Ok(Evaluation {
+            recording: session.recording().name(),
+            device: session
+                .device()
+                .map_or("", |device| device.description())
+                .to_owned(),
+            inputs: answers.len(),
+            seconds,
+            inputs_per_second: answers.len() as f64 / seconds,
+            accuracy: right.map(|right| right as f64 / answers.len() as f64),
+            right,
+            confusion: truth.is_some().then_some(confusion),
+            answers,
+        })
+    }
+}
+
+/// Where one input comes from.
+enum Source {
+    File(PathBuf),
+    Value(Tensor),
+}
+
+/// All inputs with their names.
+fn sources(from: &Path, input: &TensorInfo) -> Result<Vec<(String, Source)>> {
+    let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(from)));
+    if !from.is_dir() {
+        let all = read_any(from)?;
+        let [count, shape @ ..] = all.shape() else {
+            return Err(wrong("has no dimension of inputs".into()));
+        };
+        if shape != input.shape || all.dtype() != input.dtype {
+            let found = text::typed_shape(all.dtype(), all.shape());
+            let (name, count) = (&input.name, "N".to_owned());
+            let extents = input.shape.iter().map(u64::to_string);
+            let extents: Vec<String> = std::iter::once(count).chain(extents).collect();
+            let wanted = format!("{}[{}]", input.dtype.name(), extents.join(","));
+            return Err(wrong(format!(
+                "expected {wanted} for inputs of `{name}`, got {found}"
+            )));
+        }
+        let bytes = all
+            .bytes()
+            .chunks_exact(input.bytes.max(1))
+            .take(*count as usize);
+        let value = |(index, bytes): (usize, &[u8])| {
+            let value = Tensor::new(input.dtype, &input.shape, bytes.to_vec());
+            let value = value.map_err(|error| wrong(error.to_string()))?;
+            Ok((index.to_string(), Source::Value(value)))
+        };
+        let values: Vec<_> = bytes.enumerate().map(value).collect::<Result<_>>()?;
+        return match values.is_empty() {
+            true => Err(wrong("holds no inputs".into())),
+            false => Ok(values),
+        };
+    }
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(from).map_err(|error| wrong(error.to_string()))? {
+        let path = entry.map_err(|error| wrong(error.to_string()))?.path();
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let ending = ending.map(str::to_ascii_lowercase);
+        if path.is_file() && ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str())) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(wrong(format!(
+            "has no files that end in .{}",
+            ENDINGS.join(", .")
+        )));
+    }
+    let named = files.into_iter().map(|path| {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        (name, Source::File(path))
+    });
+    Ok(named.collect())
+}
+
+/// The only input that has no value yet.
+fn open_input(session: &Session) -> Result<TensorInfo> {
+    match session.missing().as_slice() {
+        [only] => Ok(session.tensor(only)?.clone()),
+        _ => Err(Failure::Usage(format!(
+            "--inputs: all inputs but one must be given with --input; {}",
+            list(session.recording().tensors(), TensorKind::Input)
+        ))),
+    }
+}
+
+fn only_output(session: &Session) -> Result<TensorInfo> {
+    let tensors = session.recording().tensors();
+    let mut outputs = tensors
+        .iter()
+        .filter(|tensor| tensor.kind == TensorKind::Output);
+    match (outputs.next(), outputs.next()) {
+        (Some(only), None) if !only.shape.contains(&0) => Ok(only.clone()),
+        _ => Err(Failure::Usage(format!(
+            "--inputs needs a recording with one output, whose largest element is the answer; {}",
+            list(tensors, TensorKind::Output)
+        ))),
+    }
+}
+
+/// The right classes, as many as there are inputs.
+fn read_truth(path: &Path, labels: &[String], classes: usize, inputs: usize) -> Result<Vec<usize>> {
+    let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(path)));
+    let npy = path.extension().is_some_and(|ending| ending == "npy");
+    let truth: Vec<usize> = if npy {
+        let tensor = read_any(path)?;
+        if tensor.dtype().is_float() {
+            return Err(wrong("expected integers".into()));
+        }
+        let class = |value: f64| match value {
+            value if value >= 0.0 && value < classes as f64 => Ok(value as usize),
+            value => Err(wrong(format!("{value} is no class; there are {classes}"))),
+        };
+        tensor.values().map(class).collect::<Result<_>>()?
+    } else {
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let class = |(line, name): (usize, &str)| {
+            let by_name = labels.iter().position(|label| label == name.trim());
+            let by_number = || name.trim().parse().ok().filter(|class| *class < classes);
+            by_name.or_else(by_number).ok_or_else(|| {
+                let name = escaped(name.trim());
+                wrong(format!(
+                    "line {}: {name} is no class; there are {classes}",
+                    line + 1
+                ))
+            })
+        };
+        text.lines().enumerate().map(class).collect::<Result<_>>()?
+    };
+    match truth.len() {
+        found if found == inputs => Ok(truth),
+        found => Err(wrong(format!("{found} classes for {inputs} inputs"))),
+    }
+}
+
+impl Evaluation {
+    pub(crate) fn print_json(&self, out: &mut impl Write) -> Result<()> {
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|error| Failure::Output(error.to_string()))?;
+        writeln!(out, "{text}")?;
+        Ok(())
+    }
+
+    pub(crate) fn print(&self, out: &mut impl Write) -> Result<()> {
+        writeln!(out, "{} on {}", escaped(&self.recording), self.device)?;
+        for answer in &self.answers {
+            let wrong = answer.truth.is_some() && answer.truth != answer.class;
+            // With the truth only what is wrong is worth a line.
+            if answer.truth.is_some() && !wrong {
+                continue;
+            }
+            let class = answer.class.map(|class| format!("element {class}"));
+            let said = answer.label.clone().or(class);
+            let said = said.unwrap_or_else(|| "no number".into());
+            let value = answer
+                .value
+                .map_or(String::new(), |value| format!(" ({:.3})", value.0));
+            write!(
+                out,
+                "  {}: {}{value}",
+                escaped(&answer.input),
+                escaped(&said)
+            )?;
+            match answer.truth {
+                Some(truth) => writeln!(out, ", right is {truth}")?,
+                None => writeln!(out)?,
+            }
+        }
+        if let Some(confusion) = self.confusion.as_ref().filter(|rows| rows.len() <= TABLE) {
+            writeln!(out, "  right class by line, answers:")?;
+            for (truth, row) in confusion.iter().enumerate() {
+                let counts: Vec<String> = row.iter().map(|count| format!("{count:>5}")).collect();
+                writeln!(out, "  {truth:>4} {}", counts.join(""))?;
+            }
+        }
+        let mut line = format!(
+            "{} in {}, {:.0} per second",
+            text::count(self.inputs as u64, "input"),
+            text::duration(Duration::from_secs_f64(self.seconds)),
+            self.inputs_per_second
+        );
+        if let (Some(right), Some(accuracy)) = (self.right, self.accuracy) {
+            line += &format!(
+                " · {right} of {} right ({:.1} %)",
+                self.inputs,
+                accuracy * 100.0
+            );
+        }
+        writeln!(out, "→ {line}")?;
+        Ok(())
+    }
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Names and tensors from the notes of an OpenCL layer, without a file of the app's.
+
+use gpureplay_compile::notes::{self, Choices, Form, ProposeError, launches, propose};
+use gpureplay_compile::{Capture, Compiled, Found, Options, Role, compile_found, tag_all};
+use gpureplay_io::{DType, Tensor, simplify};
+use gpureplay_trace::note::{
+    Argument, Direction, Launch, Note, Object, ObjectKind, Place, Transfer, Value, content_hash,
+};
+
+use crate::app::*;
+use crate::driver::{Driver, vector_add, vector_add_code};
+
+/// Objects of the app by the address of their memory, in the order of creation.
+const OBJECTS: [u64; 5] = [A, B, SUM, TOTAL, OUT];
+
+/// An app on the model with a layer above it.
+struct Noted {
+    driver: Driver,
+    launches: u32,
+}
+
+impl Noted {
+    fn start() -> Self {
+        let mut buffers = vec![(CODE, 1, true), (POOL, 4, false)];
+        buffers.extend(OBJECTS.map(|va| (va, 1, false)));
+        let mut driver = Driver::probe(&buffers);
+        driver.store(CODE + 0x80, &vector_add_code());
+        for (id, _) in (0..).zip(OBJECTS) {
+            driver.note(&Note::Object(Object {
+                id,
+                kind: ObjectKind::Buffer,
+                size: 4096,
+            }));
+        }
+        Noted {
+            driver,
+            launches: 0,
+        }
+    }
+
+    fn moved(&mut self, direction: Direction, va: u64, bytes: &[u8]) {
+        self.driver.note(&Note::Transfer(Transfer {
+            direction,
+            at: Place {
+                object: object(va),
+                offset: 0,
+            },
+            size: bytes.len() as u64,
+            hash: Some(content_hash(bytes)),
+        }));
+    }
+
+    fn write(&mut self, va: u64, tensor: &Tensor) {
+        self.driver.store(va, tensor.bytes());
+        self.moved(Direction::Write, va, tensor.bytes());
+    }
+
+    fn read(&mut self, va: u64) -> Tensor {
+        let bytes = self.driver.load(va, 4 * COUNT);
+        self.moved(Direction::Read, va, &bytes);
+        Tensor::new(DType::F32, &[COUNT as u64], bytes).unwrap()
+    }
+
+    fn add(&mut self, kernel: &str, a: u64, b: u64, sum: u64) {
+        self.add_with(kernel, [a, b, sum], (COUNT as u64, 7));
+    }
+
+    /// Launches `sum = a + b`, which the layer says has `items` work-items and the number `scalar` as an argument.
+    fn add_with(&mut self, kernel: &str, [a, b, sum]: [u64; 3], (items, scalar): (u64, u8)) {
+        let argument = |name: &str, type_name: &str, value| Argument {
+            name: name.into(),
+            type_name: type_name.into(),
+            value,
+        };
+        let buffer = |va| Value::Object(object(va));
+        let id = self.launches;
+        self.launches += 1;
+        self.driver.note(&Note::Launch(Launch {
+            id,
+            kernel: kernel.into(),
+            global: [items, 1, 1],
+            local: None,
+            alone: true,
+            arguments: vec![
+                argument("a", "const float*", buffer(a)),
+                argument("b", "const float*", buffer(b)),
+                argument("sum", "float*", buffer(sum)),
+                argument("n", "uchar", Value::Scalar(vec![scalar])),
+            ],
+        }));
+        let job = vector_add(POOL, CODE + 0x80, a, b, sum);
+        self.driver.run(POOL, &job);
+        self.driver.note(&Note::Done {
+            launch: id,
+            status: 0,
+        });
+    }
+
+    fn finish(self) -> Capture {
+        Capture::read(self.driver.finish().as_slice()).unwrap()
+    }
+}
+
+fn object(va: u64) -> u32 {
+    OBJECTS.iter().position(|at| *at == va).unwrap() as u32
+}
+
+fn flat(tensor: &Tensor) -> Tensor {
+    tensor.clone().reshaped(&[COUNT as u64]).unwrap()
+}
+
+/// `out = (a + b) + b`: what the app read and the trace.
+fn two_layers(a: &Tensor, b: &Tensor) -> (Tensor, Capture) {
+    let mut app = Noted::start();
+    app.write(B, b);
+    app.write(A, a);
+    app.add("first", A, B, SUM);
+    app.add("second", SUM, B, OUT);
+    let out = app.read(OUT);
+    (out, app.finish())
+}
+
+fn names(tensors: &[Found]) -> Vec<(Role, &str)> {
+    tensors.iter().map(|t| (t.role, t.name.as_str())).collect()
+}
+
+fn compiled(capture: &Capture, tensors: Vec<Found>) -> Compiled {
+    compile_found(capture, tensors, &Options::default(), |_, _| None).unwrap()
+}
+
+/// Replays with one input; the only output must be called `out`.
+fn answer(compiled: &Compiled, input: &str, value: &Tensor) -> Tensor {
+    let out = replay(compiled, &[&[(input, value)]]).remove(0);
+    flat(&out)
+}
+
+#[test]
+fn tensors_are_those_that_tagging_finds() {
+    let (a, b, a2) = (tags(1), tags(2), tags(3));
+    let (out, first) = two_layers(&a, &b);
+    let (out2, second) = two_layers(&a2, &b);
+    let rename = [("second.sum", "out"), ("first.a", "picture")];
+    let choices = Choices {
+        rename: rename.map(|(old, new)| (old.into(), new.into())).into(),
+        forms: [("picture".to_owned(), "f32[32,32]".parse::<Form>().unwrap())].into(),
+        fixed_weights: false,
+    };
+    let found = propose(&first, Some(&second), &choices).unwrap();
+    assert!(
+        found.sure && found.remarks.is_empty(),
+        "{:?}",
+        found.remarks
+    );
+    assert_eq!(
+        names(&found.tensors),
+        [
+            (Role::Weight, "first.b"),
+            (Role::Input, "picture"),
+            (Role::Output, "out")
+        ]
+    );
+    let files = [
+        file(Role::Weight, "first.b", &flat(&b)),
+        file(Role::Input, "picture", &a),
+        file(Role::Output, "out", &out),
+    ];
+    let tagged = tag_all(&first, &files).unwrap();
+    for (noted, tagged) in found.tensors.iter().zip(&tagged) {
+        let places = |tensor: &Found| {
+            let pieces = tensor.layout.pieces.iter();
+            let places: Vec<_> = pieces.map(|p| (p.va, simplify(&p.axes))).collect();
+            (tensor.layout.dtype, places)
+        };
+        assert_eq!(places(noted), places(tagged));
+        assert_eq!((noted.job, &noted.shape), (tagged.job, &tagged.shape));
+        assert_eq!(noted.tensor, tagged.tensor);
+    }
+    let other = |name: &str| {
+        let mut values = found.second.iter();
+        values.find(|(n, _)| n == name).map(|(_, t)| t.clone())
+    };
+    assert_eq!(
+        (other("picture"), other("out")),
+        (Some(a2.clone()), Some(out2.clone()))
+    );
+    // A third input, which no trace has seen: what the app computes without a recorder.
+    let a3 = tags(4);
+    let recording = compiled(&first, found.tensors);
+    let mut workspace = gpureplay_core::Workspace::new();
+    let given = [("picture", &a3), ("first.b", &flat(&b))];
+    let mut values = Values::new(&recording, &given);
+    let mut session = open(&recording, &mut workspace, &mut values);
+    session.run(&mut values).unwrap();
+    assert_eq!(flat(&values.out), two_layers(&a3, &b).0);
+}
+
+#[test]
+fn what_was_tagged_keeps_its_name() {
+    let (a, b) = (tags(1), tags(2));
+    let (_, first) = two_layers(&a, &b);
+    let mut found = propose(&first, None, &Choices::default()).unwrap();
+    assert!(!found.sure);
+    let tagged = tag_all(&first, &[file(Role::Input, "a", &a)]).unwrap();
+    found.leave_to(&tagged);
+    assert_eq!(
+        names(&found.tensors),
+        [(Role::Input, "first.b"), (Role::Output, "second.sum")]
+    );
+}
+
+#[test]
+fn each_chain_has_the_name_of_its_launch() {
+    let (_, capture) = two_layers(&tags(1), &tags(2));
+    let named = launches(&capture);
+    let kernels: Vec<_> = named.chains.iter().flatten().map(|d| &*d.kernel).collect();
+    // Equal code, two names.
+    assert_eq!(kernels, ["first", "second"]);
+    assert!(named.unexplained.is_empty());
+
+    let mut app = Noted::start();
+    app.write(A, &tags(1));
+    app.add_with("wrong", [A, A, SUM], (1000, 0));
+    // The runtime's own job, between launches.
+    let job = vector_add(POOL, CODE + 0x80, SUM, SUM, TOTAL);
+    app.driver.run(POOL, &job);
+    app.add("right", SUM, TOTAL, OUT);
+    let named = launches(&app.finish());
+    let kernel = |chain: usize| named.chains[chain].as_ref().map(|d| d.kernel.as_str());
+    assert_eq!(
+        [kernel(0), kernel(1), kernel(2)],
+        [None, None, Some("right")]
+    );
+    assert_eq!(
+        named.unexplained,
+        ["launch 0 (wrong) has 1000 x 1 x 1 work-items, its jobs compute 1024; they have no name"]
+    );
+}
+
+#[test]
+fn an_input_that_is_read_back_is_no_output() {
+    let mut app = Noted::start();
+    app.write(A, &tags(1));
+    app.read(A);
+    app.add("twice", A, A, OUT);
+    app.read(A);
+    app.read(OUT);
+    app.read(OUT);
+    let found = propose(&app.finish(), None, &Choices::default()).unwrap();
+    assert_eq!(
+        names(&found.tensors),
+        [(Role::Input, "twice.a"), (Role::Output, "twice.sum")]
+    );
+}
+
+#[test]
+fn a_buffer_that_is_written_twice_is_two_inputs_at_their_places() {
+    let record = |a: &Tensor, b: &Tensor| {
+        let mut app = Noted::start();
+        // Never seen by a kernel.
+        app.write(A, &tags(9));
+        app.write(A, a);
+        app.add("one", A, A, SUM);
+        app.write(A, b);
+        app.add("two", A, SUM, OUT);
+        let out = app.read(OUT);
+        (out, app.finish())
+    };
+    let (a, b) = (tags(1), tags(2));
+    let (_, first) = record(&a, &b);
+    let (_, second) = record(&tags(3), &tags(4));
+    let choices = Choices {
+        rename: [("two.sum".to_owned(), "out".to_owned())].into(),
+        ..Choices::default()
+    };
+    let found = propose(&first, Some(&second), &choices).unwrap();
+    let places: Vec<_> = found
+        .tensors
+        .iter()
+        .map(|t| (t.name.as_str(), t.job))
+        .collect();
+    assert_eq!(places, [("one.a", 0), ("two.a", 1), ("out", 1)]);
+    let recording = compiled(&first, found.tensors);
+    let (a, b) = (tags(5), tags(6));
+    let values = [("one.a", &a), ("two.a", &b)];
+    let out = replay(&recording, &[&values]).remove(0);
+    assert_eq!(flat(&out), record(&a, &b).0);
+}
+
+#[test]
+fn of_a_loop_the_last_turn_counts() {
+    let record = |inputs: [u64; 3]| {
+        let mut app = Noted::start();
+        app.write(B, &tags(2));
+        let mut out = None;
+        for seed in inputs {
+            app.write(A, &tags(seed));
+            app.add("infer", A, B, OUT);
+            out = Some(app.read(OUT));
+        }
+        (out.unwrap(), app.finish())
+    };
+    let (_, first) = record([10, 11, 12]);
+    let (_, second) = record([20, 21, 22]);
+    let choices = Choices {
+        rename: [("infer.sum".to_owned(), "out".to_owned())].into(),
+        fixed_weights: true,
+        ..Choices::default()
+    };
+    let found = propose(&first, Some(&second), &choices).unwrap();
+    assert_eq!(found.turns, Some(3));
+    assert_eq!(
+        names(&found.tensors),
+        [(Role::Input, "infer.a"), (Role::Output, "out")]
+    );
+    assert_eq!(found.tensors[0].job, 2);
+    let recording = compiled(&first, found.tensors);
+    assert_eq!(
+        (recording.summary.setup_chains, recording.summary.run_chains),
+        (2, 1)
+    );
+    let input = tags(33);
+    assert_eq!(answer(&recording, "infer.a", &input), record([1, 2, 33]).0);
+}
+
+#[test]
+fn a_computation_that_depends_on_values_is_refused() {
+    let (a, b) = (tags(1), tags(2));
+    let (_, two) = two_layers(&a, &b);
+    let record = |kernel: &str, scalar: u8| {
+        let mut app = Noted::start();
+        app.write(B, &b);
+        app.write(A, &a);
+        app.add("first", A, B, SUM);
+        app.add_with(kernel, [SUM, B, OUT], (COUNT as u64, scalar));
+        app.read(OUT);
+        app.finish()
+    };
+    let refused = |second: &Capture| {
+        let refused = propose(&two, Some(second), &Choices::default());
+        refused.unwrap_err().to_string()
+    };
+    let error = refused(&record("other", 7));
+    assert!(error.contains("launch 1 (second, 1024 x 1 x 1)"), "{error}");
+    let error = refused(&record("second", 8));
+    assert!(
+        error.contains("launch 1 (second) depends on the input"),
+        "{error}"
+    );
+    assert!(error.contains("'n'"), "{error}");
+}
+
+#[test]
+fn wishes_that_do_not_fit_name_what_there_is() {
+    let (_, capture) = two_layers(&tags(1), &tags(2));
+    let wish = |rename: &[(&str, &str)], forms: &[(&str, &str)]| {
+        let text = |pair: &(&str, &str)| (pair.0.to_owned(), pair.1.to_owned());
+        let forms = forms
+            .iter()
+            .map(|(name, form)| (name.to_string(), form.parse().unwrap()));
+        let choices = Choices {
+            rename: rename.iter().map(text).collect(),
+            forms: forms.collect(),
+            ..Choices::default()
+        };
+        propose(&capture, None, &choices).unwrap_err()
+    };
+    assert!(
+        matches!(wish(&[("x", "y")], &[]), ProposeError::Name { known, .. } if known.len() == 3)
+    );
+    assert!(matches!(
+        wish(&[], &[("x", "f32[4]")]),
+        ProposeError::Name { .. }
+    ));
+    assert!(matches!(
+        wish(&[], &[("first.a", "f32[4]")]),
+        ProposeError::Form { bytes: 4096, .. }
+    ));
+    assert!(matches!(
+        wish(&[("first.a", "first.b")], &[]),
+        ProposeError::Twice { .. }
+    ));
+    let silent = App::default().record(&tags(1), &tags(2)).capture();
+    let error = notes::propose(&silent, None, &Choices::default()).unwrap_err();
+    assert_eq!(error, ProposeError::NoNotes);
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A machine of callbacks, for firmware in C.
+
+use core::ffi::c_void;
+
+use gpureplay_core::page_table::Format;
+
+use crate::machine::{Machine, Memory};
+
+/// What the surrounding firmware gives; `gpureplay_device` in C.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Callbacks {
+    /// Passed to every callback.
+    pub context: *mut c_void,
+    /// Reads the GPU's register at a byte offset.
+    pub read32: extern "C" fn(*mut c_void, u32) -> u32,
+    /// Writes the GPU's register at a byte offset.
+    pub write32: extern "C" fn(*mut c_void, u32, u32),
+    /// A clock in microseconds that never goes back.
+    pub now_us: extern "C" fn(*mut c_void) -> u64,
+    /// Returns after an interrupt of the GPU or after this many microseconds, and earlier if it likes. None: polling.
+    pub wait_interrupt: Option<extern "C" fn(*mut c_void, u32)>,
+    /// The processor wrote these bytes: makes them visible to the GPU. None: caches are coherent.
+    pub clean: Option<extern "C" fn(*mut c_void, *const c_void, usize)>,
+    /// The GPU wrote these bytes: makes them visible to the processor. None: caches are coherent.
+    pub invalidate: Option<extern "C" fn(*mut c_void, *const c_void, usize)>,
+    /// Memory for the GPU's pages and page tables, aligned to 4096; used by nobody else while a session is open.
+    pub arena: *mut u8,
+    /// Its size in bytes.
+    pub arena_bytes: usize,
+    /// Its address as the GPU sees it.
+    pub arena_bus: u64,
+    /// 1: page tables in the AArch64 format; 0: in Mali's LPAE format.
+    pub aarch64_tables: u8,
+}
+
+impl Callbacks {
+    /// An arena whose addresses are the same for the processor and the GPU; polling, coherent caches, no registers: a start for
+    /// struct update syntax.
+    pub const fn arena(address: usize, bytes: usize) -> Self {
+        extern "C" fn read32(_: *mut c_void, _: u32) -> u32 {
+            0
+        }
+        extern "C" fn write32(_: *mut c_void, _: u32, _: u32) {}
+        extern "C" fn now_us(_: *mut c_void) -> u64 {
+            u64::MAX
+        }
+        Self {
+            context: core::ptr::null_mut(),
+            read32,
+            write32,
+            now_us,
+            wait_interrupt: None,
+            clean: None,
+            invalidate: None,
+            arena: core::ptr::with_exposed_provenance_mut(address),
+            arena_bytes: bytes,
+            arena_bus: address as u64,
+            aarch64_tables: 0,
+        }
+    }
+}
+
+impl Machine for Callbacks {
+    fn read32(&mut self, register: u32) -> u32 {
+        (self.read32)(self.context, register)
+    }
+
+    fn write32(&mut self, register: u32, value: u32) {
+        (self.write32)(self.context, register, value);
+    }
+
+    fn now_us(&mut self) -> u64 {
+        (self.now_us)(self.context)
+    }
+
+    fn wait_interrupt(&mut self, timeout_us: u32) {
+        if let Some(wait) = self.wait_interrupt {
+            wait(self.context, timeout_us);
+        }
+    }
+
+    fn memory(&self) -> Memory {
+        Memory {
+            start: self.arena,
+            bytes: self.arena_bytes,
+            bus: self.arena_bus,
+        }
+    }
+
+    fn format(&self) -> Format {
+        if self.aarch64_tables == 0 {
+            Format::Lpae
+        } else {
+            Format::AArch64
+        }
+    }
+
+    fn is_coherent(&self) -> bool {
+        self.clean.is_none()
+    }
+
+    fn clean(&self, start: *const u8, bytes: usize) {
+        if let Some(clean) = self.clean {
+            clean(self.context, start.cast(), bytes);
+        }
+    }
+
+    fn invalidate(&self, start: *const u8, bytes: usize) {
+        if let Some(invalidate) = self.invalidate {
+            invalidate(self.context, start.cast(), bytes);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which layers of a recording run.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use crate::bindings::Bindings;
+use crate::error::{Error, Result};
+use crate::tensors::{Layer, crossing, layer_named, layers_named};
+
+/// The layers that a range of names or numbers means: `3..7`, `conv2..pool2`, `conv3`, `pool1..`; both ends are included, as
+/// `gpureplay info` counts them.
+///
+/// # Errors
+/// There is no such layer, or the last one comes before the first.
+pub fn range(layers: &[Layer], text: &str) -> Result<Range<usize>> {
+    let wrong = |reason| Error::Layers {
+        text: text.to_owned(),
+        reason,
+        known: layers_named(layers),
+    };
+    if text.is_empty() {
+        return Err(wrong("a layer or a range of layers is expected"));
+    }
+    let (first, last) = match text.split_once("..") {
+        Some((first, last)) => (first, last.trim_start_matches('=')),
+        None => (text, text),
+    };
+    let first = match first {
+        "" => 0,
+        name => layer_named(layers, name)?,
+    };
+    let last = match last {
+        "" => layers.len().saturating_sub(1),
+        name => layer_named(layers, name)?,
+    };
+    if last < first {
+        return Err(wrong("the last layer comes before the first"));
+    }
+    Ok(first..last + 1)
+}
+
+/// The layers that run for a range that was asked for. Layers before it run too, unless all that they would compute is given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Selection {
+    /// Number of the first layer that was asked for, from 1.
+    first: usize,
+    /// Number of the last.
+    last: usize,
+    /// Names of all layers of the recording.
+    names: Vec<String>,
+    /// Number of the first layer that runs: those before it are skipped, those from it on compute what `first` needs.
+    from: usize,
+    /// Layers that run read what skipped layers would have computed, and that nobody gave.
+    #[serde(skip)]
+    recorded_values: bool,
+}
+
+impl Selection {
+    /// Finds the layers that must run for those of `range` with the values that are bound. With `recorded_values` nothing before the range
+    /// runs: what is not bound is what the recording itself has in that memory.
+    ///
+    /// # Errors
+    /// Some of what the range reads is bound, but not all: [`Error::Crossing`].
+    pub fn new(
+        layers: &[Layer],
+        range: Range<usize>,
+        bindings: &Bindings,
+        recorded_values: bool,
+    ) -> Result<Self> {
+        let given = |tensor: &u32| bindings.is_bound(*tensor as usize);
+        let taken = |start: usize| crossing(layers, start..range.end, 0);
+        // The last place before which everything that is needed from there on is given.
+        let complete = |start: &usize| !taken(*start).is_empty() && taken(*start).iter().all(given);
+        let start = match (1..=range.start).rev().find(complete) {
+            _ if recorded_values => range.start,
+            Some(start) => start,
+            None => {
+                if taken(range.start).iter().any(given) {
+                    bindings.require_crossing(layers, range.clone(), 0)?;
+                }
+                0
+            }
+        };
+        Ok(Self {
+            first: range.start + 1,
+            last: range.end,
+            names: layers.iter().map(|layer| layer.name.clone()).collect(),
+            from: start + 1,
+            recorded_values: !taken(start).iter().all(given),
+        })
+    }
+
+    /// The layers that run, for [`crate::Session::run_layers`].
+    pub fn running(&self) -> Range<usize> {
+        self.from - 1..self.last
+    }
+
+    /// Index of the last layer.
+    pub fn last(&self) -> usize {
+        self.last.saturating_sub(1)
+    }
+
+    /// Whether layers read values of the recording itself where skipped layers would have computed them.
+    pub fn takes_recorded_values(&self) -> bool {
+        self.recorded_values
+    }
+
+    /// `layers 3 to 7 of 8 (pool1 to fc, those before it skipped)`.
+    pub fn text(&self) -> String {
+        let name = |number: usize| self.names.get(number - 1).map_or("", String::as_str);
+        let before = match self.from {
+            from if from == self.first && from > 1 => ", those before skipped".to_owned(),
+            from if from == self.first => String::new(),
+            1 => ", those before ran first".to_owned(),
+            from => format!(", those from {} on ran first", name(from)),
+        };
+        format!(
+            "layers {} to {} of {} ({} to {}{before})",
+            self.first,
+            self.last,
+            self.names.len(),
+            name(self.first),
+            name(self.last)
+        )
+    }
+}
+
+/// A run segment of an inference, and whether its jobs are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Index of the segment.
+    pub(crate) segment: u32,
+    /// Only what the CPU does in it is done.
+    pub(crate) skip: bool,
+}
+
+/// What a replay does with the layers from `first` to the end of `runs`, in order.
+pub(crate) fn steps(layers: &[Layer], first: usize, runs: &Range<usize>) -> Vec<Step> {
+    let numbered = layers.iter().enumerate().take(runs.end).skip(first);
+    numbered
+        .map(|(number, layer)| Step {
+            segment: layer.segment,
+            skip: !runs.contains(&number),
+        })
+        .collect()
+}

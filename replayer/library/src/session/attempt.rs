@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a run happens: loading, attempts one after the other, the engine.
+
+use std::time::{Duration, Instant};
+
+use gpureplay_core::{ReplayError, Session as Engine, Tensors};
+use self_cell::MutBorrow;
+
+use super::checkpoint::Checkpoint;
+use super::{Loaded, Parts, Running, Session, State};
+use crate::error::{Error, Result};
+use crate::explain;
+use crate::recording::Recording;
+use crate::selection::Step;
+use crate::timing::{Announced, Timing};
+
+/// An error of the engine in words.
+pub(super) fn failed(recording: &Recording, error: ReplayError) -> Error {
+    Error::Replay {
+        path: recording.files().path.clone(),
+        text: explain::replay_error(recording.verified().recording(), &error),
+        error,
+    }
+}
+
+impl Session {
+    /// Does these steps; after a failure again, from the last boundary that was reached. An inference that goes on needs one.
+    pub(super) fn attempts(&mut self, steps: &[Step]) -> Result<()> {
+        let recording = self.recording.clone();
+        let begins = recording.layers().first().map(|layer| layer.segment);
+        if steps.first().map(|step| step.segment) == begins {
+            self.checkpoint = None;
+        }
+        self.bindings.begin();
+        self.clock.restart();
+        let (mut load, mut run, mut retries) = (Duration::ZERO, Duration::ZERO, 0);
+        let result = loop {
+            let started = Instant::now();
+            let mut result = self.load();
+            load += started.elapsed();
+            if retries == 0 {
+                self.clock.restart();
+            }
+            if result.is_ok() {
+                let started = Instant::now();
+                result = self.attempt(steps, retries > 0);
+                run += started.elapsed();
+            }
+            let again = match &result {
+                Err(Error::Replay { .. }) => {
+                    let complete = steps.first().map(|step| step.segment) == begins;
+                    retries < self.retries && (complete || self.checkpoint.is_some())
+                }
+                _ => false,
+            };
+            if !again {
+                break result;
+            }
+            retries += 1;
+        };
+        self.timing = Timing {
+            load,
+            run,
+            retries,
+            ..self.clock.read()
+        };
+        result
+    }
+
+    fn attempt(&mut self, steps: &[Step], again: bool) -> Result<()> {
+        let mut from = 0;
+        if again {
+            // After an error the engine starts from set-up.
+            self.engine(|engine, tensors| engine.prepare(tensors))?;
+            if let Some(checkpoint) = self.checkpoint.take() {
+                from = checkpoint.next;
+                let restored = self.engine(|engine, _| checkpoint.restore(engine.gpu()));
+                self.checkpoint = Some(checkpoint);
+                restored?;
+            }
+        }
+        let recording = self.recording.clone();
+        if steps.first().map(|step| step.segment)
+            == recording.layers().first().map(|layer| layer.segment)
+        {
+            self.engine(|engine, _| {
+                engine.gpu().device.begin_run();
+                Ok(())
+            })?;
+        }
+        for step in steps.iter().filter(|step| step.segment >= from) {
+            self.engine(|engine, tensors| match step.skip {
+                true => engine.skip_segment(step.segment, tensors),
+                false => engine.run_segment(step.segment, tensors),
+            })?;
+            if self.retries > 0 {
+                let mut saved = None;
+                self.engine(|engine, _| {
+                    let view = recording.verified().recording();
+                    saved = Checkpoint::save(engine.gpu(), view, step.segment + 1);
+                    Ok(())
+                })?;
+                self.checkpoint = saved.or(self.checkpoint.take());
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the recording on the device, unless it is there.
+    pub(super) fn load(&mut self) -> Result<()> {
+        if matches!(self.state, State::Loaded(_)) {
+            return Ok(());
+        }
+        let shared = self.recording.clone();
+        self.bindings.bind_weights(shared.files())?;
+        let State::Idle(device) = std::mem::replace(&mut self.state, State::Lost) else {
+            return Err(Error::NoDevice(
+                "the session's device was lost in a panic; open another session".into(),
+            ));
+        };
+        let parts = Parts {
+            recording: self.recording.clone(),
+            workspace: MutBorrow::new(Box::default()),
+            device: MutBorrow::new(*device),
+        };
+        let options = gpureplay_core::Options {
+            ignore_identity: self.ignore_identity,
+        };
+        let bindings = &mut self.bindings;
+        let loaded = Loaded::try_new_or_recover(parts, |parts| {
+            Engine::open(
+                parts.device.borrow_mut(),
+                *parts.recording.verified(),
+                parts.workspace.borrow_mut(),
+                options,
+                bindings,
+            )
+        });
+        match loaded {
+            Ok(loaded) => {
+                self.state = State::Loaded(loaded);
+                Ok(())
+            }
+            Err((parts, error)) => {
+                self.state = State::Idle(Box::new(parts.device.into_inner()));
+                Err(failed(&self.recording, error))
+            }
+        }
+    }
+
+    /// Takes the recording off the device, which resets the GPU.
+    pub(super) fn unload(&mut self) {
+        self.next = 0;
+        self.checkpoint = None;
+        self.state = match std::mem::replace(&mut self.state, State::Lost) {
+            State::Loaded(loaded) => State::Idle(Box::new(loaded.into_owner().device.into_inner())),
+            other => other,
+        };
+    }
+
+    /// Lets the engine do something; a failure of the engine ends the inference.
+    pub(super) fn engine(
+        &mut self,
+        work: impl FnOnce(&mut Running<'_>, &mut dyn Tensors) -> std::result::Result<(), ReplayError>,
+    ) -> Result<()> {
+        let State::Loaded(loaded) = &mut self.state else {
+            return Err(Error::NoDevice("the recording is not loaded".into()));
+        };
+        let mut tensors = Announced {
+            bindings: &mut self.bindings,
+            clock: &self.clock,
+            sizes: &self.sizes,
+        };
+        let result = loaded.with_dependent_mut(|_, engine| work(engine, &mut tensors));
+        result.map_err(|error| failed(&self.recording, error))
+    }
+}

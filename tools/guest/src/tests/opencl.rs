@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A network recorded through its OpenCL calls alone: no file of the app's is named.
+
+use std::{fs, path::Path, process::Command};
+
+use super::{clean, script, temporary};
+use crate::{
+    build::{payload, step::logged},
+    error::Result,
+    folder::Folder,
+    record::app,
+    run::session::{Driver, Options},
+};
+
+/// Jobs of LeNet, set-up included.
+const JOBS: usize = 20;
+
+/// The live run with the second input, two runs that become a recording, and one without the layer. Runs have one host processor and fixed
+/// addresses, so that libraries sort their buffers alike.
+const SCRIPT: &str = r#"set -e
+run() { echo acl_network --network network.txt --weights weights --input "inputs/input$1.npy" --suffix "$2"; }
+alike="taskset -c 0 chrt -f 1 setarch --addr-no-randomize"
+$(run 2 live)
+gpureplay record --twice -o recording --name im2col_generic_nhwc.src_ptr=image --tensor 'image=f32[28,28,1]' \
+	--name softmax_x.dst_ptr=probabilities --tensor 'softmax_x.dst_ptr=f32[1,10]' -- $alike $(run '' one) -- $alike $(run 2 two)
+gpureplay record --raw with -- $alike $(run 2 with)
+gpureplay record --raw without --no-layer -- $alike $(run 2 without)
+"#;
+
+/// Every job of LeNet has the name of its kernel, a replay with the second input gives the live run's bits, and the app does the same
+/// with the layer and without.
+pub(super) fn names(folder: &Folder) -> Result<std::result::Result<(), String>> {
+    let share = temporary()?;
+    let work = share.path();
+    app::write_files(folder, "lenet", work)?;
+    let options = Options {
+        driver: Driver::Patched,
+        share: Some(work.to_path_buf()),
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, SCRIPT)?;
+    if let Err(reason) = clean(&outcome) {
+        return Ok(Err(reason));
+    }
+    let replayed = work.join("replayed.npy");
+    let mut replay = Command::new(payload::host_command(folder));
+    replay.arg("run").arg(work.join("recording"));
+    replay.arg(format!(
+        "--input=image={}",
+        work.join("inputs/input2.npy").display()
+    ));
+    replay.arg(format!("--output=probabilities={}", replayed.display()));
+    logged(
+        &mut replay,
+        "replaying",
+        &folder.local.join("log/replay.log"),
+    )?;
+    Ok(check(work, &replayed))
+}
+
+fn check(work: &Path, replayed: &Path) -> std::result::Result<(), String> {
+    let manifest = fs::read_to_string(work.join("recording/manifest.toml"));
+    let manifest = manifest.map_err(|error| format!("manifest.toml: {error}"))?;
+    let named = manifest.lines().filter(|line| *line == "[[job]]").count();
+    if named != JOBS {
+        return Err(format!("{named} of {JOBS} jobs have names"));
+    }
+    for kernel in ["im2col_generic_nhwc", "pooling_layer_2x2_nhwc", "softmax_x"] {
+        if !manifest.contains(&format!("kernel = \"{kernel}\"")) {
+            return Err(format!("no job is called {kernel}"));
+        }
+    }
+    let live = work.join("probabilitieslive.npy");
+    for other in [
+        replayed,
+        &work.join("probabilitieswith.npy"),
+        &work.join("probabilitieswithout.npy"),
+    ] {
+        if !app::identical(&live, other)? {
+            return Err(format!(
+                "{} is not what the live stack answers",
+                other.display()
+            ));
+        }
+    }
+    let [with, without] = [work.join("with"), work.join("without")].map(|trace| starts(&trace));
+    match (with?, without?) {
+        (with, without) if with == without && with.len() == JOBS => Ok(()),
+        (with, without) => Err(format!(
+            "with the layer the driver starts {} jobs, without it {}, or other ones",
+            with.len(),
+            without.len()
+        )),
+    }
+}
+
+/// What the driver wrote to the job slots, one list for each job that it started. The number of cache flushes before it is no part of the job.
+fn starts(trace: &Path) -> std::result::Result<Vec<Vec<(u32, u32)>>, String> {
+    use gpureplay_trace::{Event, Reader};
+    use mali_regs::job_slot;
+
+    let wrong = |error: String| format!("{}: {error}", trace.display());
+    let file = fs::File::open(trace).map_err(|error| wrong(error.to_string()))?;
+    let mut reader = Reader::new(file);
+    let slots = job_slot::offset(0, 0)..job_slot::offset(3, 0);
+    let is_flush = |offset| (offset - slots.start) % job_slot::STRIDE == job_slot::FLUSH_ID_NEXT;
+    let (mut out, mut writes) = (Vec::new(), Vec::new());
+    while let Some(record) = reader
+        .next_record()
+        .map_err(|error| wrong(error.to_string()))?
+    {
+        match record.event {
+            Event::RegWrite { offset, value } if slots.contains(&offset) && !is_flush(offset) => {
+                writes.push((offset, value));
+            }
+            Event::Complete { .. } => out.push(std::mem::take(&mut writes)),
+            _ => {}
+        }
+    }
+    Ok(out)
+}
