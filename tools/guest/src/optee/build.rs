@@ -45,7 +45,11 @@ pub(crate) fn build(folder: &Folder, key: &PublicKey) -> Result<Built> {
         .arg(&replayer)
         .arg(trust.parent().unwrap_or(Path::new(".")))
         .arg(&header);
-    logged(&mut command, "secure world", &folder.local.join("log/optee.log"))?;
+    logged(
+        &mut command,
+        "secure world",
+        &folder.local.join("log/optee.log"),
+    )?;
     let installed = folder.payload().join("optee");
     let _ = fs::remove_dir_all(&installed);
     create_dir(&folder.payload())?;
@@ -66,7 +70,10 @@ fn sources(folder: &Folder) -> Result<()> {
     mirror::write_sources(guest)?;
     let recipe = folder.recipe().join("optee");
     build::copy(&recipe.join("sources.sh"), &guest.join("steps/optee.sh"))?;
-    build::copy(&recipe.join("build.sh"), &guest.join("steps/optee-build.sh"))?;
+    build::copy(
+        &recipe.join("build.sh"),
+        &guest.join("steps/optee-build.sh"),
+    )?;
     let step = Step {
         name: "optee",
         makes: "sources of the secure world",

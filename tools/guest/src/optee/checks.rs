@@ -42,9 +42,18 @@ type Test = fn(&Rig<'_>) -> Result<Checked>;
 
 const TESTS: [(&str, Test); 6] = [
     ("held-out digits and lenet answer bit for bit", answers),
-    ("a thousand runs do not drift, two clients take turns", turns),
-    ("what is unsigned, foreign, old or changed is refused", refusals),
-    ("the normal world reads no secure memory and knows no GPU", isolation),
+    (
+        "a thousand runs do not drift, two clients take turns",
+        turns,
+    ),
+    (
+        "what is unsigned, foreign, old or changed is refused",
+        refusals,
+    ),
+    (
+        "the normal world reads no secure memory and knows no GPU",
+        isolation,
+    ),
     ("a client that means harm gets error codes", hostile),
     ("xtest passes beside it", xtest),
 ];
@@ -80,8 +89,9 @@ pub(crate) fn all(folder: &Folder, filter: Option<&str>, full: bool) -> Result<E
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-/// The first two tests in one guest, for `guest test`.
-pub(crate) fn short(folder: &Folder) -> Result<Checked> {
+/// Values, and refusals over two boots: what `guest test` runs.
+pub(crate) fn short(folder: &Folder) -> Result<std::result::Result<(), String>> {
+    payload::build_host_command(folder)?;
     let rig = Rig {
         folder,
         built: build::build(folder, &test_key()?.public())?,
@@ -92,7 +102,7 @@ pub(crate) fn short(folder: &Folder) -> Result<Checked> {
             return Ok(Err(reason));
         }
     }
-    Ok(Ok(String::new()))
+    Ok(Ok(()))
 }
 
 /// What the guest sees as /share.
@@ -175,9 +185,14 @@ fn failed(outcome: &Outcome) -> String {
 fn quiet(outcome: &Outcome) -> std::result::Result<(), String> {
     let log = String::from_utf8_lossy(&read(&outcome.logs.join(SECURE_LOG)).unwrap_or_default())
         .into_owned();
-    let complaint = log.lines().find(|line| line.starts_with("E/") || line.contains("anic"));
+    let complaint = log
+        .lines()
+        .find(|line| line.starts_with("E/") || line.contains("anic"));
     complaint.map_or(Ok(()), |line| {
-        Err(format!("secure world: {line}, logs: {}", outcome.logs.display()))
+        Err(format!(
+            "secure world: {line}, logs: {}",
+            outcome.logs.display()
+        ))
     })
 }
 
@@ -207,14 +222,14 @@ fn on_the_command_line(folder: &Folder, name: &str, input: &Path, output: &str) 
             log: String::from_utf8_lossy(&ended.stderr).into_owned(),
         });
     }
-    let tensor = read_npy(&file)
-        .map_err(|error| Error::Usage(format!("{}: {error}", file.display())))?;
+    let tensor =
+        read_npy(&file).map_err(|error| Error::Usage(format!("{}: {error}", file.display())))?;
     Ok(tensor.bytes().to_vec())
 }
 
 fn npy(path: &Path) -> Result<Vec<u8>> {
-    let tensor = read_npy(path)
-        .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
+    let tensor =
+        read_npy(path).map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
     Ok(tensor.bytes().to_vec())
 }
 
@@ -233,7 +248,12 @@ fn answers(rig: &Rig<'_>) -> Result<Checked> {
         let image = Tensor::new(DType::F32, &[8, 8], image.to_vec())
             .map_err(|error| Error::Usage(error.to_string()))?;
         fs::write(&path, encode_npy(&image)).map_err(Error::io("write", &path))?;
-        expected.extend(on_the_command_line(folder, "digits-g52", &path, "probabilities")?);
+        expected.extend(on_the_command_line(
+            folder,
+            "digits-g52",
+            &path,
+            "probabilities",
+        )?);
     }
     let key = test_key()?;
     let file = read(&digits.join("recording.gpr"))?;
@@ -245,7 +265,10 @@ fn answers(rig: &Rig<'_>) -> Result<Checked> {
         chosen.len()
     );
     let lenet = recording(folder, "lenet-g52");
-    share.write("lenet.pack", &pack(&read(&lenet.join("recording.gpr"))?, &key, 1)?)?;
+    share.write(
+        "lenet.pack",
+        &pack(&read(&lenet.join("recording.gpr"))?, &key, 1)?,
+    )?;
     let mut cases = Vec::new();
     for entry in fs::read_dir(lenet.join("expected")).map_err(Error::io("read", &lenet))? {
         let entry = entry.map_err(Error::io("read", &lenet))?;
@@ -271,7 +294,9 @@ fn answers(rig: &Rig<'_>) -> Result<Checked> {
     }
     for (name, output) in &cases {
         if share.read(&format!("{name}.out"))? != *output {
-            return Ok(Err(format!("lenet, {name}: other bytes than the recorded stack's")));
+            return Ok(Err(format!(
+                "lenet, {name}: other bytes than the recorded stack's"
+            )));
         }
     }
     Ok(Ok(format!(
@@ -313,7 +338,9 @@ fn turns(rig: &Rig<'_>) -> Result<Checked> {
         return Ok(Err("an answer drifted".into()));
     }
     for turn in 1..=3 {
-        if share.read(&format!("a{turn}.out"))? != three || share.read(&format!("b{turn}.out"))? != seven {
+        if share.read(&format!("a{turn}.out"))? != three
+            || share.read(&format!("b{turn}.out"))? != seven
+        {
             return Ok(Err(format!("turn {turn}: a wrong answer")));
         }
     }
@@ -370,7 +397,10 @@ fn refusals(rig: &Rig<'_>) -> Result<Checked> {
     if let Err(reason) = rig.clean(&share, boot)? {
         return Ok(Err(reason));
     }
-    let after = [("old", "older than one that has run"), ("good", "1 runs\n0\n")];
+    let after = [
+        ("old", "older than one that has run"),
+        ("good", "1 runs\n0\n"),
+    ];
     Ok(said(&share, &after)?.map(|()| "4 refusals, and the old pack in two boots".into()))
 }
 
@@ -396,11 +426,17 @@ fn isolation(rig: &Rig<'_>) -> Result<Checked> {
     let outcome = rig.script(&share, script)?;
     let output = String::from_utf8_lossy(&outcome.stdout).into_owned();
     let refused = output.contains("read 135");
-    if outcome.end != End::Exit(0) || !refused || output.contains("node ") || output.contains("device ") {
+    if outcome.end != End::Exit(0)
+        || !refused
+        || output.contains("node ")
+        || output.contains("device ")
+    {
         return Ok(Err(format!("{output}; {}", failed(&outcome))));
     }
     if !output.contains("optee") {
-        return Ok(Err("the device tree names no OP-TEE: this was not the secure machine".into()));
+        return Ok(Err(
+            "the device tree names no OP-TEE: this was not the secure machine".into(),
+        ));
     }
     Ok(Ok("bus error at 0x0e100000".into()))
 }
@@ -432,13 +468,25 @@ fn hostile(rig: &Rig<'_>) -> Result<Checked> {
 /// OP-TEE's own tests.
 fn xtest(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
-    let which = if rig.full { "-t regression -l 0" } else { "1001 1004 1005 1006" };
-    let outcome = rig.script(&share, &format!("xtest {which} > /share/xtest.log 2>&1; tail -n 6 /share/xtest.log"))?;
+    let which = if rig.full {
+        "-t regression -l 0"
+    } else {
+        "1001 1004 1005 1006"
+    };
+    let outcome = rig.script(
+        &share,
+        &format!("xtest {which} > /share/xtest.log 2>&1; tail -n 6 /share/xtest.log"),
+    )?;
     let output = String::from_utf8_lossy(&outcome.stdout).into_owned();
-    let passed = output.lines().any(|line| line.ends_with(" 0 of which failed") || line.contains("result of testsuite") && line.contains("OK"));
+    let passed = output.lines().any(|line| {
+        line.ends_with(" 0 of which failed")
+            || line.contains("result of testsuite") && line.contains("OK")
+    });
     if outcome.end != End::Exit(0) || !passed {
         return Ok(Err(format!("{output}; {}", failed(&outcome))));
     }
-    let line = output.lines().find(|line| line.contains("subtests of which"));
+    let line = output
+        .lines()
+        .find(|line| line.contains("subtests of which"));
     Ok(Ok(line.unwrap_or_default().to_owned()))
 }

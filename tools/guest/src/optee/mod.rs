@@ -28,10 +28,12 @@ const KERNEL_MEMORY: &str = "mem=1792M";
 /// Sources of TF-A and OP-TEE come from the distribution. Only packs signed with --key run there; without the option the
 /// key is that of the tests.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  cargo xtask guest optee build --key mine.pub.pem\n  \
+#[command(
+    after_help = "Examples:\n  cargo xtask guest optee build --key mine.pub.pem\n  \
                         cargo xtask guest optee run --share packs -- gpureplay_tee digits.pack \\\n      \
                         -i input:256=three.npy -o probabilities:40=answer.bin\n  \
-                        cargo xtask guest optee test\n  cargo xtask guest optee test xtest")]
+                        cargo xtask guest optee test\n  cargo xtask guest optee test xtest"
+)]
 pub(crate) struct Optee {
     #[command(subcommand)]
     task: Task,

@@ -21,7 +21,7 @@ use crate::{
     error::{Error, Result},
     firmware::checks,
     folder::Folder,
-    kbase,
+    kbase, optee,
     record::{
         Recording,
         app::{self, App, SETS},
@@ -193,6 +193,9 @@ const TESTS: &[(&str, TestFunction)] = &[
     }),
     ("firmware takes signed recordings only", |folder| {
         Ok(Verdict::of(checks::signature(folder)?))
+    }),
+    ("a secure world replays what is signed", |folder| {
+        Ok(Verdict::of(optee::checks::short(folder)?))
     }),
 ];
 
