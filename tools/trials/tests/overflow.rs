@@ -5,7 +5,10 @@
 use std::path::Path;
 
 /// Members that may go without: they execute or generate, or are no part of what is used.
-const WITHOUT: [&str; 7] = [
+const WITHOUT: [&str; 10] = [
+    "gpureplay-cuda-abi",
+    "gpureplay-cuda-fake",
+    "gpureplay-guest",
     "gpureplay-on-model",
     "gpureplay-trials",
     "kbase-client",
