@@ -15,6 +15,7 @@
 #include <linux/reset.h>
 #include <linux/slab.h>
 
+#include "compat.h"
 #include "nano.h"
 
 static_assert(PAGE_SIZE == 4096);
@@ -26,6 +27,10 @@ static_assert(sizeof(struct gpureplay_nano_sync) == 24);
 static_assert(sizeof(struct gpureplay_nano_access) == 16);
 static_assert(sizeof(struct gpureplay_nano_registers) == 16);
 static_assert(sizeof(struct gpureplay_nano_event) == 32);
+
+/* COHERENCY_ENABLE, as Arm's driver sets it from the device tree. */
+#define COHERENCY_ACE_LITE	0
+#define COHERENCY_NONE		31
 
 #define GPU_INT_RESET_DONE	BIT(8)
 #define GPU_COMMAND_SOFT_RESET	1
@@ -59,11 +64,16 @@ int nano_reset(struct nano *nano)
 	}
 	for (line = 0; line < NANO_LINES; line++)
 		writel(~0u, nano->registers + nano_line_bases[line] + INT_CLEAR);
-	if (!nano->stuck && nano->amlogic) {
+	if (nano->stuck)
+		return -ETIMEDOUT;
+	WRITE_ONCE(nano->asleep, false);
+	if (nano->amlogic) {
 		writel(PWR_KEY_UNLOCK, nano->registers + PWR_KEY);
 		writel(PWR_OVERRIDE1_AMLOGIC, nano->registers + PWR_OVERRIDE1);
 	}
-	return nano->stuck ? -ETIMEDOUT : 0;
+	writel(nano->coherent ? COHERENCY_ACE_LITE : COHERENCY_NONE,
+	       nano->registers + COHERENCY_ENABLE);
+	return 0;
 }
 
 static irqreturn_t nano_interrupt(int irq, void *data)
@@ -71,8 +81,11 @@ static irqreturn_t nano_interrupt(int irq, void *data)
 	struct nano_line *line = data;
 	struct nano *nano = line->nano;
 	struct gpureplay_nano_event *event = &nano->event;
-	u32 status = readl(nano->registers + line->base + INT_STAT);
+	u32 status;
 
+	if (READ_ONCE(nano->asleep))	/* another device's: our registers have no clock */
+		return IRQ_NONE;
+	status = readl(nano->registers + line->base + INT_STAT);
 	if (status) {
 		writel(0, nano->registers + line->base + INT_MASK);
 		spin_lock(&nano->event_lock);
@@ -88,68 +101,89 @@ static irqreturn_t nano_interrupt(int irq, void *data)
 	return IRQ_RETVAL(status);
 }
 
-/* Interrupts are delivered only while the GPU has power; no other device shares its lines. */
 int nano_power_on(struct nano *nano)
 {
-	int line, ret = pm_runtime_resume_and_get(nano->dev);
+	int ret = pm_runtime_resume_and_get(nano->dev);
 
 	if (ret)
 		return ret;
 	ret = nano_reset(nano);
-	if (ret) {
+	if (ret)
 		pm_runtime_put_sync(nano->dev);
-		return ret;
-	}
+	return ret;
+}
+
+/* Afterwards no handler touches a register: the lines may be shared with devices that go on. */
+static int nano_fall_asleep(struct nano *nano)
+{
+	int line, ret = nano_reset(nano);
+
+	WRITE_ONCE(nano->asleep, true);
 	for (line = 0; line < NANO_LINES; line++)
-		enable_irq(nano->lines[line].irq);
-	return 0;
+		if (nano->lines[line].irq > 0)
+			synchronize_irq(nano->lines[line].irq);
+	return ret;
 }
 
 void nano_power_off(struct nano *nano)
 {
-	int line;
-
-	if (nano_reset(nano))
+	if (nano_fall_asleep(nano))
 		dev_err(nano->dev, "the GPU does not reset: its pages stay allocated\n");
-	for (line = 0; line < NANO_LINES; line++)
-		disable_irq(nano->lines[line].irq);
 	pm_runtime_put_sync(nano->dev);
+}
+
+static int nano_runtime_resume(struct device *dev)
+{
+	struct nano *nano = dev_get_drvdata(dev);
+	int ret = clk_bulk_prepare_enable(nano->clock_count, nano->clocks);
+
+	if (ret)
+		return ret;
+	ret = reset_control_deassert(nano->resets);
+	if (ret)
+		clk_bulk_disable_unprepare(nano->clock_count, nano->clocks);
+	return ret;
+}
+
+static int nano_runtime_suspend(struct device *dev)
+{
+	struct nano *nano = dev_get_drvdata(dev);
+
+	clk_bulk_disable_unprepare(nano->clock_count, nano->clocks);
+	return 0;
+}
+
+/*
+ * The machine goes to sleep; processes are frozen. A job that runs is lost: its owner is told so,
+ * and has to reset. A GPU that cannot be stopped keeps the machine awake.
+ */
+static int nano_suspend(struct device *dev)
+{
+	struct nano *nano = dev_get_drvdata(dev);
+	int ret = 0;
+
+	guard(mutex)(&nano->lock);
+	if (nano->ready) {
+		ret = nano_fall_asleep(nano);
+		nano->stale = true;
+		wake_up_all(&nano->wait);
+	}
+	return ret ?: pm_runtime_force_suspend(dev);
 }
 
 static int nano_resume(struct device *dev)
 {
 	struct nano *nano = dev_get_drvdata(dev);
-	int ret;
+	int ret = pm_runtime_force_resume(dev);
 
-	if (nano->supply) {
-		ret = regulator_enable(nano->supply);
-		if (ret)
-			return ret;
-	}
-	ret = clk_bulk_prepare_enable(nano->clock_count, nano->clocks);
-	if (ret)
-		goto supply;
-	ret = reset_control_deassert(nano->resets);
-	if (!ret)
-		return 0;
-	clk_bulk_disable_unprepare(nano->clock_count, nano->clocks);
-supply:
-	if (nano->supply)
-		regulator_disable(nano->supply);
-	return ret;
+	guard(mutex)(&nano->lock);
+	return ret || !nano->ready ? ret : nano_reset(nano);
 }
 
-static int nano_suspend(struct device *dev)
-{
-	struct nano *nano = dev_get_drvdata(dev);
-
-	clk_bulk_disable_unprepare(nano->clock_count, nano->clocks);
-	if (nano->supply)
-		regulator_disable(nano->supply);
-	return 0;
-}
-
-static DEFINE_RUNTIME_DEV_PM_OPS(nano_pm, nano_suspend, nano_resume, NULL);
+static const struct dev_pm_ops nano_pm = {
+	SYSTEM_SLEEP_PM_OPS(nano_suspend, nano_resume)
+	RUNTIME_PM_OPS(nano_runtime_suspend, nano_runtime_resume, NULL)
+};
 
 static void nano_free_device(struct kref *references)
 {
@@ -171,6 +205,11 @@ static void nano_detach_domain(void *domain)
 	dev_pm_domain_detach(domain, true);
 }
 
+static void nano_remove_link(void *link)
+{
+	device_link_del(link);
+}
+
 /* One domain is attached by the bus; several (MT8183) are ours to attach. */
 static int nano_attach_domains(struct device *dev)
 {
@@ -180,14 +219,35 @@ static int nano_attach_domains(struct device *dev)
 
 	for (index = 0; count > 1 && index < count; index++) {
 		struct device *domain = dev_pm_domain_attach_by_id(dev, index);
+		struct device_link *link;
 
 		if (IS_ERR_OR_NULL(domain))
 			return domain ? PTR_ERR(domain) : -ENODATA;
 		ret = devm_add_action_or_reset(dev, nano_detach_domain, domain);
 		if (ret)
 			return ret;
-		if (!device_link_add(dev, domain, DL_FLAG_PM_RUNTIME | DL_FLAG_AUTOREMOVE_CONSUMER))
+		/* Nothing is ever bound to a domain's device: a managed link would wait for it. */
+		link = device_link_add(dev, domain, DL_FLAG_PM_RUNTIME | DL_FLAG_STATELESS);
+		if (!link)
 			return -ENODEV;
+		ret = devm_add_action_or_reset(dev, nano_remove_link, link);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* On from probe to unbinding, as panfrost has them; clocks and domains are switched meanwhile. */
+static int nano_enable_supplies(struct device *dev)
+{
+	static const char * const names[] = { "mali", "sram" };
+	size_t index;
+	int ret;
+
+	for (index = 0; index < ARRAY_SIZE(names); index++) {
+		ret = devm_regulator_get_enable_optional(dev, names[index]);
+		if (ret && ret != -ENODEV)
+			return ret;
 	}
 	return 0;
 }
@@ -207,13 +267,8 @@ static int nano_get_resources(struct platform_device *pdev, struct nano *nano)
 	nano->resets = devm_reset_control_array_get_optional_exclusive(dev);
 	if (IS_ERR(nano->resets))
 		return PTR_ERR(nano->resets);
-	nano->supply = devm_regulator_get_optional(dev, "mali");
-	if (PTR_ERR_OR_ZERO(nano->supply) == -ENODEV)
-		nano->supply = NULL;
-	if (IS_ERR(nano->supply))
-		return PTR_ERR(nano->supply);
 	nano->coherent = device_get_dma_attr(dev) == DEV_DMA_COHERENT;
-	return nano_attach_domains(dev);
+	return nano_enable_supplies(dev) ?: nano_attach_domains(dev);
 }
 
 static int nano_request_lines(struct platform_device *pdev, struct nano *nano)
@@ -235,7 +290,13 @@ static int nano_request_lines(struct platform_device *pdev, struct nano *nano)
 	return 0;
 }
 
-/* Learns how wide addresses may be, and leaves the GPU reset and off. */
+/* driver_override may name any device: what is no GPU of this family is left alone. */
+static bool nano_is_bifrost(u32 gpu_id)
+{
+	return gpu_id >> 28 == 6 || gpu_id >> 28 == 7;
+}
+
+/* Learns what GPU this is, and leaves it reset and off. */
 static int nano_try(struct platform_device *pdev, struct nano *nano)
 {
 	int ret = pm_runtime_resume_and_get(nano->dev);
@@ -243,6 +304,12 @@ static int nano_try(struct platform_device *pdev, struct nano *nano)
 
 	if (ret)
 		return ret;
+	nano->gpu_id = readl(nano->registers + GPU_ID);
+	if (!nano_is_bifrost(nano->gpu_id)) {
+		dev_err(nano->dev, "GPU_ID %#x is no Bifrost GPU\n", nano->gpu_id);
+		pm_runtime_put_sync(nano->dev);
+		return -ENODEV;
+	}
 	features = readl(nano->registers + GPU_MMU_FEATURES);
 	nano->va_bits = clamp(features & 0xff, 32u, 48u);
 	nano->bus_bits = clamp(features >> 8 & 0xff, 32u, 40u);
@@ -251,17 +318,14 @@ static int nano_try(struct platform_device *pdev, struct nano *nano)
 		ret = nano_reset(nano);
 	if (!ret)
 		ret = nano_request_lines(pdev, nano);
-	if (ret)
-		pm_runtime_put_sync(nano->dev);
-	else
-		nano_power_off(nano);
+	nano_power_off(nano);
 	return ret;
 }
 
-/* Runs first of all when the driver is unbound; the rest is released after it. */
-static void nano_unbind(void *data)
+/* The last moment with the GPU's power domain attached: what is managed is released later. */
+static void nano_remove(struct platform_device *pdev)
 {
-	struct nano *nano = data;
+	struct nano *nano = platform_get_drvdata(pdev);
 
 	misc_deregister(&nano->misc);
 	nano_revoke(nano);
@@ -280,6 +344,7 @@ static int nano_probe(struct platform_device *pdev)
 	if (ret)
 		return ret;
 	nano->dev = dev;
+	nano->asleep = true;
 	nano->amlogic = of_device_is_compatible(dev->of_node, "amlogic,meson-g12a-mali");
 	platform_set_drvdata(pdev, nano);
 	mutex_init(&nano->lock);
@@ -301,21 +366,15 @@ static int nano_probe(struct platform_device *pdev)
 	nano->misc.fops = &nano_file_operations;
 	nano->misc.mode = 0600;
 	nano->misc.parent = dev;
-	ret = misc_register(&nano->misc);
-	return ret ?: devm_add_action_or_reset(dev, nano_unbind, nano);
+	return misc_register(&nano->misc);
 }
 
-static const struct of_device_id nano_of_match[] = {
-	{ .compatible = "arm,mali-bifrost" },
-	{ }
-};
-MODULE_DEVICE_TABLE(of, nano_of_match);
-
+/* No table of devices: it would take the GPU from panfrost at boot. driver_override names us. */
 static struct platform_driver nano_driver = {
 	.probe = nano_probe,
+	.nano_remove_member = nano_remove,
 	.driver = {
 		.name = "gpureplay-nano",
-		.of_match_table = nano_of_match,
 		.pm = pm_ptr(&nano_pm),
 	},
 };

@@ -3,11 +3,15 @@
 #include <linux/capability.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/panic.h>
 #include <linux/poll.h>
+#include <linux/sched/mm.h>
+#include <linux/security.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "compat.h"
 #include "nano.h"
 
 #define NANO_FIRST_PAGE		(SZ_1M >> PAGE_SHIFT)	/* registers lie below */
@@ -24,11 +28,27 @@ static int nano_open(struct inode *inode, struct file *file)
 	client->next_offset = NANO_FIRST_PAGE;
 	INIT_LIST_HEAD(&client->turn);
 	INIT_LIST_HEAD(&client->mappings);
+	mutex_init(&client->charge_lock);
+	client->mm = current->mm;
+	mmgrab(client->mm);
 	file->private_data = client;
 	guard(mutex)(&nano->lock);
 	kref_get(&nano->references);
 	list_add(&client->node, &nano->clients);
 	return 0;
+}
+
+static void nano_free_client(struct nano_client *client)
+{
+	mmdrop(client->mm);
+	kfree(client);
+}
+
+/* Pages that are gone no longer count as locked memory. Needs charge_lock, or the last user. */
+static void nano_settle(struct nano_client *client, unsigned long pages)
+{
+	account_locked_vm(client->mm, client->charged - pages, false);
+	client->charged = pages;
 }
 
 /* Gives the GPU, if nobody has it, to the first who waits. */
@@ -63,13 +83,14 @@ static int nano_start(struct nano *nano)
 		return ret;
 	list_for_each_entry_safe(orphan, next, &nano->orphans, node) {
 		nano_free_memory(orphan);
-		kfree(orphan);
+		nano_free_client(orphan);
 	}
 	INIT_LIST_HEAD(&nano->orphans);
 	spin_lock_irq(&nano->event_lock);
 	memset(&nano->event, 0, sizeof(nano->event));
 	spin_unlock_irq(&nano->event_lock);
 	nano->ready = true;
+	nano->stale = false;
 	return 0;
 }
 
@@ -103,7 +124,8 @@ static int nano_acquire(struct nano_client *client, const struct gpureplay_nano_
 	if (acquire->mode > GPUREPLAY_NANO_DIRECT || acquire->flags & ~GPUREPLAY_NANO_WAIT ||
 	    (client->mode_chosen && acquire->mode != client->mode))
 		return -EINVAL;
-	if (acquire->mode == GPUREPLAY_NANO_DIRECT && !capable(CAP_SYS_RAWIO))
+	if (acquire->mode == GPUREPLAY_NANO_DIRECT &&
+	    (!capable(CAP_SYS_RAWIO) || security_locked_down(LOCKDOWN_DEV_MEM)))
 		return -EPERM;
 	if (nano->owner == client || !list_empty(&client->turn))
 		return -EALREADY;
@@ -111,6 +133,8 @@ static int nano_acquire(struct nano_client *client, const struct gpureplay_nano_
 		return -EBUSY;
 	client->mode = acquire->mode;
 	client->mode_chosen = true;
+	if (client->mode == GPUREPLAY_NANO_DIRECT)	/* it can reach all memory from now on */
+		add_taint(TAINT_USER, LOCKDEP_STILL_OK);
 	return nano_take_turn(client);
 }
 
@@ -133,6 +157,7 @@ static int nano_reset_for(struct nano_client *client, bool release)
 
 	if (!ret) {
 		client->active = false;
+		client->nano->stale = false;
 		if (release)
 			nano_free_memory(client);
 	}
@@ -143,18 +168,21 @@ static int nano_release(struct inode *inode, struct file *file)
 {
 	struct nano_client *client = file->private_data;
 	struct nano *nano = client->nano;
+	bool orphaned;
 
+	nano_settle(client, 0);
 	scoped_guard(mutex, &nano->lock) {
 		if (nano->owner == client)
 			nano_stop(nano);
 		list_del(&client->node);
-		if (nano->stuck) {
+		orphaned = nano->stuck;
+		if (orphaned)
 			list_add(&client->node, &nano->orphans);
-		} else {
+		else
 			nano_free_memory(client);
-			kfree(client);
-		}
 	}
+	if (!orphaned)
+		nano_free_client(client);
 	nano_put(nano);
 	return 0;
 }
@@ -188,13 +216,15 @@ static int nano_registers(struct nano_client *client, struct gpureplay_nano_regi
 		if (access->reserved || access->write > 1 || access->offset & 3 ||
 		    access->offset >= resource_size(nano->window))
 			return -EINVAL;
-		if (!access->write)
-			access->value = readl(nano->registers + access->offset);
-		else if (client->mode == GPUREPLAY_NANO_DIRECT ||
-			 nano_write_allowed(access->offset, access->value))
+		if (client->mode != GPUREPLAY_NANO_DIRECT &&
+		    !(access->write ?
+		      nano_write_allowed(nano->gpu_id, access->offset, access->value) :
+		      nano_read_allowed(access->offset)))
+			return -EPERM;
+		if (access->write)
 			writel(access->value, nano->registers + access->offset);
 		else
-			return -EPERM;
+			access->value = readl(nano->registers + access->offset);
 	}
 	return 0;
 }
@@ -235,6 +265,9 @@ static int nano_dispatch(struct nano_client *client, unsigned int command,
 		return nano_acquire(client, &argument->acquire);
 	if (nano->owner != client || !nano->ready)
 		return -EBUSY;
+	if (nano->stale && command != GPUREPLAY_NANO_IOC_RESET &&
+	    command != GPUREPLAY_NANO_IOC_RELEASE)
+		return -ESTALE;
 	switch (command) {
 	case GPUREPLAY_NANO_IOC_MAP:
 		return nano_map(client, &argument->map);
@@ -256,6 +289,47 @@ static int nano_dispatch(struct nano_client *client, unsigned int command,
 	return -ENOTTY;
 }
 
+/* Requests that change how many pages the client has: they are locked memory of its process. */
+static int nano_dispatch_memory(struct nano_client *client, unsigned int command,
+				union nano_argument *argument)
+{
+	unsigned long pages;
+	int ret;
+
+	guard(mutex)(&client->charge_lock);	/* the process's memory is locked inside of it */
+	if (command == GPUREPLAY_NANO_IOC_MAP) {
+		if (argument->map.pages > totalram_pages())
+			return -EINVAL;
+		ret = account_locked_vm(client->mm, argument->map.pages, true);
+		if (ret)
+			return ret;
+		client->charged += argument->map.pages;
+	}
+	ret = nano_dispatch(client, command, argument, NULL);
+	scoped_guard(mutex, &client->nano->lock)
+		pages = client->pages;
+	nano_settle(client, pages);
+	return ret;
+}
+
+static bool nano_is_known(unsigned int command)
+{
+	switch (command) {
+	case GPUREPLAY_NANO_IOC_INFO:
+	case GPUREPLAY_NANO_IOC_ACQUIRE:
+	case GPUREPLAY_NANO_IOC_MAP:
+	case GPUREPLAY_NANO_IOC_BUS:
+	case GPUREPLAY_NANO_IOC_SYNC:
+	case GPUREPLAY_NANO_IOC_REGISTERS:
+	case GPUREPLAY_NANO_IOC_ACTIVATE:
+	case GPUREPLAY_NANO_IOC_RESET:
+	case GPUREPLAY_NANO_IOC_RELEASE:
+	case GPUREPLAY_NANO_IOC_YIELD:
+		return true;
+	}
+	return false;
+}
+
 static long nano_ioctl(struct file *file, unsigned int command, unsigned long user)
 {
 	void *list __free(kfree) = NULL;
@@ -265,7 +339,7 @@ static long nano_ioctl(struct file *file, unsigned int command, unsigned long us
 	size_t bytes = 0;
 	int ret;
 
-	if (size > sizeof(argument))
+	if (!nano_is_known(command))
 		return -ENOTTY;
 	if ((_IOC_DIR(command) & _IOC_WRITE) &&
 	    copy_from_user(&argument, (void __user *)user, size))
@@ -286,7 +360,10 @@ static long nano_ioctl(struct file *file, unsigned int command, unsigned long us
 		list = memdup_user(at, bytes);
 	if (IS_ERR(list))
 		return PTR_ERR(list);
-	ret = nano_dispatch(file->private_data, command, &argument, list);
+	if (command == GPUREPLAY_NANO_IOC_MAP || command == GPUREPLAY_NANO_IOC_RELEASE)
+		ret = nano_dispatch_memory(file->private_data, command, &argument);
+	else
+		ret = nano_dispatch(file->private_data, command, &argument, list);
 	/* A list of accesses that ends early still says how far it came. */
 	if (bytes && copy_to_user(at, list, bytes))
 		return -EFAULT;
@@ -296,31 +373,56 @@ static long nano_ioctl(struct file *file, unsigned int command, unsigned long us
 	return ret;
 }
 
+/* A page of registers is entered only for who has the GPU at that moment. */
+static vm_fault_t nano_fault(struct vm_fault *vmf)
+{
+	struct nano_client *client = vmf->vma->vm_file->private_data;
+	struct nano *nano = client->nano;
+
+	guard(mutex)(&nano->lock);
+	if (nano->gone || nano->owner != client)
+		return VM_FAULT_SIGBUS;
+	return vmf_insert_pfn(vmf->vma, vmf->address,
+			      (nano->window->start >> PAGE_SHIFT) + vmf->pgoff);
+}
+
+static const struct vm_operations_struct nano_register_operations = {
+	.fault = nano_fault,
+};
+
 static int nano_mmap_registers(struct nano_client *client, struct vm_area_struct *vma)
 {
-	struct resource *window = client->nano->window;
-	unsigned long all = resource_size(window) >> PAGE_SHIFT;
+	unsigned long all = resource_size(client->nano->window) >> PAGE_SHIFT;
 
 	if (client->mode != GPUREPLAY_NANO_DIRECT || client->nano->owner != client)
 		return -EPERM;
 	if (vma->vm_pgoff > all || vma_pages(vma) > all - vma->vm_pgoff)
 		return -EINVAL;
 	vma->vm_page_prot = pgprot_device(vma->vm_page_prot);
-	return io_remap_pfn_range(vma, vma->vm_start,
-				  (window->start >> PAGE_SHIFT) + vma->vm_pgoff,
-				  vma->vm_end - vma->vm_start, vma->vm_page_prot);
+	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
+	vma->vm_ops = &nano_register_operations;
+	return 0;
 }
 
 static int nano_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct nano_client *client = file->private_data;
 
+	/* A private mapping would be a copy, which unbinding could not take away. */
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
 	guard(mutex)(&client->nano->lock);
 	if (client->nano->gone)
 		return -ENODEV;
 	if (vma->vm_pgoff < NANO_FIRST_PAGE)
 		return nano_mmap_registers(client, vma);
 	return nano_mmap_pages(client, vma);
+}
+
+/* The machine has slept since the client had the GPU reset. */
+static bool nano_is_stale(struct nano_client *client)
+{
+	return READ_ONCE(client->nano->stale) && READ_ONCE(client->nano->owner) == client;
 }
 
 static bool nano_has_event(struct nano_client *client)
@@ -341,11 +443,14 @@ static ssize_t nano_read(struct file *file, char __user *to, size_t size, loff_t
 		return -EINVAL;
 	if (!(file->f_flags & O_NONBLOCK) &&
 	    wait_event_interruptible(nano->wait,
-				     nano_has_event(client) || READ_ONCE(nano->gone)))
+				     nano_has_event(client) || nano_is_stale(client) ||
+				     READ_ONCE(nano->gone)))
 		return -ERESTARTSYS;
 	scoped_guard(mutex, &nano->lock) {
 		if (nano->gone)
 			return -ENODEV;
+		if (nano_is_stale(client))
+			return -ESTALE;
 		if (!nano_has_event(client))
 			return -EAGAIN;
 		spin_lock_irq(&nano->event_lock);
@@ -365,6 +470,8 @@ static __poll_t nano_poll(struct file *file, poll_table *table)
 	poll_wait(file, &nano->wait, table);
 	if (READ_ONCE(nano->gone))
 		return EPOLLERR | EPOLLHUP;
+	if (nano_is_stale(client))
+		return EPOLLERR;
 	if (nano_has_event(client))
 		ready |= EPOLLIN | EPOLLRDNORM;
 	if (READ_ONCE(nano->owner) == client && !list_empty_careful(&nano->waiting))

@@ -97,6 +97,10 @@ struct gpureplay_nano_registers {
  * One per read(): the interrupts since the last read. A line is masked in its
  * INT_MASK register from the interrupt until user space writes that register.
  * poll() says POLLPRI while another opener waits for its turn.
+ *
+ * When the machine has slept, the GPU has been reset: poll() says POLLERR to the
+ * owner, and every request but INFO, RESET and RELEASE gives ESTALE until RESET.
+ * When the driver has been unbound, poll() says POLLHUP, and all give ENODEV.
  */
 struct gpureplay_nano_event {
 	__u64 time_ns;		/* monotonic time of the latest interrupt */

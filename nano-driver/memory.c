@@ -11,13 +11,17 @@
 
 #include "nano.h"
 
-static void nano_free(struct nano *nano, struct nano_mapping *mapping)
+static void nano_free(struct nano_client *client, struct nano_mapping *mapping)
 {
+	struct nano *nano = client->nano;
+
 	nano->pages -= mapping->count;
+	client->pages -= mapping->count;
 	while (mapping->count--) {
 		dma_unmap_page(nano->dev, mapping->bus[mapping->count], PAGE_SIZE,
 			       DMA_BIDIRECTIONAL);
 		put_page(mapping->pages[mapping->count]);
+		cond_resched();
 	}
 	kvfree(mapping->bus);
 	kvfree(mapping->pages);
@@ -33,13 +37,15 @@ void nano_free_memory(struct nano_client *client)
 		free_io_pgtable_ops(client->tables);
 	client->tables = NULL;
 	list_for_each_entry_safe(mapping, next, &client->mappings, node)
-		nano_free(client->nano, mapping);
+		nano_free(client, mapping);
 	INIT_LIST_HEAD(&client->mappings);
 }
 
-static int nano_fill(struct nano *nano, struct nano_mapping *mapping, u64 pages)
+static int nano_fill(struct nano_client *client, struct nano_mapping *mapping, u64 pages)
 {
-	for (; mapping->count < pages; mapping->count++, nano->pages++) {
+	struct nano *nano = client->nano;
+
+	for (; mapping->count < pages; mapping->count++, nano->pages++, client->pages++) {
 		struct page *page;
 		dma_addr_t bus;
 
@@ -88,6 +94,7 @@ static int nano_enter(struct nano_client *client, struct nano_mapping *mapping, 
 		ret = client->tables->map_pages(client->tables, mapping->va + page * PAGE_SIZE,
 						mapping->bus[page], PAGE_SIZE, 1, prot,
 						GFP_KERNEL_ACCOUNT, &mapped);
+		cond_resched();
 	}
 	return ret;
 }
@@ -118,10 +125,9 @@ int nano_map(struct nano_client *client, struct gpureplay_nano_map *map)
 	mapping->offset = client->next_offset;
 	mapping->pages = kvcalloc(map->pages, sizeof(*mapping->pages), GFP_KERNEL_ACCOUNT);
 	mapping->bus = kvcalloc(map->pages, sizeof(*mapping->bus), GFP_KERNEL_ACCOUNT);
-	ret = mapping->pages && mapping->bus ? nano_fill(client->nano, mapping, map->pages) :
-					       -ENOMEM;
+	ret = mapping->pages && mapping->bus ? nano_fill(client, mapping, map->pages) : -ENOMEM;
 	if (ret) {
-		nano_free(client->nano, mapping);
+		nano_free(client, mapping);
 		return ret;
 	}
 	/* What fails from here on may be in the tables: it stays until RELEASE. */
@@ -191,6 +197,7 @@ int nano_sync(struct nano_client *client, const struct gpureplay_nano_sync *sync
 			else
 				dma_sync_single_for_cpu(dev, mapping->bus[page], PAGE_SIZE,
 							DMA_BIDIRECTIONAL);
+			cond_resched();
 		}
 		return 0;
 	}
@@ -199,17 +206,17 @@ int nano_sync(struct nano_client *client, const struct gpureplay_nano_sync *sync
 
 int nano_mmap_pages(struct nano_client *client, struct vm_area_struct *vma)
 {
+	unsigned long count = vma_pages(vma), first;
 	struct nano_mapping *mapping;
-	int ret;
 
 	list_for_each_entry(mapping, &client->mappings, node) {
 		if (vma->vm_pgoff < mapping->offset ||
 		    vma->vm_pgoff >= mapping->offset + mapping->count)
 			continue;
-		vma->vm_pgoff -= mapping->offset;
-		ret = vm_map_pages(vma, mapping->pages, mapping->count);
-		vma->vm_pgoff += mapping->offset;
-		return ret;
+		first = vma->vm_pgoff - mapping->offset;
+		if (count > mapping->count - first)
+			return -ENXIO;
+		return vm_insert_pages(vma, vma->vm_start, mapping->pages + first, &count);
 	}
 	return -EINVAL;
 }

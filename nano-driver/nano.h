@@ -15,9 +15,11 @@
 
 #include "gpureplay_nano.h"
 
+#define GPU_ID			0x0000
 #define GPU_MMU_FEATURES	0x0014
 #define GPU_INT_RAWSTAT		0x0020
 #define GPU_COMMAND		0x0030
+#define COHERENCY_ENABLE	0x0304
 #define JOB_INT_RAWSTAT		0x1000
 #define MMU_INT_RAWSTAT		0x2000
 #define INT_CLEAR		0x4	/* from a RAWSTAT register */
@@ -55,6 +57,11 @@ struct nano_client {
 	u64 next_offset;
 	struct io_pgtable_cfg config;
 	struct io_pgtable_ops *tables;
+	unsigned long pages;	/* of all its mappings */
+
+	struct mutex charge_lock;	/* taken before nano.lock; protects `charged` */
+	struct mm_struct *mm;	/* whose locked memory they count as */
+	unsigned long charged;	/* pages */
 };
 
 struct nano_line {
@@ -71,17 +78,18 @@ struct nano {
 	struct resource *window;
 	struct clk_bulk_data *clocks;
 	int clock_count;
-	struct regulator *supply;
 	struct reset_control *resets;
 	struct nano_line lines[NANO_LINES];
 	bool coherent;
 	bool amlogic;		/* power of the cores is overridden after each reset */
-	u32 va_bits, bus_bits;
+	bool asleep;		/* no power: interrupts on shared lines are not ours */
+	u32 gpu_id, va_bits, bus_bits;
 
 	struct mutex lock;	/* everything below but the event */
 	bool gone;		/* unbound: every call fails from now on */
 	bool stuck;		/* the last reset failed: nothing may be freed */
 	bool ready;		/* powered and reset for the owner */
+	bool stale;		/* the machine slept: the owner has to reset */
 	struct nano_client *owner;
 	struct list_head waiting, clients, orphans;
 	unsigned long pages;
@@ -111,6 +119,7 @@ int nano_mmap_pages(struct nano_client *client, struct vm_area_struct *vma);
 void nano_free_memory(struct nano_client *client);
 
 /* guard.c */
-bool nano_write_allowed(u32 offset, u32 value);
+bool nano_read_allowed(u32 offset);
+bool nano_write_allowed(u32 gpu_id, u32 offset, u32 value);
 
 #endif

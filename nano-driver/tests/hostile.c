@@ -17,7 +17,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -153,11 +155,35 @@ static void registers(void)
 	struct gpureplay_nano_access access;
 	struct gpureplay_nano_registers list = { .list = (__u64)&access, .count = 1 };
 	int fd = client_open(), open_writes = 0;
-	__u64 root;
+	/* Physical addresses, counter dumps, what is only written, what does not exist. */
+	static const __u32 hidden[] = { 0x0040, 0x0044, 0x0060, 0x0064, 0x0030, 0x0180, 0x1004, 0x2004,
+		0x2400, 0x2404, 0x2408, 0x2410, 0x2418, 0x2430, 0x2440, 0x27c0, 0x1980, 0x3000, 0x4000, 0xfffc };
+	/* Bits that a driver sets on a G52, registers from 0xf00 on; coherency is the kernel's. */
+	static const __u32 settings[4] = { 0x3f << 16, 1 << 17, 0, 1 << 23 | 0x3f << 12 };
 
 	check(!client_try_map(fd, 0x1000000, 1, RW), "map");
 	check(!ioctl(fd, GPUREPLAY_NANO_IOC_ACTIVATE), "activate");
-	root = client_read(fd, 0x2400) | (__u64)client_read(fd, 0x2404) << 32;
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(*hidden); i++) {
+		access = (struct gpureplay_nano_access){ hidden[i], 0, 0, 0 };
+		refused(ioctl(fd, GPUREPLAY_NANO_IOC_REGISTERS, &list), EPERM, "read a hidden register");
+		check(access.value == 0, "and learn nothing");
+	}
+	check(client_read(fd, 0) >> 28 == 7, "GPU_ID can be read");
+	for (__u32 i = 0; i < 4; i++)
+		for (__u32 bit = 0; bit < 32; bit++) {
+			access = (struct gpureplay_nano_access){ 0xf00 + 4 * i, 1, 1u << bit, 0 };
+			check((ioctl(fd, GPUREPLAY_NANO_IOC_REGISTERS, &list) == 0) == (settings[i] >> bit & 1),
+			      "bits of settings as a driver sets them");
+		}
+	for (__u32 value = 0; value < 32; value++) {
+		access = (struct gpureplay_nano_access){ 0x304, 1, value, 0 };
+		refused(ioctl(fd, GPUREPLAY_NANO_IOC_REGISTERS, &list), EPERM, "COHERENCY_ENABLE");
+	}
+	for (__u32 value = 0; value < 8; value++) {
+		access = (struct gpureplay_nano_access){ 0x18a0, 1, value, 0 };
+		check((ioctl(fd, GPUREPLAY_NANO_IOC_REGISTERS, &list) == 0) == (value != 1),
+		      "JS1_COMMAND stops and does not start");
+	}
 	for (size_t i = 0; i < sizeof(forged) / sizeof(*forged); i++) {
 		access = (struct gpureplay_nano_access){ forged[i].offset, 1, forged[i].value, 0 };
 		refused(ioctl(fd, GPUREPLAY_NANO_IOC_REGISTERS, &list), EPERM, forged[i].what);
@@ -169,8 +195,6 @@ static void registers(void)
 			open_writes += !ioctl(fd, GPUREPLAY_NANO_IOC_REGISTERS, &list) || errno != EPERM;
 		}
 	check(!open_writes, "all writes from 0x200c on are refused");
-	check(root == (client_read(fd, 0x2400) | (__u64)client_read(fd, 0x2404) << 32),
-	      "the page-table root is as it was");
 
 	access = (struct gpureplay_nano_access){ 0x10000, 0, 0, 0 };
 	refused(ioctl(fd, GPUREPLAY_NANO_IOC_REGISTERS, &list), EINVAL, "read behind the window");
@@ -219,6 +243,10 @@ static void mappings(void)
 	      "another opener's pages");
 	pages = mmap(NULL, 2 * 4096, 3, MAP_SHARED, fd, map.mmap_offset);
 	check(pages != MAP_FAILED, "two of two pages");
+	check(mmap(NULL, 2 * 4096, 3, MAP_PRIVATE, fd, map.mmap_offset) == MAP_FAILED && errno == EINVAL,
+	      "a private mapping of pages");
+	check(mmap(NULL, 4096, 3, MAP_PRIVATE, fd, 0) == MAP_FAILED && errno == EINVAL,
+	      "a private mapping of registers");
 	void *longer = mremap(pages, 2 * 4096, 16 * 4096, MREMAP_MAYMOVE);
 
 	check(longer == MAP_FAILED || third_page_is_absent(longer), "a longer mapping shows no more pages");
@@ -227,6 +255,39 @@ static void mappings(void)
 	munmap(pages, 16 * 4096);
 	close(other);
 	close(fd);
+}
+
+/* Who may lock no more memory gets no more pages, and what is given back counts no longer. */
+static void limit(void)
+{
+	static const struct rlimit eight = { 8 * 4096, 8 * 4096 };
+	int status, child = fork();
+
+	if (!child) {
+		struct gpureplay_nano_acquire acquire = {};
+		int bad = 0, fd;
+
+		bad |= chmod(DEVICE, 0666) || setrlimit(RLIMIT_MEMLOCK, &eight) || setuid(65534);
+		fd = open(DEVICE, O_RDWR);
+		bad |= (fd < 0 || ioctl(fd, GPUREPLAY_NANO_IOC_ACQUIRE, &acquire)) << 1;
+		bad |= (client_try_map(fd, 0x1000000, 9, RW) != -1 || errno != ENOMEM) << 2;
+		for (int round = 0; round < 3; round++) {
+			bad |= (client_try_map(fd, 0x1000000, 8, RW) != 0) << 3;
+			bad |= (client_try_map(fd, 0x2000000, 1, RW) != -1 || errno != ENOMEM) << 4;
+			bad |= (ioctl(fd, GPUREPLAY_NANO_IOC_RELEASE) != 0) << 5;
+		}
+		acquire.mode = GPUREPLAY_NANO_DIRECT;
+		close(fd);
+		fd = open(DEVICE, O_RDWR);
+		bad |= (ioctl(fd, GPUREPLAY_NANO_IOC_ACQUIRE, &acquire) != -1 || errno != EPERM) << 6;
+		_exit(bad);
+	}
+	waitpid(child, &status, 0);
+	errno = 0;
+	check(status == 0, "the limit of locked memory holds, and direct mode needs a capability");
+	if (status)
+		printf("limit: status %#x\n", status);
+	chmod(DEVICE, 0600);
 }
 
 static void openers(void)
@@ -485,6 +546,7 @@ int main(int argc, char **argv)
 	arguments();
 	registers();
 	mappings();
+	limit();
 	openers();
 	reach();
 	check(pages_in_use() == 0, "no page is in use after the checks");

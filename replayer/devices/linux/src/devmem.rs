@@ -24,7 +24,7 @@ use crate::own_tables::{OwnTables, TablePages};
 /// A GPU whose registers are mapped from /dev/mem.
 ///
 /// Only for cache-coherent GPUs that something else has powered: user space can neither maintain caches nor switch
-/// clocks. Memory is this process's own, locked, its physical addresses taken from /proc/self/pagemap.
+/// clocks. Memory is this process's own, pinned, its physical addresses taken from /proc/self/pagemap.
 #[derive(Debug)]
 pub struct DevMem {
     registers: Mapped,
@@ -89,22 +89,7 @@ impl DevMem {
         if found == 0 || found == u32::MAX {
             return Err(OpenError::NoAnswer { found });
         }
-        // Locked pages stay in memory, but the kernel may still move them to make large free blocks.
-        let moves = std::fs::read_to_string("/proc/sys/vm/compact_unevictable_allowed");
-        if moves.is_ok_and(|text| text.trim() != "0") {
-            return Err(OpenError::Forbidden {
-                what: "keeping physical addresses",
-                reason: "vm.compact_unevictable_allowed is 1: the kernel moves locked pages".into(),
-                cure: "sysctl vm.compact_unevictable_allowed=0",
-            });
-        }
-        let probe = Mapped::locked(PAGE_SIZE as usize).map_err(|error| {
-            forbidden(
-                "locked memory",
-                &error,
-                "raise RLIMIT_MEMLOCK or run as root",
-            )
-        })?;
+        let probe = pinnable()?;
         if device.physical(&probe).is_none() {
             return Err(OpenError::Forbidden {
                 what: "reading physical addresses",
@@ -123,6 +108,25 @@ impl DevMem {
     /// Time from the start of each chain to the acknowledgement of its end, all together.
     pub fn working(&self) -> Duration {
         self.chains.working
+    }
+
+    /// Pages that are no longer where the GPU was told that they are. Always 0: they are pinned.
+    ///
+    /// # Errors
+    /// /proc/self/pagemap cannot be read.
+    pub fn moved_pages(&self) -> io::Result<usize> {
+        let hidden = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let mut moved = 0;
+        for mapping in self.mappings.iter() {
+            let now = self.physical(&mapping.memory).ok_or_else(hidden)?;
+            let told = self.tables.told(mapping.va, now.len());
+            moved += now
+                .iter()
+                .zip(told)
+                .filter(|(now, told)| **now != *told)
+                .count();
+        }
+        Ok(moved)
     }
 
     /// Physical address of each page of `memory`; `None` when the kernel keeps them to itself.
@@ -154,6 +158,26 @@ impl DevMem {
     }
 }
 
+/// A page that is pinned, to show that pages can be.
+///
+/// # Errors
+/// The kernel has no io_uring, forbids it, or memory may not be locked.
+pub(crate) fn pinnable() -> Result<Mapped, OpenError> {
+    Mapped::pinned(PAGE_SIZE as usize).map_err(|error| {
+        forbidden(
+            "pinning memory with io_uring",
+            &error,
+            match error.raw_os_error() {
+                Some(nix::libc::EPERM) => "sysctl kernel.io_uring_disabled=0",
+                Some(nix::libc::ENOSYS) => {
+                    "use --device nano, or a kernel with CONFIG_IO_URING (5.6 or newer)"
+                }
+                _ => "raise RLIMIT_MEMLOCK or run as root",
+            },
+        )
+    })
+}
+
 fn forbidden(what: &'static str, error: &io::Error, cure: &'static str) -> OpenError {
     OpenError::Forbidden {
         what,
@@ -168,8 +192,6 @@ impl Gpu for DevMem {
     }
 
     fn write32(&mut self, register: u32, value: u32) {
-        // Memory that the GPU will read is written before the register that makes it read.
-        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
         self.registers.write32(register as usize, value);
     }
 
@@ -198,7 +220,7 @@ impl Gpu for DevMem {
         let length = (pages as usize)
             .checked_mul(PAGE_SIZE as usize)
             .ok_or(DeviceError::OutOfMemory)?;
-        let memory = Mapped::locked(length).map_err(|_| DeviceError::OutOfMemory)?;
+        let memory = Mapped::pinned(length).map_err(|_| DeviceError::OutOfMemory)?;
         let addresses = self.physical(&memory).ok_or(DeviceError::OutOfMemory)?;
         self.tables.remember(va, &addresses, access);
         self.mappings.insert(va, memory);
@@ -209,7 +231,7 @@ impl Gpu for DevMem {
         let pages =
             usize::try_from(self.tables.pages_needed()).map_err(|_| DeviceError::OutOfMemory)?;
         let memory =
-            Mapped::locked(pages * PAGE_SIZE as usize).map_err(|_| DeviceError::OutOfMemory)?;
+            Mapped::pinned(pages * PAGE_SIZE as usize).map_err(|_| DeviceError::OutOfMemory)?;
         let addresses = self.physical(&memory).ok_or(DeviceError::OutOfMemory)?;
         let tables = self.tables.build(TablePages::new(memory, addresses))?;
         tables.activate(self, 0, true)?;
@@ -244,6 +266,7 @@ impl Drop for DevMem {
         // A GPU that does not stop must not keep writing to pages that somebody else gets next.
         if self.reset().is_err() {
             self.mappings.take().into_iter().for_each(std::mem::forget);
+            std::mem::forget(std::mem::take(&mut self.tables));
         }
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! All unsafe code of the replayer on Linux lives in this crate: `ioctl`, `mmap`, and access to mapped memory.
 
+mod barrier;
 pub mod board;
 mod chains;
 pub mod devmem;
@@ -16,6 +17,7 @@ mod mappings;
 pub mod nano;
 mod nano_abi;
 mod own_tables;
+mod pin;
 
 pub use board::Board;
 pub use devmem::DevMem;

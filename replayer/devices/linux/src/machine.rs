@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::board::Board;
+use crate::devmem;
 use crate::error::OpenError;
 use crate::nano;
 
@@ -135,9 +136,9 @@ fn first_range(device: &Path, node: &Path) -> io::Result<Option<(u64, u64)>> {
 
 const DEV_MEM: &str = "/dev/mem";
 
-const LOCKED_PAGES: &str = "locked pages";
+const PINNED_PAGES: &str = "pinned pages";
 /// Subjects of the findings that concern `--device devmem` only.
-pub const DEV_MEM_ONLY: [&str; 2] = [DEV_MEM, LOCKED_PAGES];
+pub const DEV_MEM_ONLY: [&str; 2] = [DEV_MEM, PINNED_PAGES];
 
 /// What one check of the machine found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,7 +175,7 @@ pub fn doctor(root: &Path, board: Option<&Board>) -> Vec<Finding> {
     findings.push(module(root));
     findings.push(nano_node(root));
     findings.push(dev_mem(root));
-    findings.push(compaction(root));
+    findings.push(pinning());
     findings.push(memory(root));
     findings
 }
@@ -282,18 +283,16 @@ fn module(root: &Path) -> Finding {
     )
 }
 
-/// Whether locked pages stay where they are.
-fn compaction(root: &Path) -> Finding {
-    let moves = fs::read_to_string(root.join("proc/sys/vm/compact_unevictable_allowed"))
-        .is_ok_and(|text| text.trim() != "0");
-    if moves {
-        bad(
-            LOCKED_PAGES,
-            "the kernel may move them (vm.compact_unevictable_allowed is 1)",
-            "sysctl vm.compact_unevictable_allowed=0 # for --device devmem only",
-        )
-    } else {
-        good(LOCKED_PAGES, "stay where they are")
+/// Whether a process can have pages that the kernel does not move.
+fn pinning() -> Finding {
+    match devmem::pinnable() {
+        Ok(_) => good(PINNED_PAGES, "can be had from io_uring"),
+        Err(OpenError::Forbidden { reason, cure, .. }) => bad(
+            PINNED_PAGES,
+            format!("io_uring gives none: {reason}"),
+            format!("{cure} # for --device devmem only"),
+        ),
+        Err(error) => bad(PINNED_PAGES, error.to_string(), "use --device nano"),
     }
 }
 

@@ -4,13 +4,18 @@
 use std::fs::File;
 use std::io;
 
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::{Advice, MmapOptions, MmapRaw};
+
+use crate::barrier;
+use crate::pin::Pin;
 
 /// A shared mapping of a device file. Other parties (the GPU, interrupt handlers) change it at any time, so no Rust
 /// reference to its bytes ever exists; all access goes through raw pointers with checked ranges.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     map: MmapRaw,
+    /// Keeps its pages in their places; outlives the mapping.
+    _pin: Option<Pin>,
 }
 
 impl Mapped {
@@ -23,7 +28,7 @@ impl Mapped {
             .offset(offset)
             .len(length)
             .map_raw(file)?;
-        Ok(Self { map })
+        Ok(Self { map, _pin: None })
     }
 
     /// Anonymous zeroed memory.
@@ -32,10 +37,25 @@ impl Mapped {
     /// What `mmap` says.
     pub(crate) fn anonymous(length: usize) -> io::Result<Self> {
         let map = MmapOptions::new().len(length).map_anon()?.into();
-        Ok(Self { map })
+        Ok(Self { map, _pin: None })
     }
 
-    /// Anonymous zeroed memory that is never swapped out, every page of it this process's own.
+    /// Anonymous zeroed memory whose pages are this process's own and keep their physical addresses.
+    ///
+    /// # Errors
+    /// What `mmap` or `mlock` says, or why pages cannot be pinned.
+    pub(crate) fn pinned(length: usize) -> io::Result<Self> {
+        let memory = Self::locked(length)?;
+        // A child would get copies that it has no use for.
+        memory.map.advise(Advice::DontFork)?;
+        let pin = Pin::new(memory.address(), length)?;
+        Ok(Self {
+            map: memory.map,
+            _pin: Some(pin),
+        })
+    }
+
+    /// Anonymous zeroed memory that is never swapped out. The kernel may move its pages.
     ///
     /// # Errors
     /// What `mmap` or `mlock` says.
@@ -64,20 +84,24 @@ impl Mapped {
             .is_some_and(|end| end <= self.len())
     }
 
-    /// Reads a 32-bit device register; all ones outside the mapping.
+    /// Reads a 32-bit device register; all ones outside the mapping. Memory that is read afterwards is no older than the
+    /// register's value.
     pub(crate) fn read32(&self, offset: usize) -> u32 {
         if !offset.is_multiple_of(4) || !self.contains(offset, 4) {
             return u32::MAX;
         }
         // SAFETY: aligned (mappings start at a page) and inside the mapping; volatile, so a device sees one access.
-        unsafe { self.map.as_ptr().add(offset).cast::<u32>().read_volatile() }
+        let value = unsafe { self.map.as_ptr().add(offset).cast::<u32>().read_volatile() };
+        barrier::after_register_read();
+        value
     }
 
-    /// Writes a 32-bit device register; nothing outside the mapping.
+    /// Writes a 32-bit device register; nothing outside the mapping. The device finds memory that was written before.
     pub(crate) fn write32(&self, offset: usize, value: u32) {
         if !offset.is_multiple_of(4) || !self.contains(offset, 4) {
             return;
         }
+        barrier::before_register_write();
         // SAFETY: as in `read32`; no reference to these bytes exists.
         unsafe {
             self.map

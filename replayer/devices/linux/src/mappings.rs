@@ -24,6 +24,10 @@ impl Mappings {
         self.0.insert(at, Mapping { va, memory });
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Mapping> {
+        self.0.iter()
+    }
+
     pub(crate) fn take(&mut self) -> Vec<Mapping> {
         std::mem::take(&mut self.0)
     }

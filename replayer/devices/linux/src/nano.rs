@@ -142,6 +142,13 @@ fn open_file(path: &Path) -> Result<File, OpenError> {
         })
 }
 
+/// Whether the driver says that the GPU is not this process's any more.
+fn is_lost(poll: &[PollFd<'_>]) -> bool {
+    let lost = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
+    poll.iter()
+        .any(|entry| entry.revents().is_some_and(|said| said.intersects(lost)))
+}
+
 fn refused(errno: nix::Error) -> DeviceError {
     match errno {
         nix::Error::ENOMEM => DeviceError::OutOfMemory,
@@ -184,7 +191,7 @@ impl Nano {
             },
             nix::Error::EPERM => OpenError::Permission {
                 path: path.to_owned(),
-                more: " with CAP_SYS_RAWIO, or use the guarded mode",
+                more: " with CAP_SYS_RAWIO on a kernel that is not locked down, or use the guarded mode",
             },
             nix::Error::ETIMEDOUT => OpenError::Stuck,
             other => io_error("nano driver: take the GPU")(other.into()),
@@ -353,6 +360,8 @@ impl Gpu for Nano {
             let milliseconds = left.as_micros().div_ceil(1000).min(60_000) as u16;
             let mut poll = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
             match nix::poll::poll(&mut poll, PollTimeout::from(milliseconds)) {
+                // The driver was unbound, or the machine has slept: no interrupt will come.
+                Ok(_) if is_lost(&poll) => return Lines::NONE,
                 Ok(_) | Err(nix::Error::EINTR) => {}
                 Err(_) => return Lines::NONE,
             }
@@ -415,7 +424,8 @@ impl Gpu for Nano {
             return Ok(false);
         }
         let mut poll = [PollFd::new(self.file.as_fd(), PollFlags::POLLPRI)];
-        if !matches!(nix::poll::poll(&mut poll, PollTimeout::ZERO), Ok(1)) {
+        let asked = nix::poll::poll(&mut poll, PollTimeout::ZERO) == Ok(1) && !is_lost(&poll);
+        if !asked {
             return Ok(false);
         }
         // What the GPU wrote must be in memory before the reset empties its caches.

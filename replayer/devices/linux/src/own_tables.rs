@@ -78,6 +78,15 @@ impl OwnTables {
             .extend(pages.map(|(va, &address)| (va, address, access)));
     }
 
+    /// The addresses of `count` pages from `va` on, as they were remembered.
+    pub(crate) fn told(&self, va: u64, count: usize) -> impl Iterator<Item = u64> {
+        self.leaves
+            .iter()
+            .skip_while(move |leaf| leaf.0 != va)
+            .take(count)
+            .map(|leaf| leaf.1)
+    }
+
     /// Pages that the tables of everything remembered take.
     pub(crate) fn pages_needed(&self) -> u64 {
         let tables = |shift: u32| {

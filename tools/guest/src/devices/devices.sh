@@ -20,12 +20,16 @@ cure() { # SUBJECT
 	popd > /dev/null
 }
 
-# Without a module: /dev/mem, with the kernel told to leave locked pages where they are.
+# Without a module: /dev/mem, while the kernel moves pages in all ways that it has.
 if gpureplay doctor; then exit 1; fi
-if replay digits-g52 devmem 1 2> refused; then exit 1; fi
-grep compact_unevictable_allowed refused
-cure "locked pages"
+device_test moves
+huge=/sys/kernel/mm/transparent_hugepage
+echo always > $huge/enabled
+echo 0 > $huge/khugepaged/scan_sleep_millisecs
+while sleep 0.1; do echo 1 > /proc/sys/vm/compact_memory; done & mover=$!
 for name in $recordings; do replay $name devmem $RUNS | tail -n 1; done
+kill $mover
+wait $mover 2> /dev/null || [ $? = 143 ]
 
 cure "driver that holds the GPU"
 echo $gpu > /sys/bus/platform/drivers/gpureplay-nano/unbind
@@ -68,11 +72,14 @@ grep 'another process has the GPU' busy
 for ((guest = 0; guest < 5; guest++)); do replay digits-g52 nano:shared 3 | tail -n 1; done
 kill -9 $endless
 wait $endless 2> /dev/null || [ $? = 137 ]
-replay digits-g52 nano:shared $RUNS > first & first=$!
-replay acl-gemm-g52 nano:shared $RUNS > second & second=$!
-wait $first && wait $second
+# With fewer runs the first may be done before the second has begun, and nothing is lent.
+shared=$((RUNS > 100 ? RUNS : 100))
+replay digits-g52 nano:shared $shared > first & first=$!
+replay acl-gemm-g52 nano:shared $shared > second & second=$!
+wait $first
+wait $second
 tail -qn 1 first second
-if grep -q 'lent 0 times' first second; then exit 1; fi
+if grep -q 'lent 0 times' first && grep -q 'lent 0 times' second; then exit 1; fi
 [ "$(device_test pages)" = 0 ]
 
 # The GPU back to panfrost, to us, and back again, without a reboot.

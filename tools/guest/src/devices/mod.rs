@@ -41,6 +41,9 @@ pub(crate) struct Devices {
     /// Seconds of random requests by the hostile client.
     #[arg(long, value_name = "N", default_value_t = 600)]
     pub(crate) seconds: u32,
+    /// Times that the whole test is repeated, each with a seed of its own; the first failure ends it.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) repeat: u32,
     /// Further word of the kernel's command line; may be repeated.
     #[arg(long = "kernel-option", value_name = "WORD")]
     pub(crate) kernel_options: Vec<String>,
@@ -64,13 +67,18 @@ impl Devices {
             payload::prepare(&folder, Driver::None)?;
             payload::build_host_command(&folder)?;
         }
-        Ok(match self.test(&folder, true)? {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(reason) => {
-                eprintln!("{reason}");
-                ExitCode::FAILURE
+        for round in 0..self.repeat {
+            let devices = Self {
+                seed: self.seed.wrapping_add(round),
+                no_build: self.no_build || round > 0,
+                ..self.clone()
+            };
+            if let Err(reason) = devices.test(&folder, true)? {
+                eprintln!("round {} of {}: {reason}", round + 1, self.repeat);
+                return Ok(ExitCode::FAILURE);
             }
-        })
+        }
+        Ok(ExitCode::SUCCESS)
     }
 
     /// The command and the lines that count, for people.

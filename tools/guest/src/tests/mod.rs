@@ -462,6 +462,7 @@ fn devices(folder: &Folder) -> Result<Verdict> {
         kills: 5,
         seconds: 10,
         seed: 1,
+        repeat: 1,
         kernel_options: Vec::new(),
         write: false,
         no_build: false,

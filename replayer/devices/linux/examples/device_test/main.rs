@@ -7,10 +7,14 @@
 //!
 //!     device_test memory 700
 //!     device_test pages
+//!     device_test moves
 //!
 //! Devices: nano, nano:direct, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
 //! `running` when the recording is open; 0 runs are endless. Ends with 1 at the first output that differs. `memory` holds that
-//! many MiB on the nano driver at once; `pages` prints how many pages are in use.
+//! many MiB on the nano driver at once; `pages` prints how many pages are in use. `moves` makes the kernel move pages in all ways
+//! that it has, and compares what becomes of locked memory and of the pages that `devmem` gives to the GPU.
+
+mod moves;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -56,6 +60,7 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
         [command] if command == "pages" => {
             return Ok(nano::state(Path::new(nano::PATH))?.pages.to_string());
         }
+        [command] if command == "moves" => return moves::test(),
         [command, mib] if command == "memory" => return memory(mib.parse()?),
         [path, device, runs, files @ ..] => (path, device, runs, files),
         _ => return Err("usage: device_test RECORDING DEVICE RUNS NAME=FILE.npy...".into()),

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Names that older kernels lack; Kbuild looks into the kernel's headers and defines NANO_HAS_*. */
+#ifndef NANO_COMPAT_H
+#define NANO_COMPAT_H
+
+#include <linux/mm.h>
+
+#ifndef NANO_HAS_VM_FLAGS_SET		/* before 6.3 */
+static inline void vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
+{
+	vma->vm_flags |= flags;
+}
+#endif
+
+#ifdef NANO_HAS_REMOVE_NEW		/* 6.3 to 6.12: .remove may return a number */
+#define nano_remove_member remove_new
+#else
+#define nano_remove_member remove
+#endif
+
+#endif
