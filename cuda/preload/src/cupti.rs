@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::dlsym::look_up;
 use crate::durations::{Key, ran};
 use crate::report::say;
+use crate::settings::settings;
 
 /// `CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL`.
 const KERNEL: u32 = 10;
@@ -126,6 +127,9 @@ unsafe extern "C" fn done(
                 continue;
             }
             let kernel = CStr::from_ptr(name).to_string_lossy().into_owned();
+            if !settings().wants(&kernel) {
+                continue;
+            }
             let nanoseconds = time(END).saturating_sub(time(START));
             let key = Key {
                 kernel,

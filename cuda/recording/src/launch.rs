@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One recorded launch, as `launches/K.toml` says it.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
-use crate::Hash;
+use crate::check::check;
 use crate::hash::hex;
+use crate::{Hash, RecordingError};
 
 /// The version of the format that is written and read.
 pub const FORMAT: u32 = 1;
@@ -128,6 +131,19 @@ pub struct Variable {
 }
 
 impl Launch {
+    /// A launch from the text of its manifest, checked.
+    ///
+    /// # Errors
+    /// If the text is no manifest, or says something that cannot be.
+    pub fn parse(text: &str) -> Result<Self, RecordingError> {
+        let launch: Self = toml::from_str(text).map_err(|error| RecordingError::Manifest {
+            path: PathBuf::from("launch"),
+            reason: error.message().to_owned(),
+        })?;
+        check(&launch)?;
+        Ok(launch)
+    }
+
     /// The launch attributes one by one.
     #[must_use]
     pub fn attribute_list(&self) -> &[[u8; 72]] {

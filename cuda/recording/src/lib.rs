@@ -105,11 +105,9 @@ impl Recording {
                 limit: MAX_MANIFEST,
             });
         }
-        let launch: Launch = toml::from_str(&text).map_err(|error| RecordingError::Manifest {
-            path,
-            reason: error.message().to_owned(),
-        })?;
-        check::check(&launch)?;
-        Ok(launch)
+        Launch::parse(&text).map_err(|error| match error {
+            RecordingError::Manifest { reason, .. } => RecordingError::Manifest { path, reason },
+            other => other,
+        })
     }
 }

@@ -58,6 +58,7 @@ enum Command {
     Keygen(keygen::Keygen),
     Sign(sign::Sign),
     Pack(pack::Pack),
+    Cuda(gpureplay_cuda_command::Cuda),
 }
 
 /// Whether words, the first the program's name, are a command line; nothing is done.
@@ -93,6 +94,7 @@ pub fn main() -> ExitCode {
         Command::Keygen(command) => command.execute(),
         Command::Sign(command) => command.execute(),
         Command::Pack(command) => command.execute(),
+        Command::Cuda(command) => return command.execute(),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -4,6 +4,7 @@
 
 mod bench;
 mod check;
+mod cuda;
 mod error;
 mod examples;
 mod figures;
@@ -28,6 +29,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Task {
     Check(check::Check),
+    Cuda(cuda::Cuda),
     /// The full-system guest: Debian's kernel and GPU stack in QEMU, with our model as the GPU.
     Guest(guest::Guest),
     /// Benchmarks: the model beside pocl.
@@ -48,6 +50,7 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Check(check) => check.execute(),
+        Task::Cuda(cuda) => cuda.execute(),
         Task::Guest(guest) => guest.execute(None),
         Task::Bench(bench) => bench.execute(),
         Task::Examples(examples) => examples.execute(),

@@ -5,10 +5,11 @@ use crate::workspace::Crate;
 
 /// A folder and the folders that its crates may use, without their tests. A folder that is not named may use every folder but those
 /// in `TOPMOST`.
-const MAY_USE: [(&str, &[&str]); 3] = [
+const MAY_USE: [(&str, &[&str]); 4] = [
+    ("cuda", &["cuda"]),
     ("mali", &["mali"]),
     ("model", &["mali", "model"]),
-    ("replayer", &["mali", "model", "replayer"]),
+    ("replayer", &["cuda", "mali", "model", "replayer"]),
 ];
 
 /// Folders that only each other may use.

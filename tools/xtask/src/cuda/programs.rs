@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The programs that are recorded: ours, and those of HeCBench with arguments that keep them short.
+
+use std::{
+    path::Path,
+    process::Command,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use super::{AT_A_TIME, Bench};
+use crate::{error::Result, repository::output};
+
+/// A program and how to run it in the folder of work.
+pub(super) struct Program {
+    pub(super) name: &'static str,
+    pub(super) line: &'static [&'static str],
+    /// Which of its launches are recorded.
+    pub(super) pick: &'static str,
+}
+
+/// Ours. `@` stands for the folder of sources.
+pub(super) const OURS: &[Program] = &[
+    Program {
+        name: "nvcc, static cudart",
+        line: &["./suite"],
+        pick: "all",
+    },
+    Program {
+        name: "nvcc, shared cudart",
+        line: &["./suite_shared"],
+        pick: "all",
+    },
+    Program {
+        name: "nvcc, per-thread streams",
+        line: &["./suite_per_thread"],
+        pick: "all",
+    },
+    Program {
+        name: "nvcc, four racing threads",
+        line: &["./threads"],
+        pick: "all",
+    },
+    Program {
+        name: "driver API, PTX",
+        line: &["./driver"],
+        pick: "all",
+    },
+    Program {
+        name: "PyTorch",
+        line: &["python3", "@/torch_ops.py"],
+        pick: "first",
+    },
+    Program {
+        name: "Triton",
+        line: &["python3", "@/triton_ops.py"],
+        pick: "first",
+    },
+    Program {
+        name: "CuPy",
+        line: &["python3", "@/cupy_ops.py"],
+        pick: "first",
+    },
+    Program {
+        name: "JAX",
+        line: &["python3", "@/jax_ops.py"],
+        pick: "first",
+    },
+];
+
+/// Programs of HeCBench, none of which this code was written against, and their arguments.
+pub(super) const HECBENCH: &[(&str, &str)] = &[
+    ("adam", "10000 20 5"),
+    ("binomial", ""),
+    ("bspline-vgh", ""),
+    ("car", "2"),
+    ("chi2", "400 40000 200 200 256 2"),
+    ("clenergy", ""),
+    ("convolution1D", "1048576 2"),
+    ("convolutionSeparable", "1024 1024 2"),
+    ("crc64", "2 5 335544"),
+    ("dct8x8", "1024 1024 2"),
+    ("entropy", "1024 1024 2"),
+    ("expdist", "2048 2"),
+    ("fft", "1 2"),
+    ("filter", "1000000 256 2"),
+    ("gaussian", "-q -t -s 256"),
+    ("hwt1d", "8388608 2"),
+    ("interleave", "2"),
+    ("iso2dfd", "512 512 4"),
+    ("jenkins-hash", "256 1677721 2"),
+    ("layout", "2"),
+    ("lif", "1000 32 100"),
+    ("logprob", "64 8 5025 2"),
+    ("maxpool3d", "256 256 16 2"),
+    ("md", "1 2"),
+    ("michalewicz", "100000 2"),
+    ("murmurhash3", "100000 2"),
+    ("pathfinder", "10000 100 5"),
+    ("projectile", "2"),
+    ("rsbench", "-s small -m event"),
+    ("scan", "1048576 2"),
+    ("stencil3d", "64 4"),
+    ("thomas", "64 1024 64 2"),
+    ("threadfence", "2 100000"),
+    ("winograd", ""),
+    ("wyllie", "80000 1 2"),
+    ("xsbench", "-s small -m event -r 2"),
+    ("aop", "-runs 1"),
+    ("asta", ""),
+];
+
+/// Code for Hopper, and PTX beside it, which tuning compiles with other options.
+const NVCC: &[&str] = &[
+    "-O3",
+    "-std=c++17",
+    "-gencode",
+    "arch=compute_90,code=[sm_90,compute_90]",
+];
+
+/// Builds our programs.
+pub(super) fn build(bench: &Bench) -> Result<()> {
+    let build = |source: &str, out: &str, more: &[&str]| {
+        let mut command = Command::new("nvcc");
+        command
+            .current_dir(bench.work.path())
+            .args(NVCC)
+            .args(more)
+            .arg("-o")
+            .arg(out);
+        output(command.arg(bench.programs.join(source)))
+    };
+    build("suite.cu", "suite", &[])?;
+    build("suite.cu", "suite_shared", &["-cudart", "shared"])?;
+    build(
+        "suite.cu",
+        "suite_per_thread",
+        &["--default-stream", "per-thread"],
+    )?;
+    build("threads.cu", "threads", &[])?;
+    build("launches.cu", "launches", &[])?;
+    build("driver.c", "driver", &["-lcuda"])?;
+    Ok(())
+}
+
+/// Builds the programs of HeCBench, several at a time; says which do not build.
+pub(super) fn build_foreign(folder: &Path) -> Vec<&'static str> {
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(Vec::new());
+    let work = || {
+        while let Some((name, _)) = HECBENCH.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if !build_one(&folder.join(format!("{name}-cuda"))) {
+                failed
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(*name);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(work);
+        }
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn build_one(folder: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return false;
+    };
+    let sources = entries.flatten().map(|entry| entry.path()).filter(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "cu" || extension == "cpp")
+    });
+    let mut command = Command::new("nvcc");
+    command
+        .current_dir(folder)
+        .args(["-O3", "-std=c++17", "-arch=sm_90", "-o", "main"]);
+    output(command.args(sources)).is_ok()
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Recording programs and replaying every launch in a process of its own.
+
+use std::{
+    path::Path,
+    process::Command,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use super::{
+    AT_A_TIME, Bench,
+    programs::{HECBENCH, OURS, build_foreign},
+};
+use crate::error::{Error, Result};
+
+/// What became of a launch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Exact,
+    /// Right but for words that differ from run to run of the same launch.
+    Masked,
+    Inconclusive,
+    Wrong,
+    /// The null replay passed, although the replay was called right.
+    NullRight,
+}
+
+#[derive(Default)]
+struct Counts {
+    exact: usize,
+    masked: usize,
+    inconclusive: usize,
+    wrong: usize,
+    null_right: usize,
+    restarts: usize,
+}
+
+fn start(command: &mut Command) -> Result<(bool, String)> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .map_err(|source| Error::Start { program, source })?;
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text += &String::from_utf8_lossy(&output.stderr);
+    Ok((output.status.success(), text))
+}
+
+/// Replays a launch; says what became of it and how many other processes were tried.
+fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize)> {
+    let (right, text) = start(&mut bench.gpureplay(&format!("run {launch}")))?;
+    let restarts = text.matches("trying another process").count();
+    let fate = if right {
+        let (null, _) = start(&mut bench.gpureplay(&format!("run {launch} --null")))?;
+        if null { Fate::NullRight } else { Fate::Exact }
+    } else if text.contains("inconclusive") {
+        Fate::Inconclusive
+    } else {
+        let (masked, _) = start(&mut bench.gpureplay(&format!("run {launch} --mask 2")))?;
+        if masked { Fate::Masked } else { Fate::Wrong }
+    };
+    Ok((fate, restarts))
+}
+
+/// Replays launches, several at a time.
+fn replay_all(bench: &Bench, launches: &[String]) -> Result<Counts> {
+    let next = AtomicUsize::new(0);
+    let counts = Mutex::new(Counts::default());
+    let work = || -> Result<()> {
+        while let Some(launch) = launches.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (fate, restarts) = replay(bench, launch)?;
+            let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+            counts.restarts += restarts;
+            *match fate {
+                Fate::Exact => &mut counts.exact,
+                Fate::Masked => &mut counts.masked,
+                Fate::Inconclusive => &mut counts.inconclusive,
+                Fate::Wrong => &mut counts.wrong,
+                Fate::NullRight => &mut counts.null_right,
+            } += 1;
+            if matches!(fate, Fate::Wrong | Fate::NullRight) {
+                eprintln!("{launch}: not right");
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })?;
+    Ok(counts.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Numbers of a recording's launches, and the bytes that they hold.
+fn launches(bench: &Bench, recording: &str) -> Result<(Vec<String>, f64)> {
+    let (_, text) = start(&mut bench.gpureplay(&format!("list {recording}")))?;
+    let mut bytes = 0.0;
+    let mut names = Vec::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [number, _, _, _, "regions", amount, unit, ..] = words.as_slice() else {
+            continue;
+        };
+        names.push(format!("{recording}#{number}"));
+        let scale = match *unit {
+            "kB" => 1e-3,
+            "MB" => 1.0,
+            "GB" => 1e3,
+            _ => 1e-6,
+        };
+        bytes += amount.parse::<f64>().unwrap_or(0.0) * scale;
+    }
+    Ok((names, bytes))
+}
+
+/// Megabytes that a folder takes.
+fn disk(folder: &Path) -> f64 {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return 0.0;
+    };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => disk(&entry.path()),
+            Ok(metadata) => metadata.len() as f64 / 1e6,
+            Err(_) => 0.0,
+        })
+        .sum()
+}
+
+/// What the hooks counted: launches, of them captured.
+fn counted(text: &str) -> Option<(u64, u64)> {
+    let line = text
+        .lines()
+        .rev()
+        .find(|line| line.starts_with("[gpureplay]") && line.contains(" launches, "))?;
+    let mut numbers = line.split([' ', ',']).filter_map(|word| word.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
+/// A program in a mode of `gpureplay-cuda`.
+fn with_app(bench: &Bench, words: &str, line: &[&str]) -> Command {
+    let mut command = bench.gpureplay(words);
+    let folder = bench.programs.display().to_string();
+    command
+        .arg("--")
+        .args(line.iter().map(|word| word.replace('@', &folder)));
+    command.env("XLA_PYTHON_CLIENT_PREALLOCATE", "false");
+    command
+}
+
+/// Kernels that CUPTI counted while the program ran, and launches that the hooks counted in the same run.
+fn completeness(bench: &Bench, line: &[&str]) -> Result<String> {
+    let (_, text) = start(&mut with_app(bench, "durations -v --csv", line))?;
+    let by_cupti = !text.contains("times are those of events");
+    let kernels: u64 = text
+        .lines()
+        .filter(|line| line.starts_with('"'))
+        .filter_map(|line| {
+            line.rsplit("\",")
+                .next()?
+                .split(',')
+                .nth(2)?
+                .parse::<u64>()
+                .ok()
+        })
+        .sum();
+    let hooks = counted(&text).map_or("?".into(), |(launches, _)| launches.to_string());
+    Ok(if by_cupti {
+        format!("{hooks} / {kernels}")
+    } else {
+        format!("{hooks} / no CUPTI")
+    })
+}
+
+/// The table of programs, and how many launches were not right.
+pub(super) fn table(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, usize)> {
+    let mut text = String::from(
+        "| Program | Launches: hooks / CUPTI | Recorded | Bit for bit | Right but for noise | Inconclusive | Wrong | Restarts | Memory, MB | On disk, MB |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    let mut wrong = 0;
+    let mut total = Counts::default();
+    for (number, program) in OURS.iter().enumerate() {
+        let recording = format!("ours-{number}");
+        let words = format!("record -v -o {recording} --pick {}", program.pick);
+        let (ran, said) = start(&mut with_app(bench, &words, program.line))?;
+        if !ran {
+            eprintln!("{}: {said}", program.name);
+            text += &format!("| {} | does not run here | | | | | | | | |\n", program.name);
+            continue;
+        }
+        let seen = completeness(bench, program.line)?;
+        let (names, bytes) = launches(bench, &recording)?;
+        let counts = replay_all(bench, &names)?;
+        wrong += counts.wrong + counts.null_right;
+        text += &row(
+            program.name,
+            &seen,
+            names.len(),
+            &counts,
+            bytes,
+            disk(&bench.work.path().join(&recording)),
+        );
+    }
+    let mut programs = 0;
+    let not_built = hecbench.map(build_foreign).unwrap_or_default();
+    for (name, arguments) in hecbench.map_or(&[][..], |_| HECBENCH) {
+        let folder = hecbench
+            .unwrap_or(Path::new(""))
+            .join(format!("{name}-cuda"));
+        if not_built.contains(name) {
+            text += &format!("| HeCBench {name} | does not build | | | | | | | | |\n");
+            continue;
+        }
+        let recording = bench.work.path().join(format!("hecbench-{name}"));
+        let words = format!(
+            "record -v -o {} --pick all --max-per-kernel 1 --max-bytes 8000000000 -- ./main {arguments}",
+            recording.display()
+        );
+        let (_, said) = start(bench.gpureplay(&words).current_dir(&folder))?;
+        let seen = counted(&said).map_or("?".into(), |(launches, _)| {
+            format!("{launches} / not asked")
+        });
+        let (names, bytes) = launches(bench, &recording.display().to_string())?;
+        let counts = replay_all(bench, &names)?;
+        wrong += counts.wrong + counts.null_right;
+        text += &row(
+            &format!("HeCBench {name}"),
+            &seen,
+            names.len(),
+            &counts,
+            bytes,
+            disk(&recording),
+        );
+        programs += usize::from(!names.is_empty());
+        total.exact += counts.exact;
+        total.masked += counts.masked;
+        total.inconclusive += counts.inconclusive;
+        total.wrong += counts.wrong;
+        total.null_right += counts.null_right;
+        // Recordings of a few gigabytes add up.
+        let _ = std::fs::remove_dir_all(&recording);
+    }
+    if programs > 0 {
+        let all = total.exact + total.masked + total.inconclusive + total.wrong + total.null_right;
+        let right = total.exact + total.masked;
+        text += &format!(
+            "\nHeCBench, {programs} programs: {right} of {all} kernels right ({:.1} %), {} inconclusive, {} wrong; {} called right that the null replay also passes.\n",
+            100.0 * right as f64 / all.max(1) as f64,
+            total.inconclusive,
+            total.wrong,
+            total.null_right
+        );
+    }
+    Ok((text + "\n", wrong))
+}
+
+fn row(name: &str, seen: &str, recorded: usize, counts: &Counts, bytes: f64, disk: f64) -> String {
+    let row = format!(
+        "| {name} | {seen} | {recorded} | {} | {} | {} | {} | {} | {bytes:.1} | {disk:.1} |\n",
+        counts.exact,
+        counts.masked,
+        counts.inconclusive,
+        counts.wrong + counts.null_right,
+        counts.restarts
+    );
+    // The whole takes minutes.
+    eprint!("{row}");
+    row
+}
+
+/// Replays in fresh processes, and how many other processes they needed.
+pub(super) fn fresh(bench: &Bench, runs: usize) -> Result<String> {
+    let (names, _) = launches(bench, "ours-0")?;
+    // Not the sum by atomics, whose last bits differ from run to run.
+    let names: Vec<&String> = names.iter().take(5).collect();
+    if names.is_empty() {
+        return Ok(String::new());
+    }
+    let next = AtomicUsize::new(0);
+    let worst = AtomicUsize::new(0);
+    let (right, restarts) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = || -> Result<()> {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= runs {
+                return Ok(());
+            }
+            let (is_right, text) =
+                start(&mut bench.gpureplay(&format!("run {}", names[number % names.len()])))?;
+            let tried = text.matches("trying another process").count();
+            right.fetch_add(usize::from(is_right), Ordering::Relaxed);
+            restarts.fetch_add(tried, Ordering::Relaxed);
+            worst.fetch_max(tried, Ordering::Relaxed);
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })?;
+    let said = format!(
+        "Replays in fresh processes: {} of {runs} right; {} other processes were tried in all, {} for one replay at most.\n\n",
+        right.into_inner(),
+        restarts.into_inner(),
+        worst.into_inner()
+    );
+    eprint!("{said}");
+    Ok(said)
+}
