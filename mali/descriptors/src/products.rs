@@ -111,7 +111,7 @@ pub static BOARDS: &[Board] = &[
         "g52-r1-mt8365",
         "MT8365: boot log, dri-devel, October 2025",
     ),
-    board("h616", "g31", "boot log, linux-sunxi list"),
+    board("h616", "g31", "boot log, patches for its device tree"),
     board(
         "khadas-vim3l",
         "g31",
