@@ -94,7 +94,7 @@ fn types(t: &mut String, kinds: &Kinds) {
 
 fn modifiers(t: &mut String, kinds: &Kinds) {
     t.push_str(
-        "/// What a modifier says. Which ones an operation has is in [`OpInfo::modifiers`].\n",
+        "/// What a modifier says. Which ones an operation has is in [`OpInfo::modifiers`](crate::OpInfo::modifiers).\n",
     );
     t.push_str("#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]\n#[repr(u8)]\npub enum Modifier {\n");
     for kind in &kinds.modifiers {
