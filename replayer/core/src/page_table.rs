@@ -80,7 +80,7 @@ impl PageTables {
             }
             table = entry.address();
         }
-        Some(table | va % PAGE_BYTES)
+        Some(table | (va % PAGE_BYTES))
     }
 
     /// Physical address of the root table.
