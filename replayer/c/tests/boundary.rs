@@ -84,19 +84,18 @@ fn bad_callers_get_errors() {
             retries: 0,
             any_gpu: 0,
         };
-        let open = |options: *const _, session| gpureplay_session_open(recording, options, session);
-        assert_eq!(
-            open(&raw const *&options(c"gpu"), &raw mut session),
-            Status::Usage
-        );
+        let open = |options: *const SessionOptions, session| {
+            gpureplay_session_open(recording, options, session)
+        };
+        assert_eq!(open(&options(c"gpu"), &raw mut session), Status::Usage);
         assert!(last_error().contains("devices are"));
         assert_eq!(
-            open(&raw const *&options(c"model:g99"), &raw mut session),
+            open(&options(c"model:g99"), &raw mut session),
             Status::Usage
         );
         // Another GPU shows when the session is opened.
         assert_eq!(
-            open(&raw const *&options(c"model:g71"), &raw mut session),
+            open(&options(c"model:g71"), &raw mut session),
             Status::Device
         );
         assert!(last_error().contains("another GPU"), "{}", last_error());

@@ -293,10 +293,9 @@ pub fn require(info: &TensorInfo, value: &Tensor, from: &str) -> Result<()> {
     }
     Err(Error::Shape {
         from: from.to_owned(),
-        name: info.name.clone(),
-        kind: info.kind.name(),
+        tensor: format!("{} `{}`", info.kind.name(), info.name),
         expected: info.to_string(),
         found: crate::text::typed_shape(value.dtype(), value.shape()),
-        hint: hint(info, value),
+        hint: hint(info, value).into(),
     })
 }

@@ -246,8 +246,10 @@ impl Device {
 
     /// Begins a run: the model lets it do as much as it lets any.
     pub fn begin_run(&mut self) {
-        if let Body::Model(gpu) = &mut self.body {
-            gpu.renew_work();
+        match &mut self.body {
+            Body::Model(gpu) => gpu.renew_work(),
+            Body::Disturbed(gpu) => gpu.get_mut().begin_run(),
+            Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => {}
         }
     }
 

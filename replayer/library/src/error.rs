@@ -133,20 +133,18 @@ pub enum Error {
         known: String,
     },
     /// A value has another type or shape than its tensor.
-    #[error("{from}: expected {expected} for {kind} `{name}`, got {found}{hint}")]
+    #[error("{from}: expected {expected} for {tensor}, got {found}{hint}")]
     Shape {
         /// The file, or what else the value comes from.
         from: String,
-        /// The tensor.
-        name: String,
-        /// Its kind.
-        kind: &'static str,
+        /// The tensor, with its kind.
+        tensor: String,
         /// Its type and shape.
         expected: String,
         /// Type and shape of the value.
         found: String,
         /// How NumPy makes the one from the other, where it can.
-        hint: String,
+        hint: Box<str>,
     },
     /// A tensor that needs a value has none.
     #[error("{}: {kind} {name} {shape} has no value", shown(path))]

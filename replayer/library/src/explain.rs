@@ -45,9 +45,7 @@ pub fn parse_error(error: &ParseError) -> String {
 /// Which rule a recording breaks.
 pub fn violation(violation: &Violation) -> String {
     let value = match violation.rule {
-        Rule::RegisterWrite | Rule::IdentityRegister => {
-            register(violation.value as u32)
-        }
+        Rule::RegisterWrite | Rule::IdentityRegister => register(violation.value as u32),
         Rule::BoundedWait => format!("{} µs", violation.value),
         Rule::TotalTime => format!("{} µs in total", violation.value),
         Rule::TotalBytes => format!("{} bytes in total", violation.value),

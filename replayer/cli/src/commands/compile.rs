@@ -138,7 +138,7 @@ pub(crate) fn compare(
 ) -> Result<String> {
     stage("comparing the two runs");
     let agreement = differential::compare(first, &product.compiled.tensors, second, files)
-        .map_err(|error| Failure::Recording(format!("{}: {error}", shown(&path))))?;
+        .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
     let renamed = match agreement.renamed_addresses {
         0 => String::new(),
         count => format!(
@@ -164,8 +164,8 @@ fn plural(count: u64) -> String {
 /// Reads a trace file.
 pub(crate) fn read_trace(path: &Path) -> Result<Capture> {
     stage("reading the trace");
-    let wrong = |error: String| Failure::Recording(format!("{}: {error}", shown(&path)));
+    let wrong = |error: String| Failure::Recording(format!("{}: {error}", shown(path)));
     let file = std::fs::File::open(path)
-        .map_err(|error| Failure::Input(format!("{}: {error}", shown(&path))))?;
+        .map_err(|error| Failure::Input(format!("{}: {error}", shown(path))))?;
     Capture::read(BufReader::new(file)).map_err(|error| wrong(error.to_string()))
 }

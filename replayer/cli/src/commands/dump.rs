@@ -72,7 +72,7 @@ impl Dump {
 }
 
 fn starts_with_magic(path: &Path) -> Result<bool> {
-    let wrong = |error| Failure::Recording(format!("{}: {error}", shown(&path)));
+    let wrong = |error| Failure::Recording(format!("{}: {error}", shown(path)));
     let mut start = Vec::new();
     let file = std::fs::File::open(path).map_err(wrong)?;
     file.take(MAGIC.len() as u64)

@@ -121,7 +121,7 @@ impl Import {
         let Some(path) = &self.description else {
             return built_in(fingerprint).map_err(|error| Failure::Input(error.to_string()));
         };
-        let wrong = |error: String| Failure::Input(format!("{}: {error}", shown(&path)));
+        let wrong = |error: String| Failure::Input(format!("{}: {error}", shown(path)));
         let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
         let description = Description::parse(&text).map_err(|error| wrong(error.to_string()))?;
         let own = format!("{fingerprint:016x}");
@@ -170,7 +170,7 @@ impl Import {
             let names = description.tensor.iter().filter(|t| t.kind == "weight");
             return Err(Failure::Input(format!(
                 "{} has none of the weights: {}",
-                shown(&directory),
+                shown(directory),
                 names
                     .map(|t| format!("{}.npy", t.name))
                     .collect::<Vec<_>>()
@@ -231,7 +231,7 @@ impl Import {
         manifest: &Manifest,
     ) -> Result<()> {
         let failed =
-            |path: &Path, error: String| Failure::Output(format!("{}: {error}", shown(&path)));
+            |path: &Path, error: String| Failure::Output(format!("{}: {error}", shown(path)));
         let file = output.join(files::FILE_NAME);
         if file.exists() && !self.force {
             return Err(Failure::Output(format!(
@@ -302,7 +302,7 @@ impl Import {
         if self.check {
             write!(out, "{name}: ")?;
         } else {
-            write!(out, "{}: ", shown(&output))?;
+            write!(out, "{}: ", shown(output))?;
         }
         writeln!(
             out,

@@ -229,7 +229,7 @@ impl Trace {
     fn keep_if_named(&self) -> Result<()> {
         match &self.destination {
             Some(to) => fs::rename(&self.path, to)
-                .map_err(|error| Failure::Output(format!("{}: {error}", shown(&to)))),
+                .map_err(|error| Failure::Output(format!("{}: {error}", shown(to)))),
             None => Ok(()),
         }
     }
@@ -257,7 +257,7 @@ fn default_directory(app: &[String]) -> PathBuf {
 /// # Errors
 /// The trace cannot be read, or the app submitted nothing.
 fn submissions(path: &Path) -> Result<u64> {
-    let wrong = |error: String| Failure::Recording(format!("{}: {error}", shown(&path)));
+    let wrong = |error: String| Failure::Recording(format!("{}: {error}", shown(path)));
     let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
     let mut reader = Reader::new(file);
     let mut count = 0;
@@ -280,7 +280,7 @@ fn record(device: &Path, app: &[String], layer: Option<&Path>, trace: &Path) -> 
         let mut file = OpenOptions::new()
             .write(true)
             .open(trace)
-            .map_err(|error| Failure::Output(format!("{}: {error}", shown(&trace))))?;
+            .map_err(|error| Failure::Output(format!("{}: {error}", shown(trace))))?;
         std::thread::spawn(move || copy_all(&mut stream, &mut file).and_then(|()| file.sync_all()))
     };
     stage("running the app");
@@ -316,11 +316,11 @@ fn record(device: &Path, app: &[String], layer: Option<&Path>, trace: &Path) -> 
     stopped.map_err(|error| {
         Failure::Device(format!(
             "{}: cannot stop the recording: {error}",
-            shown(&device)
+            shown(device)
         ))
     })?;
     copied.map_err(|error| {
-        Failure::Device(format!("{}: reading the trace: {error}", shown(&device)))
+        Failure::Device(format!("{}: reading the trace: {error}", shown(device)))
     })?;
     Ok(status)
 }
@@ -354,7 +354,7 @@ fn cannot_record(device: &Path, error: &io::Error) -> Failure {
         }
         _ => "is it the recorder's device?",
     };
-    Failure::Device(format!("{}: {error}; {what_to_do}", shown(&device)))
+    Failure::Device(format!("{}: {error}; {what_to_do}", shown(device)))
 }
 
 fn app_succeeded(app: &[String], status: ExitStatus) -> Result<()> {

@@ -57,7 +57,7 @@ impl Verify {
                 let deep = self.deep.then(|| gpureplay_inspect::check(&verified));
                 let deep = deep
                     .transpose()
-                    .map_err(|error| Failure::Recording(format!("{}: {error}", shown(&path))))?;
+                    .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
                 let reach = deep.map(|report| Reach::new(verified.recording(), &report));
                 let missing = files.missing();
                 if !missing.is_empty() {
@@ -76,7 +76,7 @@ impl Verify {
                     writeln!(
                         out,
                         "{}: sound ({} sections, {} rules, {} in {})",
-                        shown(&path),
+                        shown(path),
                         Section::ALL.len() - 1,
                         Rule::ALL.len() + reach.as_ref().map_or(0, |_| DeepRule::ALL.len()),
                         text::bytes(bytes),

@@ -70,7 +70,7 @@ impl Classes {
             Some((path, labels)) if labels.len() != tensor.len() => {
                 return Err(Failure::Input(format!(
                     "{}: {} labels, but {name} has {} elements",
-                    shown(&path),
+                    shown(path),
                     labels.len(),
                     tensor.len()
                 )));
@@ -121,7 +121,7 @@ impl Classes {
 /// One label per line; empty lines at the end do not count.
 fn read_labels(path: &Path) -> Result<Vec<String>> {
     let wrong =
-        |reason: &dyn std::fmt::Display| Failure::Input(format!("{}: {reason}", shown(&path)));
+        |reason: &dyn std::fmt::Display| Failure::Input(format!("{}: {reason}", shown(path)));
     let file = File::open(path).map_err(|error| wrong(&error))?;
     let mut text = String::new();
     let length = file

@@ -47,7 +47,7 @@ impl Loading {
             }
             let started = cpu_time()?;
             let bytes = std::fs::read(file)
-                .map_err(|error| Failure::Recording(format!("{}: {error}", shown(&file))))?;
+                .map_err(|error| Failure::Recording(format!("{}: {error}", shown(file))))?;
             let taken = (cpu_time()? - started).as_secs_f64();
             kept_bytes += 2 * bytes.len();
             let reused = bytes.len() <= ALWAYS_NEW;

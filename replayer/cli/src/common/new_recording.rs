@@ -270,7 +270,7 @@ pub(crate) fn read_typed(path: &Path) -> Result<Tensor> {
 }
 
 fn npy_files(directory: &Path) -> Result<Vec<NamedFile>> {
-    let wrong = |error: std::io::Error| Failure::Input(format!("{}: {error}", shown(&directory)));
+    let wrong = |error: std::io::Error| Failure::Input(format!("{}: {error}", shown(directory)));
     let mut out = Vec::new();
     for entry in fs::read_dir(directory).map_err(wrong)? {
         let path = entry.map_err(wrong)?.path();
@@ -289,7 +289,7 @@ fn npy_files(directory: &Path) -> Result<Vec<NamedFile>> {
     if out.is_empty() {
         return Err(Failure::Input(format!(
             "{}: contains no .npy file",
-            shown(&directory)
+            shown(directory)
         )));
     }
     Ok(out)
@@ -392,7 +392,7 @@ impl Product {
     ) -> Result<()> {
         let force = choices.force;
         let wrong =
-            |error: std::io::Error| Failure::Output(format!("{}: {error}", shown(&directory)));
+            |error: std::io::Error| Failure::Output(format!("{}: {error}", shown(directory)));
         let name = directory
             .file_name()
             .and_then(|name| name.to_str())
@@ -400,7 +400,7 @@ impl Product {
         if name.is_empty() {
             return Err(Failure::Usage(format!(
                 "{}: expected a directory with a name",
-                shown(&directory)
+                shown(directory)
             )));
         }
         self.manifest.name = name.to_owned();
@@ -413,7 +413,7 @@ impl Product {
         if exists && !force && fs::read_dir(directory).map_err(wrong)?.next().is_some() {
             return Err(Failure::Output(format!(
                 "{}: is not empty; use --force to replace the recording in it",
-                shown(&directory)
+                shown(directory)
             )));
         }
         let mut destinations = Destinations::new(force);
@@ -486,7 +486,7 @@ impl Product {
         };
         if json {
             let report = Report {
-                recording: shown(&directory),
+                recording: shown(directory),
                 bytes: self.compiled.recording.len(),
                 chains: summary.run_chains,
                 setup_chains: summary.setup_chains,
@@ -504,7 +504,7 @@ impl Product {
         writeln!(
             out,
             "{}  {}, {}, {} of GPU memory",
-            shown(&directory),
+            shown(directory),
             text::bytes(self.compiled.recording.len() as u64),
             text::count(summary.jobs as u64, "job"),
             text::bytes(summary.pages * 4096)

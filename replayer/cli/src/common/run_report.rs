@@ -125,12 +125,12 @@ impl Report {
         }
         for (name, path) in &self.inputs {
             let (_, shape) = bindings.named(name)?;
-            writeln!(out, "  {name} {shape} from {}", shown(&path))?;
+            writeln!(out, "  {name} {shape} from {}", shown(path))?;
         }
         for (name, output) in &self.outputs {
             let (_, shape) = bindings.named(name)?;
             match &output.file {
-                Some(path) => writeln!(out, "  {name} {shape} to {}", shown(&path))?,
+                Some(path) => writeln!(out, "  {name} {shape} to {}", shown(path))?,
                 None => writeln!(
                     out,
                     "  {name} {shape} not written (--output {name}=FILE.npy)"
