@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Notes in terms of memory objects that own their memory: transfers, and launches with what they are given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_trace::note::{Direction, Note, Object, ObjectKind, Place, Value};
 
@@ -31,6 +31,8 @@ pub(super) struct Host {
     pub(super) hash: Option<u64>,
     /// Submissions before it.
     pub(super) jobs: usize,
+    /// A read that found what the host had written there.
+    pub(super) kept: bool,
 }
 
 impl Host {
@@ -168,6 +170,7 @@ impl Events {
                             size: transfer.size,
                             hash: transfer.hash,
                             jobs: noted.jobs,
+                            kept: false,
                         }));
                     }
                 }
@@ -215,28 +218,33 @@ impl Events {
     }
 
     /// What was mapped for reading and writing and did not change: a read if a kernel may have written it since the host did, else a
-    /// write of the same values.
+    /// write of the same values. What still holds what the host wrote was written by no kernel, whatever its arguments' types say.
     fn decide_unchanged(&mut self) {
-        let mut computed: BTreeMap<u32, bool> = BTreeMap::new();
+        let mut computed: BTreeSet<u32> = BTreeSet::new();
+        let mut written: BTreeMap<(u32, u64, u64), Option<u64>> = BTreeMap::new();
         for event in &mut self.list {
-            match event {
+            let host = match event {
                 Event::Launch(launch) => {
-                    for given in launch.given.iter().filter(|given| !given.is_constant()) {
-                        computed.insert(given.object, true);
-                    }
+                    let given = launch.given.iter().filter(|given| !given.is_constant());
+                    computed.extend(given.map(|given| given.object));
+                    continue;
                 }
-                Event::Host(host) => match host.direction {
-                    Direction::Unchanged => {
-                        host.direction = match computed.get(&host.at.object) {
-                            Some(true) => Direction::Read,
-                            _ => Direction::Write,
-                        };
-                    }
-                    Direction::Write => {
-                        computed.insert(host.at.object, false);
-                    }
-                    Direction::Read => {}
-                },
+                Event::Host(host) => host,
+            };
+            let range = (host.at.object, host.at.offset, host.size);
+            let kept = host.hash.is_some() && written.get(&range) == Some(&host.hash);
+            if host.direction == Direction::Unchanged {
+                host.direction = match computed.contains(&host.at.object) && !kept {
+                    true => Direction::Read,
+                    false => Direction::Write,
+                };
+            }
+            match host.direction {
+                Direction::Read => host.kept = kept,
+                Direction::Write | Direction::Unchanged => {
+                    computed.remove(&host.at.object);
+                    written.insert(range, host.hash);
+                }
             }
         }
     }

@@ -69,6 +69,7 @@ mod tests {
             size: 4,
             hash: None,
             jobs: 0,
+            kept: false,
         })
     }
 

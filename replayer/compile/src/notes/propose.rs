@@ -365,7 +365,7 @@ impl Builder<'_> {
     }
 
     fn read(&mut self, step: usize, host: &Host) {
-        if step < self.first || self.read_again(step, host) {
+        if step < self.first || host.kept || self.read_again(step, host) {
             return;
         }
         let Some((launch, given)) = self.writer(step, host) else {

@@ -246,6 +246,9 @@ fn an_input_that_is_read_back_is_no_output() {
     app.read(A);
     app.read(OUT);
     app.read(OUT);
+    // Mapped for reading and writing, and left alone.
+    let bytes = app.driver.load(A, 4 * COUNT);
+    app.moved(Direction::Unchanged, A, &bytes);
     let found = propose(&app.finish(), None, &Choices::default()).unwrap();
     assert_eq!(
         names(&found.tensors),
