@@ -80,7 +80,7 @@ fn after_block(text: &str) -> &str {
 
 fn kernel(entry: &str) -> Result<Kernel, ImageError> {
     let name_end = entry
-        .find(|c: char| c == '(' || c == '.')
+        .find(['(', '.'])
         .unwrap_or(entry.len());
     let mut kernel = Kernel {
         name: entry[..name_end].trim().to_owned(),

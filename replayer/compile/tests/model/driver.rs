@@ -273,6 +273,7 @@ impl Driver {
     }
 
     /// An OpenCL layer says something.
+    #[allow(dead_code, reason = "the command's tests play apps without a layer")]
     pub(crate) fn note(&mut self, note: &Note) {
         self.trace.note(&note.to_string()).unwrap();
     }

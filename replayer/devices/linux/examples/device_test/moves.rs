@@ -17,16 +17,16 @@ const VA: u64 = 0x1000_0000;
 /// `MADV_COLLAPSE` of linux/mman.h, from Linux 6.1 on.
 const COLLAPSE: libc::c_int = 25;
 
+/// Makes the kernel move pages, if it can.
+type Provoke = fn(&mut Locked, &mut DevMem) -> Result<(), Box<dyn Error>>;
+
 /// How often each kind of memory moved.
 pub(crate) fn test() -> Result<String, Box<dyn Error>> {
     let mut gpu = DevMem::open(None)?;
     gpu.map(VA, PAGES, Access::READ)
         .map_err(|error| format!("{error:?}"))?;
     let mut text = String::new();
-    let ways: [(
-        &str,
-        fn(&mut Locked, &mut DevMem) -> Result<(), Box<dyn Error>>,
-    ); 3] = [
+    let ways: [(&str, Provoke); 3] = [
         ("huge pages", |_, _| collapse()),
         ("compaction", |_, _| compact()),
         ("fork", fork),
