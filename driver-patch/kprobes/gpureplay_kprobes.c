@@ -134,6 +134,19 @@ static struct kretprobe handlers[] = {
 	},
 };
 
+/* Calls that the kernel did not tell of: a register access or a handler is not in the log. */
+static u64 count_missed(void)
+{
+	u64 missed = 0;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(handlers); i++)
+		missed += handlers[i].nmissed + handlers[i].kp.nmissed;
+	for (i = 0; i < ARRAY_SIZE(accessors); i++)
+		missed += accessors[i].nmissed;
+	return missed;
+}
+
 /* Release in the opposite order: handlers use what the accessors have logged. */
 static void disarm(void)
 {
@@ -142,6 +155,7 @@ static void disarm(void)
 	if (!armed)
 		return;
 	armed = false;
+	gpureplay_count_missed(NULL);
 	for (i = 0; i < ARRAY_SIZE(handlers); i++) {
 		unregister_kretprobe(&handlers[i]);
 		if (handlers[i].nmissed)
@@ -203,6 +217,7 @@ static int arm(void)
 					 GPUREPLAY_DRIVER_KBASE);
 	if (ret)
 		goto handlers;
+	gpureplay_count_missed(count_missed);
 	armed = true;
 	return 0;
 

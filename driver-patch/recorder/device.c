@@ -33,6 +33,8 @@ static struct {
 	enum gpureplay_driver driver;
 	bool pinned;		/* holds a runtime PM reference */
 	bool raised;		/* the time-outs and bytes are ours */
+	bool managed;		/* the driver's probe is running or over */
+	bool forgets;		/* forget_values() is registered */
 	unsigned int timeouts;
 	long *timeout[MAX_TIMEOUTS];
 	long saved[MAX_TIMEOUTS];
@@ -126,8 +128,39 @@ static void restore_values(void)
 	gpu.raised = false;
 }
 
+/*
+ * Runs before the driver's memory that was allocated earlier is freed: the
+ * pointers into it are used for the last time.
+ */
+static void forget_values(void *data)
+{
+	mutex_lock(&device_mutex);
+	if (gpu.dev == data) {
+		restore_values();
+		gpu.timeouts = 0;
+		gpu.bytes = 0;
+	}
+	mutex_unlock(&device_mutex);
+}
+
+/* Once for all values of a driver: managed releases run in reverse order. */
+static void forget_later(void)
+{
+	struct device *dev = NULL;
+
+	mutex_lock(&device_mutex);
+	if (gpu.dev && gpu.managed && !gpu.forgets) {
+		gpu.forgets = true;
+		dev = gpu.dev;
+	}
+	mutex_unlock(&device_mutex);
+	if (dev && devm_add_action_or_reset(dev, forget_values, dev))
+		dev_warn(dev, "gpureplay: no memory, job time-outs stay as they are\n");
+}
+
 void gpureplay_job_timeout(long *timeout)
 {
+	forget_later();
 	mutex_lock(&device_mutex);
 	if (gpu.dev && gpu.timeouts < MAX_TIMEOUTS) {
 		gpu.timeout[gpu.timeouts] = timeout;
@@ -217,6 +250,8 @@ static bool device_take(struct device *dev, void __iomem *registers,
 	gpu.bytes = 0;
 	gpu.pinned = false;
 	gpu.raised = false;
+	gpu.managed = false;
+	gpu.forgets = false;
 	gpu.power_release = NULL;
 	gpu.dev = get_device(dev);
 	WRITE_ONCE(gpu.registers, registers);
@@ -246,9 +281,13 @@ void gpureplay_attach(struct device *dev, void __iomem *registers,
 {
 	if (IS_ERR_OR_NULL((__force void *)registers))
 		return;
-	if (device_take(dev, registers, driver) &&
-	    !devm_add_action_or_reset(dev, detach_action, dev))
-		device_watch(dev, driver);
+	if (!device_take(dev, registers, driver) ||
+	    devm_add_action_or_reset(dev, detach_action, dev))
+		return;
+	mutex_lock(&device_mutex);
+	gpu.managed = true;
+	mutex_unlock(&device_mutex);
+	device_watch(dev, driver);
 }
 EXPORT_SYMBOL_GPL(gpureplay_attach);
 

@@ -4,13 +4,21 @@
  * whether the log holds its present content.
  */
 #include <linux/atomic.h>
+#include <linux/cpumask.h>
 #include <linux/dma-direct.h>
 #include <linux/dma-mapping.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/pfn.h>
 #include <linux/string.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <linux/xxhash.h>
+#ifdef CONFIG_ARM64
+#include <asm/barrier.h>
+#include <asm/sysreg.h>
+#endif
 
 #include "mali.h"
 #include "compat.h"
@@ -28,6 +36,30 @@ static struct {
 
 /* Lists that can be taken where allocating is impossible. */
 static struct page_list spare[SPARE_LISTS];
+
+/* What it cost so far: protected by `busy`. */
+static struct {
+	u64 dumps;
+	u64 walked_ns;		/* reading page tables */
+	u64 hashed;		/* pages */
+	u64 logged;		/* pages */
+	u64 dumped_ns;		/* all of it, with waiting for the reader */
+} work;
+
+/* Pages that are looked at in one go, and processors that help. */
+#define CHUNK		1024
+#define HELPERS		7
+
+static void search_chunks(struct work_struct *unused);
+
+/* The search for changed pages: one at a time, protected by `busy`. */
+static struct {
+	struct workqueue_struct *queue;
+	struct work_struct helpers[HELPERS];
+	struct device *dev;
+	struct page_list *list;
+	atomic_long_t next;	/* page that nobody has looked at */
+} search;
 
 static atomic_t busy = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(not_busy);
@@ -61,6 +93,9 @@ static void dump_free(void)
 	}
 	for (i = 0; i < SPARE_LISTS; i++)
 		list_free(&spare[i]);
+	if (search.queue)
+		destroy_workqueue(search.queue);
+	search.queue = NULL;
 }
 
 /* Prepare for a recording. */
@@ -68,6 +103,14 @@ int dump_create(void)
 {
 	unsigned int i;
 
+	memset(&work, 0, sizeof(work));
+	/* Drivers submit from work that reclaim may wait for. */
+	search.queue = alloc_workqueue("gpureplay",
+				       WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!search.queue)
+		return -ENOMEM;
+	for (i = 0; i < HELPERS; i++)
+		INIT_WORK(&search.helpers[i], search_chunks);
 	for (i = 0; i < SPARE_LISTS; i++) {
 		if (!list_allocate(&spare[i], FIRST_CAPACITY)) {
 			dump_free();
@@ -92,11 +135,7 @@ static bool list_walk(struct device *dev, unsigned int as,
 	enum walk_result result;
 
 	for (;;) {
-		if (may_sleep)
-			walk_lock();
-		result = walk_tables(dev, as, list);
-		if (may_sleep)
-			walk_unlock();
+		result = walk_tables(dev, as, list, may_sleep);
 		if (result == WALK_DONE)
 			return true;
 		if (result == WALK_BROKEN)
@@ -174,17 +213,83 @@ static void log_regions(unsigned int as, u8 slot, const struct page_list *list)
 /*
  * Make the CPU see what the GPU sees. A driver maps buffers of a GPU that does
  * not snoop write-combined, or cached and flushes by hand; the kernel's own
- * mapping of these pages may hold stale lines. Written back first, because
- * lines that the app has not flushed yet must not be lost.
+ * mapping of these pages may hold stale lines. Each line is written back and
+ * dropped in one step: between two, the app could write a line that the second
+ * step then drops.
  */
-static void synchronise_page(struct device *dev, u64 bus)
+static void synchronise_page(struct device *dev, u64 bus, const u8 *bytes)
 {
 	if (device_is_coherent())
 		return;
+#ifdef CONFIG_ARM64
+	/* CTR_EL0[19:16]: log2 of the smallest line, in words of four bytes. */
+	size_t line = 4UL << ((read_sysreg(ctr_el0) >> 16) & 0xf);
+	size_t at;
+
+	for (at = 0; at < GPUREPLAY_PAGE_SIZE; at += line)
+		asm volatile("dc civac, %0" : : "r" (bytes + at) : "memory");
+	dsb(sy);
+#else
 	dma_sync_single_for_device(dev, bus, GPUREPLAY_PAGE_SIZE,
-				   DMA_TO_DEVICE);
+				   DMA_BIDIRECTIONAL);
 	dma_sync_single_for_cpu(dev, bus, GPUREPLAY_PAGE_SIZE,
-				DMA_FROM_DEVICE);
+				DMA_BIDIRECTIONAL);
+#endif
+}
+
+/* Whether the log does not hold the page's present content, or it cannot be read. */
+static bool page_changed(struct device *dev, const struct mapped_page *page)
+{
+	phys_addr_t phys = dma_to_phys(dev, page->bus);
+	const u8 *bytes;
+	u64 hash;
+
+	if (!page_is_memory(phys))
+		return true;
+	bytes = kmap_local_page(pfn_to_page(PHYS_PFN(phys))) +
+		offset_in_page(phys);
+	synchronise_page(dev, page->bus, bytes);
+	hash = xxh64(bytes, GPUREPLAY_PAGE_SIZE, 0);
+	kunmap_local(bytes);
+	return !(page->va & PAGE_LOGGED) || page->hash != hash;
+}
+
+/* Processors take one chunk after the other. */
+static void search_chunks(struct work_struct *unused)
+{
+	size_t from, at, to;
+
+	for (;;) {
+		from = atomic_long_fetch_add(CHUNK, &search.next);
+		if (from >= search.list->count)
+			return;
+		to = min(from + CHUNK, search.list->count);
+		for (at = from; at < to; at++)
+			if (page_changed(search.dev, &search.list->pages[at]))
+				search.list->pages[at].va |= PAGE_CHANGED;
+		cond_resched();
+	}
+}
+
+/*
+ * Mark the pages that changed, on all processors: the app waits meanwhile.
+ * Sleeps.
+ */
+static void search_changes(struct device *dev, struct page_list *list)
+{
+	unsigned int i, helpers;
+
+	helpers = min3(num_online_cpus() - 1, (unsigned int)HELPERS,
+		       (unsigned int)(list->count / CHUNK));
+	search.dev = dev;
+	search.list = list;
+	atomic_long_set(&search.next, 0);
+	for (i = 0; i < helpers; i++)
+		queue_work(search.queue, &search.helpers[i]);
+	search_chunks(NULL);
+	for (i = 0; i < helpers; i++)
+		flush_work(&search.helpers[i]);
+	work.hashed += list->count;
 }
 
 static void log_changed_page(struct device *dev, unsigned int as, u8 slot,
@@ -199,15 +304,16 @@ static void log_changed_page(struct device *dev, unsigned int as, u8 slot,
 	const u8 *bytes;
 	u64 hash;
 
-	if (!pfn_valid(PHYS_PFN(phys))) {
+	if (!page_is_memory(phys)) {
 		log_error(GPUREPLAY_ERROR_PAGE, page->va & PAGE_VA);
 		return;
 	}
 
-	synchronise_page(dev, page->bus);
 	bytes = kmap_local_page(pfn_to_page(PHYS_PFN(phys))) +
 		offset_in_page(phys);
+	synchronise_page(dev, page->bus, bytes);
 	hash = xxh64(bytes, GPUREPLAY_PAGE_SIZE, 0);
+	work.hashed++;
 	if (page->va & PAGE_LOGGED && page->hash == hash) {
 		kunmap_local(bytes);
 		return;
@@ -218,6 +324,7 @@ static void log_changed_page(struct device *dev, unsigned int as, u8 slot,
 
 	page->hash = xxh64(page_copy, GPUREPLAY_PAGE_SIZE, 0);
 	page->va |= PAGE_LOGGED;
+	work.logged++;
 	log_page(slot, &record,
 		 memchr_inv(page_copy, 0, GPUREPLAY_PAGE_SIZE) ? page_copy :
 								 NULL);
@@ -249,6 +356,7 @@ static bool dump_space(struct device *dev, unsigned int as, u8 slot, u32 phase,
 	u64 root = registers_written64(ADDRESS_SPACE(as) + AS_TRANSTAB);
 	struct page_list *known = &spaces[as].known;
 	struct page_list *list = &spare[0];
+	u64 begin = ktime_get_ns();
 	size_t i;
 
 	if (!known->pages && !take_list(known, may_sleep))
@@ -259,12 +367,20 @@ static bool dump_space(struct device *dev, unsigned int as, u8 slot, u32 phase,
 
 	if (!list_walk(dev, as, list, may_sleep))
 		return false;
+	work.walked_ns += ktime_get_ns() - begin;
 	if (!list_carry(list, known))
 		log_regions(as, slot, list);
+	if (may_sleep)
+		search_changes(dev, list);
 	for (i = 0; i < list->count; i++) {
+		struct mapped_page *page = &list->pages[i];
+
+		if (may_sleep && !(page->va & PAGE_CHANGED))
+			continue;
+		page->va &= ~(u64)PAGE_CHANGED;
 		if (may_sleep && !log_wait_room())
 			return false;
-		log_changed_page(dev, as, slot, phase, &list->pages[i]);
+		log_changed_page(dev, as, slot, phase, page);
 	}
 	swap(*known, *list);
 	return true;
@@ -282,13 +398,25 @@ static bool dump_space(struct device *dev, unsigned int as, u8 slot, u32 phase,
 bool dump_pages(unsigned int as, u8 slot, u32 phase, bool may_sleep)
 {
 	struct device *dev = device_get();
+	u64 begin = ktime_get_ns();
 	bool done = false;
 
 	if (!dev || atomic_cmpxchg(&busy, 0, 1))
 		return false;
 	if (log_is_active())
 		done = dump_space(dev, as, slot, phase, may_sleep);
+	work.dumps++;
+	work.dumped_ns += ktime_get_ns() - begin;
 	atomic_set(&busy, 0);
 	wake_up(&not_busy);
 	return done;
+}
+
+/* What the recording cost, for whoever reads its last note. Nothing runs any more. */
+void dump_note(void)
+{
+	log_note("dumps %llu, pages hashed %llu, logged %llu, ms walking %llu, all %llu",
+		 work.dumps, work.hashed, work.logged,
+		 div_u64(work.walked_ns, NSEC_PER_MSEC),
+		 div_u64(work.dumped_ns, NSEC_PER_MSEC));
 }

@@ -52,6 +52,12 @@ void gpureplay_detach(struct device *dev);
  */
 void gpureplay_job_timeout(long *timeout);
 
+/*
+ * For a carrier of probes: @missed counts those that the kernel has skipped so
+ * far. It is asked before a recording ends; %NULL before the carrier goes.
+ */
+void gpureplay_count_missed(u64 (*missed)(void));
+
 /* Register accesses: use the macros of gpureplay_mmio.h instead. */
 void gpureplay_log_write(void __iomem *address, u64 value,
 			 unsigned int width);
@@ -120,7 +126,7 @@ void gpureplay_pin_byte(u8 *value, u8 pinned);
 void gpureplay_pin_power(void *driver, void (*hold)(void *driver),
 			 void (*release)(void *driver));
 
-/* Around every change of the GPU's page tables. Sleeps while they are read. */
+/* Around every change of the GPU's page tables; never waits. */
 void gpureplay_tables_lock(void);
 void gpureplay_tables_unlock(void);
 

@@ -176,8 +176,12 @@ void jobs_complete(bool may_sleep)
 		if (!test_and_clear_bit(slot, &pending))
 			continue;
 		/* JS_CONFIG_NEXT still describes it: nothing came after. */
-		dump_pages(slot_address_space(slot), slot,
-			   GPUREPLAY_PHASE_AFTER, may_sleep);
+		if (!dump_pages(slot_address_space(slot), slot,
+				GPUREPLAY_PHASE_AFTER, may_sleep) &&
+		    log_is_active())
+			log_error(GPUREPLAY_ERROR_DUMP,
+				  registers_written64(JOB_SLOT(slot) +
+						      JS_HEAD_NEXT));
 		record.status = cpu_to_le32(registers_read(JOB_SLOT(slot) +
 							   JS_STATUS));
 		log_record(GPUREPLAY_COMPLETE, slot, &record, sizeof(record));

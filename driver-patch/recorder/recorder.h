@@ -12,6 +12,7 @@
  *   mappings.c   what the driver says that it maps
  *   dump.c       pages that changed
  *   walk.c       the GPU's page tables
+ *   probes.c     accesses that a carrier of probes has missed
  */
 #ifndef _GPUREPLAY_RECORDER_H
 #define _GPUREPLAY_RECORDER_H
@@ -78,6 +79,9 @@ u32 registers_written(u32 offset);
 u64 registers_written64(u32 offset);
 u32 registers_last_read(u32 offset);
 
+/* probes.c */
+void probes_report(void);
+
 /* irq.c */
 enum gpureplay_context irq_context(void);
 
@@ -98,6 +102,7 @@ u64 jobs_completed(void);
 int dump_create(void);
 void dump_destroy(void);
 bool dump_pages(unsigned int as, u8 slot, u32 phase, bool may_sleep);
+void dump_note(void);
 
 /* walk.c */
 struct mapped_page {
@@ -108,6 +113,7 @@ struct mapped_page {
 
 #define PAGE_ACCESS	0x00f	/* GPUREPLAY_REGION_* */
 #define PAGE_LOGGED	0x800	/* hash is valid */
+#define PAGE_CHANGED	0x400	/* during a dump: the log may not hold it */
 #define PAGE_VA		(~0xfffULL)
 
 struct page_list {
@@ -122,9 +128,7 @@ enum walk_result {
 	WALK_BROKEN,	/* an ERROR record says why */
 };
 
-void walk_lock(void);
-void walk_unlock(void);
 enum walk_result walk_tables(struct device *dev, unsigned int as,
-			     struct page_list *list);
+			     struct page_list *list, bool may_sleep);
 
 #endif /* _GPUREPLAY_RECORDER_H */

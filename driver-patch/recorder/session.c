@@ -117,6 +117,8 @@ void session_stop(void)
 	if (session_runs) {
 		if (!jobs_wait_idle(STOP_WAIT_MS))
 			log_error(GPUREPLAY_ERROR_JOB_LOST, 0);
+		probes_report();
+		dump_note();
 		log_end();
 		session_off();
 	}

@@ -5,11 +5,13 @@
  * (a leaf has type 1 on every level) and AArch64 with 4 KiB pages (a leaf has
  * type 3 on the last level and type 1 above it).
  */
+#include <linux/atomic.h>
 #include <linux/dma-direct.h>
 #include <linux/export.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/pfn.h>
-#include <linux/rwsem.h>
+#include <linux/wait.h>
 
 #include "mali.h"
 #include "compat.h"
@@ -34,20 +36,34 @@ struct walk {
 	enum table_format format;
 	unsigned int cached;	/* GPUREPLAY_REGION_CPU_CACHED or 0 */
 	u64 va_end;
+	u64 bad;		/* the entry that cannot be followed */
 };
 
-/* Held for writing while the tables are read. */
-static DECLARE_RWSEM(tables_rwsem);
+/*
+ * The driver is never made to wait: it allocates memory while it changes its
+ * tables, and reclaim may unmap more of them in the same task. The walk reads
+ * them again if they have changed meanwhile.
+ */
+#define WALK_TRIES	20
+#define WALK_WAIT_MS	1000
+
+static atomic_t changing = ATOMIC_INIT(0);	/* tasks inside of a change */
+static atomic_long_t changes = ATOMIC_LONG_INIT(0);	/* begun so far */
+static DECLARE_WAIT_QUEUE_HEAD(no_change);
 
 void gpureplay_tables_lock(void)
 {
-	down_read(&tables_rwsem);
+	atomic_inc(&changing);
+	atomic_long_inc(&changes);
+	smp_mb__after_atomic();	/* counted before an entry changes */
 }
 EXPORT_SYMBOL_GPL(gpureplay_tables_lock);
 
 void gpureplay_tables_unlock(void)
 {
-	up_read(&tables_rwsem);
+	smp_mb__before_atomic();	/* entries have changed before this */
+	if (atomic_dec_and_test(&changing))
+		wake_up_all(&no_change);
 }
 EXPORT_SYMBOL_GPL(gpureplay_tables_unlock);
 
@@ -121,8 +137,8 @@ static enum walk_result walk_level(struct walk *walk, u64 table, u64 va,
 	unsigned int i;
 	u64 entry;
 
-	if (!pfn_valid(PHYS_PFN(phys))) {
-		log_error(GPUREPLAY_ERROR_WALK, table);
+	if (!page_is_memory(phys)) {
+		walk->bad = table;
 		return WALK_BROKEN;
 	}
 
@@ -137,7 +153,7 @@ static enum walk_result walk_level(struct walk *walk, u64 table, u64 va,
 		} else if (is_leaf(walk, entry, level)) {
 			result = add_leaf(walk, va, entry, level);
 		} else if (entry & 1) {
-			log_error(GPUREPLAY_ERROR_WALK, entry);
+			walk->bad = entry;
 			result = WALK_BROKEN;
 		}
 	}
@@ -194,9 +210,10 @@ static bool walk_setup(struct walk *walk, unsigned int as, u64 *table,
  * @dev: the GPU
  * @as: number of the address space
  * @list: is filled by ascending address
+ * @may_sleep: wait for changes of the tables to end
  */
 enum walk_result walk_tables(struct device *dev, unsigned int as,
-			     struct page_list *list)
+			     struct page_list *list, bool may_sleep)
 {
 	struct walk walk = {
 		.dev = dev,
@@ -204,21 +221,30 @@ enum walk_result walk_tables(struct device *dev, unsigned int as,
 		.cached = device_is_coherent() ?
 			  GPUREPLAY_REGION_CPU_CACHED : 0,
 	};
-	unsigned int level;
+	enum walk_result result = WALK_BROKEN;
+	unsigned int level, tries;
+	long before;
 	u64 table;
 
-	list->count = 0;
 	if (!walk_setup(&walk, as, &table, &level))
 		return WALK_BROKEN;
-	return walk_level(&walk, table, 0, level);
-}
-
-void walk_lock(void)
-{
-	down_write(&tables_rwsem);
-}
-
-void walk_unlock(void)
-{
-	up_write(&tables_rwsem);
+	walk.bad = table;
+	for (tries = 0; tries < WALK_TRIES; tries++) {
+		if (may_sleep)
+			wait_event_timeout(no_change, !atomic_read(&changing),
+					   msecs_to_jiffies(WALK_WAIT_MS));
+		before = atomic_long_read(&changes);
+		smp_mb();	/* entries are read after the count */
+		if (atomic_read(&changing) && may_sleep)
+			continue;
+		list->count = 0;
+		result = walk_level(&walk, table, 0, level);
+		smp_mb();	/* and before it is read again */
+		if (atomic_long_read(&changes) == before)
+			break;
+		result = WALK_BROKEN;
+	}
+	if (result == WALK_BROKEN)
+		log_error(GPUREPLAY_ERROR_WALK, walk.bad);
+	return result;
 }
