@@ -79,9 +79,7 @@ fn after_block(text: &str) -> &str {
 }
 
 fn kernel(entry: &str) -> Result<Kernel, ImageError> {
-    let name_end = entry
-        .find(['(', '.'])
-        .unwrap_or(entry.len());
+    let name_end = entry.find(['(', '.']).unwrap_or(entry.len());
     let mut kernel = Kernel {
         name: entry[..name_end].trim().to_owned(),
         ..Kernel::default()

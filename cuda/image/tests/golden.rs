@@ -14,7 +14,9 @@ const LZ4: &[u8] = include_bytes!("golden/speed.fatbin");
 const REQUIRED: &[u8] = include_bytes!("golden/required.ptx");
 
 fn layout(image: &[u8], name: &str) -> Vec<(usize, usize)> {
-    let kernel = kernel(image, name).unwrap().expect("the kernel is there");
+    let kernel = kernel(image, name)
+        .expect("read")
+        .expect("the kernel is there");
     kernel
         .parameters
         .iter()

@@ -40,6 +40,7 @@ macro_rules! hooks {
         mod driver {
             use super::*;
             $(
+                #[allow(clippy::too_many_arguments, reason = "as the driver has them")]
                 pub(super) unsafe fn $name($($argument: $kind),*) -> Status {
                     let address = real_address(Index::$name as usize);
                     if address == 0 {

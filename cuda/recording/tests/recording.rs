@@ -34,14 +34,14 @@ fn launch(writer: &Writer, memory: &[u8]) -> Launch {
         attributes: vec![],
         function_attributes: vec![[8, 98304]],
         image: ImageReference {
-            hash: writer.store().put_image(image).unwrap(),
+            hash: writer.store().put_image(image).expect("written"),
             size: image.len() as u64,
         },
         regions: vec![Region {
             address: 0x4000_0000,
             size: memory.len() as u64,
             kind: RegionKind::Device,
-            before: writer.store().put(memory).unwrap(),
+            before: writer.store().put(memory).expect("written"),
             after: None,
         }],
         variables: vec![],
@@ -50,8 +50,8 @@ fn launch(writer: &Writer, memory: &[u8]) -> Launch {
 
 fn files(folder: &Path) -> usize {
     fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
+        .expect("read")
+        .map(|entry| entry.expect("read").path())
         .map(|path| if path.is_dir() { files(&path) } else { 1 })
         .sum()
 }
@@ -95,7 +95,9 @@ fn memory_reads_back_and_equal_chunks_are_kept_once() {
 fn damage_of_any_object_is_seen() {
     let folder = tempfile::tempdir().unwrap();
     let writer = Writer::create(folder.path()).unwrap();
-    let memory: Vec<u8> = (0..CHUNK + 100).map(|at| (at * 7919 >> 3) as u8).collect();
+    let memory: Vec<u8> = (0..CHUNK + 100)
+        .map(|at| ((at * 7919) >> 3) as u8)
+        .collect();
     let launch = launch(&writer, &memory);
     let region = &launch.regions[0];
     let mut objects = Vec::new();

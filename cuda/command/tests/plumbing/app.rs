@@ -5,7 +5,7 @@
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 
-use gpureplay_cuda_abi::Status;
+use gpureplay_cuda_abi::{LaunchParameter, Status};
 
 /// The task of a process that is the program.
 pub(crate) const VARIABLE: &str = "PLUMBING_TASK";
@@ -42,7 +42,7 @@ struct Driver {
 
 impl Driver {
     fn open() -> Self {
-        let resolve = std::env::var(RESOLVE).unwrap();
+        let resolve = std::env::var(RESOLVE).expect("works");
         const NOW: i32 = 2;
         const GLOBAL: i32 = 0x100;
         // SAFETY: a C string and flags.
@@ -60,7 +60,7 @@ impl Driver {
     }
 
     fn symbol(&self, name: &str) -> *mut c_void {
-        let name = CString::new(name).unwrap();
+        let name = CString::new(name).expect("a name");
         // SAFETY: a handle and a C string.
         let address = unsafe { dlsym(self.library, name.as_ptr()) };
         assert!(!address.is_null(), "{name:?} is there");
@@ -78,7 +78,7 @@ impl Driver {
         let get = unsafe {
             std::mem::transmute::<*mut c_void, GetProcAddress>(self.symbol("cuGetProcAddress_v2"))
         };
-        let plain = CString::new(name.trim_end_matches("_v2")).unwrap();
+        let plain = CString::new(name.trim_end_matches("_v2")).expect("works");
         let mut address = null_mut();
         // SAFETY: a C string and pointers to locals.
         let status = unsafe { get(plain.as_ptr(), &raw mut address, 13000, 0, null_mut()) };
@@ -114,7 +114,7 @@ impl Program {
         call!(driver, cuDeviceGet(&raw mut device => *mut i32, 0 => i32));
         call!(driver, cuDevicePrimaryCtxRetain(&raw mut context => *mut u64, device => i32));
         call!(driver, cuCtxSetCurrent(context => u64));
-        let image = CString::new(PTX).unwrap();
+        let image = CString::new(PTX).expect("works");
         call!(driver, cuModuleLoadData(&raw mut module => *mut u64, image.as_ptr().cast() => *const c_void));
         Self { driver, module }
     }
@@ -149,7 +149,7 @@ impl Program {
     }
 
     fn kernel(&self, name: &str) -> u64 {
-        let name = CString::new(name).unwrap();
+        let name = CString::new(name).expect("a name");
         let mut function = 0;
         call!(self.driver, cuModuleGetFunction(&raw mut function => *mut u64, self.module => u64, name.as_ptr() => *const i8));
         function
@@ -183,7 +183,7 @@ impl Program {
         buffer.extend(n.to_le_bytes());
         let size = buffer.len();
         let extra = [
-            1usize as *const c_void,
+            LaunchParameter::BufferPointer as usize as *const c_void,
             buffer.as_ptr().cast(),
             2usize as _,
             (&raw const size).cast(),

@@ -8,8 +8,7 @@ const MANY: u32 = 2000;
 
 #[test]
 fn a_failing_call_leaves_the_program_as_it_would_be_alone_or_no_recording_that_is_wrong() {
-    let mut injected = 0;
-    for call in 1..MANY {
+    for (injected, call) in (1..MANY).enumerate() {
         let stage = Stage::new();
         let mut command = stage.with_app("record -o rec --pick all", "scale", "dlsym");
         let output = command
@@ -44,7 +43,6 @@ fn a_failing_call_leaves_the_program_as_it_would_be_alone_or_no_recording_that_i
             assert!(injected > 40, "only {injected} calls");
             return;
         }
-        injected += 1;
     }
     panic!("more than {MANY} calls");
 }
@@ -53,8 +51,7 @@ fn a_failing_call_leaves_the_program_as_it_would_be_alone_or_no_recording_that_i
 fn a_failing_call_fails_the_replay_with_its_name() {
     let stage = Stage::new();
     assert_eq!(stage.record("", "scale").code, Some(0));
-    let mut injected = 0;
-    for call in 1..MANY {
+    for (injected, call) in (1..MANY).enumerate() {
         let mut command = stage.command("run rec#0 --repetitions 1");
         let output = command
             .env("GPUREPLAY_FAKE_FAIL", call.to_string())
@@ -67,7 +64,6 @@ fn a_failing_call_fails_the_replay_with_its_name() {
             assert!(injected > 30, "only {injected} calls");
             return;
         }
-        injected += 1;
         let name = err
             .split("[fake] ")
             .nth(1)

@@ -33,8 +33,8 @@ impl From<Output> for Said {
 
 /// A library that cargo built for this test: it lies beside the test.
 fn library(name: &str) -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let path = test.parent().unwrap().join(name);
+    let test = std::env::current_exe().expect("a path");
+    let path = test.parent().expect("works").join(name);
     assert!(
         path.exists(),
         "{} is built as a dependency of this test",
@@ -45,9 +45,9 @@ fn library(name: &str) -> PathBuf {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().expect("works");
         let driver = folder.path().join("libcuda.so.1");
-        std::os::unix::fs::symlink(library("libgpureplay_cuda_fake.so"), driver).unwrap();
+        std::os::unix::fs::symlink(library("libgpureplay_cuda_fake.so"), driver).expect("works");
         Self { folder }
     }
 
@@ -80,7 +80,7 @@ impl Stage {
     }
 
     pub(crate) fn run(&self, words: &str) -> Said {
-        self.command(words).output().unwrap().into()
+        self.command(words).output().expect("started").into()
     }
 
     /// `gpureplay-cuda` with these words, and then the program doing a task.
@@ -88,7 +88,7 @@ impl Stage {
         let mut command = self.command(words);
         command
             .arg("--")
-            .arg(std::env::current_exe().unwrap())
+            .arg(std::env::current_exe().expect("a path"))
             .args(app::ARGUMENTS);
         command.env(app::VARIABLE, task).env(app::RESOLVE, resolve);
         command
@@ -96,16 +96,19 @@ impl Stage {
 
     pub(crate) fn record(&self, words: &str, task: &str) -> Said {
         let words = format!("record -v -o {} {words}", self.path("rec").display());
-        self.with_app(&words, task, "proc").output().unwrap().into()
+        self.with_app(&words, task, "proc")
+            .output()
+            .expect("started")
+            .into()
     }
 
     /// The program alone.
     pub(crate) fn alone(&self, task: &str) -> Said {
-        let mut command = self.on_the_fake(&std::env::current_exe().unwrap());
+        let mut command = self.on_the_fake(&std::env::current_exe().expect("a path"));
         command
             .args(app::ARGUMENTS)
             .env(app::VARIABLE, task)
             .env(app::RESOLVE, "proc");
-        command.output().unwrap().into()
+        command.output().expect("started").into()
     }
 }
