@@ -27,6 +27,10 @@ fn file() -> Option<&'static File> {
             }
         }
     };
+    // A program that names the file later, before it loads its runtime, is heard as well: the library's start asks first.
+    if FILE.get().is_none() && env::var_os(VARIABLE).is_none() {
+        return None;
+    }
     FILE.get_or_init(open).as_ref()
 }
 
