@@ -23,6 +23,8 @@ pub(crate) enum Failure {
     Image { path: PathBuf, source: ImageError },
     #[error(transparent)]
     Replay(#[from] ReplayError),
+    #[error("with memory changed before the launch: {0}; --no-poison leaves it")]
+    Poison(ReplayError),
     #[error("{}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
@@ -44,7 +46,7 @@ impl Failure {
                 | ReplayError::Variable { .. }
                 | ReplayError::Refused(_),
             ) => 4,
-            Self::Replay(_) => 5,
+            Self::Replay(_) | Self::Poison(_) => 5,
             Self::Write { .. } => 6,
         }
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use gpureplay_cuda_replay::{Comparison, Element, Gpu, JitOptions, Mask, Session, Sizes, Verdict};
+use gpureplay_cuda_replay::{Comparison, Element, Gpu, JitOptions, Mask, Poison, ReplayError, Session, Sizes, Times, Verdict};
 
 use crate::attempt::again;
 use crate::failure::{Failure, Outcome, file};
@@ -33,6 +33,9 @@ pub(crate) struct Checking {
     /// Seconds that a kernel may take.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     time_limit: u64,
+    /// Leave memory as it was recorded, even if it holds the results already.
+    #[arg(long)]
+    no_poison: bool,
     /// Fill the second-level cache with other memory before each timed run.
     #[arg(long)]
     cold: bool,
@@ -87,6 +90,29 @@ impl Checking {
         Ok(session)
     }
 
+    /// Words to change before a launch whose results are in memory already, found with the recorded image. None may be loaded.
+    pub(crate) fn poison(
+        &self,
+        session: &mut Session,
+        mask: &Mask,
+    ) -> Result<Option<Poison>, Failure> {
+        if self.no_poison {
+            return Ok(None);
+        }
+        let loaded = session.load(None, JitOptions::default())?;
+        let poison = session.poison(&loaded, &self.comparison(), mask);
+        match poison {
+            Ok(poison) => {
+                session.unload(&loaded);
+                Ok((!poison.is_empty()).then_some(poison))
+            }
+            Err(error @ (ReplayError::Driver { .. } | ReplayError::TimeLimit { .. })) => {
+                Err(Failure::Poison(error))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Words to leave out, found with the recorded image.
     pub(crate) fn mask(&self, session: &mut Session) -> Result<Mask, Failure> {
         if self.mask == 0 {
@@ -137,6 +163,9 @@ pub(crate) struct Run {
     /// Restore everything, launch nothing, and compare: this must not be right.
     #[arg(long, conflicts_with = "repetitions")]
     null: bool,
+    /// Print one JSON object.
+    #[arg(long, conflicts_with = "null")]
+    json: bool,
     #[command(flatten)]
     checking: Checking,
 }
@@ -188,29 +217,102 @@ impl Run {
             return Ok(ExitCode::from(u8::from(!verdict.is_right())));
         }
         let times = session.time(&loaded, &sizes, self.repetitions)?;
-        let verdict = session.run(&loaded, &sizes, &how, &mask)?;
-        println!(
-            "{}: grid {}, block {}, {} registers",
-            session.launch().kernel,
-            report::sizes(sizes.grid),
-            report::sizes(sizes.block),
-            loaded.limits().registers
-        );
-        if times.runs() > 0 {
-            println!(
-                "  {} runs: median {:.2} us, least {:.2} us, spread {:.2} us",
-                times.runs(),
-                times.median(),
-                times.least(),
-                times.spread()
-            );
+        let mut verdict = session.run(&loaded, &sizes, &how, &mask)?;
+        let registers = loaded.limits().registers;
+        let mut poison = None;
+        if verdict == Verdict::Inconclusive {
+            session.unload(&loaded);
+            poison = match self.checking.poison(&mut session, &mask) {
+                Ok(poison) => poison,
+                Err(Failure::Poison(error)) => {
+                    eprintln!("gpureplay: with memory changed before the launch: {error}");
+                    None
+                }
+                Err(error) => return Err(error),
+            };
+            if let Some(poison) = &poison {
+                let loaded = session.load(image.as_deref(), options)?;
+                verdict = session.run_poisoned(&loaded, &sizes, &how, &mask, poison)?;
+            }
         }
-        println!("  {verdict}");
-        if matches!(verdict, Verdict::Differs(_)) && self.checking.mask == 0 {
-            println!(
-                "  the recorded kernel may read memory that it does not own or race: --mask 2 leaves out what differs from run to run"
-            );
+        let report = Report {
+            kernel: &session.launch().kernel,
+            sizes,
+            registers,
+            times,
+            verdict,
+            poison,
+        };
+        if self.json {
+            println!("{}", report.json());
+        } else {
+            report.print();
+            if matches!(verdict, Verdict::Differs(_)) && self.checking.mask == 0 {
+                println!(
+                    "  the recorded kernel may read memory that it does not own or race: --mask 2 leaves out what differs from run to run"
+                );
+            }
         }
         Ok(ExitCode::from(u8::from(!verdict.is_right())))
+    }
+}
+
+/// What a replay showed.
+struct Report<'a> {
+    kernel: &'a str,
+    sizes: Sizes,
+    registers: u32,
+    times: Times,
+    verdict: Verdict,
+    poison: Option<Poison>,
+}
+
+impl Report<'_> {
+    fn print(&self) {
+        println!(
+            "{}: grid {}, block {}, {} registers",
+            self.kernel,
+            report::sizes(self.sizes.grid),
+            report::sizes(self.sizes.block),
+            self.registers
+        );
+        if self.times.runs() > 0 {
+            println!(
+                "  {} runs: median {:.2} us, least {:.2} us, spread {:.2} us",
+                self.times.runs(),
+                self.times.median(),
+                self.times.least(),
+                self.times.spread()
+            );
+        }
+        println!("  {}", self.verdict);
+        if let Some(poison) = &self.poison {
+            println!(
+                "  memory held the results already: {} bytes were changed before the launch, of {} that the recorded kernel was seen to write",
+                poison.bytes(),
+                poison.written()
+            );
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let times = (self.times.runs() > 0).then(|| {
+            serde_json::json!({
+                "runs": self.times.runs(), "median_us": self.times.median(),
+                "least_us": self.times.least(), "spread_us": self.times.spread(),
+            })
+        });
+        let difference = match self.verdict {
+            Verdict::Differs(difference) => Some(serde_json::json!({
+                "elements": difference.elements, "first": difference.first,
+            })),
+            _ => None,
+        };
+        serde_json::json!({
+            "kernel": self.kernel, "grid": self.sizes.grid, "block": self.sizes.block, "registers": self.registers,
+            "verdict": self.verdict.word(), "times": times, "difference": difference,
+            "changed_bytes": self.poison.as_ref().map(Poison::bytes),
+            "written_bytes": self.poison.as_ref().map(Poison::written),
+        })
     }
 }

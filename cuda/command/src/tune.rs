@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use gpureplay_cuda_replay::{JitOptions, Loaded, Mask, Session, Sizes, Times, Verdict};
+use gpureplay_cuda_replay::{JitOptions, Loaded, Mask, Poison, Session, Sizes, Times, Verdict};
 
 use crate::failure::{Outcome, write};
 use crate::report;
@@ -49,6 +49,12 @@ struct Blocks(Vec<[u32; 3]>);
 fn blocks(text: &str) -> Result<Blocks, String> {
     let words = text.split([' ', ';']).filter(|word| !word.is_empty());
     words.map(sizes).collect::<Result<_, _>>().map(Blocks)
+}
+
+/// What is left out of a comparison, and what is changed before a launch.
+struct Checks {
+    mask: Mask,
+    poison: Option<Poison>,
 }
 
 /// One candidate and what became of it.
@@ -116,8 +122,17 @@ impl Tune {
         println!("{HEADER}");
         let mut rows = Vec::new();
         let loaded = session.load(None, JitOptions::default())?;
-        let base = self.candidate(&session, &loaded, &mask, recorded, ("recorded", 0, -1));
+        let mut checks = Checks { mask, poison: None };
+        let mut base = self.candidate(&session, &loaded, &checks, recorded, ("recorded", 0, -1));
         session.unload(&loaded);
+        if matches!(base.result, Ok((Verdict::Inconclusive, _))) {
+            checks.poison = self.checking.poison(&mut session, &checks.mask)?;
+            if checks.poison.is_some() {
+                let loaded = session.load(None, JitOptions::default())?;
+                base = self.candidate(&session, &loaded, &checks, recorded, ("recorded", 0, -1));
+                session.unload(&loaded);
+            }
+        }
         println!("{}", base.csv());
         rows.push(base);
         for (name, image) in &images {
@@ -139,7 +154,7 @@ impl Tune {
                             recorded.keep_total(*block)
                         };
                         let row = match &loaded {
-                            Ok(loaded) => self.candidate(&session, loaded, &mask, sizes, key),
+                            Ok(loaded) => self.candidate(&session, loaded, &checks, sizes, key),
                             Err(error) => Row {
                                 image: name.clone(),
                                 registers: *registers,
@@ -170,13 +185,21 @@ impl Tune {
         &self,
         session: &Session,
         loaded: &Loaded,
-        mask: &Mask,
+        checks: &Checks,
         sizes: Sizes,
         (image, registers, optimisation): (&str, u32, i32),
     ) -> Row {
         let how = self.checking.comparison();
-        let result = session
-            .run(loaded, &sizes, &how, mask)
+        let run = |mask| {
+            let verdict = session.run(loaded, &sizes, &how, mask)?;
+            match &checks.poison {
+                Some(poison) if verdict == Verdict::Inconclusive => {
+                    session.run_poisoned(loaded, &sizes, &how, mask, poison)
+                }
+                _ => Ok(verdict),
+            }
+        };
+        let result = run(&checks.mask)
             .and_then(|verdict| Ok((verdict, session.time(loaded, &sizes, self.repetitions)?)));
         Row {
             image: image.to_owned(),

@@ -76,6 +76,20 @@ pub(crate) unsafe fn run(
                 *p = now.map_or(1, |now| now.as_nanos() as u64);
                 *p.add(1) = 42;
             }
+            // constant(float *p, unsigned n): p[i] = i + 1, by as many threads as there are.
+            "constant" => {
+                let (p, n) = (word(parameters, 0) as *mut f32, half(parameters, 8));
+                for index in 0..sizes.threads().min(u64::from(n)) as usize {
+                    *p.add(index) = (index + 1) as f32;
+                }
+            }
+            // accumulate(float *p): adds nothing to 16 numbers.
+            "accumulate" => {
+                let p = word(parameters, 0) as *mut f32;
+                for index in 0..16 {
+                    *p.add(index) += 0.0;
+                }
+            }
             "fail" => return Err(Status::LAUNCH_FAILED),
             _ => return Err(Status::NOT_SUPPORTED),
         }

@@ -37,6 +37,33 @@ pub(crate) struct Function {
     pub(crate) replacement: OnceLock<Option<Handle>>,
 }
 
+/// Handles of functions that no filter matches, each where [`slot`] says: so that a launch of one takes no lock.
+static UNWANTED: [AtomicU64; 1 << UNWANTED_BITS] = [const { AtomicU64::new(0) }; 1 << UNWANTED_BITS];
+const UNWANTED_BITS: u32 = 10;
+
+/// Where a handle lies in [`UNWANTED`]: the upper bits of a product with 2^64 divided by the golden ratio.
+fn slot(handle: Handle) -> &'static AtomicU64 {
+    let mixed = handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - UNWANTED_BITS);
+    &UNWANTED[mixed as usize]
+}
+
+/// Whether a handle is known to be of a function that no filter matches. A handle that shares its place with another one may be
+/// unknown here.
+pub(crate) fn is_unwanted(handle: Handle) -> bool {
+    handle != 0 && slot(handle).load(Ordering::Relaxed) == handle
+}
+
+/// Takes a handle that may be another function's from now on out of [`UNWANTED`], or puts it there.
+fn note(handle: Handle, wanted: bool) {
+    let slot = slot(handle);
+    if !wanted {
+        slot.store(handle, Ordering::Relaxed);
+    } else {
+        // Another handle in the same place stays.
+        let _ = slot.compare_exchange(handle, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
 static FUNCTIONS: LazyLock<RwLock<HashMap<Handle, Arc<Function>>>> = LazyLock::new(RwLock::default);
 static COUNTS: LazyLock<Mutex<HashMap<Arc<str>, Arc<Counts>>>> = LazyLock::new(Mutex::default);
 
@@ -156,6 +183,7 @@ fn insert(handle: Handle, function: Function) {
             }
     });
     if !same {
+        note(handle, function.wanted);
         functions.insert(handle, Arc::new(function));
     }
 }
@@ -220,5 +248,31 @@ pub(crate) fn forget_owner(owner: Handle) {
     FUNCTIONS
         .write()
         .unwrap_or_else(PoisonError::into_inner)
-        .retain(|_, function| function.owner != owner);
+        .retain(|handle, function| {
+            let stays = function.owner != owner;
+            if !stays {
+                note(*handle, true);
+            }
+            stays
+        });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_unwanted, note};
+
+    #[test]
+    fn unwanted_handles_are_known_until_they_are_forgotten() {
+        // Handles of the driver are addresses.
+        let handles: Vec<u64> = (1..200).map(|number| 0x5600_0000_0000 + number * 0x40).collect();
+        assert!(!is_unwanted(0) && !is_unwanted(handles[0]));
+        for handle in &handles {
+            note(*handle, false);
+            assert!(is_unwanted(*handle));
+        }
+        for handle in &handles {
+            note(*handle, true);
+            assert!(!is_unwanted(*handle));
+        }
+    }
 }

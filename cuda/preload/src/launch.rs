@@ -53,7 +53,12 @@ pub(crate) fn launch(
             durations::launch(&launch(), || call(function))
         }
         Mode::Record(settings) => {
-            let Some((known, occurrence)) = wanted(settings, function) else {
+            let wanted = if functions::is_unwanted(function) {
+                None
+            } else {
+                wanted(settings, function)
+            };
+            let Some((known, occurrence)) = wanted else {
                 let _pass = gate::pass();
                 return call(function);
             };

@@ -3,7 +3,8 @@
 //!
 //! A [`Session`] puts memory back where it was, at the recorded addresses; [`Session::load`] loads the recorded image, or
 //! another one, and rewrites pointers to variables, which the driver places elsewhere in each process; [`Session::run`]
-//! launches. A result counts only if a replay that launches nothing fails the same comparison ([`Verdict`]).
+//! launches. A result counts only if a replay that launches nothing fails the same comparison ([`Verdict`]). Where it passes,
+//! because memory held the results already, [`Session::poison`] finds words that can be changed before the launch.
 
 mod compare;
 mod error;
@@ -11,6 +12,7 @@ mod gpu;
 mod limits;
 mod module;
 mod place;
+mod poison;
 mod relocate;
 mod session;
 mod timing;
@@ -20,5 +22,6 @@ pub use error::ReplayError;
 pub use gpu::{Gpu, GpuInfo};
 pub use limits::{Limits, Refusal, Sizes};
 pub use module::{JitOptions, Loaded};
+pub use poison::Poison;
 pub use session::{Mask, Session};
 pub use timing::Times;

@@ -10,6 +10,7 @@ use gpureplay_cuda_recording::{Launch, Recording, RegionKind};
 
 use crate::compare::{Sum, noisy};
 use crate::error::driver;
+use crate::poison::{Piece, Poison, search};
 use crate::relocate::{Move, Moves, undo};
 use crate::{Comparison, Gpu, JitOptions, Loaded, ReplayError, Sizes, Times, Verdict, place};
 
@@ -232,19 +233,29 @@ impl Session {
             .iter()
             .filter(|contents| all || contents.after.is_some())
         {
-            let address = self.address(loaded, contents);
-            if contents.kind == Kind::Host {
-                // SAFETY: `place` mapped the region, which has as many bytes; nothing runs that uses it.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(
-                        contents.before.as_ptr(),
-                        address as *mut u8,
-                        contents.before.len(),
-                    );
-                }
-            } else {
-                self.gpu.upload(address, &contents.before)?;
+            self.put(loaded, contents, &contents.before)?;
+        }
+        self.gpu.synchronize()
+    }
+
+    /// Puts bytes where a piece of memory lies, no more than it has.
+    fn put(&self, loaded: &Loaded, contents: &Contents, bytes: &[u8]) -> Result<(), ReplayError> {
+        let address = self.address(loaded, contents);
+        let bytes = &bytes[..bytes.len().min(contents.before.len())];
+        if contents.kind == Kind::Host {
+            // SAFETY: `place` mapped the region, which has at least as many bytes; nothing runs that uses it.
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len());
             }
+            Ok(())
+        } else {
+            self.gpu.upload(address, bytes)
+        }
+    }
+
+    fn put_all(&self, loaded: &Loaded, memory: &[Vec<u8>]) -> Result<(), ReplayError> {
+        for (contents, bytes) in self.contents.iter().zip(memory) {
+            self.put(loaded, contents, bytes)?;
         }
         self.gpu.synchronize()
     }
@@ -331,6 +342,107 @@ impl Session {
         } else {
             verdict
         })
+    }
+
+    fn pieces(&self) -> Vec<Piece<'_>> {
+        let pieces = self.contents.iter().map(|contents| Piece {
+            before: &contents.before,
+            after: contents.after.as_ref().unwrap_or(&contents.before),
+        });
+        pieces.collect()
+    }
+
+    /// Whether such memory is what the recorded launch left.
+    fn verdict(&self, memory: &[Vec<u8>], how: &Comparison, mask: &Mask) -> Verdict {
+        let mut sum = Sum::default();
+        let pieces = self.contents.iter().zip(self.pieces()).zip(memory);
+        for (index, ((contents, piece), got)) in pieces.enumerate() {
+            let mask = mask.0.get(index).map_or(&[] as &[u32], Vec::as_slice);
+            sum.add(how, contents.address, got, piece.after, mask);
+        }
+        sum.verdict()
+    }
+
+    /// Which words the recorded launch writes although memory held their values before. It is launched from changed memory, 24
+    /// times at most; the image is the recorded one. Words of the mask, and those that look like pointers, are not changed.
+    ///
+    /// # Errors
+    /// As [`Session::run`]. A kernel that fails here takes its context with it: no launch of this process succeeds any more.
+    pub fn poison(
+        &self,
+        loaded: &Loaded,
+        how: &Comparison,
+        mask: &Mask,
+    ) -> Result<Poison, ReplayError> {
+        let sizes = self.sizes();
+        loaded.limits().check(&sizes)?;
+        let mut ranges: Vec<(u64, u64)> = self
+            .contents
+            .iter()
+            .map(|contents| (self.address(loaded, contents), contents.before.len() as u64))
+            .collect();
+        ranges.sort_unstable();
+        let is_pointer = |value: u64| {
+            let after = ranges.partition_point(|(start, _)| *start <= value);
+            // One past the end is a pointer too.
+            after > 0 && value - ranges[after - 1].0 <= ranges[after - 1].1
+        };
+        let fixed = |piece: usize, word: usize| {
+            let bytes = &self.contents[piece].before;
+            let start = word / 2 * 8;
+            let pointer = bytes.get(start..start + 8).is_some_and(|bytes| {
+                let mut value = [0; 8];
+                value.copy_from_slice(bytes);
+                is_pointer(u64::from_le_bytes(value))
+            });
+            let masked = mask.0.get(piece).is_some_and(|mask| {
+                u32::try_from(word).is_ok_and(|word| mask.binary_search(&word).is_ok())
+            });
+            pointer || masked
+        };
+        search(
+            &self.pieces(),
+            fixed,
+            |got| self.verdict(got, how, mask).is_right(),
+            |from| {
+                self.put_all(loaded, from)?;
+                self.launch_once(loaded, &sizes)?;
+                let read = |contents| self.read(loaded, contents);
+                self.contents.iter().map(read).collect()
+            },
+        )
+    }
+
+    /// Restores everything but the words that the launch must write, which are changed, launches once, and compares.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn run_poisoned(
+        &self,
+        loaded: &Loaded,
+        sizes: &Sizes,
+        how: &Comparison,
+        mask: &Mask,
+        poison: &Poison,
+    ) -> Result<Verdict, ReplayError> {
+        if poison.is_empty() {
+            return Ok(Verdict::Inconclusive);
+        }
+        loaded.limits().check(sizes)?;
+        let from = poison.apply(&self.pieces());
+        // What a replay finds that launches nothing.
+        if self.verdict(&from, how, mask).is_right() {
+            return Ok(Verdict::Inconclusive);
+        }
+        self.put_all(loaded, &from)?;
+        self.launch_once(loaded, sizes)?;
+        let read = |contents| self.read(loaded, contents);
+        let got: Vec<Vec<u8>> = self
+            .contents
+            .iter()
+            .map(read)
+            .collect::<Result<_, ReplayError>>()?;
+        Ok(self.verdict(&got, how, mask))
     }
 
     /// Runs the recorded launch several times and finds the words that differ from run to run.

@@ -27,6 +27,8 @@ const PTX: &str = "\
 .visible .entry bump(.param .u64 unused) { ret; }
 .visible .entry idle(.param .u64 p) { ret; }
 .visible .entry noise(.param .u64 p) { ret; }
+.visible .entry constant(.param .u64 p, .param .u32 n) { ret; }
+.visible .entry accumulate(.param .u64 p) { ret; }
 .visible .entry fail(.param .u64 p) { ret; }
 ";
 
@@ -252,6 +254,19 @@ fn program() {
             program.one("idle", p);
             program.one("noise", p);
             println!("answer {}", program.read(p, 4)[3]);
+        }
+        "again" => {
+            let (p, n) = (program.numbers(200), 200u32);
+            for _ in 0..2 {
+                program.launch(
+                    "constant",
+                    32,
+                    0,
+                    &[(&raw const p).cast(), (&raw const n).cast()],
+                );
+            }
+            program.one("accumulate", p);
+            println!("answer {}", program.read(p, 200)[10]);
         }
         "fail" => {
             let p = program.numbers(4);

@@ -70,6 +70,38 @@ fn a_kernel_that_changes_nothing_is_inconclusive_and_noise_can_be_left_out() {
 }
 
 #[test]
+fn results_that_were_there_already_are_changed_first() {
+    let stage = recorded("again");
+    // The first launch changes memory; the second finds its results there.
+    assert_eq!(stage.run("run rec#0 --no-poison").code, Some(0));
+    let as_it_is = stage.run("run rec#1 --no-poison");
+    assert!(as_it_is.out.contains("inconclusive"), "{as_it_is:?}");
+    let said = stage.run("run rec#1");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("right, bit for bit"), "{said:?}");
+    assert!(
+        said.out.contains("800 bytes were changed before the launch, of 800"),
+        "{said:?}"
+    );
+    let json = stage.run("run rec#1 --json");
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["verdict"], "exact");
+    assert_eq!([&json["changed_bytes"], &json["written_bytes"]], [800, 800]);
+    // Half of the threads write half.
+    let half = stage.run("run rec#1 --grid 3");
+    assert_eq!(half.code, Some(1), "{half:?}");
+    assert!(half.out.contains("differs in 104 elements"), "{half:?}");
+    let tuned = stage.run("tune rec#1 --blocks 16;64 --keep-grid --repetitions 1");
+    assert_eq!(tuned.code, Some(0), "{tuned:?}");
+    assert_eq!(tuned.out.matches(",exact,").count(), 2, "{tuned:?}");
+    assert_eq!(tuned.out.matches(",differs,").count(), 1, "{tuned:?}");
+    // What only adds to its output does not become right.
+    let accumulated = stage.run("run rec#2");
+    assert_eq!(accumulated.code, Some(1), "{accumulated:?}");
+    assert!(accumulated.out.contains("inconclusive"), "{accumulated:?}");
+}
+
+#[test]
 fn limits_are_refused_with_their_values() {
     let stage = recorded("scale");
     for (words, reason) in [

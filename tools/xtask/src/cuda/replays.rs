@@ -22,6 +22,8 @@ enum Fate {
     Exact,
     /// Right but for words that differ from run to run of the same launch.
     Masked,
+    /// Right, bit for bit, from memory that was changed first, since it held the results already.
+    Changed,
     Inconclusive,
     Wrong,
     /// The null replay passed, although the replay was called right.
@@ -32,10 +34,13 @@ enum Fate {
 struct Counts {
     exact: usize,
     masked: usize,
+    changed: usize,
     inconclusive: usize,
     wrong: usize,
     null_right: usize,
     restarts: usize,
+    /// Bytes that were changed before launches, and bytes that their kernels were seen to write.
+    proven: [f64; 2],
 }
 
 fn start(command: &mut Command) -> Result<(bool, String)> {
@@ -49,10 +54,14 @@ fn start(command: &mut Command) -> Result<(bool, String)> {
 }
 
 /// Replays a launch; says what became of it and how many other processes were tried.
-fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize)> {
+fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize, [f64; 2])> {
     let (right, text) = start(&mut bench.gpureplay(&format!("run {launch}")))?;
     let restarts = text.matches("trying another process").count();
-    let fate = if right {
+    // A command that changed memory and found it right has compared what it changed, too, and found that wrong.
+    let proven = proven(&text).filter(|_| right);
+    let fate = if proven.is_some() {
+        Fate::Changed
+    } else if right {
         let (null, _) = start(&mut bench.gpureplay(&format!("run {launch} --null")))?;
         if null { Fate::NullRight } else { Fate::Exact }
     } else if text.contains("inconclusive") {
@@ -61,7 +70,16 @@ fn replay(bench: &Bench, launch: &str) -> Result<(Fate, usize)> {
         let (masked, _) = start(&mut bench.gpureplay(&format!("run {launch} --mask 2")))?;
         if masked { Fate::Masked } else { Fate::Wrong }
     };
-    Ok((fate, restarts))
+    Ok((fate, restarts, proven.unwrap_or_default()))
+}
+
+/// Bytes that were changed before a launch, and bytes that the kernel was seen to write.
+fn proven(text: &str) -> Option<[f64; 2]> {
+    let line = text
+        .lines()
+        .find(|line| line.contains("bytes were changed before the launch"))?;
+    let mut numbers = line.split([' ', ',']).filter_map(|word| word.parse().ok());
+    Some([numbers.next()?, numbers.next()?])
 }
 
 /// Replays launches, several at a time.
@@ -70,12 +88,15 @@ fn replay_all(bench: &Bench, launches: &[String]) -> Result<Counts> {
     let counts = Mutex::new(Counts::default());
     let work = || -> Result<()> {
         while let Some(launch) = launches.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (fate, restarts) = replay(bench, launch)?;
+            let (fate, restarts, [changed, written]) = replay(bench, launch)?;
             let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
             counts.restarts += restarts;
+            counts.proven[0] += changed;
+            counts.proven[1] += written;
             *match fate {
                 Fate::Exact => &mut counts.exact,
                 Fate::Masked => &mut counts.masked,
+                Fate::Changed => &mut counts.changed,
                 Fate::Inconclusive => &mut counts.inconclusive,
                 Fate::Wrong => &mut counts.wrong,
                 Fate::NullRight => &mut counts.null_right,
@@ -182,8 +203,8 @@ fn completeness(bench: &Bench, line: &[&str]) -> Result<String> {
 /// The table of programs, and how many launches were not right.
 pub(super) fn table(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, usize)> {
     let mut text = String::from(
-        "| Program | Launches: hooks / CUPTI | Recorded | Bit for bit | Right but for noise | Inconclusive | Wrong | Restarts | Memory, MB | On disk, MB |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        "| Program | Launches: hooks / CUPTI | Recorded | Bit for bit | Bit for bit from changed memory (of what is written) | Right but for noise | Inconclusive | Wrong | Restarts | Memory, MB | On disk, MB |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     let mut wrong = 0;
     let mut total = Counts::default();
@@ -193,7 +214,7 @@ pub(super) fn table(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, u
         let (ran, said) = start(&mut with_app(bench, &words, program.line))?;
         if !ran {
             eprintln!("{}: {said}", program.name);
-            text += &format!("| {} | does not run here | | | | | | | | |\n", program.name);
+            text += &format!("| {} | does not run here | | | | | | | | | |\n", program.name);
             continue;
         }
         let seen = completeness(bench, program.line)?;
@@ -216,7 +237,7 @@ pub(super) fn table(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, u
             .unwrap_or(Path::new(""))
             .join(format!("{name}-cuda"));
         if not_built.contains(name) {
-            text += &format!("| HeCBench {name} | does not build | | | | | | | | |\n");
+            text += &format!("| HeCBench {name} | does not build | | | | | | | | | |\n");
             continue;
         }
         let recording = bench.work.path().join(format!("hecbench-{name}"));
@@ -242,6 +263,7 @@ pub(super) fn table(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, u
         programs += usize::from(!names.is_empty());
         total.exact += counts.exact;
         total.masked += counts.masked;
+        total.changed += counts.changed;
         total.inconclusive += counts.inconclusive;
         total.wrong += counts.wrong;
         total.null_right += counts.null_right;
@@ -249,8 +271,8 @@ pub(super) fn table(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, u
         let _ = std::fs::remove_dir_all(&recording);
     }
     if programs > 0 {
-        let all = total.exact + total.masked + total.inconclusive + total.wrong + total.null_right;
-        let right = total.exact + total.masked;
+        let right = total.exact + total.changed + total.masked;
+        let all = right + total.inconclusive + total.wrong + total.null_right;
         text += &format!(
             "\nHeCBench, {programs} programs: {right} of {all} kernels right ({:.1} %), {} inconclusive, {} wrong; {} called right that the null replay also passes.\n",
             100.0 * right as f64 / all.max(1) as f64,
@@ -263,8 +285,12 @@ pub(super) fn table(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, u
 }
 
 fn row(name: &str, seen: &str, recorded: usize, counts: &Counts, bytes: f64, disk: f64) -> String {
+    let changed = match (counts.changed, counts.proven) {
+        (0, _) => "0".to_owned(),
+        (count, [changed, written]) => format!("{count} ({:.0} %)", 100.0 * changed / written),
+    };
     let row = format!(
-        "| {name} | {seen} | {recorded} | {} | {} | {} | {} | {} | {bytes:.1} | {disk:.1} |\n",
+        "| {name} | {seen} | {recorded} | {} | {changed} | {} | {} | {} | {} | {bytes:.1} | {disk:.1} |\n",
         counts.exact,
         counts.masked,
         counts.inconclusive,
