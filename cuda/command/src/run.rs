@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use gpureplay_cuda_replay::{Comparison, Element, Gpu, JitOptions, Mask, Poison, ReplayError, Session, Sizes, Times, Verdict};
+use gpureplay_cuda_replay::{
+    Comparison, Element, Gpu, JitOptions, Mask, Poison, ReplayError, Session, Sizes, Times, Verdict,
+};
 
 use crate::attempt::again;
 use crate::failure::{Failure, Outcome, file};

@@ -38,7 +38,8 @@ pub(crate) struct Function {
 }
 
 /// Handles of functions that no filter matches, each where [`slot`] says: so that a launch of one takes no lock.
-static UNWANTED: [AtomicU64; 1 << UNWANTED_BITS] = [const { AtomicU64::new(0) }; 1 << UNWANTED_BITS];
+static UNWANTED: [AtomicU64; 1 << UNWANTED_BITS] =
+    [const { AtomicU64::new(0) }; 1 << UNWANTED_BITS];
 const UNWANTED_BITS: u32 = 10;
 
 /// Where a handle lies in [`UNWANTED`]: the upper bits of a product with 2^64 divided by the golden ratio.
@@ -264,7 +265,9 @@ mod tests {
     #[test]
     fn unwanted_handles_are_known_until_they_are_forgotten() {
         // Handles of the driver are addresses.
-        let handles: Vec<u64> = (1..200).map(|number| 0x5600_0000_0000 + number * 0x40).collect();
+        let handles: Vec<u64> = (1..200)
+            .map(|number| 0x5600_0000_0000 + number * 0x40)
+            .collect();
         assert!(!is_unwanted(0) && !is_unwanted(handles[0]));
         for handle in &handles {
             note(*handle, false);

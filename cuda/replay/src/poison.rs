@@ -201,7 +201,10 @@ where
 
     /// Parts of a set, each of which can be changed by a bit without a trace.
     fn parts(&mut self, all: Vec<Words>) -> Result<Vec<Words>, E> {
-        let empty = self.pieces.iter().map(|piece| Words::new(piece.before.len()));
+        let empty = self
+            .pieces
+            .iter()
+            .map(|piece| Words::new(piece.before.len()));
         let mut found: Vec<Words> = empty.collect();
         let mut queue = VecDeque::from([all]);
         // The rest confirms what is found.
@@ -416,7 +419,11 @@ mod tests {
             double(memory, 4);
             for word in 0..4 {
                 let state = at(memory, 2, word);
-                let state = if state.is_multiple_of(2) { state } else { state.wrapping_add(3) };
+                let state = if state.is_multiple_of(2) {
+                    state
+                } else {
+                    state.wrapping_add(3)
+                };
                 put(memory, 2, word, state);
                 let value = at(memory, 1, word).wrapping_add(at(memory, 2, 0));
                 put(memory, 1, word, value);

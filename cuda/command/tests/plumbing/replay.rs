@@ -80,7 +80,8 @@ fn results_that_were_there_already_are_changed_first() {
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.out.contains("right, bit for bit"), "{said:?}");
     assert!(
-        said.out.contains("800 bytes were changed before the launch, of 800"),
+        said.out
+            .contains("800 bytes were changed before the launch, of 800"),
         "{said:?}"
     );
     let json = stage.run("run rec#1 --json");

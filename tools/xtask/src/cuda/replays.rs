@@ -214,7 +214,10 @@ pub(super) fn table(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, u
         let (ran, said) = start(&mut with_app(bench, &words, program.line))?;
         if !ran {
             eprintln!("{}: {said}", program.name);
-            text += &format!("| {} | does not run here | | | | | | | | | |\n", program.name);
+            text += &format!(
+                "| {} | does not run here | | | | | | | | | |\n",
+                program.name
+            );
             continue;
         }
         let seen = completeness(bench, program.line)?;
