@@ -16,6 +16,8 @@ const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 /// Address space that a command gets, in KiB: 1 GiB, of which the program itself is a small part.
 const MEMORY: &str = "1048576";
+/// The same for one that opens the model, which takes 8 GiB of address space for its memory.
+const MEMORY_WITH_MODEL: &str = "10485760";
 /// Output that a command may print, in bytes.
 const PRINTED: usize = 2 << 20;
 
@@ -39,8 +41,12 @@ impl File {
 }
 
 fn ran(recording: &Path, arguments: &[&str]) -> (i32, String, String) {
+    ran_in(MEMORY, recording, arguments)
+}
+
+fn ran_in(memory: &str, recording: &Path, arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new("sh")
-        .args(["-c", "ulimit -v $0 && exec \"$@\"", MEMORY])
+        .args(["-c", "ulimit -v $0 && exec \"$@\"", memory])
         .arg(env!("CARGO_BIN_EXE_gpureplay"))
         .args(arguments)
         .arg(recording)
@@ -190,5 +196,44 @@ fn a_sound_recording_is_shown_whole_either_way() {
         let plain = ran(&recording, &[command]);
         assert_eq!(plain.0, 0);
         assert_eq!(ran(&recording, &[command, "--unverified"]), plain);
+    }
+}
+
+#[test]
+fn a_long_recording_is_not_read_to_say_that_it_has_grown() {
+    let file = File::new(&named("a", 1));
+    let recording = std::fs::File::options()
+        .write(true)
+        .open(file.at("recording.gpr"));
+    recording.unwrap().set_len(5 << 30).unwrap();
+    for command in ["info", "dump", "verify", "disasm", "run", "bench"] {
+        let (code, _, error) = file.ran(&[command]);
+        assert_eq!(code, 3, "{command}: {error}");
+        assert!(
+            error.contains("truncated or has grown"),
+            "{command}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_long_value_is_not_read_to_say_that_it_does_not_fit() {
+    let file = File::new(&named("a", 1));
+    let path = file.at("x.npy");
+    let input = format!("a={}", path.display());
+    for (shape, reason) in [("(16,)", "has more"), ("(5368709120,)", "u8[5368709120]")] {
+        let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let head = [
+            b"\x93NUMPY\x01\x00",
+            &(text.len() as u16).to_le_bytes()[..],
+            text.as_bytes(),
+        ];
+        std::fs::write(&path, head.concat()).unwrap();
+        let value = std::fs::File::options().write(true).open(&path).unwrap();
+        value.set_len((5 << 30) + 10 + text.len() as u64).unwrap();
+        let arguments = ["run", "--threads", "1", "--input", &input];
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+        assert_eq!(code, 4, "{error}");
+        assert!(error.contains(reason), "{error}");
     }
 }

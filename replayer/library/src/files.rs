@@ -2,15 +2,17 @@
 //! Finds, reads and checks a recording.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::FileTypeExt;
+use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use gpureplay_core::{Limits, Verified, verify};
 use gpureplay_format::{PAGE_SIZE, Recording, TensorKind};
 
+use crate::beneath;
 use crate::error::Error;
 use crate::manifest::{self, Case, Manifest};
-use crate::package::PrivateCopy;
+use crate::package::{PrivateCopy, open_named, read_recording};
 use crate::tensors::TensorInfo;
 use crate::trust::Trust;
 use crate::weights::sha256;
@@ -53,22 +55,18 @@ impl Files {
             reason: reason.to_owned(),
         };
         let metadata = std::fs::metadata(path).map_err(|error| missing(&error.to_string()))?;
-        let (file, directory) = if metadata.is_dir() {
-            (path.join(FILE_NAME), path.to_path_buf())
+        let (file, directory, opened) = if metadata.is_dir() {
+            let opened = beneath::open(path, Path::new(FILE_NAME));
+            if matches!(&opened, Err(error) if error.kind() == ErrorKind::NotFound) {
+                return Err(missing(&format!("contains no {FILE_NAME}")));
+            }
+            (path.join(FILE_NAME), path.to_path_buf(), opened)
         } else {
-            (
-                path.to_path_buf(),
-                path.parent().unwrap_or(Path::new("")).to_path_buf(),
-            )
+            let directory = path.parent().unwrap_or(Path::new("")).to_path_buf();
+            (path.to_path_buf(), directory, open_named(path))
         };
-        if metadata.is_dir() && !file.is_file() {
-            return Err(missing(&format!("contains no {FILE_NAME}")));
-        }
-        let kind = metadata.file_type();
-        if kind.is_char_device() || kind.is_block_device() {
-            return Err(missing("is a device"));
-        }
-        let bytes = std::fs::read(&file).map_err(|error| Error::NoRecording {
+        let bytes = opened.and_then(read_recording);
+        let bytes = bytes.map_err(|error| Error::NoRecording {
             path: file.clone(),
             reason: error.to_string(),
         })?;
@@ -161,10 +159,24 @@ impl Files {
     /// Files that the manifest names and that are not there, in its order.
     pub fn missing(&self) -> Vec<PathBuf> {
         let named = self.manifest.iter().flat_map(Manifest::files);
-        let paths = named.map(|file| self.directory.join(file));
-        let mut missing: Vec<PathBuf> = paths.filter(|path| !path.is_file()).collect();
+        let missing = named.filter(|file| beneath::open(&self.directory, file).is_err());
+        let mut missing: Vec<PathBuf> = missing.map(|file| self.directory.join(file)).collect();
         missing.dedup();
         missing
+    }
+
+    /// Opens a file for reading. One that the manifest names is opened inside of the recording's directory, whose links are not
+    /// followed; any other is the user's.
+    ///
+    /// # Errors
+    /// What the system says, or that a link leads to it.
+    pub(crate) fn open_file(&self, path: &Path) -> io::Result<File> {
+        let inside = path.strip_prefix(&self.directory).ok();
+        let mut named = self.manifest.iter().flat_map(Manifest::files);
+        match inside.filter(|inside| named.any(|file| file == *inside)) {
+            Some(file) => beneath::open(&self.directory, file),
+            None => File::open(path),
+        }
     }
 
     /// Any number of tensors may have the same long name in the file, and each gets a copy of it.

@@ -26,6 +26,7 @@
 //! [`device`], [`values`], [`explain`].
 #![forbid(unsafe_code)]
 
+mod beneath;
 pub mod bindings;
 pub mod device;
 mod error;
