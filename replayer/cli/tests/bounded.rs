@@ -191,7 +191,7 @@ fn segments_that_share_all_actions_are_looked_at_within_a_bound() {
 
 #[test]
 fn a_sound_recording_is_shown_whole_either_way() {
-    let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/digits-g52");
+    let recording = shipped("digits-g52");
     for command in ["info", "dump"] {
         let plain = ran(&recording, &[command]);
         assert_eq!(plain.0, 0);
@@ -235,5 +235,66 @@ fn a_long_value_is_not_read_to_say_that_it_does_not_fit() {
         let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
         assert_eq!(code, 4, "{error}");
         assert!(error.contains(reason), "{error}");
+    }
+}
+
+fn shipped(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+    folder.join(name)
+}
+
+/// Exit code and standard error of a command on a recording with this limit of work.
+fn limited(command: &str, recording: &Path, limit: u64) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+        .args([
+            command,
+            "--threads",
+            "1",
+            "--limit-work",
+            &limit.to_string(),
+        ])
+        .arg(recording)
+        .output()
+        .unwrap();
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn work_on_the_model_ends_at_the_limit() {
+    let saxpy = shipped("saxpy-g52");
+    let enough = |limit: u64| limited("run", &saxpy, limit).0 == 0;
+    // The limit that is just enough.
+    let (mut less, mut more) = (1, 1 << 24);
+    assert!(!enough(less) && enough(more));
+    while more - less > 1 {
+        let middle = less.midpoint(more);
+        match enough(middle) {
+            true => more = middle,
+            false => less = middle,
+        }
+    }
+    let (code, error) = limited("run", &saxpy, less);
+    assert_eq!(code, 5, "{error}");
+    for part in [
+        "job 0x",
+        " on slot 1 ",
+        &format!("limit of {less} clauses"),
+        "--limit-work N",
+    ] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    let (code, error) = limited("bench", &saxpy, less);
+    assert!(code == 5 && error.contains("--limit-work N"), "{error}");
+}
+
+#[test]
+fn rules_of_the_host_are_named() {
+    let (code, text, _) = ran(Path::new("--rules"), &["verify"]);
+    assert_eq!(code, 0);
+    for rule in gpureplay_library::host_rules::HostRule::ALL {
+        assert!(text.contains(rule.name()), "{}", rule.name());
     }
 }

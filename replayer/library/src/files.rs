@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds, reads and checks a recording.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use gpureplay_core::{Limits, Verified, verify};
-use gpureplay_format::{PAGE_SIZE, Recording, TensorKind};
+use gpureplay_format::{Recording, TensorKind};
 
 use crate::beneath;
 use crate::error::Error;
+use crate::host_rules;
 use crate::manifest::{self, Case, Manifest};
 use crate::package::{PrivateCopy, open_named, read_recording};
 use crate::tensors::TensorInfo;
@@ -21,9 +22,6 @@ use crate::weights::sha256;
 pub const FILE_NAME: &str = "recording.gpr";
 /// Name of its signature there.
 pub const SIGNATURE_NAME: &str = "recording.sig";
-
-/// Longest name of a tensor or a layer in bytes: as long as that of a file.
-const MAX_NAME: usize = 255;
 
 /// A recording's bytes, and what lies beside them.
 #[derive(Debug)]
@@ -132,9 +130,10 @@ impl Files {
                 violation,
             })?;
         self.is_the_manifests()?;
-        self.names_are_short(&recording)?;
-        let tensors = TensorInfo::all(&recording);
-        self.suits(&tensors)?;
+        let tensors = host_rules::check(&recording).map_err(|broken| Error::Unsuitable {
+            path: self.path.clone(),
+            broken,
+        })?;
         self.described(&tensors)?;
         Ok(verified)
     }
@@ -179,42 +178,6 @@ impl Files {
         }
     }
 
-    /// Any number of tensors may have the same long name in the file, and each gets a copy of it.
-    fn names_are_short(&self, recording: &Recording<'_>) -> Result<(), Error> {
-        let names = recording.strings().split(|&byte| byte == 0);
-        match names.map(<[u8]>::len).max() {
-            Some(longest) if longest > MAX_NAME => Err(Error::Unsuitable {
-                path: self.path.clone(),
-                reason: format!(
-                    "a name has {longest} bytes, more than the {MAX_NAME} that one may have"
-                ),
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    /// Names tell tensors apart, and there is room for what comes out: each output takes memory of its own, though several may
-    /// lie in the same memory of the GPU.
-    fn suits(&self, tensors: &[TensorInfo]) -> Result<(), Error> {
-        let unsuitable = |reason: String| Error::Unsuitable {
-            path: self.path.clone(),
-            reason,
-        };
-        let mut names = BTreeSet::new();
-        if let Some(twice) = tensors.iter().find(|tensor| !names.insert(&tensor.name)) {
-            return Err(unsuitable(format!("two tensors are called {}", twice.name)));
-        }
-        let outputs = tensors.iter().filter(|t| t.kind == TensorKind::Output);
-        let bytes: u64 = outputs.map(|tensor| tensor.bytes as u64).sum();
-        let limit = Limits::DEFAULT.pages * u64::from(PAGE_SIZE);
-        if bytes > limit {
-            return Err(unsuitable(format!(
-                "its outputs have {bytes} bytes together, more than the {limit} that a recording may have of memory"
-            )));
-        }
-        Ok(())
-    }
-
     /// The manifest speaks of tensors that are there.
     fn described(&self, tensors: &[TensorInfo]) -> Result<(), Error> {
         let Some(manifest) = &self.manifest else {
@@ -255,12 +218,16 @@ mod tests {
         let mut builder = Builder::new(GPU);
         builder.identity(0, 0xffff_0000, GPU);
         builder.region(DATA, pages, Access::READ_WRITE, RegionKind::Data);
+        let mut tensors = Vec::new();
         for name in outputs {
             let shape = [elements];
             let kind = TensorKind::Output;
-            builder.tensor(Tensor::dense(name, kind, ElementType::U8, &shape, DATA));
+            tensors.push(builder.tensor(Tensor::dense(name, kind, ElementType::U8, &shape, DATA)));
         }
         builder.segment("run", SegmentKind::Run);
+        for tensor in tensors {
+            builder.bind_output(tensor);
+        }
         Files {
             path: "recording.gpr".into(),
             directory: PathBuf::new(),
@@ -302,17 +269,6 @@ mod tests {
         let two = files(&["a", "b"], pages, elements, HEAD);
         let error = two.verify().unwrap_err().to_string();
         assert!(error.contains("bytes together"), "{error}");
-    }
-
-    #[test]
-    fn a_name_is_one_tensors() {
-        let files = files(&["a", "b"], 1, 16, HEAD);
-        let mut tensors = TensorInfo::all(&files.parse().unwrap());
-        assert!(files.suits(&tensors).is_ok());
-        // The builder makes no such file, but others may.
-        tensors[1].name = "a".into();
-        let error = files.suits(&tensors).unwrap_err().to_string();
-        assert!(error.contains("two tensors are called a"), "{error}");
     }
 
     #[test]

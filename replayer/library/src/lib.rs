@@ -33,6 +33,7 @@ mod error;
 pub mod expectation;
 pub mod explain;
 pub mod files;
+pub mod host_rules;
 pub mod manifest;
 mod number;
 mod package;

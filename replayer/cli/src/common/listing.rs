@@ -8,12 +8,11 @@ use clap::Args;
 use gpureplay_format::Recording;
 use gpureplay_format::layout::TensorEntry;
 use gpureplay_library::Files;
+use gpureplay_library::host_rules::MAX_NAME;
 
 use crate::Result;
 use crate::common::failure::Failure;
 
-/// Longest name that is shown, in bytes. Names of sound recordings are not longer.
-const MAX_NAME: usize = 255;
 /// Entries of each table that are shown of a recording that breaks rules.
 const MAX_ENTRIES: usize = 1000;
 /// Actions that are looked at in a recording that breaks rules: its segments may overlap.
