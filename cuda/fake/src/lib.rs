@@ -2,7 +2,7 @@
 //! A stand-in for `libcuda.so.1`, for tests on machines without a GPU.
 //!
 //! Memory is memory of the host, at the kind of addresses that a GPU has; images are parsed; a kernel is a host function
-//! of the same name ([`kernels`]). So it carries programs through recording, replay, refusal and failure. It proves
+//! of the same name (`kernels.rs`). So it carries programs through recording, replay, refusal and failure. It proves
 //! plumbing, never kernels.
 //!
 //! | Variable | Meaning |

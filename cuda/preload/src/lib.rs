@@ -4,7 +4,7 @@
 //! It exports the driver's functions and `dlsym`. A program that links to `libcuda.so.1`, one that looks functions up with
 //! `dlsym`, and one that asks `cuGetProcAddress`, all get ours, which pass calls on. Around a launch that is wanted, all
 //! memory that the kernel can reach is copied before and after; launches, copies and memsets of other threads wait
-//! meanwhile ([`gate`]). What cannot be recorded is named on standard error, and the program runs on undisturbed.
+//! meanwhile (`gate.rs`). What cannot be recorded is named on standard error, and the program runs on undisturbed.
 //!
 //! The substitution of `dlsym` is written for x86-64. On other processors only programs that link to the driver are seen.
 

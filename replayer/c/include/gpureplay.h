@@ -113,7 +113,7 @@ typedef struct {
   uint32_t retries;
   // Chains that were submitted.
   uint32_t chains;
-} gpureplay_timing;
+} gpureplay_run_timing;
 
 #ifdef __cplusplus
 extern "C" {
@@ -274,7 +274,7 @@ gpureplay_status gpureplay_read(gpureplay_session *session,
 //
 // # Safety
 // `session` comes from gpureplay_session_open; `timing` points to a structure.
-gpureplay_status gpureplay_timing(gpureplay_session *session, gpureplay_timing *timing);
+gpureplay_status gpureplay_timing(gpureplay_session *session, gpureplay_run_timing *timing);
 
 #ifdef __cplusplus
 }  // extern "C"

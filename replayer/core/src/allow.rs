@@ -177,4 +177,72 @@ mod tests {
         assert!(!identity(gpu::LATEST_FLUSH_ID) && !identity(gpu::GPU_ID + 2));
         assert!(!identity(gpu::L2_READY_LO) && !identity(0x2400) && !identity(0xffff_fffc));
     }
+
+    /// The value of a mask as guard.c writes it: names, numbers, BIT(n), GENMASK(high, low), joined by `|`.
+    fn mask(text: &str, names: &[(&str, u32)]) -> u32 {
+        text.split('|').map(str::trim).fold(0, |sum, term| {
+            let arguments = |name: &str| {
+                let inner = term
+                    .strip_prefix(name)?
+                    .strip_prefix('(')?
+                    .strip_suffix(')')?;
+                Some(inner.split(',').map(|n| n.trim().parse::<u32>().unwrap()))
+            };
+            let value = if let Some(mut bit) = arguments("BIT") {
+                1 << bit.next().unwrap()
+            } else if let Some(mut ends) = arguments("GENMASK") {
+                let (high, low) = (ends.next().unwrap(), ends.next().unwrap());
+                u32::MAX >> (31 - high) & u32::MAX << low
+            } else if let Some((_, value)) = names.iter().find(|(name, _)| *name == term) {
+                *value
+            } else if let Some(digits) = term.strip_prefix("0x") {
+                u32::from_str_radix(digits, 16).unwrap()
+            } else {
+                panic!("{term}")
+            };
+            sum | value
+        })
+    }
+
+    /// The nano driver lets user space set what a recording may set, and nothing else.
+    #[test]
+    fn the_nano_driver_allows_the_same_settings() {
+        let source = include_str!("../../../nano-driver/guard.c");
+        let mut names = std::vec![
+            ("JM_CONFIG", JM_CONFIG),
+            ("SHADER_CONFIG", SHADER_CONFIG),
+            ("TILER_CONFIG", TILER_CONFIG),
+            ("L2_MMU_CONFIG", L2_MMU_CONFIG),
+        ];
+        for line in source
+            .lines()
+            .filter_map(|line| line.strip_prefix("#define "))
+        {
+            let line = line.split("/*").next().unwrap();
+            let (name, value) = line.split_once(char::is_whitespace).unwrap();
+            if names.iter().all(|(known, _)| *known != name) {
+                let value = mask(value.trim(), &names);
+                names.push((name, value));
+            }
+        }
+        let (_, table) = source.split_once("nano_settings[] = {").unwrap();
+        let (table, _) = table.split_once("\n};").unwrap();
+        let mut theirs: std::vec::Vec<(u32, u32, u32)> = table
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix('{'))
+            .map(|row| {
+                let (row, _) = row.rsplit_once('}').unwrap();
+                let mut parts = row.splitn(3, ',').map(|part| mask(part.trim(), &names));
+                let mut next = || parts.next().unwrap();
+                (next(), next(), next())
+            })
+            .collect();
+        let mut ours: std::vec::Vec<(u32, u32, u32)> = SETTINGS
+            .iter()
+            .map(|s| (s.register.into(), s.products.into(), s.bits))
+            .collect();
+        theirs.sort_unstable();
+        ours.sort_unstable();
+        assert_eq!(ours, theirs);
+    }
 }

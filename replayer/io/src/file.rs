@@ -28,7 +28,16 @@ pub enum Existing {
 /// # Errors
 /// What the system says; nothing is left behind.
 pub fn write_whole(path: &Path, contents: &[u8], existing: Existing) -> io::Result<()> {
-    write_with_mode(path, contents, existing, READABLE_BY_ALL)
+    write_with_mode(&followed(path)?, contents, existing, READABLE_BY_ALL)
+}
+
+/// As [`write_whole`], but a path that is a symbolic link is a file that exists: it is replaced, and what it leads to stays as it is.
+///
+/// # Errors
+/// As for [`write_whole`].
+pub fn write_here(path: &Path, contents: &[u8], existing: Existing) -> io::Result<()> {
+    // The new file takes the name of a link as it takes that of a file.
+    write_file(path, contents, existing, READABLE_BY_ALL)
 }
 
 /// As [`write_whole`] with [`Existing::Keep`], readable by its owner only.
@@ -36,7 +45,7 @@ pub fn write_whole(path: &Path, contents: &[u8], existing: Existing) -> io::Resu
 /// # Errors
 /// As for [`write_whole`].
 pub fn write_secret(path: &Path, contents: &[u8]) -> io::Result<()> {
-    write_with_mode(path, contents, Existing::Keep, 0o600)
+    write_with_mode(&followed(path)?, contents, Existing::Keep, 0o600)
 }
 
 /// As [`write_whole`] with [`Existing::Replace`].
@@ -47,19 +56,34 @@ pub fn write_atomic(path: &Path, contents: &[u8]) -> io::Result<()> {
     write_whole(path, contents, Existing::Replace)
 }
 
-fn write_with_mode(path: &Path, contents: &[u8], existing: Existing, mode: u32) -> io::Result<()> {
-    let destination = followed(path)?;
-    match fs::metadata(&destination) {
+/// Writes to a path whose links were followed.
+fn write_with_mode(
+    destination: &Path,
+    contents: &[u8],
+    existing: Existing,
+    mode: u32,
+) -> io::Result<()> {
+    match fs::metadata(destination) {
         Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
         Ok(found) if !found.is_file() => {
             return File::options()
                 .write(true)
-                .open(&destination)?
+                .open(destination)?
                 .write_all(contents);
         }
         Ok(_) if existing == Existing::Keep => return Err(io::ErrorKind::AlreadyExists.into()),
         _ => {}
     }
+    write_file(destination, contents, existing, mode)
+}
+
+/// Writes a file, or replaces what has its name, by a new file that gets this name at the end.
+fn write_file(
+    destination: &Path,
+    contents: &[u8],
+    existing: Existing,
+    mode: u32,
+) -> io::Result<()> {
     if destination.file_name().is_none() {
         let reason = "the path names no file";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
@@ -77,8 +101,8 @@ fn write_with_mode(path: &Path, contents: &[u8], existing: Existing, mode: u32) 
     file.as_file_mut().write_all(contents)?;
     file.as_file().sync_all()?;
     let persisted = match existing {
-        Existing::Keep => file.persist_noclobber(&destination),
-        Existing::Replace => file.persist(&destination),
+        Existing::Keep => file.persist_noclobber(destination),
+        Existing::Replace => file.persist(destination),
     };
     persisted.map(drop).map_err(|error| error.error)
 }

@@ -20,6 +20,8 @@ const MAGIC: &[u8; 6] = b"\x93NUMPY";
 const ARCHIVE: &[u8] = b"PK\x03\x04";
 /// NumPy itself writes headers of 118 bytes for everything that is supported here.
 const MAX_HEADER: usize = 64 << 10;
+/// Bytes of a file that hold its whole header: magic, version, length and text.
+const MAX_PREFIX: usize = 12 + MAX_HEADER;
 
 /// Why a file is not a tensor that can be used.
 #[derive(Debug, thiserror::Error)]
@@ -87,9 +89,27 @@ pub enum NpyError {
         /// Bytes in the file.
         found: usize,
     },
+    /// There are more data than the shape needs; they were not read.
+    #[error("shape {shape:?} of {} needs {expected} bytes of data, the file has more", dtype.name())]
+    MoreData {
+        /// The element type.
+        dtype: DType,
+        /// The shape that the file states.
+        shape: Vec<u64>,
+        /// Bytes that the shape needs.
+        expected: usize,
+    },
     /// The file is larger than [`MAX_NPY_BYTES`].
     #[error("larger than the limit of {MAX_NPY_BYTES} bytes")]
     TooLarge,
+    /// The caller does not want an array of this type and shape.
+    #[error("an array of {}{shape:?} is not what is wanted", dtype.name())]
+    Unwanted {
+        /// The element type.
+        dtype: DType,
+        /// The shape.
+        shape: Vec<u64>,
+    },
     /// The shape cannot be a tensor.
     #[error(transparent)]
     Tensor(#[from] TensorError),
@@ -172,8 +192,51 @@ pub fn encode_npy(tensor: &Tensor) -> Vec<u8> {
     out
 }
 
-/// Reads a tensor from the bytes of an `.npy` file.
-pub fn parse_npy(file: &[u8]) -> Result<Tensor, NpyError> {
+/// Reads a tensor from an `.npy` file whose header says what `wanted` wants; of another one nothing else is read, nor more than the
+/// header states.
+///
+/// # Errors
+/// The file is no such file, or [`NpyError::Unwanted`].
+pub fn read_npy_if(
+    mut file: impl Read,
+    wanted: impl FnOnce(DType, &[u64]) -> bool,
+) -> Result<Tensor, NpyError> {
+    let mut bytes = Vec::new();
+    let io = |source| NpyError::Io {
+        path: PathBuf::new(),
+        source,
+    };
+    // What is no .npy file is not read to an end that it may not have.
+    let mut read = |length: usize, bytes: &mut Vec<u8>| {
+        let read = file.by_ref().take(length as u64).read_to_end(bytes);
+        read.map_err(io)
+    };
+    read(MAGIC.len(), &mut bytes)?;
+    if bytes == MAGIC {
+        read(MAX_PREFIX - MAGIC.len(), &mut bytes)?;
+    }
+    let (header, data) = split_header(&bytes)?;
+    let (have, expected) = (data.len(), byte_length(header.dtype, &header.shape)?);
+    if !wanted(header.dtype, &header.shape) {
+        return Err(NpyError::Unwanted {
+            dtype: header.dtype,
+            shape: header.shape,
+        });
+    }
+    // One byte more shows that there are too many.
+    read(expected.saturating_add(1).saturating_sub(have), &mut bytes)?;
+    match parse_npy(&bytes) {
+        Err(NpyError::DataLength { found, .. }) if found > expected => Err(NpyError::MoreData {
+            dtype: header.dtype,
+            shape: header.shape,
+            expected,
+        }),
+        parsed => parsed,
+    }
+}
+
+/// Header and data of an `.npy` file of which the start is there.
+fn split_header(file: &[u8]) -> Result<(Header, &[u8]), NpyError> {
     if file.starts_with(ARCHIVE) {
         return Err(NpyError::Archive);
     }
@@ -200,7 +263,12 @@ pub fn parse_npy(file: &[u8]) -> Result<Tensor, NpyError> {
         return Err(header_error);
     }
     let (header, data) = rest.split_at_checked(length).ok_or(header_error)?;
-    let header = Header::parse(header)?;
+    Ok((Header::parse(header)?, data))
+}
+
+/// Reads a tensor from the bytes of an `.npy` file.
+pub fn parse_npy(file: &[u8]) -> Result<Tensor, NpyError> {
+    let (header, data) = split_header(file)?;
     let expected = byte_length(header.dtype, &header.shape)?;
     if data.len() != expected {
         return Err(NpyError::DataLength {
@@ -508,6 +576,39 @@ mod tests {
         }
         let huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 16)}";
         assert!(message(&file(huge, &[])).contains("too large"));
+    }
+
+    #[test]
+    fn no_more_is_read_than_is_wanted() {
+        /// An array of so many zeros in a file of any length; counts what is read.
+        struct Counted(Vec<u8>, usize);
+        impl Read for Counted {
+            fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+                let start = self.0.get(self.1..).unwrap_or_default();
+                let count = start.len().min(to.len());
+                to[..count].copy_from_slice(&start[..count]);
+                to[count..].fill(0);
+                self.1 += to.len();
+                Ok(to.len())
+            }
+        }
+        let endless = |elements: u64| {
+            let header =
+                format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({elements},), }}\n");
+            Counted(file(&header, &[]), 0)
+        };
+        let read = |elements: u64, wanted: u64| {
+            let mut file = endless(elements);
+            let fits = |dtype: DType, shape: &[u64]| dtype == DType::U8 && shape == [wanted];
+            let error = read_npy_if(&mut file, fits).unwrap_err();
+            (error, file.1)
+        };
+        let (error, bytes) = read(4 << 30, 4096);
+        assert!(matches!(error, NpyError::Unwanted { .. }), "{error}");
+        assert!(bytes <= MAX_PREFIX, "{bytes}");
+        let (error, bytes) = read(1 << 20, 1 << 20);
+        assert!(matches!(error, NpyError::MoreData { .. }), "{error}");
+        assert!(bytes <= MAX_PREFIX + (1 << 20), "{bytes}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_core::Tensors;
 use gpureplay_format::{Recording, TensorKind};
-use gpureplay_io::{Element, Tensor, shown};
+use gpureplay_io::{DType, Element, Tensor, shown};
 
 use crate::error::{Error, Result};
 use crate::files::Files;
@@ -90,7 +90,7 @@ impl Bindings {
         let (_, info) = self.bindable(name)?;
         let image = files.manifest.as_ref();
         let image = image.and_then(|manifest| manifest.images.get(name));
-        let value = values::read(path, info, image)?;
+        let value = values::read_with(|file| files.open_file(file), path, info, image)?;
         self.bind(name, value, &shown(path))
     }
 
@@ -151,7 +151,7 @@ impl Bindings {
             let (index, info) = self.named(name)?;
             if !self.is_bound(index) {
                 let path = files.directory.join(&weight.file);
-                let value = reader.read(&path, name, &weight.sha256, info)?;
+                let value = reader.read(files, &path, name, &weight.sha256, info)?;
                 self.bind(name, value, &shown(&path))?;
             }
         }
@@ -266,14 +266,14 @@ impl Tensors for Bindings {
 }
 
 /// What NumPy does to a value so that it fits; nothing where it could only be guessed.
-fn hint(info: &TensorInfo, value: &Tensor) -> String {
+fn hint(info: &TensorInfo, dtype: DType, shape: &[u64]) -> String {
     let mut calls = String::new();
-    let elements: u64 = info.shape.iter().product();
-    let same_shape = value.shape() == info.shape;
-    if !same_shape && value.len() as u64 != elements {
+    let elements = |shape: &[u64]| shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));
+    let same_shape = shape == info.shape;
+    if !same_shape && elements(shape) != elements(&info.shape) {
         return calls;
     }
-    if value.dtype() != info.dtype {
+    if dtype != info.dtype {
         calls += &format!(".astype(\"{}\")", info.dtype.numpy_name());
     }
     if !same_shape {
@@ -283,19 +283,24 @@ fn hint(info: &TensorInfo, value: &Tensor) -> String {
     format!("; in NumPy: x{calls}")
 }
 
+/// The error for a value of a type and a shape that are not those of a tensor.
+pub(crate) fn misfit(info: &TensorInfo, dtype: DType, shape: &[u64], from: &str) -> Error {
+    Error::Shape {
+        from: from.to_owned(),
+        tensor: format!("{} `{}`", info.kind.name(), info.name),
+        expected: info.to_string(),
+        found: crate::text::typed_shape(dtype, shape),
+        hint: hint(info, dtype, shape).into(),
+    }
+}
+
 /// Requires a value to have the type and the shape of a tensor.
 ///
 /// # Errors
 /// It has not.
 pub fn require(info: &TensorInfo, value: &Tensor, from: &str) -> Result<()> {
-    if value.dtype() == info.dtype && value.shape() == info.shape {
-        return Ok(());
+    match value.dtype() == info.dtype && value.shape() == info.shape {
+        true => Ok(()),
+        false => Err(misfit(info, value.dtype(), value.shape(), from)),
     }
-    Err(Error::Shape {
-        from: from.to_owned(),
-        tensor: format!("{} `{}`", info.kind.name(), info.name),
-        expected: info.to_string(),
-        found: crate::text::typed_shape(value.dtype(), value.shape()),
-        hint: hint(info, value).into(),
-    })
 }

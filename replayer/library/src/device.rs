@@ -12,7 +12,7 @@ use gpureplay_core::{ErrorKind, Gpu, NO_ACTION, ReplayError, Wrapper};
 use gpureplay_format::Recording;
 use gpureplay_linux::{Board, DevMem, Mode, Nano, nano};
 use gpureplay_on_model::OnModel;
-use mali_model::{JobReport, Level, Log, Observer, Profile};
+use mali_model::{JobReport, Level, Log, Observer, Profile, UsedUp};
 use mali_regs::GpuId;
 use mali_regs::gpu::GPU_ID;
 
@@ -72,6 +72,8 @@ pub struct ModelOptions {
     pub threads: Option<usize>,
     /// Messages on standard error: 0 none, 1 faults, 2 also resets and jobs, 3 everything.
     pub verbose: u8,
+    /// What all jobs of a run together may do, in clauses; [`gpureplay_on_model::WORK_LIMIT`] if not given.
+    pub work_limit: Option<u64>,
 }
 
 /// An opened device.
@@ -205,6 +207,7 @@ impl Device {
         let mut model = mali_model::Options {
             observer: Some(jobs.clone()),
             clause_budget: CLAUSE_BUDGET,
+            work_limit: options.work_limit,
             ..Default::default()
         };
         model.threads = options.threads.unwrap_or(0);
@@ -250,6 +253,15 @@ impl Device {
             Body::Model(gpu) => gpu.renew_work(),
             Body::Disturbed(gpu) => gpu.get_mut().begin_run(),
             Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => {}
+        }
+    }
+
+    /// The job that used up what a run may do, if one has in this run; only the model limits that.
+    pub fn used_up(&self) -> Option<UsedUp> {
+        match &self.body {
+            Body::Model(gpu) => gpu.used_up(),
+            Body::Disturbed(gpu) => gpu.get_ref().used_up(),
+            Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => None,
         }
     }
 

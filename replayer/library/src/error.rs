@@ -10,6 +10,7 @@ use gpureplay_linux::OpenError;
 use gpureplay_io::shown;
 
 use crate::explain;
+use crate::host_rules::Broken;
 
 /// Which side has to act on an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,13 +59,13 @@ pub enum Error {
         /// The rule and the entry that breaks it.
         violation: Violation,
     },
-    /// It keeps all rules, but cannot be used by this program.
-    #[error("{}: {reason}", shown(path))]
+    /// It keeps the rules of the engine, but breaks one for its use on a host.
+    #[error("{}: {broken}", shown(path))]
     Unsuitable {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
-        reason: String,
+        /// The rule, and what breaks it.
+        broken: Broken,
     },
     /// The pack is damaged, or the signature is not the one that is demanded.
     #[error("{}: {reason}", shown(path))]

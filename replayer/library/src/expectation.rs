@@ -108,7 +108,7 @@ impl Expectations {
                     reason: format!("expects {name}, but the recording has no such tensor"),
                 });
             };
-            let tensor = values::read(&path, info, None)?;
+            let tensor = values::read_with(|file| files.open_file(file), &path, info, None)?;
             require(info, &tensor, &shown(&path))?;
             let stated = files
                 .manifest

@@ -4,6 +4,7 @@
 use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Rule, Violation};
 use gpureplay_format::layout::{MAJOR, Segment};
 use gpureplay_format::{Fault, ParseError, Recording, RegionKind};
+use mali_model::UsedUp;
 use mali_regs::{FaultStatus, JobStatus};
 
 use crate::text::{duration, register};
@@ -62,7 +63,21 @@ pub fn violation(violation: &Violation) -> String {
 
 /// What went wrong during a replay, where, and what was expected.
 pub fn replay_error(recording: &Recording<'_>, error: &ReplayError) -> String {
-    let place = match segment_of(recording, error.action) {
+    place(recording, error) + &kind(recording, &error.kind)
+}
+
+/// Which job used up what a run may do on the model, and what to do.
+pub fn used_up(recording: &Recording<'_>, error: &ReplayError, used_up: &UsedUp) -> String {
+    format!(
+        "{}{used_up}; if the recording is to be trusted and only large, allow more: --limit-work N, with N more than {}",
+        place(recording, error),
+        used_up.limit
+    )
+}
+
+/// `action 7 (segment run, after 2 of its chains): `.
+fn place(recording: &Recording<'_>, error: &ReplayError) -> String {
+    match segment_of(recording, error.action) {
         Some(segment) => format!(
             "action {} (segment {}, after {} of its chains): ",
             error.action,
@@ -70,8 +85,7 @@ pub fn replay_error(recording: &Recording<'_>, error: &ReplayError) -> String {
             error.submits
         ),
         None => String::new(),
-    };
-    place + &kind(recording, &error.kind)
+    }
 }
 
 fn segment_of<'a>(recording: &Recording<'a>, action: u32) -> Option<&'a Segment> {

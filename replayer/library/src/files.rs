@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds, reads and checks a recording.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::FileTypeExt;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use gpureplay_core::{Limits, Verified, verify};
-use gpureplay_format::{PAGE_SIZE, Recording, TensorKind};
+use gpureplay_format::{Recording, TensorKind};
 
+use crate::beneath;
 use crate::error::Error;
+use crate::host_rules;
 use crate::manifest::{self, Case, Manifest};
-use crate::package::PrivateCopy;
+use crate::package::{PrivateCopy, open_named, read_recording};
 use crate::tensors::TensorInfo;
 use crate::trust::Trust;
 use crate::weights::sha256;
@@ -19,9 +22,6 @@ use crate::weights::sha256;
 pub const FILE_NAME: &str = "recording.gpr";
 /// Name of its signature there.
 pub const SIGNATURE_NAME: &str = "recording.sig";
-
-/// Longest name of a tensor or a layer in bytes: as long as that of a file.
-const MAX_NAME: usize = 255;
 
 /// A recording's bytes, and what lies beside them.
 #[derive(Debug)]
@@ -53,22 +53,18 @@ impl Files {
             reason: reason.to_owned(),
         };
         let metadata = std::fs::metadata(path).map_err(|error| missing(&error.to_string()))?;
-        let (file, directory) = if metadata.is_dir() {
-            (path.join(FILE_NAME), path.to_path_buf())
+        let (file, directory, opened) = if metadata.is_dir() {
+            let opened = beneath::open(path, Path::new(FILE_NAME));
+            if matches!(&opened, Err(error) if error.kind() == ErrorKind::NotFound) {
+                return Err(missing(&format!("contains no {FILE_NAME}")));
+            }
+            (path.join(FILE_NAME), path.to_path_buf(), opened)
         } else {
-            (
-                path.to_path_buf(),
-                path.parent().unwrap_or(Path::new("")).to_path_buf(),
-            )
+            let directory = path.parent().unwrap_or(Path::new("")).to_path_buf();
+            (path.to_path_buf(), directory, open_named(path))
         };
-        if metadata.is_dir() && !file.is_file() {
-            return Err(missing(&format!("contains no {FILE_NAME}")));
-        }
-        let kind = metadata.file_type();
-        if kind.is_char_device() || kind.is_block_device() {
-            return Err(missing("is a device"));
-        }
-        let bytes = std::fs::read(&file).map_err(|error| Error::NoRecording {
+        let bytes = opened.and_then(read_recording);
+        let bytes = bytes.map_err(|error| Error::NoRecording {
             path: file.clone(),
             reason: error.to_string(),
         })?;
@@ -134,9 +130,10 @@ impl Files {
                 violation,
             })?;
         self.is_the_manifests()?;
-        self.names_are_short(&recording)?;
-        let tensors = TensorInfo::all(&recording);
-        self.suits(&tensors)?;
+        let tensors = host_rules::check(&recording).map_err(|broken| Error::Unsuitable {
+            path: self.path.clone(),
+            broken,
+        })?;
         self.described(&tensors)?;
         Ok(verified)
     }
@@ -161,46 +158,24 @@ impl Files {
     /// Files that the manifest names and that are not there, in its order.
     pub fn missing(&self) -> Vec<PathBuf> {
         let named = self.manifest.iter().flat_map(Manifest::files);
-        let paths = named.map(|file| self.directory.join(file));
-        let mut missing: Vec<PathBuf> = paths.filter(|path| !path.is_file()).collect();
+        let missing = named.filter(|file| beneath::open(&self.directory, file).is_err());
+        let mut missing: Vec<PathBuf> = missing.map(|file| self.directory.join(file)).collect();
         missing.dedup();
         missing
     }
 
-    /// Any number of tensors may have the same long name in the file, and each gets a copy of it.
-    fn names_are_short(&self, recording: &Recording<'_>) -> Result<(), Error> {
-        let names = recording.strings().split(|&byte| byte == 0);
-        match names.map(<[u8]>::len).max() {
-            Some(longest) if longest > MAX_NAME => Err(Error::Unsuitable {
-                path: self.path.clone(),
-                reason: format!(
-                    "a name has {longest} bytes, more than the {MAX_NAME} that one may have"
-                ),
-            }),
-            _ => Ok(()),
+    /// Opens a file for reading. One that the manifest names is opened inside of the recording's directory, whose links are not
+    /// followed; any other is the user's.
+    ///
+    /// # Errors
+    /// What the system says, or that a link leads to it.
+    pub(crate) fn open_file(&self, path: &Path) -> io::Result<File> {
+        let inside = path.strip_prefix(&self.directory).ok();
+        let mut named = self.manifest.iter().flat_map(Manifest::files);
+        match inside.filter(|inside| named.any(|file| file == *inside)) {
+            Some(file) => beneath::open(&self.directory, file),
+            None => File::open(path),
         }
-    }
-
-    /// Names tell tensors apart, and there is room for what comes out: each output takes memory of its own, though several may
-    /// lie in the same memory of the GPU.
-    fn suits(&self, tensors: &[TensorInfo]) -> Result<(), Error> {
-        let unsuitable = |reason: String| Error::Unsuitable {
-            path: self.path.clone(),
-            reason,
-        };
-        let mut names = BTreeSet::new();
-        if let Some(twice) = tensors.iter().find(|tensor| !names.insert(&tensor.name)) {
-            return Err(unsuitable(format!("two tensors are called {}", twice.name)));
-        }
-        let outputs = tensors.iter().filter(|t| t.kind == TensorKind::Output);
-        let bytes: u64 = outputs.map(|tensor| tensor.bytes as u64).sum();
-        let limit = Limits::DEFAULT.pages * u64::from(PAGE_SIZE);
-        if bytes > limit {
-            return Err(unsuitable(format!(
-                "its outputs have {bytes} bytes together, more than the {limit} that a recording may have of memory"
-            )));
-        }
-        Ok(())
     }
 
     /// The manifest speaks of tensors that are there.
@@ -243,12 +218,16 @@ mod tests {
         let mut builder = Builder::new(GPU);
         builder.identity(0, 0xffff_0000, GPU);
         builder.region(DATA, pages, Access::READ_WRITE, RegionKind::Data);
+        let mut tensors = Vec::new();
         for name in outputs {
             let shape = [elements];
             let kind = TensorKind::Output;
-            builder.tensor(Tensor::dense(name, kind, ElementType::U8, &shape, DATA));
+            tensors.push(builder.tensor(Tensor::dense(name, kind, ElementType::U8, &shape, DATA)));
         }
         builder.segment("run", SegmentKind::Run);
+        for tensor in tensors {
+            builder.bind_output(tensor);
+        }
         Files {
             path: "recording.gpr".into(),
             directory: PathBuf::new(),
@@ -290,17 +269,6 @@ mod tests {
         let two = files(&["a", "b"], pages, elements, HEAD);
         let error = two.verify().unwrap_err().to_string();
         assert!(error.contains("bytes together"), "{error}");
-    }
-
-    #[test]
-    fn a_name_is_one_tensors() {
-        let files = files(&["a", "b"], 1, 16, HEAD);
-        let mut tensors = TensorInfo::all(&files.parse().unwrap());
-        assert!(files.suits(&tensors).is_ok());
-        // The builder makes no such file, but others may.
-        tensors[1].name = "a".into();
-        let error = files.suits(&tensors).unwrap_err().to_string();
-        assert!(error.contains("two tensors are called a"), "{error}");
     }
 
     #[test]

@@ -26,12 +26,14 @@
 //! [`device`], [`values`], [`explain`].
 #![forbid(unsafe_code)]
 
+mod beneath;
 pub mod bindings;
 pub mod device;
 mod error;
 pub mod expectation;
 pub mod explain;
 pub mod files;
+pub mod host_rules;
 pub mod manifest;
 mod number;
 mod package;

@@ -2,12 +2,14 @@
 //! `manifest.toml`: what people want to know about a recording, and what its outputs are compared with.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use gpureplay_format::TensorKind;
 use gpureplay_io::shown;
 use serde::{Deserialize, Serialize};
 
+use crate::beneath;
 use crate::error::Error;
 use crate::values::{ImageFormat, split};
 
@@ -155,26 +157,20 @@ impl Manifest {
             path: path.clone(),
             reason,
         };
-        match std::fs::metadata(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(wrong(error.to_string())),
-            Ok(metadata) if !metadata.is_file() => return Err(wrong("is not a file".into())),
-            Ok(metadata) if metadata.len() > MAX_BYTES => {
-                return Err(wrong(format!("longer than {MAX_BYTES} bytes")));
-            }
-            Ok(_) => {}
-        }
-        let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+        let bytes = match beneath::read(directory, Path::new(FILE_NAME), MAX_BYTES) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(|error| wrong(error.to_string()))?,
+        };
+        let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
         let manifest = Self::parse(&text).map_err(wrong)?;
         for file in manifest.files() {
-            let place = directory.join(file);
-            // A device or a pipe has no end, or never begins.
-            let special = std::fs::metadata(&place).is_ok_and(|metadata| !metadata.is_file());
-            let components = || file.components();
-            if !components().all(|part| matches!(part, Component::Normal(_))) || special {
-                let file = shown(file);
+            // A device or a pipe has no end, or never begins; a link leads elsewhere. What is not there is told when it is needed.
+            if let Err(error) = beneath::open(directory, file)
+                && error.kind() == ErrorKind::InvalidInput
+            {
                 return Err(wrong(format!(
-                    "names {file}, which is not a file inside the directory"
+                    "names {}, which is not a file inside the directory: {error}",
+                    shown(file)
                 )));
             }
         }

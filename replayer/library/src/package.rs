@@ -3,38 +3,64 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use gpureplay_format::layout::MAGIC;
 use gpureplay_io::shown;
 use gpureplay_sign::{
     Pack, PackError, Packed, PublicKey, RECORDING, SIGNATURE, Signature, digest, is_safe,
 };
 use tempfile::TempDir;
 
+use crate::beneath;
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::manifest::{self, Manifest};
 use crate::trust::{Trust, signature_error};
 
-/// Largest file that is read into memory beside a recording.
+/// Longest recording, and longest file beside it, that is read into memory, in bytes.
 const MAX_BYTES: u64 = 1 << 32;
 
 /// Names and contents of the files of a recording.
 type Contents = BTreeMap<String, Vec<u8>>;
 
-/// Reads a file of bounded size; the error says why not.
+/// Bytes at the start of a recording and of a pack that say what it is and, at [`LENGTH`], how long.
+const HEAD: usize = 64;
+/// Where the length of the whole file is in them.
+const LENGTH: std::ops::Range<usize> = 16..24;
+
+/// Reads a file of bounded size that the user names; the error says why not.
 pub(crate) fn read_bounded(path: &Path) -> std::result::Result<Vec<u8>, String> {
-    let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
-    let kind = metadata.file_type();
+    let read = open_named(path).and_then(|file| beneath::contents(file, MAX_BYTES));
+    read.map_err(|error| error.to_string())
+}
+
+/// Opens a file that the user names; no device.
+pub(crate) fn open_named(path: &Path) -> io::Result<fs::File> {
+    let kind = fs::metadata(path)?.file_type();
     if kind.is_char_device() || kind.is_block_device() {
-        return Err("is a device".into());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is a device"));
     }
-    if metadata.len() > MAX_BYTES {
-        return Err(format!("longer than {MAX_BYTES} bytes"));
+    fs::File::open(path)
+}
+
+/// Reads a recording or a pack of bounded size. One that is not as long as it says, or is something else, is not read further than
+/// that: its start is enough to say what is wrong.
+pub(crate) fn read_recording(file: fs::File) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let found = file.metadata()?;
+    (&file).take(HEAD as u64).read_to_end(&mut head)?;
+    let stated = head.get(LENGTH).and_then(|bytes| bytes.try_into().ok());
+    let stated = stated.map(u64::from_le_bytes);
+    let known = head.starts_with(&MAGIC) || Pack::is_pack(&head);
+    if !known || found.is_file() && stated != Some(found.len()) {
+        return Ok(head);
     }
-    fs::read(path).map_err(|error| error.to_string())
+    let rest = beneath::contents(file, MAX_BYTES - HEAD as u64)?;
+    head.extend(rest);
+    Ok(head)
 }
 
 fn refused(path: &Path, reason: impl ToString) -> Error {
@@ -62,7 +88,8 @@ impl Files {
     /// There is no recording, its pack or its manifest cannot be used, or it is not signed as demanded.
     pub fn open(path: &Path, trust: &Trust) -> Result<Self> {
         let packed = if is_pack(path) {
-            let bytes = read_bounded(path).map_err(|reason| refused(path, reason))?;
+            let bytes = open_named(path).and_then(read_recording);
+            let bytes = bytes.map_err(|error| refused(path, error))?;
             Some(unpack(path, &bytes)?)
         } else {
             None
@@ -226,8 +253,8 @@ impl Files {
                     ),
                 )
             })?;
-            let path = self.directory.join(path);
-            let contents = read_bounded(&path).map_err(|error| Error::file(&path, error))?;
+            let contents = beneath::read(&self.directory, path, MAX_BYTES)
+                .map_err(|error| Error::file(&self.directory.join(path), error))?;
             files.insert(name.to_owned(), contents);
         }
         Ok(files)
@@ -238,12 +265,11 @@ impl Files {
     /// # Errors
     /// It cannot be read.
     pub fn signature(&self) -> Result<Option<Vec<u8>>> {
-        let path = self.directory.join(SIGNATURE);
-        match path.exists() {
-            true => read_bounded(&path)
+        match beneath::read(&self.directory, Path::new(SIGNATURE), MAX_BYTES) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read
                 .map(Some)
-                .map_err(|error| Error::file(&path, error)),
-            false => Ok(None),
+                .map_err(|error| Error::file(&self.directory.join(SIGNATURE), error)),
         }
     }
 }
@@ -301,10 +327,18 @@ impl Source<'_> {
                 .get(name)
                 .cloned()
                 .ok_or_else(|| missing("the pack has no such file".into())),
-            None if name == RECORDING && !self.path.is_dir() => {
-                read_bounded(self.path).map_err(missing)
+            None => {
+                let recording = name == RECORDING;
+                let opened = match recording && !self.path.is_dir() {
+                    true => open_named(self.path),
+                    false => beneath::open(self.directory, Path::new(name)),
+                };
+                let read = opened.and_then(|file| match recording {
+                    true => read_recording(file),
+                    false => beneath::contents(file, MAX_BYTES),
+                });
+                read.map_err(|error| missing(error.to_string()))
             }
-            None => read_bounded(&self.directory.join(name)).map_err(missing),
         }
     }
 
@@ -329,5 +363,37 @@ impl Source<'_> {
         }
         files.insert(RECORDING.into(), trusted.recording.to_vec());
         Ok(files)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How much of a file of this length is read that states another one.
+    fn read(magic: &[u8], stated: u64, length: u64) -> usize {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let head = [magic, &[0; 8], &stated.to_le_bytes(), &[0; 40]].concat();
+        fs::write(&path, head).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(length)
+            .unwrap();
+        read_recording(open_named(&path).unwrap()).map_or(0, |bytes| bytes.len())
+    }
+
+    #[test]
+    fn only_a_file_as_long_as_it_says_is_read() {
+        for magic in [&MAGIC, b"GPUREPAK"] {
+            assert_eq!(read(magic, 4096, 4096), 4096);
+            assert_eq!(read(magic, 4096, 4097), HEAD);
+            assert_eq!(read(magic, 4096, 5 << 30), HEAD);
+        }
+        assert_eq!(read(b"anything", 4096, 4096), HEAD);
+        // A file that says what it is may be too long all the same: not a byte more is read.
+        assert_eq!(read(&MAGIC, MAX_BYTES + 1, MAX_BYTES + 1), 0);
     }
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Weights that are kept outside of a recording, each in a file with a known hash.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use gpureplay_io::{MAX_NPY_BYTES, Tensor, shown};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+use crate::files::Files;
 use crate::tensors::TensorInfo;
 use crate::values;
 
@@ -28,6 +30,7 @@ impl Reader {
     /// Reads a weight and checks the hash of its file.
     pub(crate) fn read(
         &mut self,
+        files: &Files,
         path: &Path,
         name: &str,
         expected: &str,
@@ -35,8 +38,11 @@ impl Reader {
     ) -> Result<Tensor> {
         let (file, part) = values::split(path);
         if file != self.file {
-            self.bytes =
-                values::bytes(file, MAX_NPY_BYTES).map_err(|error| missing(error, file, name))?;
+            let opened = files.open_file(file);
+            let bytes = opened
+                .map_err(|error| Error::file(file, error))
+                .and_then(|opened| values::bytes(file, opened, MAX_NPY_BYTES));
+            self.bytes = bytes.map_err(|error| missing(error, file, name))?;
             self.sha256 = sha256(&self.bytes);
             self.file = file.to_path_buf();
         }
@@ -63,8 +69,8 @@ pub(crate) fn all_of(path: &Path, weights: &[TensorInfo]) -> Result<Vec<(Tensor,
                 return Err(Error::file(path, reason));
             }
             let file = path.join(file);
-            let value = values::read_any(&file)?;
-            Ok((value, shown(&file)))
+            let opened = File::open(&file).map_err(|error| Error::file(&file, error))?;
+            Ok((values::npy(&file, opened, info)?, shown(&file)))
         };
         return weights.iter().map(one).collect();
     }
@@ -74,7 +80,8 @@ pub(crate) fn all_of(path: &Path, weights: &[TensorInfo]) -> Result<Vec<(Tensor,
             "weights come from a directory with NAME.npy files, or from a .safetensors file",
         ));
     }
-    let bytes = values::bytes(path, MAX_NPY_BYTES)?;
+    let file = File::open(path).map_err(|error| Error::file(path, error))?;
+    let bytes = values::bytes(path, file, MAX_NPY_BYTES)?;
     let one = |info: &TensorInfo| {
         let value = values::parse(path, Some(&info.name), info, &bytes)?;
         Ok((value, format!("{}#{}", shown(path), info.name)))

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_format::layout::{MAGIC, Segment};
-use gpureplay_format::{Access, Action, ActionFault, Payload, Recording, RegionKind, SegmentKind};
+use gpureplay_format::{Access, Action, ActionFault, Payload, RegionKind, SegmentKind};
 use gpureplay_trace::{Check, Reader, Style, write_record};
 use mali_regs::GpuId;
 
 use crate::common::failure::{Failure, Outcome};
+use crate::common::listing::{Listing, Unverified};
 use crate::common::terminal;
 use crate::{Result, text};
 use gpureplay_library::{Files, shown};
@@ -29,6 +30,8 @@ pub(crate) struct Dump {
     /// Also print the bytes of uploads and pages
     #[arg(long)]
     all: bool,
+    #[command(flatten)]
+    unverified: Unverified,
 }
 
 impl Dump {
@@ -36,7 +39,7 @@ impl Dump {
         let mut out = terminal::buffered_stdout();
         if self.file.is_dir() || starts_with_magic(&self.file)? {
             let files = Files::read(&self.file)?;
-            dump_recording(&mut out, &files.parse()?, self.all)?;
+            dump_recording(&mut out, &mut self.unverified.list(&files)?, self.all)?;
         } else {
             self.dump_trace(&mut out)?;
         }
@@ -81,10 +84,14 @@ fn starts_with_magic(path: &Path) -> Result<bool> {
     Ok(start == MAGIC || gpureplay_sign::Pack::is_pack(&start))
 }
 
-fn dump_recording(out: &mut impl Write, recording: &Recording<'_>, all: bool) -> Result<()> {
+fn dump_recording(out: &mut impl Write, listing: &mut Listing<'_>, all: bool) -> Result<()> {
+    let recording = listing.recording;
+    if let Some(reason) = &listing.unsound {
+        writeln!(out, "not sound: {reason}")?;
+    }
     let id = recording.gpu_id();
     writeln!(out, "gpu {} ({id:#010x})", GpuId(id))?;
-    for check in recording.identity() {
+    for check in listing.of(recording.identity()) {
         let (mask, value) = (check.mask.get(), check.value.get());
         writeln!(
             out,
@@ -92,8 +99,9 @@ fn dump_recording(out: &mut impl Write, recording: &Recording<'_>, all: bool) ->
             text::register(check.register.get())
         )?;
     }
+    listing.left_out(out, recording.identity())?;
     writeln!(out, "regions")?;
-    for region in recording.regions() {
+    for region in listing.of(recording.regions()) {
         let access = Access(region.access);
         let letter = |bit, letter| if access.contains(bit) { letter } else { '-' };
         writeln!(
@@ -108,23 +116,25 @@ fn dump_recording(out: &mut impl Write, recording: &Recording<'_>, all: bool) ->
             RegionKind::from_code(region.kind.into()).map_or("unknown kind", RegionKind::name)
         )?;
     }
+    listing.left_out(out, recording.regions())?;
     writeln!(out, "tensors")?;
-    for (index, tensor) in recording.tensors().iter().enumerate() {
+    for (index, tensor) in listing.of(recording.tensors()).iter().enumerate() {
         writeln!(
             out,
             "  {index} {} {} {}",
             text::kind_of(tensor).name(),
-            recording.name(tensor.name.get()),
-            text::tensor_type(recording, tensor)
+            listing.name(tensor.name.get()),
+            text::tensor_type(&recording, tensor)
         )?;
-        for piece in recording.pieces(tensor).unwrap_or(&[]) {
+        let pieces = recording.pieces(tensor).unwrap_or(&[]);
+        for piece in listing.of(pieces) {
             write!(
                 out,
                 "      from element {} at {:#x}:",
                 piece.element.get(),
                 piece.va.get()
             )?;
-            for axis in recording.axes(piece).unwrap_or(&[]) {
+            for axis in listing.of(recording.axes(piece).unwrap_or(&[])) {
                 write!(
                     out,
                     " {} × ({}, {} bytes)",
@@ -135,32 +145,35 @@ fn dump_recording(out: &mut impl Write, recording: &Recording<'_>, all: bool) ->
             }
             writeln!(out)?;
         }
+        listing.left_out(out, pieces)?;
     }
-    for segment in recording.segments() {
-        dump_segment(out, recording, segment, all)?;
+    listing.left_out(out, recording.tensors())?;
+    for segment in listing.of(recording.segments()) {
+        dump_segment(out, listing, segment, all)?;
     }
-    Ok(())
+    listing.left_out(out, recording.segments())
 }
 
 fn dump_segment(
     out: &mut impl Write,
-    recording: &Recording<'_>,
+    listing: &mut Listing<'_>,
     segment: &Segment,
     all: bool,
 ) -> Result<()> {
+    let recording = listing.recording;
     writeln!(
         out,
         "segment {} ({})",
-        recording.name(segment.name.get()),
+        listing.name(segment.name.get()),
         SegmentKind::from_code(segment.kind.into()).map_or("unknown kind", SegmentKind::name)
     )?;
-    for (action, index) in recording
-        .segment_actions(segment)
-        .zip(segment.first_action.get()..)
-    {
+    let count = recording.segment_entries(segment).len();
+    let shown = listing.take_actions(count);
+    let actions = recording.segment_actions(segment).take(shown);
+    for (action, index) in actions.zip(u64::from(segment.first_action.get())..) {
         write!(out, "  {index:5} ")?;
         match action {
-            Ok(action) => dump_action(out, recording, &action)?,
+            Ok(action) => dump_action(out, listing, &action)?,
             Err(ActionFault::Opcode) => writeln!(out, "unknown opcode")?,
             Err(ActionFault::Operand) => writeln!(out, "operand out of range")?,
             Err(ActionFault::Data) => writeln!(out, "bytes outside the section data")?,
@@ -177,16 +190,13 @@ fn dump_segment(
             dump_bytes(out, va, bytes)?;
         }
     }
+    if shown < count {
+        writeln!(out, "  … and {} more", count - shown)?;
+    }
     Ok(())
 }
 
-fn dump_action(out: &mut impl Write, recording: &Recording<'_>, action: &Action<'_>) -> Result<()> {
-    let named = |index: u32| {
-        let tensor = recording.tensors().get(index as usize);
-        tensor.map_or("(no such tensor)", |tensor| {
-            recording.name(tensor.name.get())
-        })
-    };
+fn dump_action(out: &mut impl Write, listing: &Listing<'_>, action: &Action<'_>) -> Result<()> {
     match *action {
         Action::Write { register, value } => {
             writeln!(
@@ -219,15 +229,16 @@ fn dump_action(out: &mut impl Write, recording: &Recording<'_>, action: &Action<
             out,
             "submit chain {chain:#x} on slot {slot}, configuration {config:#x}, for {timeout_us} µs"
         )?,
-        Action::BindInput { tensor } => writeln!(out, "bind_input {}", named(tensor))?,
-        Action::BindOutput { tensor } => writeln!(out, "bind_output {}", named(tensor))?,
+        Action::BindInput { tensor } => writeln!(out, "bind_input {}", listing.tensor(tensor))?,
+        Action::BindOutput { tensor } => writeln!(out, "bind_output {}", listing.tensor(tensor))?,
         Action::Seek { offset } => writeln!(out, "seek to {offset:#x}")?,
     }
     Ok(())
 }
 
 fn dump_bytes(out: &mut impl Write, va: u64, bytes: &[u8]) -> Result<()> {
-    for (line, va) in bytes.chunks(16).zip((va..).step_by(16)) {
+    for (line, offset) in bytes.chunks(16).zip((0u64..).step_by(16)) {
+        let va = va.wrapping_add(offset);
         let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
         writeln!(out, "          {va:012x}  {}", hex.join(" "))?;
     }

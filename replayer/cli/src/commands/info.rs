@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay info`: what is in a recording.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
 use gpureplay_format::layout::{FLAG_COHERENT, TENSOR_EXTERNAL};
-use gpureplay_format::{Action, Opcode, Recording, SegmentKind};
+use gpureplay_format::{Action, SegmentKind};
 use mali_regs::GpuId;
 use serde::Serialize;
 
-use crate::common::failure::{Failure, Outcome};
+use crate::common::failure::Outcome;
+use crate::common::listing::{Listing, Unverified};
 use crate::common::terminal;
 use crate::{Result, text};
-use gpureplay_library::{Files, Layer, escaped};
+use gpureplay_library::{Files, escaped};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,11 +31,16 @@ pub(crate) struct Info {
     /// Print as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    unverified: Unverified,
 }
 
 #[derive(Serialize)]
-struct Summary {
+struct Summary<'a> {
     name: String,
+    /// The rule that the recording breaks; then the tables are not whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsound: Option<String>,
     description: String,
     command: String,
     provenance: std::collections::BTreeMap<String, String>,
@@ -46,14 +53,14 @@ struct Summary {
     regions: usize,
     actions: usize,
     jobs: u64,
-    tensors: Vec<TensorSummary>,
-    segments: Vec<SegmentSummary>,
+    tensors: Vec<TensorSummary<'a>>,
+    segments: Vec<SegmentSummary<'a>>,
     cases: usize,
 }
 
 #[derive(Serialize)]
-struct TensorSummary {
-    name: String,
+struct TensorSummary<'a> {
+    name: Cow<'a, str>,
     kind: &'static str,
     #[serde(rename = "type")]
     element: &'static str,
@@ -62,9 +69,9 @@ struct TensorSummary {
     address: u64,
 }
 
-#[derive(Serialize)]
-struct SegmentSummary {
-    name: String,
+#[derive(Default, Serialize)]
+struct SegmentSummary<'a> {
+    name: Cow<'a, str>,
     kind: &'static str,
     actions: u32,
     chains: u32,
@@ -74,75 +81,48 @@ struct SegmentSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     layer: Option<usize>,
     /// Tensors that can be given to it.
-    inputs: Vec<String>,
+    inputs: Vec<Cow<'a, str>>,
     /// Tensors that can be read after it.
-    outputs: Vec<String>,
+    outputs: Vec<Cow<'a, str>>,
 }
 
 impl Info {
     pub(crate) fn execute(&self) -> Result {
         let files = Files::read(&self.recording)?;
-        let recording = files.parse()?;
-        let summary = summarise(&files, &recording);
-        let mut out = terminal::stdout();
+        let mut listing = self.unverified.list(&files)?;
+        let summary = summarise(&files, &mut listing);
+        let mut out = terminal::buffered_stdout();
         if self.json {
-            let text = serde_json::to_string_pretty(&summary)
-                .map_err(|error| Failure::Output(error.to_string()))?;
-            writeln!(out, "{text}")?;
+            serde_json::to_writer_pretty(&mut out, &summary).map_err(std::io::Error::from)?;
+            writeln!(out)?;
         } else {
-            print(&mut out, &summary)?;
+            print(&mut out, &summary, &listing)?;
         }
+        out.flush()?;
         Ok(Outcome::Done)
     }
 }
 
-fn summarise(files: &Files, recording: &Recording<'_>) -> Summary {
+fn summarise<'a>(files: &Files, listing: &mut Listing<'a>) -> Summary<'a> {
+    let recording = listing.recording;
     let manifest = files.manifest.clone().unwrap_or_default();
-    let tensors = recording.tensors().iter().map(|tensor| TensorSummary {
-        name: recording.name(tensor.name.get()).to_owned(),
+    let segments = segments(listing);
+    let tensors = listing.of(recording.tensors()).iter();
+    let tensors = tensors.map(|tensor| TensorSummary {
+        name: listing.name(tensor.name.get()),
         kind: text::kind_of(tensor).name(),
         element: text::element_of(tensor).name(),
-        shape: text::shape_of(recording, tensor),
+        shape: text::shape_of(&recording, tensor),
         external: tensor.flags & TENSOR_EXTERNAL != 0,
         address: recording
             .pieces(tensor)
             .and_then(|pieces| pieces.first())
             .map_or(0, |piece| piece.va.get()),
     });
-    let layers = Layer::all(recording);
-    let names = |tensors: &[u32]| {
-        let entries = tensors
-            .iter()
-            .filter_map(|tensor| recording.tensors().get(*tensor as usize));
-        entries
-            .map(|entry| recording.name(entry.name.get()).to_owned())
-            .collect()
-    };
-    let segments = (0u32..).zip(recording.segments()).map(|(index, segment)| {
-        let number = layers.iter().position(|layer| layer.segment == index);
-        let layer = number.and_then(|number| layers.get(number));
-        let moved = recording
-            .segment_actions(segment)
-            .flatten()
-            .map(|action| match action {
-                Action::Upload { length, .. } | Action::Fill { length, .. } => u64::from(length),
-                Action::Rearm { .. } => 16,
-                _ => 0,
-            });
-        SegmentSummary {
-            name: recording.name(segment.name.get()).to_owned(),
-            kind: SegmentKind::from_code(segment.kind.into()).map_or("unknown", SegmentKind::name),
-            actions: segment.actions.get(),
-            chains: recording.count(segment, Opcode::Submit),
-            jobs: recording.count(segment, Opcode::Rearm),
-            uploaded_bytes: moved.sum(),
-            layer: number.map(|number| number + 1),
-            inputs: layer.map_or_else(Vec::new, |layer| names(&layer.inputs)),
-            outputs: layer.map_or_else(Vec::new, |layer| names(&layer.outputs)),
-        }
-    });
+    let regions = recording.regions().iter();
     Summary {
         name: files.name(),
+        unsound: listing.unsound.clone(),
         description: manifest.description,
         command: manifest.command,
         provenance: manifest.provenance,
@@ -151,35 +131,76 @@ fn summarise(files: &Files, recording: &Recording<'_>) -> Summary {
         coherent: recording.header().flags.get() & FLAG_COHERENT != 0,
         file_bytes: files.bytes.len() as u64,
         data_bytes: recording.data().len() as u64,
-        gpu_memory_bytes: recording
-            .regions()
-            .iter()
+        gpu_memory_bytes: regions
             .map(|region| region.bytes())
-            .sum(),
+            .fold(0, u64::saturating_add),
         regions: recording.regions().len(),
         actions: recording.action_entries().len(),
-        jobs: recording
-            .segments()
-            .iter()
-            .map(|segment| u64::from(recording.count(segment, Opcode::Rearm)))
-            .sum(),
+        jobs: segments.iter().map(|segment| u64::from(segment.jobs)).sum(),
         tensors: tensors.collect(),
-        segments: segments.collect(),
+        segments,
         cases: manifest.cases.len(),
     }
 }
 
+/// The segments, each looked through once.
+fn segments<'a>(listing: &mut Listing<'a>) -> Vec<SegmentSummary<'a>> {
+    let recording = listing.recording;
+    let mut layers = 0;
+    let mut summaries = Vec::new();
+    for segment in listing.of(recording.segments()) {
+        let kind = SegmentKind::from_code(segment.kind.into());
+        let mut summary = SegmentSummary {
+            name: listing.name(segment.name.get()),
+            kind: kind.map_or("unknown", SegmentKind::name),
+            actions: segment.actions.get(),
+            ..SegmentSummary::default()
+        };
+        let runs = kind == Some(SegmentKind::Run);
+        if runs {
+            layers += 1;
+            summary.layer = Some(layers);
+        }
+        let actions = listing.take_actions(recording.segment_entries(segment).len());
+        let actions = recording.segment_actions(segment).take(actions);
+        for action in actions.flatten() {
+            match action {
+                Action::Upload { length, .. } | Action::Fill { length, .. } => {
+                    summary.uploaded_bytes += u64::from(length);
+                }
+                Action::Rearm { .. } => {
+                    summary.uploaded_bytes += 16;
+                    summary.jobs += 1;
+                }
+                Action::Submit { .. } => summary.chains += 1,
+                Action::BindInput { tensor } if runs => {
+                    summary.inputs.push(listing.tensor(tensor));
+                }
+                Action::BindOutput { tensor } if runs => {
+                    summary.outputs.push(listing.tensor(tensor));
+                }
+                _ => {}
+            }
+        }
+        summaries.push(summary);
+    }
+    summaries
+}
+
 /// `; takes input; gives conv1`.
-fn flow(segment: &SegmentSummary) -> String {
-    let part = |verb: &str, names: &[String]| match names {
+fn flow(segment: &SegmentSummary<'_>) -> String {
+    let part = |verb: &str, names: &[Cow<'_, str>]| match names {
         [] => String::new(),
         names => format!("; {verb} {}", names.join(", ")),
     };
     part("takes", &segment.inputs) + &part("gives", &segment.outputs)
 }
 
-fn print(out: &mut impl Write, summary: &Summary) -> Result<()> {
+fn print(out: &mut impl Write, summary: &Summary<'_>, listing: &Listing<'_>) -> Result<()> {
     writeln!(out, "{}", escaped(&summary.name))?;
+    if let Some(reason) = &summary.unsound {
+        writeln!(out, "  not sound: {reason}")?;
+    }
     if !summary.description.is_empty() {
         writeln!(out, "  {}", escaped(&summary.description))?;
     }
@@ -213,7 +234,7 @@ fn print(out: &mut impl Write, summary: &Summary) -> Result<()> {
     let width = summary
         .tensors
         .iter()
-        .map(|tensor| tensor.name.len())
+        .map(|tensor| tensor.name.chars().count())
         .max()
         .unwrap_or(0);
     for tensor in &summary.tensors {
@@ -233,6 +254,7 @@ fn print(out: &mut impl Write, summary: &Summary) -> Result<()> {
             }
         )?;
     }
+    listing.left_out(out, listing.recording.tensors())?;
     writeln!(out, "segments")?;
     for segment in &summary.segments {
         writeln!(
@@ -250,6 +272,7 @@ fn print(out: &mut impl Write, summary: &Summary) -> Result<()> {
             flow(segment)
         )?;
     }
+    listing.left_out(out, listing.recording.segments())?;
     if summary.cases > 0 {
         writeln!(
             out,

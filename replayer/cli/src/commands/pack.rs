@@ -20,6 +20,8 @@ Examples:
       every command takes the pack instead of the directory";
 
 /// Put a recording, its signature, its manifest and all files that the manifest names into one file
+///
+/// A recording that breaks a rule is not packed.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Pack {
@@ -35,7 +37,7 @@ pub(crate) struct Pack {
 impl Pack {
     pub(crate) fn execute(&self) -> Result {
         let files = Files::read(&self.recording)?;
-        files.parse()?;
+        files.verify()?;
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads_recording(&files);
         destinations.claim(&self.output)?;

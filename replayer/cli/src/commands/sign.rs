@@ -49,21 +49,21 @@ impl Sign {
         let key = SecretKey::from_pem(&String::from_utf8_lossy(&text)).map_err(|error| {
             Failure::Input(format!("{}: {}", shown(&self.key), write_error(&error)))
         })?;
-        if !self.recording.join(FILE_NAME).is_file() {
+        if !self.recording.is_dir() {
             return Err(Failure::Recording(format!(
-                "{}: contains no {FILE_NAME}; give a recording's directory",
+                "{}: no directory with a {FILE_NAME}; give a recording's directory",
                 shown(&self.recording)
             )));
         }
         let path = self.recording.join(SIGNATURE);
         let mut destinations = Destinations::new(self.force.force);
-        destinations.claim(&path)?;
+        destinations.claim_here(&path)?;
         let files = Files::read(&self.recording)?;
         files.verify()?;
         let beside = files.beside()?;
         let signature = sign(&key, self.counter, &files.bytes, &beside)
             .map_err(|error| Failure::Recording(write_error(&error)))?;
-        destinations.write(&path, &signature)?;
+        destinations.write_here(&path, &signature)?;
         writeln!(
             terminal::report(false),
             "{}: recording and {} signed, counter {}",

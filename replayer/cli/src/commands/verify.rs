@@ -15,6 +15,7 @@ use crate::common::failure::{Failure, Outcome};
 use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
 use crate::{Result, text};
+use gpureplay_library::host_rules::HostRule;
 use gpureplay_library::{Files, shown};
 
 const EXAMPLES: &str = "\
@@ -78,7 +79,7 @@ impl Verify {
                         "{}: sound ({} sections, {} rules, {} in {})",
                         shown(path),
                         Section::ALL.len() - 1,
-                        Rule::ALL.len() + reach.as_ref().map_or(0, |_| DeepRule::ALL.len()),
+                        Rule::ALL.len() + HostRule::ALL.len() + reach.as_ref().map_or(0, |_| DeepRule::ALL.len()),
                         text::bytes(bytes),
                         text::duration(time)
                     )?;
@@ -121,6 +122,8 @@ impl Verify {
 fn all_rules() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
     let rules = Rule::ALL.iter();
     let rules = rules.map(|rule| (rule.name(), rule.demands().trim(), false));
+    let host = HostRule::ALL.iter();
+    let rules = rules.chain(host.map(|rule| (rule.name(), rule.demands().trim(), false)));
     let deep = DeepRule::ALL.iter();
     rules.chain(deep.map(|rule| (rule.name(), rule.demands().trim(), true)))
 }

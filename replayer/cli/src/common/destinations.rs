@@ -79,6 +79,24 @@ impl Destinations {
         }
     }
 
+    /// As [`Destinations::claim`] for a file of a recording's directory: a link in its place is a file that exists.
+    ///
+    /// # Errors
+    /// As for [`Destinations::claim`].
+    pub(crate) fn claim_here(&mut self, path: &Path) -> Result<()> {
+        let is_link = path
+            .symlink_metadata()
+            .is_ok_and(|found| found.is_symlink());
+        match is_link {
+            true if self.existing == Existing::Keep => Err(exists(path)),
+            true => {
+                self.claimed.push(path.to_path_buf());
+                Ok(())
+            }
+            false => self.claim(path),
+        }
+    }
+
     /// Takes a place for a result, before any work is done.
     ///
     /// # Errors
@@ -147,12 +165,17 @@ impl Destinations {
             out.write_all(contents)?;
             return Ok(out.flush()?);
         }
-        gpureplay_io::write_whole(path, contents, self.existing).map_err(|error| {
-            match error.kind() {
-                ErrorKind::AlreadyExists => exists(path),
-                _ => Failure::Output(format!("{}: {error}", shown(path))),
-            }
-        })
+        gpureplay_io::write_whole(path, contents, self.existing)
+            .map_err(|error| not_written(path, &error))
+    }
+
+    /// As [`Destinations::write`] for a file of a recording's directory: a link in its place is replaced, not followed.
+    ///
+    /// # Errors
+    /// As for [`Destinations::write`].
+    pub(crate) fn write_here(&self, path: &Path, contents: &[u8]) -> Result<()> {
+        gpureplay_io::write_here(path, contents, self.existing)
+            .map_err(|error| not_written(path, &error))
     }
 
     /// Writes a tensor to a place that was claimed, in the format that the name says.
@@ -161,6 +184,13 @@ impl Destinations {
     /// As for [`Destinations::write`].
     pub(crate) fn write_tensor(&self, path: &Path, tensor: &Tensor) -> Result<()> {
         Ok(values::write(path, tensor, self.existing)?)
+    }
+}
+
+fn not_written(path: &Path, error: &std::io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::AlreadyExists => exists(path),
+        _ => Failure::Output(format!("{}: {error}", shown(path))),
     }
 }
 

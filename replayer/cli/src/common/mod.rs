@@ -10,6 +10,7 @@ pub(crate) mod failure;
 pub(crate) mod fault_argument;
 pub(crate) mod job_trace;
 pub(crate) mod layer_options;
+pub(crate) mod listing;
 pub(crate) mod load_speed;
 pub(crate) mod model_options;
 pub(crate) mod new_recording;

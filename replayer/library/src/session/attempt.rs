@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use gpureplay_core::{ReplayError, Session as Engine, Tensors};
+use mali_model::UsedUp;
 use self_cell::MutBorrow;
 
 use super::checkpoint::Checkpoint;
@@ -14,11 +15,15 @@ use crate::recording::Recording;
 use crate::selection::Step;
 use crate::timing::{Announced, Timing};
 
-/// An error of the engine in words.
-pub(super) fn failed(recording: &Recording, error: ReplayError) -> Error {
+/// An error of the engine in words; with the job that used up what the run may do, if that is why.
+pub(super) fn failed(recording: &Recording, error: ReplayError, used_up: Option<UsedUp>) -> Error {
+    let view = recording.verified().recording();
     Error::Replay {
         path: recording.files().path.clone(),
-        text: explain::replay_error(recording.verified().recording(), &error),
+        text: match used_up {
+            Some(used_up) => explain::used_up(view, &error, &used_up),
+            None => explain::replay_error(view, &error),
+        },
         error,
     }
 }
@@ -49,7 +54,11 @@ impl Session {
             let again = match &result {
                 Err(Error::Replay { .. }) => {
                     let complete = steps.first().map(|step| step.segment) == begins;
-                    retries < self.retries && (complete || self.checkpoint.is_some())
+                    // Another attempt would do as much again.
+                    let used_up = self
+                        .device()
+                        .is_some_and(|device| device.used_up().is_some());
+                    retries < self.retries && !used_up && (complete || self.checkpoint.is_some())
                 }
                 _ => false,
             };
@@ -142,8 +151,10 @@ impl Session {
                 Ok(())
             }
             Err((parts, error)) => {
-                self.state = State::Idle(Box::new(parts.device.into_inner()));
-                Err(failed(&self.recording, error))
+                let timed = parts.device.into_inner();
+                let used_up = timed.device.used_up();
+                self.state = State::Idle(Box::new(timed));
+                Err(failed(&self.recording, error, used_up))
             }
         }
     }
@@ -171,7 +182,9 @@ impl Session {
             clock: &self.clock,
             sizes: &self.sizes,
         };
-        let result = loaded.with_dependent_mut(|_, engine| work(engine, &mut tensors));
-        result.map_err(|error| failed(&self.recording, error))
+        loaded.with_dependent_mut(|_, engine| {
+            let result = work(engine, &mut tensors);
+            result.map_err(|error| failed(&self.recording, error, engine.gpu().device.used_up()))
+        })
     }
 }

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use gpureplay_io::Tensor;
 use image::imageops::{self, FilterType};
-use image::{DynamicImage, ImageBuffer, ImageFormat as FileFormat, ImageReader, Limits, Pixel};
+use image::{
+    DynamicImage, ImageBuffer, ImageDecoder, ImageFormat as FileFormat, ImageReader, Limits, Pixel,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -15,6 +17,8 @@ use crate::tensors::TensorInfo;
 
 /// Largest width and height of a picture that is read, in pixels.
 const MAX_EXTENT: u32 = 1 << 14;
+/// Most pixels of a picture that is read, 8192 x 4096: each takes up to 28 bytes on its way to a value.
+const MAX_PIXELS: u64 = 1 << 25;
 /// Most memory that decoding a picture may take, in bytes.
 const MAX_BYTES: u64 = 1 << 30;
 
@@ -76,7 +80,12 @@ struct Places {
 }
 
 /// Reads a picture as the value of a tensor.
-pub(super) fn read(path: &Path, info: &TensorInfo, format: Option<&ImageFormat>) -> Result<Tensor> {
+pub(super) fn read(
+    path: &Path,
+    file: File,
+    info: &TensorInfo,
+    format: Option<&ImageFormat>,
+) -> Result<Tensor> {
     let wrong = |reason: String| Error::file(path, reason);
     let Some(format) = format else {
         return Err(wrong(format!(
@@ -89,7 +98,7 @@ pub(super) fn read(path: &Path, info: &TensorInfo, format: Option<&ImageFormat>)
         .map_err(|reason| wrong(format!("[images.{}] of the manifest: {reason}", info.name)))?;
     let extent = |place: usize| info.shape.get(place).copied().unwrap_or(1) as u32;
     let (width, height) = (extent(places.width), extent(places.height));
-    let picture = decode(path)?;
+    let picture = decode(path, file)?;
     let picture = match format.resize {
         Resize::Stretch => picture,
         Resize::Crop => crop(&picture, width, height),
@@ -203,24 +212,35 @@ fn check(format: &ImageFormat, info: &TensorInfo) -> std::result::Result<(Places
     Ok((places, channels))
 }
 
-fn decode(path: &Path) -> Result<DynamicImage> {
+fn decode(path: &Path, file: File) -> Result<DynamicImage> {
     let wrong = |error: &dyn std::fmt::Display| Error::file(path, error);
-    let reader = ImageReader::open(path).map_err(|error| wrong(&error))?;
-    let mut reader = reader
+    let mut file = BufReader::new(file);
+    let reader = ImageReader::new(&mut file)
         .with_guessed_format()
         .map_err(|error| wrong(&error))?;
-    if reader.format() == Some(FileFormat::Jpeg) {
-        let file = File::open(path).map_err(|error| wrong(&error))?;
-        if !jpeg_ends(BufReader::new(file)).map_err(|error| wrong(&error))? {
-            return Err(wrong(&"the file is truncated"));
-        }
+    let Some(format) = reader.format() else {
+        return Err(wrong(&"neither a PNG nor a JPEG picture"));
+    };
+    let start = |file: &mut BufReader<File>| file.rewind().map_err(|error| wrong(&error));
+    start(&mut file)?;
+    if format == FileFormat::Jpeg && !jpeg_ends(&mut file).map_err(|error| wrong(&error))? {
+        return Err(wrong(&"the file is truncated"));
     }
+    start(&mut file)?;
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_EXTENT);
     limits.max_image_height = Some(MAX_EXTENT);
     limits.max_alloc = Some(MAX_BYTES);
+    let mut reader = ImageReader::with_format(&mut file, format);
     reader.limits(limits);
-    reader.decode().map_err(|error| wrong(&error))
+    let decoder = reader.into_decoder().map_err(|error| wrong(&error))?;
+    let (width, height) = decoder.dimensions();
+    if u64::from(width) * u64::from(height) > MAX_PIXELS {
+        return Err(wrong(&format!(
+            "{width} x {height} pixels; a picture has at most {MAX_PIXELS} in all"
+        )));
+    }
+    DynamicImage::from_decoder(decoder).map_err(|error| wrong(&error))
 }
 
 /// Whether a JPEG file has its end marker behind the data of a scan: decoders make up what is missing. Thumbnails inside of other
@@ -288,6 +308,23 @@ mod tests {
     use image::codecs::jpeg::JpegEncoder;
 
     use super::*;
+
+    #[test]
+    fn a_picture_has_as_many_pixels_as_it_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("picture.png");
+        let decoded = |width: u32, height: u32| {
+            let grey = ImageBuffer::<image::Luma<u8>, _>::new(width, height);
+            grey.save(&path).unwrap();
+            let picture = decode(&path, File::open(&path).unwrap());
+            picture
+                .map(|picture| picture.width())
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(decoded(8192, 4096), Ok(8192));
+        let error = decoded(8192, 4097).unwrap_err();
+        assert!(error.contains("8192 x 4097 pixels"), "{error}");
+    }
 
     #[test]
     fn every_truncation_of_a_jpeg_is_seen() {

@@ -9,8 +9,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use gpureplay_io::{MAX_NPY_BYTES, NpyError, Tensor, parse_npy, read_npy};
+use gpureplay_io::{
+    DType, MAX_NPY_BYTES, NpyError, Tensor, parse_npy, read_npy, read_npy_if, shown,
+};
 
+use crate::bindings::misfit;
 use crate::error::{Error, Result};
 use crate::tensors::TensorInfo;
 
@@ -67,14 +70,40 @@ pub fn split(path: &Path) -> (&Path, Option<&str>) {
 /// The file is missing, is not what its name says, or has another size than the tensor. Type and shape of `.npy` and
 /// `.safetensors` are for the caller to compare.
 pub fn read(path: &Path, info: &TensorInfo, image: Option<&ImageFormat>) -> Result<Tensor> {
+    read_with(|path| File::open(path), path, info, image)
+}
+
+/// As [`read`], from a file that `open` opens. Nothing is read of a file that is too large for the tensor.
+pub(crate) fn read_with(
+    open: impl FnOnce(&Path) -> std::io::Result<File>,
+    path: &Path,
+    info: &TensorInfo,
+    image: Option<&ImageFormat>,
+) -> Result<Tensor> {
     let (file, name) = split(path);
-    match Kind::of(file) {
-        Kind::Npy if file == Path::new(STANDARD_INPUT) => standard_input(),
-        Kind::Npy => read_any(file),
-        Kind::Raw => raw(file, info, &bytes(file, info.bytes as u64)?),
-        Kind::Safetensors => safetensors::parse(file, name, info, &bytes(file, MAX_NPY_BYTES)?),
-        Kind::Picture => image::read(file, info, image),
+    if Kind::of(file) == Kind::Npy && file == Path::new(STANDARD_INPUT) {
+        return npy(Path::new("standard input"), std::io::stdin().lock(), info);
     }
+    let opened = open(file).map_err(|error| Error::file(file, error))?;
+    match Kind::of(file) {
+        Kind::Npy => npy(file, opened, info),
+        Kind::Raw => raw(file, info, &bytes(file, opened, info.bytes as u64)?),
+        Kind::Safetensors => {
+            let bytes = bytes(file, opened, MAX_NPY_BYTES)?;
+            safetensors::parse(file, name, info, &bytes)
+        }
+        Kind::Picture => image::read(file, opened, info, image),
+    }
+}
+
+/// Reads an `.npy` file that has the type and the shape of a tensor; of another one only the header is read.
+pub(crate) fn npy(path: &Path, file: impl Read, info: &TensorInfo) -> Result<Tensor> {
+    let fits = |dtype: DType, shape: &[u64]| dtype == info.dtype && shape == info.shape;
+    read_npy_if(file, fits).map_err(|error| match error {
+        NpyError::Unwanted { dtype, shape } => misfit(info, dtype, &shape, &shown(path)),
+        NpyError::Io { source, .. } => Error::file(path, source),
+        error => Error::file(path, error),
+    })
 }
 
 /// The value for a tensor in the contents of a file, except of a picture.
@@ -92,20 +121,6 @@ pub(crate) fn parse(
     }
 }
 
-fn standard_input() -> Result<Tensor> {
-    let name = Path::new("standard input");
-    let mut bytes = Vec::new();
-    let limited = std::io::stdin()
-        .lock()
-        .take(MAX_NPY_BYTES + 1)
-        .read_to_end(&mut bytes);
-    limited.map_err(|error| Error::file(name, error))?;
-    if bytes.len() as u64 > MAX_NPY_BYTES {
-        return Err(Error::file(name, NpyError::TooLarge));
-    }
-    parse_npy(&bytes).map_err(|error| Error::file(name, error))
-}
-
 /// Reads an `.npy` file of any type and shape.
 ///
 /// # Errors
@@ -119,8 +134,7 @@ pub fn read_any(path: &Path) -> Result<Tensor> {
 }
 
 /// A whole file of at most `limit` bytes; one byte more shows that it is longer.
-pub(crate) fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>> {
-    let file = File::open(path).map_err(|error| Error::file(path, error))?;
+pub(crate) fn bytes(path: &Path, file: File, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limited = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
     limited.map_err(|error| Error::file(path, error))?;

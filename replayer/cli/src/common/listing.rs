@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A recording that is shown: one that keeps all rules, or a bounded part of one that does not.
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use clap::Args;
+use gpureplay_format::Recording;
+use gpureplay_format::layout::TensorEntry;
+use gpureplay_library::Files;
+use gpureplay_library::host_rules::MAX_NAME;
+
+use crate::Result;
+use crate::common::failure::Failure;
+
+/// Entries of each table that are shown of a recording that breaks rules.
+const MAX_ENTRIES: usize = 1000;
+/// Actions that are looked at in a recording that breaks rules: its segments may overlap.
+const MAX_ACTIONS: usize = 1 << 16;
+
+/// Whether a recording that breaks rules is shown all the same.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Unverified {
+    /// Show a recording even if it breaks rules, for finding out why: at most 1000 entries of each table, names cut at 255 bytes
+    #[arg(long)]
+    unverified: bool,
+}
+
+impl Unverified {
+    /// What may be shown of a recording.
+    ///
+    /// # Errors
+    /// It is damaged; or it breaks a rule, and that was not asked for.
+    pub(crate) fn list(self, files: &Files) -> Result<Listing<'_>> {
+        let (recording, unsound) = match files.verify() {
+            Ok(verified) => (*verified.recording(), None),
+            Err(error) if self.unverified => {
+                (files.parse()?, Some(Failure::from(error).to_string()))
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let bound = |most: usize| unsound.as_ref().map_or(usize::MAX, |_| most);
+        Ok(Listing {
+            recording,
+            entries: bound(MAX_ENTRIES),
+            actions: bound(MAX_ACTIONS),
+            unsound,
+        })
+    }
+}
+
+/// A recording, and how much of it is shown.
+pub(crate) struct Listing<'a> {
+    /// The recording.
+    pub(crate) recording: Recording<'a>,
+    /// Why it is not sound, if it is not.
+    pub(crate) unsound: Option<String>,
+    /// Entries of each table that are shown.
+    entries: usize,
+    /// Actions that may still be looked at.
+    actions: usize,
+}
+
+impl<'a> Listing<'a> {
+    /// The entries of a table that are shown.
+    pub(crate) fn of<T>(&self, table: &'a [T]) -> &'a [T] {
+        table.get(..self.entries).unwrap_or(table)
+    }
+
+    /// How many of so many actions may be looked at; they are taken off.
+    pub(crate) fn take_actions(&mut self, count: usize) -> usize {
+        let taken = count.min(self.actions);
+        if self.unsound.is_some() {
+            self.actions -= taken;
+        }
+        taken
+    }
+
+    /// A name, cut if it is longer than names may be.
+    pub(crate) fn name(&self, offset: u32) -> Cow<'a, str> {
+        let strings = self.recording.strings().get(offset as usize..);
+        let name = strings.unwrap_or_default();
+        let name = name.get(..=MAX_NAME).unwrap_or(name);
+        let text = |bytes: &'a [u8]| str::from_utf8(bytes).unwrap_or_default();
+        match name.iter().position(|&byte| byte == 0) {
+            Some(end) => text(&name[..end]).into(),
+            None => format!("{}…", text(&name[..name.len().min(MAX_NAME)])).into(),
+        }
+    }
+
+    /// The name of a tensor by its index.
+    pub(crate) fn tensor(&self, index: u32) -> Cow<'a, str> {
+        let tensor: Option<&TensorEntry> = self.recording.tensors().get(index as usize);
+        tensor.map_or("(no such tensor)".into(), |tensor| {
+            self.name(tensor.name.get())
+        })
+    }
+
+    /// Says how many entries of a table are left out, if some are.
+    pub(crate) fn left_out<T>(&self, out: &mut impl Write, table: &'a [T]) -> Result<()> {
+        if let Some(more @ 1..) = table.len().checked_sub(self.entries) {
+            writeln!(out, "  … and {more} more")?;
+        }
+        Ok(())
+    }
+}
