@@ -127,6 +127,8 @@ static const char *meaning(TEEC_Result result)
 		return "there is no such tensor, or no GPU";
 	case TEEC_ERROR_BUSY:
 		return "another client has the GPU";
+	case TEEC_ERROR_OUT_OF_MEMORY:
+		return "the secure memory does not suffice";
 	default:
 		return "";
 	}

@@ -8,7 +8,8 @@
 #define TA_UUID GPUREPLAY_TA_UUID
 #define TA_FLAGS TA_FLAG_EXEC_DDR
 #define TA_STACK_SIZE (16 * 1024)
-#define TA_DATA_SIZE (4 * 1024 * 1024)
+/* A pack or two blocks of tensors. Two instances fit into the 7 MiB that QEMU's OP-TEE has for applications. */
+#define TA_DATA_SIZE (5 * 512 * 1024)
 #define TA_VERSION "0.1"
 #define TA_DESCRIPTION "Replays signed recordings of GPU work"
 
