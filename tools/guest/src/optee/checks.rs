@@ -180,8 +180,9 @@ fn failed(outcome: &Outcome) -> String {
 
 /// The secure world logs errors only: after its start there must be none.
 fn quiet(outcome: &Outcome) -> std::result::Result<(), String> {
-    let log = String::from_utf8_lossy(&read(&outcome.logs.join(SECURE_LOG)).unwrap_or_default())
-        .into_owned();
+    let log = fs::read(outcome.logs.join(SECURE_LOG))
+        .map_err(|error| format!("{SECURE_LOG}: {error}, logs: {}", outcome.logs.display()))?;
+    let log = String::from_utf8_lossy(&log);
     let complaint = log
         .lines()
         .find(|line| line.starts_with("E/") || line.contains("anic"));
