@@ -9,6 +9,7 @@ mod error;
 mod examples;
 mod figures;
 mod guest;
+mod links;
 mod map;
 mod repository;
 mod trust;
@@ -37,6 +38,7 @@ enum Task {
     Examples(examples::Examples),
     /// Draws figs/*.svg from the Graphviz sources beside them.
     Figures,
+    Links(links::Links),
     Map(map::Map),
     Mutants(trust::Mutants),
     Faults(trust::Faults),
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Task::Bench(bench) => bench.execute(),
         Task::Examples(examples) => examples.execute(),
         Task::Figures => figures::draw(),
+        Task::Links(links) => links.execute(),
         Task::Map(map) => map.execute(),
         Task::Mutants(mutants) => mutants.execute(),
         Task::Faults(faults) => faults.execute(),
