@@ -12,6 +12,7 @@ mod guest;
 mod links;
 mod map;
 mod repository;
+mod terminal;
 mod trust;
 mod workspace;
 
@@ -45,6 +46,7 @@ enum Task {
     Fuzz(trust::Fuzz),
     Sanitize(trust::Sanitize),
     Reliability(trust::Reliability),
+    Terminal(terminal::Terminal),
     /// What verifier, engine and firmware cost in bytes; that no panic and no floating point is in them.
     Size(guest::Guest),
 }
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Task::Fuzz(fuzz) => fuzz.execute(),
         Task::Sanitize(sanitize) => sanitize.execute(),
         Task::Reliability(reliability) => reliability.execute(),
+        Task::Terminal(terminal) => terminal.execute(),
         Task::Size(guest) => guest.execute(Some("size")),
     };
     match outcome {
