@@ -2,6 +2,7 @@
 //! Files that people have for tensors: `.npy`, raw `.bin`, `.safetensors`, pictures; and files that they want.
 
 mod image;
+mod picture;
 mod safetensors;
 mod write;
 

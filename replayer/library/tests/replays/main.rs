@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod device;
+mod pictures;
 mod session;
 mod signals;
 mod values;
