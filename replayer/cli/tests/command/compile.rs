@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use gpureplay_io::{DType, Tensor, read_npy, write_npy};
+use gpureplay_io::{ElementType, Tensor, read_npy, write_npy};
 
 use driver::{Driver, vector_add, vector_add_code};
 
@@ -75,7 +75,7 @@ impl Folder {
         app.store(A, self.tensor(a).bytes());
         app.store(B, self.tensor(b).bytes());
         app.run(POOL, &vector_add(POOL, CODE, A, B, OUT));
-        let result = Tensor::new(DType::F32, &[1024], app.load(OUT, 4096)).unwrap();
+        let result = Tensor::new(ElementType::F32, &[1024], app.load(OUT, 4096)).unwrap();
         write_npy(&self.0.join(out), &result).unwrap();
         fs::write(self.0.join(trace), app.finish()).unwrap();
     }

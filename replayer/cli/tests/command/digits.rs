@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
 use gpureplay_format::Recording;
-use gpureplay_io::{DType, Tensor, read_npy};
+use gpureplay_io::{ElementType, Tensor, read_npy};
 use gpureplay_on_model::OnModel;
 use mali_model::Profile;
 
@@ -142,7 +142,7 @@ fn other_weights_give_another_network() {
         let tensor = read_npy(&path).unwrap();
         let rows = tensor.bytes().chunks_exact(4 * row).rev();
         Tensor::new(
-            DType::F32,
+            ElementType::F32,
             tensor.shape(),
             rows.flatten().copied().collect(),
         )
@@ -364,7 +364,7 @@ fn one_recording_serves_other_trained_models() {
         if name.starts_with("fc.") {
             let rows = tensor.bytes().chunks_exact(tensor.bytes().len() / CLASSES);
             let bytes = rows.rev().flatten().copied().collect();
-            tensor = Tensor::new(DType::F32, tensor.shape(), bytes).unwrap();
+            tensor = Tensor::new(ElementType::F32, tensor.shape(), bytes).unwrap();
         }
         model.push((name, tensor));
     }

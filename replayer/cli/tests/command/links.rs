@@ -45,7 +45,7 @@ impl Tree {
         builder.bind_input(input);
         builder.bind_output(output);
         let recording = builder.finish().unwrap();
-        let value = gpureplay_io::Tensor::zeros(gpureplay_io::DType::U8, &[4]).unwrap();
+        let value = gpureplay_io::Tensor::zeros(gpureplay_io::ElementType::U8, &[4]).unwrap();
         let value = gpureplay_io::encode_npy(&value);
         let manifest = format!(
             "version = 1\nname = \"x\"\n[external.w]\nfile = \"weights/w.npy\"\nsha256 = \"{}\"\n[[case]]\n\

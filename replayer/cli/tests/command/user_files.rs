@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use gpureplay_io::{DType, Tensor, parse_npy, read_npy, write_npy};
+use gpureplay_io::{ElementType, Tensor, parse_npy, read_npy, write_npy};
 
 fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -413,13 +413,13 @@ fn messages_say_what_is_expected_and_what_to_do() {
         assert_eq!(code, 4);
         error
     };
-    let double = message(&Tensor::zeros(DType::F64, &[8, 8]).unwrap());
+    let double = message(&Tensor::zeros(ElementType::F64, &[8, 8]).unwrap());
     assert!(
         double.contains("expected f32[8,8] for input `input`, got f64[8,8]"),
         "{double}"
     );
     assert!(double.contains("astype(\"float32\")"), "{double}");
-    let deep = message(&Tensor::zeros(DType::F32, &[1, 8, 8]).unwrap());
+    let deep = message(&Tensor::zeros(ElementType::F32, &[1, 8, 8]).unwrap());
     assert!(deep.contains("reshape(8, 8)"), "{deep}");
     let file = |name: &str, bytes: &[u8]| {
         fs::write(copy.at(name), bytes).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use gpureplay_library::DType;
+use gpureplay_library::ElementType;
 use gpureplay_library::values::{Channels, ImageFormat, Resize, read};
 use png::{BitDepth, ColorType};
 
@@ -142,8 +142,8 @@ fn every_kind_of_picture_gives_the_known_values() {
             layout: "CHW".into(),
             ..ImageFormat::default()
         };
-        let found = read(&path, &info(DType::F32, &[2, 2]), Some(&grey)).unwrap();
-        let red = read(&path, &info(DType::F32, &[3, 2, 2]), Some(&rgb)).unwrap();
+        let found = read(&path, &info(ElementType::F32, &[2, 2]), Some(&grey)).unwrap();
+        let red = read(&path, &info(ElementType::F32, &[3, 2, 2]), Some(&rgb)).unwrap();
         for (found, wanted) in found.values().zip(luminance).chain(red.values().zip(reds)) {
             let near = (found - wanted).abs() < 2e-5;
             assert!(near, "{colour:?} {depth:?}: {found}, not {wanted}");
@@ -155,7 +155,7 @@ fn every_kind_of_picture_gives_the_known_values() {
         ..ImageFormat::default()
     };
     let jpeg = pictures().join("grey.jpg");
-    let found = read(&jpeg, &info(DType::F32, &[2, 3]), Some(&grey)).unwrap();
+    let found = read(&jpeg, &info(ElementType::F32, &[2, 3]), Some(&grey)).unwrap();
     let wanted = [0.489985, 0.491074, 0.486502, 0.488101, 0.491243, 0.491159];
     for (found, wanted) in found.values().zip(wanted) {
         assert!((found - wanted).abs() < 2e-6, "{found}, not {wanted}");
@@ -174,7 +174,7 @@ fn pictures_become_what_the_manifest_declares() {
         std: vec![2.0, 1.0, 0.5],
         ..ImageFormat::default()
     };
-    let tensor = read(&path, &info(DType::F32, &[1, 3, 2, 4]), Some(&format)).unwrap();
+    let tensor = read(&path, &info(ElementType::F32, &[1, 3, 2, 4]), Some(&format)).unwrap();
     for (index, value) in tensor.values().enumerate() {
         let (channel, y, x) = (index / 8, index / 4 % 2, index % 4);
         let pixel = picture()[(y * 4 + x) * 3 + 2 - channel];
@@ -190,7 +190,7 @@ fn pictures_become_what_the_manifest_declares() {
         scale: Some(255.0),
         ..ImageFormat::default()
     };
-    let tensor = read(&path, &info(DType::U8, &[2, 4, 3]), Some(&bytes)).unwrap();
+    let tensor = read(&path, &info(ElementType::U8, &[2, 4, 3]), Some(&bytes)).unwrap();
     assert_eq!(tensor.bytes(), picture());
     // Half the size: the mean of two columns, of two rows. Grey, inverted.
     let small = ImageFormat {
@@ -207,7 +207,7 @@ fn pictures_become_what_the_manifest_declares() {
         BitDepth::Eight,
         &[255; 9 * 9 * 3],
     );
-    let tensor = read(&white, &info(DType::F32, &[3, 3]), Some(&small)).unwrap();
+    let tensor = read(&white, &info(ElementType::F32, &[3, 3]), Some(&small)).unwrap();
     assert!(tensor.values().all(|value| value.abs() < 1e-6));
     // The middle: columns 1 and 2 of 4.
     let crop = ImageFormat {
@@ -216,10 +216,10 @@ fn pictures_become_what_the_manifest_declares() {
         scale: Some(255.0),
         ..ImageFormat::default()
     };
-    let tensor = read(&path, &info(DType::U8, &[2, 2, 3]), Some(&crop)).unwrap();
+    let tensor = read(&path, &info(ElementType::U8, &[2, 2, 3]), Some(&crop)).unwrap();
     assert_eq!((tensor.value(0), tensor.value(3)), (60.0, 120.0));
     let jpeg = pictures().join("colour.jpg");
-    let tensor = read(&jpeg, &info(DType::U8, &[2, 2, 3]), Some(&crop)).unwrap();
+    let tensor = read(&jpeg, &info(ElementType::U8, &[2, 2, 3]), Some(&crop)).unwrap();
     assert!(
         (tensor.value(0) - 200.0).abs() <= 3.0,
         "{}",
@@ -232,7 +232,7 @@ fn bad_pictures_and_declarations_are_errors() {
     let folder = Folder::new("bad-pictures");
     let path = folder.0.join("p.png");
     write_rgb(&path, &picture());
-    let x = info(DType::F32, &[1, 2, 4, 3]);
+    let x = info(ElementType::F32, &[1, 2, 4, 3]);
     let text =
         |path: &Path, format: Option<&ImageFormat>| read(path, &x, format).unwrap_err().to_string();
     assert!(text(&path, None).contains("add [images.x]"));

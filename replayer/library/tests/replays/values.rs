@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use gpureplay_library::values::{read, write};
-use gpureplay_library::{DType, Existing, Tensor, TensorInfo, TensorKind};
+use gpureplay_library::{ElementType, Existing, Tensor, TensorInfo, TensorKind};
 
 pub(crate) struct Folder(pub(crate) PathBuf);
 
@@ -28,7 +28,7 @@ impl Drop for Folder {
     }
 }
 
-pub(crate) fn info(dtype: DType, shape: &[u64]) -> TensorInfo {
+pub(crate) fn info(dtype: ElementType, shape: &[u64]) -> TensorInfo {
     TensorInfo {
         name: "x".into(),
         kind: TensorKind::Input,
@@ -47,11 +47,11 @@ fn raw_files_hold_the_elements_and_nothing_else() {
     write(&path, &tensor, Existing::Keep).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), tensor.bytes());
     assert_eq!(
-        read(&path, &info(DType::F32, &[2, 2]), None).unwrap(),
+        read(&path, &info(ElementType::F32, &[2, 2]), None).unwrap(),
         tensor
     );
     let text = |shape| {
-        read(&path, &info(DType::F32, shape), None)
+        read(&path, &info(ElementType::F32, shape), None)
             .unwrap_err()
             .to_string()
     };
@@ -77,13 +77,13 @@ fn safetensors_are_chosen_by_name() {
     let header = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"x":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}}"#;
     let path = folder.put("w.safetensors", &safetensors(header, &data));
     let named = PathBuf::from(format!("{}#a", path.display()));
-    let a = read(&named, &info(DType::F32, &[2]), None).unwrap();
+    let a = read(&named, &info(ElementType::F32, &[2]), None).unwrap();
     assert_eq!(a, Tensor::from_f32(&[2], &[1.5, -2.0]).unwrap());
     // Without a name it is the tensor's own.
-    let x = read(&path, &info(DType::F32, &[1]), None).unwrap();
+    let x = read(&path, &info(ElementType::F32, &[1]), None).unwrap();
     assert_eq!(x.value(0), 7.0);
     let none = PathBuf::from(format!("{}#b", path.display()));
-    let text = read(&none, &info(DType::F32, &[2]), None)
+    let text = read(&none, &info(ElementType::F32, &[2]), None)
         .unwrap_err()
         .to_string();
     assert!(text.contains("has no tensor b; it has a, x"), "{text}");
@@ -96,7 +96,7 @@ fn safetensors_are_chosen_by_name() {
         ),
     ] {
         let path = folder.put("bad.safetensors", bad);
-        let text = read(&path, &info(DType::F32, &[1]), None)
+        let text = read(&path, &info(ElementType::F32, &[1]), None)
             .unwrap_err()
             .to_string();
         assert!(
