@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules for job chains.
 
+use crate::program::Full;
+
 macro_rules! rules {
     ($($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
         /// A rule that the job chains of a recording must keep.
@@ -60,6 +62,17 @@ pub struct DeepViolation {
     pub address: u64,
     /// What lies there.
     pub text: String,
+}
+
+impl From<Full> for DeepViolation {
+    fn from(full: Full) -> Self {
+        Self {
+            rule: DeepRule::MemoryLimit,
+            action: full.action,
+            address: full.address,
+            text: "more memory is uploaded than this check keeps".into(),
+        }
+    }
 }
 
 impl std::fmt::Display for DeepViolation {

@@ -135,6 +135,7 @@ impl Session {
         let options = gpureplay_core::Options {
             ignore_identity: self.ignore_identity,
         };
+        self.clock.restart();
         let bindings = &mut self.bindings;
         let loaded = Loaded::try_new_or_recover(parts, |parts| {
             Engine::open(
@@ -147,6 +148,7 @@ impl Session {
         });
         match loaded {
             Ok(loaded) => {
+                self.clock.loaded();
                 self.state = State::Loaded(loaded);
                 Ok(())
             }

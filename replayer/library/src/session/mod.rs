@@ -21,7 +21,7 @@ use crate::recording::Recording;
 use crate::selection::{Selection, steps};
 use crate::signals::HeldSignals;
 use crate::tensors::{TensorInfo, layers_named};
-use crate::timing::{Clock, Timed, Timing, sizes};
+use crate::timing::{ChainSpan, Clock, Timed, Timing, sizes};
 
 /// Choices for a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +173,16 @@ impl Session {
     /// Times of the last run, and what it asked of the device.
     pub fn timing(&self) -> &Timing {
         &self.timing
+    }
+
+    /// When each chain of the last run ran that succeeded, in order; of all attempts, if there were several.
+    pub fn chains(&self) -> Vec<ChainSpan> {
+        self.clock.chains().1
+    }
+
+    /// The same for the chains that ran when the recording was put on the device.
+    pub fn setup_chains(&self) -> Vec<ChainSpan> {
+        self.clock.chains().0
     }
 
     /// The layers that must run for a range, with the values that are bound: for [`Session::run_layers`].
