@@ -8,7 +8,7 @@ use std::time::Instant;
 use mali_descriptors::{JobHeader, JobType, LONGEST_CHAIN, Profile, WriteValue, job};
 use mali_memory::Bus;
 use mali_regs::{FaultStatus, JobConfig, JobConfigFlags, JobStatus};
-use mali_shader::{Control, JOB_COST, MmuFault, Threads, WorkLimit};
+use mali_shader::{Control, Cores, JOB_COST, MmuFault, Threads, WorkLimit};
 
 use crate::clock::Clock;
 use crate::compute;
@@ -86,6 +86,8 @@ pub(crate) struct Environment<B: Bus> {
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Called when an access stalls; `None`: faults are reported at once.
     pub(crate) notify: Option<Arc<dyn Fn(bool) + Send + Sync>>,
+    /// How work groups are dealt to cores: [`mali_shader::Cores::seed`].
+    pub(crate) seed: u64,
     /// Shader cores that are on.
     pub(crate) cores_ready: u64,
     /// Whether the level-2 cache is on.
@@ -303,9 +305,11 @@ impl<B: Bus> Runner<'_, B> {
             JobType::Null | JobType::CacheFlush => Ok(()),
             JobType::WriteValue => self.write_value(address),
             JobType::Compute => {
-                self.cores(address)?;
+                let usable = self.cores(address)?;
+                let seed = self.environment.seed;
+                let cores = Cores { usable, seed };
                 let result;
-                (*report, result) = compute::run(self.environment, &self.memory, address);
+                (*report, result) = compute::run(self.environment, &self.memory, address, cores);
                 result
             }
             JobType::IndexedVertex | JobType::Fragment => {
@@ -324,18 +328,20 @@ impl<B: Bus> Runner<'_, B> {
         }
     }
 
-    fn cores(&self, address: u64) -> Result<(), JobFault> {
+    /// The cores that may work on a job.
+    fn cores(&self, address: u64) -> Result<u64, JobFault> {
         let chain = self.chain;
         let usable = chain.affinity & self.environment.profile.shader_present;
         if usable == 0 {
             let text = format!("affinity {:#x} contains no shader core", chain.affinity);
             return Err(JobFault::new(JobStatus::JOB_AFFINITY_FAULT, address, text));
         }
-        if usable & self.environment.cores_ready == 0 {
+        let ready = usable & self.environment.cores_ready;
+        if ready == 0 {
             let text = format!("the shader cores {usable:#x} are off");
             return Err(JobFault::new(JobStatus::JOB_POWER_FAULT, address, text));
         }
-        Ok(())
+        Ok(ready)
     }
 
     fn write_value(&self, address: u64) -> Result<(), JobFault> {
