@@ -124,8 +124,8 @@ pub(crate) enum Owner {
 pub(crate) unsafe fn loaded(kind: Owner, handle: Handle, address: *const c_void) {
     if wanted() {
         let bytes = match linked_size(address) {
-            // SAFETY: the linker wrote so many bytes, and the link is not destroyed.
             Some(size) => {
+                // SAFETY: the linker wrote so many bytes, and the link is not destroyed.
                 Ok(unsafe { std::slice::from_raw_parts(address.cast::<u8>(), size) }.to_vec())
             }
             // SAFETY: our caller's promise.

@@ -8,6 +8,8 @@ use mali_isa::{ClauseText, Op, Product, Shader, Unit, decode_clause, encode_clau
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use crate::support;
+
 const GPUS: [&str; 5] = ["6000", "6221", "7093", "7211", "7212"];
 
 /// The products of [`GPUS`].

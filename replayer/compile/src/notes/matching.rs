@@ -50,8 +50,9 @@ fn run(wanted: &Wanted, items: &[u64], first: usize) -> Option<Range<usize>> {
         return None;
     }
     let mut sum = 0u64;
-    for chain in first..wanted.within.end.min(items.len()) {
-        sum = sum.saturating_add(items[chain]);
+    let end = wanted.within.end.min(items.len());
+    for (chain, more) in items.iter().enumerate().take(end).skip(first) {
+        sum = sum.saturating_add(*more);
         if sum == needed {
             return Some(first..chain + 1);
         }

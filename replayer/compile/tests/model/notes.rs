@@ -328,7 +328,7 @@ fn an_app_that_waits_only_at_the_end_has_its_transfers_between_its_launches() {
         let hash = content_hash(&bytes);
         app.driver.note(&Note::Content { id: 5, hash });
         app.driver.note(&Note::Idle { queue: 0 });
-        let out = Tensor::new(DType::F32, &[COUNT as u64], bytes).unwrap();
+        let out = Tensor::new(ElementType::F32, &[COUNT as u64], bytes).unwrap();
         (out, app.finish())
     };
     let (_, first) = record(&tags(1), &tags(2));
