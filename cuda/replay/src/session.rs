@@ -103,6 +103,7 @@ impl Session {
             });
         }
         gpu.enter()?;
+        gpu.limit(&launch.limits)?;
         place::map(&gpu, &launch)?;
         Ok(Self {
             rewritten: vec![Default::default(); contents.len()],

@@ -6,7 +6,7 @@ use std::time::Instant;
 use mali_descriptors::{JobHeader, JobType, WriteValue, job};
 use mali_memory::Bus;
 use mali_regs::{FaultStatus, JobConfig, JobConfigFlags, JobStatus};
-use mali_shader::{JOB_COST, MmuFault};
+use mali_shader::{Cores, JOB_COST, MmuFault};
 
 use crate::compute;
 use crate::draw::{self, Job};
@@ -202,9 +202,11 @@ impl<B: Bus> Runner<'_, B> {
             JobType::Null | JobType::CacheFlush => Ok(()),
             JobType::WriteValue => self.write_value(address),
             JobType::Compute => {
-                self.cores(address)?;
+                let usable = self.cores(address)?;
+                let seed = self.environment.seed;
+                let cores = Cores { usable, seed };
                 let result;
-                (*report, result) = compute::run(self.environment, &self.memory, address);
+                (*report, result) = compute::run(self.environment, &self.memory, address, cores);
                 result
             }
             JobType::IndexedVertex | JobType::Fragment => {
@@ -223,18 +225,20 @@ impl<B: Bus> Runner<'_, B> {
         }
     }
 
-    fn cores(&self, address: u64) -> Result<(), JobFault> {
+    /// The cores that may work on a job.
+    fn cores(&self, address: u64) -> Result<u64, JobFault> {
         let chain = self.chain;
         let usable = chain.affinity & self.environment.profile.shader_present;
         if usable == 0 {
             let text = format!("affinity {:#x} contains no shader core", chain.affinity);
             return Err(JobFault::new(JobStatus::JOB_AFFINITY_FAULT, address, text));
         }
-        if usable & self.environment.cores_ready == 0 {
+        let ready = usable & self.environment.cores_ready;
+        if ready == 0 {
             let text = format!("the shader cores {usable:#x} are off");
             return Err(JobFault::new(JobStatus::JOB_POWER_FAULT, address, text));
         }
-        Ok(())
+        Ok(ready)
     }
 
     fn write_value(&self, address: u64) -> Result<(), JobFault> {
@@ -252,9 +256,17 @@ impl<B: Bus> Runner<'_, B> {
             }
         };
         let size = payload.bytes() as usize;
-        Ok(self
-            .memory
-            .write(payload.address(), &value.to_le_bytes()[..size])?)
+        self.memory
+            .write(payload.address(), &value.to_le_bytes()[..size])?;
+        self.wrote(payload.address(), size);
+        Ok(())
+    }
+
+    /// Tells the observer of bytes that the job manager wrote.
+    fn wrote(&self, va: u64, bytes: usize) {
+        if let Some(observer) = &self.environment.observer {
+            observer.wrote(va, bytes as u64);
+        }
     }
 
     /// Writes how the job ended into its header.
@@ -267,6 +279,7 @@ impl<B: Bus> Runner<'_, B> {
         {
             return Ok(());
         }
+        self.wrote(address, if fault.is_none() { 4 } else { 16 });
         let result = match fault {
             None => self.memory.write(address, &JobStatus::DONE.0.to_le_bytes()),
             Some(fault) => {

@@ -67,6 +67,8 @@ pub(crate) struct Environment<B: Bus> {
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Called when an access stalls; `None`: faults are reported at once.
     pub(crate) notify: Option<Arc<dyn Fn(bool) + Send + Sync>>,
+    /// How work groups are dealt to cores: [`mali_shader::Cores::seed`].
+    pub(crate) seed: u64,
     /// Shader cores that are on.
     pub(crate) cores_ready: u64,
     /// Whether the level-2 cache is on.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules for job chains.
 
+use crate::program::Full;
+
 gpureplay_core::rules! {
     /// A rule that the job chains of a recording must keep.
     DeepRule;
@@ -40,6 +42,17 @@ pub struct DeepViolation {
     pub address: u64,
     /// What lies there.
     pub text: String,
+}
+
+impl From<Full> for DeepViolation {
+    fn from(full: Full) -> Self {
+        Self {
+            rule: DeepRule::MemoryLimit,
+            action: full.action,
+            address: full.address,
+            text: "more memory is uploaded than this check keeps".into(),
+        }
+    }
 }
 
 impl std::fmt::Display for DeepViolation {

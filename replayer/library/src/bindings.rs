@@ -10,6 +10,7 @@ use gpureplay_io::{Element, ElementType, Tensor, shown};
 
 use crate::error::{Error, Result};
 use crate::files::Files;
+use crate::states::States;
 use crate::tensors::{Layer, TensorInfo, crossing, list};
 use crate::values;
 use crate::weights::{Reader, all_of};
@@ -31,6 +32,7 @@ pub struct Bindings {
     values: Vec<Option<Tensor>>,
     /// By tensor index: room for what comes out.
     rooms: Vec<Option<Room>>,
+    pub(crate) states: States,
 }
 
 impl Bindings {
@@ -47,6 +49,7 @@ impl Bindings {
             path: path.to_path_buf(),
             values: tensors.iter().map(|_| None).collect(),
             rooms: tensors.iter().map(room).collect(),
+            states: States::new(&tensors),
             tensors,
         }
     }
@@ -76,6 +79,10 @@ impl Bindings {
     pub fn bind(&mut self, name: &str, value: Tensor, from: &str) -> Result<()> {
         let (index, info) = self.bindable(name)?;
         require(info, &value, from)?;
+        if self.states.is_one(index) {
+            self.states.set(index, Some(value.into_bytes()));
+            return Ok(());
+        }
         if let Some(slot) = self.values.get_mut(index) {
             *slot = Some(value);
         }
@@ -123,12 +130,13 @@ impl Bindings {
         Ok((index, info))
     }
 
-    /// Takes a value away; nothing for a tensor that has none.
+    /// Takes a value away; nothing for a tensor that has none. A state has again what set-up gives it.
     ///
     /// # Errors
     /// The tensor does not exist.
     pub fn unbind(&mut self, name: &str) -> Result<()> {
         let (index, _) = self.named(name)?;
+        self.states.set(index, None);
         if let Some(slot) = self.values.get_mut(index) {
             *slot = None;
         }
@@ -232,17 +240,23 @@ impl Bindings {
         }
     }
 
-    /// What came out of a tensor in the last run; `None` if nothing did.
+    /// What came out of a tensor in the last run; `None` if nothing did. Of a state what the next run starts from; `None` if that is what set-up
+    /// gives it, and the recording was not loaded yet.
     pub fn found(&self, index: usize) -> Option<Tensor> {
         let info = self.tensors.get(index)?;
+        if self.states.is_one(index) {
+            let bytes = self.states.value(index)?.to_vec();
+            return Tensor::new(info.dtype, &info.shape, bytes).ok();
+        }
         let room = self.rooms.get(index)?.as_ref().filter(|room| room.filled)?;
         Tensor::new(info.dtype, &info.shape, room.bytes.clone()).ok()
     }
 
-    /// Everything that came out in the last run, by name.
+    /// Everything that came out in the last run, by name; states are not among it.
     pub fn outputs(&self) -> Vec<(String, Tensor)> {
         let found = self.tensors.iter().enumerate();
         found
+            .filter(|(_, info)| info.kind != TensorKind::State)
             .filter_map(|(index, info)| Some((info.name.clone(), self.found(index)?)))
             .collect()
     }
@@ -255,10 +269,16 @@ impl Bindings {
 
 impl Tensors for Bindings {
     fn input(&mut self, tensor: u32) -> Option<&[u8]> {
+        if self.states.is_one(tensor as usize) {
+            return self.states.going(tensor as usize);
+        }
         self.value(tensor as usize).map(Tensor::bytes)
     }
 
     fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
+        if self.states.is_one(tensor as usize) {
+            return self.states.coming(tensor as usize);
+        }
         let room = self.rooms.get_mut(tensor as usize)?.as_mut()?;
         room.filled = true;
         Some(&mut room.bytes)

@@ -42,6 +42,8 @@ mod recording;
 pub mod selection;
 mod session;
 mod signals;
+mod state_rules;
+mod states;
 mod tensors;
 pub mod text;
 mod timing;
@@ -62,7 +64,7 @@ pub use selection::Selection;
 pub use session::{Options, Session};
 pub use signals::HeldSignals;
 pub use tensors::{Layer, TensorInfo, crossing, layer_named, layers_named, list};
-pub use timing::{Phase, Timing};
+pub use timing::{ChainSpan, Phase, Timing};
 pub use trust::{Trust, write_error};
 
 /// Version of this library.

@@ -11,6 +11,9 @@ use crate::bindings::Bindings;
 use crate::device::Device;
 use crate::text;
 
+/// Chains of a run whose times are kept.
+const MAX_SPANS: usize = 1 << 20;
+
 /// What a run is made of, in the order of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
@@ -66,12 +69,43 @@ impl Timing {
     }
 }
 
+/// When a chain ran: from its start command until its end was known, by the clock of the machine that replays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainSpan {
+    /// GPU address of its first job's header.
+    pub head: u64,
+    /// Job slot.
+    pub slot: u8,
+    /// When it was started, from when the session began to count: loading, or the run.
+    pub start: Duration,
+    /// How long it took.
+    pub duration: Duration,
+}
+
 /// What a session's device and tensors count together.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Counts {
     timing: Timing,
+    /// When counting began.
+    began: Instant,
+    /// Chains that ended since.
+    chains: Vec<ChainSpan>,
+    /// Chains of the last loading.
+    setup: Vec<ChainSpan>,
     /// Bytes of the tensor that is being copied which are still to come.
     left: u64,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
+            timing: Timing::default(),
+            began: Instant::now(),
+            chains: Vec::new(),
+            setup: Vec::new(),
+            left: 0,
+        }
+    }
 }
 
 impl Counts {
@@ -104,7 +138,24 @@ impl Clock {
 
     /// Begins to count anew; phases of loading are no part of a run, so it is called after that too.
     pub(crate) fn restart(&self) {
-        *self.counts() = Counts::default();
+        let mut counts = self.counts();
+        let setup = std::mem::take(&mut counts.setup);
+        *counts = Counts {
+            setup,
+            ..Counts::default()
+        };
+    }
+
+    /// The chains since were those of loading.
+    pub(crate) fn loaded(&self) {
+        let mut counts = self.counts();
+        counts.setup = std::mem::take(&mut counts.chains);
+    }
+
+    /// Chains of the last loading, and those that were counted since.
+    pub(crate) fn chains(&self) -> (Vec<ChainSpan>, Vec<ChainSpan>) {
+        let counts = self.counts();
+        (counts.setup.clone(), counts.chains.clone())
     }
 
     /// What was counted since.
@@ -182,7 +233,18 @@ impl Wrapper for Timed {
     }
     fn after_chain(&mut self, chain: &Chain, result: Result<(), ErrorKind>) {
         let time = self.started.elapsed();
-        self.clock.counts().add(Phase::Device, time);
+        let mut counts = self.clock.counts();
+        counts.add(Phase::Device, time);
+        let start = self.started.saturating_duration_since(counts.began);
+        if result.is_ok() && counts.chains.len() < MAX_SPANS {
+            counts.chains.push(ChainSpan {
+                head: chain.head,
+                slot: chain.slot,
+                start,
+                duration: time,
+            });
+        }
+        drop(counts);
         self.gpu().after_chain(chain, result);
     }
 }

@@ -18,7 +18,7 @@ use mali_memory::Bus;
 use mali_regs::JobStatus;
 use mali_shader::{Dispatch, Stage};
 
-use crate::compute::{shader_fault, thread_storage};
+use crate::compute::{product, shader_fault, thread_storage};
 use crate::environment::{Environment, JobFault};
 use crate::space::JobMemory;
 
@@ -68,6 +68,7 @@ impl<B: Bus> Job<'_, B> {
         };
         Ok(Dispatch {
             architecture: profile.architecture,
+            product: product(profile),
             workgroup_size: [1; 3],
             push_uniforms: draw.push_uniforms(),
             uniform_buffers: draw.uniform_buffers(),

@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod import;
 pub(crate) mod info;
+pub(crate) mod jobs;
 pub(crate) mod keygen;
 pub(crate) mod pack;
 pub(crate) mod record;

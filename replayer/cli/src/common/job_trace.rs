@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::common::destinations::Destinations;
 use crate::common::failure::Failure;
+use crate::common::job_tables::short;
 use crate::common::terminal;
 use gpureplay_library::values::is_standard_output;
 
@@ -200,13 +201,4 @@ fn table(out: &mut impl Write, lines: &[Line]) -> Result<()> {
         text::bytes(sum(|work| work.bytes_written))
     )?;
     Ok(())
-}
-
-/// A count in at most seven characters: `1234567`, `12.3 M`.
-fn short(count: u64) -> String {
-    match count {
-        0..=999_999 => count.to_string(),
-        1_000_000..=999_999_999 => format!("{:.1} M", count as f64 / 1e6),
-        _ => format!("{:.1} G", count as f64 / 1e9),
-    }
 }

@@ -21,7 +21,7 @@ use crate::recording::Recording;
 use crate::selection::{Selection, steps};
 use crate::signals::HeldSignals;
 use crate::tensors::{TensorInfo, layers_named};
-use crate::timing::{Clock, Timed, Timing, sizes};
+use crate::timing::{ChainSpan, Clock, Timed, Timing, sizes};
 
 /// Choices for a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +79,9 @@ enum State {
 ///
 /// The first run loads the recording; the following ones restore only what a run changes. A weight that is bound later is
 /// loaded by the next run, which then starts afresh. After an error the GPU is reset, and the next run starts afresh too.
+///
+/// States are what they were after the last run of all layers that ended well: neither an error nor an inference that is given up
+/// between two layers changes them.
 ///
 /// While a session uses a GPU through /dev/mem, signals that would end the process wait: see [`HeldSignals`].
 pub struct Session {
@@ -175,6 +178,16 @@ impl Session {
         &self.timing
     }
 
+    /// When each chain of the last run ran that succeeded, in order; of all attempts, if there were several.
+    pub fn chains(&self) -> Vec<ChainSpan> {
+        self.clock.chains().1
+    }
+
+    /// The same for the chains that ran when the recording was put on the device.
+    pub fn setup_chains(&self) -> Vec<ChainSpan> {
+        self.clock.chains().0
+    }
+
     /// The layers that must run for a range, with the values that are bound: for [`Session::run_layers`].
     ///
     /// # Errors
@@ -199,7 +212,8 @@ impl Session {
         &self.recording
     }
 
-    /// Gives an input, a weight or an intermediate tensor a value, for all runs that follow.
+    /// Gives an input, a weight or an intermediate tensor a value, for all runs that follow, or a state the value that the next run
+    /// starts from.
     ///
     /// The value of an intermediate replaces what the layer before it computed.
     ///
@@ -230,7 +244,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes a value away: a weight has the recording's again, an intermediate what its layer computes.
+    /// Takes a value away: a weight has the recording's again, a state what set-up gives it, an intermediate what its layer computes.
     ///
     /// # Errors
     /// There is no such tensor.
@@ -244,6 +258,13 @@ impl Session {
             self.unload();
         }
         Ok(())
+    }
+
+    /// Gives every state the value again that it has when the recording is opened.
+    pub fn reset_states(&mut self) {
+        for (tensor, _) in self.bindings.states.sizes() {
+            self.bindings.states.set(tensor, None);
+        }
     }
 
     /// Runs the whole network.
@@ -332,13 +353,16 @@ impl Session {
         crate::tensors::layer_named(self.recording.layers(), name)
     }
 
-    /// The value of an output after a run, or of any other tensor as it is in GPU memory now.
+    /// The value of an output after a run; what the next run starts from, of a state; of any other tensor what it is in GPU memory now.
     ///
     /// # Errors
     /// There is no such tensor, nothing has run yet, or the device fails.
     pub fn read(&mut self, name: &str) -> Result<Tensor> {
         let (index, info) = self.bindings.named(name)?;
         let info = info.clone();
+        if info.kind == TensorKind::State {
+            self.prepare()?;
+        }
         if let Some(tensor) = self.bindings.found(index) {
             return Ok(tensor);
         }
