@@ -11,7 +11,7 @@ use mali_shader::{
     Access, AddressSpace, Cores, Dispatch, FaultKind, ShaderFault, ThreadStorage, WorkgroupStorage,
 };
 
-use crate::chain::{Environment, JobFault};
+use crate::environment::{Environment, JobFault};
 use crate::log::{ComputeReport, Level, log};
 use crate::space::JobMemory;
 
