@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_core::Tensors;
 use gpureplay_format::{Recording, TensorKind};
-use gpureplay_io::{DType, Element, Tensor, shown};
+use gpureplay_io::{Element, ElementType, Tensor, shown};
 
 use crate::error::{Error, Result};
 use crate::files::Files;
@@ -266,7 +266,7 @@ impl Tensors for Bindings {
 }
 
 /// What NumPy does to a value so that it fits; nothing where it could only be guessed.
-fn hint(info: &TensorInfo, dtype: DType, shape: &[u64]) -> String {
+fn hint(info: &TensorInfo, dtype: ElementType, shape: &[u64]) -> String {
     let mut calls = String::new();
     let elements = |shape: &[u64]| shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));
     let same_shape = shape == info.shape;
@@ -284,7 +284,7 @@ fn hint(info: &TensorInfo, dtype: DType, shape: &[u64]) -> String {
 }
 
 /// The error for a value of a type and a shape that are not those of a tensor.
-pub(crate) fn misfit(info: &TensorInfo, dtype: DType, shape: &[u64], from: &str) -> Error {
+pub(crate) fn misfit(info: &TensorInfo, dtype: ElementType, shape: &[u64], from: &str) -> Error {
     Error::Shape {
         from: from.to_owned(),
         tensor: format!("{} `{}`", info.kind.name(), info.name),

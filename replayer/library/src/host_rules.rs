@@ -18,30 +18,10 @@ pub const MAX_RUNS: u64 = 1 << 26;
 /// Most elements that are looked at one by one to prove that the pieces of tensors cover them: for pieces with gaps.
 pub const MAX_SCATTERED: u64 = 1 << 26;
 
-macro_rules! rules {
-    ($($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
-        /// A rule that a recording must keep to be used on a host, besides those of `gpureplay-core`.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum HostRule { $($(#[doc = $doc])+ $item,)+ }
+gpureplay_core::rules! {
+    /// A rule that a recording must keep to be used on a host, besides those of `gpureplay-core`.
+    HostRule;
 
-        impl HostRule {
-            /// All rules.
-            pub const ALL: &'static [Self] = &[$(Self::$item),+];
-
-            /// Name of the rule, as errors and documents use it.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$item => $name,)+ }
-            }
-
-            /// What the rule demands.
-            pub const fn demands(self) -> &'static str {
-                match self { $(Self::$item => concat!($($doc),+),)+ }
-            }
-        }
-    };
-}
-
-rules! {
     /// A name has at most 255 bytes.
     NameLength = "name-length";
     /// No two tensors have the same name.
@@ -431,7 +411,7 @@ mod tests {
         let info = |name: &str| TensorInfo {
             name: name.into(),
             kind: TensorKind::Input,
-            dtype: gpureplay_io::DType::U8,
+            dtype: ElementType::U8,
             shape: vec![1],
             external: false,
             bytes: 1,

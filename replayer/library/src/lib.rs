@@ -28,6 +28,7 @@
 
 mod beneath;
 pub mod bindings;
+mod choice;
 pub mod device;
 mod error;
 pub mod expectation;
@@ -53,7 +54,7 @@ pub use device::{Device, ModelOptions};
 pub use error::{Class, Error, Result};
 pub use files::Files;
 pub use gpureplay_format::TensorKind;
-pub use gpureplay_io::{DType, Element, Existing, Tensor, escaped, escaped_lines, shown};
+pub use gpureplay_io::{Element, ElementType, Existing, Tensor, escaped, escaped_lines, shown};
 pub use manifest::Manifest;
 pub use number::Number;
 pub use recording::Recording;

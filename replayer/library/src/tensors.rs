@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use gpureplay_format::layout::TENSOR_EXTERNAL;
 use gpureplay_format::{Action, Opcode, Recording, SegmentKind, TensorKind};
-use gpureplay_io::DType;
+use gpureplay_io::ElementType;
 
 use crate::error::{Error, Result};
 use crate::text;
@@ -20,7 +20,7 @@ pub struct TensorInfo {
     /// Its part in the computation.
     pub kind: TensorKind,
     /// Type of its elements.
-    pub dtype: DType,
+    pub dtype: ElementType,
     /// Extents, slowest dimension first.
     pub shape: Vec<u64>,
     /// The recording has no value for it: it must be given, or lies in a file that the manifest names.

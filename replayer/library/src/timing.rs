@@ -229,7 +229,7 @@ impl Timed {
     }
 
     fn gpu(&mut self) -> &mut dyn Gpu {
-        self.device.gpu()
+        self.device.get_mut()
     }
 }
 

@@ -54,8 +54,14 @@ pub(crate) struct Bench {
     /// Runs that are counted
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive_number)]
     runs: u32,
-    /// What to replay on: model, model:GPU, nano, nano:direct or devmem
-    #[arg(short, long, value_name = "DEVICE", default_value = "model")]
+    #[arg(
+        short,
+        long,
+        value_name = "DEVICE",
+        default_value = "model",
+        help = format!("What to replay on: {}", Choice::names()),
+        long_help = format!("What to replay on:\n{}", Choice::explained()),
+    )]
     device: Choice,
     /// Also write the numbers, with every single run, to a file
     #[arg(long, value_name = "FILE")]

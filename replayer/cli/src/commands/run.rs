@@ -89,8 +89,14 @@ pub(crate) struct Run {
     /// Largest relative difference from the expected output [default: the manifest's, or 1e-5]
     #[arg(long, value_name = "RELATIVE", value_parser = tolerance)]
     tolerance: Option<f64>,
-    /// What to replay on: model, model:GPU such as model:g76, nano (the nano driver), nano:shared (takes turns), nano:direct, devmem, devmem:BOARD
-    #[arg(short, long, value_name = "DEVICE", default_value = "model")]
+    #[arg(
+        short,
+        long,
+        value_name = "DEVICE",
+        default_value = "model",
+        help = format!("What to replay on: {}", Choice::names()),
+        long_help = format!("What to replay on:\n{}", Choice::explained()),
+    )]
     device: Choice,
     /// Replay even if the device is not the GPU that was recorded; results may be wrong and jobs may fault
     #[arg(long = "i-know-this-is-the-wrong-gpu")]

@@ -12,7 +12,7 @@ mod near;
 mod scan;
 
 use gpureplay_format::{MAX_AXES, Piece};
-use gpureplay_io::{DType, Element, Layout, Tensor, distinctiveness};
+use gpureplay_io::{Element, ElementType, Layout, Tensor, distinctiveness};
 use gpureplay_trace::PAGE_SIZE;
 
 use crate::capture::Capture;
@@ -87,7 +87,7 @@ pub struct Wanted {
     /// Its name.
     pub name: String,
     /// Element type.
-    pub dtype: DType,
+    pub dtype: ElementType,
     /// Shape.
     pub shape: Vec<u64>,
 }
@@ -146,7 +146,7 @@ pub struct Found {
     /// The tensor in the type that the GPU sees; differs from the file's if the app converts.
     pub tensor: Tensor,
     /// The file's type, if the app converts.
-    pub converted_from: Option<DType>,
+    pub converted_from: Option<ElementType>,
 }
 
 impl Found {
@@ -200,9 +200,9 @@ pub fn find(capture: &Capture, role: Role, name: &str, tensor: &Tensor) -> Resul
 fn candidates(tensor: &Tensor) -> Vec<Tensor> {
     let mut out = vec![tensor.clone()];
     let converted = match tensor.dtype() {
-        DType::F32 => Some(DType::F16),
-        DType::F64 => Some(DType::F32),
-        DType::I64 => Some(DType::I32),
+        ElementType::F32 => Some(ElementType::F16),
+        ElementType::F64 => Some(ElementType::F32),
+        ElementType::I64 => Some(ElementType::I32),
         _ => None,
     };
     if let Some(dtype) = converted {
@@ -443,7 +443,7 @@ fn hint(role: Role, tensor: &Tensor) -> String {
 pub(crate) const AXES: usize = MAX_AXES;
 
 /// The bits of an element of this size at the start of `bytes`.
-pub(crate) fn element_bits(bytes: &[u8], dtype: DType) -> u64 {
+pub(crate) fn element_bits(bytes: &[u8], dtype: ElementType) -> u64 {
     let mut word = [0; 8];
     word[..dtype.bytes()].copy_from_slice(&bytes[..dtype.bytes()]);
     u64::from_le_bytes(word)

@@ -3,7 +3,7 @@
 
 use gpureplay_compile::notes::{self, Choices, Form, ProposeError, launches, propose};
 use gpureplay_compile::{Capture, Compiled, Found, Options, Role, compile_found, tag_all};
-use gpureplay_io::{DType, Tensor, simplify};
+use gpureplay_io::{ElementType, Tensor, simplify};
 use gpureplay_trace::note::{
     Argument, Direction, Launch, Note, Object, ObjectKind, Place, Transfer, Value, content_hash,
 };
@@ -59,7 +59,7 @@ impl Noted {
     fn read(&mut self, va: u64) -> Tensor {
         let bytes = self.driver.load(va, 4 * COUNT);
         self.moved(Direction::Read, va, &bytes);
-        Tensor::new(DType::F32, &[COUNT as u64], bytes).unwrap()
+        Tensor::new(ElementType::F32, &[COUNT as u64], bytes).unwrap()
     }
 
     fn add(&mut self, kernel: &str, a: u64, b: u64, sum: u64) {
@@ -107,7 +107,7 @@ fn object(va: u64) -> u32 {
 }
 
 fn flat(tensor: &Tensor) -> Tensor {
-    tensor.clone().reshaped(&[COUNT as u64]).unwrap()
+    Tensor::new(tensor.dtype(), &[COUNT as u64], tensor.bytes().to_vec()).unwrap()
 }
 
 /// `out = (a + b) + b`: what the app read and the trace.

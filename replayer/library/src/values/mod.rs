@@ -2,6 +2,7 @@
 //! Files that people have for tensors: `.npy`, raw `.bin`, `.safetensors`, pictures; and files that they want.
 
 mod image;
+mod picture;
 mod safetensors;
 mod write;
 
@@ -10,7 +11,7 @@ use std::io::Read;
 use std::path::Path;
 
 use gpureplay_io::{
-    DType, MAX_NPY_BYTES, NpyError, Tensor, parse_npy, read_npy, read_npy_if, shown,
+    ElementType, MAX_NPY_BYTES, NpyError, Tensor, parse_npy, read_npy, read_npy_if, shown,
 };
 
 use crate::bindings::misfit;
@@ -98,7 +99,7 @@ pub(crate) fn read_with(
 
 /// Reads an `.npy` file that has the type and the shape of a tensor; of another one only the header is read.
 pub(crate) fn npy(path: &Path, file: impl Read, info: &TensorInfo) -> Result<Tensor> {
-    let fits = |dtype: DType, shape: &[u64]| dtype == info.dtype && shape == info.shape;
+    let fits = |dtype: ElementType, shape: &[u64]| dtype == info.dtype && shape == info.shape;
     read_npy_if(file, fits).map_err(|error| match error {
         NpyError::Unwanted { dtype, shape } => misfit(info, dtype, &shape, &shown(path)),
         NpyError::Io { source, .. } => Error::file(path, source),

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gpureplay_io::{DType, MAX_NPY_BYTES, Tensor};
+use gpureplay_io::{ElementType, MAX_NPY_BYTES, Tensor};
 use safetensors::{Dtype, SafeTensors};
 
 use crate::error::{Error, Result};
@@ -57,20 +57,20 @@ pub(super) fn parse(
     Tensor::new(dtype, &shape, view.data().to_vec()).map_err(|error| wrong(error.to_string()))
 }
 
-fn dtype(dtype: Dtype) -> Option<DType> {
+fn dtype(dtype: Dtype) -> Option<ElementType> {
     Some(match dtype {
-        Dtype::F32 => DType::F32,
-        Dtype::F16 => DType::F16,
-        Dtype::F64 => DType::F64,
-        Dtype::U8 => DType::U8,
-        Dtype::I8 => DType::I8,
-        Dtype::U16 => DType::U16,
-        Dtype::I16 => DType::I16,
-        Dtype::U32 => DType::U32,
-        Dtype::I32 => DType::I32,
-        Dtype::U64 => DType::U64,
-        Dtype::I64 => DType::I64,
-        Dtype::BOOL => DType::Bool,
+        Dtype::F32 => ElementType::F32,
+        Dtype::F16 => ElementType::F16,
+        Dtype::F64 => ElementType::F64,
+        Dtype::U8 => ElementType::U8,
+        Dtype::I8 => ElementType::I8,
+        Dtype::U16 => ElementType::U16,
+        Dtype::I16 => ElementType::I16,
+        Dtype::U32 => ElementType::U32,
+        Dtype::I32 => ElementType::I32,
+        Dtype::U64 => ElementType::U64,
+        Dtype::I64 => ElementType::I64,
+        Dtype::BOOL => ElementType::Bool,
         _ => return None,
     })
 }
