@@ -353,9 +353,17 @@ impl<B: Bus> Runner<'_, B> {
             }
         };
         let size = payload.bytes() as usize;
-        Ok(self
-            .memory
-            .write(payload.address(), &value.to_le_bytes()[..size])?)
+        self.memory
+            .write(payload.address(), &value.to_le_bytes()[..size])?;
+        self.wrote(payload.address(), size);
+        Ok(())
+    }
+
+    /// Tells the observer of bytes that the job manager wrote.
+    fn wrote(&self, va: u64, bytes: usize) {
+        if let Some(observer) = &self.environment.observer {
+            observer.wrote(va, bytes as u64);
+        }
     }
 
     /// Writes how the job ended into its header.
@@ -368,6 +376,7 @@ impl<B: Bus> Runner<'_, B> {
         {
             return Ok(());
         }
+        self.wrote(address, if fault.is_none() { 4 } else { 16 });
         let result = match fault {
             None => self.memory.write(address, &JobStatus::DONE.0.to_le_bytes()),
             Some(fault) => {

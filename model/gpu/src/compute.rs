@@ -39,12 +39,12 @@ pub(crate) fn run<B: Bus>(
             .and_then(|_| identity(memory, dispatch.shader)),
         statistics: None,
     };
-    let result = mali_shader::run(
-        &dispatch,
-        memory,
-        &environment.threads,
-        &environment.control.shader,
-    );
+    let (threads, control) = (&environment.threads, &environment.control.shader);
+    let analyser = observer.and_then(|observer| observer.analyser(address, &dispatch));
+    let result = match analyser {
+        Some(analyser) => mali_shader::analyse(&dispatch, memory, threads, control, &*analyser),
+        None => mali_shader::run(&dispatch, memory, threads, control),
+    };
     let result = match result {
         Ok(statistics) => {
             report.statistics = Some(statistics);

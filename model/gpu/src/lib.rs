@@ -39,7 +39,7 @@ pub use interrupt::IrqLines;
 pub use log::{ComputeReport, JobReport, Level, Log, NoLog, Observer};
 pub use mali_descriptors::{Architecture, PROFILES, Profile, Source};
 pub use mali_isa::{Identity, Message};
-pub use mali_shader::{Access, JOB_COST, Statistics};
+pub use mali_shader::{Access, Dispatch, JOB_COST, Statistics, probe};
 pub use space::FaultPolicy;
 pub use walk::{Mapping, Translation};
 pub use writer::Writer;

@@ -11,7 +11,8 @@ use gpureplay_core::{ErrorKind, Gpu, NO_ACTION, ReplayError, Wrapper};
 use gpureplay_format::Recording;
 use gpureplay_linux::{DevMem, Nano, nano};
 use gpureplay_on_model::OnModel;
-use mali_model::{JobReport, Level, Log, Observer, Profile, UsedUp};
+use mali_model::probe::Analyser;
+use mali_model::{Dispatch, JobReport, Level, Log, Observer, Profile, UsedUp};
 use mali_regs::GpuId;
 use mali_regs::gpu::GPU_ID;
 
@@ -102,6 +103,16 @@ impl Observer for JobCounter {
     fn page(&self, va: u64, access: mali_model::Access) {
         if let Some(observer) = &self.observer {
             observer.page(va, access);
+        }
+    }
+
+    fn analyser(&self, address: u64, dispatch: &Dispatch) -> Option<Box<dyn Analyser>> {
+        self.observer.as_ref()?.analyser(address, dispatch)
+    }
+
+    fn wrote(&self, va: u64, bytes: u64) {
+        if let Some(observer) = &self.observer {
+            observer.wrote(va, bytes);
         }
     }
 }

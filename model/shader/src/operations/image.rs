@@ -259,7 +259,7 @@ pub(super) fn finish(
 }
 
 /// What a conversion descriptor says: pixel format and register format, or plain words.
-pub(super) fn conversion(
+pub(crate) fn conversion(
     core: &Core<'_>,
     word: u32,
 ) -> Result<(Option<PixelFormat>, RegisterFormat), Trouble> {
