@@ -21,7 +21,7 @@ use crate::recording::Recording;
 use crate::selection::{Selection, steps};
 use crate::signals::HeldSignals;
 use crate::tensors::{TensorInfo, layers_named};
-use crate::timing::{ChainSpan, Clock, Timed, Timing, sizes};
+use crate::timing::{Clock, Events, Timed, Timing, sizes};
 
 /// Choices for a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,14 +178,19 @@ impl Session {
         &self.timing
     }
 
-    /// When each chain of the last run ran that succeeded, in order; of all attempts, if there were several.
-    pub fn chains(&self) -> Vec<ChainSpan> {
-        self.clock.chains().1
+    /// What happened in the last run, in order; in all attempts, if there were several.
+    pub fn events(&self) -> Events {
+        self.clock.events().1
     }
 
-    /// The same for the chains that ran when the recording was put on the device.
-    pub fn setup_chains(&self) -> Vec<ChainSpan> {
-        self.clock.chains().0
+    /// What happened when the recording was put on the device.
+    pub fn setup_events(&self) -> Events {
+        self.clock.events().0
+    }
+
+    /// Whether to keep when bytes are put into GPU memory, for [`Session::events`].
+    pub fn keep_transfers(&mut self, yes: bool) {
+        self.clock.keep_transfers(yes);
     }
 
     /// The layers that must run for a range, with the values that are bound: for [`Session::run_layers`].
