@@ -4,6 +4,7 @@
 mod attempt;
 mod checkpoint;
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -306,10 +307,13 @@ impl Session {
         let known = shared.layers();
         let runs = known.get(layers.clone()).unwrap_or_default();
         self.bindings.bind_weights(shared.files())?;
-        self.bindings.require(|tensor| {
-            runs.iter()
-                .any(|layer| layer.inputs.contains(&(tensor as u32)))
-        })?;
+        let read: HashSet<u32> = runs
+            .iter()
+            .flat_map(|layer| &layer.inputs)
+            .copied()
+            .collect();
+        self.bindings
+            .require(|tensor| read.contains(&(tensor as u32)))?;
         if !self.recorded_values {
             self.bindings
                 .require_crossing(known, layers.clone(), first)?;
