@@ -92,10 +92,10 @@ pub(crate) unsafe fn run(
             }
             // heap(u64 *p): says how large the heap of kernels is.
             "heap" => *(word(parameters, 0) as *mut u64) = variable("limit 2")?,
-            // fragile(u32 *index, float *p): p[*index] = 1, and fails if the index is not below 4.
+            // fragile(u32 *index, float *p): p[*index] = 1, and fails if the index is odd or a block has 64 threads.
             "fragile" => {
                 let index = *(word(parameters, 0) as *const u32);
-                if index >= 4 {
+                if index % 2 == 1 || sizes.block[0] == 64 {
                     return Err(Status::LAUNCH_FAILED);
                 }
                 *(word(parameters, 8) as *mut f32).add(index as usize) = 1.0;

@@ -253,7 +253,7 @@ fn variables(
         .map_err(|error| format!("its image: {error}"))?
         .ok_or("its image holds no kernel of that name for this GPU")?;
     let driver = driver().map_err(because("no driver"))?;
-    let mut variables = Vec::new();
+    let mut found = Vec::new();
     for variable in part.variables {
         let name = CString::new(variable.name.clone()).map_err(|_| "a variable has no name")?;
         let (mut address, mut size) = (0, 0);
@@ -298,6 +298,18 @@ fn variables(
         status
             .check()
             .map_err(|status| format!("its variable {}: {status}", variable.name))?;
+        found.push((address, size, variable.name));
+    }
+    // The driver finds the same variable twice where two translation units have one of that name.
+    found.sort_by_key(|(address, size, _)| (*address, std::cmp::Reverse(*size)));
+    let mut end = 0;
+    let mut variables = Vec::new();
+    for (address, size, name) in found {
+        let last = address.saturating_add(size as u64);
+        if last <= end {
+            continue;
+        }
+        end = last;
         let before = read(address, size, RegionKind::Device)?;
         let held = Held {
             address,
@@ -305,10 +317,7 @@ fn variables(
             before,
             after: None,
         };
-        variables.push(HeldVariable {
-            name: variable.name,
-            held,
-        });
+        variables.push(HeldVariable { name, held });
     }
     Ok(variables)
 }

@@ -113,7 +113,7 @@ fn split(active: u64, warp: u32) -> impl Iterator<Item = u64> {
 fn scattered(access: &Access<'_>, mut part: u64) -> (u64, u64) {
     // Two lines for each of up to eight lanes.
     const MOST: usize = 16;
-    let mut lines = [(0u64, 0u64); MOST];
+    let mut lines = [(0, 0); MOST];
     let mut count = 0;
     while part != 0 {
         let address = access.address(part.trailing_zeros() as usize);

@@ -104,8 +104,7 @@ mod tests {
             Some(5),
             "as another with the same low bits"
         );
-        assert!(!pages.full);
-        assert!(pages.page(3).is_none());
+        assert!(!pages.full && pages.page(3).is_none());
         assert!(pages.full);
         assert_eq!(pages.sorted(), [(1, &5), (257, &7)]);
     }

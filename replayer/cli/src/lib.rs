@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    bench, compile, diff, disasm, doctor, dump, import, info, jobs, keygen, pack, record, run,
-    sign, tag, verify,
+    analyse, bench, compile, diff, disasm, doctor, dump, import, info, jobs, keygen, pack, record,
+    run, sign, tag, verify,
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
@@ -49,6 +49,7 @@ enum Command {
     Run(run::Run),
     Info(info::Info),
     Jobs(jobs::Jobs),
+    Analyse(analyse::Analyse),
     Bench(bench::Bench),
     Verify(verify::Verify),
     Dump(dump::Dump),
@@ -86,6 +87,7 @@ pub fn main() -> ExitCode {
         Command::Run(command) => command.execute(),
         Command::Info(command) => command.execute(),
         Command::Jobs(command) => command.execute(),
+        Command::Analyse(command) => command.execute(),
         Command::Bench(command) => command.execute(),
         Command::Verify(command) => command.execute(),
         Command::Dump(command) => command.execute(),

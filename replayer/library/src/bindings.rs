@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values for the tensors of one recording, on the caller's side.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,8 @@ struct Room {
 pub struct Bindings {
     path: PathBuf,
     tensors: Vec<TensorInfo>,
+    /// By name: index of the first tensor that has it.
+    names: HashMap<String, usize>,
     /// By tensor index: what goes in.
     values: Vec<Option<Tensor>>,
     /// By tensor index: room for what comes out.
@@ -50,6 +53,12 @@ impl Bindings {
             values: tensors.iter().map(|_| None).collect(),
             rooms: tensors.iter().map(room).collect(),
             states: States::new(&tensors),
+            names: tensors
+                .iter()
+                .enumerate()
+                .rev()
+                .map(|(index, tensor)| (tensor.name.clone(), index))
+                .collect(),
             tensors,
         }
     }
@@ -64,7 +73,7 @@ impl Bindings {
     /// # Errors
     /// There is none.
     pub fn named(&self, name: &str) -> Result<(usize, &TensorInfo)> {
-        let found = self.tensors.iter().position(|tensor| tensor.name == name);
+        let found = self.names.get(name).copied();
         let found = found.and_then(|index| Some((index, self.tensors.get(index)?)));
         found.ok_or_else(|| Error::NoTensor {
             name: name.to_owned(),
@@ -154,8 +163,11 @@ impl Bindings {
     /// A file is missing, is not the one that the manifest was made with, or does not fit.
     pub fn bind_weights(&mut self, files: &Files) -> Result<()> {
         let external = files.manifest.as_ref().map(|manifest| &manifest.external);
+        let mut external: Vec<_> = external.into_iter().flatten().collect();
+        // So that a file that holds several is read once.
+        external.sort_by_key(|(_, weight)| values::split(Path::new(&weight.file)).0);
         let mut reader = Reader::default();
-        for (name, weight) in external.into_iter().flatten() {
+        for (name, weight) in external {
             let (index, info) = self.named(name)?;
             if !self.is_bound(index) {
                 let path = files.directory.join(&weight.file);

@@ -64,7 +64,7 @@ pub use selection::Selection;
 pub use session::{Options, Session};
 pub use signals::HeldSignals;
 pub use tensors::{Layer, TensorInfo, crossing, layer_named, layers_named, list};
-pub use timing::{ChainSpan, Phase, Timing};
+pub use timing::{ChainSpan, Events, Phase, Timing, Transfer};
 pub use trust::{Trust, write_error};
 
 /// Version of this library.

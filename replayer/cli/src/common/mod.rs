@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What several subcommands use.
 
+pub(crate) mod analysis_text;
 pub(crate) mod arguments;
 pub(crate) mod classification;
 pub(crate) mod deep_report;
@@ -11,6 +12,7 @@ pub(crate) mod fault_argument;
 pub(crate) mod job_options;
 pub(crate) mod job_tables;
 pub(crate) mod job_trace;
+pub(crate) mod job_watch;
 pub(crate) mod layer_options;
 pub(crate) mod listing;
 pub(crate) mod load_speed;

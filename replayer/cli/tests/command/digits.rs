@@ -298,7 +298,7 @@ fn the_last_line_says_what_ran_and_how_it_compares() {
     assert_eq!(parts[2], "matches the recorded stack bit for bit");
 
     // What the recording declares is what the model counts, job by job.
-    let (_, text) = gpureplay(&[&run[..], &["--json", "--trace", &trace]].concat());
+    let (_, text) = gpureplay(&[&run[..], &["--json", "--trace-lines", &trace]].concat());
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
     let number = |key: &str| report[key].as_u64().unwrap();
     let traced = std::fs::read_to_string(&trace).unwrap();

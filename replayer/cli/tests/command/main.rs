@@ -12,6 +12,7 @@ mod layers;
 mod links;
 mod misuse;
 mod shipped;
+mod timeline;
 mod trace;
 mod trust;
 mod user_files;

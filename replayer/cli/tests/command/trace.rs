@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `run --trace` and `disasm` on shipped recordings: numbers that follow from the kernels' sources.
+//! `run --trace-lines` and `disasm` on shipped recordings: numbers that follow from the kernels' sources.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -25,7 +25,7 @@ fn gpureplay(arguments: &[&str], recording: &Path) -> Output {
 fn trace(name: &str) -> Vec<Value> {
     let file = std::env::temp_dir().join(format!("gpureplay-trace-{name}-{}", std::process::id()));
     let output = gpureplay(
-        &["run", "--trace", file.to_str().unwrap()],
+        &["run", "--trace-lines", file.to_str().unwrap()],
         &recording(name),
     );
     assert!(output.status.success(), "{output:?}");
