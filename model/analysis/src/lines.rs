@@ -112,7 +112,8 @@ fn split(active: u64, warp: u32) -> impl Iterator<Item = u64> {
 /// Bytes and lines of a warp's access to anywhere.
 fn scattered(access: &Access<'_>, mut part: u64) -> (u64, u64) {
     // Two lines for each of up to eight lanes.
-    let mut lines: [(u64, u64); 16] = [(0, 0); 16];
+    const MOST: usize = 16;
+    let mut lines = [(0, 0); MOST];
     let mut count = 0;
     while part != 0 {
         let address = access.address(part.trailing_zeros() as usize);
@@ -129,7 +130,7 @@ fn scattered(access: &Access<'_>, mut part: u64) -> (u64, u64) {
                 .find(|(known, _)| *known == line)
             {
                 Some((_, used)) => *used |= bits,
-                None if count < lines.len() => {
+                None if count < MOST => {
                     lines[count] = (line, bits);
                     count += 1;
                 }

@@ -154,7 +154,7 @@ impl Part for JobPart {
         }
         if let (Some(written), Some(mut uninit)) = (part.written, part.uninit) {
             let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
-            *written = std::mem::take(&mut uninit.written);
+            *written = uninit.take_written();
             all.uninit = Some(uninit);
         }
         // Races and reads of nothing are looked for by one thread.

@@ -97,10 +97,6 @@ impl Written {
         }
         (count, first)
     }
-
-    pub(crate) fn is_full(&self) -> bool {
-        self.0.full
-    }
 }
 
 /// For each byte of a page the work group that wrote it, from 1.
@@ -124,9 +120,11 @@ pub(crate) struct Reads {
 
 /// Looks for reads of what nobody wrote.
 pub(crate) struct Uninit {
-    pub(crate) written: Written,
+    written: Written,
     owners: Pages<Owners>,
     storages: Storages,
+    /// Something had no room.
+    full: bool,
     /// By clause.
     pub(crate) reads: BTreeMap<u64, Reads>,
 }
@@ -137,12 +135,20 @@ impl Uninit {
             written,
             owners: Pages::new(MOST_GROUP),
             storages,
+            full: false,
             reads: BTreeMap::new(),
         }
     }
 
+    /// Whether something had no room.
     pub(crate) fn is_full(&self) -> bool {
-        self.written.is_full() || self.owners.full
+        self.full
+    }
+
+    /// What was written, for the jobs that follow.
+    pub(crate) fn take_written(&mut self) -> Written {
+        self.full = self.written.0.full || self.owners.full;
+        std::mem::take(&mut self.written)
     }
 
     pub(crate) fn access(&mut self, access: &Access<'_>, pattern: Pattern) {
