@@ -3,30 +3,10 @@
 
 use crate::program::Full;
 
-macro_rules! rules {
-    ($($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
-        /// A rule that the job chains of a recording must keep.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum DeepRule { $($(#[doc = $doc])+ $item,)+ }
+gpureplay_core::rules! {
+    /// A rule that the job chains of a recording must keep.
+    DeepRule;
 
-        impl DeepRule {
-            /// All rules.
-            pub const ALL: &'static [Self] = &[$(Self::$item),+];
-
-            /// Name of the rule, as errors and documents use it.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$item => $name,)+ }
-            }
-
-            /// What the rule demands.
-            pub const fn demands(self) -> &'static str {
-                match self { $(Self::$item => concat!($($doc),+),)+ }
-            }
-        }
-    };
-}
-
-rules! {
     /// The recording is for a GPU whose descriptors are known.
     KnownGpu = "deep-gpu";
     /// A chain ends: no job follows itself, directly or through others.

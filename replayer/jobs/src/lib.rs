@@ -24,8 +24,10 @@ pub mod registers;
 pub mod report;
 mod selector;
 mod table;
+pub mod timeline;
 
 pub use measure::{Measured, measure};
 pub use report::Report;
 pub use selector::{Selector, SelectorError};
 pub use table::{Chain, Code, Compute, Job, Jobs, JobsError};
+pub use timeline::Timeline;

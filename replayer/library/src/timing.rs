@@ -11,7 +11,7 @@ use crate::bindings::Bindings;
 use crate::device::Device;
 use crate::text;
 
-/// Chains of a run whose times are kept.
+/// Chains, and transfers, of a run whose times are kept.
 const MAX_SPANS: usize = 1 << 20;
 
 /// What a run is made of, in the order of reports.
@@ -82,16 +82,42 @@ pub struct ChainSpan {
     pub duration: Duration,
 }
 
+/// Bytes that the CPU put into GPU memory, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// GPU address of the first byte.
+    pub address: u64,
+    /// How many.
+    pub bytes: u64,
+    /// They belong to a tensor that the caller gave; else the recording itself has them.
+    pub tensor: bool,
+    /// When it began, on the clock of [`ChainSpan::start`].
+    pub start: Duration,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// Chains and transfers of a time, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// Chains that ended.
+    pub chains: Vec<ChainSpan>,
+    /// Bytes that were put into GPU memory, if the session was told to keep that.
+    pub transfers: Vec<Transfer>,
+}
+
 /// What a session's device and tensors count together.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
     timing: Timing,
     /// When counting began.
     began: Instant,
-    /// Chains that ended since.
-    chains: Vec<ChainSpan>,
-    /// Chains of the last loading.
-    setup: Vec<ChainSpan>,
+    /// What happened since.
+    events: Events,
+    /// What happened in the last loading.
+    setup: Events,
+    /// Transfers are kept.
+    keeps_transfers: bool,
     /// Bytes of the tensor that is being copied which are still to come.
     left: u64,
 }
@@ -101,8 +127,9 @@ impl Default for Counts {
         Self {
             timing: Timing::default(),
             began: Instant::now(),
-            chains: Vec::new(),
-            setup: Vec::new(),
+            events: Events::default(),
+            setup: Events::default(),
+            keeps_transfers: false,
             left: 0,
         }
     }
@@ -112,6 +139,19 @@ impl Counts {
     fn add(&mut self, phase: Phase, time: Duration) {
         if let Some(sum) = self.timing.phases.get_mut(phase as usize) {
             *sum += time;
+        }
+    }
+
+    /// Keeps when bytes were put into GPU memory, if that is wanted.
+    fn keep(&mut self, address: u64, bytes: u64, started: Instant, time: Duration) {
+        if self.keeps_transfers && self.events.transfers.len() < MAX_SPANS {
+            self.events.transfers.push(Transfer {
+                address,
+                bytes,
+                tensor: self.left > 0,
+                start: started.saturating_duration_since(self.began),
+                duration: time,
+            });
         }
     }
 
@@ -140,22 +180,29 @@ impl Clock {
     pub(crate) fn restart(&self) {
         let mut counts = self.counts();
         let setup = std::mem::take(&mut counts.setup);
+        let keeps_transfers = counts.keeps_transfers;
         *counts = Counts {
             setup,
+            keeps_transfers,
             ..Counts::default()
         };
     }
 
-    /// The chains since were those of loading.
+    /// What happened since belongs to loading.
     pub(crate) fn loaded(&self) {
         let mut counts = self.counts();
-        counts.setup = std::mem::take(&mut counts.chains);
+        counts.setup = std::mem::take(&mut counts.events);
     }
 
-    /// Chains of the last loading, and those that were counted since.
-    pub(crate) fn chains(&self) -> (Vec<ChainSpan>, Vec<ChainSpan>) {
+    /// Whether transfers are kept from now on.
+    pub(crate) fn keep_transfers(&self, yes: bool) {
+        self.counts().keeps_transfers = yes;
+    }
+
+    /// What happened in the last loading, and since.
+    pub(crate) fn events(&self) -> (Events, Events) {
         let counts = self.counts();
-        (counts.setup.clone(), counts.chains.clone())
+        (counts.setup.clone(), counts.events.clone())
     }
 
     /// What was counted since.
@@ -182,7 +229,7 @@ impl Timed {
     }
 
     fn gpu(&mut self) -> &mut dyn Gpu {
-        self.device.gpu()
+        self.device.get_mut()
     }
 }
 
@@ -209,7 +256,9 @@ impl Wrapper for Timed {
         let started = Instant::now();
         let result = self.gpu().write_memory(va, bytes);
         let (length, time) = (bytes.len() as u64, started.elapsed());
-        self.clock.counts().moved(length, Phase::Bind, time);
+        let mut counts = self.clock.counts();
+        counts.keep(va, length, started, time);
+        counts.moved(length, Phase::Bind, time);
         result
     }
     fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
@@ -223,7 +272,9 @@ impl Wrapper for Timed {
         let started = Instant::now();
         let result = self.gpu().fill_memory(va, length, byte);
         let time = started.elapsed();
-        self.clock.counts().moved(length, Phase::Bind, time);
+        let mut counts = self.clock.counts();
+        counts.keep(va, length, started, time);
+        counts.moved(length, Phase::Bind, time);
         result
     }
     fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
@@ -236,8 +287,8 @@ impl Wrapper for Timed {
         let mut counts = self.clock.counts();
         counts.add(Phase::Device, time);
         let start = self.started.saturating_duration_since(counts.began);
-        if result.is_ok() && counts.chains.len() < MAX_SPANS {
-            counts.chains.push(ChainSpan {
+        if result.is_ok() && counts.events.chains.len() < MAX_SPANS {
+            counts.events.chains.push(ChainSpan {
                 head: chain.head,
                 slot: chain.slot,
                 start,

@@ -47,7 +47,7 @@ fn bare(recording: &Recording) -> Vec<JobReport> {
     bind(&mut session).unwrap();
     session.run().unwrap();
     session.close().unwrap();
-    watch.take()
+    watch.take().into_iter().map(|job| job.report).collect()
 }
 
 fn analysed(recording: &Recording, what: &str, threads: usize) -> Report {

@@ -336,6 +336,40 @@ fn table(out: &mut impl Write, rows: &[Vec<String>], left: &[usize]) -> Result<(
     Ok(())
 }
 
+/// How long each job took. A chain's time stands in the line of its first job; the model also knows that of each job alone.
+pub(crate) fn durations(out: &mut impl Write, report: &Report) -> Result<()> {
+    let Some(measurement) = &report.measurement else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "durations by the clock of the {} on {}, {} after {}: median ± half of the runs, least to most",
+        measurement.clock,
+        measurement.device,
+        text::count(measurement.runs.into(), "run"),
+        measurement.warmup
+    )?;
+    let names = [
+        "job", "layer", "kernel", "chain", "time", "least", "most", "alone",
+    ];
+    let mut rows = vec![names.map(str::to_owned).to_vec()];
+    for job in &report.jobs {
+        let kernel = job.name.as_ref().or(job.kernel.as_ref());
+        let chain = chain_time(report, job);
+        rows.push(vec![
+            job.index.to_string(),
+            job.layer.clone().unwrap_or_else(|| job.phase.clone()),
+            kernel.unwrap_or(&job.kind).clone(),
+            job.chain.to_string(),
+            chain.map_or_else(dash, spread),
+            chain.map_or_else(dash, |it| seconds(it.min)),
+            chain.map_or_else(dash, |it| seconds(it.max)),
+            job.seconds.map_or_else(dash, |it| seconds(it.median)),
+        ]);
+    }
+    table(out, &rows, &[1, 2])
+}
+
 /// A count in at most seven characters: `1234567`, `12.3 M`.
 pub(crate) fn short(count: u64) -> String {
     match count {

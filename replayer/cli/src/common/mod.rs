@@ -12,6 +12,7 @@ pub(crate) mod fault_argument;
 pub(crate) mod job_options;
 pub(crate) mod job_tables;
 pub(crate) mod job_trace;
+pub(crate) mod job_watch;
 pub(crate) mod layer_options;
 pub(crate) mod listing;
 pub(crate) mod load_speed;
