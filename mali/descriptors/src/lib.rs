@@ -42,6 +42,7 @@ mod products;
 mod profile;
 mod resource;
 mod state;
+pub mod texel;
 mod text;
 pub mod walk;
 

@@ -7,7 +7,7 @@ use mali_model::probe::Analyser;
 use mali_model::{Dispatch, JobReport, Message, Observer};
 
 use crate::heat::{self, LINE};
-use crate::map::{Area, Map};
+use crate::map::{Area, AreaKind, Map};
 use crate::pages::PAGE;
 use crate::part::{Findings, JobAnalyser};
 use crate::races::Place2;
@@ -192,9 +192,12 @@ impl Collector {
                 }
                 sum = [sum[0] + read, sum[1] + written];
                 let address = number * PAGE + line * LINE;
-                // A line that a tensor begins in the middle of counts as the tensor's.
-                let area = self.map.area(address + LINE - 1);
-                let area = area.or_else(|| self.map.area(address));
+                // A line that a tensor has a part of counts as the tensor's.
+                let own = self.map.area(address);
+                let is_tensor =
+                    |at: &usize| areas.get(*at).map(|area| area.kind) == Some(AreaKind::Tensor);
+                let last = || self.map.area(address + LINE - 1).filter(is_tensor);
+                let area = own.filter(is_tensor).or_else(last).or(own);
                 let Some(at) = area else { continue };
                 let (Some(area), Some(heat)) = (areas.get(at), heats.get_mut(at)) else {
                     continue;

@@ -102,7 +102,7 @@ impl Outside {
             lanes: 1,
             bytes: 1 + more,
             lowest,
-            highest: found.last().unwrap_or(lowest),
+            highest: found.next_back().unwrap_or(lowest),
             thread: access.visit.lanes.thread(lane),
         };
         let key = (access.visit.site.clause, writes);

@@ -104,7 +104,8 @@ mod tests {
             Some(5),
             "as another with the same low bits"
         );
-        assert!(!pages.full && pages.page(3).is_none() && pages.full);
+        assert!(!pages.full && pages.page(3).is_none());
+        assert!(pages.full);
         assert_eq!(pages.sorted(), [(1, &5), (257, &7)]);
     }
 

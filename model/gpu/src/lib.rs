@@ -25,6 +25,7 @@ mod chain;
 mod clock;
 mod compute;
 mod draw;
+mod environment;
 mod gpu;
 mod interrupt;
 mod log;

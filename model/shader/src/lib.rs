@@ -33,7 +33,7 @@ mod threads;
 mod translate;
 
 pub use control::{Control, JOB_COST, WorkLimit};
-pub use dispatch::{Architecture, Dispatch, ThreadStorage, WorkgroupStorage};
+pub use dispatch::{Architecture, Cores, Dispatch, ThreadStorage, WorkgroupStorage};
 pub use fault::{FaultKind, ShaderFault};
 pub use run::{analyse, draw, run};
 pub use space::{Access, AddressSpace, MmuFault};

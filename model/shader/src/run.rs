@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::control::{DECODING_COST, SPECIALISING_COST};
 use crate::core::Core;
+use crate::engine::deal::Deal;
 use crate::engine::worker::{Layout, Worker};
 use crate::ir::{Program, STAGE_WORDS};
 use crate::optimise::specialise::specialised;
@@ -98,7 +99,7 @@ fn launch(
     if size == 0 || workgroups == 0 || dispatch.shader == 0 {
         return Ok(Statistics::default());
     }
-    let (program, decoded) = threads.shader(dispatch.shader, &mut core.fetch);
+    let (program, decoded) = threads.shader(dispatch.shader, dispatch.product, &mut core.fetch);
     // Code that is known was compared with memory.
     let clauses = program.clauses.len() as u64;
     charge(&core, &program, decoded as u64 * DECODING_COST + clauses)?;
@@ -143,8 +144,9 @@ fn launch(
     )
     .map_err(invalid)?;
 
-    let step =
-        step(workgroups.div_ceil(layout.together.into()), workers) * u64::from(layout.together);
+    let sets = workgroups.div_ceil(layout.together.into());
+    let deal = Deal::new(dispatch.cores, sets);
+    let step = step(sets, workers);
     let next = AtomicU64::new(0);
     let work = |core: Core<'_>,
                 program: Arc<Program>,
@@ -159,15 +161,16 @@ fn launch(
         let mut worker = Worker::new(core, program, layout, index);
         loop {
             let start = next.fetch_add(step, Relaxed);
-            if start >= workgroups {
+            if start >= sets {
                 return Ok(worker.totals());
             }
-            let end = start.saturating_add(step).min(workgroups);
-            for first in (start..end).step_by(layout.together as usize) {
+            let end = start.saturating_add(step).min(sets);
+            for set in (start..end).map(|number| deal.set(number)) {
                 if stop.load(Relaxed) {
                     return Ok(worker.totals());
                 }
-                worker.run(first).map_err(|fault| {
+                let first = set * u64::from(layout.together);
+                worker.run(first, deal.core(set)).map_err(|fault| {
                     stop.store(true, Relaxed);
                     (first, fault)
                 })?;

@@ -41,6 +41,8 @@ typedef enum {
   GPUREPLAY_TENSOR_KIND_WEIGHT = 2,
   // Computed by a layer; may be read after it, and replaced.
   GPUREPLAY_TENSOR_KIND_INTERMEDIATE = 3,
+  // A run changes it, and the next run starts from what it left.
+  GPUREPLAY_TENSOR_KIND_STATE = 4,
 } gpureplay_tensor_kind;
 
 // Type of elements.

@@ -37,6 +37,8 @@ pub enum TensorKind {
     Weight = 2,
     /// Computed by a layer; may be read after it, and replaced.
     Intermediate = 3,
+    /// A run changes it, and the next run starts from what it left.
+    State = 4,
 }
 
 /// Type of elements.
@@ -83,6 +85,7 @@ impl From<LibraryKind> for TensorKind {
             LibraryKind::Output => Self::Output,
             LibraryKind::Weight => Self::Weight,
             LibraryKind::Intermediate => Self::Intermediate,
+            LibraryKind::State => Self::State,
         }
     }
 }

@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    bench, compile, diff, disasm, doctor, dump, extract, import, info, jobs, keygen, pack, record,
-    run, sign, tag, unpack, verify,
+    analyse, bench, compile, diff, disasm, doctor, dump, extract, import, info, jobs, keygen, pack,
+    record, run, sign, tag, unpack, verify,
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
@@ -50,6 +50,7 @@ enum Command {
     Extract(extract::Extract),
     Info(info::Info),
     Jobs(jobs::Jobs),
+    Analyse(analyse::Analyse),
     Bench(bench::Bench),
     Verify(verify::Verify),
     Dump(dump::Dump),
@@ -89,6 +90,7 @@ pub fn main() -> ExitCode {
         Command::Extract(command) => command.execute(),
         Command::Info(command) => command.execute(),
         Command::Jobs(command) => command.execute(),
+        Command::Analyse(command) => command.execute(),
         Command::Bench(command) => command.execute(),
         Command::Verify(command) => command.execute(),
         Command::Dump(command) => command.execute(),

@@ -22,6 +22,8 @@ const ARCHIVE: &[u8] = b"PK\x03\x04";
 const MAX_HEADER: usize = 64 << 10;
 /// Bytes of a file that hold its whole header: magic, version, length and text.
 const MAX_PREFIX: usize = 12 + MAX_HEADER;
+/// Bytes that come before the data of an `.npy` file, at most.
+pub const MAX_NPY_PREFIX: u64 = MAX_PREFIX as u64;
 
 /// Why a file is not a tensor that can be used.
 #[derive(Debug, thiserror::Error)]

@@ -42,6 +42,8 @@ mod recording;
 pub mod selection;
 mod session;
 mod signals;
+mod state_rules;
+mod states;
 mod tensors;
 pub mod text;
 mod timing;

@@ -4,11 +4,70 @@
 //! The two texts are brought to one spelling: order of modifiers, comments, float values of constants. Everything else
 //! must agree: mnemonics, modifiers, destinations, operands, constants, branch targets, headers.
 
-use mali_isa::{ClauseText, Shader, decode_clause, encode_clause};
-use std::collections::BTreeMap;
+use mali_isa::{ClauseText, Op, Product, Shader, Unit, decode_clause, encode_clause};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use crate::support;
+
 const GPUS: [&str; 5] = ["6000", "6221", "7093", "7211", "7212"];
+
+/// The products of [`GPUS`].
+const PRODUCTS: [Product; 5] = [
+    Product::G71,
+    Product::G72,
+    Product::G31,
+    Product::G76,
+    Product::G52,
+];
+
+/// What the compiler emits in place of an operation that a product lacks.
+const REPLACED: [(&str, &str); 4] = [
+    ("FRCP.f32", "FRCP_APPROX.f32"),
+    ("FRSQ.f32", "FRSQ_APPROX.f32"),
+    ("FEXP.f32", "FEXP_TABLE.u4"),
+    ("FLOGD.f32", "FLOG_TABLE.f32"),
+];
+
+#[test]
+fn samples_contain_only_what_their_product_has() {
+    let Some(folder) = support::shared("reference/shader-samples") else {
+        return;
+    };
+    for (gpu, product) in GPUS.into_iter().zip(PRODUCTS) {
+        let mut seen: BTreeSet<Op> = BTreeSet::new();
+        for entry in fs::read_dir(folder.join(gpu)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|e| e != "bin") {
+                continue;
+            }
+            let shader = Shader::decode(&fs::read(&path).unwrap()).unwrap();
+            for tuple in shader.clauses.iter().flat_map(|one| &one.clause.tuples) {
+                seen.extend([tuple.fma.op, tuple.add.op]);
+            }
+        }
+        let denied: Vec<_> = seen
+            .iter()
+            .map(|op| op.info())
+            .filter(|info| !info.products.contains(product))
+            .map(|info| info.name)
+            .collect();
+        assert!(denied.is_empty(), "{product}: {denied:?}");
+        // The same kernels were compiled for all: a product has the operation or what stands in for it, never both.
+        for (operation, other) in REPLACED {
+            let emits = |name: &str| seen.iter().any(|op| op.info().name == name);
+            let has = Op::find(Unit::Add, operation).unwrap();
+            assert_eq!(
+                (emits(operation), emits(other)),
+                match has.info().products.contains(product) {
+                    true => (true, false),
+                    false => (false, true),
+                },
+                "{product} {operation}"
+            );
+        }
+    }
+}
 
 /// Words of a line without comments; the parts of a word after its first dot are sorted.
 fn spelled(line: &str) -> Vec<String> {

@@ -4,7 +4,8 @@
 //! independently.
 
 use mali_isa::{
-    DecodeError, EvidenceSource, Op, Shader, Unit, WORD_BYTES, decode_clause, encode_clause,
+    DecodeError, EvidenceSource, Op, Product, Shader, Unit, WORD_BYTES, decode_clause,
+    encode_clause,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -165,6 +166,10 @@ fn every_silicon_shader_decodes() {
         );
         assert_eq!(jobs, expected_jobs);
         assert_eq!(instructions, if name == "mnist" { 7_218 } else { 18_002 });
+        for op in counts.keys() {
+            let info = op.info();
+            assert!(info.products.contains(Product::G71), "{}", info.name);
+        }
         for (op, mnist, alexnet) in SILICON {
             let (mark, operation) = op.split_at(1);
             let unit = if mark == "*" { Unit::Fma } else { Unit::Add };

@@ -125,7 +125,7 @@ mod tests {
     }
 
     fn program() -> Program {
-        let mut program = Program::new(0x1000);
+        let mut program = Program::new(0x1000, None);
         program.number(0x1010);
         let plain = Run::Rows(crate::operations::loops::copy);
         program.ops = vec![

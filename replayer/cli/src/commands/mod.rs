@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The subcommands.
 
+pub(crate) mod analyse;
 pub(crate) mod bench;
 pub(crate) mod compile;
 pub(crate) mod diff;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What several subcommands use.
 
+pub(crate) mod analysis_text;
 pub(crate) mod arguments;
 pub(crate) mod classification;
 pub(crate) mod deep_report;

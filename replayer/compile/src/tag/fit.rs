@@ -334,7 +334,7 @@ impl Search<'_> {
     fn written_by_role(&self, page: u64) -> bool {
         let last = self.memory.last_change(self.moment, page);
         match self.role {
-            Role::Input | Role::Weight => last.is_some_and(|m| !m.is_after()),
+            Role::Input | Role::Weight | Role::State => last.is_some_and(|m| !m.is_after()),
             // An output's page that happens to hold what it held before is in no dump.
             Role::Output | Role::Intermediate => last.is_some(),
         }

@@ -108,6 +108,8 @@ pub enum Role {
     Output,
     /// The app reads it; it is part of the model.
     Weight,
+    /// Jobs change it, and the next run starts from what they left; the app wrote its first value.
+    State,
     /// Jobs compute it and jobs read it; the file holds a reference's values, which agree up to rounding.
     Intermediate,
 }
@@ -119,13 +121,14 @@ impl Role {
             Role::Output => "output",
             Role::Weight => "weight",
             Role::Intermediate => "intermediate",
+            Role::State => "state",
         }
     }
 
     fn writer(self) -> &'static str {
         match self {
             Role::Output | Role::Intermediate => "the GPU wrote",
-            Role::Input | Role::Weight => "the app wrote",
+            Role::Input | Role::Weight | Role::State => "the app wrote",
         }
     }
 }
@@ -281,11 +284,14 @@ fn find_with(
         Role::Output | Role::Intermediate => {
             (0..capture.jobs.len()).rev().map(Moment::after).collect()
         }
-        Role::Input | Role::Weight => (0..capture.jobs.len()).map(Moment::before).collect(),
+        Role::Input | Role::Weight | Role::State => {
+            (0..capture.jobs.len()).map(Moment::before).collect()
+        }
     };
     let repeats = repeats(tensor);
     let mut found: Option<(usize, Vec<Piece>)> = None;
     let mut nearest: Option<(usize, String)> = None;
+    let mut unchanged = 0;
     for moment in moments {
         let pages = capture.memory.changed(moment);
         let hits = scan::scan(&capture.memory, moment, pages, keys);
@@ -304,6 +310,25 @@ fn find_with(
             copies = flat::find(&capture.memory, moment, pages, tensor);
         }
         if copies.is_empty() && hits.is_empty() {
+            continue;
+        }
+        if role == Role::State {
+            // Of several copies only one is what the jobs go on with.
+            unchanged += copies.len();
+            copies.retain(|piece| changes(capture, tensor, piece, moment));
+            unchanged -= copies.len();
+            if copies.len() > 1 {
+                return Err(TagError::Unsupported {
+                    name: name.to_string(),
+                    why: format!(
+                        "jobs change {} places that hold its first value",
+                        copies.len()
+                    ),
+                });
+            }
+            if let Some(found) = copies.pop() {
+                return Ok((moment.job(), vec![found]));
+            }
             continue;
         }
         let Some(first) = copies.first() else {
@@ -352,6 +377,13 @@ fn find_with(
     if let Some(found) = found {
         return Ok(found);
     }
+    if unchanged > 0 {
+        return Err(TagError::Unsupported {
+            name: name.to_string(),
+            why: "no job changes it after the app wrote it: a state is what a run changes"
+                .to_string(),
+        });
+    }
     let wanted = Box::new(Wanted {
         role,
         name: name.to_string(),
@@ -367,6 +399,31 @@ fn find_with(
             detail,
             hint,
         },
+    })
+}
+
+/// Whether a job from this moment on writes to a tensor's memory.
+fn changes(capture: &Capture, tensor: &Tensor, piece: &Piece, from: Moment) -> bool {
+    let layout = Layout {
+        dtype: tensor.dtype(),
+        pieces: vec![piece.clone()],
+    };
+    let Some((low, high)) = layout.address_range() else {
+        return false;
+    };
+    (from.job()..capture.jobs.len()).any(|job| {
+        let moment = Moment::after(job);
+        let pages = capture.memory.changed(moment);
+        let first = pages.partition_point(|va| va + PAGE_SIZE as u64 <= low);
+        pages[first..]
+            .iter()
+            .take_while(|va| **va < high)
+            .any(|va| {
+                let changed = capture.memory.difference(moment, *va);
+                changed
+                    .iter()
+                    .any(|(start, end)| va + (*start as u64) < high && va + *end as u64 > low)
+            })
     })
 }
 

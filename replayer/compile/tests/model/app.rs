@@ -41,11 +41,13 @@ pub(crate) fn reference(a: &Tensor, b: &Tensor, total: f32) -> Tensor {
 }
 
 /// How the app runs: where its intermediate results lie, and how many work-items its second job has.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct App {
     pub(crate) sum: u64,
     pub(crate) total: u64,
     pub(crate) items: usize,
+    /// What the total is at first; 100 everywhere if nothing is said.
+    pub(crate) start: Option<Tensor>,
 }
 
 impl Default for App {
@@ -54,24 +56,30 @@ impl Default for App {
             sum: SUM,
             total: TOTAL,
             items: COUNT,
+            start: None,
         }
     }
 }
 
 impl App {
     /// One run on the model, recorded.
-    pub(crate) fn record(self, a: &Tensor, b: &Tensor) -> Run {
+    pub(crate) fn record(&self, a: &Tensor, b: &Tensor) -> Run {
         self.record_with(a, b, |_| {})
     }
 
     /// The same with something more between the second job and the last one.
     pub(crate) fn record_with(
-        self,
+        &self,
         a: &Tensor,
         b: &Tensor,
         between: impl FnOnce(&mut Driver),
     ) -> Run {
-        let App { sum, total, items } = self;
+        let App {
+            sum,
+            total,
+            items,
+            ref start,
+        } = *self;
         let buffers = [
             (CODE, 1, true),
             (POOL, 4, false),
@@ -86,7 +94,10 @@ impl App {
         app.store(CODE + 0x80, &vector_add_code());
         app.store(A, a.bytes());
         app.store(B, b.bytes());
-        app.store_floats(total, [100.0; COUNT]);
+        match start {
+            Some(start) => app.store(total, start.bytes()),
+            None => app.store_floats(total, [100.0; COUNT]),
+        }
         let code = CODE + 0x80;
         app.run(POOL, &vector_add(POOL, code, A, B, sum));
         // The same descriptor memory is used again.

@@ -157,11 +157,10 @@ impl Recording<'_> {
         // One file: each small one costs the guest several messages to the host.
         script += "tar -C /tmp/cache -cf shader-cache.tar .\n";
         script += &self.app.sample_script();
-        let layer = if self.app.named { "" } else { "--no-layer " };
         for set in SETS {
             script += &format!(
                 "begin=$(date +%s%N)\n\
-                 gpureplay record {layer}--raw trace{set} -- taskset -c 0 chrt -f 1 setarch --addr-no-randomize {}\n\
+                 gpureplay record --raw trace{set} -- taskset -c 0 chrt -f 1 setarch --addr-no-randomize {}\n\
                  took record{set}\n",
                 self.app.command(set)
             );

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The 22-bit pixel format word: format number, order of components, sRGB.
+//! What a pixel format means: how a texel lies in memory, and which of its components are red, green, blue and alpha.
 //!
 //! Bits 19:12 number the format, bit 20 says sRGB, bits 11:0 say how memory's components become red, green,
 //! blue and alpha: on v7 one of a list of orders, on v6 a selector of 3 bits for each of the four.
 
-use super::Texel;
+use crate::PixelFormat;
+
+/// A texel in registers: four words, each a single-precision number or an integer as the format's [`Kind`] says.
+pub type Texel = [u32; 4];
 
 /// What the words of a decoded texel are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,7 +106,7 @@ pub const fn swizzle(bits: u32) -> Option<[Channel; 4]> {
     Some(out)
 }
 
-/// A pixel format word that this model does not know.
+/// A pixel format word of which it is not known what it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownFormat {
     /// The 22-bit word.
@@ -116,17 +119,17 @@ impl core::fmt::Display for UnknownFormat {
             f,
             "unknown pixel format {:#08x} (number {}, component order {:#05x})",
             self.word,
-            self.word >> 12 & 0xff,
-            self.word & 0xfff
+            PixelFormat(self.word).number(),
+            PixelFormat(self.word).order()
         )
     }
 }
 
-impl std::error::Error for UnknownFormat {}
+impl core::error::Error for UnknownFormat {}
 
 /// A pixel format, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PixelFormat {
+pub struct TexelFormat {
     /// Where components lie.
     pub packing: Packing,
     /// How each is stored.
@@ -139,9 +142,13 @@ pub struct PixelFormat {
     pub bytes: u8,
 }
 
-impl PixelFormat {
-    /// Decodes the pixel format `word`; `explicit_swizzle` on v6, where its low bits are a swizzle.
-    pub const fn parse(word: u32, explicit_swizzle: bool) -> Result<PixelFormat, UnknownFormat> {
+impl TexelFormat {
+    /// Decodes a pixel format; `explicit_swizzle` on v6, where its low bits are a swizzle.
+    pub const fn parse(
+        format: PixelFormat,
+        explicit_swizzle: bool,
+    ) -> Result<TexelFormat, UnknownFormat> {
+        let word = format.0;
         let unknown = UnknownFormat {
             word: word & 0x3f_ffff,
         };
@@ -149,13 +156,13 @@ impl PixelFormat {
         if word >> 21 & 1 == 1 {
             return Err(unknown);
         }
-        let Some((packing, encoding)) = layout(word >> 12 & 0xff) else {
+        let Some((packing, encoding)) = layout(format.number()) else {
             return Err(unknown);
         };
         let order = if explicit_swizzle {
-            swizzle(word & 0xfff)
+            swizzle(format.order())
         } else {
-            component_order(word & 0xfff)
+            component_order(format.order())
         };
         let Some(order) = order else {
             return Err(unknown);
@@ -164,11 +171,11 @@ impl PixelFormat {
             Packing::Fields(w) => w[0] as u32 + w[1] as u32 + w[2] as u32 + w[3] as u32,
             Packing::SharedExponent | Packing::ExponentFirst => 32,
         };
-        Ok(PixelFormat {
+        Ok(TexelFormat {
             packing,
             encoding,
             order,
-            srgb: word >> 20 & 1 == 1,
+            srgb: format.is_srgb(),
             bytes: bits.div_ceil(8) as u8,
         })
     }
@@ -181,25 +188,6 @@ impl PixelFormat {
             Encoding::Uint => Kind::Unsigned,
             Encoding::Sint => Kind::Signed,
         }
-    }
-
-    /// The texel stored in `bytes` (missing ones count as zero).
-    pub fn load(&self, bytes: &[u8]) -> Texel {
-        let components = super::codec::unpack(self, bytes);
-        let kind = self.kind();
-        self.order.map(|channel| channel.pick(components, kind))
-    }
-
-    /// Stores `texel` into `bytes`, which must hold at least [`PixelFormat::bytes`]; returns how many were written.
-    pub fn store(&self, texel: Texel, bytes: &mut [u8; 16]) -> usize {
-        let mut components = [0, 0, 0, 0];
-        for (i, channel) in self.order.iter().enumerate().rev() {
-            if let Channel::Component(c) = channel {
-                components[*c as usize & 3] = texel[i];
-            }
-        }
-        super::codec::pack(self, components, bytes);
-        self.bytes as usize
     }
 }
 
@@ -306,10 +294,12 @@ const fn component_order(order: u32) -> Option<[Channel; 4]> {
 
 #[cfg(test)]
 mod tests {
+    use std::string::ToString;
+
     use super::*;
 
-    fn v7(number: u32, order: u32) -> PixelFormat {
-        PixelFormat::parse(number << 12 | order, false).unwrap()
+    fn v7(number: u32, order: u32) -> TexelFormat {
+        TexelFormat::parse(PixelFormat(number << 12 | order), false).unwrap()
     }
 
     #[test]
@@ -336,31 +326,11 @@ mod tests {
 
     #[test]
     fn unknown_words_are_named() {
-        let e = PixelFormat::parse(22 << 12, false).unwrap_err();
+        let parse = |word, explicit| TexelFormat::parse(PixelFormat(word), explicit);
+        let e = parse(22 << 12, false).unwrap_err();
         assert!(e.to_string().contains("number 22"));
-        assert!(PixelFormat::parse(187 << 12 | 3, false).is_err());
-        assert!(PixelFormat::parse(187 << 12 | 0o6210, true).is_err());
-        assert!(PixelFormat::parse(1 << 21 | 187 << 12, false).is_err());
-    }
-
-    #[test]
-    fn orders_and_swizzles() {
-        let bytes = [10, 20, 30, 40];
-        let load = |order| v7(155, order).load(&bytes);
-        assert_eq!(load(0), [10, 20, 30, 40]);
-        assert_eq!(load(4), [30, 20, 10, 40]);
-        assert_eq!(load(8), [20, 30, 40, 10]);
-        assert_eq!(load(12), [40, 30, 20, 10]);
-        assert_eq!(load(16), [10, 20, 30, 1]);
-        assert_eq!(load(20), [30, 20, 10, 1]);
-        assert_eq!(load(226), [10; 4]);
-        let v6 = PixelFormat::parse(155 << 12 | 0o5012, true).unwrap();
-        assert_eq!(v6.load(&bytes), [30, 20, 10, 1]);
-        for order in [0, 2, 4, 8, 10, 12, 242] {
-            let mut out = [0; 16];
-            let f = v7(155, order);
-            assert_eq!(f.store(f.load(&bytes), &mut out), 4);
-            assert_eq!(out[..4], bytes);
-        }
+        assert!(parse(187 << 12 | 3, false).is_err());
+        assert!(parse(187 << 12 | 0o6210, true).is_err());
+        assert!(parse(1 << 21 | 187 << 12, false).is_err());
     }
 }
