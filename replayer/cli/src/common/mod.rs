@@ -6,6 +6,7 @@ pub(crate) mod arguments;
 pub(crate) mod classification;
 pub(crate) mod deep_report;
 pub(crate) mod destinations;
+pub(crate) mod edited;
 pub(crate) mod evaluation;
 pub(crate) mod failure;
 pub(crate) mod fault_argument;
