@@ -180,12 +180,12 @@ pub struct Memory {
 impl Memory {
     /// Adds another instruction's.
     pub fn add(&mut self, other: &Memory) {
-        self.accesses += other.accesses;
-        self.asked += other.asked;
-        self.used += other.used;
-        self.lines += other.lines;
-        self.read += other.read;
-        self.written += other.written;
+        self.accesses = self.accesses.saturating_add(other.accesses);
+        self.asked = self.asked.saturating_add(other.asked);
+        self.used = self.used.saturating_add(other.used);
+        self.lines = self.lines.saturating_add(other.lines);
+        self.read = self.read.saturating_add(other.read);
+        self.written = self.written.saturating_add(other.written);
     }
 
     /// The share of the bytes of its lines that it used, 0 to 1.

@@ -151,9 +151,9 @@ impl Notes {
 }
 
 fn add(sum: &mut Clause, clause: &Clause) {
-    sum.warps += clause.warps;
-    sum.lanes += clause.lanes;
-    sum.divergent += clause.divergent;
+    sum.warps = sum.warps.saturating_add(clause.warps);
+    sum.lanes = sum.lanes.saturating_add(clause.lanes);
+    sum.divergent = sum.divergent.saturating_add(clause.divergent);
     match (&mut sum.memory, &clause.memory) {
         (Some(sum), Some(memory)) => sum.add(memory),
         (sum @ None, memory) => *sum = *memory,

@@ -101,7 +101,9 @@ fn level(bytes: u64, cell: u64) -> char {
 fn heat(area: &AreaHeat) -> Heat<'_> {
     let levels = |which: usize| {
         let cells = area.cells.iter();
-        cells.map(|cell| level(cell[which], area.cell_bytes)).collect()
+        cells
+            .map(|cell| level(cell[which], area.cell_bytes))
+            .collect()
     };
     Heat {
         name: &area.name,
@@ -120,7 +122,9 @@ fn analysed(job: &Job) -> AnalysedJob<'_> {
     let sum = |of: &dyn Fn(&mali_analysis::report::Clause) -> u64| job.clauses.iter().map(of).sum();
     let memory = |of: fn(&mali_analysis::report::Memory) -> u64| -> u64 {
         let clauses = job.clauses.iter();
-        clauses.filter_map(|clause| clause.memory.as_ref().map(of)).sum()
+        clauses
+            .filter_map(|clause| clause.memory.as_ref().map(of))
+            .sum()
     };
     AnalysedJob {
         index: job.index,
@@ -209,7 +213,11 @@ fn embedded(json: &str) -> String {
 fn fill(data: &str) -> String {
     let mut text = String::with_capacity(HTML.len() + STYLE.len() + SCRIPT.len() + data.len());
     let mut rest = HTML;
-    for (mark, with) in [("/*STYLE*/", STYLE), ("/*DATA*/", data), ("/*SCRIPT*/", SCRIPT)] {
+    for (mark, with) in [
+        ("/*STYLE*/", STYLE),
+        ("/*DATA*/", data),
+        ("/*SCRIPT*/", SCRIPT),
+    ] {
         if let Some((before, after)) = rest.split_once(mark) {
             text.push_str(before);
             text.push_str(with);
@@ -242,7 +250,10 @@ mod tests {
 
     #[test]
     fn levels_are_logarithms() {
-        assert_eq!([level(0, 64), level(8, 64), level(64, 64), level(1, 64)], ['0', '1', '7', '1']);
+        assert_eq!(
+            [level(0, 64), level(8, 64), level(64, 64), level(1, 64)],
+            ['0', '1', '7', '1']
+        );
         assert_eq!(level(u64::MAX, 1), 'z');
     }
 }
