@@ -103,6 +103,8 @@ pub struct Job {
     pub totals: Option<Totals>,
     /// Bytes of thread storage that were accessed, which the analyses leave out.
     pub thread_storage_bytes: u64,
+    /// Bytes of storage of work groups that were accessed, which are not in the heat maps: where it lies is a matter of chance.
+    pub group_storage_bytes: u64,
     /// Executions and accesses by clause, by ascending address.
     pub clauses: Vec<Clause>,
     /// Heat by area, in the order of the recording.
