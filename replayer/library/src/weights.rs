@@ -5,19 +5,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use gpureplay_io::{Tensor, shown};
-use sha2::{Digest, Sha256};
 
 use crate::beneath;
+pub use crate::digest::sha256;
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::tensors::TensorInfo;
 use crate::values::{self, Archive, Contents, most_bytes};
-
-/// SHA-256 in hexadecimal.
-pub fn sha256(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// Files that were read last; weights that lie in one file need it only once.
 #[derive(Debug, Default)]

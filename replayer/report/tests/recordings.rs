@@ -12,7 +12,7 @@ use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Error, ModelOptions, Recording, Session};
 use gpureplay_report::What;
 use gpureplay_report::analyse::analyse;
-use gpureplay_report::report::Report;
+use gpureplay_report::report::{Report, Verdict};
 use mali_analysis::Collector;
 use mali_model::{JobReport, Message, Observer};
 
@@ -140,6 +140,20 @@ fn results_do_not_depend_on_threads() {
             let other = analysed(&recording, what, threads);
             assert!(one == other, "{name} with {threads} threads");
         }
+    }
+}
+
+/// Stacks of threads lie at the same places again and again, and are no memory that threads share.
+#[test]
+fn networks_do_not_race() {
+    for name in ["digits-g52", "lenet-g52"] {
+        let recording = Recording::open(folder().join(name)).unwrap();
+        let report = analysed(&recording, "races", 2);
+        assert!(
+            report.jobs.iter().any(|job| job.thread_storage_bytes > 0),
+            "{name} has no stacks"
+        );
+        assert_eq!(report.verdict("races"), Some(Verdict::Clean), "{name}");
     }
 }
 

@@ -105,8 +105,18 @@ pub struct Session {
     checkpoint: Option<Checkpoint>,
 }
 
+impl Recording {
+    /// A device with this recording on it. Nothing is loaded before the first run.
+    ///
+    /// # Errors
+    /// There is no such device.
+    pub fn session(&self, options: Options) -> Result<Session> {
+        Session::new(self.clone(), options)
+    }
+}
+
 impl Session {
-    pub(crate) fn new(recording: Recording, options: Options) -> Result<Self> {
+    fn new(recording: Recording, options: Options) -> Result<Self> {
         let gpu_id = recording.verified().recording().gpu_id();
         let mut device = Device::open(&options.device, gpu_id, options.model)?;
         if !options.ignore_identity {

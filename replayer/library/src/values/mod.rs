@@ -14,10 +14,9 @@ use gpureplay_io::{
     ElementType, MAX_NPY_PREFIX, NpyError, Tensor, parse_npy, read_npy, read_npy_if, shown,
 };
 
-use crate::bindings::misfit;
 use crate::error::{Error, Result};
-use crate::package::MAX_BYTES;
-use crate::tensors::TensorInfo;
+use crate::package::open::MAX_BYTES;
+use crate::tensors::{TensorInfo, misfit};
 
 pub(crate) use self::safetensors::Archive;
 pub use image::{Channels, ImageFormat, Resize};

@@ -8,9 +8,8 @@ use gpureplay_io::{ElementType, Tensor, escaped};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 
-use crate::bindings::misfit;
 use crate::error::{Error, Result};
-use crate::tensors::TensorInfo;
+use crate::tensors::{TensorInfo, misfit};
 
 /// Names that an error lists; more are counted.
 const LISTED: usize = 8;
