@@ -165,7 +165,9 @@ fn launch(
                 return Ok(worker.totals());
             }
             let end = start.saturating_add(step).min(sets);
-            for set in (start..end).map(|number| deal.set(number)) {
+            let in_order = wanted.is_some_and(|wanted| wanted.in_order);
+            let dealt = |number| if in_order { number } else { deal.set(number) };
+            for set in (start..end).map(dealt) {
                 if stop.load(Relaxed) {
                     return Ok(worker.totals());
                 }

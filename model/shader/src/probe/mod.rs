@@ -127,11 +127,14 @@ impl Storages {
     /// The storages of a dispatch.
     pub fn of(dispatch: &Dispatch) -> Storages {
         let (thread, group) = (&dispatch.thread_storage, &dispatch.workgroup_storage);
-        // The storage of a core follows that of the core before.
+        // One core's follows that of the core before.
         let cores = u64::from(64 - dispatch.cores.usable.leading_zeros()).max(1);
         let bytes = |base: u64, each: u32, count: u32| match base {
             0 => (0, 0),
-            base => (base, u64::from(each) * u64::from(count) * cores),
+            base => {
+                let one = u64::from(each) * u64::from(count);
+                (base, one.saturating_mul(cores))
+            }
         };
         Storages {
             thread: bytes(thread.base, thread.bytes_per_thread, thread.threads),

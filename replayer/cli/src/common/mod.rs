@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What several subcommands use.
 
+pub(crate) mod analysis_file;
 pub(crate) mod analysis_text;
 pub(crate) mod arguments;
 pub(crate) mod classification;
@@ -20,6 +21,7 @@ pub(crate) mod load_speed;
 pub(crate) mod model_options;
 pub(crate) mod new_recording;
 pub(crate) mod noted;
+pub(crate) mod page_options;
 pub(crate) mod page_reads;
 pub(crate) mod progress;
 pub(crate) mod run_report;

@@ -46,7 +46,7 @@ const jobs = () => {
   const words = state.filter.toLowerCase();
   return report.jobs.filter(job => [job.index, job.layer, job.name, job.kernel, job.type].join(" ").toLowerCase().includes(words));
 };
-const problems = job => { const one = found.get(job.index); return one ? one.races.length + one.uninit.length + one.outside.length : 0; };
+const problems = job => { const one = found.get(job.index); return one ? one.findings : 0; };
 
 function choose(index) {
   state.job = index;
@@ -246,6 +246,8 @@ function findingsView() {
     hex(one.clauses[0]) + " " + dash(one.instructions[0]), hex(one.clauses[1]) + " " + dash(one.instructions[1])]);
   list("Reads of memory that nobody wrote", ["bytes", "first at", "instruction"], job => job.uninit, one => [whole(one.bytes), one.at, dash(one.instruction)]);
   list("Accesses outside of tensors", ["bytes", "", "first at", "instruction"], job => job.outside, one => [whole(one.bytes), one.writes ? "written" : "read", one.at, dash(one.instruction)]);
+  const left = analysis.jobs.map(job => job.findings - job.races.length - job.uninit.length - job.outside.length).reduce((a, b) => a + b, 0);
+  if (left) out.push(make("p", { class: "soft", text: whole(left) + " more findings are not listed here; gpureplay analyse --json lists all." }));
   return [make("section", { class: "panel" }, ...out)];
 }
 
@@ -257,7 +259,7 @@ function shadersView() {
   const shader = data.shaders[state.shader] || data.shaders[0];
   const text = make("pre", { tabindex: 0 });
   for (const clause of shader.clauses) {
-    for (const note of clause.notes) text.append(make("span", { class: /^(race|job) /.test(note) ? "note bad" : "note", text: "# " + note + "\n" }));
+    for (const note of clause.notes) text.append(make("span", { class: /^(race:|reads |writes )/.test(note) ? "note bad" : "note", text: "# " + note + "\n" }));
     text.append(clause.text, "\n");
   }
   return [make("section", { class: "panel" }, make("div", { class: "tools" }, pick), text)];
