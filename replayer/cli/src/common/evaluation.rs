@@ -23,13 +23,14 @@ const TABLE: usize = 16;
 /// Options about many inputs.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ManyInputs {
-    /// Run once for each file of a directory, in the order of their names, or for each element of an .npy file with one more dimension
+    /// Run once for each file of a directory, in the order of their names, or for each element of an .npy file with one more dimension; with
+    /// --repeat a directory with a NAME.npy for each input
     #[arg(
         long = "inputs",
         value_name = "DIR|FILE.npy",
-        conflicts_with_all = ["outputs", "expected", "trace", "output_layer", "layers", "until", "inject"]
+        conflicts_with_all = ["expected", "trace", "output_layer", "layers", "until"]
     )]
-    inputs_from: Option<PathBuf>,
+    pub(crate) inputs_from: Option<PathBuf>,
     /// The right class of each of them: an .npy file of integers, or a text file with a number or a name per line
     #[arg(long, value_name = "FILE", requires = "inputs_from")]
     truth: Option<PathBuf>,

@@ -11,6 +11,8 @@ mod looped;
 mod naming;
 mod place;
 mod propose;
+mod steps;
 
 pub use launches::{Dispatch, Launches, launches};
 pub use propose::{Choices, Form, Proposal, ProposeError, propose};
+pub use steps::{Kept, Turn, first_turn, kept};

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::tensors::TensorInfo;
 
 pub use image::{Channels, ImageFormat, Resize};
-pub use write::{OutputFormat, STANDARD_OUTPUT, is_standard_output, write};
+pub use write::{OutputFormat, STANDARD_OUTPUT, is_standard_output, write, write_all};
 
 /// The name that stands for standard input, of an `.npy` file.
 pub const STANDARD_INPUT: &str = "-";

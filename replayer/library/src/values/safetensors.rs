@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use gpureplay_io::{DType, MAX_NPY_BYTES, Tensor};
+use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
 use crate::error::{Error, Result};
@@ -57,20 +58,41 @@ pub(super) fn parse(
     Tensor::new(dtype, &shape, view.data().to_vec()).map_err(|error| wrong(error.to_string()))
 }
 
-fn dtype(dtype: Dtype) -> Option<DType> {
-    Some(match dtype {
-        Dtype::F32 => DType::F32,
-        Dtype::F16 => DType::F16,
-        Dtype::F64 => DType::F64,
-        Dtype::U8 => DType::U8,
-        Dtype::I8 => DType::I8,
-        Dtype::U16 => DType::U16,
-        Dtype::I16 => DType::I16,
-        Dtype::U32 => DType::U32,
-        Dtype::I32 => DType::I32,
-        Dtype::U64 => DType::U64,
-        Dtype::I64 => DType::I64,
-        Dtype::BOOL => DType::Bool,
-        _ => return None,
-    })
+/// A file with these tensors.
+pub(super) fn encode(tensors: &[(String, Tensor)]) -> std::result::Result<Vec<u8>, String> {
+    let mut views = Vec::new();
+    for (name, tensor) in tensors {
+        let known = type_of(tensor.dtype());
+        let shape = tensor.shape().iter().map(|extent| *extent as usize);
+        let view = TensorView::new(known, shape.collect(), tensor.bytes());
+        views.push((name, view.map_err(|error| format!("{name}: {error}"))?));
+    }
+    safetensors::serialize(views, None).map_err(|error| error.to_string())
+}
+
+/// The types that both sides have.
+const TYPES: [(Dtype, DType); 12] = [
+    (Dtype::F32, DType::F32),
+    (Dtype::F16, DType::F16),
+    (Dtype::F64, DType::F64),
+    (Dtype::U8, DType::U8),
+    (Dtype::I8, DType::I8),
+    (Dtype::U16, DType::U16),
+    (Dtype::I16, DType::I16),
+    (Dtype::U32, DType::U32),
+    (Dtype::I32, DType::I32),
+    (Dtype::U64, DType::U64),
+    (Dtype::I64, DType::I64),
+    (Dtype::BOOL, DType::Bool),
+];
+
+fn dtype(theirs: Dtype) -> Option<DType> {
+    let mut types = TYPES.iter();
+    types.find(|(known, _)| *known == theirs).map(|(_, ours)| *ours)
+}
+
+fn type_of(ours: DType) -> Dtype {
+    let mut types = TYPES.iter();
+    let found = types.find(|(_, known)| *known == ours);
+    found.map_or(Dtype::U8, |(theirs, _)| *theirs)
 }
