@@ -105,19 +105,12 @@ impl Record {
                     Some((read_trace(&again.path)?, again))
                 }
             };
-            let other = other
-                .as_ref()
-                .map(|(capture, trace)| (capture, &*trace.path));
-            let mut product = Product::build(
-                &capture,
-                other.map(|(capture, _)| capture),
-                &files,
-                &self.choices,
-                &self.command_line(),
-            )?;
-            if let Some((other, path)) = other {
+            let (other, again) = other.unzip();
+            let (mut product, capture, other) =
+                Product::build(capture, other, &files, &self.choices, &self.command_line())?;
+            if let Some((other, trace)) = other.as_ref().zip(again.as_ref()) {
                 let files = product.noted.second.clone();
-                product.checked = Some(compare((&capture, other, path), &product, &files)?);
+                product.checked = Some(compare((&capture, other, &trace.path), &product, &files)?);
             }
             product.write(directory, &self.choices, &trace.path)?;
             product.report(directory, self.json)?;

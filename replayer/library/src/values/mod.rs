@@ -20,7 +20,7 @@ use crate::tensors::{TensorInfo, misfit};
 
 pub(crate) use self::safetensors::Archive;
 pub use image::{Channels, ImageFormat, Resize};
-pub use write::{OutputFormat, STANDARD_OUTPUT, is_standard_output, write};
+pub use write::{OutputFormat, STANDARD_OUTPUT, is_standard_output, write, write_all};
 
 /// The name that stands for standard input, of an `.npy` file.
 pub const STANDARD_INPUT: &str = "-";
