@@ -369,7 +369,7 @@ fn tables(folder: &Folder, rows: &[Row]) -> String {
 }
 
 /// Puts a command's text between its markers in a document.
-pub(super) fn replace(path: &Path, command: &str, between: &str) -> Result<()> {
+pub(crate) fn replace(path: &Path, command: &str, between: &str) -> Result<()> {
     let begin = format!("<!-- {command}: begin -->");
     let finish = format!("<!-- {command}: end -->");
     let text = fs::read_to_string(path).map_err(Error::io("read", path))?;

@@ -50,8 +50,9 @@ fn run(wanted: &Wanted, items: &[u64], first: usize) -> Option<Range<usize>> {
         return None;
     }
     let mut sum = 0u64;
-    for chain in first..wanted.within.end.min(items.len()) {
-        sum = sum.saturating_add(items[chain]);
+    let chains = items.iter().enumerate().take(wanted.within.end).skip(first);
+    for (chain, items) in chains {
+        sum = sum.saturating_add(*items);
         if sum == needed {
             return Some(first..chain + 1);
         }
