@@ -8,6 +8,7 @@ use gpureplay_core::Limits;
 use gpureplay_format::layout::AxisEntry;
 use gpureplay_format::{Action, ElementType, PAGE_SIZE, Recording, TensorKind};
 
+use crate::state_rules;
 use crate::tensors::TensorInfo;
 
 /// Longest name of a tensor or a layer in bytes: as long as that of a file.
@@ -18,42 +19,30 @@ pub const MAX_RUNS: u64 = 1 << 26;
 /// Most elements that are looked at one by one to prove that the pieces of tensors cover them: for pieces with gaps.
 pub const MAX_SCATTERED: u64 = 1 << 26;
 
-macro_rules! rules {
-    ($($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
-        /// A rule that a recording must keep to be used on a host, besides those of `gpureplay-core`.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum HostRule { $($(#[doc = $doc])+ $item,)+ }
+gpureplay_core::rules! {
+    /// A rule that a recording must keep to be used on a host, besides those of `gpureplay-core`.
+    HostRule;
 
-        impl HostRule {
-            /// All rules.
-            pub const ALL: &'static [Self] = &[$(Self::$item),+];
-
-            /// Name of the rule, as errors and documents use it.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$item => $name,)+ }
-            }
-
-            /// What the rule demands.
-            pub const fn demands(self) -> &'static str {
-                match self { $(Self::$item => concat!($($doc),+),)+ }
-            }
-        }
-    };
-}
-
-rules! {
     /// A name has at most 255 bytes.
     NameLength = "name-length";
     /// No two tensors have the same name.
     TensorNames = "tensor-names";
     /// The outputs together take no more memory than a recording may have.
     OutputBytes = "output-bytes";
-    /// The pieces of a tensor cover each of its elements; those of an output cover none twice.
+    /// The pieces of a tensor cover each of its elements; those of an output and of a state cover none twice.
     TensorCoverage = "tensor-coverage";
     /// Every input, and every weight without a value, is bound somewhere, and every output is read.
     TensorUse = "tensor-use";
     /// Tensors are copied in at most 2^26 stretches of memory in one pass.
     CopyRuns = "copy-runs";
+    /// A state has a value in the recording.
+    StateValue = "state-value";
+    /// A piece of a state, from its first to its last byte, shares no memory with another piece of any tensor.
+    StateApart = "state-apart";
+    /// No upload and no fill of a run lies in a state: nothing but its jobs changes it.
+    StateKept = "state-kept";
+    /// A run binds each state once, before its first job, and reads it once, after its last.
+    StateBound = "state-bound";
 }
 
 /// The rule that a recording breaks, and how.
@@ -71,7 +60,8 @@ impl std::fmt::Display for Broken {
     }
 }
 
-type Result<T = ()> = std::result::Result<T, Broken>;
+/// What a check finds.
+pub type Result<T = ()> = std::result::Result<T, Broken>;
 
 fn require(holds: bool, rule: HostRule, reason: impl FnOnce() -> String) -> Result {
     match holds {
@@ -84,13 +74,17 @@ fn require(holds: bool, rule: HostRule, reason: impl FnOnce() -> String) -> Resu
 }
 
 /// Checks a recording that keeps the rules of `gpureplay-core`, and gives its tensors.
-pub(crate) fn check(recording: &Recording<'_>) -> Result<Vec<TensorInfo>> {
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn check(recording: &Recording<'_>) -> Result<Vec<TensorInfo>> {
     names_are_short(recording)?;
     let tensors = TensorInfo::all(recording);
     names_differ(&tensors)?;
     outputs_have_room(&tensors)?;
     tensors_are_used(recording, &tensors)?;
     tensors_are_covered(recording, &tensors)?;
+    state_rules::check(recording, &tensors)?;
     Ok(tensors)
 }
 
@@ -159,7 +153,7 @@ fn tensors_are_used(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result
             TensorKind::Input => (bound, "nothing binds input"),
             TensorKind::Weight if info.external => (bound, "nothing binds weight"),
             TensorKind::Output => (read, "nothing reads output"),
-            TensorKind::Weight | TensorKind::Intermediate => continue,
+            TensorKind::Weight | TensorKind::Intermediate | TensorKind::State => continue,
         };
         require(used, HostRule::TensorUse, || {
             format!("{what} {}", info.name)
@@ -194,7 +188,7 @@ fn tensors_are_covered(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Res
         let pieces = recording.pieces(entry).unwrap_or(&[]);
         let axes = |piece| recording.axes(piece).unwrap_or(&[]);
         // An app may copy an input, which is then written to all its places; what comes out has one.
-        let once = info.kind == TensorKind::Output;
+        let once = matches!(info.kind, TensorKind::Output | TensorKind::State);
         let dense = |piece| visited(axes(piece)) == span(axes(piece));
         let wrong = if pieces.iter().all(dense) {
             let stretches = pieces.iter().map(|piece| {
@@ -431,7 +425,7 @@ mod tests {
         let info = |name: &str| TensorInfo {
             name: name.into(),
             kind: TensorKind::Input,
-            dtype: gpureplay_io::DType::U8,
+            dtype: ElementType::U8,
             shape: vec![1],
             external: false,
             bytes: 1,

@@ -21,7 +21,7 @@ use crate::manifest::{self, Manifest};
 use crate::trust::{Trust, signature_error};
 
 /// Longest recording, and longest file beside it, that is read into memory, in bytes.
-const MAX_BYTES: u64 = 1 << 32;
+pub(crate) const MAX_BYTES: u64 = 1 << 32;
 
 /// Names and contents of the files of a recording.
 type Contents = BTreeMap<String, Vec<u8>>;

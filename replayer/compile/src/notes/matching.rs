@@ -50,9 +50,9 @@ fn run(wanted: &Wanted, items: &[u64], first: usize) -> Option<Range<usize>> {
         return None;
     }
     let mut sum = 0u64;
-    let chains = items.iter().enumerate().take(wanted.within.end).skip(first);
-    for (chain, items) in chains {
-        sum = sum.saturating_add(*items);
+    let end = wanted.within.end.min(items.len());
+    for (chain, more) in items.iter().enumerate().take(end).skip(first) {
+        sum = sum.saturating_add(*more);
         if sum == needed {
             return Some(first..chain + 1);
         }

@@ -3,7 +3,7 @@
 
 use gpureplay_compile::notes::{self, Choices, Form, ProposeError, launches, propose};
 use gpureplay_compile::{Capture, Compiled, Found, Options, Role, compile_found, tag_all};
-use gpureplay_io::{DType, Tensor, simplify};
+use gpureplay_io::{ElementType, Tensor, simplify};
 use gpureplay_trace::note::{
     Argument, Content, Direction, Launch, Note, Object, ObjectKind, Place, Transfer, Value,
     content_hash,
@@ -67,7 +67,7 @@ impl Noted {
     fn read(&mut self, va: u64) -> Tensor {
         let bytes = self.driver.load(va, 4 * COUNT);
         self.moved(Direction::Read, va, &bytes);
-        Tensor::new(DType::F32, &[COUNT as u64], bytes).unwrap()
+        Tensor::new(ElementType::F32, &[COUNT as u64], bytes).unwrap()
     }
 
     fn add(&mut self, kernel: &str, a: u64, b: u64, sum: u64) {
@@ -122,7 +122,7 @@ fn object(va: u64) -> u32 {
 }
 
 fn flat(tensor: &Tensor) -> Tensor {
-    tensor.clone().reshaped(&[COUNT as u64]).unwrap()
+    Tensor::new(tensor.dtype(), &[COUNT as u64], tensor.bytes().to_vec()).unwrap()
 }
 
 /// `out = (a + b) + b`: what the app read and the trace.
@@ -328,7 +328,7 @@ fn an_app_that_waits_only_at_the_end_has_its_transfers_between_its_launches() {
         let hash = content_hash(&bytes);
         app.driver.note(&Note::Content { id: 5, hash });
         app.driver.note(&Note::Idle { queue: 0 });
-        let out = Tensor::new(DType::F32, &[COUNT as u64], bytes).unwrap();
+        let out = Tensor::new(ElementType::F32, &[COUNT as u64], bytes).unwrap();
         (out, app.finish())
     };
     let (_, first) = record(&tags(1), &tags(2));

@@ -3,6 +3,7 @@
 
 mod complaints;
 mod opencl;
+mod page;
 
 use std::{
     env,
@@ -166,6 +167,9 @@ const TESTS: &[(&str, TestFunction)] = &[
         "OpenCL calls name LeNet's kernels and tensors, and change nothing",
         |folder| Ok(Verdict::of(opencl::names(folder)?)),
     ),
+    ("the page about your own app does what it says", |folder| {
+        Ok(Verdict::of(page::own_app(folder)?))
+    }),
     (
         "the nano driver compiles for three kernels without a complaint",
         |folder| Ok(silence(&complaints::nano(folder)?)),
