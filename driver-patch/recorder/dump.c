@@ -25,9 +25,14 @@
 #include "compat.h"
 #include "recorder.h"
 
-/* Lists begin with this many pages (4 KiB each) and grow where that may sleep. */
+/*
+ * Lists begin with this many pages (4 KiB each) and grow where that may sleep.
+ * A driver that is bound later may ring its doorbells where it may not: for it
+ * they hold all of the machine's memory, up to 4 GiB.
+ */
 #define FIRST_CAPACITY	65536
-#define SPARE_LISTS	3
+#define LARGE_CAPACITY	(1UL << 20)
+#define SPARE_LISTS	4
 
 /* What the log holds of each address space, by ascending address. */
 static struct {
@@ -123,7 +128,11 @@ static void dump_free(void)
 /* Prepare for a recording. */
 int dump_create(void)
 {
+	size_t capacity = FIRST_CAPACITY;
 	unsigned int i;
+
+	if (!device_is_attached())
+		capacity = clamp(totalram_pages(), capacity, LARGE_CAPACITY);
 
 	memset(&work, 0, sizeof(work));
 	work.begun_ns = ktime_get_ns();
@@ -135,7 +144,7 @@ int dump_create(void)
 	for (i = 0; i < HELPERS; i++)
 		INIT_WORK(&search.helpers[i], search_chunks);
 	for (i = 0; i < SPARE_LISTS; i++) {
-		if (!list_allocate(&spare[i], FIRST_CAPACITY)) {
+		if (!list_allocate(&spare[i], capacity)) {
 			dump_free();
 			return -ENOMEM;
 		}

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use clap::Args;
-use gpureplay_compile::CompileError;
+use gpureplay_compile::{CompileError, TensorFile};
 use gpureplay_trace::{Event, Reader};
 use nix::fcntl::OFlag;
+use nix::sys::personality::{self, Persona};
 
 use gpureplay_library::shown;
 
@@ -20,6 +21,7 @@ use crate::commands::compile::{compare, read_trace};
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::new_recording::{Choices, Product, stage};
+use crate::common::terminal;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -92,33 +94,30 @@ impl Record {
             destinations.claim(raw)?;
         }
         let layer = self.layer()?;
-        let trace = Trace::create(self.raw.as_deref(), "first")?;
+        let mut trace = Trace::create(self.raw.as_deref(), "first")?;
         self.run(app, layer.as_deref(), &trace)?;
         if let Some(directory) = &directory {
             files.extend(self.choices.read_outputs()?);
-            let capture = read_trace(&trace.path)?;
-            let other = match second {
-                [] => None,
+            let mut product = match second {
+                [] => self.product(&trace, None, &files)?,
                 second => {
-                    let again = Trace::create(None, "second")?;
-                    self.run(second, layer.as_deref(), &again)?;
-                    Some((read_trace(&again.path)?, again))
+                    let other = Trace::create(None, "second")?;
+                    self.run(second, layer.as_deref(), &other)?;
+                    match self.product(&trace, Some(&other), &files) {
+                        // A first run that compiles kernels uses other memory than one that finds them compiled.
+                        Err(Failure::Recording(reason)) => {
+                            terminal::note(format!(
+                                "the two runs differ, perhaps because the first one had kernels to compile: recording it again ({reason})"
+                            ));
+                            drop(trace);
+                            trace = Trace::create(self.raw.as_deref(), "first")?;
+                            self.run(app, layer.as_deref(), &trace)?;
+                            self.product(&trace, Some(&other), &files)?
+                        }
+                        product => product?,
+                    }
                 }
             };
-            let other = other
-                .as_ref()
-                .map(|(capture, trace)| (capture, &*trace.path));
-            let mut product = Product::build(
-                &capture,
-                other.map(|(capture, _)| capture),
-                &files,
-                &self.choices,
-                &self.command_line(),
-            )?;
-            if let Some((other, path)) = other {
-                let files = product.noted.second.clone();
-                product.checked = Some(compare((&capture, other, path), &product, &files)?);
-            }
             product.write(directory, &self.choices, &trace.path)?;
             product.report(directory, self.json)?;
         } else {
@@ -126,6 +125,25 @@ impl Record {
         }
         trace.keep_if_named()?;
         Ok(Outcome::Done)
+    }
+
+    /// Compiles a trace, and checks it against a second one.
+    fn product(
+        &self,
+        trace: &Trace,
+        other: Option<&Trace>,
+        files: &[TensorFile],
+    ) -> Result<Product> {
+        let capture = read_trace(&trace.path)?;
+        let second = other.map(|other| read_trace(&other.path)).transpose()?;
+        let command = self.command_line();
+        let mut product =
+            Product::build(&capture, second.as_ref(), files, &self.choices, &command)?;
+        if let (Some(second), Some(other)) = (&second, other) {
+            let files = product.noted.second.clone();
+            product.checked = Some(compare((&capture, second, &other.path), &product, &files)?);
+        }
+        Ok(product)
     }
 
     /// The app, and the one of the second run, which is empty without --twice.
@@ -299,6 +317,8 @@ fn record(device: &Path, app: &[String], layer: Option<&Path>, trace: &Path) -> 
         command.env("OPENCL_LAYERS", layers);
         command.env("GPUREPLAY_NOTES", device);
     }
+    // The app inherits it: libraries sort buffers by host addresses, and two runs must do the same.
+    let _ = personality::get().and_then(|old| personality::set(old | Persona::ADDR_NO_RANDOMIZE));
     let status = command.status();
     // Whatever happened to the app: the recording ends here.
     let stopped = OpenOptions::new()
