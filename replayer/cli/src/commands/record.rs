@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus};
 
 use clap::Args;
 use gpureplay_compile::{CompileError, TensorFile};
-use gpureplay_trace::{Event, Reader};
+use gpureplay_trace::Submissions;
 use nix::fcntl::OFlag;
 use nix::sys::personality::{self, Persona};
 
@@ -120,8 +120,6 @@ impl Record {
             };
             product.write(directory, &self.choices, &trace.path)?;
             product.report(directory, self.json)?;
-        } else {
-            submissions(&trace.path)?;
         }
         trace.keep_if_named()?;
         Ok(Outcome::Done)
@@ -179,7 +177,7 @@ impl Record {
     /// Runs an app while its trace is written.
     fn run(&self, app: &[String], layer: Option<&Path>, trace: &Trace) -> Result<()> {
         let kernel_log = KernelLog::open();
-        let status = record(&self.device, app, layer, &trace.path)?;
+        let (status, submissions) = record(&self.device, app, layer, &trace.path)?;
         if let Err(failure) = app_succeeded(app, status) {
             if self.keep && trace.destination.is_some() {
                 trace.keep_if_named()?;
@@ -187,6 +185,7 @@ impl Record {
             return Err(failure);
         }
         match kernel_log.and_then(KernelLog::first_fault) {
+            None if submissions == 0 => Err(Failure::Recording(CompileError::NoJobs.to_string())),
             None => Ok(()),
             Some(line) => Err(Failure::Device(format!(
                 "the kernel reports a GPU fault during the recording: {line}"
@@ -270,36 +269,24 @@ fn default_directory(app: &[String]) -> PathBuf {
     PathBuf::from(format!("{}-recording", name.to_string_lossy()))
 }
 
-/// Counts what the app submitted to the GPU.
-///
-/// # Errors
-/// The trace cannot be read, or the app submitted nothing.
-fn submissions(path: &Path) -> Result<u64> {
-    let wrong = |error: String| Failure::Recording(format!("{}: {error}", shown(path)));
-    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
-    let mut reader = Reader::new(file);
-    let mut count = 0;
-    while let Some(record) = reader
-        .next_record()
-        .map_err(|error| wrong(error.to_string()))?
-    {
-        count += u64::from(matches!(record.event, Event::Submit { .. }));
-    }
-    match count {
-        0 => Err(Failure::Recording(CompileError::NoJobs.to_string())),
-        count => Ok(count),
-    }
-}
-
-/// Runs the app while the device's stream goes into a file.
-fn record(device: &Path, app: &[String], layer: Option<&Path>, trace: &Path) -> Result<ExitStatus> {
+/// Runs the app while the device's stream goes into a file. Also returns how many submissions that has.
+fn record(
+    device: &Path,
+    app: &[String],
+    layer: Option<&Path>,
+    trace: &Path,
+) -> Result<(ExitStatus, u64)> {
     let mut stream = File::open(device).map_err(|error| cannot_record(device, &error))?;
     let copy = {
         let mut file = OpenOptions::new()
             .write(true)
             .open(trace)
             .map_err(|error| Failure::Output(format!("{}: {error}", shown(trace))))?;
-        std::thread::spawn(move || copy_all(&mut stream, &mut file).and_then(|()| file.sync_all()))
+        std::thread::spawn(move || {
+            let submissions = copy_all(&mut stream, &mut file)?;
+            file.sync_all()?;
+            Ok(submissions)
+        })
     };
     stage("running the app");
     let (program, arguments) = app
@@ -330,7 +317,7 @@ fn record(device: &Path, app: &[String], layer: Option<&Path>, trace: &Path) -> 
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the reader panicked"))),
         // The stream would never end.
-        Err(_) => Ok(()),
+        Err(_) => Ok(0),
     };
     let status = status.map_err(|error| Failure::Usage(format!("{program}: {error}")))?;
     stopped.map_err(|error| {
@@ -339,21 +326,26 @@ fn record(device: &Path, app: &[String], layer: Option<&Path>, trace: &Path) -> 
             shown(device)
         ))
     })?;
-    copied.map_err(|error| {
+    let submissions = copied.map_err(|error| {
         Failure::Device(format!("{}: reading the trace: {error}", shown(device)))
     })?;
-    Ok(status)
+    Ok((status, submissions))
 }
 
 /// Copies to the end of a stream in large pieces: on a file system of the network each write is a message, and the driver
-/// waits while its log is full.
-fn copy_all(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+/// waits while its log is full. Returns how many submissions passed.
+fn copy_all(from: &mut impl Read, to: &mut impl Write) -> io::Result<u64> {
     const PIECE: usize = 4 << 20;
     let mut piece = vec![0; PIECE];
+    let mut submissions = Submissions::default();
     loop {
         match from.read(&mut piece) {
-            Ok(0) => return Ok(()),
-            Ok(length) => to.write_all(piece.get(..length).unwrap_or_default())?,
+            Ok(0) => return Ok(submissions.count()),
+            Ok(length) => {
+                let piece = piece.get(..length).unwrap_or_default();
+                submissions.pass(piece);
+                to.write_all(piece)?;
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
