@@ -119,6 +119,32 @@ impl Event {
     }
 }
 
+impl Event {
+    /// Whether the same step happens to other objects, whatever the values.
+    pub(super) fn is_like_but_for_objects(&self, other: &Event) -> bool {
+        match (self, other) {
+            (Event::Host(a), Event::Host(b)) => {
+                let what = |host: &Host| (host.direction, host.at.offset, host.size);
+                what(a) == what(b)
+            }
+            (Event::Launch(a), Event::Launch(b)) => {
+                let places =
+                    |launch: &Launched| launch.given.iter().map(|g| g.index).collect::<Vec<_>>();
+                (&a.kernel, a.global) == (&b.kernel, b.global) && places(a) == places(b)
+            }
+            _ => false,
+        }
+    }
+
+    /// The objects that it is about, in order.
+    pub(super) fn objects(&self) -> Vec<u32> {
+        match self {
+            Event::Host(host) => vec![host.at.object],
+            Event::Launch(launch) => launch.given.iter().map(|given| given.object).collect(),
+        }
+    }
+}
+
 impl std::fmt::Display for Event {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -438,17 +438,25 @@ impl Builder<'_> {
         (role, name, type_name): (Role, String, &str),
         moment: Moment,
     ) {
-        let name = self.taken.unique(name);
         let Some(root) = self.events.roots.get(&host.at.object) else {
             return;
         };
+        let found = match root.image {
+            true => None,
+            false => locate(self.capture, root, host, moment),
+        };
+        // Whoever clears memory means no weight by it.
+        let cleared = |found: &Located| found.bytes.iter().all(|byte| *byte == 0);
+        if role == Role::Weight && found.as_ref().is_some_and(cleared) {
+            return;
+        }
+        let name = self.taken.unique(name);
         if root.image {
             self.remark(format!(
                 "'{name}' is an image, of which the layout in memory is not known: name its file with --input or --output"
             ));
             return;
         }
-        let found = locate(self.capture, root, host, moment);
         let Some(Located { va, bytes }) = found else {
             self.remark(format!(
                 "'{name}' ({} bytes) was not found in GPU memory {}",

@@ -274,6 +274,33 @@ fn an_input_that_is_read_back_is_no_output() {
 }
 
 #[test]
+fn memory_that_the_app_clears_is_no_weight() {
+    let record = |input: &Tensor| {
+        let mut app = Noted::start();
+        app.write(
+            TOTAL,
+            &Tensor::from_fn(ElementType::F32, &[COUNT as u64], |_| 0.0).unwrap(),
+        );
+        app.write(B, &tags(2));
+        app.write(A, input);
+        app.add("first", A, B, SUM);
+        app.add("second", SUM, TOTAL, OUT);
+        app.read(OUT);
+        app.finish()
+    };
+    let (first, second) = (record(&tags(1)), record(&tags(3)));
+    let found = propose(&first, Some(&second), &Choices::default()).unwrap();
+    assert_eq!(
+        names(&found.tensors),
+        [
+            (Role::Weight, "first.b"),
+            (Role::Input, "first.a"),
+            (Role::Output, "second.sum")
+        ]
+    );
+}
+
+#[test]
 fn a_buffer_that_is_written_twice_is_two_inputs_at_their_places() {
     let record = |a: &Tensor, b: &Tensor| {
         let mut app = Noted::start();
