@@ -14,6 +14,7 @@ use gpureplay_cuda_replay::{
 use crate::attempt::again;
 use crate::failure::{Failure, Outcome, file};
 use crate::report;
+use crate::sign::Trust;
 use crate::target::{Target, sizes};
 
 /// What tells a launch from none where recorded memory does not.
@@ -85,6 +86,8 @@ pub(crate) struct Checking {
     /// Which GPU, by its ordinal.
     #[arg(long, default_value_t = 0)]
     gpu: i32,
+    #[command(flatten)]
+    trust: Trust,
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {
@@ -107,11 +110,12 @@ impl Checking {
     pub(crate) fn session(&self, target: &Target) -> Result<Session, Failure> {
         let recording = target.recording()?;
         let number = target.one(&recording)?;
+        let launch = self.trust.launch(&recording, number)?;
         let gpu = Gpu::open(self.gpu)?;
         let mut session = Session::open(
             gpu,
             &recording,
-            number,
+            launch,
             Duration::from_secs(self.time_limit),
         )
         .map_err(again)?;

@@ -124,9 +124,10 @@ pub(crate) enum Owner {
 pub(crate) unsafe fn loaded(kind: Owner, handle: Handle, address: *const c_void) {
     if wanted() {
         let bytes = match linked_size(address) {
-            // SAFETY: the linker wrote so many bytes, and the link is not destroyed.
             Some(size) => {
-                Ok(unsafe { std::slice::from_raw_parts(address.cast::<u8>(), size) }.to_vec())
+                // SAFETY: the linker wrote so many bytes, and the link is not destroyed.
+                let bytes = unsafe { std::slice::from_raw_parts(address.cast::<u8>(), size) };
+                Ok(bytes.to_vec())
             }
             // SAFETY: our caller's promise.
             None => unsafe { copy(address.cast()) },

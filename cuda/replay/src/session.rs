@@ -62,17 +62,16 @@ pub struct Session {
 }
 
 impl Session {
-    /// Reads a launch, has its addresses, and fills them.
+    /// Has a launch's addresses, and fills them; the launch is one of the recording.
     ///
     /// # Errors
     /// If the recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
     pub fn open(
         gpu: Gpu,
         recording: &Recording,
-        number: u32,
+        launch: Launch,
         time_limit: Duration,
     ) -> Result<Self, ReplayError> {
-        let launch = recording.launch(number)?;
         // Before the context: it takes addresses of its own.
         place::reserve(&gpu, &launch)?;
         let store = recording.store();
