@@ -8,7 +8,7 @@ use gpureplay_cuda_abi::{
 };
 use gpureplay_cuda_recording::{Launch, Recording, RegionKind};
 
-use crate::compare::{Sum, noisy};
+use crate::compare::{Differing, Sum, differing, noisy};
 use crate::error::driver;
 use crate::poison::Piece;
 use crate::relocate::{Move, Moves, undo};
@@ -344,6 +344,22 @@ impl Session {
         } else {
             verdict
         })
+    }
+
+    /// Words of memory that are other than the recorded launch left them, the first `most` of them; right after [`Session::run`].
+    ///
+    /// # Errors
+    /// If memory cannot be read.
+    pub fn differing(&self, loaded: &Loaded, most: usize) -> Result<Vec<Differing>, ReplayError> {
+        let mut found = Vec::new();
+        for contents in &self.contents {
+            if found.len() < most {
+                let got = self.read(loaded, contents)?;
+                let want = contents.after.as_ref().unwrap_or(&contents.before);
+                differing(&mut found, most, contents.address, &got, want);
+            }
+        }
+        Ok(found)
     }
 
     fn pieces(&self) -> Vec<Piece<'_>> {

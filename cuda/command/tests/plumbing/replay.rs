@@ -61,6 +61,8 @@ fn a_kernel_that_changes_nothing_is_inconclusive_and_noise_can_be_left_out() {
     let noise = stage.run("run rec#1");
     assert_eq!(noise.code, Some(1), "{noise:?}");
     assert!(noise.out.contains("differs in"), "{noise:?}");
+    let shown = stage.run("run rec#1 --show 1");
+    assert_eq!(shown.out.matches(": recorded ").count(), 1, "{shown:?}");
     let masked = stage.run("run rec#1 --mask 2");
     assert_eq!(masked.code, Some(0), "{masked:?}");
     assert!(masked.err.contains("differ between 3 runs"), "{masked:?}");
