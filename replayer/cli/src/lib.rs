@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    bench, compile, diff, disasm, doctor, dump, import, info, keygen, pack, record, run, sign, tag,
-    verify,
+    bench, compile, diff, disasm, doctor, dump, import, info, keygen, pack, record, retarget, run,
+    sign, tag, verify,
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
@@ -58,6 +58,7 @@ enum Command {
     Keygen(keygen::Keygen),
     Sign(sign::Sign),
     Pack(pack::Pack),
+    Retarget(retarget::Retarget),
     Cuda(gpureplay_cuda_command::Cuda),
 }
 
@@ -94,6 +95,7 @@ pub fn main() -> ExitCode {
         Command::Keygen(command) => command.execute(),
         Command::Sign(command) => command.execute(),
         Command::Pack(command) => command.execute(),
+        Command::Retarget(command) => command.execute(),
         Command::Cuda(command) => return command.execute(),
     };
     match outcome {

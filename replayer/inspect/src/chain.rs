@@ -8,7 +8,7 @@ use gpureplay_format::{Access as RegionAccess, Recording, RegionKind, TensorKind
 use mali_descriptors::walk::{MemoryUse, Problem, Purpose, Visitor, walk_chain};
 use mali_descriptors::{Access, ChainEnd, JobType, Memory, Profile, follow};
 
-use crate::image::Image;
+use crate::program::Submission;
 use crate::report::{Job, Use};
 use crate::rules::{DeepRule, DeepViolation};
 
@@ -18,32 +18,31 @@ const MAX_UNIFORMS: u64 = 1 << 20;
 /// Steps that something costs which the report keeps: it takes memory.
 pub(crate) const KEPT: u64 = 64;
 
-/// Walks the chain at `head`, which `action` submits, and returns its jobs. Takes from `steps` what that costs.
+/// Walks the chain that is submitted and returns its jobs. Takes from `steps` what that costs.
 pub(crate) fn walk(
     recording: &Recording<'_>,
     profile: &Profile,
-    image: &Image,
-    (action, head): (u32, u64),
-    rearmed: &[u64],
+    submission: &Submission<'_>,
     steps: &mut u64,
 ) -> Result<Vec<Job>, DeepViolation> {
     let mut walk = Walk {
         recording,
-        image,
-        action,
+        image: submission.memory,
+        action: submission.action,
         jobs: Vec::new(),
         error: None,
         steps,
     };
-    let headers = walk.follow(head)?;
-    if let Some(&missing) = rearmed.iter().find(|header| !headers.contains(header)) {
+    let headers = walk.follow(submission.head)?;
+    let mut rearmed = submission.rearmed.iter();
+    if let Some(&missing) = rearmed.find(|header| !headers.contains(header)) {
         return Err(walk.broken(
             DeepRule::ChainComplete,
             missing,
             "a job that was made ready is not in the chain",
         ));
     }
-    walk_chain(image, profile, head, &mut walk);
+    walk_chain(submission.memory, profile, submission.head, &mut walk);
     match walk.error {
         Some(error) => Err(error),
         None => Ok(walk.jobs),
@@ -52,7 +51,7 @@ pub(crate) fn walk(
 
 struct Walk<'w> {
     recording: &'w Recording<'w>,
-    image: &'w Image,
+    image: &'w dyn Memory,
     action: u32,
     jobs: Vec<Job>,
     /// The first rule that was broken.
