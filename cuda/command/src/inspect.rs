@@ -52,8 +52,14 @@ impl Info {
         } = &launch;
         println!("kernel      {kernel}");
         println!(
-            "launched    by {} in process {}, after {} others of this kernel",
-            origin.entry, origin.process, origin.occurrence
+            "launched    by {} in process {}{}, after {} others of this kernel",
+            origin.entry,
+            origin.process,
+            origin
+                .rank
+                .map(|rank| format!(" of rank {rank}"))
+                .unwrap_or_default(),
+            origin.occurrence
         );
         let [major, minor] = device.capability;
         println!(

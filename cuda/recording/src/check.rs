@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules that a launch obeys before anything is mapped for it.
 
-use gpureplay_cuda_abi::MAX_PARAMETER_BYTES;
+use gpureplay_cuda_abi::{MAX_PARAMETER_BYTES, attribute};
 
 use crate::launch::FORMAT;
 use crate::{Launch, RecordingError};
@@ -10,6 +10,8 @@ use crate::{Launch, RecordingError};
 pub const MAX_BYTES: u64 = 1 << 40;
 /// Regions of one launch, and likewise variables.
 pub const MAX_REGIONS: usize = 1 << 18;
+/// A stack, a heap or a buffer for `printf`, in bytes.
+const MAX_LIMIT: u64 = 1 << 38;
 /// The largest image, in bytes.
 const MAX_IMAGE: u64 = 1 << 30;
 /// User addresses of a 64-bit process end here.
@@ -52,6 +54,11 @@ pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
     }
     if !launch.attributes.len().is_multiple_of(72) || launch.attributes.len() > 72 * 64 {
         return Err(field("attributes", "are not 72 bytes each, 64 at most"));
+    }
+    for [number, value] in &launch.limits {
+        if *number >= attribute::limit::KEPT.len() as u64 || *value > MAX_LIMIT {
+            return Err(field("limits", "are not those that a replay may set"));
+        }
     }
     if launch.image.size > MAX_IMAGE {
         return Err(RecordingError::TooLarge {

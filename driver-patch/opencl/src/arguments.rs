@@ -89,21 +89,48 @@ pub(crate) fn current(kernel: Handle) -> (String, Vec<Argument>) {
             .unwrap_or_default()
     });
     let argument = |(index, described): (usize, Described)| Argument {
-        name: described.name,
-        type_name: described.type_name,
         value: values
             .get(&(index as u32))
-            .cloned()
-            .unwrap_or(Value::Unknown),
+            .map_or(Value::Unknown, |set| set.value(&described.type_name)),
+        name: described.name,
+        type_name: described.type_name,
     };
     let arguments = described.into_iter().enumerate().map(argument);
     (name, arguments.collect())
 }
 
-/// What the app set an argument to; `bytes` is `None` for work-group memory.
-pub(crate) fn value(size: usize, bytes: Option<&[u8]>) -> Value {
+/// What the app set an argument to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Set {
+    /// The object whose handle it looks like.
+    object: Option<u32>,
+    /// Its bytes, as far as they are kept; `None` for work-group memory and what the layer did not see.
+    bytes: Option<Vec<u8>>,
+    /// Bytes of work-group memory.
+    local: Option<u64>,
+}
+
+impl Set {
+    /// As an argument of a type; the runtime may not know which.
+    fn value(&self, type_name: &str) -> Value {
+        let may_be_object =
+            type_name.is_empty() || type_name.contains('*') || type_name.contains("image");
+        match (self.object, &self.bytes, self.local) {
+            (Some(object), ..) if may_be_object => Value::Object(object),
+            (_, Some(bytes), _) => Value::Scalar(bytes.clone()),
+            (_, None, Some(size)) => Value::Local(size),
+            (_, None, None) => Value::Unknown,
+        }
+    }
+}
+
+/// Remembers what the app set an argument to; `bytes` is `None` for work-group memory.
+pub(crate) fn set(size: usize, bytes: Option<&[u8]>) -> Set {
     let Some(bytes) = bytes else {
-        return Value::Local(size as u64);
+        return Set {
+            local: Some(size as u64),
+            ..Set::default()
+        };
     };
     let object = <[u8; size_of::<usize>()]>::try_from(bytes)
         .ok()
@@ -111,8 +138,9 @@ pub(crate) fn value(size: usize, bytes: Option<&[u8]>) -> Value {
             let handle = Handle(usize::from_ne_bytes(bytes));
             state::with(|state| state.objects.get(&handle).copied())
         });
-    match object {
-        Some(object) => Value::Object(object),
-        None => Value::Scalar(bytes.iter().take(MAX_SCALAR).copied().collect()),
+    Set {
+        object,
+        bytes: Some(bytes.iter().take(MAX_SCALAR).copied().collect()),
+        local: None,
     }
 }

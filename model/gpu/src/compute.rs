@@ -11,7 +11,7 @@ use mali_shader::{
     Access, AddressSpace, Cores, Dispatch, FaultKind, ShaderFault, ThreadStorage, WorkgroupStorage,
 };
 
-use crate::chain::{Environment, JobFault};
+use crate::environment::{Environment, JobFault};
 use crate::log::{ComputeReport, Level, log};
 use crate::space::JobMemory;
 
@@ -40,12 +40,12 @@ pub(crate) fn run<B: Bus>(
             .and_then(|_| identity(memory, dispatch.shader)),
         statistics: None,
     };
-    let result = mali_shader::run(
-        &dispatch,
-        memory,
-        &environment.threads,
-        &environment.control.shader,
-    );
+    let (threads, control) = (&environment.threads, &environment.control.shader);
+    let analyser = observer.and_then(|observer| observer.analyser(address, &dispatch));
+    let result = match analyser {
+        Some(analyser) => mali_shader::analyse(&dispatch, memory, threads, control, &*analyser),
+        None => mali_shader::run(&dispatch, memory, threads, control),
+    };
     let result = match result {
         Ok(statistics) => {
             report.statistics = Some(statistics);

@@ -41,6 +41,8 @@ typedef enum {
   GPUREPLAY_TENSOR_KIND_WEIGHT = 2,
   // Computed by a layer; may be read after it, and replaced.
   GPUREPLAY_TENSOR_KIND_INTERMEDIATE = 3,
+  // A run changes it, and the next run starts from what it left.
+  GPUREPLAY_TENSOR_KIND_STATE = 4,
 } gpureplay_tensor_kind;
 
 // Type of elements.
@@ -83,7 +85,7 @@ typedef struct {
 
 // Choices for a session. All zeros are the defaults.
 typedef struct {
-  // "model", "model:g52", "nano", "nano:shared", "nano:direct", "devmem" or "devmem:BOARD"; null is the model of the recorded GPU.
+  // "model", "model:GPU", "nano", "nano:shared", "nano:direct", "devmem" or "devmem:BOARD"; null is the model of the recorded GPU.
   const char *device;
   // Host threads that the model uses, up to 512; 0 is one per processor.
   uint32_t threads;

@@ -31,7 +31,7 @@ _DTYPES = tuple(
     np.dtype(name)
     for name in ("<f4", "<f2", "u1", "i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f8", "?")
 )
-_KINDS = ("input", "output", "weight", "intermediate")
+_KINDS = ("input", "output", "weight", "intermediate", "state")
 
 
 class Error(RuntimeError):
@@ -80,7 +80,7 @@ class Timing(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of a recording. `kind` is input, output, weight or intermediate."""
+    """A tensor of a recording. `kind` is input, output, weight, intermediate or state."""
 
     name: str
     kind: str

@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    bench, compile, diff, disasm, doctor, dump, import, info, keygen, pack, record, retarget, run,
-    sign, tag, verify,
+    analyse, bench, compile, diff, disasm, doctor, dump, import, info, jobs, keygen, pack, record,
+    retarget, run, sign, tag, verify,
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
@@ -48,6 +48,8 @@ enum Command {
     Tag(tag::Tag),
     Run(run::Run),
     Info(info::Info),
+    Jobs(jobs::Jobs),
+    Analyse(analyse::Analyse),
     Bench(bench::Bench),
     Verify(verify::Verify),
     Dump(dump::Dump),
@@ -85,6 +87,8 @@ pub fn main() -> ExitCode {
         Command::Tag(command) => command.execute(),
         Command::Run(command) => command.execute(),
         Command::Info(command) => command.execute(),
+        Command::Jobs(command) => command.execute(),
+        Command::Analyse(command) => command.execute(),
         Command::Bench(command) => command.execute(),
         Command::Verify(command) => command.execute(),
         Command::Dump(command) => command.execute(),

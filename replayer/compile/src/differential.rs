@@ -83,7 +83,7 @@ pub fn compare(
     same_program(first, second)?;
     let mut agreement = Agreement::default();
     let mut bound = Ranges::default();
-    let given = |t: &&Found| matches!(t.role, Role::Input | Role::Weight);
+    let given = |t: &&Found| matches!(t.role, Role::Input | Role::Weight | Role::State);
     for tensor in found.iter().filter(given) {
         let size = u64::from(tensor.layout.dtype.size());
         for run in tensor.layout.runs() {
@@ -305,6 +305,7 @@ fn same_tensor(
         Role::Output => "output",
         Role::Weight => "weight",
         Role::Intermediate => "intermediate",
+        Role::State => "state",
     };
     let differs = |element: usize| Unexplained::Tensor {
         what,
@@ -322,7 +323,7 @@ fn same_tensor(
     }
     let moment = match found.role {
         Role::Output | Role::Intermediate => Moment::after(found.job),
-        Role::Input | Role::Weight => Moment::before(found.job),
+        Role::Input | Role::Weight | Role::State => Moment::before(found.job),
     };
     let size = found.layout.dtype.size() as usize;
     for run in found.layout.runs() {

@@ -165,6 +165,18 @@ pub enum CompileError {
         /// Index of the job.
         job: usize,
     },
+    /// A state that the app itself writes during a run.
+    #[error(
+        "state '{name}' lies at {va:#x}, where the app writes before job {job}: only jobs may change a state during a run; record one step only, or name it as an input"
+    )]
+    StateInRun {
+        /// Name of the tensor.
+        name: String,
+        /// GPU virtual address.
+        va: u64,
+        /// Index of the job.
+        job: usize,
+    },
     /// A tensor was not found, or not completely.
     #[error(transparent)]
     Tag(#[from] TagError),

@@ -8,6 +8,7 @@ use gpureplay_format::{Access as RegionAccess, Recording, RegionKind, TensorKind
 use mali_descriptors::walk::{MemoryUse, Problem, Purpose, Visitor, walk_chain};
 use mali_descriptors::{Access, ChainEnd, JobType, Memory, Profile, follow};
 
+use crate::image::Image;
 use crate::program::Submission;
 use crate::report::{Job, Use};
 use crate::rules::{DeepRule, DeepViolation};
@@ -18,31 +19,31 @@ const MAX_UNIFORMS: u64 = 1 << 20;
 /// Steps that something costs which the report keeps: it takes memory.
 pub(crate) const KEPT: u64 = 64;
 
-/// Walks the chain that is submitted and returns its jobs. Takes from `steps` what that costs.
+/// Walks a chain that is submitted, and returns its jobs. Takes from `steps` what that costs.
 pub(crate) fn walk(
     recording: &Recording<'_>,
     profile: &Profile,
     submission: &Submission<'_>,
     steps: &mut u64,
 ) -> Result<Vec<Job>, DeepViolation> {
+    let (head, image, rearmed) = (submission.head, submission.memory, submission.rearmed);
     let mut walk = Walk {
         recording,
-        image: submission.memory,
+        image,
         action: submission.action,
         jobs: Vec::new(),
         error: None,
         steps,
     };
-    let headers = walk.follow(submission.head)?;
-    let mut rearmed = submission.rearmed.iter();
-    if let Some(&missing) = rearmed.find(|header| !headers.contains(header)) {
+    let headers = walk.follow(head)?;
+    if let Some(&missing) = rearmed.iter().find(|header| !headers.contains(header)) {
         return Err(walk.broken(
             DeepRule::ChainComplete,
             missing,
             "a job that was made ready is not in the chain",
         ));
     }
-    walk_chain(submission.memory, profile, submission.head, &mut walk);
+    walk_chain(image, profile, head, &mut walk);
     match walk.error {
         Some(error) => Err(error),
         None => Ok(walk.jobs),
@@ -51,7 +52,7 @@ pub(crate) fn walk(
 
 struct Walk<'w> {
     recording: &'w Recording<'w>,
-    image: &'w dyn Memory,
+    image: &'w Image,
     action: u32,
     jobs: Vec<Job>,
     /// The first rule that was broken.

@@ -15,7 +15,8 @@ mod program;
 mod report;
 mod rules;
 
-pub use program::{Steps, Submission, steps};
+pub use image::Image;
+pub use program::{Event, Full, Submission, events, submissions};
 pub use report::{Chain, Job, Report, Use};
 pub use rules::{DeepRule, DeepViolation};
 
@@ -55,27 +56,12 @@ pub fn profile(verified: &Verified<'_>) -> Result<&'static Profile, DeepViolatio
 /// # Errors
 /// The first rule that is broken, in the order of the program.
 pub fn check_for(verified: &Verified<'_>, profile: &Profile) -> Result<Report, DeepViolation> {
-    let mut walks = Walks {
-        recording: verified.recording(),
-        profile,
-        report: Report::default(),
-        steps: MAX_STEPS,
-    };
-    steps(verified, &mut walks)?;
-    Ok(walks.report)
-}
-
-/// The walk over every chain at the moment of its submission.
-struct Walks<'w> {
-    recording: &'w gpureplay_format::Recording<'w>,
-    profile: &'w Profile,
-    report: Report,
-    steps: u64,
-}
-
-impl Steps for Walks<'_> {
-    fn submitted(&mut self, submission: &Submission<'_>) -> Result<(), DeepViolation> {
-        let walked = chain::walk(self.recording, self.profile, submission, &mut self.steps)?;
-        self.report.add(walked, submission.action)
-    }
+    let recording = verified.recording();
+    let mut report = Report::default();
+    let mut steps = MAX_STEPS;
+    submissions(verified, |submission| {
+        let walked = chain::walk(recording, profile, submission, &mut steps)?;
+        report.add(walked, submission.action)
+    })?;
+    Ok(report)
 }

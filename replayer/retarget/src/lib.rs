@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gpureplay_core::{Limits, Verified, verify, writable};
 use gpureplay_format::layout::{IdentityCheck, Region};
 use gpureplay_format::{Access, Action, Recording, RegionKind};
-use gpureplay_inspect::{Steps, check, check_for, profile, steps};
+use gpureplay_inspect::{DeepViolation, Event, check, check_for, events, profile};
 use mali_descriptors::{Memory, Profile, RendererState};
 use zerocopy::little_endian::{U16, U32, U64};
 
@@ -94,9 +94,7 @@ fn proved(
     target: &'static Profile,
     options: &Options,
 ) -> Result<(Pair, Vec<Job>), Refusal> {
-    let unsound = |error: gpureplay_inspect::DeepViolation| {
-        Refusal::new(TargetRule::Sound, error.to_string())
-    };
+    let unsound = |error: DeepViolation| Refusal::new(TargetRule::Sound, error.to_string());
     let pair = Pair {
         source: profile(verified).map_err(unsound)?,
         target,
@@ -248,35 +246,32 @@ fn places(
     verified: &Verified<'_>,
     words: &BTreeSet<(u64, Vec<u8>, Vec<u8>)>,
 ) -> Result<BTreeMap<u32, Vec<Patch>>, Refusal> {
-    struct Places<'w> {
-        words: &'w BTreeSet<(u64, Vec<u8>, Vec<u8>)>,
-        found: BTreeMap<u32, Vec<Patch>>,
-    }
-    impl Steps for Places<'_> {
-        fn changed(&mut self, action: u32, va: u64, length: u64, memory: &dyn Memory) {
-            let end = va.saturating_add(length);
-            // No word is longer than a pointer.
-            let from = (va.saturating_sub(8), Vec::new(), Vec::new());
-            for (at, old, new) in self.words.range(from..) {
-                if *at >= end {
-                    break;
-                }
-                let mut now = vec![0; old.len()];
-                if at.saturating_add(old.len() as u64) > va
-                    && memory.read(*at, &mut now)
-                    && now == *old
-                {
-                    let patches = self.found.entry(action).or_default();
-                    patches.push((*at, new.clone()));
-                }
+    let mut found: BTreeMap<u32, Vec<Patch>> = BTreeMap::new();
+    let walked = events(verified, |event| {
+        let Event::Changed {
+            action,
+            va,
+            length,
+            memory,
+        } = event
+        else {
+            return Ok::<(), DeepViolation>(());
+        };
+        let end = va.saturating_add(*length);
+        // No word is longer than a pointer.
+        let from = (va.saturating_sub(8), Vec::new(), Vec::new());
+        for (at, old, new) in words.range(from..) {
+            if *at >= end {
+                break;
+            }
+            let mut now = vec![0; old.len()];
+            let reaches = at.saturating_add(old.len() as u64) > *va;
+            if reaches && memory.read(*at, &mut now) && now == *old {
+                found.entry(*action).or_default().push((*at, new.clone()));
             }
         }
-    }
-    let mut places = Places {
-        words,
-        found: BTreeMap::new(),
-    };
-    steps(verified, &mut places)
-        .map_err(|error| Refusal::new(TargetRule::Sound, error.to_string()))?;
-    Ok(places.found)
+        Ok(())
+    });
+    walked.map_err(|error| Refusal::new(TargetRule::Sound, error.to_string()))?;
+    Ok(found)
 }

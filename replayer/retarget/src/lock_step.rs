@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use gpureplay_core::{Chain, ErrorKind, Gpu, Wrapper};
 use gpureplay_format::checksum::checksum;
 use gpureplay_format::{Access, PAGE_SIZE, RegionKind, TensorKind};
-use gpureplay_library::{DType, Device, Files, Recording, Session, Tensor};
+use gpureplay_io::ElementType;
+use gpureplay_library::{Device, Files, Recording, Session, Tensor};
 use gpureplay_on_model::OnModel;
 use mali_descriptors::Profile;
 use mali_model::{JobReport, Observer};
@@ -289,7 +290,7 @@ fn bind(session: &mut Session, input: usize) -> Result<(), CompareError> {
 }
 
 /// Bytes of elements drawn by lot: floats from -1 to 1, whole numbers from all that there are.
-fn drawn(dtype: DType, bytes: usize, seed: u64) -> Vec<u8> {
+fn drawn(dtype: ElementType, bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
         state ^= state << 13;
@@ -302,10 +303,10 @@ fn drawn(dtype: DType, bytes: usize, seed: u64) -> Vec<u8> {
         let random = next();
         let unit = (random >> 40) as f32 / (1 << 23) as f32 - 1.0;
         match dtype {
-            DType::F32 => out.extend(unit.to_le_bytes()),
-            DType::F64 => out.extend(f64::from(unit).to_le_bytes()),
-            DType::F16 => out.extend(gpureplay_io::f32_to_f16(unit).to_le_bytes()),
-            DType::Bool => out.push((random >> 63) as u8),
+            ElementType::F32 => out.extend(unit.to_le_bytes()),
+            ElementType::F64 => out.extend(f64::from(unit).to_le_bytes()),
+            ElementType::F16 => out.extend(gpureplay_io::f32_to_f16(unit).to_le_bytes()),
+            ElementType::Bool => out.push((random >> 63) as u8),
             _ => out.extend(random.to_le_bytes()),
         }
     }

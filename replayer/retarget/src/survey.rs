@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use gpureplay_core::Verified;
-use gpureplay_inspect::{DeepViolation, Steps, Submission, steps};
+use gpureplay_inspect::{DeepViolation, Event, Submission, events};
 use mali_descriptors::{
     Attribute, Draw, Invocation, JobType, LocalStorage, Memory, PixelFormat, RendererState,
     Texture, clause_address, descriptor_address, follow, job,
@@ -54,8 +54,14 @@ pub(crate) struct Code {
 /// All jobs, in the order of their submission.
 pub(crate) fn survey(verified: &Verified<'_>) -> Result<Vec<Job>, Refusal> {
     let mut survey = Survey::default();
-    steps(verified, &mut survey)
-        .map_err(|error| Refusal::new(TargetRule::Sound, error.to_string()))?;
+    let walked = events(verified, |event| {
+        match event {
+            Event::Changed { va, length, .. } => survey.changed(*va, *length),
+            Event::Submitted(submission) => survey.submitted(submission),
+        }
+        Ok::<(), DeepViolation>(())
+    });
+    walked.map_err(|error| Refusal::new(TargetRule::Sound, error.to_string()))?;
     match survey.refusal {
         Some(refusal) => Err(refusal),
         None => Ok(survey.jobs),
@@ -65,14 +71,13 @@ pub(crate) fn survey(verified: &Verified<'_>) -> Result<Vec<Job>, Refusal> {
 #[derive(Default)]
 struct Survey {
     jobs: Vec<Job>,
-    submissions: u32,
     /// Shaders by address, as long as memory that was uploaded since is not theirs.
     known: HashMap<u64, Rc<Code>>,
     refusal: Option<Refusal>,
 }
 
-impl Steps for Survey {
-    fn changed(&mut self, _: u32, va: u64, length: u64, _: &dyn Memory) {
+impl Survey {
+    fn changed(&mut self, va: u64, length: u64) {
         let end = va.saturating_add(length);
         self.known.retain(|_, code| {
             let last = code.address.saturating_add(code.shader.size().into());
@@ -80,12 +85,11 @@ impl Steps for Survey {
         });
     }
 
-    fn submitted(&mut self, submission: &Submission<'_>) -> Result<(), DeepViolation> {
-        let number = self.submissions;
-        self.submissions += 1;
+    fn submitted(&mut self, submission: &Submission<'_>) {
         if self.refusal.is_some() {
-            return Ok(());
+            return;
         }
+        let number = submission.number;
         for found in follow(submission.memory, submission.head).jobs(submission.memory) {
             // The walk before this one has seen that there are no others.
             let kind = found.job_type().unwrap_or(JobType::NotStarted);
@@ -95,7 +99,7 @@ impl Steps for Survey {
                     Ok(compute) => Some(compute),
                     Err(refusal) => {
                         self.refusal = Some(refusal);
-                        return Ok(());
+                        return;
                     }
                 },
                 _ => None,
@@ -108,11 +112,8 @@ impl Steps for Survey {
                 compute,
             });
         }
-        Ok(())
     }
-}
 
-impl Survey {
     fn compute(&mut self, memory: &dyn Memory, place: (u32, u64)) -> Result<Compute, Refusal> {
         let unknown =
             || Refusal::of_job(TargetRule::Sound, place, "a descriptor that cannot be read");

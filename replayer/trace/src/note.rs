@@ -9,7 +9,7 @@ use core::fmt;
 use core::str::{FromStr, SplitAsciiWhitespace};
 
 /// First word of every note of an OpenCL layer; the digit is the version of the grammar.
-pub const PREFIX: &str = "cl1";
+pub const PREFIX: &str = "cl2";
 /// Longest text of a NOTE record, in bytes.
 pub const MAX_TEXT: usize = 4096;
 /// Bytes of a scalar argument that are kept.
@@ -40,14 +40,26 @@ pub enum Note {
         /// Bytes.
         size: u64,
     },
-    /// A kernel is about to be launched; chains until [`Note::Done`] belong to it.
+    /// A kernel is about to be given to a queue: its chains come after this note, and after those of earlier launches of the queue.
     Launch(Launch),
-    /// The launch with this number is complete.
-    Done {
+    /// The runtime refused the launch with this number: it has no chains.
+    Refused {
         /// Number of the launch.
         launch: u32,
-        /// What the runtime returned; 0 is success.
+        /// What the runtime returned.
         status: i32,
+    },
+    /// Everything that this queue was given before is complete.
+    Idle {
+        /// Number of the queue.
+        queue: u32,
+    },
+    /// What a transfer moved that was not complete when it was noted.
+    Content {
+        /// The number in [`Content::Later`].
+        id: u32,
+        /// [`content_hash`] of the bytes.
+        hash: u64,
     },
     /// The app used something that notes do not describe.
     Unseen {
@@ -107,8 +119,23 @@ pub struct Transfer {
     pub at: Place,
     /// Bytes.
     pub size: u64,
-    /// [`content_hash`] of the bytes; `None` if the layer could not see them.
-    pub hash: Option<u64>,
+    /// What they are.
+    pub content: Content,
+    /// The queue that was given the command; `None` for what happened with the creation of the object.
+    pub queue: Option<u32>,
+    /// The transfer was complete when it was noted; else it happens after whatever its queue was given before.
+    pub complete: bool,
+}
+
+/// What is known about the bytes of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Their [`content_hash`].
+    Hash(u64),
+    /// A [`Note::Content`] with this number says it.
+    Later(u32),
+    /// The layer could not see them.
+    Unseen,
 }
 
 /// A launch of a kernel.
@@ -116,14 +143,14 @@ pub struct Transfer {
 pub struct Launch {
     /// Number of the launch, counted from 0.
     pub id: u32,
+    /// Number of the queue, counted from 0.
+    pub queue: u32,
     /// Name of the kernel function.
     pub kernel: String,
     /// Work-items along each dimension.
     pub global: [u64; 3],
     /// Work-items of a group along each dimension, if the app chose them.
     pub local: Option<[u64; 3]>,
-    /// The layer waited for the queue before and after, so no other launch's chains are between the notes.
-    pub alone: bool,
     /// Arguments by index.
     pub arguments: Vec<Argument>,
 }
@@ -246,9 +273,16 @@ impl<'a> Words<'a> {
                 size: self.number("size")?,
             }),
             "launch" => self.launch(),
-            "done" => Ok(Note::Done {
+            "refused" => Ok(Note::Refused {
                 launch: self.number("launch")?,
                 status: self.number("status")?,
+            }),
+            "idle" => Ok(Note::Idle {
+                queue: self.number("queue")?,
+            }),
+            "content" => Ok(Note::Content {
+                id: self.number("id")?,
+                hash: hash(self.field("hash")?)?,
             }),
             "unseen" => Ok(Note::Unseen {
                 call: unescape("call", self.field("call")?)?,
@@ -271,30 +305,42 @@ impl<'a> Words<'a> {
 
     fn transfer(&mut self, direction: Direction) -> Result<Note, NoteError> {
         let (at, size) = (self.place("at")?, self.number("size")?);
-        let hash = match self.field("hash")? {
+        let content = match self.field("hash")? {
+            "-" => Content::Unseen,
+            word => match word.strip_prefix('?') {
+                Some(id) => Content::Later(number("hash", id)?),
+                None => Content::Hash(hash(word)?),
+            },
+        };
+        let queue = match self.field("queue")? {
             "-" => None,
-            digits => Some(u64::from_str_radix(digits, 16).map_err(|_| wrong("hash", digits))?),
+            id => Some(number("queue", id)?),
         };
         Ok(Note::Transfer(Transfer {
             direction,
             at,
             size,
-            hash,
+            content,
+            queue,
+            complete: self.flag("complete")?,
         }))
     }
 
+    fn flag(&mut self, field: &'static str) -> Result<bool, NoteError> {
+        match self.field(field)? {
+            "1" => Ok(true),
+            "0" => Ok(false),
+            other => Err(wrong(field, other)),
+        }
+    }
+
     fn launch(&mut self) -> Result<Note, NoteError> {
-        let id = self.number("id")?;
+        let (id, queue) = (self.number("id")?, self.number("queue")?);
         let kernel = unescape("kernel", self.field("kernel")?)?;
         let global = sizes("global", self.field("global")?)?;
         let local = match self.field("local")? {
             "-" => None,
             text => Some(sizes("local", text)?),
-        };
-        let alone = match self.field("alone")? {
-            "1" => true,
-            "0" => false,
-            other => return Err(wrong("alone", other)),
         };
         let mut arguments = Vec::new();
         for word in self.0.by_ref() {
@@ -305,10 +351,10 @@ impl<'a> Words<'a> {
         }
         Ok(Note::Launch(Launch {
             id,
+            queue,
             kernel,
             global,
             local,
-            alone,
             arguments,
         }))
     }
@@ -319,6 +365,10 @@ fn wrong(field: &'static str, word: &str) -> NoteError {
         field,
         word: word.to_owned(),
     }
+}
+
+fn hash(digits: &str) -> Result<u64, NoteError> {
+    u64::from_str_radix(digits, 16).map_err(|_| wrong("hash", digits))
 }
 
 fn number<T: FromStr>(field: &'static str, text: &str) -> Result<T, NoteError> {
@@ -455,30 +505,41 @@ impl fmt::Display for Note {
                     Direction::Unchanged => "unchanged",
                 };
                 write!(f, "{word} at={} size={} hash=", transfer.at, transfer.size)?;
-                match transfer.hash {
-                    Some(hash) => write!(f, "{hash:016x}"),
-                    None => f.write_str("-"),
+                match transfer.content {
+                    Content::Hash(hash) => write!(f, "{hash:016x}")?,
+                    Content::Later(id) => write!(f, "?{id}")?,
+                    Content::Unseen => f.write_str("-")?,
                 }
+                match transfer.queue {
+                    Some(queue) => write!(f, " queue={queue}")?,
+                    None => f.write_str(" queue=-")?,
+                }
+                write!(f, " complete={}", u8::from(transfer.complete))
             }
             Note::Copy { from, to, size } => write!(f, "copy from={from} to={to} size={size}"),
             Note::Fill { at, size } => write!(f, "fill at={at} size={size}"),
             Note::Launch(launch) => {
-                let Launch { id, kernel, .. } = launch;
+                let Launch {
+                    id, queue, kernel, ..
+                } = launch;
                 let [x, y, z] = launch.global;
                 write!(
                     f,
-                    "launch id={id} kernel={} global={x},{y},{z} local=",
+                    "launch id={id} queue={queue} kernel={} global={x},{y},{z} local=",
                     Escaped(kernel)
                 )?;
                 match launch.local {
                     Some([x, y, z]) => write!(f, "{x},{y},{z}")?,
                     None => f.write_str("-")?,
                 }
-                write!(f, " alone={}", u8::from(launch.alone))?;
                 let mut arguments = launch.arguments.iter();
                 arguments.try_for_each(|argument| write!(f, " {argument}"))
             }
-            Note::Done { launch, status } => write!(f, "done launch={launch} status={status}"),
+            Note::Refused { launch, status } => {
+                write!(f, "refused launch={launch} status={status}")
+            }
+            Note::Idle { queue } => write!(f, "idle queue={queue}"),
+            Note::Content { id, hash } => write!(f, "content id={id} hash={hash:016x}"),
             Note::Unseen { call } => write!(f, "unseen call={}", Escaped(call)),
         }
     }
@@ -495,12 +556,14 @@ mod tests {
             type_name: type_name.into(),
             value,
         };
-        let transfer = |direction, hash| {
+        let transfer = |direction, content, queue, complete| {
             Note::Transfer(Transfer {
                 direction,
                 at: at(3, 128),
                 size: 4096,
-                hash,
+                content,
+                queue,
+                complete,
             })
         };
         let object = |kind| {
@@ -514,9 +577,15 @@ mod tests {
             object(ObjectKind::Buffer),
             object(ObjectKind::Image),
             object(ObjectKind::Part(at(2, 256))),
-            transfer(Direction::Write, Some(0x0123_4567_89ab_cdef)),
-            transfer(Direction::Read, None),
-            transfer(Direction::Unchanged, Some(0)),
+            transfer(
+                Direction::Write,
+                Content::Hash(0x0123_4567_89ab_cdef),
+                None,
+                true,
+            ),
+            transfer(Direction::Read, Content::Unseen, Some(1), true),
+            transfer(Direction::Read, Content::Later(9), Some(0), false),
+            transfer(Direction::Unchanged, Content::Hash(0), Some(2), false),
             Note::Copy {
                 from: at(1, 0),
                 to: at(2, 8),
@@ -528,10 +597,10 @@ mod tests {
             },
             Note::Launch(Launch {
                 id: 12,
+                queue: 3,
                 kernel: "im2col 3x3 ü".into(),
                 global: [24, 24, 1],
                 local: Some([4, 4, 1]),
-                alone: true,
                 arguments: vec![
                     argument("src", "const float*", Value::Object(3)),
                     argument("", "", Value::Unknown),
@@ -542,16 +611,18 @@ mod tests {
             }),
             Note::Launch(Launch {
                 id: 0,
+                queue: 0,
                 kernel: String::new(),
                 global: [1, 1, 1],
                 local: None,
-                alone: false,
                 arguments: vec![],
             }),
-            Note::Done {
+            Note::Refused {
                 launch: 12,
                 status: -5,
             },
+            Note::Idle { queue: 3 },
+            Note::Content { id: 9, hash: 255 },
             Note::Unseen {
                 call: "clSVMAlloc".into(),
             },
@@ -572,8 +643,8 @@ mod tests {
         for text in [
             "",
             "recorder: 2 probes",
-            "cl2 done launch=1 status=0",
-            "cl1x",
+            "cl1 done launch=1 status=0",
+            "cl2x",
         ] {
             assert_eq!(Note::parse(text), None, "{text}");
         }
@@ -582,29 +653,33 @@ mod tests {
     #[test]
     fn damaged_notes_are_errors() {
         for text in [
-            "cl1",
-            "cl1 dance",
-            "cl1 done launch=1",
-            "cl1 done launch=x status=0",
-            "cl1 done launch=4294967296 status=0",
-            "cl1 done launch=1 status=0 more",
-            "cl1 write at=1 size=2 hash=0",
-            "cl1 write at=1+0 size=2 hash=xyz",
-            "cl1 write at=1+0 size=-2 hash=0",
-            "cl1 object id=1 kind=boat size=1",
-            "cl1 launch id=0 kernel=a%2 global=1,1,1 local=- alone=1",
-            "cl1 launch id=0 kernel=a%ff global=1,1,1 local=- alone=1",
-            "cl1 launch id=0 kernel=a global=1,1 local=- alone=1",
-            "cl1 launch id=0 kernel=a global=1,1,1,1 local=- alone=1",
-            "cl1 launch id=0 kernel=a global=1,1,1 local=- alone=2",
-            "cl1 launch id=0 kernel=a global=1,1,1 local=- alone=1 a:b",
-            "cl1 launch id=0 kernel=a global=1,1,1 local=- alone=1 a:b:v123",
-            "cl1 launch id=0 kernel=a global=1,1,1 local=- alone=1 a:b:",
+            "cl2",
+            "cl2 dance",
+            "cl2 refused launch=1",
+            "cl2 refused launch=x status=0",
+            "cl2 refused launch=4294967296 status=0",
+            "cl2 refused launch=1 status=0 more",
+            "cl2 write at=1 size=2 hash=0",
+            "cl2 write at=1+0 size=2 hash=xyz",
+            "cl2 write at=1+0 size=-2 hash=0",
+            "cl2 object id=1 kind=boat size=1",
+            "cl2 launch id=0 queue=0 kernel=a%2 global=1,1,1 local=-",
+            "cl2 launch id=0 queue=0 kernel=a%ff global=1,1,1 local=-",
+            "cl2 launch id=0 queue=0 kernel=a global=1,1 local=-",
+            "cl2 launch id=0 queue=0 kernel=a global=1,1,1,1 local=-",
+            "cl2 launch id=0 queue=- kernel=a global=1,1,1 local=-",
+            "cl2 write at=1+0 size=2 hash=0 queue=0",
+            "cl2 write at=1+0 size=2 hash=? queue=0 complete=1",
+            "cl2 write at=1+0 size=2 hash=0 queue=x complete=1",
+            "cl2 write at=1+0 size=2 hash=0 queue=0 complete=2",
+            "cl2 launch id=0 queue=0 kernel=a global=1,1,1 local=- a:b",
+            "cl2 launch id=0 queue=0 kernel=a global=1,1,1 local=- a:b:v123",
+            "cl2 launch id=0 queue=0 kernel=a global=1,1,1 local=- a:b:",
         ] {
             assert!(matches!(Note::parse(text), Some(Err(_))), "{text}");
         }
         let many = " a:b:?".repeat(MAX_ARGUMENTS + 1);
-        let text = format!("cl1 launch id=0 kernel=a global=1,1,1 local=- alone=1{many}");
+        let text = format!("cl2 launch id=0 queue=0 kernel=a global=1,1,1 local=-{many}");
         assert!(matches!(
             Note::parse(&text),
             Some(Err(NoteError::Longer(_)))

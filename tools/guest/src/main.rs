@@ -5,6 +5,7 @@
 mod build;
 mod conformance;
 mod devices;
+mod document;
 mod error;
 mod firmware;
 mod folder;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use build::{Build, dtb::Dtb, static_command::Static};
+use build::{Build, cc::Cc, dtb::Dtb, static_command::Static};
 use conformance::{operators::Operators, piglit::Piglit};
 use devices::Devices;
 use firmware::Firmware;
@@ -45,6 +46,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Build(Build),
+    Cc(Cc),
     Run(Run),
     Shell(Shell),
     Record(Record),
@@ -67,6 +69,7 @@ impl Command {
     fn execute(self) -> error::Result<ExitCode> {
         match self {
             Command::Build(command) => command.execute(),
+            Command::Cc(command) => command.execute(),
             Command::Run(command) => command.execute(),
             Command::Shell(command) => command.execute(),
             Command::Record(command) => command.execute(),

@@ -174,6 +174,72 @@ fn candidates_are_verified_and_those_beyond_limits_refused() {
 }
 
 #[test]
+fn a_kernel_that_only_checks_is_seen_to_react() {
+    let stage = recorded("check");
+    let bare = stage.run("run rec#0 --no-poison");
+    assert!(bare.out.contains("inconclusive"), "{bare:?}");
+    let said = stage.run("run rec#0");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.out
+            .contains("256 bytes of its inputs were changed before another launch, upon which the recorded kernel writes 4"),
+        "{said:?}"
+    );
+    let json = stage.run("run rec#0 --json");
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(
+        (&json["verdict"], &json["changed"]),
+        (&"exact".into(), &"inputs".into())
+    );
+    assert_eq!(
+        stage.run("run rec#0 --null").code,
+        Some(0),
+        "nothing is written"
+    );
+}
+
+#[test]
+fn tuning_goes_on_after_kernels_that_fail() {
+    // The first launch writes; one of its candidates fails, those after it do not.
+    let stage = recorded("fragile");
+    let said =
+        stage.run("tune rec#0 --repetitions 1 --registers 0,32 --blocks 16;64;128 --csv t.csv");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
+    assert_eq!(table.lines().count(), 1 + 1 + 6, "{table}");
+    assert_eq!(table.matches(",exact,").count(), 5, "{table}");
+    assert_eq!(
+        table.matches("CUDA_ERROR_LAUNCH_FAILED").count(),
+        2,
+        "{table}"
+    );
+    assert_eq!(
+        said.out.matches("image,max_registers").count(),
+        1,
+        "{said:?}"
+    );
+    assert_eq!(
+        said.out
+            .lines()
+            .filter(|line| line.starts_with("\"recorded\""))
+            .count(),
+        7
+    );
+    // The second finds its results in memory, and fails on changed memory: it is not shown to be right, but all is tried.
+    let said = stage.run("tune rec#1 --repetitions 1 --blocks 16;64;128");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.err
+            .contains("going on in another process with --no-poison"),
+        "{said:?}"
+    );
+    assert_eq!(said.out.matches(",inconclusive,").count(), 3, "{said:?}");
+    let run = stage.run("run rec#1");
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.out.contains("inconclusive"), "{run:?}");
+}
+
+#[test]
 fn images_that_do_not_fit_are_refused() {
     let stage = recorded("scale");
     let write = |name: &str, text: &str| std::fs::write(stage.path(name), text).unwrap();

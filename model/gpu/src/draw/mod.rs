@@ -18,8 +18,8 @@ use mali_memory::Bus;
 use mali_regs::JobStatus;
 use mali_shader::{Dispatch, Stage};
 
-use crate::chain::{Environment, JobFault};
 use crate::compute::{product, shader_fault, thread_storage};
+use crate::environment::{Environment, JobFault};
 use crate::space::JobMemory;
 
 /// A job at work: what it is, and what it runs on.

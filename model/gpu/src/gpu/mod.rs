@@ -12,8 +12,9 @@ use mali_regs::{JobStatus, WINDOW_SIZE, job, mmu};
 use mali_shader::{MmuFault, Threads, WorkLimit};
 
 use crate::address_space::AddressSpaceRegisters;
-use crate::chain::{self, Chain, Environment, Outcome};
+use crate::chain::{self, Chain, Outcome};
 use crate::clock::Clock;
+use crate::environment::Environment;
 use crate::interrupt::{Interrupts, IrqLines};
 use crate::log::{Log, NoLog, Observer, log};
 use crate::power::{Domain, Power};

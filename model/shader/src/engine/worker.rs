@@ -30,7 +30,8 @@ impl Layout {
         self.pitch * self.together
     }
 
-    fn batches(&self) -> usize {
+    /// Batches of lanes that a host thread has.
+    pub(crate) fn batches(&self) -> usize {
         (self.lanes() as usize).div_ceil(LANES).max(1)
     }
 }
@@ -116,10 +117,16 @@ impl<'s> Worker<'s> {
                 batch.start(&self.program, mask);
             }
         }
+        if let Some(probing) = &mut self.core.probing {
+            probing.begin(first);
+        }
         self.core.statistics.workgroups += u64::from(count);
         self.core.statistics.threads += u64::from(count) * u64::from(self.layout.size);
         loop {
-            for batch in &mut self.batches {
+            for (index, batch) in self.batches.iter_mut().enumerate() {
+                if let Some(probing) = &mut self.core.probing {
+                    probing.switch(index);
+                }
                 batch.run(&mut self.program, &mut self.core)?;
             }
             let mut waiting = false;
@@ -129,6 +136,9 @@ impl<'s> Worker<'s> {
             }
             if !waiting {
                 return Ok(());
+            }
+            if let Some(probing) = &mut self.core.probing {
+                probing.pass_barrier();
             }
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The subcommands.
 
+pub(crate) mod analyse;
 pub(crate) mod bench;
 pub(crate) mod compile;
 pub(crate) mod diff;
@@ -9,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod import;
 pub(crate) mod info;
+pub(crate) mod jobs;
 pub(crate) mod keygen;
 pub(crate) mod pack;
 pub(crate) mod record;

@@ -469,7 +469,7 @@ impl Product {
         match tensor.role {
             Role::Input => Some(Path::new("inputs").join(format!("{}.npy", tensor.name))),
             Role::Output => Some(Path::new("expected").join(format!("{}.npy", tensor.name))),
-            Role::Intermediate => None,
+            Role::Intermediate | Role::State => None,
             Role::Weight => {
                 let external = self.manifest.external.get(&tensor.name);
                 external.map(|external| external.file.clone())

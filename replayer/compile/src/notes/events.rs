@@ -2,9 +2,11 @@
 //! Notes in terms of memory objects that own their memory: transfers, and launches with what they are given.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use gpureplay_trace::note::{Direction, Note, Object, ObjectKind, Place, Value};
+use gpureplay_trace::note::{Content, Direction, Note, Object, ObjectKind, Place, Transfer, Value};
 
+use super::launches::{launches, refused};
 use crate::capture::{Buffer, Capture};
 
 /// Parts of parts that are followed; OpenCL has none.
@@ -147,7 +149,9 @@ impl Events {
     pub(super) fn of(capture: &Capture) -> Self {
         let mut out = Events::default();
         let mut parts: BTreeMap<u32, Place> = BTreeMap::new();
-        for noted in &capture.opencl {
+        let (refused, later) = (refused(capture), contents(capture));
+        let queued = Queued::of(capture);
+        for (index, noted) in capture.opencl.iter().enumerate() {
             match &noted.note {
                 Note::Object(Object { id, kind, size }) => match kind {
                     ObjectKind::Part(of) => {
@@ -168,13 +172,17 @@ impl Events {
                             direction: transfer.direction,
                             at,
                             size: transfer.size,
-                            hash: transfer.hash,
-                            jobs: noted.jobs,
+                            hash: match transfer.content {
+                                Content::Hash(hash) => Some(hash),
+                                Content::Later(id) => later.get(&id).copied(),
+                                Content::Unseen => None,
+                            },
+                            jobs: queued.jobs_before(index, transfer, noted.jobs),
                             kept: false,
                         }));
                     }
                 }
-                Note::Launch(launch) => {
+                Note::Launch(launch) if !refused.contains(&launch.id) => {
                     let given = launch.arguments.iter().enumerate();
                     let given = given.filter_map(|(index, argument)| {
                         let Value::Object(object) = argument.value else {
@@ -209,8 +217,7 @@ impl Events {
                 Note::Unseen { call } if !out.unseen.contains(call) => {
                     out.unseen.push(call.clone());
                 }
-                Note::Unseen { .. } | Note::Copy { .. } | Note::Fill { .. } | Note::Done { .. } => {
-                }
+                _ => {}
             }
         }
         out.decide_unchanged();
@@ -247,6 +254,48 @@ impl Events {
                 }
             }
         }
+    }
+}
+
+/// Content that was seen when its transfer was complete.
+fn contents(capture: &Capture) -> BTreeMap<u32, u64> {
+    let content = capture.opencl.iter().filter_map(|noted| match noted.note {
+        Note::Content { id, hash } => Some((id, hash)),
+        _ => None,
+    });
+    content.collect()
+}
+
+/// The launches of each queue by their notes' indices, each with its chains if they are known.
+struct Queued(BTreeMap<u32, BTreeMap<usize, Option<Range<usize>>>>);
+
+impl Queued {
+    fn of(capture: &Capture) -> Self {
+        let places = launches(capture).places();
+        let refused = refused(capture);
+        let mut out: BTreeMap<u32, BTreeMap<usize, Option<Range<usize>>>> = BTreeMap::new();
+        for (index, noted) in capture.opencl.iter().enumerate() {
+            if let Note::Launch(launch) = &noted.note
+                && !refused.contains(&launch.id)
+            {
+                let queue = out.entry(launch.queue).or_default();
+                queue.insert(index, places.get(&launch.id).cloned());
+            }
+        }
+        Queued(out)
+    }
+
+    /// Submissions before a transfer: a queue comes to it after the launches that it was given before, and before those after it.
+    fn jobs_before(&self, index: usize, transfer: &Transfer, noted: usize) -> usize {
+        let launches = transfer.queue.and_then(|queue| self.0.get(&queue));
+        let Some(launches) = launches.filter(|_| !transfer.complete) else {
+            return noted;
+        };
+        let earlier = launches.range(..index).next_back();
+        let later = launches.range(index..).next();
+        let after = earlier.and_then(|(_, chains)| Some(chains.as_ref()?.end));
+        let before = later.and_then(|(_, chains)| Some(chains.as_ref()?.start));
+        after.or(before).map_or(noted, |jobs| jobs.max(noted))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use gpureplay_io::{DType, Element, Layout, Tensor};
+use gpureplay_io::{Element, ElementType, Layout, Tensor};
 use gpureplay_trace::note::Direction;
 
 use super::events::{Event, Events, Given, Host, Launched};
@@ -19,7 +19,7 @@ use crate::tag::{Found, Role};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
     /// Element type.
-    pub dtype: DType,
+    pub dtype: ElementType,
     /// Extents, slowest first.
     pub shape: Vec<u32>,
 }
@@ -35,7 +35,7 @@ impl FromStr for Form {
         let shape: Vec<u32> = extents.collect::<Result<_, _>>().map_err(|_| wrong())?;
         match shape.contains(&0) {
             false => Ok(Form {
-                dtype: DType::from_name(dtype.trim())?,
+                dtype: ElementType::from_name(dtype.trim())?,
                 shape,
             }),
             true => Err(wrong()),

@@ -12,7 +12,7 @@ mod near;
 mod scan;
 
 use gpureplay_format::{MAX_AXES, Piece};
-use gpureplay_io::{DType, Element, Layout, Tensor, distinctiveness};
+use gpureplay_io::{Element, ElementType, Layout, Tensor, distinctiveness};
 use gpureplay_trace::PAGE_SIZE;
 
 use crate::capture::Capture;
@@ -87,7 +87,7 @@ pub struct Wanted {
     /// Its name.
     pub name: String,
     /// Element type.
-    pub dtype: DType,
+    pub dtype: ElementType,
     /// Shape.
     pub shape: Vec<u64>,
 }
@@ -108,6 +108,8 @@ pub enum Role {
     Output,
     /// The app reads it; it is part of the model.
     Weight,
+    /// Jobs change it, and the next run starts from what they left; the app wrote its first value.
+    State,
     /// Jobs compute it and jobs read it; the file holds a reference's values, which agree up to rounding.
     Intermediate,
 }
@@ -119,13 +121,14 @@ impl Role {
             Role::Output => "output",
             Role::Weight => "weight",
             Role::Intermediate => "intermediate",
+            Role::State => "state",
         }
     }
 
     fn writer(self) -> &'static str {
         match self {
             Role::Output | Role::Intermediate => "the GPU wrote",
-            Role::Input | Role::Weight => "the app wrote",
+            Role::Input | Role::Weight | Role::State => "the app wrote",
         }
     }
 }
@@ -146,7 +149,7 @@ pub struct Found {
     /// The tensor in the type that the GPU sees; differs from the file's if the app converts.
     pub tensor: Tensor,
     /// The file's type, if the app converts.
-    pub converted_from: Option<DType>,
+    pub converted_from: Option<ElementType>,
 }
 
 impl Found {
@@ -200,9 +203,9 @@ pub fn find(capture: &Capture, role: Role, name: &str, tensor: &Tensor) -> Resul
 fn candidates(tensor: &Tensor) -> Vec<Tensor> {
     let mut out = vec![tensor.clone()];
     let converted = match tensor.dtype() {
-        DType::F32 => Some(DType::F16),
-        DType::F64 => Some(DType::F32),
-        DType::I64 => Some(DType::I32),
+        ElementType::F32 => Some(ElementType::F16),
+        ElementType::F64 => Some(ElementType::F32),
+        ElementType::I64 => Some(ElementType::I32),
         _ => None,
     };
     if let Some(dtype) = converted {
@@ -281,11 +284,14 @@ fn find_with(
         Role::Output | Role::Intermediate => {
             (0..capture.jobs.len()).rev().map(Moment::after).collect()
         }
-        Role::Input | Role::Weight => (0..capture.jobs.len()).map(Moment::before).collect(),
+        Role::Input | Role::Weight | Role::State => {
+            (0..capture.jobs.len()).map(Moment::before).collect()
+        }
     };
     let repeats = repeats(tensor);
     let mut found: Option<(usize, Vec<Piece>)> = None;
     let mut nearest: Option<(usize, String)> = None;
+    let mut unchanged = 0;
     for moment in moments {
         let pages = capture.memory.changed(moment);
         let hits = scan::scan(&capture.memory, moment, pages, keys);
@@ -304,6 +310,25 @@ fn find_with(
             copies = flat::find(&capture.memory, moment, pages, tensor);
         }
         if copies.is_empty() && hits.is_empty() {
+            continue;
+        }
+        if role == Role::State {
+            // Of several copies only one is what the jobs go on with.
+            unchanged += copies.len();
+            copies.retain(|piece| changes(capture, tensor, piece, moment));
+            unchanged -= copies.len();
+            if copies.len() > 1 {
+                return Err(TagError::Unsupported {
+                    name: name.to_string(),
+                    why: format!(
+                        "jobs change {} places that hold its first value",
+                        copies.len()
+                    ),
+                });
+            }
+            if let Some(found) = copies.pop() {
+                return Ok((moment.job(), vec![found]));
+            }
             continue;
         }
         let Some(first) = copies.first() else {
@@ -352,6 +377,13 @@ fn find_with(
     if let Some(found) = found {
         return Ok(found);
     }
+    if unchanged > 0 {
+        return Err(TagError::Unsupported {
+            name: name.to_string(),
+            why: "no job changes it after the app wrote it: a state is what a run changes"
+                .to_string(),
+        });
+    }
     let wanted = Box::new(Wanted {
         role,
         name: name.to_string(),
@@ -367,6 +399,31 @@ fn find_with(
             detail,
             hint,
         },
+    })
+}
+
+/// Whether a job from this moment on writes to a tensor's memory.
+fn changes(capture: &Capture, tensor: &Tensor, piece: &Piece, from: Moment) -> bool {
+    let layout = Layout {
+        dtype: tensor.dtype(),
+        pieces: vec![piece.clone()],
+    };
+    let Some((low, high)) = layout.address_range() else {
+        return false;
+    };
+    (from.job()..capture.jobs.len()).any(|job| {
+        let moment = Moment::after(job);
+        let pages = capture.memory.changed(moment);
+        let first = pages.partition_point(|va| va + PAGE_SIZE as u64 <= low);
+        pages[first..]
+            .iter()
+            .take_while(|va| **va < high)
+            .any(|va| {
+                let changed = capture.memory.difference(moment, *va);
+                changed
+                    .iter()
+                    .any(|(start, end)| va + (*start as u64) < high && va + *end as u64 > low)
+            })
     })
 }
 
@@ -443,7 +500,7 @@ fn hint(role: Role, tensor: &Tensor) -> String {
 pub(crate) const AXES: usize = MAX_AXES;
 
 /// The bits of an element of this size at the start of `bytes`.
-pub(crate) fn element_bits(bytes: &[u8], dtype: DType) -> u64 {
+pub(crate) fn element_bits(bytes: &[u8], dtype: ElementType) -> u64 {
     let mut word = [0; 8];
     word[..dtype.bytes()].copy_from_slice(&bytes[..dtype.bytes()]);
     u64::from_le_bytes(word)

@@ -23,7 +23,7 @@ use gpureplay_core::page_table::{Format, PageTables};
 use gpureplay_core::{Chain, DeviceError, Gpu, Lines};
 use gpureplay_format::Access;
 use mali_memory::{Bus, Ram};
-use mali_model::{Options, Profile, UsedUp};
+use mali_model::{Observer, Options, Profile, UsedUp};
 
 use memory::{Memory, Tables};
 
@@ -46,6 +46,7 @@ pub struct OnModel<B: Bus = Ram> {
     started: Instant,
     working: Duration,
     chains: u64,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl OnModel {
@@ -70,6 +71,7 @@ impl<B: Bus> OnModel<B> {
             ..options
         };
         Self {
+            observer: options.observer.clone(),
             gpu: mali_model::Gpu::new(profile, bus, options),
             memory: Memory::new(ram),
             format: Format::Lpae,
@@ -113,6 +115,13 @@ impl<B: Bus> OnModel<B> {
     /// Pages in use, those of page tables among them.
     pub fn pages(&self) -> usize {
         self.memory.pages()
+    }
+
+    /// Tells the observer of bytes that the host wrote.
+    fn wrote(&self, va: u64, bytes: u64) {
+        if let Some(observer) = &self.observer {
+            observer.wrote(va, bytes);
+        }
     }
 
     fn raised(&self) -> Lines {
@@ -179,6 +188,7 @@ impl<B: Bus> Gpu for OnModel<B> {
     }
 
     fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.wrote(va, bytes.len() as u64);
         self.memory.write(va, bytes)
     }
 
@@ -187,6 +197,7 @@ impl<B: Bus> Gpu for OnModel<B> {
     }
 
     fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
+        self.wrote(va, length);
         self.memory.fill(va, length, byte)
     }
 }

@@ -26,8 +26,9 @@ use crate::{
     error::{Error, Result},
     folder::{Folder, create_dir},
     run::{
+        driver::Driver,
         report,
-        session::{self, Driver, End, Options, Outcome},
+        session::{self, End, Options, Outcome},
     },
 };
 
@@ -157,11 +158,10 @@ impl Recording<'_> {
         // One file: each small one costs the guest several messages to the host.
         script += "tar -C /tmp/cache -cf shader-cache.tar .\n";
         script += &self.app.sample_script();
-        let layer = if self.app.named { "" } else { "--no-layer " };
         for set in SETS {
             script += &format!(
                 "begin=$(date +%s%N)\n\
-                 gpureplay record {layer}--raw trace{set} -- taskset -c 0 chrt -f 1 setarch --addr-no-randomize {}\n\
+                 gpureplay record --raw trace{set} -- taskset -c 0 chrt -f 1 setarch --addr-no-randomize {}\n\
                  took record{set}\n",
                 self.app.command(set)
             );

@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     AT_A_TIME, Bench,
-    programs::{HECBENCH, OURS, build_foreign},
+    programs::{HECBENCH, OURS, build, build_foreign, build_suite},
 };
 use crate::error::{Error, Result};
 
@@ -43,7 +43,7 @@ struct Counts {
     proven: [f64; 2],
 }
 
-fn start(command: &mut Command) -> Result<(bool, String)> {
+pub(super) fn start(command: &mut Command) -> Result<(bool, String)> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command
         .output()
@@ -119,7 +119,7 @@ fn replay_all(bench: &Bench, launches: &[String]) -> Result<Counts> {
 }
 
 /// Numbers of a recording's launches, and the bytes that they hold.
-fn launches(bench: &Bench, recording: &str) -> Result<(Vec<String>, f64)> {
+pub(super) fn launches(bench: &Bench, recording: &str) -> Result<(Vec<String>, f64)> {
     let (_, text) = start(&mut bench.gpureplay(&format!("list {recording}")))?;
     let mut bytes = 0.0;
     let mut names = Vec::new();
@@ -141,7 +141,7 @@ fn launches(bench: &Bench, recording: &str) -> Result<(Vec<String>, f64)> {
 }
 
 /// Megabytes that a folder takes.
-fn disk(folder: &Path) -> f64 {
+pub(super) fn disk(folder: &Path) -> f64 {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return 0.0;
     };
@@ -155,23 +155,23 @@ fn disk(folder: &Path) -> f64 {
         .sum()
 }
 
-/// What the hooks counted: launches, of them captured.
-fn counted(text: &str) -> Option<(u64, u64)> {
+/// Launches that the hooks counted, those inside graphs included.
+fn counted(text: &str) -> Option<u64> {
     let line = text
         .lines()
         .rev()
         .find(|line| line.starts_with("[gpureplay]") && line.contains(" launches, "))?;
-    let mut numbers = line.split([' ', ',']).filter_map(|word| word.parse().ok());
-    Some((numbers.next()?, numbers.next()?))
+    line.split([' ', ',']).find_map(|word| word.parse().ok())
 }
 
 /// A program in a mode of `gpureplay-cuda`.
 fn with_app(bench: &Bench, words: &str, line: &[&str]) -> Command {
     let mut command = bench.gpureplay(words);
     let folder = bench.programs.display().to_string();
-    command
-        .arg("--")
-        .args(line.iter().map(|word| word.replace('@', &folder)));
+    let openmp = bench.openmp.as_ref();
+    let openmp = openmp.map_or("./openmp".into(), |path| path.display().to_string());
+    let word = |word: &&str| word.replace('@', &folder).replace("{openmp}", &openmp);
+    command.arg("--").args(line.iter().map(word));
     command.env("XLA_PYTHON_CLIENT_PREALLOCATE", "false");
     command
 }
@@ -192,7 +192,7 @@ fn completeness(bench: &Bench, line: &[&str]) -> Result<String> {
                 .ok()
         })
         .sum();
-    let hooks = counted(&text).map_or("?".into(), |(launches, _)| launches.to_string());
+    let hooks = counted(&text).map_or("?".into(), |launches| launches.to_string());
     Ok(if by_cupti {
         format!("{hooks} / {kernels}")
     } else {
@@ -200,26 +200,29 @@ fn completeness(bench: &Bench, line: &[&str]) -> Result<String> {
     })
 }
 
-/// The table of programs, and how many launches were not right.
-pub(super) fn table(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, usize)> {
-    let mut text = String::from(
-        "| Program | Launches: hooks / CUPTI | Recorded | Bit for bit | Bit for bit from changed memory (of what is written) | Right but for noise | Inconclusive | Wrong | Restarts | Memory, MB | On disk, MB |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
-    );
+const HEADER: &str = "| Program | Launches: hooks / CUPTI | Recorded | Bit for bit | Bit for bit from changed memory (of what is written) | Right but for noise | Inconclusive | Wrong | Restarts | Memory, MB | On disk, MB |\n\
+     | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
+
+/// The table of our programs, and how many launches were not right.
+pub(super) fn ours(bench: &Bench) -> Result<(String, usize)> {
+    let openmp = build(bench)?;
+    let mut text = String::from(HEADER);
     let mut wrong = 0;
-    let mut total = Counts::default();
     for (number, program) in OURS.iter().enumerate() {
         let recording = format!("ours-{number}");
-        let words = format!("record -v -o {recording} --pick {}", program.pick);
+        let words = format!("record -v -o {recording} {}", program.words);
         let (ran, said) = start(&mut with_app(bench, &words, program.line))?;
         if !ran {
             eprintln!("{}: {said}", program.name);
-            text += &format!(
-                "| {} | does not run here | | | | | | | | | |\n",
-                program.name
-            );
+            let why = match &openmp {
+                Err(reason) if program.name.contains("OpenMP") => reason.as_str(),
+                _ => "does not run here",
+            };
+            text += &format!("| {} | {why} | | | | | | | | | |\n", program.name);
             continue;
         }
+        let refused = said.lines().filter(|line| line.contains("is not recorded"));
+        refused.for_each(|line| eprintln!("{}: {line}", program.name));
         let seen = completeness(bench, program.line)?;
         let (names, bytes) = launches(bench, &recording)?;
         let counts = replay_all(bench, &names)?;
@@ -233,12 +236,16 @@ pub(super) fn table(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, u
             disk(&bench.work.path().join(&recording)),
         );
     }
-    let mut programs = 0;
-    let not_built = hecbench.map(build_foreign).unwrap_or_default();
-    for (name, arguments) in hecbench.map_or(&[][..], |_| HECBENCH) {
-        let folder = hecbench
-            .unwrap_or(Path::new(""))
-            .join(format!("{name}-cuda"));
+    Ok((text, wrong))
+}
+
+/// The table of HeCBench's programs, and how many launches were not right.
+pub(super) fn foreign(bench: &Bench, hecbench: &Path) -> Result<(String, usize)> {
+    let mut text = String::from(HEADER);
+    let (mut programs, mut total) = (0, Counts::default());
+    let not_built = build_foreign(hecbench);
+    for (name, arguments) in HECBENCH {
+        let folder = hecbench.join(format!("{name}-cuda"));
         if not_built.contains(name) {
             text += &format!("| HeCBench {name} | does not build | | | | | | | | | |\n");
             continue;
@@ -249,12 +256,9 @@ pub(super) fn table(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, u
             recording.display()
         );
         let (_, said) = start(bench.gpureplay(&words).current_dir(&folder))?;
-        let seen = counted(&said).map_or("?".into(), |(launches, _)| {
-            format!("{launches} / not asked")
-        });
+        let seen = counted(&said).map_or("?".into(), |launches| format!("{launches} / not asked"));
         let (names, bytes) = launches(bench, &recording.display().to_string())?;
         let counts = replay_all(bench, &names)?;
-        wrong += counts.wrong + counts.null_right;
         text += &row(
             &format!("HeCBench {name}"),
             &seen,
@@ -273,18 +277,16 @@ pub(super) fn table(bench: &Bench, hecbench: Option<&Path>) -> Result<(String, u
         // Recordings of a few gigabytes add up.
         let _ = std::fs::remove_dir_all(&recording);
     }
-    if programs > 0 {
-        let right = total.exact + total.changed + total.masked;
-        let all = right + total.inconclusive + total.wrong + total.null_right;
-        text += &format!(
-            "\nHeCBench, {programs} programs: {right} of {all} kernels right ({:.1} %), {} inconclusive, {} wrong; {} called right that the null replay also passes.\n",
-            100.0 * right as f64 / all.max(1) as f64,
-            total.inconclusive,
-            total.wrong,
-            total.null_right
-        );
-    }
-    Ok((text + "\n", wrong))
+    let right = total.exact + total.changed + total.masked;
+    let all = right + total.inconclusive + total.wrong + total.null_right;
+    text += &format!(
+        "\nHeCBench, {programs} programs: {right} of {all} kernels right ({:.1} %), {} inconclusive, {} wrong; {} called right that the null replay also passes.\n",
+        100.0 * right as f64 / all.max(1) as f64,
+        total.inconclusive,
+        total.wrong,
+        total.null_right
+    );
+    Ok((text, total.wrong + total.null_right))
 }
 
 fn row(name: &str, seen: &str, recorded: usize, counts: &Counts, bytes: f64, disk: f64) -> String {
@@ -305,13 +307,43 @@ fn row(name: &str, seen: &str, recorded: usize, counts: &Counts, bytes: f64, dis
     row
 }
 
-/// Replays in fresh processes, and how many other processes they needed.
-pub(super) fn fresh(bench: &Bench, runs: usize) -> Result<String> {
-    let (names, _) = launches(bench, "ours-0")?;
+/// Replays in fresh processes, of native addresses and of the arena.
+pub(super) fn fresh(bench: &Bench, runs: usize) -> Result<(String, usize)> {
+    build_suite(bench)?;
+    let (mut text, mut wrong) = (String::new(), 0);
+    for alloc in ["native", "arena"] {
+        let recording = format!("fresh-{alloc}");
+        let words =
+            format!("record -v -o {recording} --pick all --alloc {alloc} -- ./suite 262144");
+        let (ran, said) = start(&mut bench.gpureplay(&words))?;
+        if !ran {
+            eprintln!("{said}");
+        }
+        let (line, bad) = replays_of(bench, &recording, runs)?;
+        text += &format!("Recorded with --alloc {alloc}: {line}\n\n");
+        wrong += bad;
+    }
+    Ok((text, wrong))
+}
+
+/// The same of recordings that another machine made: the folder holds one or several.
+pub(super) fn elsewhere(bench: &Bench, folder: &Path, runs: usize) -> Result<(String, usize)> {
+    let (mut text, mut wrong) = (String::new(), 0);
+    for name in ["fresh-native", "fresh-arena"] {
+        let (line, bad) = replays_of(bench, &folder.join(name).display().to_string(), runs)?;
+        text += &format!("{name} of another machine: {line}\n\n");
+        wrong += bad;
+    }
+    Ok((text, wrong))
+}
+
+/// Replays launches of a recording of the suite in turn, each in a process of its own.
+fn replays_of(bench: &Bench, recording: &str, runs: usize) -> Result<(String, usize)> {
+    let (names, _) = launches(bench, recording)?;
     // Not the sum by atomics, whose last bits differ from run to run.
     let names: Vec<&String> = names.iter().take(5).collect();
     if names.is_empty() {
-        return Ok(String::new());
+        return Ok(("nothing was recorded".into(), runs));
     }
     let next = AtomicUsize::new(0);
     let worst = AtomicUsize::new(0);
@@ -338,12 +370,12 @@ pub(super) fn fresh(bench: &Bench, runs: usize) -> Result<String> {
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     })?;
+    let right = right.into_inner();
     let said = format!(
-        "Replays in fresh processes: {} of {runs} right; {} other processes were tried in all, {} for one replay at most.\n\n",
-        right.into_inner(),
+        "{right} of {runs} replays in fresh processes right; {} other processes were tried in all, {} for one replay at most.",
         restarts.into_inner(),
         worst.into_inner()
     );
-    eprint!("{said}");
-    Ok(said)
+    eprintln!("{said}");
+    Ok((said, runs - right))
 }
