@@ -13,7 +13,7 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     analyse, bench, compile, diff, disasm, doctor, dump, extract, import, info, jobs, keygen, pack,
-    record, run, sign, tag, unpack, verify,
+    record, retarget, run, sign, tag, unpack, verify,
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
@@ -62,6 +62,7 @@ enum Command {
     Sign(sign::Sign),
     Pack(pack::Pack),
     Unpack(unpack::Unpack),
+    Retarget(retarget::Retarget),
     Cuda(gpureplay_cuda_command::Cuda),
 }
 
@@ -102,6 +103,7 @@ pub fn main() -> ExitCode {
         Command::Sign(command) => command.execute(),
         Command::Pack(command) => command.execute(),
         Command::Unpack(command) => command.execute(),
+        Command::Retarget(command) => command.execute(),
         Command::Cuda(command) => return command.execute(),
     };
     match outcome {

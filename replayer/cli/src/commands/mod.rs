@@ -15,6 +15,7 @@ pub(crate) mod jobs;
 pub(crate) mod keygen;
 pub(crate) mod pack;
 pub(crate) mod record;
+pub(crate) mod retarget;
 pub(crate) mod run;
 pub(crate) mod sign;
 pub(crate) mod tag;
