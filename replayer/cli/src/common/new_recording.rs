@@ -363,6 +363,9 @@ struct TensorReport<'a> {
     before_job: usize,
 }
 
+/// The turn of a loop that is recorded, and what the turns hand on.
+type OneStep = (Turn, Vec<Kept>);
+
 impl Product {
     /// Compiles a trace and describes the result. A second trace tells inputs from weights where no files do. Of a trace with several
     /// steps that go on from each other only the first is used; the traces as they were used come back.
@@ -387,7 +390,7 @@ impl Product {
     }
 
     fn of_step(
-        (capture, second, step): (&Capture, Option<&Capture>, Option<(Turn, Vec<Kept>)>),
+        (capture, second, step): (&Capture, Option<&Capture>, Option<OneStep>),
         files: &[TensorFile],
         choices: &Choices,
         command: &str,
