@@ -13,7 +13,7 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     analyse, bench, compile, diff, disasm, doctor, dump, extract, import, info, jobs, keygen, pack,
-    record, run, sign, tag, unpack, verify,
+    patch, record, run, sign, tag, tune, unpack, verify,
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
@@ -61,6 +61,8 @@ enum Command {
     Keygen(keygen::Keygen),
     Sign(sign::Sign),
     Pack(pack::Pack),
+    Patch(patch::Patch),
+    Tune(tune::Tune),
     Unpack(unpack::Unpack),
     Cuda(gpureplay_cuda_command::Cuda),
 }
@@ -101,6 +103,8 @@ pub fn main() -> ExitCode {
         Command::Keygen(command) => command.execute(),
         Command::Sign(command) => command.execute(),
         Command::Pack(command) => command.execute(),
+        Command::Patch(command) => command.execute(),
+        Command::Tune(command) => command.execute(),
         Command::Unpack(command) => command.execute(),
         Command::Cuda(command) => return command.execute(),
     };

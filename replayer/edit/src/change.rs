@@ -270,6 +270,22 @@ impl<'r> Subject<'r> {
         Ok(tried)
     }
 
+    /// Runs the job once with a change and the first input, without looking into it: the seconds that the model took for it alone.
+    pub(crate) fn run_once(&self, change: &Change) -> Option<f64> {
+        let (words, addition) = self.parts(change).ok()?;
+        let mut scene = self.scenes.first()?.0.clone();
+        scene.regions.extend(addition.regions.iter().copied());
+        for (address, bytes) in words.iter().chain(&addition.code) {
+            scene.memory.write(*address, bytes);
+        }
+        let watch = std::sync::Arc::new(gpureplay_jobs::measure::Watch::default());
+        scene
+            .run_observed(watch.clone(), "with the change", None)
+            .ok()?;
+        let ended = watch.take();
+        Some(ended.first()?.report.duration.as_secs_f64())
+    }
+
     /// The changed job reaches nothing but what the recorded one reached, and tensors.
     fn inside(&self, before: &Outcome, after: &Outcome) -> Result<()> {
         let mut known = before.footprint.read.clone();

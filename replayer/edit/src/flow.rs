@@ -2,6 +2,8 @@
 //! What can be said about a shader without running it: registers whose first value it may read, and whether anything that it loads
 //! from memory decides on an address or on a branch.
 
+use std::collections::BTreeSet;
+
 use mali_isa::{
     Clause, Destination, Fau, Message, Operand, Part, Segment, Shader, StagingCount, Target, Tuple,
     Unit,
@@ -39,12 +41,44 @@ pub struct Flow {
 }
 
 /// What is known at a place of the code.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Taint {
     /// Registers that may hold something that was loaded, as bits.
     registers: u64,
-    /// So may the storage of a thread.
-    stack: bool,
+    /// Words of the thread's storage that may, by their offset in words.
+    stack: BTreeSet<u32>,
+    /// So may all others.
+    all_stack: bool,
+}
+
+impl Taint {
+    /// The thread stores registers from `first` on, at an offset that the code says or not.
+    fn store(&mut self, place: Option<u32>, first: u8, registers: u64, whole: bool) {
+        let Some(place) = place else {
+            self.all_stack |= self.registers & registers != 0;
+            return;
+        };
+        for word in 0..registers.count_ones() {
+            let tainted = self.registers >> (u32::from(first) + word).min(63) & 1 == 1;
+            let at = place.saturating_add(word);
+            match (tainted, whole) {
+                (true, _) => drop(self.stack.insert(at)),
+                (false, true) => drop(self.stack.remove(&at)),
+                (false, false) => {}
+            }
+        }
+    }
+
+    /// The registers from `first` on that may then hold something that was loaded.
+    fn load(&self, place: Option<u32>, first: u8, registers: u64) -> u64 {
+        let Some(place) = place.filter(|_| !self.all_stack) else {
+            let any = self.all_stack || !self.stack.is_empty();
+            return if any { registers } else { 0 };
+        };
+        (0..registers.count_ones())
+            .filter(|word| self.stack.contains(&place.saturating_add(*word)))
+            .fold(0, |all, word| all | 1 << (u32::from(first) + word).min(63))
+    }
 }
 
 impl Flow {
@@ -113,22 +147,25 @@ impl Flow {
 
     /// Follows what is loaded to where it is used.
     fn follow(&mut self, shader: &Shader) {
-        let mut states = vec![None; shader.clauses.len()];
+        let mut states: Vec<Option<Taint>> = vec![None; shader.clauses.len()];
         let mut pending = vec![(0, Taint::default())];
         while let Some((at, new)) = pending.pop() {
             let (Some(placed), Some(state)) = (shader.clauses.get(at), states.get_mut(at)) else {
                 continue;
             };
-            let joined = state.map_or(new, |old: Taint| Taint {
-                registers: old.registers | new.registers,
-                stack: old.stack | new.stack,
-            });
-            if *state == Some(joined) {
+            let mut joined: Taint = new;
+            if let Some(old) = &*state {
+                joined.registers |= old.registers;
+                joined.stack.extend(&old.stack);
+                joined.all_stack |= old.all_stack;
+            }
+            if state.as_ref() == Some(&joined) {
                 continue;
             }
-            *state = Some(joined);
+            *state = Some(joined.clone());
             let after = self.clause(&placed.clause, placed.offset, joined);
-            pending.extend(successors(shader, at).into_iter().map(|next| (next, after)));
+            let next = successors(shader, at).into_iter();
+            pending.extend(next.map(|next| (next, after.clone())));
         }
     }
 
@@ -139,9 +176,10 @@ impl Flow {
         let mut overwritten = 0;
         for tuple in &clause.tuples {
             let mut stage = false;
+            let known = now.registers;
             let carries = |operand: Operand, stage: bool| match operand {
-                Operand::Register(register) => now.registers >> (register & 63) & 1 == 1,
-                Operand::Pair(register) => now.registers >> (register & 63) & 3 != 0,
+                Operand::Register(register) => known >> (register & 63) & 1 == 1,
+                Operand::Pair(register) => known >> (register & 63) & 3 != 0,
                 Operand::Stage => stage,
                 Operand::T0 => t0,
                 Operand::T1 => t1,
@@ -178,20 +216,22 @@ impl Flow {
                 } else {
                     Segment::None
                 };
+                let first = clause.header.staging_register;
+                let place = place(tuple, unit);
                 let loaded = match (message, segment) {
-                    (Message::Load, Segment::Ubo) => false,
-                    (Message::Load, Segment::Tl) => now.stack,
-                    _ => true,
+                    (Message::Load, Segment::Ubo) => 0,
+                    (Message::Load, Segment::Tl) => now.load(place, first, registers),
+                    _ => registers,
                 };
                 if message == Message::Store && segment == Segment::Tl {
-                    now.stack |= now.registers & registers != 0;
+                    let whole = !info.name.ends_with(".i8") && !info.name.ends_with(".i16");
+                    now.store(place, first, registers, whole);
                 }
                 if info.staging.is_some_and(|it| it.write) {
-                    match loaded {
-                        true => tainted |= registers,
-                        false => clean |= registers,
-                    }
+                    tainted |= loaded;
+                    clean |= registers & !loaded;
                 }
+                let loaded = loaded != 0 || registers == 0;
                 if info.result && message != Message::Store {
                     result |= loaded;
                 }
@@ -223,6 +263,13 @@ impl Flow {
         now.registers &= !overwritten;
         now
     }
+}
+
+/// Where in the thread's storage a load or store reaches, in words, if the code says so.
+fn place(tuple: &Tuple, unit: Unit) -> Option<u32> {
+    let mut operands = tuple.operands(unit);
+    let (low, high) = (operands.next()?.constant()?, operands.next()?.constant()?);
+    (high == 0 && low.is_multiple_of(4)).then_some(low / 4)
 }
 
 /// Staging registers of a clause's message, as bits: at most as many as it may have.

@@ -18,6 +18,7 @@ pub mod proof;
 mod provenance;
 mod scene;
 pub mod shader;
+pub mod tune;
 
 pub use change::{Change, Changed, Subject, Tried};
 pub use error::{EditError, Result};
