@@ -13,7 +13,7 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     analyse, bench, compile, diff, disasm, doctor, dump, extract, import, info, jobs, keygen, pack,
-    record, retarget, run, sign, tag, unpack, verify,
+    patch, record, retarget, run, sign, tag, tune, unpack, verify,
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
@@ -61,6 +61,8 @@ enum Command {
     Keygen(keygen::Keygen),
     Sign(sign::Sign),
     Pack(pack::Pack),
+    Patch(patch::Patch),
+    Tune(tune::Tune),
     Unpack(unpack::Unpack),
     Retarget(retarget::Retarget),
     Cuda(gpureplay_cuda_command::Cuda),
@@ -102,6 +104,8 @@ pub fn main() -> ExitCode {
         Command::Keygen(command) => command.execute(),
         Command::Sign(command) => command.execute(),
         Command::Pack(command) => command.execute(),
+        Command::Patch(command) => command.execute(),
+        Command::Tune(command) => command.execute(),
         Command::Unpack(command) => command.execute(),
         Command::Retarget(command) => command.execute(),
         Command::Cuda(command) => return command.execute(),
