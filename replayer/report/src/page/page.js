@@ -86,8 +86,8 @@ function jobsView() {
       make("td", { text: sizes(job.groups) + " of " + sizes(job.local) }),
       make("td", {}, bar),
       make("td", { class: "number", "data-field": "instructions", text: job.work ? whole(job.work.instructions) : "-" }),
-      make("td", { class: "number", "data-field": "read", text: job.work ? bytes(job.work.bytes_read) : "-" }),
-      make("td", { class: "number", "data-field": "written", text: job.work ? bytes(job.work.bytes_written) : "-" }),
+      make("td", { class: "number", "data-field": "read", title: job.work ? whole(job.work.bytes_read) : null, text: job.work ? bytes(job.work.bytes_read) : "-" }),
+      make("td", { class: "number", "data-field": "written", title: job.work ? whole(job.work.bytes_written) : null, text: job.work ? bytes(job.work.bytes_written) : "-" }),
       make("td", { class: "number" + (count ? " bad" : ""), text: (used === null ? "" : (100 * used).toFixed(0) + " %") + (count ? " !" : "") })));
   }
   const heads = ["#", "kernel", "groups of threads", metric.label, "instructions", "read", "written", analysis ? "lines used" : ""];
