@@ -14,6 +14,7 @@ use gpureplay_cuda_replay::{
 use crate::attempt::again;
 use crate::failure::{Failure, Outcome, file};
 use crate::report;
+use crate::sign::Trust;
 use crate::target::{Target, sizes};
 
 /// What tells a launch from none where recorded memory does not.
@@ -85,6 +86,8 @@ pub(crate) struct Checking {
     /// Which GPU, by its ordinal.
     #[arg(long, default_value_t = 0)]
     gpu: i32,
+    #[command(flatten)]
+    trust: Trust,
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {
@@ -107,11 +110,12 @@ impl Checking {
     pub(crate) fn session(&self, target: &Target) -> Result<Session, Failure> {
         let recording = target.recording()?;
         let number = target.one(&recording)?;
+        let launch = self.trust.launch(&recording, number)?;
         let gpu = Gpu::open(self.gpu)?;
         let mut session = Session::open(
             gpu,
             &recording,
-            number,
+            launch,
             Duration::from_secs(self.time_limit),
         )
         .map_err(again)?;
@@ -209,6 +213,9 @@ pub(crate) struct Run {
     /// Compile the PTX at this level of optimisation.
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=4))]
     optimisation: Option<u32>,
+    /// Print the first words that differ: where, as recorded, as found.
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["json", "null"])]
+    show: usize,
     /// Restore everything, launch nothing, and compare: this must not be right.
     #[arg(long, conflicts_with = "repetitions")]
     null: bool,
@@ -268,6 +275,11 @@ impl Run {
         let times = session.time(&loaded, &sizes, self.repetitions)?;
         let mut verdict = session.run(&loaded, &sizes, &how, &mask)?;
         let registers = loaded.limits().registers;
+        let differing = if self.show > 0 {
+            session.differing(&loaded, self.show)?
+        } else {
+            Vec::new()
+        };
         let mut evidence = None;
         if verdict == Verdict::Inconclusive {
             session.unload(&loaded);
@@ -296,6 +308,9 @@ impl Run {
             println!("{}", report.json());
         } else {
             report.print();
+            for (address, recorded, found) in differing {
+                println!("  {address:#x}: recorded {recorded:08x}, found {found:08x}");
+            }
             if matches!(verdict, Verdict::Differs(_)) && self.checking.mask == 0 {
                 println!(
                     "  the recorded kernel may read memory that it does not own or race: --mask 2 leaves out what differs from run to run"

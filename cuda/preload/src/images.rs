@@ -126,7 +126,8 @@ pub(crate) unsafe fn loaded(kind: Owner, handle: Handle, address: *const c_void)
         let bytes = match linked_size(address) {
             Some(size) => {
                 // SAFETY: the linker wrote so many bytes, and the link is not destroyed.
-                Ok(unsafe { std::slice::from_raw_parts(address.cast::<u8>(), size) }.to_vec())
+                let bytes = unsafe { std::slice::from_raw_parts(address.cast::<u8>(), size) };
+                Ok(bytes.to_vec())
             }
             // SAFETY: our caller's promise.
             None => unsafe { copy(address.cast()) },

@@ -8,7 +8,7 @@ use gpureplay_cuda_abi::{
 };
 use gpureplay_cuda_recording::{Launch, Recording, RegionKind};
 
-use crate::compare::{Sum, noisy};
+use crate::compare::{Differing, Sum, differing, noisy};
 use crate::error::driver;
 use crate::poison::Piece;
 use crate::relocate::{Move, Moves, undo};
@@ -62,17 +62,16 @@ pub struct Session {
 }
 
 impl Session {
-    /// Reads a launch, has its addresses, and fills them.
+    /// Has a launch's addresses, and fills them; the launch is one of the recording.
     ///
     /// # Errors
     /// If the recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
     pub fn open(
         gpu: Gpu,
         recording: &Recording,
-        number: u32,
+        launch: Launch,
         time_limit: Duration,
     ) -> Result<Self, ReplayError> {
-        let launch = recording.launch(number)?;
         // Before the context: it takes addresses of its own.
         place::reserve(&gpu, &launch)?;
         let store = recording.store();
@@ -345,6 +344,22 @@ impl Session {
         } else {
             verdict
         })
+    }
+
+    /// Words of memory that are other than the recorded launch left them, the first `most` of them; right after [`Session::run`].
+    ///
+    /// # Errors
+    /// If memory cannot be read.
+    pub fn differing(&self, loaded: &Loaded, most: usize) -> Result<Vec<Differing>, ReplayError> {
+        let mut found = Vec::new();
+        for contents in &self.contents {
+            if found.len() < most {
+                let got = self.read(loaded, contents)?;
+                let want = contents.after.as_ref().unwrap_or(&contents.before);
+                differing(&mut found, most, contents.address, &got, want);
+            }
+        }
+        Ok(found)
     }
 
     fn pieces(&self) -> Vec<Piece<'_>> {

@@ -160,6 +160,7 @@ fn tensors_are_those_that_tagging_finds() {
         rename: rename.map(|(old, new)| (old.into(), new.into())).into(),
         forms: [("picture".to_owned(), "f32[32,32]".parse::<Form>().unwrap())].into(),
         fixed_weights: false,
+        ..Choices::default()
     };
     let found = propose(&first, Some(&second), &choices).unwrap();
     assert!(
@@ -269,6 +270,33 @@ fn an_input_that_is_read_back_is_no_output() {
     assert_eq!(
         names(&found.tensors),
         [(Role::Input, "twice.a"), (Role::Output, "twice.sum")]
+    );
+}
+
+#[test]
+fn memory_that_the_app_clears_is_no_weight() {
+    let record = |input: &Tensor| {
+        let mut app = Noted::start();
+        app.write(
+            TOTAL,
+            &Tensor::from_fn(ElementType::F32, &[COUNT as u64], |_| 0.0).unwrap(),
+        );
+        app.write(B, &tags(2));
+        app.write(A, input);
+        app.add("first", A, B, SUM);
+        app.add("second", SUM, TOTAL, OUT);
+        app.read(OUT);
+        app.finish()
+    };
+    let (first, second) = (record(&tags(1)), record(&tags(3)));
+    let found = propose(&first, Some(&second), &Choices::default()).unwrap();
+    assert_eq!(
+        names(&found.tensors),
+        [
+            (Role::Weight, "first.b"),
+            (Role::Input, "first.a"),
+            (Role::Output, "second.sum")
+        ]
     );
 }
 

@@ -3,6 +3,7 @@
 
 mod build;
 pub(crate) mod checks;
+mod clients;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
