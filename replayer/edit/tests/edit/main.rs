@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod extracted;
+mod launches;
 
 use std::path::PathBuf;
 
