@@ -19,6 +19,7 @@ pub(crate) mod job_watch;
 pub(crate) mod layer_options;
 pub(crate) mod listing;
 pub(crate) mod load_speed;
+pub(crate) mod machine_gpu;
 pub(crate) mod model_options;
 pub(crate) mod named_file;
 pub(crate) mod new_directory;
