@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_format::{Piece, RegionKind};
-use gpureplay_io::{DType, Layout, Tensor};
+use gpureplay_io::{ElementType, Layout, Tensor};
 use gpureplay_trace::PAGE_SIZE;
 
 use crate::capture::Capture;
@@ -46,7 +46,7 @@ pub(crate) fn bindings(
         let from = match tensor.role {
             Role::Input => tensor.job,
             Role::Intermediate => tensor.job.max(first_run) + 1,
-            Role::Output | Role::Weight => continue,
+            Role::Output | Role::Weight | Role::State => continue,
         };
         let pages = pages(tensor);
         let there = |job: usize| is_there(capture, tensor, job);
@@ -81,6 +81,12 @@ pub(crate) fn unnamed(
         .filter(|tensor| tensor.role == Role::Intermediate || tensor.role == Role::Input)
         .map(|tensor| (tensor, pages(tensor)))
         .collect();
+    // What a state's memory holds inside of a run is no value of its own.
+    let states: BTreeSet<u64> = tensors
+        .iter()
+        .filter(|tensor| tensor.role == Role::State)
+        .flat_map(pages)
+        .collect();
     // By the job that wrote it last.
     let mut crossing: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
     for part in parts {
@@ -91,6 +97,9 @@ pub(crate) fn unnamed(
                 let Some(written) = written.filter(|m| m.is_after()).map(Moment::job) else {
                     continue;
                 };
+                if states.contains(va) {
+                    continue;
+                }
                 let elsewhere = written >= plan.first_run && written < part.start;
                 let known = |(tensor, pages): &(&Found, BTreeSet<u64>)| {
                     pages.contains(va) && tensor.job < job && is_there(capture, tensor, job)
@@ -127,11 +136,11 @@ fn memory(capture: &Capture, name: String, job: usize, va: u64, pages: u64) -> O
         name,
         shape: vec![extent],
         layout: Layout {
-            dtype: DType::U8,
-            pieces: vec![Piece::dense(extent, DType::U8, va)],
+            dtype: ElementType::U8,
+            pieces: vec![Piece::dense(extent, ElementType::U8, va)],
         },
         job,
-        tensor: Tensor::new(DType::U8, &[bytes as u64], content).ok()?,
+        tensor: Tensor::new(ElementType::U8, &[bytes as u64], content).ok()?,
         converted_from: None,
     })
 }
@@ -168,7 +177,7 @@ fn pages(tensor: &Found) -> BTreeSet<u64> {
 fn is_there(capture: &Capture, tensor: &Found, job: usize) -> bool {
     let size = u64::from(tensor.layout.dtype.size());
     let then = match tensor.role {
-        Role::Input | Role::Weight => Moment::before(tensor.job),
+        Role::Input | Role::Weight | Role::State => Moment::before(tensor.job),
         Role::Output | Role::Intermediate => Moment::after(tensor.job),
     };
     let now = Moment::before(job);

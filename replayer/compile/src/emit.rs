@@ -241,6 +241,7 @@ impl Emitter<'_> {
                 for tensor in &self.plan.rebind {
                     self.builder.bind_input(self.ids[*tensor]);
                 }
+                self.bind(|t| t.role == Role::State);
             }
             for job in part.start..part.end {
                 if job > first {
@@ -256,6 +257,11 @@ impl Emitter<'_> {
                         self.builder.bind_output(*id);
                     }
                 }
+            }
+        }
+        for (t, id) in self.tensors.iter().zip(&self.ids) {
+            if t.role == Role::State {
+                self.builder.bind_output(*id);
             }
         }
     }

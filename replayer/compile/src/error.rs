@@ -6,7 +6,7 @@ use gpureplay_trace::{Problem, TraceError};
 use mali_regs::JobStatus;
 
 use crate::chain::ChainError;
-use crate::tag::TagError;
+use crate::tag::error::TagError;
 
 /// Why a trace does not become a recording.
 #[derive(Debug, thiserror::Error)]
@@ -165,6 +165,18 @@ pub enum CompileError {
         /// Index of the job.
         job: usize,
     },
+    /// A state that the app itself writes during a run.
+    #[error(
+        "state '{name}' lies at {va:#x}, where the app writes before job {job}: only jobs may change a state during a run; record one step only, or name it as an input"
+    )]
+    StateInRun {
+        /// Name of the tensor.
+        name: String,
+        /// GPU virtual address.
+        va: u64,
+        /// Index of the job.
+        job: usize,
+    },
     /// A tensor was not found, or not completely.
     #[error(transparent)]
     Tag(#[from] TagError),
@@ -179,5 +191,5 @@ pub enum CompileError {
     Unverified(gpureplay_core::Violation),
     /// Two runs differ in what the inputs do not explain.
     #[error("{0}")]
-    Differential(#[from] crate::differential::Unexplained),
+    Differential(#[from] crate::differential::unexplained::Unexplained),
 }

@@ -62,21 +62,24 @@ pub struct Plan {
 
 /// Plans a recording with these tensors.
 pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> {
-    let first_run = tensors
-        .iter()
-        .filter(|t| t.role == Role::Input)
-        .map(|t| t.job)
-        .min()
-        .unwrap_or(0);
+    let first_of = |role| {
+        let of_role = tensors.iter().filter(|t| t.role == role);
+        of_role.map(|t| t.job).min()
+    };
+    // An app without inputs begins with what it goes on from.
+    let first_run = first_of(Role::Input).or_else(|| first_of(Role::State));
+    let first_run = first_run.unwrap_or(0);
     let planner = Planner {
         capture,
         kinds: kinds(capture, tensors)?,
-        masked: masked(tensors),
+        masked: memory_of(tensors, Role::Input),
+        states: memory_of(tensors, Role::State),
         chunks: chunks_by_page(tensors),
         computed: computed(capture),
         first_run,
     };
     let mut plan = planner.plan()?;
+    states_are_left_alone(&plan, tensors)?;
     plan.rebind = weights_to_rebind(capture, &plan, tensors)?;
     // Jobs of set-up depend on weights. If a run restores what they computed, it would restore the recorded
     // weights' results: then they belong to the run.
@@ -183,6 +186,27 @@ fn weights_to_rebind(
     Ok(out)
 }
 
+/// The app itself writes no state between the jobs of a run.
+fn states_are_left_alone(plan: &Plan, tensors: &[Found]) -> Result<(), CompileError> {
+    let states = tensors.iter().filter(|t| t.role == Role::State);
+    for state in states {
+        let size = u64::from(state.layout.dtype.size());
+        for run in state.layout.runs() {
+            let end = run.address + run.count * size;
+            let later = plan.before_job.iter().enumerate().skip(plan.first_run + 1);
+            let mut written = later.filter(|(_, ranges)| ranges.touches(run.address, end));
+            if let Some((job, _)) = written.next() {
+                return Err(CompileError::StateInRun {
+                    name: state.name.clone(),
+                    va: run.address,
+                    job,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
 /// A part of a weight that lies in one page.
 #[derive(Debug)]
 pub struct Chunk<'a> {
@@ -243,12 +267,14 @@ pub fn tensor_kind(role: Role) -> TensorKind {
         Role::Output => TensorKind::Output,
         Role::Weight => TensorKind::Weight,
         Role::Intermediate => TensorKind::Intermediate,
+        Role::State => TensorKind::State,
     }
 }
 
-fn masked(tensors: &[Found]) -> Ranges {
+/// Memory of all tensors of a role.
+fn memory_of(tensors: &[Found], role: Role) -> Ranges {
     let mut out = Ranges::default();
-    for tensor in tensors.iter().filter(|t| t.role == Role::Input) {
+    for tensor in tensors.iter().filter(|t| t.role == role) {
         let size = u64::from(tensor.layout.dtype.size());
         for run in tensor.layout.runs() {
             out.add(run.address, run.address + run.count * size);
@@ -345,6 +371,8 @@ struct Planner<'a> {
     capture: &'a Capture,
     kinds: BTreeMap<u64, (RegionKind, Access)>,
     masked: Ranges,
+    /// Memory that a run goes on from, so that it is never restored.
+    states: Ranges,
     /// Parts of weights by page.
     chunks: BTreeMap<u64, Vec<Chunk<'a>>>,
     /// Pages that hold results of a job.
@@ -394,6 +422,13 @@ impl Planner<'_> {
             }
         }
         self.drop_unseen(&mut restore);
+        let mut kept = Ranges::default();
+        for (start, end) in restore.iter() {
+            for (start, end) in self.states.outside(start, end) {
+                kept.add(start, end);
+            }
+        }
+        let restore = kept;
         let mut load = Ranges::default();
         for va in capture.memory.changed(Moment::before(0)) {
             if self.kind(*va) == RegionKind::Scratch {

@@ -92,6 +92,8 @@ codes! {
         Weight = 2, "weight";
         /// Between two layers: can be read after its segment, and replaced before the next.
         Intermediate = 3, "intermediate";
+        /// A run changes it, and the next run starts from what it left. Its first value is what set-up puts there.
+        State = 4, "state";
     }
 }
 

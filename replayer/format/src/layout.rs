@@ -12,8 +12,9 @@ use crate::MAX_RANK;
 pub const MAGIC: [u8; 8] = *b"GPUREPLY";
 /// Version that changes when an older reader would misread the file.
 pub const MAJOR: u16 = 2;
-/// Version that changes when sections or codes are added.
-pub const MINOR: u16 = 0;
+/// Version that changes when sections or codes are added. A file has the smallest that knows all of its codes: 0, or 1 if it has
+/// a state ([`crate::TensorKind::State`]).
+pub const MINOR: u16 = 1;
 /// Number of sections that every file of this version has.
 pub const SECTIONS: usize = 9;
 /// Header flag: the recording was taken where GPU and CPU caches are coherent.
@@ -29,7 +30,7 @@ pub struct Header {
     pub magic: [u8; 8],
     /// [`MAJOR`].
     pub major: U16,
-    /// [`MINOR`].
+    /// At most [`MINOR`] for the codes of this version.
     pub minor: U16,
     /// Entries in the section table that follows the header.
     pub section_count: U32,

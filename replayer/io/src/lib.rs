@@ -17,7 +17,7 @@ mod tag;
 mod tensor;
 
 pub use compare::{Difference, compare};
-pub use dtype::{DType, Element, f16_to_f32, f32_to_f16};
+pub use dtype::{Element, ElementType, f16_to_f32, f32_to_f16};
 pub use escape::{escaped, escaped_lines, shown};
 pub use file::{Existing, write_atomic, write_here, write_secret, write_whole};
 pub use layout::{Layout, LayoutError, Run, simplify};

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_core::Tensors;
 use gpureplay_format::{Recording, TensorKind};
-use gpureplay_io::{DType, Element, Tensor, shown};
+use gpureplay_io::{Tensor, shown};
 
 use crate::error::{Error, Result};
 use crate::files::Files;
-use crate::tensors::{Layer, TensorInfo, crossing, list};
+use crate::states::States;
+use crate::tensors::{Layer, TensorInfo, crossing, list, misfit};
 use crate::values;
 use crate::weights::{Reader, all_of};
 
@@ -34,6 +35,7 @@ pub struct Bindings {
     values: Vec<Option<Tensor>>,
     /// By tensor index: room for what comes out.
     rooms: Vec<Option<Room>>,
+    pub(crate) states: States,
 }
 
 impl Bindings {
@@ -50,6 +52,7 @@ impl Bindings {
             path: path.to_path_buf(),
             values: tensors.iter().map(|_| None).collect(),
             rooms: tensors.iter().map(room).collect(),
+            states: States::new(&tensors),
             names: tensors
                 .iter()
                 .enumerate()
@@ -85,6 +88,10 @@ impl Bindings {
     pub fn bind(&mut self, name: &str, value: Tensor, from: &str) -> Result<()> {
         let (index, info) = self.bindable(name)?;
         require(info, &value, from)?;
+        if self.states.is_one(index) {
+            self.states.set(index, Some(value.into_bytes()));
+            return Ok(());
+        }
         if let Some(slot) = self.values.get_mut(index) {
             *slot = Some(value);
         }
@@ -108,11 +115,16 @@ impl Bindings {
     /// # Errors
     /// The recording has no weights, one of them is not there, or a value does not fit.
     pub fn bind_all_weights(&mut self, path: &Path) -> Result<()> {
-        let weights = self.tensors.iter();
-        let weights = weights.filter(|tensor| tensor.kind == TensorKind::Weight);
+        self.bind_all_of(TensorKind::Weight, path)
+    }
+
+    /// Gives every tensor of a kind the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
+    pub(crate) fn bind_all_of(&mut self, kind: TensorKind, path: &Path) -> Result<()> {
+        let weights = self.tensors.iter().filter(|tensor| tensor.kind == kind);
         let weights: Vec<TensorInfo> = weights.cloned().collect();
         if weights.is_empty() {
-            return Err(Error::file(path, "the recording has no weights"));
+            let reason = format!("the recording has no {}s", kind.name());
+            return Err(Error::file(path, reason));
         }
         for (info, (value, from)) in weights.iter().zip(all_of(path, &weights)?) {
             self.bind(&info.name, value, &from)?;
@@ -132,12 +144,13 @@ impl Bindings {
         Ok((index, info))
     }
 
-    /// Takes a value away; nothing for a tensor that has none.
+    /// Takes a value away; nothing for a tensor that has none. A state has again what set-up gives it.
     ///
     /// # Errors
     /// The tensor does not exist.
     pub fn unbind(&mut self, name: &str) -> Result<()> {
         let (index, _) = self.named(name)?;
+        self.states.set(index, None);
         if let Some(slot) = self.values.get_mut(index) {
             *slot = None;
         }
@@ -244,17 +257,23 @@ impl Bindings {
         }
     }
 
-    /// What came out of a tensor in the last run; `None` if nothing did.
+    /// What came out of a tensor in the last run; `None` if nothing did. Of a state what the next run starts from; `None` if that is what set-up
+    /// gives it, and the recording was not loaded yet.
     pub fn found(&self, index: usize) -> Option<Tensor> {
         let info = self.tensors.get(index)?;
+        if self.states.is_one(index) {
+            let bytes = self.states.value(index)?.to_vec();
+            return Tensor::new(info.dtype, &info.shape, bytes).ok();
+        }
         let room = self.rooms.get(index)?.as_ref().filter(|room| room.filled)?;
         Tensor::new(info.dtype, &info.shape, room.bytes.clone()).ok()
     }
 
-    /// Everything that came out in the last run, by name.
+    /// Everything that came out in the last run, by name; states are not among it.
     pub fn outputs(&self) -> Vec<(String, Tensor)> {
         let found = self.tensors.iter().enumerate();
         found
+            .filter(|(_, info)| info.kind != TensorKind::State)
             .filter_map(|(index, info)| Some((info.name.clone(), self.found(index)?)))
             .collect()
     }
@@ -267,42 +286,19 @@ impl Bindings {
 
 impl Tensors for Bindings {
     fn input(&mut self, tensor: u32) -> Option<&[u8]> {
+        if self.states.is_one(tensor as usize) {
+            return self.states.going(tensor as usize);
+        }
         self.value(tensor as usize).map(Tensor::bytes)
     }
 
     fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
+        if self.states.is_one(tensor as usize) {
+            return self.states.coming(tensor as usize);
+        }
         let room = self.rooms.get_mut(tensor as usize)?.as_mut()?;
         room.filled = true;
         Some(&mut room.bytes)
-    }
-}
-
-/// What NumPy does to a value so that it fits; nothing where it could only be guessed.
-fn hint(info: &TensorInfo, dtype: DType, shape: &[u64]) -> String {
-    let mut calls = String::new();
-    let elements = |shape: &[u64]| shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));
-    let same_shape = shape == info.shape;
-    if !same_shape && elements(shape) != elements(&info.shape) {
-        return calls;
-    }
-    if dtype != info.dtype {
-        calls += &format!(".astype(\"{}\")", info.dtype.numpy_name());
-    }
-    if !same_shape {
-        let extents: Vec<String> = info.shape.iter().map(u64::to_string).collect();
-        calls += &format!(".reshape({})", extents.join(", "));
-    }
-    format!("; in NumPy: x{calls}")
-}
-
-/// The error for a value of a type and a shape that are not those of a tensor.
-pub(crate) fn misfit(info: &TensorInfo, dtype: DType, shape: &[u64], from: &str) -> Error {
-    Error::Shape {
-        from: from.to_owned(),
-        tensor: format!("{} `{}`", info.kind.name(), info.name),
-        expected: info.to_string(),
-        found: crate::text::typed_shape(dtype, shape),
-        hint: hint(info, dtype, shape).into(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use gpureplay_library::values::read_if;
 use gpureplay_library::{
-    DType, Element, Number, Session, Tensor, TensorInfo, TensorKind, escaped, list, shown,
+    Element, ElementType, Number, Session, Tensor, TensorInfo, TensorKind, escaped, list, shown,
 };
 use serde::Serialize;
 
@@ -28,13 +28,14 @@ const MAX_LINE: u64 = 1024;
 /// Options about many inputs.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ManyInputs {
-    /// Run once for each file of a directory, in the order of their names, or for each element of an .npy file with one more dimension
+    /// Run once for each file of a directory, in the order of their names, or for each element of an .npy file with one more dimension; with
+    /// --repeat a directory with a NAME.npy for each input
     #[arg(
         long = "inputs",
         value_name = "DIR|FILE.npy",
-        conflicts_with_all = ["outputs", "expected", "trace", "output_layer", "layers", "until", "inject"]
+        conflicts_with_all = ["expected", "trace", "output_layer", "layers", "until"]
     )]
-    inputs_from: Option<PathBuf>,
+    pub(crate) inputs_from: Option<PathBuf>,
     /// The right class of each of them: an .npy file of integers, or a text file with a number or a name per line
     #[arg(long, value_name = "FILE", requires = "inputs_from")]
     truth: Option<PathBuf>,
@@ -244,7 +245,7 @@ fn read_truth(path: &Path, labels: &[String], classes: usize, inputs: usize) -> 
     let npy = path.extension().is_some_and(|ending| ending == "npy");
     let truth: Vec<usize> = if npy {
         let mut found = None;
-        let tensor = read_if(path, MAX_INPUTS, |dtype: DType, shape| {
+        let tensor = read_if(path, MAX_INPUTS, |dtype: ElementType, shape| {
             let elements = shape
                 .iter()
                 .try_fold(1u64, |all, &each| all.checked_mul(each));

@@ -2,9 +2,11 @@
 //! Notes in terms of memory objects that own their memory: transfers, and launches with what they are given.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use gpureplay_trace::note::{Direction, Note, Object, ObjectKind, Place, Value};
+use gpureplay_trace::note::{Content, Direction, Note, Object, ObjectKind, Place, Transfer, Value};
 
+use super::launches::{launches, refused};
 use crate::capture::{Buffer, Capture};
 
 /// Parts of parts that are followed; OpenCL has none.
@@ -70,6 +72,8 @@ pub(super) struct Launched {
     pub(super) id: u32,
     pub(super) kernel: String,
     pub(super) global: [u64; 3],
+    /// Submissions before it.
+    pub(super) jobs: usize,
     /// The objects among its arguments.
     pub(super) given: Vec<Given>,
     /// The other arguments that are known: index, name, bytes.
@@ -91,6 +95,14 @@ pub(super) enum Event {
 }
 
 impl Event {
+    /// Submissions before it.
+    pub(super) fn jobs(&self) -> usize {
+        match self {
+            Event::Host(host) => host.jobs,
+            Event::Launch(launch) => launch.jobs,
+        }
+    }
+
     /// Whether the same step happens in another run, whatever the values.
     pub(super) fn is_like(&self, other: &Event) -> bool {
         match (self, other) {
@@ -103,6 +115,32 @@ impl Event {
                 (&a.kernel, a.global) == (&b.kernel, b.global) && objects(a) == objects(b)
             }
             _ => false,
+        }
+    }
+}
+
+impl Event {
+    /// Whether the same step happens to other objects, whatever the values.
+    pub(super) fn is_like_but_for_objects(&self, other: &Event) -> bool {
+        match (self, other) {
+            (Event::Host(a), Event::Host(b)) => {
+                let what = |host: &Host| (host.direction, host.at.offset, host.size);
+                what(a) == what(b)
+            }
+            (Event::Launch(a), Event::Launch(b)) => {
+                let places =
+                    |launch: &Launched| launch.given.iter().map(|g| g.index).collect::<Vec<_>>();
+                (&a.kernel, a.global) == (&b.kernel, b.global) && places(a) == places(b)
+            }
+            _ => false,
+        }
+    }
+
+    /// The objects that it is about, in order.
+    pub(super) fn objects(&self) -> Vec<u32> {
+        match self {
+            Event::Host(host) => vec![host.at.object],
+            Event::Launch(launch) => launch.given.iter().map(|given| given.object).collect(),
         }
     }
 }
@@ -139,6 +177,8 @@ impl std::fmt::Display for Event {
 pub(super) struct Events {
     pub(super) roots: BTreeMap<u32, Root>,
     pub(super) list: Vec<Event>,
+    /// Which of the capture's notes each of them is.
+    pub(super) notes: Vec<usize>,
     /// Functions that the app called and that notes do not describe.
     pub(super) unseen: Vec<String>,
 }
@@ -147,7 +187,10 @@ impl Events {
     pub(super) fn of(capture: &Capture) -> Self {
         let mut out = Events::default();
         let mut parts: BTreeMap<u32, Place> = BTreeMap::new();
-        for noted in &capture.opencl {
+        let (refused, later) = (refused(capture), contents(capture));
+        let queued = Queued::of(capture);
+        for (index, noted) in capture.opencl.iter().enumerate() {
+            let before = out.list.len();
             match &noted.note {
                 Note::Object(Object { id, kind, size }) => match kind {
                     ObjectKind::Part(of) => {
@@ -168,13 +211,17 @@ impl Events {
                             direction: transfer.direction,
                             at,
                             size: transfer.size,
-                            hash: transfer.hash,
-                            jobs: noted.jobs,
+                            hash: match transfer.content {
+                                Content::Hash(hash) => Some(hash),
+                                Content::Later(id) => later.get(&id).copied(),
+                                Content::Unseen => None,
+                            },
+                            jobs: queued.jobs_before(index, transfer, noted.jobs),
                             kept: false,
                         }));
                     }
                 }
-                Note::Launch(launch) => {
+                Note::Launch(launch) if !refused.contains(&launch.id) => {
                     let given = launch.arguments.iter().enumerate();
                     let given = given.filter_map(|(index, argument)| {
                         let Value::Object(object) = argument.value else {
@@ -192,6 +239,7 @@ impl Events {
                         id: launch.id,
                         kernel: launch.kernel.clone(),
                         global: launch.global,
+                        jobs: noted.jobs,
                         given: given.collect(),
                         scalars: launch
                             .arguments
@@ -209,8 +257,10 @@ impl Events {
                 Note::Unseen { call } if !out.unseen.contains(call) => {
                     out.unseen.push(call.clone());
                 }
-                Note::Unseen { .. } | Note::Copy { .. } | Note::Fill { .. } | Note::Done { .. } => {
-                }
+                _ => {}
+            }
+            if out.list.len() > before {
+                out.notes.push(index);
             }
         }
         out.decide_unchanged();
@@ -247,6 +297,48 @@ impl Events {
                 }
             }
         }
+    }
+}
+
+/// Content that was seen when its transfer was complete.
+fn contents(capture: &Capture) -> BTreeMap<u32, u64> {
+    let content = capture.opencl.iter().filter_map(|noted| match noted.note {
+        Note::Content { id, hash } => Some((id, hash)),
+        _ => None,
+    });
+    content.collect()
+}
+
+/// The launches of each queue by their notes' indices, each with its chains if they are known.
+struct Queued(BTreeMap<u32, BTreeMap<usize, Option<Range<usize>>>>);
+
+impl Queued {
+    fn of(capture: &Capture) -> Self {
+        let places = launches(capture).places();
+        let refused = refused(capture);
+        let mut out: BTreeMap<u32, BTreeMap<usize, Option<Range<usize>>>> = BTreeMap::new();
+        for (index, noted) in capture.opencl.iter().enumerate() {
+            if let Note::Launch(launch) = &noted.note
+                && !refused.contains(&launch.id)
+            {
+                let queue = out.entry(launch.queue).or_default();
+                queue.insert(index, places.get(&launch.id).cloned());
+            }
+        }
+        Queued(out)
+    }
+
+    /// Submissions before a transfer: a queue comes to it after the launches that it was given before, and before those after it.
+    fn jobs_before(&self, index: usize, transfer: &Transfer, noted: usize) -> usize {
+        let launches = transfer.queue.and_then(|queue| self.0.get(&queue));
+        let Some(launches) = launches.filter(|_| !transfer.complete) else {
+            return noted;
+        };
+        let earlier = launches.range(..index).next_back();
+        let later = launches.range(index..).next();
+        let after = earlier.and_then(|(_, chains)| Some(chains.as_ref()?.end));
+        let before = later.and_then(|(_, chains)| Some(chains.as_ref()?.start));
+        after.or(before).map_or(noted, |jobs| jobs.max(noted))
     }
 }
 

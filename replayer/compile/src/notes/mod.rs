@@ -8,9 +8,12 @@
 mod events;
 mod launches;
 mod looped;
+mod matching;
 mod naming;
 mod place;
 mod propose;
+mod steps;
 
 pub use launches::{Dispatch, Launches, launches};
 pub use propose::{Choices, Form, Proposal, ProposeError, propose};
+pub use steps::{Kept, Turn, first_turn, kept};

@@ -5,7 +5,7 @@ use gpureplay_compile::differential::{self, Agreement, Unexplained};
 use gpureplay_compile::{Capture, Compiled, Options, Role, TensorFile, compile};
 use gpureplay_core::{Limits, Session, Tensors, Workspace, verify};
 use gpureplay_format::Recording;
-use gpureplay_io::{DType, Tensor, tag_tensor};
+use gpureplay_io::{ElementType, Tensor, tag_tensor};
 use gpureplay_on_model::OnModel;
 use mali_model::Profile;
 
@@ -23,12 +23,12 @@ pub(crate) const COUNT: usize = 1024;
 
 /// A tensor of distinct values.
 pub(crate) fn tags(seed: u64) -> Tensor {
-    tag_tensor(DType::F32, &[32, 32], seed).unwrap()
+    tag_tensor(ElementType::F32, &[32, 32], seed).unwrap()
 }
 
 /// A tensor by the value of each element.
 pub(crate) fn tensor(value: impl FnMut(usize) -> f64) -> Tensor {
-    Tensor::from_fn(DType::F32, &[32, 32], value).unwrap()
+    Tensor::from_fn(ElementType::F32, &[32, 32], value).unwrap()
 }
 
 /// What the app computes: `sum = a + b`, `total += sum`, `out = total + b`.
@@ -41,11 +41,13 @@ pub(crate) fn reference(a: &Tensor, b: &Tensor, total: f32) -> Tensor {
 }
 
 /// How the app runs: where its intermediate results lie, and how many work-items its second job has.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct App {
     pub(crate) sum: u64,
     pub(crate) total: u64,
     pub(crate) items: usize,
+    /// What the total is at first; 100 everywhere if nothing is said.
+    pub(crate) start: Option<Tensor>,
 }
 
 impl Default for App {
@@ -54,24 +56,30 @@ impl Default for App {
             sum: SUM,
             total: TOTAL,
             items: COUNT,
+            start: None,
         }
     }
 }
 
 impl App {
     /// One run on the model, recorded.
-    pub(crate) fn record(self, a: &Tensor, b: &Tensor) -> Run {
+    pub(crate) fn record(&self, a: &Tensor, b: &Tensor) -> Run {
         self.record_with(a, b, |_| {})
     }
 
     /// The same with something more between the second job and the last one.
     pub(crate) fn record_with(
-        self,
+        &self,
         a: &Tensor,
         b: &Tensor,
         between: impl FnOnce(&mut Driver),
     ) -> Run {
-        let App { sum, total, items } = self;
+        let App {
+            sum,
+            total,
+            items,
+            ref start,
+        } = *self;
         let buffers = [
             (CODE, 1, true),
             (POOL, 4, false),
@@ -86,7 +94,10 @@ impl App {
         app.store(CODE + 0x80, &vector_add_code());
         app.store(A, a.bytes());
         app.store(B, b.bytes());
-        app.store_floats(total, [100.0; COUNT]);
+        match start {
+            Some(start) => app.store(total, start.bytes()),
+            None => app.store_floats(total, [100.0; COUNT]),
+        }
         let code = CODE + 0x80;
         app.run(POOL, &vector_add(POOL, code, A, B, sum));
         // The same descriptor memory is used again.
@@ -113,7 +124,7 @@ pub(crate) struct Run {
 impl Run {
     /// Ends the app; its files are what it was given, and `out`.
     pub(crate) fn finish(mut app: Driver, given: &[(Role, &str, &Tensor)]) -> Run {
-        let out = Tensor::new(DType::F32, &[32, 32], app.load(OUT, 4 * COUNT)).unwrap();
+        let out = Tensor::new(ElementType::F32, &[32, 32], app.load(OUT, 4 * COUNT)).unwrap();
         let result = (Role::Output, "out", &out);
         let files = given.iter().copied().chain([result]);
         Run {
@@ -187,7 +198,7 @@ impl Values {
         Values {
             names,
             inputs,
-            out: Tensor::zeros(DType::F32, &[32, 32]).unwrap(),
+            out: Tensor::zeros(ElementType::F32, &[32, 32]).unwrap(),
         }
     }
 }

@@ -10,4 +10,5 @@ mod layers;
 mod notes;
 mod refusals;
 mod replays;
+mod state;
 mod two_runs;

@@ -162,7 +162,7 @@ impl Checker<'_, '_> {
             (SegmentKind::Setup | SegmentKind::Run, Some(TensorKind::Weight)) => input,
             (SegmentKind::Run, Some(TensorKind::Input)) => input,
             (SegmentKind::Run, Some(TensorKind::Output)) => !input,
-            (SegmentKind::Run, Some(TensorKind::Intermediate)) => true,
+            (SegmentKind::Run, Some(TensorKind::Intermediate | TensorKind::State)) => true,
             _ => false,
         };
         if !suits {

@@ -5,12 +5,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{Immutable, IntoBytes};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::{Builder, EncodeError};
 use crate::checksum::{Checksum, checksum};
-use crate::codes::Section;
-use crate::layout::{Header, MAGIC, MAJOR, MINOR, SECTIONS, SectionEntry};
+use crate::codes::{Section, TensorKind};
+use crate::layout::{Header, MAGIC, MAJOR, MINOR, SECTIONS, SectionEntry, TensorEntry};
 use crate::view::Recording;
 
 fn bytes<T: IntoBytes + Immutable>(table: &[T]) -> &[u8] {
@@ -56,6 +56,16 @@ impl Builder {
     }
 }
 
+/// The smallest version that knows all codes of these sections.
+fn minor(sections: &[&[u8]; SECTIONS]) -> u16 {
+    let tensors = sections[usize::from(Section::Tensors.code()) - 1];
+    let (entries, _) = tensors.as_chunks::<{ size_of::<TensorEntry>() }>();
+    let state = entries.iter().any(|entry| {
+        TensorEntry::ref_from_bytes(entry).is_ok_and(|it| it.kind == TensorKind::State.code())
+    });
+    if state { MINOR } else { 0 }
+}
+
 /// Puts sections behind a header and a section table, with all checksums.
 ///
 /// Useful on its own to make files that are wrong in one point and right in all others.
@@ -78,7 +88,7 @@ pub fn assemble(gpu_id: u32, flags: u32, sections: &[&[u8]; SECTIONS]) -> Vec<u8
     let mut header = Header {
         magic: MAGIC,
         major: U16::new(MAJOR),
-        minor: U16::new(MINOR),
+        minor: U16::new(minor(sections)),
         section_count: U32::new(SECTIONS as u32),
         file_length: U64::new(file.len() as u64),
         gpu_id: U32::new(gpu_id),

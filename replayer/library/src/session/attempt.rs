@@ -35,7 +35,9 @@ impl Session {
         let begins = recording.layers().first().map(|layer| layer.segment);
         if steps.first().map(|step| step.segment) == begins {
             self.checkpoint = None;
+            self.bindings.states.begin();
         }
+        let ends = recording.layers().last().map(|layer| layer.segment);
         self.bindings.begin();
         self.clock.restart();
         let (mut load, mut run, mut retries) = (Duration::ZERO, Duration::ZERO, 0);
@@ -50,6 +52,9 @@ impl Session {
                 let started = Instant::now();
                 result = self.attempt(steps, retries > 0);
                 run += started.elapsed();
+            }
+            if result.is_err() {
+                self.bindings.states.lost();
             }
             let again = match &result {
                 Err(Error::Replay { .. }) => {
@@ -67,6 +72,9 @@ impl Session {
             }
             retries += 1;
         };
+        if result.is_ok() && steps.last().map(|step| step.segment) == ends {
+            self.bindings.states.end();
+        }
         self.timing = Timing {
             load,
             run,
@@ -151,6 +159,7 @@ impl Session {
         let options = gpureplay_core::Options {
             ignore_identity: self.ignore_identity,
         };
+        self.clock.restart();
         let bindings = &mut self.bindings;
         let loaded = Loaded::try_new_or_recover(parts, |parts| {
             Engine::open(
@@ -163,8 +172,9 @@ impl Session {
         });
         match loaded {
             Ok(loaded) => {
+                self.clock.loaded();
                 self.state = State::Loaded(loaded);
-                Ok(())
+                self.read_states()
             }
             Err((parts, error)) => {
                 let timed = parts.device.into_inner();
@@ -173,6 +183,16 @@ impl Session {
                 Err(failed(&self.recording, error, used_up))
             }
         }
+    }
+
+    /// Keeps what set-up leaves in the states.
+    fn read_states(&mut self) -> Result<()> {
+        for (tensor, bytes) in self.bindings.states.sizes() {
+            let mut initial = vec![0; bytes];
+            self.engine(|engine, _| engine.read_tensor(tensor as u32, &mut initial))?;
+            self.bindings.states.loaded(tensor, initial);
+        }
+        Ok(())
     }
 
     /// Takes the recording off the device, which resets the GPU.

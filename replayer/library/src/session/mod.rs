@@ -22,7 +22,7 @@ use crate::recording::Recording;
 use crate::selection::{Selection, steps};
 use crate::signals::HeldSignals;
 use crate::tensors::{TensorInfo, layers_named};
-use crate::timing::{Clock, Timed, Timing, sizes};
+use crate::timing::{Clock, Events, Timed, Timing, sizes};
 
 /// Choices for a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +81,9 @@ enum State {
 /// The first run loads the recording; the following ones restore only what a run changes. A weight that is bound later is
 /// loaded by the next run, which then starts afresh. After an error the GPU is reset, and the next run starts afresh too.
 ///
+/// States are what they were after the last run of all layers that ended well: neither an error nor an inference that is given up
+/// between two layers changes them.
+///
 /// While a session uses a GPU through /dev/mem, signals that would end the process wait: see [`HeldSignals`].
 pub struct Session {
     recording: Recording,
@@ -102,8 +105,18 @@ pub struct Session {
     checkpoint: Option<Checkpoint>,
 }
 
+impl Recording {
+    /// A device with this recording on it. Nothing is loaded before the first run.
+    ///
+    /// # Errors
+    /// There is no such device.
+    pub fn session(&self, options: Options) -> Result<Session> {
+        Session::new(self.clone(), options)
+    }
+}
+
 impl Session {
-    pub(crate) fn new(recording: Recording, options: Options) -> Result<Self> {
+    fn new(recording: Recording, options: Options) -> Result<Self> {
         let gpu_id = recording.verified().recording().gpu_id();
         let mut device = Device::open(&options.device, gpu_id, options.model)?;
         if !options.ignore_identity {
@@ -176,6 +189,21 @@ impl Session {
         &self.timing
     }
 
+    /// What happened in the last run, in order; in all attempts, if there were several.
+    pub fn events(&self) -> Events {
+        self.clock.events().1
+    }
+
+    /// What happened when the recording was put on the device.
+    pub fn setup_events(&self) -> Events {
+        self.clock.events().0
+    }
+
+    /// Whether to keep when bytes are put into GPU memory, for [`Session::events`].
+    pub fn keep_transfers(&mut self, yes: bool) {
+        self.clock.keep_transfers(yes);
+    }
+
     /// The layers that must run for a range, with the values that are bound: for [`Session::run_layers`].
     ///
     /// # Errors
@@ -200,7 +228,8 @@ impl Session {
         &self.recording
     }
 
-    /// Gives an input, a weight or an intermediate tensor a value, for all runs that follow.
+    /// Gives an input, a weight or an intermediate tensor a value, for all runs that follow, or a state the value that the next run
+    /// starts from.
     ///
     /// The value of an intermediate replaces what the layer before it computed.
     ///
@@ -231,7 +260,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes a value away: a weight has the recording's again, an intermediate what its layer computes.
+    /// Takes a value away: a weight has the recording's again, a state what set-up gives it, an intermediate what its layer computes.
     ///
     /// # Errors
     /// There is no such tensor.
@@ -245,6 +274,36 @@ impl Session {
             self.unload();
         }
         Ok(())
+    }
+
+    /// Gives every state the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
+    ///
+    /// # Errors
+    /// The recording has no states, one of them is not there, or a value does not fit.
+    pub fn bind_states(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        self.bindings.bind_all_of(TensorKind::State, path.as_ref())
+    }
+
+    /// What the next run starts from: all states by name. Loads the recording if only set-up knows them.
+    ///
+    /// # Errors
+    /// As for [`Session::prepare`].
+    pub fn states(&mut self) -> Result<Vec<(String, Tensor)>> {
+        let states = self.recording.tensors().iter();
+        let states = states.filter(|info| info.kind == TensorKind::State);
+        let names: Vec<String> = states.map(|info| info.name.clone()).collect();
+        let value = |name: String| {
+            let value = self.read(&name)?;
+            Ok((name, value))
+        };
+        names.into_iter().map(value).collect()
+    }
+
+    /// Gives every state the value again that it has when the recording is opened.
+    pub fn reset_states(&mut self) {
+        for (tensor, _) in self.bindings.states.sizes() {
+            self.bindings.states.set(tensor, None);
+        }
     }
 
     /// Runs the whole network.
@@ -336,13 +395,20 @@ impl Session {
         crate::tensors::layer_named(self.recording.layers(), name)
     }
 
-    /// The value of an output after a run, or of any other tensor as it is in GPU memory now.
+    /// The value of an output after a run; what the next run starts from, of a state; of any other tensor what it is in GPU memory now.
     ///
     /// # Errors
     /// There is no such tensor, nothing has run yet, or the device fails.
     pub fn read(&mut self, name: &str) -> Result<Tensor> {
         let (index, info) = self.bindings.named(name)?;
         let info = info.clone();
+        if let Some(tensor) = self.bindings.found(index) {
+            return Ok(tensor);
+        }
+        if info.kind == TensorKind::State {
+            // Only set-up knows it.
+            self.prepare()?;
+        }
         if let Some(tensor) = self.bindings.found(index) {
             return Ok(tensor);
         }

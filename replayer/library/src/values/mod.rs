@@ -2,6 +2,7 @@
 //! Files that people have for tensors: `.npy`, raw `.bin`, `.safetensors`, pictures; and files that they want.
 
 mod image;
+mod picture;
 mod safetensors;
 mod write;
 
@@ -10,17 +11,16 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 
 use gpureplay_io::{
-    DType, Element, MAX_NPY_PREFIX, NpyError, Tensor, parse_npy, read_npy, read_npy_if, shown,
+    Element, ElementType, MAX_NPY_PREFIX, NpyError, Tensor, parse_npy, read_npy, read_npy_if, shown,
 };
 
-use crate::bindings::misfit;
 use crate::error::{Error, Result};
-use crate::package::MAX_BYTES;
-use crate::tensors::TensorInfo;
+use crate::package::open::MAX_BYTES;
+use crate::tensors::{TensorInfo, misfit};
 
 pub(crate) use self::safetensors::Archive;
 pub use image::{Channels, ImageFormat, Resize};
-pub use write::{OutputFormat, STANDARD_OUTPUT, is_standard_output, write};
+pub use write::{OutputFormat, STANDARD_OUTPUT, is_standard_output, write, write_all};
 
 /// The name that stands for standard input, of an `.npy` file.
 pub const STANDARD_INPUT: &str = "-";
@@ -97,7 +97,7 @@ pub(crate) fn read_with(
 
 /// Reads an `.npy` file that has the type and the shape of a tensor; of another one only the header is read.
 pub(crate) fn npy(path: &Path, file: impl Read, info: &TensorInfo) -> Result<Tensor> {
-    let fits = |dtype: DType, shape: &[u64]| dtype == info.dtype && shape == info.shape;
+    let fits = |dtype: ElementType, shape: &[u64]| dtype == info.dtype && shape == info.shape;
     read_npy_if(file, fits).map_err(|error| match error {
         NpyError::Unwanted { dtype, shape } => misfit(info, dtype, &shape, &shown(path)),
         NpyError::Io { source, .. } => Error::file(path, source),
@@ -145,10 +145,10 @@ impl Contents {
 pub fn read_if(
     path: &Path,
     limit: u64,
-    mut wanted: impl FnMut(DType, &[u64]) -> bool,
+    mut wanted: impl FnMut(ElementType, &[u64]) -> bool,
 ) -> Result<Option<Tensor>> {
     let file = File::open(path).map_err(|error| Error::file(path, error))?;
-    let fits = |dtype: DType, shape: &[u64]| {
+    let fits = |dtype: ElementType, shape: &[u64]| {
         let elements = shape
             .iter()
             .try_fold(1u64, |all, extent| all.checked_mul(*extent));

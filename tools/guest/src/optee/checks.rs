@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use gpureplay_io::{DType, Tensor, encode_npy, read_npy};
+use gpureplay_io::{ElementType, Tensor, encode_npy, read_npy};
 use gpureplay_sign::{RECORDING, SIGNATURE, SecretKey, sign};
 use tempfile::TempDir;
 
@@ -250,7 +250,7 @@ fn answers(rig: &Rig<'_>) -> Result<Checked> {
     let mut expected = Vec::new();
     for image in &chosen {
         let path = share.path("one.npy");
-        let image = Tensor::new(DType::F32, &[8, 8], image.to_vec())
+        let image = Tensor::new(ElementType::F32, &[8, 8], image.to_vec())
             .map_err(|error| Error::Usage(error.to_string()))?;
         fs::write(&path, encode_npy(&image)).map_err(Error::io("write", &path))?;
         expected.extend(on_the_command_line(

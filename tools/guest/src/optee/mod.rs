@@ -14,8 +14,9 @@ use crate::{
     error::{Error, Result},
     folder::Folder,
     run::{
+        driver::Driver,
         report,
-        session::{self, Driver, Options, Outcome},
+        session::{self, Options, Outcome},
     },
 };
 

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Networks with state: what a run leaves, the next one starts from.
+
+use gpureplay_compile::{Options, Role};
+use gpureplay_core::Workspace;
+use gpureplay_format::{Recording, TensorKind};
+use gpureplay_io::Tensor;
+
+use crate::app::*;
+
+/// The app's total, as a tensor of distinct values that can be found.
+fn totals() -> Tensor {
+    tags(9)
+}
+
+/// A run of which `total` is told to be a state.
+fn with_state(a: &Tensor, b: &Tensor) -> Run {
+    let app = App {
+        start: Some(totals()),
+        ..App::default()
+    };
+    let mut run = app.record(a, b);
+    run.files.push(file(Role::State, "total", &totals()));
+    run
+}
+
+/// `total += a + b` so many times, in the order of the GPU.
+fn after(total: &Tensor, inputs: &[&Tensor], b: &Tensor) -> Tensor {
+    let mut value = total.clone();
+    for a in inputs {
+        value = tensor(|i| {
+            let sum = a.value(i) as f32 + b.value(i) as f32;
+            f64::from(value.value(i) as f32 + sum)
+        });
+    }
+    value
+}
+
+#[test]
+fn a_run_goes_on_from_what_the_last_one_left() {
+    let (a, b) = (tags(1), tags(2));
+    let compiled = with_state(&a, &b).compiled(&Options::default());
+    let recording = Recording::parse(&compiled.recording).unwrap();
+    let (index, entry) = recording.tensor_named("total").unwrap();
+    assert_eq!(entry.kind, TensorKind::State.code());
+    assert_eq!(recording.header().minor.get(), 1);
+
+    let others = [tags(3), tags(4), tags(5)];
+    let mut workspace = Workspace::new();
+    let mut values = Values::new(&compiled, &[("a", &a)]);
+    let mut session = open(&compiled, &mut workspace, &mut values);
+    let mut seen = Vec::new();
+    for input in &others {
+        seen.push(input);
+        let mut values = Values::new(&compiled, &[("a", input)]);
+        session.run(&mut values).unwrap();
+        let total = after(&totals(), &seen, &b);
+        let out = tensor(|i| f64::from(total.value(i) as f32 + b.value(i) as f32));
+        assert_eq!(values.out, out, "after {} runs", seen.len());
+        let mut bytes = vec![0; total.bytes().len()];
+        session.read_tensor(index, &mut bytes).unwrap();
+        assert_eq!(bytes, total.bytes());
+    }
+    // A value of the caller's own takes its place.
+    let mine = tags(20);
+    let mut values = Values::new(&compiled, &[("a", &a), ("total", &mine)]);
+    session.run(&mut values).unwrap();
+    let total = after(&mine, &[&a], &b);
+    let out = tensor(|i| f64::from(total.value(i) as f32 + b.value(i) as f32));
+    assert_eq!(values.out, out);
+}
+
+#[test]
+fn a_state_that_no_job_changes_is_refused() {
+    let (a, b) = (tags(1), tags(2));
+    let mut run = with_state(&a, &b);
+    run.files.retain(|file| file.name != "b");
+    run.files.push(file(Role::State, "b", &b));
+    let text = run.refusal(&run.files);
+    assert!(text.contains("no job changes it"), "{text}");
+}
+
+#[test]
+fn a_state_that_the_app_writes_during_a_run_is_refused() {
+    let (a, b) = (tags(1), tags(2));
+    let app = App {
+        start: Some(totals()),
+        ..App::default()
+    };
+    let mut run = app.record_with(&a, &b, |driver| driver.store(TOTAL, tags(30).bytes()));
+    run.files.push(file(Role::State, "total", &totals()));
+    let text = run.refusal(&run.files);
+    assert!(text.contains("state 'total'"), "{text}");
+    assert!(text.contains("before job 2"), "{text}");
+}
