@@ -81,7 +81,19 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> std::result::Result<(
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    execute(std::env::args_os())
+}
+
+/// Does what these words say, the first of which is the program's name.
+pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // As if the words were those of the process; nobody is left to tell that this failed.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
     if arguments.quiet {
         terminal::be_quiet();
     }
