@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use gpureplay_library::values::{ImageFormat, read};
-use gpureplay_library::{DType, TensorInfo, TensorKind};
+use gpureplay_library::{ElementType, TensorInfo, TensorKind};
 
 const NAMES: [&str; 4] = ["x.safetensors", "x.png", "x.jpg", "x.raw"];
 
@@ -25,7 +25,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let info = TensorInfo {
         name: "x".into(),
         kind: TensorKind::Input,
-        dtype: DType::F32,
+        dtype: ElementType::F32,
         shape: vec![1, 4, 4, 3],
         external: true,
         bytes: 4 * 4 * 3 * 4,

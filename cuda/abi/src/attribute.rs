@@ -62,8 +62,60 @@ pub mod jit {
     pub const OPTIMIZATION_LEVEL: i32 = 7;
 }
 
-/// Flags of `cuMemHostRegister`.
+/// Flags of `cuMemHostAlloc` and `cuMemHostRegister`.
 pub mod host {
+    /// All contexts may use the memory.
+    pub const PORTABLE: u32 = 1;
     /// The device sees the memory.
     pub const DEVICE_MAP: u32 = 2;
+}
+
+/// `CUlimit`.
+pub mod limit {
+    /// Bytes of a thread's stack.
+    pub const STACK_SIZE: i32 = 0;
+    /// Bytes of the buffer that `printf` of kernels fills.
+    pub const PRINTF_FIFO_SIZE: i32 = 1;
+    /// Bytes of the heap that `malloc` of kernels takes from.
+    pub const MALLOC_HEAP_SIZE: i32 = 2;
+    /// Limits that a kernel depends on, in the order of their numbers: a replay sets them.
+    pub const KEPT: [i32; 3] = [STACK_SIZE, PRINTF_FIFO_SIZE, MALLOC_HEAP_SIZE];
+}
+
+/// `CUgraphNodeType`.
+pub mod node {
+    /// A kernel.
+    pub const KERNEL: i32 = 0;
+    /// A copy.
+    pub const MEMCPY: i32 = 1;
+    /// A memset.
+    pub const MEMSET: i32 = 2;
+    /// A function of the host.
+    pub const HOST: i32 = 3;
+    /// A graph inside the graph.
+    pub const GRAPH: i32 = 4;
+    /// Nothing: it only orders others.
+    pub const EMPTY: i32 = 5;
+
+    /// What a node does that is none of the above.
+    #[must_use]
+    pub const fn name(kind: i32) -> &'static str {
+        match kind {
+            6 => "waits for an event",
+            7 => "records an event",
+            8 | 9 => "uses a semaphore",
+            10 | 11 => "allocates or frees memory",
+            12 => "waits for or writes a word of memory",
+            13 => "decides what runs",
+            _ => "is of a kind that is not known",
+        }
+    }
+}
+
+/// Streams with names of their own.
+pub mod stream {
+    /// The default stream of the thread, `CU_STREAM_PER_THREAD`.
+    pub const PER_THREAD: u64 = 2;
+    /// `CU_STREAM_NON_BLOCKING`: a stream that does not wait for the default stream.
+    pub const NON_BLOCKING: u32 = 1;
 }

@@ -5,7 +5,8 @@
 use core::ffi::{CStr, c_char, c_void};
 
 use crate::{
-    AccessDescriptor, AllocationProperties, DevicePointer, Handle, LaunchConfiguration, Status,
+    AccessDescriptor, AllocationProperties, Copy3d, DevicePointer, EdgeData, Handle, HostNode,
+    KernelNode, LaunchConfiguration, MemsetNode, Status,
 };
 
 /// The driver lacks a function without which nothing works.
@@ -109,6 +110,33 @@ driver! {
     cuLaunchKernelEx(configuration: *const LaunchConfiguration, function: Handle, parameters: *const *const c_void, extra: *const *const c_void);
     cuStreamIsCapturing(stream: Handle, state: *mut i32);
     cuStreamIsCapturing_ptsz(stream: Handle, state: *mut i32);
+    cuCtxSetLimit(limit: i32, value: usize);
+    cuLibraryGetModule(module: *mut Handle, library: Handle);
+    cuMemcpyDtoHAsync_v2(host: *mut c_void, device: DevicePointer, size: usize, stream: Handle);
+    cuMemcpyHtoDAsync_v2(device: DevicePointer, host: *const c_void, size: usize, stream: Handle);
+    cuMemcpy3DAsync_v2(copy: *const Copy3d, stream: Handle);
+    cuMemsetD8Async(device: DevicePointer, value: u8, count: usize, stream: Handle);
+    cuMemsetD16Async(device: DevicePointer, value: u16, count: usize, stream: Handle);
+    cuMemsetD32Async(device: DevicePointer, value: u32, count: usize, stream: Handle);
+    cuMemsetD2D8Async(device: DevicePointer, pitch: usize, value: u8, width: usize, height: usize, stream: Handle);
+    cuMemsetD2D16Async(device: DevicePointer, pitch: usize, value: u16, width: usize, height: usize, stream: Handle);
+    cuMemsetD2D32Async(device: DevicePointer, pitch: usize, value: u32, width: usize, height: usize, stream: Handle);
+    cuLaunchHostFunc(stream: Handle, function: usize, data: usize);
+    cuStreamCreate(stream: *mut Handle, flags: u32);
+    cuStreamSynchronize(stream: Handle);
+    cuGraphClone(clone: *mut Handle, graph: Handle);
+    cuGraphDestroy(graph: Handle);
+    cuGraphGetNodes(graph: Handle, nodes: *mut Handle, count: *mut usize);
+    cuGraphGetEdges_v2(graph: Handle, from: *mut Handle, to: *mut Handle, data: *mut EdgeData, count: *mut usize);
+    cuGraphNodeGetType(node: Handle, kind: *mut i32);
+    cuGraphNodeFindInClone(copy: *mut Handle, node: Handle, clone: Handle);
+    cuGraphKernelNodeGetParams_v2(node: Handle, parameters: *mut KernelNode);
+    cuGraphKernelNodeSetParams_v2(node: Handle, parameters: *const KernelNode);
+    cuGraphKernelNodeGetAttribute(node: Handle, attribute: i32, value: *mut [u64; 8]);
+    cuGraphMemcpyNodeGetParams(node: Handle, parameters: *mut Copy3d);
+    cuGraphMemsetNodeGetParams(node: Handle, parameters: *mut MemsetNode);
+    cuGraphHostNodeGetParams(node: Handle, parameters: *mut HostNode);
+    cuGraphChildGraphNodeGetGraph(node: Handle, graph: *mut Handle);
     cuEventCreate(event: *mut Handle, flags: u32);
     cuEventDestroy_v2(event: Handle);
     cuEventRecord(event: Handle, stream: Handle);

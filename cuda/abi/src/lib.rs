@@ -15,8 +15,9 @@ pub use driver::{Driver, Missing};
 pub use interposed::{INTERPOSED, Purpose};
 pub use status::Status;
 pub use types::{
-    AccessDescriptor, AllocationProperties, DevicePointer, Handle, IpcHandle, LaunchAttribute,
-    LaunchConfiguration, LaunchParameter, Location,
+    AccessDescriptor, AllocationProperties, Copy3d, DevicePointer, EdgeData, Handle, HostNode,
+    IpcHandle, KernelNode, LaunchAttribute, LaunchConfiguration, LaunchParameter, Location,
+    MemsetNode,
 };
 
 /// Pages of device memory that `cuMemCreate` hands out, in bytes.

@@ -103,6 +103,79 @@ pub struct IpcHandle {
     reserved: [u64; 8],
 }
 
+/// `CUDA_KERNEL_NODE_PARAMS_v2`: a kernel inside a graph.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct KernelNode {
+    /// The function; 0 if `kernel` is given.
+    pub function: Handle,
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory, in bytes.
+    pub shared: u32,
+    /// A pointer for each parameter, or null.
+    pub parameters: *const *const core::ffi::c_void,
+    /// A list of marks, or null.
+    pub extra: *const *const core::ffi::c_void,
+    /// The kernel of a library.
+    pub kernel: Handle,
+    /// Its context; 0 is the current one.
+    pub context: Handle,
+}
+
+impl KernelNode {
+    /// Nothing, to be filled by the driver.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self {
+            function: 0,
+            grid: [0; 3],
+            block: [0; 3],
+            shared: 0,
+            parameters: core::ptr::null(),
+            extra: core::ptr::null(),
+            kernel: 0,
+            context: 0,
+        }
+    }
+}
+
+/// `CUDA_MEMSET_NODE_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemsetNode {
+    /// Where it begins.
+    pub destination: DevicePointer,
+    /// Bytes from row to row.
+    pub pitch: usize,
+    /// What each element becomes.
+    pub value: u32,
+    /// Bytes of an element: 1, 2 or 4.
+    pub element: u32,
+    /// Elements of a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+/// `CUDA_HOST_NODE_PARAMS`: a function of the host inside a graph.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HostNode {
+    /// The function.
+    pub function: usize,
+    /// What it is given.
+    pub data: usize,
+}
+
+/// `CUDA_MEMCPY3D`, which is only passed on: 200 bytes.
+pub type Copy3d = [u64; 25];
+
+/// `CUgraphEdgeData`: 8 bytes that are only passed on.
+pub type EdgeData = [u8; 8];
+
 /// Marks in the list `extra` of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
@@ -119,3 +192,6 @@ const _: () = assert!(size_of::<AllocationProperties>() == 32);
 const _: () = assert!(size_of::<AccessDescriptor>() == 12);
 const _: () = assert!(size_of::<IpcHandle>() == 64);
 const _: () = assert!(size_of::<LaunchConfiguration>() == 56);
+const _: () = assert!(size_of::<KernelNode>() == 72);
+const _: () = assert!(size_of::<MemsetNode>() == 40);
+const _: () = assert!(size_of::<HostNode>() == 16);

@@ -118,6 +118,13 @@ pub(crate) struct Record {
     /// Save all memory, not only what parameters and memory point at.
     #[arg(long)]
     all_memory: bool,
+    /// Where the program's device memory comes from: the driver (native), or our own arena at addresses that are free in any
+    /// process that replays.
+    #[arg(long, default_value = "native", value_parser = ["native", "arena"])]
+    alloc: String,
+    /// Another recording on the same file system: chunks of memory that it holds are linked, not written again.
+    #[arg(long, value_name = "DIR")]
+    share: Option<PathBuf>,
     /// The folder of the recording; launches are added to those that it holds.
     #[arg(long, short, default_value = "cuda-recording", value_name = "DIR")]
     output: PathBuf,
@@ -144,7 +151,16 @@ impl Record {
         let output = self.output.canonicalize().map_err(file(&self.output))?;
         command
             .env("GPUREPLAY_CUDA_OUTPUT", output)
-            .env("GPUREPLAY_CUDA_PICK", &self.pick);
+            .env("GPUREPLAY_CUDA_PICK", &self.pick)
+            .env("GPUREPLAY_CUDA_ALLOC", &self.alloc);
+        match &self.share {
+            Some(share) => {
+                gpureplay_cuda_recording::Recording::open(share)?;
+                let share = share.canonicalize().map_err(file(share))?;
+                command.env("GPUREPLAY_CUDA_SHARE", share);
+            }
+            None => _ = command.env_remove("GPUREPLAY_CUDA_SHARE"),
+        }
         for (name, value) in [
             (
                 "GPUREPLAY_CUDA_MAX_PER_KERNEL",

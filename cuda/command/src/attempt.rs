@@ -5,11 +5,14 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use gpureplay_cuda_replay::ReplayError;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::failure::Failure;
 
 /// Which process of a replay this is, from 0.
 const ATTEMPT: &str = "GPUREPLAY_CUDA_ATTEMPT";
+/// What an earlier process of a command found out, as JSON.
+const HANDED_ON: &str = "GPUREPLAY_CUDA_HANDED_ON";
 /// Processes that are tried.
 const ATTEMPTS: u32 = 8;
 
@@ -27,15 +30,44 @@ pub(crate) fn again(error: ReplayError) -> Failure {
         return error.into();
     }
     eprintln!("gpureplay: {error}; trying another process ({attempt})");
-    let Ok(program) = std::env::current_exe() else {
-        return error.into();
+    instead(&[(ATTEMPT, attempt.to_string())], None)
+}
+
+/// This program with the same arguments and one more, in place of this process.
+fn instead(variables: &[(&str, String)], more: Option<&str>) -> Failure {
+    let path = match std::env::current_exe() {
+        Ok(path) => path,
+        Err(source) => {
+            return Failure::File {
+                path: "/proc/self/exe".into(),
+                source,
+            };
+        }
     };
-    let failed = Command::new(&program)
-        .args(std::env::args_os().skip(1))
-        .env(ATTEMPT, attempt.to_string())
-        .exec();
-    Failure::File {
-        path: program,
-        source: failed,
+    let mut command = Command::new(&path);
+    command.args(std::env::args_os().skip(1)).args(more);
+    for (name, value) in variables {
+        command.env(name, value);
+    }
+    let source = command.exec();
+    Failure::File { path, source }
+}
+
+/// What another process of this command has found out, before a kernel that failed ended what its context could do.
+pub(crate) fn handed_on<T: DeserializeOwned>() -> Result<Option<T>, Failure> {
+    let Some(text) = std::env::var_os(HANDED_ON) else {
+        return Ok(None);
+    };
+    serde_json::from_str(&text.to_string_lossy())
+        .map(Some)
+        .map_err(|error| Failure::Usage(format!("{HANDED_ON}: {error}")))
+}
+
+/// Goes on in another process, with what was found out so far.
+pub(crate) fn hand_on<T: Serialize>(found: &T, more: Option<&str>) -> Failure {
+    match serde_json::to_string(found) {
+        // Addresses are tried anew.
+        Ok(text) => instead(&[(HANDED_ON, text), (ATTEMPT, "0".to_owned())], more),
+        Err(error) => Failure::Usage(format!("{HANDED_ON}: {error}")),
     }
 }

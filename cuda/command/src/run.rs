@@ -7,13 +7,55 @@ use std::time::Duration;
 
 use clap::Args;
 use gpureplay_cuda_replay::{
-    Comparison, Element, Gpu, JitOptions, Mask, Poison, ReplayError, Session, Sizes, Times, Verdict,
+    Comparison, Element, Gpu, JitOptions, Loaded, Mask, Poison, Reaction, ReplayError, Session,
+    Sizes, Times, Verdict,
 };
 
 use crate::attempt::again;
 use crate::failure::{Failure, Outcome, file};
 use crate::report;
+use crate::sign::Trust;
 use crate::target::{Target, sizes};
+
+/// What tells a launch from none where recorded memory does not.
+pub(crate) enum Evidence {
+    /// Results that are changed before the launch.
+    Poison(Poison),
+    /// Inputs that are changed before the launch.
+    Reaction(Reaction),
+}
+
+impl Evidence {
+    /// Launches from changed memory and compares.
+    pub(crate) fn run(
+        &self,
+        session: &Session,
+        loaded: &Loaded,
+        sizes: &Sizes,
+        how: &Comparison,
+        mask: &Mask,
+    ) -> Result<Verdict, ReplayError> {
+        match self {
+            Self::Poison(poison) => session.run_poisoned(loaded, sizes, how, mask, poison),
+            Self::Reaction(reaction) => session.run_reacting(loaded, sizes, how, mask, reaction),
+        }
+    }
+
+    /// Bytes that are changed, and bytes that the recorded kernel was seen to write.
+    fn bytes(&self) -> [u64; 2] {
+        match self {
+            Self::Poison(poison) => [poison.bytes(), poison.written()],
+            Self::Reaction(reaction) => [reaction.bytes(), reaction.written()],
+        }
+    }
+
+    const fn word(&self) -> &'static str {
+        match self {
+            Self::Poison(_) => "results",
+            Self::Reaction(_) => "inputs",
+        }
+    }
+}
 
 /// How a replay is compared and bounded.
 #[derive(Args)]
@@ -44,6 +86,8 @@ pub(crate) struct Checking {
     /// Which GPU, by its ordinal.
     #[arg(long, default_value_t = 0)]
     gpu: i32,
+    #[command(flatten)]
+    trust: Trust,
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {
@@ -66,11 +110,12 @@ impl Checking {
     pub(crate) fn session(&self, target: &Target) -> Result<Session, Failure> {
         let recording = target.recording()?;
         let number = target.one(&recording)?;
+        let launch = self.trust.launch(&recording, number)?;
         let gpu = Gpu::open(self.gpu)?;
         let mut session = Session::open(
             gpu,
             &recording,
-            number,
+            launch,
             Duration::from_secs(self.time_limit),
         )
         .map_err(again)?;
@@ -92,21 +137,27 @@ impl Checking {
         Ok(session)
     }
 
-    /// Words to change before a launch whose results are in memory already, found with the recorded image. None may be loaded.
-    pub(crate) fn poison(
+    /// What tells a launch from none whose results are in memory already, found with the recorded image. None may be loaded.
+    pub(crate) fn evidence(
         &self,
         session: &mut Session,
         mask: &Mask,
-    ) -> Result<Option<Poison>, Failure> {
+    ) -> Result<Option<Evidence>, Failure> {
         if self.no_poison {
             return Ok(None);
         }
         let loaded = session.load(None, JitOptions::default())?;
-        let poison = session.poison(&loaded, &self.comparison(), mask);
-        match poison {
-            Ok(poison) => {
+        let evidence = match session.poison(&loaded, &self.comparison(), mask) {
+            Ok(poison) if poison.is_empty() => session
+                .reaction(&loaded, mask)
+                .map(|reaction| reaction.map(Evidence::Reaction)),
+            Ok(poison) => Ok(Some(Evidence::Poison(poison))),
+            Err(error) => Err(error),
+        };
+        match evidence {
+            Ok(evidence) => {
                 session.unload(&loaded);
-                Ok((!poison.is_empty()).then_some(poison))
+                Ok(evidence)
             }
             Err(error @ (ReplayError::Driver { .. } | ReplayError::TimeLimit { .. })) => {
                 Err(Failure::Poison(error))
@@ -162,6 +213,9 @@ pub(crate) struct Run {
     /// Compile the PTX at this level of optimisation.
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=4))]
     optimisation: Option<u32>,
+    /// Print the first words that differ: where, as recorded, as found.
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["json", "null"])]
+    show: usize,
     /// Restore everything, launch nothing, and compare: this must not be right.
     #[arg(long, conflicts_with = "repetitions")]
     null: bool,
@@ -221,20 +275,25 @@ impl Run {
         let times = session.time(&loaded, &sizes, self.repetitions)?;
         let mut verdict = session.run(&loaded, &sizes, &how, &mask)?;
         let registers = loaded.limits().registers;
-        let mut poison = None;
+        let differing = if self.show > 0 {
+            session.differing(&loaded, self.show)?
+        } else {
+            Vec::new()
+        };
+        let mut evidence = None;
         if verdict == Verdict::Inconclusive {
             session.unload(&loaded);
-            poison = match self.checking.poison(&mut session, &mask) {
-                Ok(poison) => poison,
+            evidence = match self.checking.evidence(&mut session, &mask) {
+                Ok(evidence) => evidence,
                 Err(Failure::Poison(error)) => {
                     eprintln!("gpureplay: with memory changed before the launch: {error}");
                     None
                 }
                 Err(error) => return Err(error),
             };
-            if let Some(poison) = &poison {
+            if let Some(evidence) = &evidence {
                 let loaded = session.load(image.as_deref(), options)?;
-                verdict = session.run_poisoned(&loaded, &sizes, &how, &mask, poison)?;
+                verdict = evidence.run(&session, &loaded, &sizes, &how, &mask)?;
             }
         }
         let report = Report {
@@ -243,12 +302,15 @@ impl Run {
             registers,
             times,
             verdict,
-            poison,
+            evidence,
         };
         if self.json {
             println!("{}", report.json());
         } else {
             report.print();
+            for (address, recorded, found) in differing {
+                println!("  {address:#x}: recorded {recorded:08x}, found {found:08x}");
+            }
             if matches!(verdict, Verdict::Differs(_)) && self.checking.mask == 0 {
                 println!(
                     "  the recorded kernel may read memory that it does not own or race: --mask 2 leaves out what differs from run to run"
@@ -266,7 +328,7 @@ struct Report<'a> {
     registers: u32,
     times: Times,
     verdict: Verdict,
-    poison: Option<Poison>,
+    evidence: Option<Evidence>,
 }
 
 impl Report<'_> {
@@ -288,12 +350,18 @@ impl Report<'_> {
             );
         }
         println!("  {}", self.verdict);
-        if let Some(poison) = &self.poison {
-            println!(
+        match &self.evidence {
+            Some(Evidence::Poison(poison)) => println!(
                 "  memory held the results already: {} bytes were changed before the launch, of {} that the recorded kernel was seen to write",
                 poison.bytes(),
                 poison.written()
-            );
+            ),
+            Some(Evidence::Reaction(reaction)) => println!(
+                "  the kernel writes nothing on recorded memory: {} bytes of its inputs were changed before another launch, upon which the recorded kernel writes {}",
+                reaction.bytes(),
+                reaction.written()
+            ),
+            None => {}
         }
     }
 
@@ -313,8 +381,9 @@ impl Report<'_> {
         serde_json::json!({
             "kernel": self.kernel, "grid": self.sizes.grid, "block": self.sizes.block, "registers": self.registers,
             "verdict": self.verdict.word(), "times": times, "difference": difference,
-            "changed_bytes": self.poison.as_ref().map(Poison::bytes),
-            "written_bytes": self.poison.as_ref().map(Poison::written),
+            "changed": self.evidence.as_ref().map(Evidence::word),
+            "changed_bytes": self.evidence.as_ref().map(|evidence| evidence.bytes()[0]),
+            "written_bytes": self.evidence.as_ref().map(|evidence| evidence.bytes()[1]),
         })
     }
 }

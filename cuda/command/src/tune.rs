@@ -5,11 +5,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use gpureplay_cuda_replay::{JitOptions, Loaded, Mask, Poison, Session, Sizes, Times, Verdict};
+use gpureplay_cuda_replay::{
+    JitOptions, Loaded, Mask, ReplayError, Session, Sizes, Times, Verdict,
+};
+use serde::{Deserialize, Serialize};
 
-use crate::failure::{Outcome, write};
+use crate::attempt;
+use crate::failure::{Failure, Outcome, write};
 use crate::report;
-use crate::run::{Checking, read_image};
+use crate::run::{Checking, Evidence, read_image};
 use crate::target::{Target, sizes};
 
 /// Replays one launch with other blocks, registers and images; verifies and times each.
@@ -54,7 +58,7 @@ fn blocks(text: &str) -> Result<Blocks, String> {
 /// What is left out of a comparison, and what is changed before a launch.
 struct Checks {
     mask: Mask,
-    poison: Option<Poison>,
+    evidence: Option<Evidence>,
 }
 
 /// One candidate and what became of it.
@@ -65,6 +69,17 @@ struct Row {
     sizes: Sizes,
     used: u32,
     result: Result<(Verdict, Times), String>,
+    /// The kernel failed: no launch of this process succeeds any more.
+    is_last: bool,
+}
+
+/// What is kept of a candidate, also for another process that goes on after a kernel that failed.
+#[derive(Serialize, Deserialize)]
+struct Done {
+    csv: String,
+    what: String,
+    /// Median and spread in microseconds, if it is right.
+    right: Option<[f64; 2]>,
 }
 
 const HEADER: &str = "image,max_registers,optimisation,grid,block,registers,verdict,median_us,least_us,spread_us,note";
@@ -93,12 +108,57 @@ impl Row {
         }
     }
 
-    fn right(&self) -> Option<&Times> {
-        self.result
-            .as_ref()
-            .ok()
-            .filter(|(verdict, _)| verdict.is_right())
-            .map(|(_, times)| times)
+    fn done(&self) -> Done {
+        let right = match &self.result {
+            Ok((verdict, times)) if verdict.is_right() => Some([times.median(), times.spread()]),
+            _ => None,
+        };
+        Done {
+            csv: self.csv(),
+            what: format!(
+                "{}, at most {} registers, block {}",
+                self.image,
+                self.registers,
+                report::sizes(self.sizes.block)
+            ),
+            right,
+        }
+    }
+}
+
+/// The rows so far. A row is printed when it is there; one of an earlier process was printed by that.
+struct Rows {
+    done: Vec<Done>,
+    /// Candidates up to here, which were tried by earlier processes.
+    known: usize,
+    next: usize,
+}
+
+impl Rows {
+    fn new() -> Result<Self, Failure> {
+        let done: Vec<Done> = attempt::handed_on()?.unwrap_or_default();
+        Ok(Self {
+            known: done.len(),
+            done,
+            next: 0,
+        })
+    }
+
+    /// Whether the next candidate was tried already.
+    fn skips(&mut self) -> bool {
+        self.next += 1;
+        self.next <= self.known
+    }
+
+    /// A row. After a kernel that failed, another process goes on.
+    fn push(&mut self, row: &Row) -> Result<(), Failure> {
+        let done = row.done();
+        println!("{}", done.csv);
+        self.done.push(done);
+        if row.is_last {
+            return Err(attempt::hand_on(&self.done, None));
+        }
+        Ok(())
     }
 }
 
@@ -119,22 +179,37 @@ impl Tune {
             .blocks
             .as_ref()
             .map_or_else(|| vec![recorded.block], |blocks| blocks.0.clone());
-        println!("{HEADER}");
-        let mut rows = Vec::new();
+        let mut rows = Rows::new()?;
+        if rows.known == 0 {
+            println!("{HEADER}");
+        }
         let loaded = session.load(None, JitOptions::default())?;
-        let mut checks = Checks { mask, poison: None };
-        let mut base = self.candidate(&session, &loaded, &checks, recorded, ("recorded", 0, -1));
+        let mut checks = Checks {
+            mask,
+            evidence: None,
+        };
+        let recorded_as_it_is = ("recorded", 0, -1);
+        let mut base = self.candidate(&session, &loaded, &checks, recorded, recorded_as_it_is);
         session.unload(&loaded);
         if matches!(base.result, Ok((Verdict::Inconclusive, _))) {
-            checks.poison = self.checking.poison(&mut session, &checks.mask)?;
-            if checks.poison.is_some() {
+            checks.evidence = match self.checking.evidence(&mut session, &checks.mask) {
+                Err(Failure::Poison(error)) => {
+                    eprintln!(
+                        "gpureplay: with memory changed before the launch: {error}; going on in another process with --no-poison"
+                    );
+                    return Err(attempt::hand_on(&rows.done, Some("--no-poison")));
+                }
+                evidence => evidence?,
+            };
+            if checks.evidence.is_some() {
                 let loaded = session.load(None, JitOptions::default())?;
-                base = self.candidate(&session, &loaded, &checks, recorded, ("recorded", 0, -1));
+                base = self.candidate(&session, &loaded, &checks, recorded, recorded_as_it_is);
                 session.unload(&loaded);
             }
         }
-        println!("{}", base.csv());
-        rows.push(base);
+        if !rows.skips() {
+            rows.push(&base)?;
+        }
         for (name, image) in &images {
             for registers in &self.registers {
                 for optimisation in &self.optimisation {
@@ -143,8 +218,12 @@ impl Tune {
                         optimisation: u32::try_from(*optimisation).ok(),
                     };
                     let key = (name.as_str(), *registers, *optimisation);
+                    let blocks: Vec<_> = blocks.iter().filter(|_| !rows.skips()).collect();
+                    if blocks.is_empty() {
+                        continue;
+                    }
                     let loaded = session.load(image.as_deref(), options);
-                    for block in &blocks {
+                    for block in blocks {
                         let sizes = if self.keep_grid {
                             Sizes {
                                 block: *block,
@@ -162,10 +241,10 @@ impl Tune {
                                 sizes,
                                 used: 0,
                                 result: Err(error.to_string()),
+                                is_last: false,
                             },
                         };
-                        println!("{}", row.csv());
-                        rows.push(row);
+                        rows.push(&row)?;
                     }
                     if let Ok(loaded) = &loaded {
                         session.unload(loaded);
@@ -174,11 +253,12 @@ impl Tune {
             }
         }
         if let Some(path) = &self.csv {
-            let lines = rows.iter().map(|row| row.csv() + "\n").collect::<String>();
-            write(path, &format!("{HEADER}\n{lines}"))?;
+            let lines = rows.done.iter().map(|row| row.csv.clone() + "\n");
+            write(path, &format!("{HEADER}\n{}", lines.collect::<String>()))?;
         }
-        conclude(&rows);
-        Ok(ExitCode::from(u8::from(rows[0].right().is_none())))
+        conclude(&rows.done);
+        let base_is_right = rows.done.first().is_some_and(|base| base.right.is_some());
+        Ok(ExitCode::from(u8::from(!base_is_right)))
     }
 
     fn candidate(
@@ -192,9 +272,9 @@ impl Tune {
         let how = self.checking.comparison();
         let run = |mask| {
             let verdict = session.run(loaded, &sizes, &how, mask)?;
-            match &checks.poison {
-                Some(poison) if verdict == Verdict::Inconclusive => {
-                    session.run_poisoned(loaded, &sizes, &how, mask, poison)
+            match &checks.evidence {
+                Some(evidence) if verdict == Verdict::Inconclusive => {
+                    evidence.run(session, loaded, &sizes, &how, mask)
                 }
                 _ => Ok(verdict),
             }
@@ -207,32 +287,30 @@ impl Tune {
             optimisation,
             sizes,
             used: loaded.limits().registers,
+            is_last: matches!(
+                result,
+                Err(ReplayError::Driver { .. } | ReplayError::TimeLimit { .. })
+            ),
             result: result.map_err(|error| error.to_string()),
         }
     }
 }
 
 /// Says the best candidate, if it is better than the recorded launch by more than both spread.
-fn conclude(rows: &[Row]) {
-    let Some(base) = rows[0].right() else {
+fn conclude(rows: &[Done]) {
+    let Some([base, spread]) = rows.first().and_then(|base| base.right) else {
         println!("the recorded launch does not replay right: nothing is compared with it");
         return;
     };
     let best = rows
         .iter()
-        .filter_map(|row| Some((row, row.right()?)))
-        .min_by(|a, b| a.1.median().total_cmp(&b.1.median()));
+        .filter_map(|row| Some((&row.what, row.right?)))
+        .min_by(|a, b| a.1[0].total_cmp(&b.1[0]));
     match best {
-        Some((row, times)) if times.median() + times.spread() + base.spread() < base.median() => {
-            println!(
-                "best: {:.2} us ({:.2} times as fast as recorded): {}, at most {} registers, block {}",
-                times.median(),
-                base.median() / times.median(),
-                row.image,
-                row.registers,
-                report::sizes(row.sizes.block)
-            );
-        }
+        Some((what, [median, own])) if median + own + spread < base => println!(
+            "best: {median:.2} us ({:.2} times as fast as recorded): {what}",
+            base / median
+        ),
         _ => println!("nothing is faster than the recorded launch by more than the spread"),
     }
 }

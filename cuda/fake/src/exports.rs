@@ -2,15 +2,17 @@
 //! The driver's functions.
 #![allow(non_snake_case, reason = "the driver's own names")]
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use gpureplay_cuda_abi::{
-    AccessDescriptor, AllocationProperties, Handle, LaunchConfiguration, LaunchParameter,
-    MAX_PARAMETER_BYTES, Status, attribute,
+    AccessDescriptor, AllocationProperties, Copy3d, EdgeData, Handle, KernelNode,
+    LaunchConfiguration, LaunchParameter, MAX_PARAMETER_BYTES, MemsetNode, Status, attribute,
 };
 
+use crate::graphs::{Kernel, Node, graphs};
 use crate::kernels::Sizes;
 use crate::memory::memory;
 use crate::modules::modules;
@@ -19,7 +21,7 @@ use crate::{fault, kernels};
 /// The error of a kernel, which every later call that waits tells.
 static STICKY: AtomicI32 = AtomicI32::new(0);
 static EVENTS: AtomicU64 = AtomicU64::new(0);
-static CAPTURING: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
+static LIMITS: Mutex<BTreeMap<i32, u64>> = Mutex::new(BTreeMap::new());
 
 type Answer = Result<(), Status>;
 type Parameters = *const *const c_void;
@@ -127,7 +129,16 @@ unsafe fn launch(
         }
     }
     let (module, name) = (function.module, function.kernel.name.clone());
-    let variable = |name: &str| modules.variable(module, name).map(|(address, _)| address);
+    let variable = |name: &str| match name.strip_prefix("limit ") {
+        Some(number) => {
+            let limits = LIMITS
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let number = number.parse().map_err(|_| Status::INVALID_VALUE)?;
+            Ok(limits.get(&number).copied().unwrap_or(0))
+        }
+        None => modules.variable(module, name).map(|(address, _)| address),
+    };
     // SAFETY: the parameters are those of the kernel.
     let result = unsafe { kernels::run(&name, sizes, &packed, variable) };
     match result {
@@ -138,10 +149,68 @@ unsafe fn launch(
     Ok(())
 }
 
-fn lock_captures() -> std::sync::MutexGuard<'static, Vec<Handle>> {
-    CAPTURING
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+/// Copies the values of a list of handles that a program passes.
+unsafe fn handles(first: *const Handle, count: usize) -> Vec<Handle> {
+    if first.is_null() || count == 0 {
+        return Vec::new();
+    }
+    // SAFETY: our caller's list.
+    unsafe { std::slice::from_raw_parts(first, count) }.to_vec()
+}
+
+/// Answers as much of a list as there is room for, or only its length.
+unsafe fn list(items: &[Handle], to: *mut Handle, count: *mut usize) -> Answer {
+    // SAFETY: our caller's places.
+    unsafe {
+        if !to.is_null() {
+            let room = items.len().min(*count);
+            std::ptr::copy_nonoverlapping(items.as_ptr(), to, room);
+        }
+        put(count, items.len())
+    }
+}
+
+unsafe fn memset(set: &MemsetNode) -> Answer {
+    for row in 0..set.height.max(1) {
+        for column in 0..set.width {
+            let element = set.element as usize;
+            let at = set.destination + (row * set.pitch + column * element) as u64;
+            // SAFETY: our caller's memory.
+            unsafe { copy(at, (&raw const set.value) as u64, element) }?;
+        }
+    }
+    Ok(())
+}
+
+/// One row from device to device, of a `CUDA_MEMCPY3D`.
+unsafe fn copy_row(words: &Copy3d) -> Answer {
+    // SAFETY: our caller's memory.
+    unsafe { copy(words[17], words[6], words[22] as usize) }
+}
+
+unsafe fn run(node: Node) -> Answer {
+    // SAFETY: what the program put into the node.
+    unsafe {
+        match node {
+            Node::Kernel(mut kernel) => {
+                let node = kernel.parameters();
+                let sizes = Sizes {
+                    grid: node.grid,
+                    block: node.block,
+                };
+                launch(
+                    node.function,
+                    sizes,
+                    node.shared,
+                    node.parameters,
+                    std::ptr::null(),
+                )
+            }
+            Node::Copy(words) => copy_row(&words),
+            Node::Set(set) => memset(&set),
+            Node::Empty | Node::Event => Ok(()),
+        }
+    }
 }
 
 exports! {
@@ -198,6 +267,11 @@ exports! {
     cuMemFreeAsync(address: u64, stream: Handle) { memory().free(address) }
     cuMemFreeHost(address: u64) { memory().free(address) }
     cuMemHostRegister_v2(address: u64, size: usize, flags: u32) { Ok(()) }
+    cuMemGetAddressRange_v2(base: *mut u64, size: *mut usize, address: u64) {
+        let (start, bytes) = memory().range(address)?;
+        put(base, start)?;
+        put(size, bytes)
+    }
     cuMemAddressReserve(address: *mut u64, size: usize, alignment: usize, wanted: u64, flags: u64) {
         put(address, memory().reserve(size, wanted, wanted != 0 && fault::collides())?)
     }
@@ -258,8 +332,10 @@ exports! {
         Ok(())
     }
     cuLaunchKernel(f: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Handle, parameters: Parameters, extra: Parameters) {
-        if lock_captures().contains(&stream) {
-            return Ok(());
+        if graphs().captures.contains_key(&stream) {
+            let node = KernelNode { function: f, grid: [gx, gy, gz], block: [bx, by, bz], shared, parameters, ..KernelNode::empty() };
+            let kernel = Kernel::new(node)?;
+            return graphs().capture(stream, Node::Kernel(kernel));
         }
         launch(f, Sizes { grid: [gx, gy, gz], block: [bx, by, bz] }, shared, parameters, extra)
     }
@@ -269,14 +345,107 @@ exports! {
     }
 
     cuStreamBeginCapture_v2(stream: Handle, mode: i32) {
-        lock_captures().push(stream);
+        let mut graphs = graphs();
+        let graph = graphs.create();
+        graphs.captures.insert(stream, graph);
         Ok(())
     }
     cuStreamEndCapture(stream: Handle, graph: *mut Handle) {
-        lock_captures().retain(|other| *other != stream);
-        put(graph, 1)
+        let captured = graphs().captures.remove(&stream).ok_or(Status::INVALID_VALUE)?;
+        put(graph, captured)
     }
-    cuStreamIsCapturing(stream: Handle, state: *mut i32) { put(state, i32::from(lock_captures().contains(&stream))) }
+    cuStreamIsCapturing(stream: Handle, state: *mut i32) { put(state, i32::from(graphs().captures.contains_key(&stream))) }
+    cuStreamCreate(stream: *mut Handle, flags: u32) { put(stream, 0x7000) }
+    cuStreamSynchronize(stream: Handle) { sticky() }
+
+    cuGraphCreate(graph: *mut Handle, flags: u32) { put(graph, graphs().create()) }
+    cuGraphDestroy(graph: Handle) { graphs().destroy(graph) }
+    cuGraphClone(clone: *mut Handle, graph: Handle) { put(clone, graphs().copy(graph)?) }
+    cuGraphAddKernelNode_v2(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, parameters: *const KernelNode) {
+        let kernel = Kernel::new(*parameters)?;
+        put(node, graphs().add(graph, &handles(after, count), Node::Kernel(kernel))?)
+    }
+    cuGraphAddMemcpyNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, words: *const Copy3d, context: Handle) {
+        put(node, graphs().add(graph, &handles(after, count), Node::Copy(*words))?)
+    }
+    cuGraphAddMemsetNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, set: *const MemsetNode, context: Handle) {
+        put(node, graphs().add(graph, &handles(after, count), Node::Set(*set))?)
+    }
+    cuGraphAddEmptyNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize) {
+        put(node, graphs().add(graph, &handles(after, count), Node::Empty)?)
+    }
+    cuGraphAddEventRecordNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, event: Handle) {
+        put(node, graphs().add(graph, &handles(after, count), Node::Event)?)
+    }
+    cuGraphGetNodes(graph: Handle, nodes: *mut Handle, count: *mut usize) { list(&graphs().graph(graph)?.nodes, nodes, count) }
+    cuGraphGetEdges_v2(graph: Handle, from: *mut Handle, to: *mut Handle, data: *mut EdgeData, count: *mut usize) {
+        let (before, after): (Vec<_>, Vec<_>) = graphs().graph(graph)?.edges.iter().copied().unzip();
+        list(&before, from, count)?;
+        list(&after, to, count)
+    }
+    cuGraphNodeGetType(node: Handle, kind: *mut i32) { put(kind, graphs().node(node)?.kind()) }
+    cuGraphNodeFindInClone(copy: *mut Handle, node: Handle, clone: Handle) { put(copy, graphs().in_copy(node, clone)?) }
+    cuGraphKernelNodeGetParams_v2(node: Handle, parameters: *mut KernelNode) {
+        match graphs().node(node)? {
+            Node::Kernel(kernel) => put(parameters, kernel.parameters()),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+    cuGraphKernelNodeSetParams_v2(node: Handle, parameters: *const KernelNode) {
+        let kernel = Kernel::new(*parameters)?;
+        *graphs().node(node)? = Node::Kernel(kernel);
+        Ok(())
+    }
+    cuGraphKernelNodeGetAttribute(node: Handle, number: i32, value: *mut [u64; 8]) { put(value, [0; 8]) }
+    cuGraphMemcpyNodeGetParams(node: Handle, words: *mut Copy3d) {
+        match graphs().node(node)? {
+            Node::Copy(copy) => put(words, *copy),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+    cuGraphMemsetNodeGetParams(node: Handle, set: *mut MemsetNode) {
+        match graphs().node(node)? {
+            Node::Set(known) => put(set, *known),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+    cuGraphInstantiateWithFlags(executable: *mut Handle, graph: Handle, flags: u64) { put(executable, graphs().copy(graph)?) }
+    cuGraphExecDestroy(executable: Handle) { graphs().destroy(executable) }
+    cuGraphExecKernelNodeSetParams_v2(executable: Handle, node: Handle, parameters: *const KernelNode) {
+        let kernel = Kernel::new(*parameters)?;
+        let own = graphs().in_copy(node, executable)?;
+        *graphs().node(own)? = Node::Kernel(kernel);
+        Ok(())
+    }
+    cuGraphExecUpdate_v2(executable: Handle, graph: Handle, result: *mut c_void) { graphs().update(executable, graph) }
+    cuGraphNodeSetEnabled(executable: Handle, node: Handle, enabled: u32) { Ok(()) }
+    cuGraphLaunch(executable: Handle, stream: Handle) {
+        let nodes = graphs().in_order(executable)?;
+        nodes.into_iter().try_for_each(|node| run(node))
+    }
+    cuMemcpy3DAsync_v2(words: *const Copy3d, stream: Handle) { copy_row(&*words) }
+    cuMemcpyDtoHAsync_v2(destination: u64, source: u64, size: usize, stream: Handle) { copy(destination, source, size) }
+    cuMemsetD32Async(destination: u64, value: u32, count: usize, stream: Handle) {
+        memset(&MemsetNode { destination, pitch: 0, value, element: 4, width: count, height: 1 })
+    }
+
+    cuLinkCreate_v2(count: u32, options: *const i32, values: *const u64, link: *mut Handle) { put(link, modules().link()) }
+    cuLinkAddData_v2(link: Handle, kind: i32, data: *const u8, size: usize, name: *const c_char, count: u32, options: *const i32, values: *const u64) {
+        let bytes = std::slice::from_raw_parts(data, size);
+        modules().linked(link)?.extend_from_slice(bytes);
+        Ok(())
+    }
+    cuLinkComplete(link: Handle, image: *mut *const u8, size: *mut usize) {
+        let mut modules = modules();
+        let text = modules.linked(link)?;
+        put(image, text.as_ptr())?;
+        put(size, text.len())
+    }
+    cuLinkDestroy(link: Handle) { modules().unlink(link) }
+    cuCtxSetLimit(limit: i32, value: usize) {
+        LIMITS.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(limit, value as u64);
+        Ok(())
+    }
     cuTexObjectCreate(object: *mut u64, resource: *const c_void, texture: *const c_void, view: *const c_void) {
         put(object, 0x1_0000_0001)
     }

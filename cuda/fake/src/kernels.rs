@@ -90,6 +90,28 @@ pub(crate) unsafe fn run(
                     *p.add(index) += 0.0;
                 }
             }
+            // heap(u64 *p): says how large the heap of kernels is.
+            "heap" => *(word(parameters, 0) as *mut u64) = variable("limit 2")?,
+            // fragile(u32 *index, float *p): p[*index] = 1, and fails if the index is odd or a block has 64 threads.
+            "fragile" => {
+                let index = *(word(parameters, 0) as *const u32);
+                if index % 2 == 1 || sizes.block[0] == 64 {
+                    return Err(Status::LAUNCH_FAILED);
+                }
+                *(word(parameters, 8) as *mut f32).add(index as usize) = 1.0;
+            }
+            // check(float *a, float *b, u32 *wrong): counts pairs that differ by more than a half.
+            "check" => {
+                let (a, b) = (
+                    word(parameters, 0) as *const f32,
+                    word(parameters, 8) as *const f32,
+                );
+                let differ = |index: &usize| ((*a.add(*index)) - *b.add(*index)).abs() > 0.5;
+                let count = (0..64).filter(differ).count() as u32;
+                if count > 0 {
+                    *(word(parameters, 16) as *mut u32) += count;
+                }
+            }
             "fail" => return Err(Status::LAUNCH_FAILED),
             _ => return Err(Status::NOT_SUPPORTED),
         }

@@ -12,6 +12,7 @@
 
 mod exports;
 mod fault;
+mod graphs;
 mod kernels;
 mod memory;
 mod modules;

@@ -89,6 +89,17 @@ impl Memory {
         Ok(())
     }
 
+    /// The allocation that an address lies in.
+    pub(crate) fn range(&self, address: u64) -> Result<(u64, usize), Status> {
+        let inside = |(start, size): &(&u64, &usize)| {
+            address >= **start && address < **start + **size as u64
+        };
+        let found = self.allocations.iter().find(inside);
+        found
+            .map(|(start, size)| (*start, *size))
+            .ok_or(Status::INVALID_VALUE)
+    }
+
     pub(crate) fn reserve(
         &mut self,
         size: usize,

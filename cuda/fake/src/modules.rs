@@ -34,6 +34,8 @@ pub(crate) struct Function {
 pub(crate) struct Modules {
     modules: Vec<Option<Module>>,
     functions: Vec<Function>,
+    /// Texts that are linked.
+    links: Vec<Option<Vec<u8>>>,
 }
 
 /// All modules.
@@ -149,6 +151,27 @@ impl Modules {
         index
             .and_then(|index| self.functions.get_mut(index))
             .ok_or(Status::INVALID_HANDLE)
+    }
+
+    pub(crate) fn link(&mut self) -> u64 {
+        self.links.push(Some(Vec::new()));
+        self.links.len() as u64
+    }
+
+    pub(crate) fn linked(&mut self, link: u64) -> Result<&mut Vec<u8>, Status> {
+        let index = usize::try_from(link)
+            .ok()
+            .and_then(|link| link.checked_sub(1));
+        index
+            .and_then(|index| self.links.get_mut(index)?.as_mut())
+            .ok_or(Status::INVALID_HANDLE)
+    }
+
+    pub(crate) fn unlink(&mut self, link: u64) -> Result<(), Status> {
+        // What it linked is gone, and not only unreachable: a copy that is read too late shows it.
+        self.linked(link)?.fill(0);
+        self.links[link as usize - 1] = None;
+        Ok(())
     }
 
     pub(crate) fn variable(&self, module: u64, name: &str) -> Result<(u64, usize), Status> {

@@ -8,9 +8,10 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
 
 use gpureplay_cuda_abi::{Driver, Handle, Status};
 
+use crate::images;
 use crate::real::driver;
 use crate::settings::settings;
-use crate::state::{Image, images};
+use crate::state::{self, Image};
 
 /// What is counted for all kernels of one name.
 #[derive(Default)]
@@ -131,7 +132,7 @@ fn collect(mut get: impl FnMut(usize, *mut usize, *mut usize) -> Status) -> Resu
 /// # Safety
 /// The name is a C string.
 pub(crate) unsafe fn found_function(function: Handle, module: Handle, name: *const c_char) {
-    let image = images().modules.get(&module).cloned();
+    let image = state::images().modules.get(&module).cloned();
     // SAFETY: our caller's promise.
     insert(
         function,
@@ -144,7 +145,7 @@ pub(crate) unsafe fn found_function(function: Handle, module: Handle, name: *con
 /// # Safety
 /// The name is a C string.
 pub(crate) unsafe fn found_kernel(kernel: Handle, library: Handle, name: *const c_char) {
-    let image = images().libraries.get(&library).cloned();
+    let image = state::images().libraries.get(&library).cloned();
     // SAFETY: our caller's promise.
     insert(
         kernel,
@@ -201,7 +202,7 @@ pub(crate) fn get(handle: Handle) -> Result<Arc<Function>, Status> {
     let function = unsafe {
         if driver.cuFuncGetName(&raw mut name, handle) == Status::SUCCESS && !name.is_null() {
             driver.cuFuncGetModule(&raw mut owner, handle).check()?;
-            let image = images().modules.get(&owner).cloned();
+            let image = images::of_module(owner);
             Function::new(text(name), false, owner, image)
         } else {
             driver.cuKernelGetName(&raw mut name, handle).check()?;
@@ -209,7 +210,7 @@ pub(crate) fn get(handle: Handle) -> Result<Arc<Function>, Status> {
                 return Err(Status::INVALID_HANDLE);
             }
             driver.cuKernelGetLibrary(&raw mut owner, handle).check()?;
-            let image = images().libraries.get(&owner).cloned();
+            let image = state::images().libraries.get(&owner).cloned();
             Function::new(text(name), true, owner, image)
         }
     };

@@ -12,16 +12,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Once};
 
 use gpureplay_cuda_abi::{
-    Handle, IpcHandle, LaunchAttribute, LaunchConfiguration, Status, attribute,
+    Handle, IpcHandle, KernelNode, LaunchAttribute, LaunchConfiguration, Status, attribute,
 };
 
-use crate::images::{Owner, loaded, loaded_file, unloaded};
+use crate::images::{Owner, linked, loaded, loaded_file, unlinked, unloaded};
 use crate::launch::{Launch, launch};
 use crate::memory::{Kind, Piece};
-use crate::report::{GRAPHS, LAUNCHES, summary};
+use crate::report::{LAUNCHES, summary};
 use crate::settings::{Mode, settings};
-use crate::state::{CAPTURES, memory, track, unrecordable};
-use crate::{cupti, durations, functions, gate, real};
+use crate::state::{CAPTURES, limited, memory, track, unrecordable};
+use crate::{arena, cupti, durations, functions, gate, graphs, real};
 
 macro_rules! hooks {
     ($($name:ident ( $($argument:ident : $kind:ty),* ) $body:block)*) => {
@@ -227,6 +227,72 @@ unsafe fn made(status: Status, address: *const u64, size: usize, kind: Kind) -> 
     status
 }
 
+/// New memory out of the arena, if that is wanted; otherwise the driver makes it.
+unsafe fn allocated(address: *mut u64, size: usize, call: impl FnOnce() -> Status) -> Status {
+    let wanted = matches!(&settings().mode, Mode::Record(record) if record.arena);
+    // What is allocated during a capture belongs to a graph.
+    if wanted && !address.is_null() && size > 0 && CAPTURES.load(Ordering::SeqCst) == 0 {
+        match arena::allocate(size) {
+            Ok(at) => {
+                // SAFETY: the program's pointer, which is not null.
+                unsafe { *address = at };
+                track(at, size, Kind::Device);
+                return Status::SUCCESS;
+            }
+            Err(Status::OUT_OF_MEMORY) => return Status::OUT_OF_MEMORY,
+            Err(status) => crate::report::say(&format!(
+                "{size} bytes are not from the arena: {status}; replays of kernels that use them may need several processes"
+            )),
+        }
+    }
+    let status = call();
+    // SAFETY: the driver wrote the address if it made memory.
+    unsafe { made(status, address, size, Kind::Device) }
+}
+
+/// Memory of the arena is freed once `wait` has waited for everything that uses it; otherwise the driver frees it.
+fn given_back(
+    address: u64,
+    wait: impl FnOnce() -> Status,
+    call: impl FnOnce() -> Status,
+) -> Status {
+    freed(address, || {
+        if arena::range(address).is_none_or(|(start, _)| start != address) {
+            return call();
+        }
+        // A wait would break a capture. Then the memory stays where it is, unused.
+        if CAPTURES.load(Ordering::SeqCst) == 0 {
+            let status = wait();
+            if status != Status::SUCCESS {
+                return status;
+            }
+            arena::free(address);
+        }
+        Status::SUCCESS
+    })
+}
+
+fn wait_for_all() -> Status {
+    real::synchronize().err().unwrap_or(Status::SUCCESS)
+}
+
+fn wait_for(stream: Handle) -> Status {
+    match real::driver() {
+        // SAFETY: the program's stream.
+        Ok(driver) => unsafe { driver.cuStreamSynchronize(stream) },
+        Err(status) => status,
+    }
+}
+
+/// The default stream of a thread by a name that means it everywhere.
+fn of_thread(stream: Handle) -> Handle {
+    if stream == 0 {
+        attribute::stream::PER_THREAD
+    } else {
+        stream
+    }
+}
+
 /// Memory is freed: it stays while a snapshot is taken.
 fn freed(address: u64, call: impl FnOnce() -> Status) -> Status {
     let _pass = gate::pass();
@@ -250,11 +316,27 @@ fn refused(kernels: &str, call: impl FnOnce() -> Status) -> Status {
     passed(call)
 }
 
-fn graph(call: impl FnOnce() -> Status) -> Status {
-    if GRAPHS.fetch_add(1, Ordering::Relaxed) == 0 && matches!(settings().mode, Mode::Record(_)) {
-        crate::report::say("kernels inside graphs are not recorded");
+/// A graph becomes executable.
+unsafe fn instantiated(
+    executable: *const Handle,
+    graph: Handle,
+    call: impl FnOnce() -> Status,
+) -> Status {
+    let status = call();
+    if status == Status::SUCCESS && !executable.is_null() {
+        // SAFETY: the driver wrote the handle.
+        graphs::instantiated(unsafe { *executable }, graph);
     }
-    passed(call)
+    status
+}
+
+/// A node of an executable graph is changed in a way that is not followed.
+fn changed(executable: Handle, what: &'static str, call: impl FnOnce() -> Status) -> Status {
+    let status = call();
+    if status == Status::SUCCESS {
+        graphs::changed(executable, what);
+    }
+    status
 }
 
 hooks! {
@@ -313,8 +395,66 @@ hooks! {
     cuLaunchCooperativeKernelMultiDevice(launches: *mut c_void, count: u32, flags: u32) {
         refused("a kernel on several GPUs", || driver::cuLaunchCooperativeKernelMultiDevice(launches, count, flags))
     }
-    cuGraphLaunch(g: Handle, stream: Handle) { graph(|| driver::cuGraphLaunch(g, stream)) }
-    cuGraphLaunch_ptsz(g: Handle, stream: Handle) { graph(|| driver::cuGraphLaunch_ptsz(g, stream)) }
+    cuGraphLaunch(g: Handle, stream: Handle) { graphs::launch("cuGraphLaunch", g, stream, || driver::cuGraphLaunch(g, stream)) }
+    cuGraphLaunch_ptsz(g: Handle, stream: Handle) {
+        graphs::launch("cuGraphLaunch_ptsz", g, of_thread(stream), || driver::cuGraphLaunch_ptsz(g, stream))
+    }
+    cuGraphInstantiate(executable: *mut Handle, g: Handle, node: *mut Handle, log: *mut c_char, size: usize) {
+        instantiated(executable, g, || driver::cuGraphInstantiate(executable, g, node, log, size))
+    }
+    cuGraphInstantiate_v2(executable: *mut Handle, g: Handle, node: *mut Handle, log: *mut c_char, size: usize) {
+        instantiated(executable, g, || driver::cuGraphInstantiate_v2(executable, g, node, log, size))
+    }
+    cuGraphInstantiateWithFlags(executable: *mut Handle, g: Handle, flags: u64) {
+        instantiated(executable, g, || driver::cuGraphInstantiateWithFlags(executable, g, flags))
+    }
+    cuGraphInstantiateWithParams(executable: *mut Handle, g: Handle, parameters: *mut c_void) {
+        instantiated(executable, g, || driver::cuGraphInstantiateWithParams(executable, g, parameters))
+    }
+    cuGraphInstantiateWithParams_ptsz(executable: *mut Handle, g: Handle, parameters: *mut c_void) {
+        instantiated(executable, g, || driver::cuGraphInstantiateWithParams_ptsz(executable, g, parameters))
+    }
+    cuGraphExecDestroy(executable: Handle) {
+        let _pass = gate::pass();
+        graphs::destroyed(executable);
+        driver::cuGraphExecDestroy(executable)
+    }
+    cuGraphExecUpdate(executable: Handle, g: Handle, node: *mut Handle, result: *mut i32) {
+        let executables = [executable];
+        instantiated(executables.as_ptr(), g, || driver::cuGraphExecUpdate(executable, g, node, result))
+    }
+    cuGraphExecUpdate_v2(executable: Handle, g: Handle, result: *mut c_void) {
+        let executables = [executable];
+        instantiated(executables.as_ptr(), g, || driver::cuGraphExecUpdate_v2(executable, g, result))
+    }
+    cuGraphExecKernelNodeSetParams(executable: Handle, node: Handle, parameters: *const c_void) {
+        changed(executable, "cuGraphExecKernelNodeSetParams", || driver::cuGraphExecKernelNodeSetParams(executable, node, parameters))
+    }
+    cuGraphExecKernelNodeSetParams_v2(executable: Handle, node: Handle, parameters: *const KernelNode) {
+        let status = driver::cuGraphExecKernelNodeSetParams_v2(executable, node, parameters);
+        if status == Status::SUCCESS {
+            graphs::kernel_changed(executable, node, parameters);
+        }
+        status
+    }
+    cuGraphExecMemcpyNodeSetParams(executable: Handle, node: Handle, parameters: *const c_void, context: Handle) {
+        changed(executable, "cuGraphExecMemcpyNodeSetParams", || driver::cuGraphExecMemcpyNodeSetParams(executable, node, parameters, context))
+    }
+    cuGraphExecMemsetNodeSetParams(executable: Handle, node: Handle, parameters: *const c_void, context: Handle) {
+        changed(executable, "cuGraphExecMemsetNodeSetParams", || driver::cuGraphExecMemsetNodeSetParams(executable, node, parameters, context))
+    }
+    cuGraphExecHostNodeSetParams(executable: Handle, node: Handle, parameters: *const c_void) {
+        changed(executable, "cuGraphExecHostNodeSetParams", || driver::cuGraphExecHostNodeSetParams(executable, node, parameters))
+    }
+    cuGraphExecChildGraphNodeSetParams(executable: Handle, node: Handle, child: Handle) {
+        changed(executable, "cuGraphExecChildGraphNodeSetParams", || driver::cuGraphExecChildGraphNodeSetParams(executable, node, child))
+    }
+    cuGraphExecNodeSetParams(executable: Handle, node: Handle, parameters: *mut c_void) {
+        changed(executable, "cuGraphExecNodeSetParams", || driver::cuGraphExecNodeSetParams(executable, node, parameters))
+    }
+    cuGraphNodeSetEnabled(executable: Handle, node: Handle, enabled: u32) {
+        changed(executable, "cuGraphNodeSetEnabled", || driver::cuGraphNodeSetEnabled(executable, node, enabled))
+    }
 
     cuModuleLoad(module: *mut Handle, name: *const c_char) {
         let status = driver::cuModuleLoad(module, name);
@@ -408,6 +548,25 @@ hooks! {
         status
     }
 
+    cuLinkComplete(link: Handle, cubin: *mut *mut c_void, size: *mut usize) {
+        let status = driver::cuLinkComplete(link, cubin, size);
+        if status == Status::SUCCESS && !cubin.is_null() && !size.is_null() {
+            linked(link, *cubin as usize, *size);
+        }
+        status
+    }
+    cuLinkDestroy(link: Handle) {
+        unlinked(link);
+        driver::cuLinkDestroy(link)
+    }
+
+    cuCtxSetLimit(limit: i32, value: usize) {
+        let status = driver::cuCtxSetLimit(limit, value);
+        if status == Status::SUCCESS {
+            limited(limit, value);
+        }
+        status
+    }
     cuFuncSetAttribute(f: Handle, number: i32, value: i32) {
         let status = driver::cuFuncSetAttribute(f, number, value);
         if status == Status::SUCCESS {
@@ -424,28 +583,43 @@ hooks! {
     }
 
     cuMemAlloc_v2(address: *mut u64, size: usize) {
-        made(driver::cuMemAlloc_v2(address, size), address, size, Kind::Device)
+        allocated(address, size, || driver::cuMemAlloc_v2(address, size))
     }
     cuMemAllocPitch_v2(address: *mut u64, pitch: *mut usize, width: usize, height: usize, element: u32) {
+        if let Mode::Record(record) = &settings().mode && record.arena && !pitch.is_null() && width > 0 {
+            // As the driver pads rows.
+            let padded = width.next_multiple_of(512);
+            let status = allocated(address, padded.saturating_mul(height), || Status::NOT_SUPPORTED);
+            if status == Status::SUCCESS {
+                *pitch = padded;
+            }
+            if status != Status::NOT_SUPPORTED {
+                return status;
+            }
+        }
         let status = driver::cuMemAllocPitch_v2(address, pitch, width, height, element);
         let size = if status == Status::SUCCESS { (*pitch).saturating_mul(height) } else { 0 };
         made(status, address, size, Kind::Device)
     }
-    cuMemFree_v2(address: u64) { freed(address, || driver::cuMemFree_v2(address)) }
+    cuMemFree_v2(address: u64) { given_back(address, wait_for_all, || driver::cuMemFree_v2(address)) }
     cuMemAllocAsync(address: *mut u64, size: usize, stream: Handle) {
-        made(driver::cuMemAllocAsync(address, size, stream), address, size, Kind::Device)
+        allocated(address, size, || driver::cuMemAllocAsync(address, size, stream))
     }
     cuMemAllocAsync_ptsz(address: *mut u64, size: usize, stream: Handle) {
-        made(driver::cuMemAllocAsync_ptsz(address, size, stream), address, size, Kind::Device)
+        allocated(address, size, || driver::cuMemAllocAsync_ptsz(address, size, stream))
     }
     cuMemAllocFromPoolAsync(address: *mut u64, size: usize, pool: Handle, stream: Handle) {
-        made(driver::cuMemAllocFromPoolAsync(address, size, pool, stream), address, size, Kind::Device)
+        allocated(address, size, || driver::cuMemAllocFromPoolAsync(address, size, pool, stream))
     }
     cuMemAllocFromPoolAsync_ptsz(address: *mut u64, size: usize, pool: Handle, stream: Handle) {
-        made(driver::cuMemAllocFromPoolAsync_ptsz(address, size, pool, stream), address, size, Kind::Device)
+        allocated(address, size, || driver::cuMemAllocFromPoolAsync_ptsz(address, size, pool, stream))
     }
-    cuMemFreeAsync(address: u64, stream: Handle) { freed(address, || driver::cuMemFreeAsync(address, stream)) }
-    cuMemFreeAsync_ptsz(address: u64, stream: Handle) { freed(address, || driver::cuMemFreeAsync_ptsz(address, stream)) }
+    cuMemFreeAsync(address: u64, stream: Handle) {
+        given_back(address, || wait_for(stream), || driver::cuMemFreeAsync(address, stream))
+    }
+    cuMemFreeAsync_ptsz(address: u64, stream: Handle) {
+        given_back(address, || wait_for(of_thread(stream)), || driver::cuMemFreeAsync_ptsz(address, stream))
+    }
     cuMemAllocManaged(address: *mut u64, size: usize, flags: u32) {
         made(driver::cuMemAllocManaged(address, size, flags), address, size, Kind::Managed)
     }
@@ -475,6 +649,16 @@ hooks! {
         status
     }
     cuMemGetAddressRange_v2(base: *mut u64, size: *mut usize, address: u64) {
+        // The driver knows slabs of the arena, not what lies in them.
+        if let Some((start, bytes)) = arena::range(address) {
+            if !base.is_null() {
+                *base = start;
+            }
+            if !size.is_null() {
+                *size = bytes as usize;
+            }
+            return Status::SUCCESS;
+        }
         driver::cuMemGetAddressRange_v2(base, size, address)
     }
     cuIpcOpenMemHandle_v2(address: *mut u64, handle: IpcHandle, flags: u32) {
@@ -525,6 +709,14 @@ hooks! {
         status
     }
 
+    cuStreamBeginCapture(stream: Handle) { capture(|| driver::cuStreamBeginCapture(stream)) }
+    cuStreamBeginCapture_ptsz(stream: Handle) { capture(|| driver::cuStreamBeginCapture_ptsz(stream)) }
+    cuStreamBeginCaptureToGraph(stream: Handle, g: Handle, nodes: *const Handle, data: *const c_void, count: usize, mode: i32) {
+        capture(|| driver::cuStreamBeginCaptureToGraph(stream, g, nodes, data, count, mode))
+    }
+    cuStreamBeginCaptureToGraph_ptsz(stream: Handle, g: Handle, nodes: *const Handle, data: *const c_void, count: usize, mode: i32) {
+        capture(|| driver::cuStreamBeginCaptureToGraph_ptsz(stream, g, nodes, data, count, mode))
+    }
     cuStreamBeginCapture_v2(stream: Handle, mode: i32) { capture(|| driver::cuStreamBeginCapture_v2(stream, mode)) }
     cuStreamBeginCapture_v2_ptsz(stream: Handle, mode: i32) { capture(|| driver::cuStreamBeginCapture_v2_ptsz(stream, mode)) }
     cuStreamEndCapture(stream: Handle, g: *mut Handle) { captured(|| driver::cuStreamEndCapture(stream, g)) }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Copies of images at the moment when the program gives them to the driver.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use gpureplay_cuda_abi::Handle;
+use gpureplay_cuda_abi::{Handle, Status};
 use gpureplay_cuda_image::{Extent, ImageError, MAX_IMAGE, PREFIX, extent};
 
 use crate::report::say;
@@ -67,6 +68,30 @@ unsafe fn copy(mut address: *const u8) -> Result<Vec<u8>, ImageError> {
     Err(ImageError::Unknown)
 }
 
+/// Images that the driver's linker made, by link: address and size.
+static LINKED: Mutex<BTreeMap<Handle, (usize, usize)>> = Mutex::new(BTreeMap::new());
+
+/// The driver linked an image. It stays where it is until the link is destroyed.
+pub(crate) fn linked(link: Handle, address: usize, size: usize) {
+    if wanted() && size <= MAX_IMAGE {
+        let mut linked = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
+        linked.insert(link, (address, size));
+    }
+}
+
+/// A link is gone, and its image with it.
+pub(crate) fn unlinked(link: Handle) {
+    let mut linked = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
+    linked.remove(&link);
+}
+
+/// The size of a linked image.
+fn linked_size(address: *const c_void) -> Option<usize> {
+    let linked = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = linked.values().find(|(at, _)| *at == address as usize);
+    found.map(|(_, size)| *size)
+}
+
 fn wanted() -> bool {
     matches!(settings().mode, Mode::Record(_))
 }
@@ -98,8 +123,15 @@ pub(crate) enum Owner {
 /// The driver has accepted the image at this address.
 pub(crate) unsafe fn loaded(kind: Owner, handle: Handle, address: *const c_void) {
     if wanted() {
-        // SAFETY: our caller's promise.
-        let bytes = unsafe { copy(address.cast()) };
+        let bytes = match linked_size(address) {
+            Some(size) => {
+                // SAFETY: the linker wrote so many bytes, and the link is not destroyed.
+                let bytes = unsafe { std::slice::from_raw_parts(address.cast::<u8>(), size) };
+                Ok(bytes.to_vec())
+            }
+            // SAFETY: our caller's promise.
+            None => unsafe { copy(address.cast()) },
+        };
         keep(kind, handle, bytes.map_err(|error| error.to_string()));
     }
 }
@@ -126,4 +158,22 @@ pub(crate) fn unloaded(kind: Owner, handle: Handle) {
         Owner::Module => images.modules.remove(&handle),
         Owner::Library => images.libraries.remove(&handle),
     };
+}
+
+/// The image of a module. One that stands for a library in a context is known by the library.
+pub(crate) fn of_module(module: Handle) -> Option<Arc<Image>> {
+    let mut images = images();
+    if let Some(image) = images.modules.get(&module) {
+        return Some(Arc::clone(image));
+    }
+    let driver = crate::real::driver().ok()?;
+    let library = images.libraries.iter().find(|(library, _)| {
+        let mut own = 0;
+        // SAFETY: a pointer to a local, a library that is loaded.
+        let status = unsafe { driver.cuLibraryGetModule(&raw mut own, **library) };
+        status == Status::SUCCESS && own == module
+    });
+    let image = library.map(|(_, image)| Arc::clone(image))?;
+    images.modules.insert(module, Arc::clone(&image));
+    Some(image)
 }

@@ -2,11 +2,14 @@
 //! A launch: whether it is recorded, timed, replaced or only passed on.
 
 use std::ffi::c_void;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpureplay_cuda_abi::{Handle, LaunchAttribute, Status};
 
 use crate::functions::{self, Function};
+use crate::record::Snapshot;
 use crate::report::{CAPTURED, LAUNCHES, RECORDED, refuse};
 use crate::settings::{Mode, Pick, Record, settings};
 use crate::state::CAPTURES;
@@ -37,15 +40,39 @@ pub(crate) fn launch(
     call: impl FnOnce(Handle) -> Status,
 ) -> Status {
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
-    match &settings().mode {
-        Mode::Off => call(function),
-        Mode::Replace(images) => {
-            let other = functions::get(function)
-                .ok()
-                .filter(|known| known.wanted)
-                .and_then(|known| replace::replacement(&known, function, images));
-            call(other.unwrap_or(function))
+    let mode = &settings().mode;
+    // What goes into a graph runs when the graph does: only then it is recorded (`graphs.rs`).
+    if CAPTURES.load(Ordering::Relaxed) > 0 && !matches!(mode, Mode::Off) {
+        let launch = launch();
+        if is_capturing(&launch) {
+            CAPTURED.fetch_add(1, Ordering::Relaxed);
+            let other = match mode {
+                Mode::Replace(images) => replaced(images, function),
+                _ => None,
+            };
+            let _pass = gate::pass();
+            return call(other.unwrap_or(function));
         }
+        return decided(mode, || launch, function, call);
+    }
+    decided(mode, launch, function, call)
+}
+
+/// The kernel of another image that is launched instead.
+fn replaced(images: &[PathBuf], function: Handle) -> Option<Handle> {
+    let known = functions::get(function).ok().filter(|known| known.wanted)?;
+    replace::replacement(&known, function, images)
+}
+
+fn decided(
+    mode: &Mode,
+    launch: impl FnOnce() -> Launch,
+    function: Handle,
+    call: impl FnOnce(Handle) -> Status,
+) -> Status {
+    match mode {
+        Mode::Off => call(function),
+        Mode::Replace(images) => call(replaced(images, function).unwrap_or(function)),
         Mode::Durations(_) => {
             if cupti::is_active() {
                 return call(function);
@@ -53,13 +80,14 @@ pub(crate) fn launch(
             durations::launch(&launch(), || call(function))
         }
         Mode::Record(settings) => {
+            // One relaxed load decides for a function that no filter matches.
             let wanted = if functions::is_unwanted(function) {
                 None
             } else {
                 wanted(settings, function)
             };
             let Some((known, occurrence)) = wanted else {
-                let _pass = gate::pass();
+                let _pass = gate::enter();
                 return call(function);
             };
             recorded(settings, &launch(), &known, occurrence, call)
@@ -68,11 +96,11 @@ pub(crate) fn launch(
 }
 
 /// The function and how many launches of it came before, if this one is to be recorded.
-fn wanted(settings: &Record, handle: Handle) -> Option<(std::sync::Arc<Function>, u64)> {
-    let look = |function: &std::sync::Arc<Function>| {
+pub(crate) fn wanted(settings: &Record, handle: Handle) -> Option<(Arc<Function>, u64)> {
+    let look = |function: &Arc<Function>| {
         let occurrence = function.counts.launched();
         (function.wanted && picked(settings, function, occurrence))
-            .then(|| (std::sync::Arc::clone(function), occurrence))
+            .then(|| (Arc::clone(function), occurrence))
     };
     match functions::known(handle, look) {
         Some(answer) => answer,
@@ -127,14 +155,10 @@ fn recorded(
     occurrence: u64,
     call: impl FnOnce(Handle) -> Status,
 ) -> Status {
-    let capturing = is_capturing(launch);
-    if capturing {
-        CAPTURED.fetch_add(1, Ordering::Relaxed);
-    }
     // Waiting for the context would break a capture of any stream.
-    if capturing || CAPTURES.load(Ordering::SeqCst) > 0 {
+    if CAPTURES.load(Ordering::SeqCst) > 0 {
         refuse(&function.name, "a stream is being captured into a graph");
-        let _pass = gate::pass();
+        let _pass = gate::enter();
         return call(launch.function);
     }
     let closed = gate::close();
@@ -142,32 +166,59 @@ fn recorded(
     if !picked(settings, function, occurrence) || CAPTURES.load(Ordering::SeqCst) > 0 {
         return call(launch.function);
     }
+    let (status, snapshot) = taken(settings, launch, function, occurrence, call);
+    // Writing needs neither the GPU nor the program's memory.
+    drop(closed);
+    if let Some(snapshot) = snapshot {
+        written(settings, launch, function, occurrence, snapshot);
+    }
+    status
+}
+
+/// Launches between two snapshots, if that is possible. The gate is closed.
+pub(crate) fn taken(
+    settings: &Record,
+    launch: &Launch,
+    function: &Function,
+    occurrence: u64,
+    call: impl FnOnce(Handle) -> Status,
+) -> (Status, Option<Snapshot>) {
+    if !picked(settings, function, occurrence) {
+        return (call(launch.function), None);
+    }
     function.counts.tried.fetch_add(1, Ordering::Relaxed);
     let snapshot = match record::before(settings, launch, function) {
         Ok(snapshot) => snapshot,
         Err(reason) => {
             refuse(&function.name, &reason);
-            return call(launch.function);
+            return (call(launch.function), None);
         }
     };
     let status = call(launch.function);
     if status != Status::SUCCESS {
         refuse(&function.name, &format!("the launch fails with {status}"));
-        return status;
+        return (status, None);
     }
-    let snapshot = match snapshot.after() {
-        Ok(snapshot) => snapshot,
-        Err(reason) => {
-            refuse(&function.name, &reason);
-            return status;
-        }
-    };
-    function.counts.recorded.fetch_add(1, Ordering::Relaxed);
-    // Writing needs neither the GPU nor the program's memory.
-    drop(closed);
+    let snapshot = snapshot
+        .after()
+        .inspect_err(|reason| refuse(&function.name, reason))
+        .ok();
+    if snapshot.is_some() {
+        function.counts.recorded.fetch_add(1, Ordering::Relaxed);
+    }
+    (status, snapshot)
+}
+
+/// Writes a launch to the recording.
+pub(crate) fn written(
+    settings: &Record,
+    launch: &Launch,
+    function: &Function,
+    occurrence: u64,
+    snapshot: Snapshot,
+) {
     match snapshot.write(settings, launch, function, occurrence) {
         Ok(_) => _ = RECORDED.fetch_add(1, Ordering::Relaxed),
         Err(reason) => refuse(&function.name, &reason),
     }
-    status
 }

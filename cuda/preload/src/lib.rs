@@ -8,15 +8,19 @@
 //!
 //! The substitution of `dlsym` is written for x86-64. On other processors only programs that link to the driver are seen.
 
+mod arena;
+mod copy;
 mod cupti;
 mod dlsym;
 mod durations;
 mod functions;
 mod gate;
+mod graphs;
 mod hooks;
 mod images;
 mod launch;
 mod memory;
+mod order;
 mod real;
 mod record;
 mod replace;

@@ -40,6 +40,14 @@ pub(crate) fn current_device() -> Result<i32, Status> {
     Ok(device)
 }
 
+/// The context that is current on this thread.
+pub(crate) fn current_context() -> Result<u64, Status> {
+    let mut context = 0;
+    // SAFETY: the pointer is to a local.
+    unsafe { driver()?.cuCtxGetCurrent(&raw mut context) }.check()?;
+    Ok(context)
+}
+
 /// Waits for everything that the current context was asked for.
 pub(crate) fn synchronize() -> Result<(), Status> {
     // SAFETY: no arguments.

@@ -2,19 +2,20 @@
 //! A snapshot of everything that a launch can reach, before and after it.
 
 use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use gpureplay_cuda_abi::{Handle, LaunchParameter, MAX_PARAMETER_BYTES, Status, attribute};
 use gpureplay_cuda_recording as recording;
 use gpureplay_cuda_recording::{Device, FORMAT, ImageReference, Origin, RegionKind, Writer};
 
+use crate::copy;
 use crate::functions::{Function, Layout};
 use crate::launch::Launch;
 use crate::memory::Kind;
 use crate::real::{current_device, driver, synchronize};
 use crate::settings::{Record, settings};
-use crate::state::{Image, memory, unrecordable};
+use crate::state::{Image, limits, memory, unrecordable};
 
 type Reason = String;
 
@@ -252,7 +253,7 @@ fn variables(
         .map_err(|error| format!("its image: {error}"))?
         .ok_or("its image holds no kernel of that name for this GPU")?;
     let driver = driver().map_err(because("no driver"))?;
-    let mut variables = Vec::new();
+    let mut found = Vec::new();
     for variable in part.variables {
         let name = CString::new(variable.name.clone()).map_err(|_| "a variable has no name")?;
         let (mut address, mut size) = (0, 0);
@@ -297,6 +298,18 @@ fn variables(
         status
             .check()
             .map_err(|status| format!("its variable {}: {status}", variable.name))?;
+        found.push((address, size, variable.name));
+    }
+    // The driver finds the same variable twice where two translation units have one of that name.
+    found.sort_by_key(|(address, size, _)| (*address, std::cmp::Reverse(*size)));
+    let mut end = 0;
+    let mut variables = Vec::new();
+    for (address, size, name) in found {
+        let last = address.saturating_add(size as u64);
+        if last <= end {
+            continue;
+        }
+        end = last;
         let before = read(address, size, RegionKind::Device)?;
         let held = Held {
             address,
@@ -304,10 +317,7 @@ fn variables(
             before,
             after: None,
         };
-        variables.push(HeldVariable {
-            name: variable.name,
-            held,
-        });
+        variables.push(HeldVariable { name, held });
     }
     Ok(variables)
 }
@@ -326,30 +336,42 @@ fn module_of(kernel: Handle) -> Result<Handle, Status> {
     Ok(module)
 }
 
+fn no_room(size: usize) -> Reason {
+    format!("no memory for a copy of {size} bytes")
+}
+
+fn unreadable(address: u64) -> impl Fn(Status) -> Reason {
+    move |status| format!("its memory at {address:#x} cannot be read: {status}")
+}
+
 fn read(address: u64, size: usize, kind: RegionKind) -> Result<Vec<u8>, Reason> {
-    let mut bytes: Vec<u8> = Vec::new();
-    bytes
-        .try_reserve_exact(size)
-        .map_err(|_| format!("no memory for a copy of {size} bytes"))?;
     match kind {
         RegionKind::Host => {
-            // SAFETY: the program allocated or registered the region and cannot free it while the gate is closed; the
-            // vector has room for it.
-            unsafe {
-                std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), size)
-            };
+            let mut bytes: Vec<u8> = Vec::new();
+            bytes.try_reserve_exact(size).map_err(|_| no_room(size))?;
+            // SAFETY: the program allocated or registered the region and cannot free it while the gate is closed.
+            bytes.extend_from_slice(unsafe {
+                std::slice::from_raw_parts(address as *const u8, size)
+            });
+            Ok(bytes)
         }
-        RegionKind::Device => {
-            let driver = driver().map_err(because("no driver"))?;
-            // SAFETY: the vector has room for `size` bytes.
-            unsafe { driver.cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast::<c_void>(), address, size) }
-                .check()
-                .map_err(|status| format!("its memory at {address:#x} cannot be read: {status}"))?;
-        }
+        RegionKind::Device => copy::read(address, size)
+            .map_err(unreadable(address))?
+            .ok_or_else(|| no_room(size)),
     }
-    // SAFETY: all `size` bytes were written.
-    unsafe { bytes.set_len(size) };
-    Ok(bytes)
+}
+
+/// What memory holds now, if it is not what it held.
+fn changed(held: &Held) -> Result<Option<Vec<u8>>, Reason> {
+    match held.kind {
+        RegionKind::Host => {
+            let after = read(held.address, held.before.len(), held.kind)?;
+            Ok((after != held.before).then_some(after))
+        }
+        RegionKind::Device => copy::changed(held.address, &held.before)
+            .map_err(unreadable(held.address))?
+            .ok_or_else(|| no_room(held.before.len())),
+    }
 }
 
 impl Snapshot {
@@ -358,8 +380,7 @@ impl Snapshot {
         synchronize().map_err(because("the kernel fails"))?;
         let variables = self.variables.iter_mut().map(|variable| &mut variable.held);
         for held in self.regions.iter_mut().chain(variables) {
-            let after = read(held.address, held.before.len(), held.kind)?;
-            held.after = (after != held.before).then_some(after);
+            held.after = changed(held)?;
         }
         Ok(self)
     }
@@ -383,7 +404,7 @@ impl Snapshot {
         function: &Function,
         occurrence: u64,
     ) -> Result<u32, recording::RecordingError> {
-        let writer = Writer::create(&settings.folder)?;
+        let writer = Writer::sharing(&settings.folder, settings.share.clone())?;
         let store = writer.store();
         let put = |held: &Held| {
             let before = store.put(&held.before)?;
@@ -441,6 +462,7 @@ impl Snapshot {
                 .into_iter()
                 .map(|(number, value)| [number, value])
                 .collect(),
+            limits: limits(),
             image: ImageReference {
                 hash: store.put_image(&self.image.bytes)?,
                 size: self.image.bytes.len() as u64,

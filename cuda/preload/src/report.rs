@@ -6,14 +6,17 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::copy::COPIED;
 use crate::settings::settings;
 
-/// Launches that came through the hooks.
+/// Launches that came through the hooks, but those of graphs.
 pub(crate) static LAUNCHES: AtomicU64 = AtomicU64::new(0);
 /// Of these, launches into a stream that is being captured.
 pub(crate) static CAPTURED: AtomicU64 = AtomicU64::new(0);
 /// Graphs that were launched.
 pub(crate) static GRAPHS: AtomicU64 = AtomicU64::new(0);
+/// Kernels that ran in them.
+pub(crate) static GRAPH_KERNELS: AtomicU64 = AtomicU64::new(0);
 /// Launches that were recorded.
 pub(crate) static RECORDED: AtomicU64 = AtomicU64::new(0);
 
@@ -42,11 +45,21 @@ pub(crate) fn summary() {
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     if settings().verbose || not_recorded > 0 {
         say(&format!(
-            "{} launches, {} into a capture, {} graph launches, {} recorded, {not_recorded} wanted but not recorded",
-            count(&LAUNCHES),
-            count(&CAPTURED),
+            "{} launches, {} of them in {} graph launches, {} into a capture, {} recorded, {not_recorded} wanted but not recorded",
+            (count(&LAUNCHES) + count(&GRAPH_KERNELS)).saturating_sub(count(&CAPTURED)),
+            count(&GRAPH_KERNELS),
             count(&GRAPHS),
+            count(&CAPTURED),
             count(&RECORDED),
         ));
+        let [bytes, nanoseconds] = [&COPIED[0], &COPIED[1]].map(count);
+        if bytes > 0 {
+            #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+            let speed = bytes as f64 / nanoseconds.max(1) as f64;
+            say(&format!(
+                "{bytes} bytes of device memory copied in {} ms: {speed:.2} GB/s",
+                nanoseconds / 1_000_000
+            ));
+        }
     }
 }

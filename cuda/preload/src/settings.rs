@@ -28,6 +28,10 @@ pub(crate) struct Record {
     pub(crate) most_per_kernel: u64,
     pub(crate) all_memory: bool,
     pub(crate) most_bytes: u64,
+    /// Another recording, whose chunks are linked instead of written again.
+    pub(crate) share: Option<PathBuf>,
+    /// Whether device memory comes from our arena.
+    pub(crate) arena: bool,
 }
 
 /// How launches are timed and where the table goes.
@@ -129,6 +133,12 @@ fn read() -> Result<Settings, String> {
             most_per_kernel: number("MAX_PER_KERNEL", u64::MAX)?,
             all_memory: variable("ALL_MEMORY").is_some(),
             most_bytes: number("MAX_BYTES", 64 << 30)?,
+            share: variable("SHARE").map(PathBuf::from),
+            arena: match variable("ALLOC").as_deref() {
+                None | Some("native") => false,
+                Some("arena") => true,
+                Some(other) => return Err(format!("GPUREPLAY_CUDA_ALLOC is {other:?}")),
+            },
         }),
         Some("durations") => Mode::Durations(Durations {
             table: path("OUTPUT")?,

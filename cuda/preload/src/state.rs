@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is known of the process: memory, images, things that cannot be recorded.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use gpureplay_cuda_abi::Handle;
+use gpureplay_cuda_abi::{Handle, attribute};
 
 use crate::memory::{Kind, Memory, Piece};
-use crate::real::current_device;
+use crate::real::{current_context, current_device};
 use crate::settings::{Mode, settings};
 
 /// Streams that are being captured.
@@ -19,6 +19,26 @@ static MEMORY: Mutex<Memory> = Mutex::new(Memory::new());
 /// The program's memory.
 pub(crate) fn memory() -> MutexGuard<'static, Memory> {
     MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Limits that the program set, by context and number.
+static LIMITS: Mutex<BTreeMap<(Handle, i32), u64>> = Mutex::new(BTreeMap::new());
+
+/// The program set a limit of the current context.
+pub(crate) fn limited(limit: i32, value: usize) {
+    let mut limits = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Ok(context) = current_context() {
+        limits.insert((context, limit), value as u64);
+    }
+}
+
+/// Limits of the current context that the program set and that kernels depend on: number, value.
+pub(crate) fn limits() -> Vec<[u64; 2]> {
+    let limits = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
+    let context = current_context().unwrap_or(0);
+    let kept = attribute::limit::KEPT.into_iter().zip(0u64..);
+    kept.filter_map(|(limit, number)| Some([number, *limits.get(&(context, limit))?]))
+        .collect()
 }
 
 /// New memory on the current device.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules that a launch obeys before anything is mapped for it.
 
-use gpureplay_cuda_abi::MAX_PARAMETER_BYTES;
+use gpureplay_cuda_abi::{MAX_PARAMETER_BYTES, attribute};
 
 use crate::launch::FORMAT;
 use crate::{Launch, RecordingError};
@@ -10,12 +10,18 @@ use crate::{Launch, RecordingError};
 pub const MAX_BYTES: u64 = 1 << 40;
 /// Regions of one launch, and likewise variables.
 pub const MAX_REGIONS: usize = 1 << 18;
+/// A stack, a heap or a buffer for `printf`, in bytes.
+const MAX_LIMIT: u64 = 1 << 38;
 /// The largest image, in bytes.
 const MAX_IMAGE: u64 = 1 << 30;
 /// User addresses of a 64-bit process end here.
 const ADDRESS_END: u64 = 1 << 47;
 /// The lowest address that a host region may have: Linux refuses lower ones.
 const ADDRESS_START: u64 = 1 << 16;
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
 
 pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
     if launch.format != FORMAT {
@@ -28,8 +34,15 @@ pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
         field,
         reason: reason.to_owned(),
     };
-    if launch.kernel.is_empty() || launch.kernel.contains('\0') {
-        return Err(field("kernel", "is no name"));
+    // Names are printed: they hold nothing that a terminal would obey.
+    for (name, text) in [
+        ("kernel", &launch.kernel),
+        ("entry", &launch.origin.entry),
+        ("device", &launch.device.name),
+    ] {
+        if !is_name(text) {
+            return Err(field(name, "is no name"));
+        }
     }
     for (name, sizes) in [("grid", launch.grid), ("block", launch.block)] {
         if sizes.contains(&0) {
@@ -52,6 +65,11 @@ pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
     }
     if !launch.attributes.len().is_multiple_of(72) || launch.attributes.len() > 72 * 64 {
         return Err(field("attributes", "are not 72 bytes each, 64 at most"));
+    }
+    for [number, value] in &launch.limits {
+        if *number >= attribute::limit::KEPT.len() as u64 || *value > MAX_LIMIT {
+            return Err(field("limits", "are not those that a replay may set"));
+        }
     }
     if launch.image.size > MAX_IMAGE {
         return Err(RecordingError::TooLarge {
@@ -91,7 +109,7 @@ pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
                 reason,
             })
         };
-        if variable.name.is_empty() || variable.name.contains('\0') {
+        if !is_name(&variable.name) {
             return Err(field("variable", "has no name"));
         }
         match variable.address.checked_add(variable.size) {

@@ -40,6 +40,9 @@ pub struct Launch {
     pub attributes: Vec<u8>,
     /// Attributes of the function that the program set: number, value.
     pub function_attributes: Vec<[i32; 2]>,
+    /// Limits of the context that the program set: number, value. See `gpureplay_cuda_abi::attribute::limit`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<[u64; 2]>,
     /// The kernel's image.
     pub image: ImageReference,
     /// Memory that the kernel can reach, ascending.

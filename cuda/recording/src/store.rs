@@ -22,22 +22,42 @@ const HASH: usize = 32;
 /// The objects of a recording.
 pub struct Store {
     folder: PathBuf,
+    /// Another recording, whose files are linked instead of written again.
+    other: Option<PathBuf>,
 }
 
 impl Store {
     pub(crate) fn new(folder: &Path) -> Self {
+        Self::sharing(folder, None)
+    }
+
+    pub(crate) fn sharing(folder: &Path, other: Option<PathBuf>) -> Self {
         Self {
             folder: folder.to_owned(),
+            other,
         }
     }
 
     fn object(&self, hash: Hash) -> PathBuf {
-        let name = hash.to_string();
-        self.folder.join("objects").join(&name[..2]).join(name)
+        self.folder.join(object_path(hash))
     }
 
     fn image_path(&self, hash: Hash) -> PathBuf {
         self.folder.join("images").join(hash.to_string())
+    }
+
+    /// Links a file from the other recording, if it has it. A file that is damaged there is told when it is read.
+    fn linked(&self, path: &Path) -> bool {
+        let Some(other) = &self.other else {
+            return false;
+        };
+        let Ok(name) = path.strip_prefix(&self.folder) else {
+            return false;
+        };
+        let folder_is_there = path
+            .parent()
+            .is_some_and(|folder| fs::create_dir_all(folder).is_ok());
+        folder_is_there && fs::hard_link(other.join(name), path).is_ok()
     }
 
     /// Keeps an image and says its name.
@@ -46,7 +66,10 @@ impl Store {
     /// If it cannot be written.
     pub fn put_image(&self, image: &[u8]) -> Result<Hash, RecordingError> {
         let hash = Hash::of(image);
-        write_once(&self.image_path(hash), &[image])?;
+        let path = self.image_path(hash);
+        if !self.linked(&path) {
+            write_once(&path, &[image])?;
+        }
         Ok(hash)
     }
 
@@ -127,7 +150,7 @@ impl Store {
 
     fn put_object(&self, hash: Hash, bytes: &[u8]) -> Result<(), RecordingError> {
         let path = self.object(hash);
-        if path.exists() {
+        if path.exists() || self.linked(&path) {
             return Ok(());
         }
         let compressed = lz4_flex::block::compress(bytes);
@@ -160,6 +183,12 @@ impl Store {
             Ok(())
         }
     }
+}
+
+/// Where an object lies in a recording.
+fn object_path(hash: Hash) -> PathBuf {
+    let name = hash.to_string();
+    Path::new("objects").join(&name[..2]).join(name)
 }
 
 /// Does `work` on every item, on all cores, and answers in order.

@@ -20,13 +20,22 @@ impl Writer {
     /// # Errors
     /// If it cannot be made.
     pub fn create(folder: &Path) -> Result<Self, RecordingError> {
+        Self::sharing(folder, None)
+    }
+
+    /// Opens a folder, or makes it. Chunks and images that `other`, another recording on the same file system, holds are
+    /// linked from there: they take no room, and stay if the other recording is removed.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn sharing(folder: &Path, other: Option<PathBuf>) -> Result<Self, RecordingError> {
         for part in ["launches", "images", "objects"] {
             let path = folder.join(part);
             fs::create_dir_all(&path).map_err(|error| RecordingError::file(&path, error))?;
         }
         Ok(Self {
             folder: folder.to_owned(),
-            store: Store::new(folder),
+            store: Store::sharing(folder, other),
         })
     }
 

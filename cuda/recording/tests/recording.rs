@@ -33,6 +33,7 @@ fn launch(writer: &Writer, memory: &[u8]) -> Launch {
         layout: vec![[0, 8]],
         attributes: vec![],
         function_attributes: vec![[8, 98304]],
+        limits: Vec::new(),
         image: ImageReference {
             hash: writer.store().put_image(image).expect("written"),
             size: image.len() as u64,

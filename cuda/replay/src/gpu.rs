@@ -115,6 +115,21 @@ impl Gpu {
         }
     }
 
+    /// Sets limits of the context: number, value.
+    pub(crate) fn limit(&self, limits: &[[u64; 2]]) -> Result<(), ReplayError> {
+        for [number, value] in limits {
+            let wrong = ReplayError::Impossible("a limit is larger than memory");
+            let (Ok(number), Ok(value)) = (i32::try_from(*number), usize::try_from(*value)) else {
+                return Err(wrong);
+            };
+            // SAFETY: numbers only; the driver checks them.
+            driver("cuCtxSetLimit", unsafe {
+                self.driver.cuCtxSetLimit(number, value)
+            })?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn upload(&self, address: DevicePointer, bytes: &[u8]) -> Result<(), ReplayError> {
         // SAFETY: the slice is read only; the driver checks the address.
         let status = unsafe {

@@ -13,15 +13,17 @@ mod limits;
 mod module;
 mod place;
 mod poison;
+mod reaction;
 mod relocate;
 mod session;
 mod timing;
 
-pub use compare::{Comparison, Element, Verdict};
+pub use compare::{Comparison, Differing, Element, Verdict};
 pub use error::ReplayError;
 pub use gpu::{Gpu, GpuInfo};
 pub use limits::{Limits, Refusal, Sizes};
 pub use module::{JitOptions, Loaded};
 pub use poison::Poison;
+pub use reaction::Reaction;
 pub use session::{Mask, Session};
 pub use timing::Times;

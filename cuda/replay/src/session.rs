@@ -8,11 +8,13 @@ use gpureplay_cuda_abi::{
 };
 use gpureplay_cuda_recording::{Launch, Recording, RegionKind};
 
-use crate::compare::{Sum, noisy};
+use crate::compare::{Differing, Sum, differing, noisy};
 use crate::error::driver;
-use crate::poison::{Piece, Poison, search};
+use crate::poison::Piece;
 use crate::relocate::{Move, Moves, undo};
 use crate::{Comparison, Gpu, JitOptions, Loaded, ReplayError, Sizes, Times, Verdict, place};
+
+mod evidence;
 
 /// What a piece of memory holds before and after the recorded launch.
 struct Contents {
@@ -60,17 +62,16 @@ pub struct Session {
 }
 
 impl Session {
-    /// Reads a launch, has its addresses, and fills them.
+    /// Has a launch's addresses, and fills them; the launch is one of the recording.
     ///
     /// # Errors
     /// If the recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
     pub fn open(
         gpu: Gpu,
         recording: &Recording,
-        number: u32,
+        launch: Launch,
         time_limit: Duration,
     ) -> Result<Self, ReplayError> {
-        let launch = recording.launch(number)?;
         // Before the context: it takes addresses of its own.
         place::reserve(&gpu, &launch)?;
         let store = recording.store();
@@ -103,6 +104,7 @@ impl Session {
             });
         }
         gpu.enter()?;
+        gpu.limit(&launch.limits)?;
         place::map(&gpu, &launch)?;
         Ok(Self {
             rewritten: vec![Default::default(); contents.len()],
@@ -344,6 +346,22 @@ impl Session {
         })
     }
 
+    /// Words of memory that are other than the recorded launch left them, the first `most` of them; right after [`Session::run`].
+    ///
+    /// # Errors
+    /// If memory cannot be read.
+    pub fn differing(&self, loaded: &Loaded, most: usize) -> Result<Vec<Differing>, ReplayError> {
+        let mut found = Vec::new();
+        for contents in &self.contents {
+            if found.len() < most {
+                let got = self.read(loaded, contents)?;
+                let want = contents.after.as_ref().unwrap_or(&contents.before);
+                differing(&mut found, most, contents.address, &got, want);
+            }
+        }
+        Ok(found)
+    }
+
     fn pieces(&self) -> Vec<Piece<'_>> {
         let pieces = self.contents.iter().map(|contents| Piece {
             before: &contents.before,
@@ -363,86 +381,16 @@ impl Session {
         sum.verdict()
     }
 
-    /// Which words the recorded launch writes although memory held their values before. It is launched from changed memory, 24
-    /// times at most; the image is the recorded one. Words of the mask, and those that look like pointers, are not changed.
-    ///
-    /// # Errors
-    /// As [`Session::run`]. A kernel that fails here takes its context with it: no launch of this process succeeds any more.
-    pub fn poison(
-        &self,
-        loaded: &Loaded,
-        how: &Comparison,
-        mask: &Mask,
-    ) -> Result<Poison, ReplayError> {
-        let sizes = self.sizes();
-        loaded.limits().check(&sizes)?;
-        let mut ranges: Vec<(u64, u64)> = self
-            .contents
-            .iter()
-            .map(|contents| (self.address(loaded, contents), contents.before.len() as u64))
-            .collect();
-        ranges.sort_unstable();
-        let is_pointer = |value: u64| {
-            let after = ranges.partition_point(|(start, _)| *start <= value);
-            // One past the end is a pointer too.
-            after > 0 && value - ranges[after - 1].0 <= ranges[after - 1].1
-        };
-        let fixed = |piece: usize, word: usize| {
-            let bytes = &self.contents[piece].before;
-            let start = word / 2 * 8;
-            let pointer = bytes.get(start..start + 8).is_some_and(|bytes| {
-                let mut value = [0; 8];
-                value.copy_from_slice(bytes);
-                is_pointer(u64::from_le_bytes(value))
-            });
-            let masked = mask.0.get(piece).is_some_and(|mask| {
-                u32::try_from(word).is_ok_and(|word| mask.binary_search(&word).is_ok())
-            });
-            pointer || masked
-        };
-        search(
-            &self.pieces(),
-            fixed,
-            |got| self.verdict(got, how, mask).is_right(),
-            |from| {
-                self.put_all(loaded, from)?;
-                self.launch_once(loaded, &sizes)?;
-                let read = |contents| self.read(loaded, contents);
-                self.contents.iter().map(read).collect()
-            },
-        )
-    }
-
-    /// Restores everything but the words that the launch must write, which are changed, launches once, and compares.
-    ///
-    /// # Errors
-    /// As [`Session::run`].
-    pub fn run_poisoned(
+    fn launch_from(
         &self,
         loaded: &Loaded,
         sizes: &Sizes,
-        how: &Comparison,
-        mask: &Mask,
-        poison: &Poison,
-    ) -> Result<Verdict, ReplayError> {
-        if poison.is_empty() {
-            return Ok(Verdict::Inconclusive);
-        }
-        loaded.limits().check(sizes)?;
-        let from = poison.apply(&self.pieces());
-        // What a replay finds that launches nothing.
-        if self.verdict(&from, how, mask).is_right() {
-            return Ok(Verdict::Inconclusive);
-        }
-        self.put_all(loaded, &from)?;
+        memory: &[Vec<u8>],
+    ) -> Result<Vec<Vec<u8>>, ReplayError> {
+        self.put_all(loaded, memory)?;
         self.launch_once(loaded, sizes)?;
         let read = |contents| self.read(loaded, contents);
-        let got: Vec<Vec<u8>> = self
-            .contents
-            .iter()
-            .map(read)
-            .collect::<Result<_, ReplayError>>()?;
-        Ok(self.verdict(&got, how, mask))
+        self.contents.iter().map(read).collect()
     }
 
     /// Runs the recorded launch several times and finds the words that differ from run to run.

@@ -56,6 +56,11 @@ pub(crate) const PROFILING_COMPLETE: u32 = 0x1284;
 
 /// `CL_EVENT_REFERENCE_COUNT`
 pub(crate) const EVENT_REFERENCE_COUNT: u32 = 0x11d2;
+/// `CL_EVENT_COMMAND_EXECUTION_STATUS`; the answer `CL_COMPLETE` is 0, errors are negative.
+pub(crate) const EVENT_STATUS: u32 = 0x11d3;
+
+/// `CL_MEM_REFERENCE_COUNT`
+pub(crate) const MEM_REFERENCE_COUNT: u32 = 0x1105;
 
 /// `cl_layer_info`, `CL_LAYER_API_VERSION_100`
 pub(crate) const LAYER_API_VERSION: u32 = 0x4240;
@@ -138,8 +143,9 @@ pub(crate) mod signature {
         unsafe extern "C" fn(Handle, u32, usize, *const c_void) -> Status;
     pub(crate) type SetKernelArgSvm = unsafe extern "C" fn(Handle, u32, *const c_void) -> Status;
     pub(crate) type SvmAlloc = unsafe extern "C" fn(Handle, u64, usize, u32) -> *mut c_void;
-    pub(crate) type CreateUserEvent = unsafe extern "C" fn(Handle, *mut Status) -> Handle;
-    pub(crate) type SetUserEventStatus = unsafe extern "C" fn(Handle, i32) -> Status;
+    pub(crate) type WaitForEvents = unsafe extern "C" fn(u32, *const Handle) -> Status;
+    pub(crate) type SetEventCallback =
+        unsafe extern "C" fn(Handle, i32, *const c_void, *mut c_void) -> Status;
     pub(crate) type Launch = unsafe extern "C" fn(
         Handle,
         Handle,

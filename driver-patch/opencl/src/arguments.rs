@@ -10,6 +10,7 @@ use crate::abi::{
     ARG_NAME, ARG_TYPE_CONST, ARG_TYPE_NAME, ARG_TYPE_QUALIFIER, Handle, KERNEL_FUNCTION_NAME,
     KERNEL_NUM_ARGS, SUCCESS, Status, signature,
 };
+use crate::set::Set;
 use crate::state::{self, Described};
 use crate::table::next;
 
@@ -89,21 +90,23 @@ pub(crate) fn current(kernel: Handle) -> (String, Vec<Argument>) {
             .unwrap_or_default()
     });
     let argument = |(index, described): (usize, Described)| Argument {
-        name: described.name,
-        type_name: described.type_name,
         value: values
             .get(&(index as u32))
-            .cloned()
-            .unwrap_or(Value::Unknown),
+            .map_or(Value::Unknown, |set| set.value(&described.type_name)),
+        name: described.name,
+        type_name: described.type_name,
     };
     let arguments = described.into_iter().enumerate().map(argument);
     (name, arguments.collect())
 }
 
-/// What the app set an argument to; `bytes` is `None` for work-group memory.
-pub(crate) fn value(size: usize, bytes: Option<&[u8]>) -> Value {
+/// Remembers what the app set an argument to; `bytes` is `None` for work-group memory.
+pub(crate) fn set(size: usize, bytes: Option<&[u8]>) -> Set {
     let Some(bytes) = bytes else {
-        return Value::Local(size as u64);
+        return Set {
+            local: Some(size as u64),
+            ..Set::default()
+        };
     };
     let object = <[u8; size_of::<usize>()]>::try_from(bytes)
         .ok()
@@ -111,8 +114,9 @@ pub(crate) fn value(size: usize, bytes: Option<&[u8]>) -> Value {
             let handle = Handle(usize::from_ne_bytes(bytes));
             state::with(|state| state.objects.get(&handle).copied())
         });
-    match object {
-        Some(object) => Value::Object(object),
-        None => Value::Scalar(bytes.iter().take(MAX_SCALAR).copied().collect()),
+    Set {
+        object,
+        bytes: Some(bytes.iter().take(MAX_SCALAR).copied().collect()),
+        local: None,
     }
 }

@@ -2,9 +2,9 @@
 //! An OpenCL layer that says in the recorder's log what an app does: `libgpureplay_opencl.so`.
 //!
 //! It stands between an unmodified app and its OpenCL runtime. Each kernel launch, each memory object and each transfer between host
-//! and object becomes a [`gpureplay_trace::note::Note`], which the recorder puts between the register accesses that belong to it. The
-//! layer waits for the queue before and after each command, so that the job chains between two notes belong to one launch. The app sees
-//! what it would see without the layer; a note that cannot be written never fails a call.
+//! and object becomes a [`gpureplay_trace::note::Note`], which the recorder puts between the register accesses. The layer waits for
+//! nothing: queues run in the order in which they are filled, and the compiler gives each job chain to its launch by order and size. So
+//! the app does what it does without the layer; a note that cannot be written never fails a call.
 //!
 //! There are two ways to load it. An ICD loader reads `OPENCL_LAYERS` and calls [`entry::clInitLayer`]. Where there is no loader, the
 //! library takes the place of `libOpenCL.so` ([`forwarder`]) and finds the runtime's own library through `GPUREPLAY_OPENCL`.
@@ -16,6 +16,8 @@ mod calls;
 pub mod entry;
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 pub mod forwarder;
+mod pending;
+mod set;
 mod sink;
 mod state;
 mod table;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the layer knows of the app's objects, and whose turn it is.
+//! What the layer knows of the app's objects.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
-use gpureplay_trace::note::{Note, Object, ObjectKind, Value};
+use gpureplay_trace::note::{Note, Object, ObjectKind};
 
 use crate::abi::Handle;
+use crate::set::Set;
 use crate::sink;
 
 /// A region of a memory object that the app has mapped.
@@ -32,7 +33,7 @@ pub(crate) struct Described {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kernel {
     /// Values by index.
-    pub(crate) values: BTreeMap<u32, Value>,
+    pub(crate) values: BTreeMap<u32, Set>,
     /// Its name and its arguments, once they have been asked for.
     pub(crate) description: Option<(String, Vec<Described>)>,
 }
@@ -53,8 +54,9 @@ pub(crate) struct State {
     pub(crate) kernels: HashMap<Handle, Kernel>,
     /// By object and by the pointer that the app got.
     pub(crate) mapped: HashMap<(Handle, usize), Mapped>,
-    /// User events that the app has not completed: waiting for a queue could wait for the app itself.
-    pub(crate) user_events: HashSet<Handle>,
+    queues: HashMap<Handle, u32>,
+    next_queue: u32,
+    next_content: u32,
     /// Queues that the app wants to profile and the runtime does not.
     pub(crate) timed_queues: HashSet<Handle>,
     pub(crate) times: HashMap<Handle, Times>,
@@ -69,6 +71,29 @@ impl State {
         sink::put(&Note::Object(Object { id, kind, size }));
         id
     }
+
+    /// Remembers a queue, also one that has the handle of an earlier one.
+    pub(crate) fn add_queue(&mut self, handle: Handle) -> u32 {
+        let id = self.next_queue;
+        self.next_queue = self.next_queue.wrapping_add(1);
+        self.queues.insert(handle, id);
+        id
+    }
+
+    /// The number of a queue.
+    pub(crate) fn queue(&mut self, handle: Handle) -> u32 {
+        match self.queues.get(&handle) {
+            Some(id) => *id,
+            None => self.add_queue(handle),
+        }
+    }
+
+    /// A number for content that is not known yet.
+    pub(crate) fn add_content(&mut self) -> u32 {
+        let id = self.next_content;
+        self.next_content = self.next_content.wrapping_add(1);
+        id
+    }
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -77,45 +102,6 @@ static STATE: Mutex<Option<State>> = Mutex::new(None);
 pub(crate) fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     work(state.get_or_insert_with(State::default))
-}
-
-/// The turn to enqueue a command and to wait for it.
-pub(crate) struct Turn {
-    /// Nobody else has it, and waiting for a queue is safe.
-    pub(crate) alone: bool,
-    held: bool,
-}
-
-static TAKEN: Mutex<bool> = Mutex::new(false);
-static FREED: Condvar = Condvar::new();
-/// After this time a command goes on without the turn: whoever has it may wait for this very command.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-fn taken() -> MutexGuard<'static, bool> {
-    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Turn {
-    /// Waits for the turn, but not for ever.
-    pub(crate) fn take() -> Self {
-        let (mut taken, _) = FREED
-            .wait_timeout_while(taken(), PATIENCE, |taken| *taken)
-            .unwrap_or_else(PoisonError::into_inner);
-        let held = !*taken;
-        *taken = true;
-        drop(taken);
-        let alone = held && with(|state| state.user_events.is_empty());
-        Self { alone, held }
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        if self.held {
-            *taken() = false;
-            FREED.notify_one();
-        }
-    }
 }
 
 /// Nanoseconds since this was first asked.

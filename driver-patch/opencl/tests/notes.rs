@@ -11,10 +11,10 @@
 use core::ffi::{c_char, c_void};
 use std::ffi::CStr;
 use std::fs;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 
 use gpureplay_opencl::entry::{clGetLayerInfo, clInitLayer};
-use gpureplay_trace::note::{Direction, Note, ObjectKind, Place, Value, content_hash};
+use gpureplay_trace::note::{Content, Direction, Note, ObjectKind, Place, Value, content_hash};
 
 /// Places in the dispatch table, from `CL/cl_icd.h`.
 const CREATE_QUEUE: usize = 9;
@@ -30,14 +30,23 @@ const MAP_BUFFER: usize = 56;
 const UNMAP: usize = 58;
 const LAUNCH: usize = 59;
 const CREATE_SUB_BUFFER: usize = 82;
-const CREATE_USER_EVENT: usize = 84;
-const SET_USER_EVENT: usize = 85;
+const RELEASE_MEMORY: usize = 18;
+const MEMORY_INFO: usize = 20;
+const WAIT_FOR_EVENTS: usize = 41;
+const EVENT_INFO: usize = 42;
+const RETAIN_EVENT: usize = 43;
+const RELEASE_EVENT: usize = 44;
+const SET_EVENT_CALLBACK: usize = 81;
 const ARG_INFO: usize = 101;
 const ENTRIES: usize = 149;
 
 /// Handles are numbers of no meaning.
 static HANDLES: AtomicUsize = AtomicUsize::new(0x1000);
 static FINISHED: AtomicUsize = AtomicUsize::new(0);
+/// References to events that the app or the layer holds.
+static EVENTS: AtomicIsize = AtomicIsize::new(0);
+/// What the runtime answers for every event: 0 is complete, 3 queued.
+static EVENT_STATUS: AtomicUsize = AtomicUsize::new(3);
 static mut MAPPED: [u8; 64] = [0; 64];
 
 fn handle() -> usize {
@@ -121,6 +130,13 @@ extern "C" fn finish(_: usize) -> i32 {
     0
 }
 
+fn new_event(event: *mut usize) {
+    if !event.is_null() {
+        EVENTS.fetch_add(1, Ordering::Relaxed);
+        unsafe { event.write(handle()) };
+    }
+}
+
 extern "C" fn read_buffer(
     _: usize,
     _: usize,
@@ -130,10 +146,61 @@ extern "C" fn read_buffer(
     to: *mut c_void,
     _: u32,
     _: *const usize,
-    _: *mut usize,
+    event: *mut usize,
 ) -> i32 {
     unsafe { to.cast::<u8>().write_bytes(7, size) };
+    new_event(event);
     0
+}
+
+extern "C" fn wait_for_events(_: u32, _: *const usize) -> i32 {
+    EVENT_STATUS.store(0, Ordering::Relaxed);
+    0
+}
+
+extern "C" fn event_info(
+    _: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    let status = EVENT_STATUS.load(Ordering::Relaxed) as u32;
+    match what {
+        0x11d3 => answer(&status.to_ne_bytes(), size, value),
+        _ => -30,
+    }
+}
+
+extern "C" fn retain_event(_: usize) -> i32 {
+    EVENTS.fetch_add(1, Ordering::Relaxed);
+    0
+}
+
+extern "C" fn release_event(_: usize) -> i32 {
+    EVENTS.fetch_sub(1, Ordering::Relaxed);
+    0
+}
+
+extern "C" fn set_event_callback(_: usize, _: i32, _: *const c_void, _: *mut c_void) -> i32 {
+    0
+}
+
+extern "C" fn release_memory(_: usize) -> i32 {
+    0
+}
+
+extern "C" fn memory_info(
+    _: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    match what {
+        0x1105 => answer(&1u32.to_ne_bytes(), size, value),
+        _ => -30,
+    }
 }
 
 extern "C" fn write_buffer(
@@ -188,17 +255,7 @@ extern "C" fn launch(
     _: *const usize,
     event: *mut usize,
 ) -> i32 {
-    if !event.is_null() {
-        unsafe { event.write(handle()) };
-    }
-    0
-}
-
-extern "C" fn create_user_event(_: usize, _: *mut i32) -> usize {
-    handle()
-}
-
-extern "C" fn set_user_event(_: usize, _: i32) -> i32 {
+    new_event(event);
     0
 }
 
@@ -266,8 +323,13 @@ fn load() -> (App, std::path::PathBuf) {
         (UNMAP, unmap as *const () as usize),
         (LAUNCH, launch as *const () as usize),
         (CREATE_SUB_BUFFER, create_sub_buffer as *const () as usize),
-        (CREATE_USER_EVENT, create_user_event as *const () as usize),
-        (SET_USER_EVENT, set_user_event as *const () as usize),
+        (RELEASE_MEMORY, release_memory as *const () as usize),
+        (MEMORY_INFO, memory_info as *const () as usize),
+        (WAIT_FOR_EVENTS, wait_for_events as *const () as usize),
+        (EVENT_INFO, event_info as *const () as usize),
+        (RETAIN_EVENT, retain_event as *const () as usize),
+        (RELEASE_EVENT, release_event as *const () as usize),
+        (SET_EVENT_CALLBACK, set_event_callback as *const () as usize),
         (ARG_INFO, arg_info as *const () as usize),
     ] {
         table[place] = address;
@@ -353,8 +415,8 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     );
     assert_eq!(
         FINISHED.load(Ordering::Relaxed) - before,
-        2,
-        "idle before and after"
+        1,
+        "who wants times waits"
     );
     let mut times = [0u64; 2];
     for (what, time) in [0x1282, 0x1283].into_iter().zip(&mut times) {
@@ -391,26 +453,49 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
             0
         );
     }
-    // While the app has to complete an event itself, nobody waits for the queue.
-    let user =
-        app.get::<extern "C" fn(usize, *mut i32) -> usize>(CREATE_USER_EVENT)(1, &mut status);
-    let before = FINISHED.load(Ordering::Relaxed);
+    // A queue that the runtime takes as it is: nobody waits that would not without the layer.
+    let plain = app.get::<CreateQueue>(CREATE_QUEUE)(1, 2, 0, &mut status);
+    let finished = FINISHED.load(Ordering::Relaxed);
+    let local = sizes.as_ptr();
     assert_eq!(
-        go(
-            queue,
-            kernel,
-            1,
-            none,
-            sizes.as_ptr(),
-            sizes.as_ptr(),
-            1,
-            &user,
-            no_event
-        ),
+        go(plain, kernel, 1, none, local, local, 0, none, no_event),
         0
     );
-    assert_eq!(FINISHED.load(Ordering::Relaxed), before);
-    app.get::<extern "C" fn(usize, i32) -> i32>(SET_USER_EVENT)(user, 0);
+    let mut late = [0u8; 16];
+    let mut asked = 0;
+    for event in [no_event, &raw mut asked] {
+        let to = late.as_mut_ptr();
+        assert_eq!(read(plain, buffer, 0, 0, 16, to, 0, none, event), 0);
+    }
+    let wait = app.get::<extern "C" fn(u32, *const usize) -> i32>(WAIT_FOR_EVENTS);
+    assert_eq!(wait(1, &asked), 0);
+    // Whoever has a callback may free the memory in it.
+    EVENT_STATUS.store(3, Ordering::Relaxed);
+    read(
+        plain,
+        buffer,
+        0,
+        0,
+        16,
+        late.as_mut_ptr(),
+        0,
+        none,
+        no_event,
+    );
+    type Callback = extern "C" fn(usize, i32, *const c_void, *mut c_void) -> i32;
+    app.get::<Callback>(SET_EVENT_CALLBACK)(asked, 0, none.cast(), core::ptr::null_mut());
+    assert_eq!(wait(1, &asked), 0);
+    assert_eq!(FINISHED.load(Ordering::Relaxed), finished);
+    // One for the launch, one that the app asked for at its read: the layer keeps none.
+    assert_eq!(EVENTS.load(Ordering::Relaxed), 2);
+    // After its last release a handle is a number.
+    assert_eq!(
+        app.get::<extern "C" fn(usize) -> i32>(RELEASE_MEMORY)(part),
+        0
+    );
+    assert_eq!(set(kernel, 0, 8, (&raw const part).cast()), 0);
+    go(plain, kernel, 1, none, local, local, 0, none, no_event);
+    assert_eq!(app.get::<extern "C" fn(usize) -> i32>(FINISH)(plain), 0);
 
     let text = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();
@@ -425,23 +510,21 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     assert!(
         matches!(next(), Note::Object(o) if (o.id, o.kind, o.size) == (0, ObjectKind::Buffer, 64))
     );
-    let transfer = |note, direction, (object, offset), size, hash: Option<u64>| {
+    let transfer = |note, direction, (object, offset), size, content, queue| {
         let Note::Transfer(t) = note else {
             panic!("{note}")
         };
         let at = Place { object, offset };
         assert_eq!(
-            (t.direction, t.at, t.size, t.hash),
-            (direction, at, size, hash)
+            (t.direction, t.at, t.size, t.content),
+            (direction, at, size, content)
         );
+        let complete = !matches!(content, Content::Later(_));
+        assert_eq!((t.queue, t.complete), (queue, complete));
     };
-    transfer(
-        next(),
-        Direction::Write,
-        (0, 0),
-        64,
-        Some(content_hash(&bytes)),
-    );
+    let hash = |bytes: &[u8]| Content::Hash(content_hash(bytes));
+    let idle = |note| assert_eq!(note, Note::Idle { queue: 0 });
+    transfer(next(), Direction::Write, (0, 0), 64, hash(&bytes), None);
     let of = Place {
         object: 0,
         offset: 16,
@@ -454,8 +537,10 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
         Direction::Write,
         (1, 4),
         8,
-        Some(content_hash(&bytes[..8])),
+        hash(&bytes[..8]),
+        Some(0),
     );
+    idle(next());
     let Note::Launch(launched) = next() else {
         panic!()
     };
@@ -463,7 +548,7 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
         (launched.kernel.as_str(), launched.global),
         ("scale", [24, 2, 1])
     );
-    assert!(launched.alone && launched.local.is_none());
+    assert!(launched.local.is_none() && launched.queue == 0);
     let told: Vec<_> = launched
         .arguments
         .iter()
@@ -481,45 +566,37 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
             ("tmp", "int*", &Value::Local(256)),
         ]
     );
-    assert_eq!(
-        next(),
-        Note::Done {
-            launch: 0,
-            status: 0
-        }
+    idle(next());
+    transfer(next(), Direction::Read, (0, 0), 16, hash(&[7; 16]), Some(0));
+    idle(next());
+    let mut changed = [0; 64];
+    changed[0] = 99;
+    for direction in [Direction::Write, Direction::Unchanged] {
+        idle(next());
+        transfer(next(), direction, (0, 0), 64, hash(&changed), Some(0));
+        idle(next());
+    }
+    assert!(
+        matches!(next(), Note::Launch(l) if (l.id, l.queue, l.local) == (1, 1, Some([24, 1, 1])))
     );
+    for id in 0..2 {
+        let later = Content::Later(id);
+        transfer(next(), Direction::Read, (0, 0), 16, later, Some(1));
+    }
+    for id in 0..2 {
+        let hash = content_hash(&[7; 16]);
+        assert_eq!(next(), Note::Content { id, hash });
+    }
     transfer(
         next(),
         Direction::Read,
         (0, 0),
         16,
-        Some(content_hash(&[7; 16])),
+        Content::Later(2),
+        Some(1),
     );
-    let mut changed = [0; 64];
-    changed[0] = 99;
-    transfer(
-        next(),
-        Direction::Write,
-        (0, 0),
-        64,
-        Some(content_hash(&changed)),
-    );
-    transfer(
-        next(),
-        Direction::Unchanged,
-        (0, 0),
-        64,
-        Some(content_hash(&changed)),
-    );
-    assert!(
-        matches!(next(), Note::Launch(l) if !l.alone && l.local == Some([24, 1, 1]) && l.id == 1)
-    );
-    assert_eq!(
-        next(),
-        Note::Done {
-            launch: 1,
-            status: 0
-        }
-    );
+    let number = Value::Scalar(part.to_ne_bytes().to_vec());
+    assert!(matches!(next(), Note::Launch(l) if l.arguments[0].value == number));
+    assert_eq!(next(), Note::Idle { queue: 1 });
     assert!(notes.next().is_none());
 }

@@ -3,7 +3,7 @@
 //! of a job chain, page tables, limits, and the identity registers of each product.
 //!
 //! Each field, limit and encoding is declared here once. The model, the replayer, the tools and the documents take it from here;
-//! `tests/kernel.rs` compares the kernel modules' headers with it, and `tests/documentation.rs` compares `docs/jobs.md`.
+//! `tests/kernel/main.rs` compares the kernel modules' headers with it, and `tests/documentation.rs` compares `docs/jobs.md`.
 //! Registers are in `mali-regs`, instructions in `mali-isa`.
 //!
 //! ```
@@ -42,6 +42,7 @@ mod products;
 mod profile;
 mod resource;
 mod state;
+pub mod texel;
 mod text;
 pub mod walk;
 

@@ -182,3 +182,127 @@ pub static PROFILES: &[Profile] = &[
         ..G71
     },
 ];
+
+impl Profile {
+    /// The profile with this name (`g52`), in any case, with or without `mali-` before it, or that of the board with this name
+    /// (`odroid-n2-plus`).
+    pub fn by_name(name: &str) -> Option<&'static Profile> {
+        let product = match name.split_at_checked(5) {
+            Some((family, product)) if family.eq_ignore_ascii_case("mali-") => product,
+            _ => name,
+        };
+        let named = |name: &str| {
+            PROFILES
+                .iter()
+                .find(|profile| profile.name.eq_ignore_ascii_case(name))
+        };
+        named(product).or_else(|| {
+            let board = BOARDS
+                .iter()
+                .find(|board| board.name.eq_ignore_ascii_case(name))?;
+            named(board.profile)
+        })
+    }
+
+    /// All names that [`Profile::by_name`] knows, products first.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let boards = BOARDS.iter().map(|board| board.name);
+        PROFILES.iter().map(|profile| profile.name).chain(boards)
+    }
+
+    /// The profile of a product: the upper half of GPU_ID. Products that differ in minor revision match.
+    pub fn by_product(product: u16) -> Option<&'static Profile> {
+        let model = |product: u16| product & 0xf00f;
+        PROFILES
+            .iter()
+            .find(|profile| profile.gpu_id.product() == product)
+            .or_else(|| {
+                PROFILES
+                    .iter()
+                    .find(|profile| model(profile.gpu_id.product()) == model(product))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::format;
+
+    use mali_regs::gpu;
+
+    use super::*;
+
+    #[test]
+    fn profiles_are_found() {
+        for profile in PROFILES {
+            assert_eq!(
+                Profile::by_name(profile.name).unwrap().gpu_id,
+                profile.gpu_id
+            );
+            let found = Profile::by_product(profile.gpu_id.product()).unwrap();
+            assert_eq!(found.gpu_id, profile.gpu_id);
+            assert!(
+                profile
+                    .gpu_id
+                    .name()
+                    .unwrap()
+                    .to_lowercase()
+                    .ends_with(profile.name.split('-').next().unwrap())
+            );
+        }
+        assert_eq!(Profile::by_name("Mali-G52").unwrap().name, "g52");
+        assert_eq!(Profile::by_product(0x7402).unwrap().name, "g52-r1");
+        assert_eq!(Profile::by_product(0x7502).unwrap().name, "g52");
+        assert_eq!(Profile::by_product(0x60a0).unwrap().name, "g71");
+        assert_eq!(Profile::by_product(0x6010).unwrap().name, "g71");
+        assert_eq!(Profile::by_product(0x6000).unwrap().name, "g71-mesa");
+        assert!(Profile::by_name("g77").is_none() && Profile::by_product(0x9093).is_none());
+    }
+
+    #[test]
+    fn every_value_has_a_source() {
+        let g71 = Profile::by_name("g71").unwrap();
+        let recorded: HashMap<u32, u32> = g71.identity().collect();
+        for profile in PROFILES {
+            for (register, value) in profile.identity() {
+                let name = format!("{} {register:#x}", profile.name);
+                match profile.source_of(register) {
+                    Source::Silicon | Source::Nearest(_) => {
+                        assert_eq!(recorded.get(&register), Some(&value), "{name}");
+                    }
+                    Source::BootLog(board) => {
+                        assert_eq!(profile.source, Source::BootLog(board), "{name}");
+                    }
+                    Source::DriverTable(_) => assert_eq!(register, gpu::GPU_ID, "{name}"),
+                    // Mesa, pan_props.c: 768 threads on v7.
+                    Source::DriverDefault(_) => assert_eq!(value, 768, "{name}"),
+                    Source::Model(why) => assert!(!why.is_empty(), "{name}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn boards_are_found() {
+        for board in BOARDS {
+            let profile = Profile::by_name(board.name).unwrap();
+            assert_eq!(profile.name, board.profile, "{}", board.name);
+            assert!(PROFILES.iter().all(|profile| profile.name != board.name));
+            assert!(!board.source.is_empty());
+        }
+        let rk3566 = Profile::by_name("RK3566").unwrap();
+        assert_eq!((rk3566.gpu_id.major(), rk3566.core_id_range()), (1, 1));
+        assert_eq!(
+            std::string::ToString::to_string(&rk3566.gpu_id),
+            "Mali-G52 r1p0"
+        );
+        assert_eq!(Profile::names().count(), PROFILES.len() + BOARDS.len());
+    }
+
+    #[test]
+    fn core_ids() {
+        assert_eq!(Profile::by_name("g52").unwrap().core_id_range(), 2);
+        assert_eq!(Profile::by_name("g76").unwrap().core_id_range(), 16);
+    }
+}

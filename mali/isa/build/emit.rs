@@ -225,6 +225,7 @@ fn one(t: &mut String, o: &Operation) {
                 };
                 (source, confidence)
             });
+    let (products, why) = products(o);
     let flag = |f: &str| o.flags.iter().any(|x| x == f);
     let _ = writeln!(
         t,
@@ -284,13 +285,35 @@ fn one(t: &mut String, o: &Operation) {
     });
     let _ = writeln!(
         t,
-        "],\n        message: {message}, staging: {staging}, last: {}, result: {}, table: {}, unused: {}, wide: {}, evidence: Evidence {{ source: EvidenceSource::{first}, confidence: Confidence::{family} }} }},",
+        "],\n        message: {message}, staging: {staging}, last: {}, result: {}, table: {}, unused: {}, wide: {}, evidence: Evidence {{ source: EvidenceSource::{first}, confidence: Confidence::{family} }}, products: {products}, product_evidence: ProductEvidence::{why} }},",
         flag("last"),
         !flag("no-result"),
         flag("table"),
         flag("unused"),
         flag("wide")
     );
+}
+
+/// The products that have an operation, and why we believe that: the table says it, or it follows from the evidence for the
+/// encoding.
+fn products(o: &Operation) -> (String, &'static str) {
+    let set = |names: &[&str]| {
+        let names: Vec<String> = names
+            .iter()
+            .map(|name| format!("Product::{}", name.to_uppercase()))
+            .collect();
+        format!("Products::of(&[{}])", names.join(", "))
+    };
+    let kind = o.evidence.as_ref().map(|(kind, _)| kind.as_str());
+    match (&o.products, kind) {
+        (Some(products), _) => {
+            let names: Vec<&str> = products.iter().map(String::as_str).collect();
+            (set(&names), "Compiler")
+        }
+        (None, None) => ("Products::of(&Product::ALL)".into(), "Description"),
+        (None, Some("silicon")) => (set(&["g71", "g72"]), "Silicon"),
+        (None, Some(_)) => (set(&[]), "Nothing"),
+    }
 }
 
 fn encoding(t: &mut String, e: &Encoding) {

@@ -71,6 +71,8 @@ pub(crate) struct Operation {
     pub(crate) staging: Option<(String, String)>,
     pub(crate) flags: Vec<String>,
     pub(crate) evidence: Option<(String, String)>,
+    /// Products that have it, where Mesa's compiler says so.
+    pub(crate) products: Option<Vec<String>>,
 }
 
 pub(crate) struct Modifier {
@@ -223,6 +225,7 @@ fn property(operation: &mut Operation, line: &str, kinds: &Kinds) -> Result<(), 
         "staging" => operation.staging = Some(pair()?),
         "flags" => operation.flags = rest.split(' ').map(String::from).collect(),
         "evidence" => operation.evidence = Some(pair()?),
+        "products" => operation.products = Some(parse_products(rest)?),
         "encoding" => operation
             .encodings
             .push(parse_encoding(operation, rest, kinds)?),
@@ -238,6 +241,21 @@ fn property(operation: &mut Operation, line: &str, kinds: &Kinds) -> Result<(), 
         _ => return Err(format!("unknown property {word:?}")),
     }
     Ok(())
+}
+
+/// Names of products, in the order in which the table of products has them, so that each set has one spelling.
+const PRODUCTS: [&str; 6] = ["g71", "g72", "g51", "g31", "g52", "g76"];
+
+fn parse_products(text: &str) -> Result<Vec<String>, String> {
+    let mut places = Vec::new();
+    for word in text.split(' ') {
+        let place = PRODUCTS.iter().position(|name| *name == word);
+        places.push(place.ok_or(format!("{word:?} is not a product"))?);
+    }
+    if !places.is_sorted_by(|a, b| a < b) {
+        return Err(format!("{text:?} is not in the order {PRODUCTS:?}"));
+    }
+    Ok(text.split(' ').map(String::from).collect())
 }
 
 fn number(text: &str) -> Result<u32, String> {

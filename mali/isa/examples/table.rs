@@ -5,7 +5,8 @@
 //! in that file.
 
 use mali_isa::{
-    Confidence, Encoding, EvidenceSource, ModifierInfo, Op, OpInfo, Order, StagingCount, Unit,
+    Confidence, Encoding, EvidenceSource, ModifierInfo, Op, OpInfo, Order, ProductEvidence,
+    StagingCount, Unit,
 };
 use std::fmt::Write;
 
@@ -26,6 +27,7 @@ pub(crate) fn renew(text: &str) -> Result<String, &'static str> {
 fn render() -> String {
     let mut text = String::new();
     evidence(&mut text);
+    products(&mut text);
     let _ = writeln!(text, "## All operations\n");
     let _ = writeln!(
         text,
@@ -74,6 +76,41 @@ fn evidence(text: &mut String) {
             "| {name} | {source} | {confidence} | {} | {does} |",
             encodings(info)
         );
+    }
+    text.push('\n');
+}
+
+fn products(text: &mut String) {
+    let _ = writeln!(
+        text,
+        "## Which products have an instruction\n\n\
+         On the others the model raises the fault of an invalid encoding, and says which instruction it was.\n\n\
+         | operations | products | evidence |\n|---|---|---|"
+    );
+    let mut rows: Vec<(String, &str, Vec<String>)> = Vec::new();
+    for info in Op::ALL.iter().map(|op| op.info()) {
+        let names: Vec<&str> = info.products.iter().map(|one| one.name()).collect();
+        let (names, why) = (names.join(", "), info.product_evidence.name());
+        let found = rows
+            .iter_mut()
+            .find(|(products, reason, _)| *products == names && *reason == why);
+        match found {
+            Some((_, _, operations)) => operations.push(name(info)),
+            None => rows.push((names, why, vec![name(info)])),
+        }
+    }
+    for (products, why, operations) in rows {
+        let products = if products.is_empty() {
+            "none"
+        } else {
+            &products
+        };
+        let operations = if why == ProductEvidence::Description.name() {
+            "all others".into()
+        } else {
+            operations.join(", ")
+        };
+        let _ = writeln!(text, "| {operations} | {products} | {why} |");
     }
     text.push('\n');
 }

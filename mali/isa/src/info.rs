@@ -2,6 +2,7 @@
 //! The shape of the instruction table's entries.
 
 use crate::names::{Mnemonic, Modifier, Op};
+use crate::product::{ProductEvidence, Products};
 
 /// One of the two arithmetic units that execute the halves of a tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -67,6 +68,10 @@ pub struct OpInfo {
     pub wide: bool,
     /// Why we believe that the encoding is right.
     pub evidence: Evidence,
+    /// The products that have it. Others raise the fault of an invalid encoding.
+    pub products: Products,
+    /// Why we believe that.
+    pub product_evidence: ProductEvidence,
 }
 
 /// A 3-bit source selector in the instruction word.

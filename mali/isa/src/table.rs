@@ -3,6 +3,7 @@
 
 use crate::info::*;
 use crate::names::{Mnemonic, Modifier, Op};
+use crate::product::{Product, ProductEvidence, Products};
 
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 

@@ -26,6 +26,7 @@ pub mod address_space;
 pub mod gpu;
 pub mod job;
 pub mod job_slot;
+mod map;
 pub mod mmu;
 mod register;
 
@@ -35,7 +36,8 @@ pub use address_space::{
 };
 pub use gpu::{GpuCommand, GpuId, GpuInterrupt};
 pub use job_slot::{JobCommand, JobConfig, JobConfigFlags, JobStatus};
-pub use register::{Access, Block, Class, Located, Register, all, by_name, lookup};
+pub use map::{Block, Located, all, by_name, lookup};
+pub use register::{Access, Class, Register};
 
 /// Bytes of the register window that the job-manager GPUs use.
 pub const WINDOW_SIZE: u32 = 0x4000;

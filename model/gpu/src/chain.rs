@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Job chains: reading each job's header, running the job, writing its status back.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
-use mali_descriptors::{JobHeader, JobType, LONGEST_CHAIN, Profile, WriteValue, job};
+use mali_descriptors::{JobHeader, JobType, WriteValue, job};
 use mali_memory::Bus;
 use mali_regs::{FaultStatus, JobConfig, JobConfigFlags, JobStatus};
-use mali_shader::{Control, JOB_COST, MmuFault, Threads, WorkLimit};
+use mali_shader::{Cores, JOB_COST, MmuFault};
 
-use crate::clock::Clock;
 use crate::compute;
 use crate::draw::{self, Job};
-use crate::log::{ComputeReport, JobReport, Log, Observer, log};
-use crate::space::{JobMemory, Space, Stall, fault_status};
+use crate::environment::{Environment, JobFault, RUN, STOP_AFTER_JOB};
+use crate::log::{ComputeReport, JobReport, log};
+use crate::space::{JobMemory, Stall, fault_status};
 
 /// A chain that a job slot has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,105 +31,6 @@ pub(crate) struct Outcome {
     pub(crate) tail: u64,
     /// Fault for the address space's registers.
     pub(crate) mmu: Option<MmuFault>,
-}
-
-const RUN: u8 = 0;
-const STOP_AFTER_JOB: u8 = 1;
-const STOP_NOW: u8 = 2;
-
-/// Lets the register side stop a chain that runs.
-#[derive(Debug)]
-pub(crate) struct ChainControl {
-    request: AtomicU8,
-    /// How many jobs may run: as many as clauses, at least one of which a compute job takes. A longer chain than the longest is taken to
-    /// be a loop, which would keep hardware busy until it is stopped.
-    jobs: u64,
-    pub(crate) shader: Control,
-}
-
-impl ChainControl {
-    pub(crate) fn new(clauses: u64, work: Arc<WorkLimit>) -> ChainControl {
-        ChainControl {
-            request: AtomicU8::new(RUN),
-            jobs: clauses.min(LONGEST_CHAIN.into()),
-            shader: Control::within(clauses, work),
-        }
-    }
-
-    /// Soft stop: the job that runs is the last.
-    pub(crate) fn stop_after_job(&self) {
-        self.request.fetch_max(STOP_AFTER_JOB, Ordering::Relaxed);
-    }
-
-    /// Hard stop or reset: the job that runs is abandoned.
-    pub(crate) fn stop_now(&self) {
-        self.request.store(STOP_NOW, Ordering::Relaxed);
-        self.shader.abort();
-    }
-
-    fn request(&self) -> u8 {
-        self.request.load(Ordering::Relaxed)
-    }
-}
-
-/// Everything a chain needs to run apart from the register side.
-pub(crate) struct Environment<B: Bus> {
-    pub(crate) profile: &'static Profile,
-    pub(crate) bus: Arc<B>,
-    pub(crate) space: Arc<Space>,
-    pub(crate) threads: Arc<Threads>,
-    pub(crate) control: Arc<ChainControl>,
-    pub(crate) clock: Clock,
-    pub(crate) log: Arc<dyn Log>,
-    pub(crate) observer: Option<Arc<dyn Observer>>,
-    /// Called when an access stalls; `None`: faults are reported at once.
-    pub(crate) notify: Option<Arc<dyn Fn(bool) + Send + Sync>>,
-    /// Shader cores that are on.
-    pub(crate) cores_ready: u64,
-    /// Whether the level-2 cache is on.
-    pub(crate) l2_ready: bool,
-}
-
-/// Why a job failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct JobFault {
-    pub(crate) status: JobStatus,
-    /// Address for the header's fault pointer.
-    pub(crate) pointer: u64,
-    pub(crate) mmu: Option<MmuFault>,
-    pub(crate) text: String,
-}
-
-impl JobFault {
-    pub(crate) fn new(status: JobStatus, pointer: u64, text: impl Into<String>) -> JobFault {
-        JobFault {
-            status,
-            pointer,
-            mmu: None,
-            text: text.into(),
-        }
-    }
-
-    /// A fault while the job manager read or wrote a descriptor.
-    fn descriptor(status: JobStatus, fault: MmuFault) -> JobFault {
-        JobFault {
-            status,
-            pointer: fault.va,
-            mmu: Some(fault),
-            text: format!("descriptor: {fault}"),
-        }
-    }
-}
-
-impl From<MmuFault> for JobFault {
-    fn from(fault: MmuFault) -> JobFault {
-        JobFault {
-            status: JobStatus(fault.code.into()),
-            pointer: fault.va,
-            mmu: Some(fault),
-            text: fault.to_string(),
-        }
-    }
 }
 
 /// Runs a chain to its end, its first fault, or a stop.
@@ -303,9 +202,11 @@ impl<B: Bus> Runner<'_, B> {
             JobType::Null | JobType::CacheFlush => Ok(()),
             JobType::WriteValue => self.write_value(address),
             JobType::Compute => {
-                self.cores(address)?;
+                let usable = self.cores(address)?;
+                let seed = self.environment.seed;
+                let cores = Cores { usable, seed };
                 let result;
-                (*report, result) = compute::run(self.environment, &self.memory, address);
+                (*report, result) = compute::run(self.environment, &self.memory, address, cores);
                 result
             }
             JobType::IndexedVertex | JobType::Fragment => {
@@ -324,18 +225,20 @@ impl<B: Bus> Runner<'_, B> {
         }
     }
 
-    fn cores(&self, address: u64) -> Result<(), JobFault> {
+    /// The cores that may work on a job.
+    fn cores(&self, address: u64) -> Result<u64, JobFault> {
         let chain = self.chain;
         let usable = chain.affinity & self.environment.profile.shader_present;
         if usable == 0 {
             let text = format!("affinity {:#x} contains no shader core", chain.affinity);
             return Err(JobFault::new(JobStatus::JOB_AFFINITY_FAULT, address, text));
         }
-        if usable & self.environment.cores_ready == 0 {
+        let ready = usable & self.environment.cores_ready;
+        if ready == 0 {
             let text = format!("the shader cores {usable:#x} are off");
             return Err(JobFault::new(JobStatus::JOB_POWER_FAULT, address, text));
         }
-        Ok(())
+        Ok(ready)
     }
 
     fn write_value(&self, address: u64) -> Result<(), JobFault> {
@@ -353,9 +256,17 @@ impl<B: Bus> Runner<'_, B> {
             }
         };
         let size = payload.bytes() as usize;
-        Ok(self
-            .memory
-            .write(payload.address(), &value.to_le_bytes()[..size])?)
+        self.memory
+            .write(payload.address(), &value.to_le_bytes()[..size])?;
+        self.wrote(payload.address(), size);
+        Ok(())
+    }
+
+    /// Tells the observer of bytes that the job manager wrote.
+    fn wrote(&self, va: u64, bytes: usize) {
+        if let Some(observer) = &self.environment.observer {
+            observer.wrote(va, bytes as u64);
+        }
     }
 
     /// Writes how the job ended into its header.
@@ -368,6 +279,7 @@ impl<B: Bus> Runner<'_, B> {
         {
             return Ok(());
         }
+        self.wrote(address, if fault.is_none() { 4 } else { 16 });
         let result = match fault {
             None => self.memory.write(address, &JobStatus::DONE.0.to_le_bytes()),
             Some(fault) => {

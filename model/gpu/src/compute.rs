@@ -4,26 +4,27 @@
 use mali_descriptors::{
     Draw, Invocation, LocalStorage, Profile, RendererState, clause_address, descriptor_address, job,
 };
-use mali_isa::{DecodeError, Identity, Shader};
+use mali_isa::{DecodeError, Identity, Product, Shader};
 use mali_memory::{Bus, PAGE_SIZE};
 use mali_regs::JobStatus;
 use mali_shader::{
-    Access, AddressSpace, Dispatch, FaultKind, ShaderFault, ThreadStorage, WorkgroupStorage,
+    Access, AddressSpace, Cores, Dispatch, FaultKind, ShaderFault, ThreadStorage, WorkgroupStorage,
 };
 
-use crate::chain::{Environment, JobFault};
+use crate::environment::{Environment, JobFault};
 use crate::log::{ComputeReport, Level, log};
 use crate::space::JobMemory;
 
-/// Reads the descriptors of the compute job at `address` and runs it. The report is there for a job that failed as
+/// Reads the descriptors of the compute job at `address` and runs it on some of the cores. The report is there for a job that failed as
 /// well, if its descriptors make sense.
 pub(crate) fn run<B: Bus>(
     environment: &Environment<B>,
     memory: &JobMemory<'_, B>,
     address: u64,
+    cores: Cores,
 ) -> (Option<ComputeReport>, Result<(), JobFault>) {
     let dispatch = match dispatch(environment.profile, memory, address) {
-        Ok(dispatch) => dispatch,
+        Ok(dispatch) => Dispatch { cores, ..dispatch },
         Err(fault) => return (None, Err(fault)),
     };
     if environment.log.level() >= Level::Debug {
@@ -39,12 +40,12 @@ pub(crate) fn run<B: Bus>(
             .and_then(|_| identity(memory, dispatch.shader)),
         statistics: None,
     };
-    let result = mali_shader::run(
-        &dispatch,
-        memory,
-        &environment.threads,
-        &environment.control.shader,
-    );
+    let (threads, control) = (&environment.threads, &environment.control.shader);
+    let analyser = observer.and_then(|observer| observer.analyser(address, &dispatch));
+    let result = match analyser {
+        Some(analyser) => mali_shader::analyse(&dispatch, memory, threads, control, &*analyser),
+        None => mali_shader::run(&dispatch, memory, threads, control),
+    };
     let result = match result {
         Ok(statistics) => {
             report.statistics = Some(statistics);
@@ -110,6 +111,8 @@ pub(crate) fn dispatch<B: Bus>(
     }
     Ok(Dispatch {
         architecture: profile.architecture,
+        product: product(profile),
+        cores: Cores::default(),
         shader: clause_address(state.shader()),
         workgroup_size,
         workgroup_count,
@@ -125,8 +128,13 @@ pub(crate) fn dispatch<B: Bus>(
         samplers: draw.samplers(),
         sampler_count: state.sampler_count() as u32,
         thread_storage: thread_storage(profile, storage.as_ref()),
-        workgroup_storage: workgroup_storage(profile, storage.as_ref()),
+        workgroup_storage: workgroup_storage(storage.as_ref()),
     })
+}
+
+/// The product whose instructions a GPU executes.
+pub(crate) fn product(profile: &Profile) -> Option<Product> {
+    profile.gpu_id.name().and_then(Product::by_name)
 }
 
 pub(crate) fn thread_storage(profile: &Profile, storage: Option<&LocalStorage>) -> ThreadStorage {
@@ -136,16 +144,16 @@ pub(crate) fn thread_storage(profile: &Profile, storage: Option<&LocalStorage>) 
     ThreadStorage {
         base: storage.tls_base(),
         bytes_per_thread: u32::try_from(storage.tls_bytes()).unwrap_or(u32::MAX),
-        threads: profile.max_threads * profile.core_id_range(),
+        threads: profile.max_threads,
     }
 }
 
-fn workgroup_storage(profile: &Profile, storage: Option<&LocalStorage>) -> WorkgroupStorage {
+fn workgroup_storage(storage: Option<&LocalStorage>) -> WorkgroupStorage {
     match storage {
         Some(storage) if storage.wls_base() != 0 && storage.wls_bytes() != 0 => WorkgroupStorage {
             base: storage.wls_base(),
             bytes: u32::try_from(storage.wls_bytes()).unwrap_or(u32::MAX),
-            instances: (storage.wls_instances() as u32).saturating_mul(profile.core_id_range()),
+            instances: u32::try_from(storage.wls_instances()).unwrap_or(u32::MAX),
         },
         _ => WorkgroupStorage::default(),
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use mali_isa::Identity;
 use mali_regs::JobStatus;
-use mali_shader::{Access, Statistics};
+use mali_shader::probe::Analyser;
+use mali_shader::{Access, Dispatch, Statistics};
 
 /// How important a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,5 +117,16 @@ pub trait Observer: Send + Sync {
     /// access, before [`Observer::job`]; the job's own descriptors are among them.
     fn page(&self, va: u64, access: Access) {
         let _ = (va, access);
+    }
+
+    /// A compute job is about to run: who looks into its shader, if somebody does. [`Observer::job`] follows when it has ended.
+    fn analyser(&self, address: u64, dispatch: &Dispatch) -> Option<Box<dyn Analyser>> {
+        let _ = (address, dispatch);
+        None
+    }
+
+    /// Memory got bytes that no shader stored: from the host, or from the job manager (a status, the value of a write-value job).
+    fn wrote(&self, va: u64, bytes: u64) {
+        let _ = (va, bytes);
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use mali_regs::{JobConfig, JobConfigFlags, JobStatus, job, job_slot};
 use mali_shader::WorkLimit;
 
-use crate::chain::{Chain, ChainControl, Outcome};
+use crate::chain::{Chain, Outcome};
+use crate::environment::ChainControl;
 
 /// The chain that occupies a slot.
 #[derive(Debug)]

@@ -203,13 +203,6 @@ impl<'a> Page<'a> {
         u128::from(self.load_u64(offset)) | u128::from(self.load_u64(offset.wrapping_add(8))) << 64
     }
 
-    /// Writes 16 bytes at `offset`, as two accesses of 8.
-    #[inline(always)]
-    pub fn store_u128(&self, offset: usize, value: u128) {
-        self.store_u64(offset, value as u64);
-        self.store_u64(offset.wrapping_add(8), (value >> 64) as u64);
-    }
-
     /// Reads words from `offset` on, which is rounded down to a multiple of 4; returns how many (the page may end
     /// first). Each word is one access.
     #[inline(always)]

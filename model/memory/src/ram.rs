@@ -48,11 +48,6 @@ impl Ram {
         })
     }
 
-    /// How many pages there are, handed out or not.
-    pub fn capacity(&self) -> usize {
-        self.pages
-    }
-
     /// Hands out a page of zeros; `None` when there is none left.
     pub fn allocate(&self) -> Option<u64> {
         let mut free = self.lock();

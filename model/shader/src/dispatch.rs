@@ -2,6 +2,17 @@
 //! What a compute job asks of the shader cores.
 
 pub use mali_descriptors::Architecture;
+use mali_isa::Product;
+
+/// The shader cores that work on a dispatch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cores {
+    /// Ids of the cores that may work, as bits; 0: what runs is not placed on cores.
+    pub usable: u64,
+    /// Order in which work groups start, and the core that each of them gets; hardware promises neither. 0: in their order, to the cores
+    /// in turn.
+    pub seed: u64,
+}
 
 /// Storage of each thread (stack, spilled registers), from the Local Storage descriptor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,7 +21,7 @@ pub struct ThreadStorage {
     pub base: u64,
     /// Bytes that each thread owns: 16 << size code.
     pub bytes_per_thread: u32,
-    /// How many threads the allocation holds: threads of a core times the range of core ids.
+    /// How many threads of a core it is for; the storage of one core's threads follows that of the core before.
     pub threads: u32,
 }
 
@@ -21,7 +32,7 @@ pub struct WorkgroupStorage {
     pub base: u64,
     /// Bytes of an instance.
     pub bytes: u32,
-    /// How many instances the allocation holds: instances of a core times the range of core ids.
+    /// How many instances of a core it is for; the storage of one core follows that of the core before.
     pub instances: u32,
 }
 
@@ -30,6 +41,10 @@ pub struct WorkgroupStorage {
 pub struct Dispatch {
     /// Generation of the GPU.
     pub architecture: Architecture,
+    /// The product, whose instructions alone are executed; `None`: all that are known.
+    pub product: Option<Product>,
+    /// Cores that work.
+    pub cores: Cores,
     /// Address of the first clause; a multiple of 16.
     pub shader: u64,
     /// Threads of a work group in x, y, z; each at least 1.

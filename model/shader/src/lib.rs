@@ -3,7 +3,7 @@
 //!
 //! [`run`] executes one compute dispatch: a shader over a grid of work groups, with the descriptors that a job gives
 //! it, and [`draw`] one of vertices or fragments. Memory is reached through an [`AddressSpace`], work is spread over the host's [`Threads`], and a [`Control`]
-//! bounds it. What goes wrong comes back as the fault that hardware would raise, with its place in words.
+//! bounds it. [`analyse`] is [`run`] for somebody who looks on. What goes wrong comes back as the fault that hardware would raise, with its place in words.
 
 #![deny(unsafe_code)]
 
@@ -23,6 +23,7 @@ mod ir;
 mod load;
 mod operations;
 mod optimise;
+pub mod probe;
 mod rows;
 mod run;
 mod space;
@@ -32,9 +33,9 @@ mod threads;
 mod translate;
 
 pub use control::{Control, JOB_COST, WorkLimit};
-pub use dispatch::{Architecture, Dispatch, ThreadStorage, WorkgroupStorage};
+pub use dispatch::{Architecture, Cores, Dispatch, ThreadStorage, WorkgroupStorage};
 pub use fault::{FaultKind, ShaderFault};
-pub use run::{draw, run};
+pub use run::{analyse, draw, run};
 pub use space::{Access, AddressSpace, MmuFault};
 pub use stage::{
     AttributeTable, Fragments, GUARD_BAND, Lookup, Preload, Stage, Tile, Triangle, Vertices,

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::control::{DECODING_COST, SPECIALISING_COST};
 use crate::core::Core;
+use crate::engine::deal::Deal;
 use crate::engine::worker::{Layout, Worker};
 use crate::ir::{Program, STAGE_WORDS};
 use crate::optimise::specialise::specialised;
+use crate::probe::{self, Analyser, Probing, Wanted};
 use crate::rows::LANES;
 use crate::stage::Stage;
 use crate::{AddressSpace, Control, Dispatch, FaultKind, ShaderFault, Statistics, Threads};
@@ -30,7 +32,23 @@ pub fn run(
     threads: &Threads,
     control: &Control,
 ) -> Result<Statistics, ShaderFault> {
-    launch(dispatch, None, space, threads, control)
+    launch(dispatch, None, None, space, threads, control)
+}
+
+/// As [`run`], for an analyser that is told of what threads do. Results are the same; warps begin at whole numbers of lanes, so
+/// that [`Statistics::clauses`], which counts batches of lanes, may differ.
+///
+/// # Errors
+///
+/// As for [`run`].
+pub fn analyse(
+    dispatch: &Dispatch,
+    space: &dyn AddressSpace,
+    threads: &Threads,
+    control: &Control,
+    analyser: &dyn Analyser,
+) -> Result<Statistics, ShaderFault> {
+    launch(dispatch, None, Some(analyser), space, threads, control)
 }
 
 /// Executes a dispatch of vertices or fragments to its end.
@@ -45,12 +63,13 @@ pub fn draw(
     threads: &Threads,
     control: &Control,
 ) -> Result<Statistics, ShaderFault> {
-    launch(dispatch, Some(stage), space, threads, control)
+    launch(dispatch, Some(stage), None, space, threads, control)
 }
 
 fn launch(
     dispatch: &Dispatch,
     stage: Option<&Stage<'_>>,
+    analyser: Option<&dyn Analyser>,
     space: &dyn AddressSpace,
     threads: &Threads,
     control: &Control,
@@ -80,7 +99,7 @@ fn launch(
     if size == 0 || workgroups == 0 || dispatch.shader == 0 {
         return Ok(Statistics::default());
     }
-    let (program, decoded) = threads.shader(dispatch.shader, &mut core.fetch);
+    let (program, decoded) = threads.shader(dispatch.shader, dispatch.product, &mut core.fetch);
     // Code that is known was compared with memory.
     let clauses = program.clauses.len() as u64;
     charge(&core, &program, decoded as u64 * DECODING_COST + clauses)?;
@@ -106,35 +125,54 @@ fn launch(
         }
         None => program,
     };
+    let wanted = analyser.map(Analyser::wanted);
+    let program = match wanted {
+        Some(wanted) => {
+            let mut probed = Arc::unwrap_or_clone(program);
+            probe::insert(&mut probed, wanted);
+            Arc::new(probed)
+        }
+        None => program,
+    };
     let (layout, workers) = layout(
         dispatch,
         &program,
-        stage.is_some(),
+        (stage.is_some(), wanted),
         size,
         workgroups,
         threads.count(),
     )
     .map_err(invalid)?;
 
-    let step =
-        step(workgroups.div_ceil(layout.together.into()), workers) * u64::from(layout.together);
+    let sets = workgroups.div_ceil(layout.together.into());
+    let deal = Deal::new(dispatch.cores, sets);
+    let step = step(sets, workers);
     let next = AtomicU64::new(0);
     let work = |core: Core<'_>,
                 program: Arc<Program>,
                 index: u32|
      -> Result<Statistics, (u64, Box<ShaderFault>)> {
+        let mut core = core;
+        core.probing = analyser.map(|analyser| {
+            let mut probing = Probing::new(analyser, dispatch, &layout);
+            probing.learn(&program);
+            Box::new(probing)
+        });
         let mut worker = Worker::new(core, program, layout, index);
         loop {
             let start = next.fetch_add(step, Relaxed);
-            if start >= workgroups {
+            if start >= sets {
                 return Ok(worker.totals());
             }
-            let end = start.saturating_add(step).min(workgroups);
-            for first in (start..end).step_by(layout.together as usize) {
+            let end = start.saturating_add(step).min(sets);
+            let in_order = wanted.is_some_and(|wanted| wanted.in_order);
+            let dealt = |number| if in_order { number } else { deal.set(number) };
+            for set in (start..end).map(dealt) {
                 if stop.load(Relaxed) {
                     return Ok(worker.totals());
                 }
-                worker.run(first).map_err(|fault| {
+                let first = set * u64::from(layout.together);
+                worker.run(first, deal.core(set)).map_err(|fault| {
                     stop.store(true, Relaxed);
                     (first, fault)
                 })?;
@@ -216,13 +254,13 @@ fn uniforms(dispatch: &Dispatch, core: &mut Core<'_>) -> Result<Vec<u32>, Shader
 fn layout(
     dispatch: &Dispatch,
     program: &Program,
-    draws: bool,
+    (draws, wanted): (bool, Option<Wanted>),
     size: u32,
     workgroups: u64,
     threads: usize,
 ) -> Result<(Layout, u32), String> {
     // Lanes of a warp lie together wherever an instruction may look at them. Drawing has no such instructions.
-    let whole_warps = program.sees_warp || (!draws && program.is_open());
+    let whole_warps = program.sees_warp || wanted.is_some() || (!draws && program.is_open());
     let warp = if whole_warps {
         dispatch.architecture.warp_lanes()
     } else {
@@ -251,8 +289,12 @@ fn layout(
         .min(instances)
         .min(lanes / pitch);
     together = together.min(u32::try_from(workgroups).unwrap_or(u32::MAX));
+    let in_order = wanted.is_some_and(|wanted| wanted.in_order);
+    if in_order && (program.is_open() || program.clauses.iter().any(|clause| clause.barrier)) {
+        together = 1;
+    }
     let work = u64::from(size) * workgroups;
-    let workers = if work < WORTH_SHARING {
+    let workers = if work < WORTH_SHARING || in_order {
         1
     } else {
         threads as u32

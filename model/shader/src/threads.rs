@@ -4,6 +4,8 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use mali_isa::Product;
+
 use crate::core::Tlb;
 use crate::ir::Program;
 use crate::load::Cache;
@@ -37,8 +39,13 @@ impl Threads {
     }
 
     /// The shader at `entry`, and how many of its clauses had to be decoded.
-    pub(crate) fn shader(&self, entry: u64, fetch: &mut Tlb<'_>) -> (Arc<Program>, usize) {
+    pub(crate) fn shader(
+        &self,
+        entry: u64,
+        product: Option<Product>,
+        fetch: &mut Tlb<'_>,
+    ) -> (Arc<Program>, usize) {
         let mut shaders = self.shaders.lock().unwrap_or_else(PoisonError::into_inner);
-        shaders.shader(entry, fetch)
+        shaders.shader(entry, product, fetch)
     }
 }

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Mutex, TryLockError};
 
-use gpureplay_library::{DType, Options, Session, Tensor, TensorInfo};
+use gpureplay_library::{ElementType as LibraryElement, Options, Session, Tensor, TensorInfo};
 
 use crate::guard::{Failure, guarded, handle, put, text};
 use crate::recording::RecordingHandle;
@@ -95,7 +95,7 @@ fn fits(name: &str, info: &TensorInfo, element: u32, bytes: usize) -> Result<(),
             "there is no element type {element}"
         )));
     };
-    let stated = DType::from(stated);
+    let stated = LibraryElement::from(stated);
     if stated != info.dtype {
         return Err(Failure::usage(format!(
             "expected elements of {} for {name} {info}, got {}",

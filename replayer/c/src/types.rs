@@ -3,7 +3,7 @@
 
 use std::ffi::c_char;
 
-use gpureplay_library::{DType, Phase, TensorKind as LibraryKind, Timing};
+use gpureplay_library::{ElementType as LibraryElement, Phase, TensorKind as LibraryKind, Timing};
 
 /// How a call ended. The numbers are those of the command's exit codes.
 #[repr(C)]
@@ -90,26 +90,26 @@ impl From<LibraryKind> for TensorKind {
     }
 }
 
-impl From<DType> for ElementType {
-    fn from(dtype: DType) -> Self {
+impl From<LibraryElement> for ElementType {
+    fn from(dtype: LibraryElement) -> Self {
         match dtype {
-            DType::F32 => Self::F32,
-            DType::F16 => Self::F16,
-            DType::U8 => Self::U8,
-            DType::I8 => Self::I8,
-            DType::U16 => Self::U16,
-            DType::I16 => Self::I16,
-            DType::U32 => Self::U32,
-            DType::I32 => Self::I32,
-            DType::U64 => Self::U64,
-            DType::I64 => Self::I64,
-            DType::F64 => Self::F64,
-            DType::Bool => Self::Bool,
+            LibraryElement::F32 => Self::F32,
+            LibraryElement::F16 => Self::F16,
+            LibraryElement::U8 => Self::U8,
+            LibraryElement::I8 => Self::I8,
+            LibraryElement::U16 => Self::U16,
+            LibraryElement::I16 => Self::I16,
+            LibraryElement::U32 => Self::U32,
+            LibraryElement::I32 => Self::I32,
+            LibraryElement::U64 => Self::U64,
+            LibraryElement::I64 => Self::I64,
+            LibraryElement::F64 => Self::F64,
+            LibraryElement::Bool => Self::Bool,
         }
     }
 }
 
-impl From<ElementType> for DType {
+impl From<ElementType> for LibraryElement {
     fn from(element: ElementType) -> Self {
         match element {
             ElementType::F32 => Self::F32,
@@ -131,7 +131,7 @@ impl From<ElementType> for DType {
 impl ElementType {
     /// The type of a number that C gave, which may be any.
     pub(crate) fn from_number(number: u32) -> Option<Self> {
-        DType::ALL
+        LibraryElement::ALL
             .iter()
             .map(|dtype| Self::from(*dtype))
             .find(|element| *element as u32 == number)
@@ -142,7 +142,7 @@ impl ElementType {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct SessionOptions {
-    /// "model", "model:g52", "nano", "nano:shared", "nano:direct", "devmem" or "devmem:BOARD"; null is the model of the recorded GPU.
+    /// "model", "model:GPU", "nano", "nano:shared", "nano:direct", "devmem" or "devmem:BOARD"; null is the model of the recorded GPU.
     pub device: *const c_char,
     /// Host threads that the model uses, up to 512; 0 is one per processor.
     pub threads: u32,

@@ -37,6 +37,21 @@ fn the_header_is_what_cbindgen_makes() {
     );
 }
 
+#[test]
+fn the_header_names_all_kinds_of_devices() {
+    let header = std::fs::read_to_string(here().join("include/gpureplay.h")).unwrap();
+    let comment = header
+        .lines()
+        .find(|line| line.contains("\"model\""))
+        .unwrap();
+    let quoted: Vec<&str> = comment.split('"').skip(1).step_by(2).collect();
+    let kinds: Vec<&str> = gpureplay_library::device::KINDS
+        .iter()
+        .map(|kind| kind.text)
+        .collect();
+    assert_eq!(quoted, kinds);
+}
+
 fn last_error() -> String {
     let text = gpureplay_last_error();
     // SAFETY: the function returns a string that is valid until this thread's next failure.

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_format::{Piece, RegionKind};
-use gpureplay_io::{DType, Layout, Tensor};
+use gpureplay_io::{ElementType, Layout, Tensor};
 use gpureplay_trace::PAGE_SIZE;
 
 use crate::capture::Capture;
@@ -136,11 +136,11 @@ fn memory(capture: &Capture, name: String, job: usize, va: u64, pages: u64) -> O
         name,
         shape: vec![extent],
         layout: Layout {
-            dtype: DType::U8,
-            pieces: vec![Piece::dense(extent, DType::U8, va)],
+            dtype: ElementType::U8,
+            pieces: vec![Piece::dense(extent, ElementType::U8, va)],
         },
         job,
-        tensor: Tensor::new(DType::U8, &[bytes as u64], content).ok()?,
+        tensor: Tensor::new(ElementType::U8, &[bytes as u64], content).ok()?,
         converted_from: None,
     })
 }

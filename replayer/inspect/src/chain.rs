@@ -9,6 +9,7 @@ use mali_descriptors::walk::{MemoryUse, Problem, Purpose, Visitor, walk_chain};
 use mali_descriptors::{Access, ChainEnd, JobType, Memory, Profile, follow};
 
 use crate::image::Image;
+use crate::program::Submission;
 use crate::report::{Job, Use};
 use crate::rules::{DeepRule, DeepViolation};
 
@@ -18,19 +19,18 @@ const MAX_UNIFORMS: u64 = 1 << 20;
 /// Steps that something costs which the report keeps: it takes memory.
 pub(crate) const KEPT: u64 = 64;
 
-/// Walks the chain at `head`, which `action` submits, and returns its jobs. Takes from `steps` what that costs.
+/// Walks a chain that is submitted, and returns its jobs. Takes from `steps` what that costs.
 pub(crate) fn walk(
     recording: &Recording<'_>,
     profile: &Profile,
-    image: &Image,
-    (action, head): (u32, u64),
-    rearmed: &[u64],
+    submission: &Submission<'_>,
     steps: &mut u64,
 ) -> Result<Vec<Job>, DeepViolation> {
+    let (head, image, rearmed) = (submission.head, submission.memory, submission.rearmed);
     let mut walk = Walk {
         recording,
         image,
-        action,
+        action: submission.action,
         jobs: Vec::new(),
         error: None,
         steps,

@@ -17,7 +17,7 @@ enum Page {
 
 /// Pages that were written, by address; all others are zero.
 #[derive(Default)]
-pub(crate) struct Image {
+pub struct Image {
     pages: BTreeMap<u64, Page>,
     own: usize,
 }

@@ -11,19 +11,18 @@
 
 mod chain;
 mod image;
+mod program;
 mod report;
 mod rules;
 
+pub use image::Image;
+pub use program::{Full, Submission, submissions};
 pub use report::{Chain, Job, Report, Use};
 pub use rules::{DeepRule, DeepViolation};
 
 use gpureplay_core::Verified;
-use gpureplay_format::lz4::History;
-use gpureplay_format::{Action, Payload};
 use mali_descriptors::Profile;
 use mali_regs::GpuId;
-
-use image::Image;
 
 /// Steps that all walks may take: words of uniforms looked at, pieces of tensors compared with descriptors, and [`chain::KEPT`] for
 /// each thing that the report keeps. Networks take a few million.
@@ -42,52 +41,11 @@ pub fn check(verified: &Verified<'_>) -> Result<Report, DeepViolation> {
         address: recording.gpu_id().into(),
         text: "no descriptors are known for this GPU".into(),
     })?;
-    let mut image = Image::default();
     let mut report = Report::default();
     let mut steps = MAX_STEPS;
-    let mut history = Box::new(History::new());
-    for segment in recording.segments() {
-        history.clear();
-        let first = segment.first_action.get();
-        let mut rearmed = Vec::new();
-        for (action, step) in (first..).zip(recording.segment_actions(segment)) {
-            let full = |address| DeepViolation {
-                rule: DeepRule::MemoryLimit,
-                action,
-                address,
-                text: "more memory is uploaded than this check keeps".into(),
-            };
-            match step {
-                Ok(Action::Upload {
-                    va,
-                    length,
-                    payload,
-                }) => {
-                    let bytes = match payload {
-                        Payload::Raw(bytes) => Some(bytes),
-                        Payload::Lz4(block) => history.decode(block, length as usize),
-                    };
-                    // Verified recordings decode.
-                    let stored = image.write(va, bytes.unwrap_or(&[]));
-                    stored.ok_or_else(|| full(va))?;
-                }
-                Ok(Action::Fill { va, length, byte }) => {
-                    image.fill(va, length, byte).ok_or_else(|| full(va))?;
-                }
-                Ok(Action::Rearm { va }) => {
-                    image.write(va, &[0; 16]).ok_or_else(|| full(va))?;
-                    rearmed.push(va);
-                }
-                Ok(Action::Submit { chain, .. }) => {
-                    let place = (action, chain);
-                    let walked =
-                        chain::walk(recording, profile, &image, place, &rearmed, &mut steps)?;
-                    report.add(walked, action)?;
-                    rearmed.clear();
-                }
-                _ => {}
-            }
-        }
-    }
+    submissions(verified, |submission| {
+        let walked = chain::walk(recording, profile, submission, &mut steps)?;
+        report.add(walked, submission.action)
+    })?;
     Ok(report)
 }

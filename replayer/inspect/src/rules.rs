@@ -1,30 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules for job chains.
 
-macro_rules! rules {
-    ($($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
-        /// A rule that the job chains of a recording must keep.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum DeepRule { $($(#[doc = $doc])+ $item,)+ }
+use crate::program::Full;
 
-        impl DeepRule {
-            /// All rules.
-            pub const ALL: &'static [Self] = &[$(Self::$item),+];
+gpureplay_core::rules! {
+    /// A rule that the job chains of a recording must keep.
+    DeepRule;
 
-            /// Name of the rule, as errors and documents use it.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$item => $name,)+ }
-            }
-
-            /// What the rule demands.
-            pub const fn demands(self) -> &'static str {
-                match self { $(Self::$item => concat!($($doc),+),)+ }
-            }
-        }
-    };
-}
-
-rules! {
     /// The recording is for a GPU whose descriptors are known.
     KnownGpu = "deep-gpu";
     /// A chain ends: no job follows itself, directly or through others.
@@ -60,6 +42,17 @@ pub struct DeepViolation {
     pub address: u64,
     /// What lies there.
     pub text: String,
+}
+
+impl From<Full> for DeepViolation {
+    fn from(full: Full) -> Self {
+        Self {
+            rule: DeepRule::MemoryLimit,
+            action: full.action,
+            address: full.address,
+            text: "more memory is uploaded than this check keeps".into(),
+        }
+    }
 }
 
 impl std::fmt::Display for DeepViolation {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Element types: NumPy's names for them, and how one element's bits read as a number.
 
-pub use gpureplay_format::ElementType as DType;
+pub use gpureplay_format::ElementType;
 
 /// What files and people need to know of an element type, beyond its number and size in a recording.
 pub trait Element: Sized {
@@ -24,36 +24,36 @@ pub trait Element: Sized {
     fn bits(self, value: f64) -> u64;
 }
 
-impl Element for DType {
+impl Element for ElementType {
     fn bytes(self) -> usize {
         self.size() as usize
     }
 
     fn is_float(&self) -> bool {
-        matches!(self, DType::F16 | DType::F32 | DType::F64)
+        matches!(self, ElementType::F16 | ElementType::F32 | ElementType::F64)
     }
 
     fn npy_code(self) -> &'static str {
         match self {
-            DType::F32 => "f4",
-            DType::F16 => "f2",
-            DType::F64 => "f8",
-            DType::I8 => "i1",
-            DType::U8 => "u1",
-            DType::I16 => "i2",
-            DType::U16 => "u2",
-            DType::I32 => "i4",
-            DType::U32 => "u4",
-            DType::I64 => "i8",
-            DType::U64 => "u8",
-            DType::Bool => "b1",
+            ElementType::F32 => "f4",
+            ElementType::F16 => "f2",
+            ElementType::F64 => "f8",
+            ElementType::I8 => "i1",
+            ElementType::U8 => "u1",
+            ElementType::I16 => "i2",
+            ElementType::U16 => "u2",
+            ElementType::I32 => "i4",
+            ElementType::U32 => "u4",
+            ElementType::I64 => "i8",
+            ElementType::U64 => "u8",
+            ElementType::Bool => "b1",
         }
     }
 
     fn numpy_name(self) -> String {
         let bits = self.size() * 8;
         match self {
-            DType::Bool => "bool".to_owned(),
+            ElementType::Bool => "bool".to_owned(),
             _ if self.is_float() => format!("float{bits}"),
             _ if self.npy_code().starts_with('u') => format!("uint{bits}"),
             _ => format!("int{bits}"),
@@ -63,12 +63,12 @@ impl Element for DType {
     fn from_name(name: &str) -> Result<Self, String> {
         // "u8" is 8 bits to people and 8 bytes to NumPy: NumPy's reading needs its byte order.
         let code = name.strip_prefix(['<', '|', '=']);
-        DType::ALL
+        ElementType::ALL
             .iter()
             .find(|d| d.name() == name || d.numpy_name() == name || Some(d.npy_code()) == code)
             .copied()
             .ok_or_else(|| {
-                let names: Vec<&str> = DType::ALL.iter().map(|d| d.name()).collect();
+                let names: Vec<&str> = ElementType::ALL.iter().map(|d| d.name()).collect();
                 format!(
                     "unknown element type '{name}'; expected one of {}",
                     names.join(" ")
@@ -78,34 +78,34 @@ impl Element for DType {
 
     fn value(self, bits: u64) -> f64 {
         match self {
-            DType::F32 => f64::from(f32::from_bits(bits as u32)),
-            DType::F16 => f64::from(f16_to_f32(bits as u16)),
-            DType::F64 => f64::from_bits(bits),
-            DType::I8 => f64::from(bits as u8 as i8),
-            DType::U8 | DType::Bool => f64::from(bits as u8),
-            DType::I16 => f64::from(bits as u16 as i16),
-            DType::U16 => f64::from(bits as u16),
-            DType::I32 => f64::from(bits as u32 as i32),
-            DType::U32 => f64::from(bits as u32),
-            DType::I64 => bits as i64 as f64,
-            DType::U64 => bits as f64,
+            ElementType::F32 => f64::from(f32::from_bits(bits as u32)),
+            ElementType::F16 => f64::from(f16_to_f32(bits as u16)),
+            ElementType::F64 => f64::from_bits(bits),
+            ElementType::I8 => f64::from(bits as u8 as i8),
+            ElementType::U8 | ElementType::Bool => f64::from(bits as u8),
+            ElementType::I16 => f64::from(bits as u16 as i16),
+            ElementType::U16 => f64::from(bits as u16),
+            ElementType::I32 => f64::from(bits as u32 as i32),
+            ElementType::U32 => f64::from(bits as u32),
+            ElementType::I64 => bits as i64 as f64,
+            ElementType::U64 => bits as f64,
         }
     }
 
     fn bits(self, value: f64) -> u64 {
         match self {
-            DType::F32 => u64::from((value as f32).to_bits()),
-            DType::F16 => u64::from(f32_to_f16(value as f32)),
-            DType::F64 => value.to_bits(),
-            DType::I8 => u64::from(value.round_ties_even() as i8 as u8),
-            DType::U8 => u64::from(value.round_ties_even() as u8),
-            DType::I16 => u64::from(value.round_ties_even() as i16 as u16),
-            DType::U16 => u64::from(value.round_ties_even() as u16),
-            DType::I32 => u64::from(value.round_ties_even() as i32 as u32),
-            DType::U32 => u64::from(value.round_ties_even() as u32),
-            DType::I64 => value.round_ties_even() as i64 as u64,
-            DType::U64 => value.round_ties_even() as u64,
-            DType::Bool => u64::from(value != 0.0),
+            ElementType::F32 => u64::from((value as f32).to_bits()),
+            ElementType::F16 => u64::from(f32_to_f16(value as f32)),
+            ElementType::F64 => value.to_bits(),
+            ElementType::I8 => u64::from(value.round_ties_even() as i8 as u8),
+            ElementType::U8 => u64::from(value.round_ties_even() as u8),
+            ElementType::I16 => u64::from(value.round_ties_even() as i16 as u16),
+            ElementType::U16 => u64::from(value.round_ties_even() as u16),
+            ElementType::I32 => u64::from(value.round_ties_even() as i32 as u32),
+            ElementType::U32 => u64::from(value.round_ties_even() as u32),
+            ElementType::I64 => value.round_ties_even() as i64 as u64,
+            ElementType::U64 => value.round_ties_even() as u64,
+            ElementType::Bool => u64::from(value != 0.0),
         }
     }
 }
@@ -177,23 +177,23 @@ mod tests {
 
     #[test]
     fn names_parse() {
-        assert_eq!(DType::from_name("float32"), Ok(DType::F32));
-        assert_eq!(DType::from_name("f16"), Ok(DType::F16));
-        assert_eq!(DType::from_name("u8"), Ok(DType::U8));
-        assert_eq!(DType::from_name("uint8"), Ok(DType::U8));
-        assert_eq!(DType::from_name("<u8"), Ok(DType::U64));
-        assert_eq!(DType::from_name("|b1"), Ok(DType::Bool));
-        assert!(DType::from_name("float31").is_err());
+        assert_eq!(ElementType::from_name("float32"), Ok(ElementType::F32));
+        assert_eq!(ElementType::from_name("f16"), Ok(ElementType::F16));
+        assert_eq!(ElementType::from_name("u8"), Ok(ElementType::U8));
+        assert_eq!(ElementType::from_name("uint8"), Ok(ElementType::U8));
+        assert_eq!(ElementType::from_name("<u8"), Ok(ElementType::U64));
+        assert_eq!(ElementType::from_name("|b1"), Ok(ElementType::Bool));
+        assert!(ElementType::from_name("float31").is_err());
     }
 
     #[test]
     fn values_and_bits_agree() {
-        for d in DType::ALL {
+        for d in ElementType::ALL {
             for v in [0.0, 1.0] {
                 assert_eq!(d.value(d.bits(v)), v);
             }
         }
-        assert_eq!(DType::I8.value(DType::I8.bits(-5.0)), -5.0);
-        assert_eq!(DType::U8.bits(300.0), 255);
+        assert_eq!(ElementType::I8.value(ElementType::I8.bits(-5.0)), -5.0);
+        assert_eq!(ElementType::U8.bits(300.0), 255);
     }
 }

@@ -6,13 +6,13 @@
 
 use gpureplay_format::{Axis, MAX_AXES, Piece};
 
-use crate::{DType, Element, Tensor};
+use crate::{Element, ElementType, Tensor};
 
 /// The mapping from a tensor's elements to GPU addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Element type in GPU memory; the same as the tensor's.
-    pub dtype: DType,
+    pub dtype: ElementType,
     /// Loop nests that together visit each element at least once.
     pub pieces: Vec<Piece>,
 }
@@ -60,9 +60,9 @@ pub enum LayoutError {
     #[error("the elements are {}, the layout is of {}", found.name(), expected.name())]
     Type {
         /// The layout's type.
-        expected: DType,
+        expected: ElementType,
         /// The tensor's type.
-        found: DType,
+        found: ElementType,
     },
 }
 
@@ -79,7 +79,7 @@ pub struct Run {
 
 impl Layout {
     /// A row-major layout without padding.
-    pub fn packed(va: u64, dtype: DType, elements: u32) -> Layout {
+    pub fn packed(va: u64, dtype: ElementType, elements: u32) -> Layout {
         Layout {
             dtype,
             pieces: vec![Piece::dense(elements, dtype, va)],
@@ -185,7 +185,7 @@ impl Layout {
 }
 
 /// The highest element that a piece visits, and the address after the highest byte.
-fn reach(piece: &Piece, dtype: DType) -> Option<(u64, u64)> {
+fn reach(piece: &Piece, dtype: ElementType) -> Option<(u64, u64)> {
     let (mut element, mut address) = (u64::from(piece.element), piece.va);
     for axis in &piece.axes {
         let steps = u64::from(axis.extent.saturating_sub(1));
@@ -213,7 +213,7 @@ pub fn simplify(axes: &[Axis]) -> Vec<Axis> {
 }
 
 /// The contiguous runs of one piece.
-fn runs(piece: &Piece, dtype: DType) -> Runs {
+fn runs(piece: &Piece, dtype: ElementType) -> Runs {
     let mut axes = simplify(&piece.axes);
     let inner = axes.last().copied();
     let count = match inner {
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn packed_is_one_run() {
-        let layout = Layout::packed(0x1000, DType::F32, 120);
+        let layout = Layout::packed(0x1000, ElementType::F32, 120);
         let runs: Vec<Run> = layout.runs().collect();
         assert_eq!(
             runs,
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn padded_transposed_and_tiled_layouts_round_trip() {
-        let t = Tensor::from_fn(DType::F32, &[4, 6], |i| i as f64).unwrap();
+        let t = Tensor::from_fn(ElementType::F32, &[4, 6], |i| i as f64).unwrap();
         let padded = vec![axis(4, 6, 32), axis(6, 1, 4)];
         let transposed = vec![axis(6, 1, 16), axis(4, 6, 4)];
         // 2 x 3 tiles of 2 x 2.
@@ -353,7 +353,7 @@ mod tests {
         ];
         for axes in [padded, transposed, tiled] {
             let layout = Layout {
-                dtype: DType::F32,
+                dtype: ElementType::F32,
                 pieces: vec![piece(&axes)],
             };
             let memory = scatter_to_map(&layout, &t);
@@ -364,14 +364,14 @@ mod tests {
 
     #[test]
     fn pieces_may_split_and_repeat_elements() {
-        let t = Tensor::from_fn(DType::U8, &[5], |i| i as f64).unwrap();
+        let t = Tensor::from_fn(ElementType::U8, &[5], |i| i as f64).unwrap();
         let half = |element, extent, va| Piece {
             va,
             element,
             axes: vec![axis(extent, 1, 1)],
         };
         let layout = Layout {
-            dtype: DType::U8,
+            dtype: ElementType::U8,
             pieces: vec![half(0, 3, 0x10), half(3, 2, 0x20), half(0, 5, 0x30)],
         };
         let memory = scatter_to_map(&layout, &t);
@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn wrong_axes_are_refused() {
         let layout = |axes: &[Axis]| Layout {
-            dtype: DType::U8,
+            dtype: ElementType::U8,
             pieces: vec![piece(axes)],
         };
         assert!(matches!(
@@ -401,16 +401,16 @@ mod tests {
         };
         assert!(
             Layout {
-                dtype: DType::U8,
+                dtype: ElementType::U8,
                 pieces: vec![high]
             }
             .check(4)
             .is_err()
         );
         assert!(layout(&[axis(1, 1, 1); 9]).check(1).is_err());
-        let t = Tensor::zeros(DType::F32, &[1]).unwrap();
+        let t = Tensor::zeros(ElementType::F32, &[1]).unwrap();
         assert!(
-            Layout::packed(0, DType::U8, 1)
+            Layout::packed(0, ElementType::U8, 1)
                 .scatter(&t, |_, _| Ok::<(), LayoutError>(()))
                 .is_err()
         );

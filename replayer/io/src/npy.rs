@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::tensor::byte_length;
-use crate::{DType, Element, Tensor, TensorError, shown, write_atomic};
+use crate::{Element, ElementType, Tensor, TensorError, shown, write_atomic};
 
 /// The largest `.npy` file that is read, in bytes (16 GiB).
 pub const MAX_NPY_BYTES: u64 = 16 << 30;
@@ -22,6 +22,8 @@ const ARCHIVE: &[u8] = b"PK\x03\x04";
 const MAX_HEADER: usize = 64 << 10;
 /// Bytes of a file that hold its whole header: magic, version, length and text.
 const MAX_PREFIX: usize = 12 + MAX_HEADER;
+/// Bytes that come before the data of an `.npy` file, at most.
+pub const MAX_NPY_PREFIX: u64 = MAX_PREFIX as u64;
 
 /// Why a file is not a tensor that can be used.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +83,7 @@ pub enum NpyError {
     #[error("shape {shape:?} of {} needs {expected} bytes of data, the file has {found}", dtype.name())]
     DataLength {
         /// The element type.
-        dtype: DType,
+        dtype: ElementType,
         /// The shape that the file states.
         shape: Vec<u64>,
         /// Bytes that the shape needs.
@@ -93,7 +95,7 @@ pub enum NpyError {
     #[error("shape {shape:?} of {} needs {expected} bytes of data, the file has more", dtype.name())]
     MoreData {
         /// The element type.
-        dtype: DType,
+        dtype: ElementType,
         /// The shape that the file states.
         shape: Vec<u64>,
         /// Bytes that the shape needs.
@@ -106,7 +108,7 @@ pub enum NpyError {
     #[error("an array of {}{shape:?} is not what is wanted", dtype.name())]
     Unwanted {
         /// The element type.
-        dtype: DType,
+        dtype: ElementType,
         /// The shape.
         shape: Vec<u64>,
     },
@@ -199,7 +201,7 @@ pub fn encode_npy(tensor: &Tensor) -> Vec<u8> {
 /// The file is no such file, or [`NpyError::Unwanted`].
 pub fn read_npy_if(
     mut file: impl Read,
-    wanted: impl FnOnce(DType, &[u64]) -> bool,
+    wanted: impl FnOnce(ElementType, &[u64]) -> bool,
 ) -> Result<Tensor, NpyError> {
     let mut bytes = Vec::new();
     let io = |source| NpyError::Io {
@@ -315,7 +317,7 @@ fn row_major(data: &[u8], size: usize, shape: &[u64]) -> Vec<u8> {
 }
 
 struct Header {
-    dtype: DType,
+    dtype: ElementType,
     big_endian: bool,
     fortran_order: bool,
     shape: Vec<u64>,
@@ -372,13 +374,13 @@ impl Header {
 }
 
 /// Splits `<f4` into type and byte order.
-fn parse_descr(descr: &str) -> Result<(DType, bool), NpyError> {
+fn parse_descr(descr: &str) -> Result<(ElementType, bool), NpyError> {
     let bad = || NpyError::Descr {
         descr: descr.to_string(),
     };
     let order = descr.chars().next().ok_or_else(bad)?;
     let code = descr.get(order.len_utf8()..).unwrap_or("");
-    let dtype = *DType::ALL
+    let dtype = *ElementType::ALL
         .iter()
         .find(|d| d.npy_code() == code)
         .ok_or_else(bad)?;
@@ -519,7 +521,7 @@ mod tests {
 
     #[test]
     fn every_type_and_rank_round_trips() {
-        for d in DType::ALL {
+        for d in ElementType::ALL {
             for shape in [&[][..], &[3], &[2, 3], &[2, 0, 5], &[1, 2, 1, 2]] {
                 let t = Tensor::from_fn(*d, shape, |i| (i % 2) as f64).unwrap();
                 let bytes = encode_npy(&t);
@@ -531,7 +533,7 @@ mod tests {
 
     #[test]
     fn numpy_spelling_of_one_dimension() {
-        let t = Tensor::zeros(DType::F32, &[5]).unwrap();
+        let t = Tensor::zeros(ElementType::F32, &[5]).unwrap();
         let text = String::from_utf8_lossy(&encode_npy(&t)).into_owned();
         assert!(text.contains("'shape': (5,), }"), "{text}");
     }
@@ -599,7 +601,8 @@ mod tests {
         };
         let read = |elements: u64, wanted: u64| {
             let mut file = endless(elements);
-            let fits = |dtype: DType, shape: &[u64]| dtype == DType::U8 && shape == [wanted];
+            let fits =
+                |dtype: ElementType, shape: &[u64]| dtype == ElementType::U8 && shape == [wanted];
             let error = read_npy_if(&mut file, fits).unwrap_err();
             (error, file.1)
         };
@@ -619,7 +622,7 @@ mod tests {
 
     #[test]
     fn every_truncation_is_an_error() {
-        let whole = encode_npy(&Tensor::zeros(DType::F32, &[2, 2]).unwrap());
+        let whole = encode_npy(&Tensor::zeros(ElementType::F32, &[2, 2]).unwrap());
         for n in 0..whole.len() {
             assert!(parse_npy(&whole[..n]).is_err(), "{n}");
         }

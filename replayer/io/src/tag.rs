@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tensors whose elements can be told apart, so that each can be found in GPU memory.
 
-use crate::{DType, Tensor, TensorError};
+use crate::{ElementType, Tensor, TensorError};
 
 /// How well a tensor's elements can be told apart by their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub fn distinctiveness(tensor: &Tensor) -> Distinctiveness {
 /// Floats lie in [1/4, 1) with either sign, so that a network computes ordinary numbers from
 /// them; integers use their whole range. The same arguments give the same tensor; another `seed` gives
 /// one that differs from it in nearly every element.
-pub fn tag_tensor(dtype: DType, shape: &[u64], seed: u64) -> Result<Tensor, TensorError> {
+pub fn tag_tensor(dtype: ElementType, shape: &[u64], seed: u64) -> Result<Tensor, TensorError> {
     let mut tensor = Tensor::zeros(dtype, shape)?;
     for i in 0..tensor.len() {
         let n = i as u64;
@@ -57,19 +57,19 @@ pub fn tag_tensor(dtype: DType, shape: &[u64], seed: u64) -> Result<Tensor, Tens
         };
         let bits = match dtype {
             // Two binades of either sign.
-            DType::F32 => {
+            ElementType::F32 => {
                 let p = pattern(25);
                 0x3e80_0000 + (p & 0x00ff_ffff) + ((p >> 24) << 31)
             }
-            DType::F64 => {
+            ElementType::F64 => {
                 let p = pattern(54);
                 0x3fd0_0000_0000_0000 + (p & ((1 << 53) - 1)) + ((p >> 53) << 63)
             }
-            DType::F16 => {
+            ElementType::F16 => {
                 let p = pattern(12);
                 0x3400 + (p & 0x7ff) + ((p >> 11) << 15)
             }
-            DType::Bool => pattern(16) & 1,
+            ElementType::Bool => pattern(16) & 1,
             // Zero is no tag: memory is full of it.
             _ => pattern(dtype.size() * 8).max(1),
         };
@@ -104,35 +104,35 @@ mod tests {
     #[test]
     fn tags_are_distinct() {
         for (d, n) in [
-            (DType::F32, 20000),
-            (DType::F16, 4096),
-            (DType::F64, 5000),
-            (DType::I32, 5000),
-            (DType::I16, 5000),
-            (DType::I64, 5000),
-            (DType::U8, 255),
+            (ElementType::F32, 20000),
+            (ElementType::F16, 4096),
+            (ElementType::F64, 5000),
+            (ElementType::I32, 5000),
+            (ElementType::I16, 5000),
+            (ElementType::I64, 5000),
+            (ElementType::U8, 255),
         ] {
             let found = distinctiveness(&tag_tensor(d, &[n], 1).unwrap());
             assert!(found.distinct as u64 + 1 >= n, "{d:?}: {found:?}");
             assert_eq!(found.zeros, 0, "{d:?}");
         }
-        let f = tag_tensor(DType::F32, &[4096], 1).unwrap();
+        let f = tag_tensor(ElementType::F32, &[4096], 1).unwrap();
         assert!(distinctiveness(&f).is_perfect());
         assert!(f.values().all(|v| (0.25..1.0).contains(&v.abs())));
     }
 
     #[test]
     fn seeds_differ() {
-        let a = tag_tensor(DType::F32, &[1000], 1).unwrap();
-        let b = tag_tensor(DType::F32, &[1000], 2).unwrap();
+        let a = tag_tensor(ElementType::F32, &[1000], 1).unwrap();
+        let b = tag_tensor(ElementType::F32, &[1000], 2).unwrap();
         let same = (0..1000).filter(|i| a.bits(*i) == b.bits(*i)).count();
         assert!(same < 5, "{same}");
-        assert_eq!(a, tag_tensor(DType::F32, &[1000], 1).unwrap());
+        assert_eq!(a, tag_tensor(ElementType::F32, &[1000], 1).unwrap());
     }
 
     #[test]
     fn plain_inputs_are_recognised_as_bad() {
-        let ones = Tensor::from_fn(DType::F32, &[10], |_| 1.0).unwrap();
+        let ones = Tensor::from_fn(ElementType::F32, &[10], |_| 1.0).unwrap();
         let d = distinctiveness(&ones);
         assert!(!d.is_perfect());
         assert_eq!(d.most_frequent, 10);
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn equal_elements_and_zeros_are_counted() {
         let values = [2.0, 0.0, 1.0, 2.0, 0.0, -0.0, 2.0];
-        let tensor = Tensor::from_fn(DType::F32, &[7], |i| values[i]).unwrap();
+        let tensor = Tensor::from_fn(ElementType::F32, &[7], |i| values[i]).unwrap();
         let expected = Distinctiveness {
             elements: 7,
             distinct: 4,
@@ -155,7 +155,7 @@ mod tests {
             zeros: 0,
             most_frequent: 0,
         };
-        let empty = Tensor::zeros(DType::F32, &[0]).unwrap();
+        let empty = Tensor::zeros(ElementType::F32, &[0]).unwrap();
         assert_eq!(distinctiveness(&empty), none);
     }
 }

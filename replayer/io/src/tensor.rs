@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A tensor in memory: element type, shape, and bytes in row-major order.
 
-use crate::{DType, Element};
+use crate::{Element, ElementType};
 
 /// The most dimensions a tensor may have.
 pub const MAX_RANK: usize = gpureplay_format::MAX_RANK;
@@ -9,7 +9,7 @@ pub const MAX_RANK: usize = gpureplay_format::MAX_RANK;
 /// A tensor whose elements lie in row-major (C) order, little-endian, without gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    dtype: DType,
+    dtype: ElementType,
     shape: Vec<u64>,
     bytes: Vec<u8>,
 }
@@ -27,7 +27,7 @@ pub enum TensorError {
     #[error("shape {shape:?} of {} is too large", dtype.name())]
     TooLarge {
         /// The element type.
-        dtype: DType,
+        dtype: ElementType,
         /// The shape given.
         shape: Vec<u64>,
     },
@@ -35,7 +35,7 @@ pub enum TensorError {
     #[error("shape {shape:?} of {} needs {expected} bytes, got {found}", dtype.name())]
     Length {
         /// The element type.
-        dtype: DType,
+        dtype: ElementType,
         /// The shape given.
         shape: Vec<u64>,
         /// Bytes that shape and type say.
@@ -46,7 +46,7 @@ pub enum TensorError {
 }
 
 /// Bytes of a tensor of this shape, or why there is no such number.
-pub(crate) fn byte_length(dtype: DType, shape: &[u64]) -> Result<usize, TensorError> {
+pub(crate) fn byte_length(dtype: ElementType, shape: &[u64]) -> Result<usize, TensorError> {
     if shape.len() > MAX_RANK {
         return Err(TensorError::Rank { rank: shape.len() });
     }
@@ -73,7 +73,7 @@ pub(crate) fn byte_length(dtype: DType, shape: &[u64]) -> Result<usize, TensorEr
 
 impl Tensor {
     /// A tensor from its bytes in row-major order.
-    pub fn new(dtype: DType, shape: &[u64], bytes: Vec<u8>) -> Result<Tensor, TensorError> {
+    pub fn new(dtype: ElementType, shape: &[u64], bytes: Vec<u8>) -> Result<Tensor, TensorError> {
         let expected = byte_length(dtype, shape)?;
         if bytes.len() != expected {
             return Err(TensorError::Length {
@@ -91,7 +91,7 @@ impl Tensor {
     }
 
     /// A tensor of zeros.
-    pub fn zeros(dtype: DType, shape: &[u64]) -> Result<Tensor, TensorError> {
+    pub fn zeros(dtype: ElementType, shape: &[u64]) -> Result<Tensor, TensorError> {
         let length = byte_length(dtype, shape)?;
         Tensor::new(dtype, shape, vec![0; length])
     }
@@ -99,12 +99,12 @@ impl Tensor {
     /// A tensor of `float32` elements.
     pub fn from_f32(shape: &[u64], values: &[f32]) -> Result<Tensor, TensorError> {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        Tensor::new(DType::F32, shape, bytes)
+        Tensor::new(ElementType::F32, shape, bytes)
     }
 
     /// A tensor whose element `i` is `value(i)`, converted to `dtype`.
     pub fn from_fn(
-        dtype: DType,
+        dtype: ElementType,
         shape: &[u64],
         mut value: impl FnMut(usize) -> f64,
     ) -> Result<Tensor, TensorError> {
@@ -116,7 +116,7 @@ impl Tensor {
     }
 
     /// The element type.
-    pub fn dtype(&self) -> DType {
+    pub fn dtype(&self) -> ElementType {
         self.dtype
     }
 
@@ -188,11 +188,6 @@ impl Tensor {
         }
         out
     }
-
-    /// The same elements with another shape of as many elements.
-    pub fn reshaped(self, shape: &[u64]) -> Result<Tensor, TensorError> {
-        Tensor::new(self.dtype, shape, self.bytes)
-    }
 }
 
 #[cfg(test)]
@@ -201,21 +196,24 @@ mod tests {
 
     #[test]
     fn sizes_are_checked() {
-        assert!(Tensor::new(DType::F32, &[2, 3], vec![0; 24]).is_ok());
+        assert!(Tensor::new(ElementType::F32, &[2, 3], vec![0; 24]).is_ok());
         assert!(matches!(
-            Tensor::new(DType::F32, &[2, 3], vec![0; 23]),
+            Tensor::new(ElementType::F32, &[2, 3], vec![0; 23]),
             Err(TensorError::Length { expected: 24, .. })
         ));
-        assert!(Tensor::zeros(DType::F32, &[u64::MAX, 2]).is_err());
-        assert!(Tensor::zeros(DType::F32, &[u64::MAX, 0, 3]).is_err());
-        assert!(Tensor::zeros(DType::F32, &[1; 7]).is_err());
-        assert_eq!(Tensor::zeros(DType::U8, &[]).map(|t| t.len()), Ok(1));
-        assert_eq!(Tensor::zeros(DType::U8, &[0, 4]).map(|t| t.len()), Ok(0));
+        assert!(Tensor::zeros(ElementType::F32, &[u64::MAX, 2]).is_err());
+        assert!(Tensor::zeros(ElementType::F32, &[u64::MAX, 0, 3]).is_err());
+        assert!(Tensor::zeros(ElementType::F32, &[1; 7]).is_err());
+        assert_eq!(Tensor::zeros(ElementType::U8, &[]).map(|t| t.len()), Ok(1));
+        assert_eq!(
+            Tensor::zeros(ElementType::U8, &[0, 4]).map(|t| t.len()),
+            Ok(0)
+        );
     }
 
     #[test]
     fn elements_and_coordinates() {
-        let t = Tensor::from_fn(DType::I16, &[2, 3], |i| i as f64 - 2.0).unwrap();
+        let t = Tensor::from_fn(ElementType::I16, &[2, 3], |i| i as f64 - 2.0).unwrap();
         assert_eq!(
             t.values().collect::<Vec<_>>(),
             [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values for the tensors of one recording, on the caller's side.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use gpureplay_core::Tensors;
 use gpureplay_format::{Recording, TensorKind};
-use gpureplay_io::{DType, Element, Tensor, shown};
+use gpureplay_io::{Tensor, shown};
 
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::states::States;
-use crate::tensors::{Layer, TensorInfo, crossing, list};
+use crate::tensors::{Layer, TensorInfo, crossing, list, misfit};
 use crate::values;
 use crate::weights::{Reader, all_of};
 
@@ -28,6 +29,8 @@ struct Room {
 pub struct Bindings {
     path: PathBuf,
     tensors: Vec<TensorInfo>,
+    /// By name: index of the first tensor that has it.
+    names: HashMap<String, usize>,
     /// By tensor index: what goes in.
     values: Vec<Option<Tensor>>,
     /// By tensor index: room for what comes out.
@@ -50,6 +53,12 @@ impl Bindings {
             values: tensors.iter().map(|_| None).collect(),
             rooms: tensors.iter().map(room).collect(),
             states: States::new(&tensors),
+            names: tensors
+                .iter()
+                .enumerate()
+                .rev()
+                .map(|(index, tensor)| (tensor.name.clone(), index))
+                .collect(),
             tensors,
         }
     }
@@ -64,7 +73,7 @@ impl Bindings {
     /// # Errors
     /// There is none.
     pub fn named(&self, name: &str) -> Result<(usize, &TensorInfo)> {
-        let found = self.tensors.iter().position(|tensor| tensor.name == name);
+        let found = self.names.get(name).copied();
         let found = found.and_then(|index| Some((index, self.tensors.get(index)?)));
         found.ok_or_else(|| Error::NoTensor {
             name: name.to_owned(),
@@ -159,8 +168,11 @@ impl Bindings {
     /// A file is missing, is not the one that the manifest was made with, or does not fit.
     pub fn bind_weights(&mut self, files: &Files) -> Result<()> {
         let external = files.manifest.as_ref().map(|manifest| &manifest.external);
+        let mut external: Vec<_> = external.into_iter().flatten().collect();
+        // So that a file that holds several is read once.
+        external.sort_by_key(|(_, weight)| values::split(Path::new(&weight.file)).0);
         let mut reader = Reader::default();
-        for (name, weight) in external.into_iter().flatten() {
+        for (name, weight) in external {
             let (index, info) = self.named(name)?;
             if !self.is_bound(index) {
                 let path = files.directory.join(&weight.file);
@@ -287,35 +299,6 @@ impl Tensors for Bindings {
         let room = self.rooms.get_mut(tensor as usize)?.as_mut()?;
         room.filled = true;
         Some(&mut room.bytes)
-    }
-}
-
-/// What NumPy does to a value so that it fits; nothing where it could only be guessed.
-fn hint(info: &TensorInfo, dtype: DType, shape: &[u64]) -> String {
-    let mut calls = String::new();
-    let elements = |shape: &[u64]| shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));
-    let same_shape = shape == info.shape;
-    if !same_shape && elements(shape) != elements(&info.shape) {
-        return calls;
-    }
-    if dtype != info.dtype {
-        calls += &format!(".astype(\"{}\")", info.dtype.numpy_name());
-    }
-    if !same_shape {
-        let extents: Vec<String> = info.shape.iter().map(u64::to_string).collect();
-        calls += &format!(".reshape({})", extents.join(", "));
-    }
-    format!("; in NumPy: x{calls}")
-}
-
-/// The error for a value of a type and a shape that are not those of a tensor.
-pub(crate) fn misfit(info: &TensorInfo, dtype: DType, shape: &[u64], from: &str) -> Error {
-    Error::Shape {
-        from: from.to_owned(),
-        tensor: format!("{} `{}`", info.kind.name(), info.name),
-        expected: info.to_string(),
-        found: crate::text::typed_shape(dtype, shape),
-        hint: hint(info, dtype, shape).into(),
     }
 }
 

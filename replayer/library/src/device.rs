@@ -2,7 +2,6 @@
 //! The devices that a recording can be replayed on.
 
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,60 +9,21 @@ use std::time::Duration;
 use gpureplay_core::middleware::{FaultKind, Faulty};
 use gpureplay_core::{ErrorKind, Gpu, NO_ACTION, ReplayError, Wrapper};
 use gpureplay_format::Recording;
-use gpureplay_linux::{Board, DevMem, Mode, Nano, nano};
+use gpureplay_linux::{DevMem, Nano, nano};
 use gpureplay_on_model::OnModel;
-use mali_model::{JobReport, Level, Log, Observer, Profile, UsedUp};
+use mali_model::probe::Analyser;
+use mali_model::{Dispatch, JobReport, Level, Log, Observer, Profile, UsedUp};
 use mali_regs::GpuId;
 use mali_regs::gpu::GPU_ID;
 
+pub use crate::choice::{Choice, KINDS, Kind};
 use crate::error::Error;
-
-/// A kind of device; from text such as `model`, `model:g52`, `nano`, `nano:direct`, `devmem`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// The GPU model; of the GPU that was recorded unless a name is given.
-    Model(Option<String>),
-    /// The nano driver.
-    Nano(Mode),
-    /// Registers through /dev/mem.
-    DevMem(Option<Box<Board>>),
-}
-
-impl FromStr for Choice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (kind, rest) = match text.split_once(':') {
-            Some((kind, rest)) => (kind, Some(rest)),
-            None => (text, None),
-        };
-        match (kind, rest) {
-            ("model", name) => Ok(Self::Model(name.map(str::to_owned))),
-            ("nano", None | Some("guarded")) => Ok(Self::Nano(Mode::Guarded)),
-            ("nano", Some("shared")) => Ok(Self::Nano(Mode::Shared)),
-            ("nano", Some("direct")) => Ok(Self::Nano(Mode::Direct)),
-            ("devmem", None) => Ok(Self::DevMem(None)),
-            ("devmem", Some(board)) => match Board::named(board) {
-                Some(board) => Ok(Self::DevMem(Some(Box::new(board)))),
-                None => Err(format!(
-                    "there is no board {board}; boards are: {}",
-                    Board::names().collect::<Vec<_>>().join(", ")
-                )),
-            },
-            _ => Err(
-                "devices are: model, model:GPU (for example model:g52), nano, nano:shared, nano:direct, devmem, devmem:BOARD"
-                    .into(),
-            ),
-        }
-    }
-}
 
 /// Clauses that one chain may execute before the model terminates it: minutes, far beyond the largest layers of networks,
 /// so that a shader that never ends is an error and not a hang.
 const CLAUSE_BUDGET: u64 = 1 << 34;
 
-/// The most host threads that the model can be told to use.
-pub const MAX_THREADS: usize = 512;
+pub use crate::names::MAX_THREADS;
 
 /// Options of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,6 +102,16 @@ impl Observer for JobCounter {
     fn page(&self, va: u64, access: mali_model::Access) {
         if let Some(observer) = &self.observer {
             observer.page(va, access);
+        }
+    }
+
+    fn analyser(&self, address: u64, dispatch: &Dispatch) -> Option<Box<dyn Analyser>> {
+        self.observer.as_ref()?.analyser(address, dispatch)
+    }
+
+    fn wrote(&self, va: u64, bytes: u64) {
+        if let Some(observer) = &self.observer {
+            observer.wrote(va, bytes);
         }
     }
 }
@@ -231,20 +201,16 @@ impl Device {
         })
     }
 
-    fn real(mut body: Body, by: &str) -> Self {
-        let id = match &mut body {
-            Body::Model(gpu) => gpu.read32(GPU_ID),
-            Body::Nano(gpu) => gpu.read32(GPU_ID),
-            Body::DevMem(gpu) => gpu.read32(GPU_ID),
-            Body::Other(gpu) => gpu.read32(GPU_ID),
-            Body::Disturbed(gpu) => Gpu::read32(gpu.as_mut(), GPU_ID),
-        };
-        Self {
+    fn real(body: Body, by: &str) -> Self {
+        let mut device = Self {
             body,
             in_process: false,
             jobs: Arc::default(),
-            description: format!("{}, {by}", GpuId(id)),
-        }
+            description: String::new(),
+        };
+        let id = device.get_mut().read32(GPU_ID);
+        device.description = format!("{}, {by}", GpuId(id));
+        device
     }
 
     /// Begins a run: the model lets it do as much as it lets any.
@@ -265,14 +231,36 @@ impl Device {
         }
     }
 
-    /// The device as the engine wants it.
-    pub fn gpu(&mut self) -> &mut (dyn Gpu + 'static) {
+    /// The GPU behind it.
+    pub fn get_ref(&self) -> &(dyn Gpu + Send + 'static) {
+        match &self.body {
+            Body::Model(gpu) => gpu.as_ref(),
+            Body::Nano(gpu) => gpu,
+            Body::DevMem(gpu) => gpu,
+            Body::Other(gpu) => gpu.as_ref(),
+            Body::Disturbed(gpu) => gpu.as_ref(),
+        }
+    }
+
+    /// The GPU behind it, to be used.
+    pub fn get_mut(&mut self) -> &mut (dyn Gpu + Send + 'static) {
         match &mut self.body {
             Body::Model(gpu) => gpu.as_mut(),
             Body::Nano(gpu) => gpu,
             Body::DevMem(gpu) => gpu,
             Body::Other(gpu) => gpu.as_mut(),
             Body::Disturbed(gpu) => gpu.as_mut(),
+        }
+    }
+
+    /// The GPU behind it, without what this type knows of it.
+    pub fn into_inner(self) -> Box<dyn Gpu + Send> {
+        match self.body {
+            Body::Model(gpu) => gpu,
+            Body::Nano(gpu) => Box::new(gpu),
+            Body::DevMem(gpu) => Box::new(gpu),
+            Body::Other(gpu) => gpu,
+            Body::Disturbed(gpu) => gpu,
         }
     }
 
@@ -289,7 +277,7 @@ impl Device {
         for check in recording.identity() {
             let (register, mask, expected) =
                 (check.register.get(), check.mask.get(), check.value.get());
-            let found = self.gpu().read32(register) & mask;
+            let found = self.get_mut().read32(register) & mask;
             if found != expected {
                 return Err(ReplayError {
                     action: NO_ACTION,
@@ -375,10 +363,10 @@ impl Device {
 
 /// The engine's view of whatever device it is.
 impl Wrapper for Device {
-    type Inner = dyn Gpu;
+    type Inner = dyn Gpu + Send;
 
-    fn inner(&mut self) -> &mut (dyn Gpu + 'static) {
-        self.gpu()
+    fn inner(&mut self) -> &mut Self::Inner {
+        self.get_mut()
     }
 }
 

@@ -28,13 +28,16 @@
 
 mod beneath;
 pub mod bindings;
+mod choice;
 pub mod device;
+mod digest;
 mod error;
 pub mod expectation;
 pub mod explain;
 pub mod files;
 pub mod host_rules;
 pub mod manifest;
+mod names;
 mod number;
 mod package;
 mod recording;
@@ -55,7 +58,7 @@ pub use device::{Device, ModelOptions};
 pub use error::{Class, Error, Result};
 pub use files::Files;
 pub use gpureplay_format::TensorKind;
-pub use gpureplay_io::{DType, Element, Existing, Tensor, escaped, escaped_lines, shown};
+pub use gpureplay_io::{Element, ElementType, Existing, Tensor, escaped, escaped_lines, shown};
 pub use manifest::Manifest;
 pub use number::Number;
 pub use recording::Recording;
@@ -63,7 +66,7 @@ pub use selection::Selection;
 pub use session::{Options, Session};
 pub use signals::HeldSignals;
 pub use tensors::{Layer, TensorInfo, crossing, layer_named, layers_named, list};
-pub use timing::{Phase, Timing};
+pub use timing::{ChainSpan, Events, Phase, Timing, Transfer};
 pub use trust::{Trust, write_error};
 
 /// Version of this library.

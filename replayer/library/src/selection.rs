@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::bindings::Bindings;
 use crate::error::{Error, Result};
-use crate::tensors::{Layer, crossing, layer_named, layers_named};
+use crate::tensors::{Layer, crossings, layer_named, layers_named};
 
 /// The layers that a range of names or numbers means: `3..7`, `conv2..pool2`, `conv3`, `pool1..`; both ends are included, as
 /// `gpureplay info` counts them.
@@ -70,14 +70,16 @@ impl Selection {
         recorded_values: bool,
     ) -> Result<Self> {
         let given = |tensor: &u32| bindings.is_bound(*tensor as usize);
-        let taken = |start: usize| crossing(layers, start..range.end, 0);
+        let end = range.end.min(layers.len());
+        let counts = crossings(layers, end, |tensor| given(&tensor));
+        let taken = |start: usize| counts.get(start).copied().unwrap_or_default();
         // The last place before which everything that is needed from there on is given.
-        let complete = |start: &usize| !taken(*start).is_empty() && taken(*start).iter().all(given);
+        let complete = |start: &usize| matches!(taken(*start), (all @ 1.., bound) if all == bound);
         let start = match (1..=range.start).rev().find(complete) {
             _ if recorded_values => range.start,
             Some(start) => start,
             None => {
-                if taken(range.start).iter().any(given) {
+                if taken(range.start).1 > 0 {
                     bindings.require_crossing(layers, range.clone(), 0)?;
                 }
                 0
@@ -88,7 +90,7 @@ impl Selection {
             last: range.end,
             names: layers.iter().map(|layer| layer.name.clone()).collect(),
             from: start + 1,
-            recorded_values: !taken(start).iter().all(given),
+            recorded_values: taken(start).0 != taken(start).1,
         })
     }
 

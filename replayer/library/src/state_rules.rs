@@ -7,13 +7,16 @@
 use gpureplay_format::layout::TensorEntry;
 use gpureplay_format::{Action, Recording, SegmentKind, TensorKind};
 
-use crate::host_rules::{Broken, HostRule};
+use crate::host_rules::rule::{Broken, HostRule};
 use crate::tensors::TensorInfo;
 
 type Result = std::result::Result<(), Broken>;
 
 /// Memory from a first address up to an end.
 type Stretch = (u64, u64);
+
+/// Where what reaches furthest ends, and which tensor it is.
+type Reach = Option<(u64, usize)>;
 
 /// Checks the states of a recording that keeps the rules of `gpureplay-core`.
 pub(crate) fn check(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
@@ -61,10 +64,10 @@ fn apart(
             .is_some_and(|info| info.kind == TensorKind::State)
     };
     // What reaches furthest so far, of states and of other tensors.
-    let (mut state, mut other): (Option<(u64, usize)>, Option<(u64, usize)>) = (None, None);
+    let (mut state, mut other): (Reach, Reach) = (None, None);
     for ((start, end), index) in &all {
         let mine = is_state(*index);
-        let meets = |before: Option<(u64, usize)>| before.filter(|(end, _)| end > start);
+        let meets = |before: Reach| before.filter(|(end, _)| end > start);
         let met = meets(state).or_else(|| meets(other).filter(|_| mine));
         if let Some((_, before)) = met {
             let name = |index: usize| tensors.get(index).map_or("", |info| info.name.as_str());

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tensors and the layers of a recording, as callers see them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 
 use gpureplay_format::layout::TENSOR_EXTERNAL;
 use gpureplay_format::{Action, Opcode, Recording, SegmentKind, TensorKind};
-use gpureplay_io::DType;
+use gpureplay_io::{Element as _, ElementType};
 
 use crate::error::{Error, Result};
 use crate::text;
@@ -20,7 +20,7 @@ pub struct TensorInfo {
     /// Its part in the computation.
     pub kind: TensorKind,
     /// Type of its elements.
-    pub dtype: DType,
+    pub dtype: ElementType,
     /// Extents, slowest dimension first.
     pub shape: Vec<u64>,
     /// The recording has no value for it: it must be given, or lies in a file that the manifest names.
@@ -118,14 +118,57 @@ impl Layer {
 pub fn crossing(layers: &[Layer], runs: Range<usize>, ran: usize) -> Vec<u32> {
     let skipped = layers.get(ran..runs.start).unwrap_or_default();
     let running = layers.get(runs).unwrap_or_default();
-    let computed = |tensor: &u32| skipped.iter().any(|layer| layer.outputs.contains(tensor));
+    let computed: HashSet<u32> = skipped
+        .iter()
+        .flat_map(|layer| &layer.outputs)
+        .copied()
+        .collect();
     let read: BTreeSet<u32> = running
         .iter()
         .flat_map(|layer| &layer.inputs)
         .copied()
-        .filter(computed)
+        .filter(|tensor| computed.contains(tensor))
         .collect();
     read.into_iter().collect()
+}
+
+/// For each place before a layer, from 0 to `end` - 1: how many tensors are [`crossing`] it, and how many of them `given` has, if only
+/// the layers from there to `end` run.
+pub(crate) fn crossings(
+    layers: &[Layer],
+    end: usize,
+    given: impl Fn(u32) -> bool,
+) -> Vec<(usize, usize)> {
+    // By tensor: the first layer that computes it, and the last that reads it.
+    let mut spans: HashMap<u32, (Option<usize>, usize)> = HashMap::new();
+    for (number, layer) in layers.iter().take(end).enumerate() {
+        for tensor in &layer.outputs {
+            spans.entry(*tensor).or_default().0.get_or_insert(number);
+        }
+        for tensor in &layer.inputs {
+            spans.entry(*tensor).or_default().1 = number;
+        }
+    }
+    // Where crossings begin and end, then their sums from the left.
+    let mut changes = vec![(0isize, 0isize); end + 1];
+    for (tensor, (computed, read)) in spans {
+        let Some(computed) = computed.filter(|computed| *computed < read) else {
+            continue;
+        };
+        let given = isize::from(given(tensor));
+        for (place, change) in [(computed + 1, 1), (read + 1, -1)] {
+            if let Some((all, bound)) = changes.get_mut(place) {
+                *all += change;
+                *bound += change * given;
+            }
+        }
+    }
+    let mut sums = (0, 0);
+    let sum = |(all, bound): (isize, isize)| {
+        sums = (sums.0 + all, sums.1 + bound);
+        (sums.0.unsigned_abs(), sums.1.unsigned_abs())
+    };
+    changes.into_iter().take(end).map(sum).collect()
 }
 
 /// `its layers are 1 conv1, 2 pool1`.
@@ -151,6 +194,35 @@ pub fn layer_named(layers: &[Layer], name: &str) -> Result<usize> {
             name: name.to_owned(),
             known: layers_named(layers),
         })
+}
+
+/// What NumPy does to a value so that it fits; nothing where it could only be guessed.
+fn hint(info: &TensorInfo, dtype: ElementType, shape: &[u64]) -> String {
+    let mut calls = String::new();
+    let elements = |shape: &[u64]| shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));
+    let same_shape = shape == info.shape;
+    if !same_shape && elements(shape) != elements(&info.shape) {
+        return calls;
+    }
+    if dtype != info.dtype {
+        calls += &format!(".astype(\"{}\")", info.dtype.numpy_name());
+    }
+    if !same_shape {
+        let extents: Vec<String> = info.shape.iter().map(u64::to_string).collect();
+        calls += &format!(".reshape({})", extents.join(", "));
+    }
+    format!("; in NumPy: x{calls}")
+}
+
+/// The error for a value of a type and a shape that are not those of a tensor.
+pub(crate) fn misfit(info: &TensorInfo, dtype: ElementType, shape: &[u64], from: &str) -> Error {
+    Error::Shape {
+        from: from.to_owned(),
+        tensor: format!("{} `{}`", info.kind.name(), info.name),
+        expected: info.to_string(),
+        found: crate::text::typed_shape(dtype, shape),
+        hint: hint(info, dtype, shape).into(),
+    }
 }
 
 #[cfg(test)]
@@ -183,6 +255,17 @@ mod tests {
         assert_eq!(crossing(&layers, 2..4, 1), [2]);
         assert!(crossing(&layers, 0..4, 0).is_empty());
         assert_eq!(crossing(&layers, 2..3, 0), [1]);
+        for end in 0..=layers.len() {
+            let each = |start| {
+                let tensors = crossing(&layers, start..end, 0);
+                (
+                    tensors.len(),
+                    tensors.iter().filter(|tensor| **tensor == 2).count(),
+                )
+            };
+            let expected: Vec<_> = (0..end).map(each).collect();
+            assert_eq!(crossings(&layers, end, |tensor| tensor == 2), expected);
+        }
         assert!(crossing(&layers, 2..9, 7).is_empty());
     }
 }

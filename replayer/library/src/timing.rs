@@ -11,6 +11,9 @@ use crate::bindings::Bindings;
 use crate::device::Device;
 use crate::text;
 
+/// Chains, and transfers, of a run whose times are kept.
+const MAX_SPANS: usize = 1 << 20;
+
 /// What a run is made of, in the order of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
@@ -66,18 +69,89 @@ impl Timing {
     }
 }
 
+/// When a chain ran: from its start command until its end was known, by the clock of the machine that replays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainSpan {
+    /// GPU address of its first job's header.
+    pub head: u64,
+    /// Job slot.
+    pub slot: u8,
+    /// When it was started, from when the session began to count: loading, or the run.
+    pub start: Duration,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// Bytes that the CPU put into GPU memory, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// GPU address of the first byte.
+    pub address: u64,
+    /// How many.
+    pub bytes: u64,
+    /// They belong to a tensor that the caller gave; else the recording itself has them.
+    pub tensor: bool,
+    /// When it began, on the clock of [`ChainSpan::start`].
+    pub start: Duration,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// Chains and transfers of a time, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// Chains that ended.
+    pub chains: Vec<ChainSpan>,
+    /// Bytes that were put into GPU memory, if the session was told to keep that.
+    pub transfers: Vec<Transfer>,
+}
+
 /// What a session's device and tensors count together.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Counts {
     timing: Timing,
+    /// When counting began.
+    began: Instant,
+    /// What happened since.
+    events: Events,
+    /// What happened in the last loading.
+    setup: Events,
+    /// Transfers are kept.
+    keeps_transfers: bool,
     /// Bytes of the tensor that is being copied which are still to come.
     left: u64,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
+            timing: Timing::default(),
+            began: Instant::now(),
+            events: Events::default(),
+            setup: Events::default(),
+            keeps_transfers: false,
+            left: 0,
+        }
+    }
 }
 
 impl Counts {
     fn add(&mut self, phase: Phase, time: Duration) {
         if let Some(sum) = self.timing.phases.get_mut(phase as usize) {
             *sum += time;
+        }
+    }
+
+    /// Keeps when bytes were put into GPU memory, if that is wanted.
+    fn keep(&mut self, address: u64, bytes: u64, started: Instant, time: Duration) {
+        if self.keeps_transfers && self.events.transfers.len() < MAX_SPANS {
+            self.events.transfers.push(Transfer {
+                address,
+                bytes,
+                tensor: self.left > 0,
+                start: started.saturating_duration_since(self.began),
+                duration: time,
+            });
         }
     }
 
@@ -104,7 +178,31 @@ impl Clock {
 
     /// Begins to count anew; phases of loading are no part of a run, so it is called after that too.
     pub(crate) fn restart(&self) {
-        *self.counts() = Counts::default();
+        let mut counts = self.counts();
+        let setup = std::mem::take(&mut counts.setup);
+        let keeps_transfers = counts.keeps_transfers;
+        *counts = Counts {
+            setup,
+            keeps_transfers,
+            ..Counts::default()
+        };
+    }
+
+    /// What happened since belongs to loading.
+    pub(crate) fn loaded(&self) {
+        let mut counts = self.counts();
+        counts.setup = std::mem::take(&mut counts.events);
+    }
+
+    /// Whether transfers are kept from now on.
+    pub(crate) fn keep_transfers(&self, yes: bool) {
+        self.counts().keeps_transfers = yes;
+    }
+
+    /// What happened in the last loading, and since.
+    pub(crate) fn events(&self) -> (Events, Events) {
+        let counts = self.counts();
+        (counts.setup.clone(), counts.events.clone())
     }
 
     /// What was counted since.
@@ -131,7 +229,7 @@ impl Timed {
     }
 
     fn gpu(&mut self) -> &mut dyn Gpu {
-        self.device.gpu()
+        self.device.get_mut()
     }
 }
 
@@ -158,7 +256,9 @@ impl Wrapper for Timed {
         let started = Instant::now();
         let result = self.gpu().write_memory(va, bytes);
         let (length, time) = (bytes.len() as u64, started.elapsed());
-        self.clock.counts().moved(length, Phase::Bind, time);
+        let mut counts = self.clock.counts();
+        counts.keep(va, length, started, time);
+        counts.moved(length, Phase::Bind, time);
         result
     }
     fn read_memory(&mut self, va: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
@@ -172,7 +272,9 @@ impl Wrapper for Timed {
         let started = Instant::now();
         let result = self.gpu().fill_memory(va, length, byte);
         let time = started.elapsed();
-        self.clock.counts().moved(length, Phase::Bind, time);
+        let mut counts = self.clock.counts();
+        counts.keep(va, length, started, time);
+        counts.moved(length, Phase::Bind, time);
         result
     }
     fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
@@ -182,7 +284,18 @@ impl Wrapper for Timed {
     }
     fn after_chain(&mut self, chain: &Chain, result: Result<(), ErrorKind>) {
         let time = self.started.elapsed();
-        self.clock.counts().add(Phase::Device, time);
+        let mut counts = self.clock.counts();
+        counts.add(Phase::Device, time);
+        let start = self.started.saturating_duration_since(counts.began);
+        if result.is_ok() && counts.events.chains.len() < MAX_SPANS {
+            counts.events.chains.push(ChainSpan {
+                head: chain.head,
+                slot: chain.slot,
+                start,
+                duration: time,
+            });
+        }
+        drop(counts);
         self.gpu().after_chain(chain, result);
     }
 }

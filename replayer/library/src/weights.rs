@@ -4,25 +4,20 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use gpureplay_io::{MAX_NPY_BYTES, Tensor, shown};
-use sha2::{Digest, Sha256};
+use gpureplay_io::{Tensor, shown};
 
+use crate::beneath;
+pub use crate::digest::sha256;
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::tensors::TensorInfo;
-use crate::values;
-
-/// SHA-256 in hexadecimal.
-pub fn sha256(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
+use crate::values::{self, Archive, Contents, most_bytes};
 
 /// Files that were read last; weights that lie in one file need it only once.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     file: PathBuf,
-    bytes: Vec<u8>,
+    contents: Option<Contents>,
     sha256: String,
 }
 
@@ -40,21 +35,26 @@ impl Reader {
         if file != self.file {
             let opened = files.open_file(file);
             let bytes = opened
-                .map_err(|error| Error::file(file, error))
-                .and_then(|opened| values::bytes(file, opened, MAX_NPY_BYTES));
-            self.bytes = bytes.map_err(|error| missing(error, file, name))?;
-            self.sha256 = sha256(&self.bytes);
+                .and_then(|opened| beneath::contents(opened, most_bytes(file, info)))
+                .map_err(|error| missing(&error, file, name))?;
+            self.sha256 = sha256(&bytes);
+            // What is not the file that is meant is not looked into.
+            self.contents = match self.sha256.eq_ignore_ascii_case(expected) {
+                true => Some(Contents::new(file, bytes)?),
+                false => None,
+            };
             self.file = file.to_path_buf();
         }
-        if !self.sha256.eq_ignore_ascii_case(expected) {
-            return Err(Error::Hash {
+        let known = self.sha256.eq_ignore_ascii_case(expected);
+        match self.contents.as_mut().filter(|_| known) {
+            Some(contents) => contents.value(file, part, info),
+            None => Err(Error::Hash {
                 path: file.to_path_buf(),
                 name: name.to_owned(),
                 expected: expected.to_owned(),
                 found: self.sha256.clone(),
-            });
+            }),
         }
-        values::parse(file, part, info, &self.bytes)
     }
 }
 
@@ -81,22 +81,19 @@ pub(crate) fn all_of(path: &Path, weights: &[TensorInfo]) -> Result<Vec<(Tensor,
         ));
     }
     let file = File::open(path).map_err(|error| Error::file(path, error))?;
-    let bytes = values::bytes(path, file, MAX_NPY_BYTES)?;
+    let mut archive = Archive::open(path, file)?;
     let one = |info: &TensorInfo| {
-        let value = values::parse(path, Some(&info.name), info, &bytes)?;
-        Ok((value, format!("{}#{}", shown(path), info.name)))
+        let from = format!("{}#{}", shown(path), info.name);
+        Ok((archive.read(Some(&info.name), info, &from)?, from))
     };
     weights.iter().map(one).collect()
 }
 
-fn missing(error: Error, file: &Path, name: &str) -> Error {
-    let Error::File { reason, .. } = error else {
-        return error;
-    };
+fn missing(error: &std::io::Error, file: &Path, name: &str) -> Error {
     Error::file(
         file,
         format!(
-            "{reason}; the manifest keeps weight {name} in it: restore the file, or bind another one with {name}=FILE"
+            "{error}; the manifest keeps weight {name} in it: restore the file, or bind another one with {name}=FILE"
         ),
     )
 }

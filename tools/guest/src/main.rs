@@ -5,6 +5,7 @@
 mod build;
 mod conformance;
 mod devices;
+mod document;
 mod error;
 mod firmware;
 mod folder;
@@ -21,12 +22,12 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use build::{Build, dtb::Dtb, static_command::Static};
+use build::{Build, cc::Cc, dtb::Dtb, static_command::Static};
 use conformance::{operators::Operators, piglit::Piglit};
 use devices::Devices;
 use firmware::Firmware;
 use kbase::Kbase;
-use networks::{Networks, granularity::Granularity};
+use networks::{Networks, granularity::Granularity, recording::RecordingTimes};
 use optee::Optee;
 use record::Record;
 use run::{Run, shell::Shell};
@@ -45,11 +46,13 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Build(Build),
+    Cc(Cc),
     Run(Run),
     Shell(Shell),
     Record(Record),
     Networks(Networks),
     Granularity(Granularity),
+    RecordingTimes(RecordingTimes),
     Test(Test),
     Devices(Devices),
     BenchStartup(BenchStartup),
@@ -67,11 +70,13 @@ impl Command {
     fn execute(self) -> error::Result<ExitCode> {
         match self {
             Command::Build(command) => command.execute(),
+            Command::Cc(command) => command.execute(),
             Command::Run(command) => command.execute(),
             Command::Shell(command) => command.execute(),
             Command::Record(command) => command.execute(),
             Command::Networks(command) => command.execute(),
             Command::Granularity(command) => command.execute(),
+            Command::RecordingTimes(command) => command.execute(),
             Command::Test(command) => command.execute(),
             Command::Devices(command) => command.execute(),
             Command::BenchStartup(command) => command.execute(),

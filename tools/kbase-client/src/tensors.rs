@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use gpureplay_format::Recording;
 use gpureplay_format::layout::{AxisEntry, TensorEntry};
-use gpureplay_format::{ElementType, Recording};
-use gpureplay_io::{DType, Tensor, read_npy, write_npy};
+use gpureplay_io::{ElementType, Tensor, read_npy, write_npy};
 
 use crate::error::Error;
 use crate::memory::Memory;
@@ -83,7 +83,7 @@ pub(crate) fn save(recording: &Recording<'_>, memory: &Memory, given: &Named) ->
         .map(|n| u64::from(n.get()))
         .collect();
     let bad = |what: String| Error::Tensor(format!("{}: {what}", given.name));
-    let dtype = DType::from_code(entry.element.into());
+    let dtype = ElementType::from_code(entry.element.into());
     let dtype = dtype.ok_or_else(|| bad(format!("element type {}", entry.element)))?;
     let tensor = Tensor::new(dtype, &shape, bytes).map_err(|error| bad(error.to_string()))?;
     write(&given.path, &tensor)

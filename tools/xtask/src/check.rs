@@ -11,12 +11,12 @@ use clap::Args;
 
 use crate::{
     error::{Error, Result},
-    map,
+    links, map,
     repository::{git, root},
     workspace::{Crate, crates},
 };
 
-/// Checks what changed: style, lints, the crates' tests, those of their direct dependents, and the map of crates.
+/// Checks what changed: style, lints, the crates' tests, those of their direct dependents, the map of crates, and the links between pages.
 ///
 /// A crate has changed if a file in its folder has, or a file outside of all crates that its sources name. Changed crates run all their
 /// tests; crates that use a changed one are compiled and linted, and run the tests inside their sources. Crates in workspaces of their own (firmware, fuzz targets)
@@ -69,6 +69,7 @@ impl Check {
             step(&format!("style of {folder}"), cargo(&arguments))?;
         }
         map::update(true)?;
+        links::check()?;
         let all = concerned.changed.union(&concerned.dependents);
         let all: BTreeSet<String> = all.cloned().collect();
         if !all.is_empty() {

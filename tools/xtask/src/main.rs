@@ -9,8 +9,10 @@ mod error;
 mod examples;
 mod figures;
 mod guest;
+mod links;
 mod map;
 mod repository;
+mod terminal;
 mod trust;
 mod workspace;
 
@@ -37,12 +39,14 @@ enum Task {
     Examples(examples::Examples),
     /// Draws figs/*.svg from the Graphviz sources beside them.
     Figures,
+    Links(links::Links),
     Map(map::Map),
     Mutants(trust::Mutants),
     Faults(trust::Faults),
     Fuzz(trust::Fuzz),
     Sanitize(trust::Sanitize),
     Reliability(trust::Reliability),
+    Terminal(terminal::Terminal),
     /// What verifier, engine and firmware cost in bytes; that no panic and no floating point is in them.
     Size(guest::Guest),
 }
@@ -55,12 +59,14 @@ fn main() -> ExitCode {
         Task::Bench(bench) => bench.execute(),
         Task::Examples(examples) => examples.execute(),
         Task::Figures => figures::draw(),
+        Task::Links(links) => links.execute(),
         Task::Map(map) => map.execute(),
         Task::Mutants(mutants) => mutants.execute(),
         Task::Faults(faults) => faults.execute(),
         Task::Fuzz(fuzz) => fuzz.execute(),
         Task::Sanitize(sanitize) => sanitize.execute(),
         Task::Reliability(reliability) => reliability.execute(),
+        Task::Terminal(terminal) => terminal.execute(),
         Task::Size(guest) => guest.execute(Some("size")),
     };
     match outcome {

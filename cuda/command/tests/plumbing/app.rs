@@ -5,7 +5,7 @@
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 
-use gpureplay_cuda_abi::{LaunchParameter, Status};
+use gpureplay_cuda_abi::{Copy3d, KernelNode, LaunchParameter, MemsetNode, Status};
 
 /// The task of a process that is the program.
 pub(crate) const VARIABLE: &str = "PLUMBING_TASK";
@@ -29,6 +29,9 @@ const PTX: &str = "\
 .visible .entry noise(.param .u64 p) { ret; }
 .visible .entry constant(.param .u64 p, .param .u32 n) { ret; }
 .visible .entry accumulate(.param .u64 p) { ret; }
+.visible .entry heap(.param .u64 p) { ret; }
+.visible .entry fragile(.param .u64 index, .param .u64 p) { ret; }
+.visible .entry check(.param .u64 a, .param .u64 b, .param .u64 wrong) { ret; }
 .visible .entry fail(.param .u64 p) { ret; }
 ";
 
@@ -202,6 +205,160 @@ impl Program {
         self.launch(name, 32, 0, &[(&raw const p).cast()]);
     }
 
+    /// A kernel's node, after those of a list.
+    fn kernel_node(&self, graph: u64, after: &[u64], parameters: &KernelNode) -> u64 {
+        let mut node = 0;
+        call!(self.driver, cuGraphAddKernelNode_v2(
+            &raw mut node => *mut u64, graph => u64, after.as_ptr() => *const u64, after.len() => usize,
+            parameters => *const KernelNode
+        ));
+        node
+    }
+
+    fn instantiated(&self, graph: u64) -> u64 {
+        let mut executable = 0;
+        call!(self.driver, cuGraphInstantiateWithFlags(&raw mut executable => *mut u64, graph => u64, 0 => u64));
+        executable
+    }
+
+    fn launch_graph(&self, executable: u64) {
+        call!(self.driver, cuGraphLaunch(executable => u64, 0 => u64));
+    }
+
+    /// Built by hand: 16 numbers become 2, twice 1.5 times as much, and are copied; the graph is launched, changed, launched.
+    fn graph(&self) {
+        let (p, q, n) = (self.numbers(16), self.numbers(16), 16u32);
+        let (factor, other) = (1.5f32, 10f32);
+        let scale = |factor: &f32| -> [*const c_void; 3] {
+            [
+                (&raw const p).cast(),
+                std::ptr::from_ref(factor).cast(),
+                (&raw const n).cast(),
+            ]
+        };
+        let (values, changed) = (scale(&factor), scale(&other));
+        let parameters = KernelNode {
+            function: self.kernel("scale"),
+            grid: [1, 1, 1],
+            block: [32, 1, 1],
+            parameters: values.as_ptr(),
+            ..KernelNode::empty()
+        };
+        let two = MemsetNode {
+            destination: p,
+            pitch: 0,
+            value: 2f32.to_bits(),
+            element: 4,
+            width: 16,
+            height: 1,
+        };
+        let mut copy: Copy3d = [0; 25];
+        (copy[6], copy[17], copy[22], copy[23], copy[24]) = (p, q, 64, 1, 1);
+        let (mut graph, mut set, mut empty, mut last) = (0u64, 0u64, 0u64, 0u64);
+        call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
+        call!(self.driver, cuGraphAddMemsetNode(&raw mut set => *mut u64, graph => u64, std::ptr::null() => *const u64, 0 => usize, &raw const two => *const MemsetNode, 1 => u64));
+        let first = self.kernel_node(graph, &[set], &parameters);
+        call!(self.driver, cuGraphAddEmptyNode(&raw mut empty => *mut u64, graph => u64, &raw const first => *const u64, 1 => usize));
+        let second = self.kernel_node(graph, &[empty], &parameters);
+        call!(self.driver, cuGraphAddMemcpyNode(&raw mut last => *mut u64, graph => u64, &raw const second => *const u64, 1 => usize, &raw const copy => *const Copy3d, 1 => u64));
+        let executable = self.instantiated(graph);
+        self.launch_graph(executable);
+        println!("first {}", self.read(q, 16)[10]);
+        let parameters = KernelNode {
+            parameters: changed.as_ptr(),
+            ..parameters
+        };
+        call!(self.driver, cuGraphExecKernelNodeSetParams_v2(executable => u64, second => u64, &raw const parameters => *const KernelNode));
+        // What was instantiated stays when the graph is gone.
+        call!(self.driver, cuGraphDestroy(graph => u64));
+        self.launch_graph(executable);
+        println!("answer {}", self.read(q, 16)[10]);
+        call!(self.driver, cuGraphExecDestroy(executable => u64));
+    }
+
+    /// Captured, and updated from a second capture.
+    fn captured(&self) {
+        let (p, n, stream) = (self.numbers(16), 16u32, 7u64);
+        let capture = |factor: f32| {
+            let mut graph = 0u64;
+            call!(self.driver, cuStreamBeginCapture_v2(stream => u64, 0 => i32));
+            for _ in 0..2 {
+                self.launch(
+                    "scale",
+                    32,
+                    stream,
+                    &[
+                        (&raw const p).cast(),
+                        (&raw const factor).cast(),
+                        (&raw const n).cast(),
+                    ],
+                );
+            }
+            call!(self.driver, cuStreamEndCapture(stream => u64, &raw mut graph => *mut u64));
+            graph
+        };
+        let executable = self.instantiated(capture(2.0));
+        self.launch_graph(executable);
+        call!(self.driver, cuGraphExecUpdate_v2(executable => u64, capture(3.0) => u64, null_mut() => *mut c_void));
+        self.launch_graph(executable);
+        println!("answer {}", self.read(p, 16)[1]);
+    }
+
+    /// A graph with a node that no launch stands for, and one that was changed.
+    fn refused_graphs(&self) {
+        let (p, n, factor) = (self.numbers(16), 16u32, 2f32);
+        let values: [*const c_void; 3] = [
+            (&raw const p).cast(),
+            (&raw const factor).cast(),
+            (&raw const n).cast(),
+        ];
+        let parameters = KernelNode {
+            function: self.kernel("scale"),
+            grid: [1, 1, 1],
+            block: [32, 1, 1],
+            parameters: values.as_ptr(),
+            ..KernelNode::empty()
+        };
+        for with_event in [true, false] {
+            let (mut graph, mut event) = (0u64, 0u64);
+            call!(self.driver, cuGraphCreate(&raw mut graph => *mut u64, 0 => u32));
+            let node = self.kernel_node(graph, &[], &parameters);
+            if with_event {
+                call!(self.driver, cuGraphAddEventRecordNode(&raw mut event => *mut u64, graph => u64, &raw const node => *const u64, 1 => usize, 5 => u64));
+            }
+            let executable = self.instantiated(graph);
+            if !with_event {
+                call!(self.driver, cuGraphNodeSetEnabled(executable => u64, node => u64, 1 => u32));
+            }
+            self.launch_graph(executable);
+        }
+        println!("answer {}", self.read(p, 16)[1]);
+    }
+
+    /// A kernel out of an image that the driver's linker made, which is gone when the kernel runs.
+    fn linked(&self) {
+        let (mut link, mut image, mut size, mut module) =
+            (0u64, std::ptr::null::<c_void>(), 0usize, 0u64);
+        let none = std::ptr::null::<c_void>();
+        let text = CString::new(PTX).expect("works");
+        let bytes = text.as_bytes_with_nul();
+        call!(self.driver, cuLinkCreate_v2(0 => u32, none => *const c_void, none => *const c_void, &raw mut link => *mut u64));
+        call!(self.driver, cuLinkAddData_v2(
+            link => u64, 1 => i32, bytes.as_ptr().cast() => *const c_void, bytes.len() => usize, c"text".as_ptr() => *const i8,
+            0 => u32, none => *const c_void, none => *const c_void
+        ));
+        call!(self.driver, cuLinkComplete(link => u64, &raw mut image => *mut *const c_void, &raw mut size => *mut usize));
+        call!(self.driver, cuModuleLoadData(&raw mut module => *mut u64, image => *const c_void));
+        call!(self.driver, cuLinkDestroy(link => u64));
+        let p = self.numbers(16);
+        let linked = Program {
+            driver: Driver::open(),
+            module,
+        };
+        linked.scale(p, 3.0, 16);
+        println!("answer {}", self.read(p, 16)[10]);
+    }
+
     fn synchronize(&self) {
         call!(self.driver, cuCtxSynchronize());
     }
@@ -272,6 +429,71 @@ fn program() {
             let p = program.numbers(4);
             program.one("fail", p);
             program.synchronize();
+        }
+        "graph" => program.graph(),
+        "captured" => program.captured(),
+        "refused graphs" => program.refused_graphs(),
+        "linked" => program.linked(),
+        "heap" => {
+            let p = program.numbers(4);
+            call!(program.driver, cuCtxSetLimit(2 => i32, 0x1234_0000 => usize));
+            program.one("heap", p);
+            println!("answer {:x}", program.read(p, 1)[0].to_bits());
+        }
+        "fragile" => {
+            let (index, p) = (program.memory(&2u32.to_le_bytes()), program.numbers(4));
+            for _ in 0..2 {
+                program.launch(
+                    "fragile",
+                    32,
+                    0,
+                    &[(&raw const index).cast(), (&raw const p).cast()],
+                );
+            }
+            println!("answer {}", program.read(p, 4)[2]);
+        }
+        "check" => {
+            let (a, b, wrong) = (
+                program.numbers(64),
+                program.numbers(64),
+                program.memory(&[0; 4]),
+            );
+            program.launch(
+                "check",
+                32,
+                0,
+                &[
+                    (&raw const a).cast(),
+                    (&raw const b).cast(),
+                    (&raw const wrong).cast(),
+                ],
+            );
+            println!("answer {}", program.read(wrong, 1)[0]);
+        }
+        "many" => {
+            // Allocations of many sizes, some freed: what is left is used by one kernel.
+            let sizes = [40usize, 4096, 3 << 20, 100, 40 << 20, 8];
+            let all: Vec<u64> = sizes
+                .iter()
+                .map(|size| program.memory(&vec![1; *size]))
+                .collect();
+            for index in [1, 3] {
+                call!(program.driver, cuMemFree_v2(all[index] => u64));
+            }
+            let p = program.numbers(700);
+            let (mut base, mut size) = (0u64, 0usize);
+            call!(program.driver, cuMemGetAddressRange_v2(&raw mut base => *mut u64, &raw mut size => *mut usize, p + 100 => u64));
+            program.scale(p, 2.0, 700);
+            program.scale(all[4], 2.0, 1 << 20);
+            let overlap = all
+                .iter()
+                .enumerate()
+                .any(|(index, at)| !matches!(index, 1 | 3) && (p..p + 2800).contains(at));
+            println!(
+                "answer {} {} {overlap}",
+                program.read(p, 700)[10],
+                base == p && size >= 2800
+            );
         }
         "refused" => {
             let mut managed = 0u64;

@@ -6,6 +6,7 @@
 
 mod app;
 mod faults;
+mod graphs;
 mod record;
 mod replay;
 mod stage;

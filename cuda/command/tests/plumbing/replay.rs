@@ -61,6 +61,8 @@ fn a_kernel_that_changes_nothing_is_inconclusive_and_noise_can_be_left_out() {
     let noise = stage.run("run rec#1");
     assert_eq!(noise.code, Some(1), "{noise:?}");
     assert!(noise.out.contains("differs in"), "{noise:?}");
+    let shown = stage.run("run rec#1 --show 1");
+    assert_eq!(shown.out.matches(": recorded ").count(), 1, "{shown:?}");
     let masked = stage.run("run rec#1 --mask 2");
     assert_eq!(masked.code, Some(0), "{masked:?}");
     assert!(masked.err.contains("differ between 3 runs"), "{masked:?}");
@@ -174,6 +176,72 @@ fn candidates_are_verified_and_those_beyond_limits_refused() {
 }
 
 #[test]
+fn a_kernel_that_only_checks_is_seen_to_react() {
+    let stage = recorded("check");
+    let bare = stage.run("run rec#0 --no-poison");
+    assert!(bare.out.contains("inconclusive"), "{bare:?}");
+    let said = stage.run("run rec#0");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.out
+            .contains("256 bytes of its inputs were changed before another launch, upon which the recorded kernel writes 4"),
+        "{said:?}"
+    );
+    let json = stage.run("run rec#0 --json");
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(
+        (&json["verdict"], &json["changed"]),
+        (&"exact".into(), &"inputs".into())
+    );
+    assert_eq!(
+        stage.run("run rec#0 --null").code,
+        Some(0),
+        "nothing is written"
+    );
+}
+
+#[test]
+fn tuning_goes_on_after_kernels_that_fail() {
+    // The first launch writes; one of its candidates fails, those after it do not.
+    let stage = recorded("fragile");
+    let said =
+        stage.run("tune rec#0 --repetitions 1 --registers 0,32 --blocks 16;64;128 --csv t.csv");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let table = std::fs::read_to_string(stage.path("t.csv")).unwrap();
+    assert_eq!(table.lines().count(), 1 + 1 + 6, "{table}");
+    assert_eq!(table.matches(",exact,").count(), 5, "{table}");
+    assert_eq!(
+        table.matches("CUDA_ERROR_LAUNCH_FAILED").count(),
+        2,
+        "{table}"
+    );
+    assert_eq!(
+        said.out.matches("image,max_registers").count(),
+        1,
+        "{said:?}"
+    );
+    assert_eq!(
+        said.out
+            .lines()
+            .filter(|line| line.starts_with("\"recorded\""))
+            .count(),
+        7
+    );
+    // The second finds its results in memory, and fails on changed memory: it is not shown to be right, but all is tried.
+    let said = stage.run("tune rec#1 --repetitions 1 --blocks 16;64;128");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.err
+            .contains("going on in another process with --no-poison"),
+        "{said:?}"
+    );
+    assert_eq!(said.out.matches(",inconclusive,").count(), 3, "{said:?}");
+    let run = stage.run("run rec#1");
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.out.contains("inconclusive"), "{run:?}");
+}
+
+#[test]
 fn images_that_do_not_fit_are_refused() {
     let stage = recorded("scale");
     let write = |name: &str, text: &str| std::fs::write(stage.path(name), text).unwrap();
@@ -246,4 +314,60 @@ fn without_a_driver_the_command_says_so() {
         "{said:?}"
     );
     assert_eq!(stage.run("doctor").code, Some(0));
+}
+
+#[test]
+fn only_what_the_owner_of_a_key_signed_is_replayed() {
+    let stage = recorded("scale");
+    let seed = |byte| gpureplay_sign::SecretKey::from_seed([byte; 32]).unwrap();
+    let (mine, other) = (seed(7), seed(8));
+    let write = |name: &str, text: &str| std::fs::write(stage.path(name), text).unwrap();
+    write("mine.pem", &mine.to_pem());
+    write("mine.pub.pem", &mine.public().to_pem());
+    write("other.pub.pem", &other.public().to_pem());
+    let refused = |words: &str, reason: &str| {
+        let said = stage.run(words);
+        assert_eq!(said.code, Some(3), "{words}: {said:?}");
+        assert!(said.err.contains(reason), "{words}: {said:?}");
+    };
+    let run = "run rec#0 --require-signature mine.pub.pem";
+    refused(run, "0.sig: there is none");
+    assert_eq!(stage.run("sign --key mine.pub.pem rec").code, Some(2));
+    let signed = stage.run("sign --key mine.pem --counter 5 rec");
+    assert_eq!(signed.code, Some(0), "{signed:?}");
+    assert!(
+        signed.out.contains("2 launches signed, counter 5"),
+        "{signed:?}"
+    );
+    let again = stage.run("sign --key mine.pem rec#0");
+    assert_eq!(again.code, Some(2), "{again:?}");
+    for verb in ["run rec#1", "verify rec", "tune rec#0 --repetitions 1"] {
+        let said = stage.run(&format!(
+            "{verb} --require-signature mine.pub.pem --minimum-counter 5"
+        ));
+        assert_eq!(said.code, Some(0), "{verb}: {said:?}");
+    }
+    refused(
+        &format!("{run} --minimum-counter 6"),
+        "its counter is 5, but at least 6",
+    );
+    refused(
+        "run rec#0 --require-signature other.pub.pem",
+        "made with another key",
+    );
+    // A launch that another one's signature does not cover, and one that was changed.
+    let launches = stage.path("rec/launches");
+    std::fs::copy(launches.join("1.sig"), launches.join("0.sig")).unwrap();
+    refused(run, "0.sig: does not fit the launch");
+    assert_eq!(stage.run("sign --key mine.pem --force rec#0").code, Some(0));
+    assert_eq!(stage.run(run).code, Some(0));
+    let manifest = std::fs::read_to_string(launches.join("0.toml")).unwrap();
+    std::fs::write(
+        launches.join("0.toml"),
+        manifest.replace("occurrence = 0", "occurrence = 1"),
+    )
+    .unwrap();
+    refused(run, "0.sig: does not fit the launch");
+    std::fs::write(launches.join("0.sig"), "nonsense").unwrap();
+    refused(run, "0.sig: is no signature");
 }

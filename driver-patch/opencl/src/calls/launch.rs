@@ -4,11 +4,12 @@
 use core::ffi::{c_char, c_void};
 use core::slice;
 
-use gpureplay_trace::note::{Launch, Note, Value};
+use gpureplay_trace::note::{Launch, Note};
 
-use super::{ABSENT, command, functions, unseen};
+use super::{ABSENT, Command, command, functions, unseen};
 use crate::abi::{Handle, SUCCESS, Status, signature};
-use crate::state::{self, Kernel, Turn};
+use crate::set::Set;
+use crate::state::{self, Kernel};
 use crate::table::next;
 use crate::{arguments, sink};
 
@@ -92,7 +93,7 @@ unsafe extern "C" fn set_kernel_arg(
         // SAFETY: the runtime has accepted `size` bytes at this address.
         let bytes =
             (!bytes.is_null()).then(|| unsafe { slice::from_raw_parts(bytes.cast::<u8>(), size) });
-        set(kernel, index, arguments::value(size, bytes));
+        set(kernel, index, arguments::set(size, bytes));
     }
     status
 }
@@ -106,19 +107,19 @@ unsafe extern "C" fn set_kernel_arg_svm(
         return ABSENT;
     };
     unseen("clSetKernelArgSVMPointer");
-    set(kernel, index, Value::Unknown);
+    set(kernel, index, Set::default());
     // SAFETY: the app's own arguments, passed on.
     unsafe { next(kernel, index, pointer) }
 }
 
-fn set(kernel: Handle, index: u32, value: Value) {
+fn set(kernel: Handle, index: u32, value: Set) {
     state::with(|state| {
         let kernel = state.kernels.entry(kernel).or_default();
         kernel.values.insert(index, value);
     });
 }
 
-/// Launches a kernel between two notes.
+/// Launches a kernel behind a note.
 fn launch(
     (queue, kernel): (Handle, Handle),
     (global, local): ([u64; 3], Option<[u64; 3]>),
@@ -126,25 +127,28 @@ fn launch(
     enqueue: impl FnOnce() -> Status,
 ) -> Status {
     let (name, arguments) = arguments::current(kernel);
-    let id = state::with(|state| {
+    let (id, number) = state::with(|state| {
         let id = state.next_launch;
         state.next_launch = id.wrapping_add(1);
-        id
+        (id, state.queue(queue))
     });
-    let before = |turn: &Turn| {
-        sink::put(&Note::Launch(Launch {
-            id,
-            kernel: name,
-            global,
-            local,
-            alone: turn.alone,
-            arguments,
-        }));
+    sink::put(&Note::Launch(Launch {
+        id,
+        queue: number,
+        kernel: name,
+        global,
+        local,
+        arguments,
+    }));
+    let blocking = false;
+    let call = Command {
+        queue,
+        event,
+        blocking,
     };
-    let done = |status| sink::put(&Note::Done { launch: id, status });
-    let status = command(queue, event, before, enqueue, |_| done(SUCCESS));
+    let status = command(call, enqueue, |_| ());
     if status != SUCCESS {
-        done(status);
+        sink::put(&Note::Refused { launch: id, status });
     }
     status
 }

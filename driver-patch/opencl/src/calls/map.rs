@@ -4,13 +4,14 @@
 use core::ffi::c_void;
 use core::ptr;
 
-use gpureplay_trace::note::Direction;
+use gpureplay_trace::note::{Content, Direction};
 
-use super::transfer::{hash, moved};
-use super::{ABSENT, command, functions};
+use super::transfer::{Awaited, content, hash, moved};
+use super::{ABSENT, Command, command, functions};
 use crate::abi::{
     Handle, MAP_READ, MAP_WRITE, MAP_WRITE_INVALIDATE, OUT_OF_RESOURCES, SUCCESS, Status, signature,
 };
+use crate::pending::Use;
 use crate::state::{self, Mapped};
 use crate::table::next;
 
@@ -22,8 +23,7 @@ functions! {
 
 /// Calls a function that returns an address and puts its status elsewhere, as a command.
 fn mapping(
-    queue: Handle,
-    event: *mut Handle,
+    call: Command,
     status: *mut Status,
     map: impl FnOnce(*mut Status) -> *mut c_void,
     after: impl FnOnce(*mut c_void, bool),
@@ -35,7 +35,7 @@ fn mapping(
         memory = map(&raw mut own);
         own
     };
-    let result = command(queue, event, |_| (), enqueue, |done| complete = done);
+    let result = command(call, enqueue, |done| complete = done);
     if !status.is_null() {
         // SAFETY: the app's place for the status.
         unsafe { status.write(result) };
@@ -62,30 +62,54 @@ unsafe extern "C" fn map_buffer(
     let Some(next) = next!(clEnqueueMapBuffer: signature::MapBuffer) else {
         return ptr::null_mut();
     };
+    let (mut awaited, mut place) = (Awaited::new(event), event);
+    if blocking == 0 {
+        place = awaited.place();
+    }
     let map = |own| {
-        // SAFETY: the app's own arguments, passed on, but for the place for the status.
+        // SAFETY: the app's own arguments, passed on, but for the place for the status; if the app wants no event, the layer does.
         unsafe {
             next(
-                queue, object, blocking, flags, offset, size, count, list, event, own,
+                queue, object, blocking, flags, offset, size, count, list, place, own,
             )
         }
     };
     let after = |memory: *mut c_void, complete: bool| {
-        // SAFETY: the runtime has mapped `size` bytes there, and the app does not know the address yet.
-        let before = (flags & MAP_WRITE_INVALIDATE == 0 && (complete || blocking != 0))
-            .then(|| unsafe { hash(memory, size) });
-        let mapped = Mapped {
+        let counts = flags & MAP_WRITE_INVALIDATE == 0;
+        let mut mapped = Mapped {
             offset,
             size,
             flags,
-            before: before.flatten(),
+            before: None,
         };
+        if counts && complete {
+            // SAFETY: the runtime has mapped `size` bytes there, and the app does not know the address yet.
+            mapped.before = unsafe { hash(memory, size) };
+        }
         state::with(|state| state.mapped.insert((object, memory.addr()), mapped));
-        if flags & (MAP_WRITE | MAP_WRITE_INVALIDATE) == 0 {
-            moved(Direction::Read, (object, offset, size), mapped.before);
+        let read = flags & (MAP_WRITE | MAP_WRITE_INVALIDATE) == 0;
+        let later = (read && !complete).then(|| state::with(state::State::add_content));
+        if read {
+            let seen = later.map_or(content(mapped.before), Content::Later);
+            let at = (object, offset, size);
+            moved(Direction::Read, at, seen, (queue, complete));
+        }
+        // SAFETY: the runtime has filled the place; the memory stays mapped until the app unmaps it, which it may do only when it
+        // has learnt that the map is complete.
+        unsafe {
+            match counts && !complete {
+                true => awaited.watch((memory, size), Use::Before(object, later)),
+                false => awaited.drop_own(),
+            }
         }
     };
-    mapping(queue, event, status, map, after)
+    let blocking = blocking != 0;
+    let call = Command {
+        queue,
+        event,
+        blocking,
+    };
+    mapping(call, status, map, after)
 }
 
 #[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
@@ -119,8 +143,17 @@ unsafe extern "C" fn map_image(
     } else {
         Direction::Write
     };
-    let after = |_, _| moved(direction, (image, 0, 0), None);
-    mapping(queue, event, status, map, after)
+    let blocking = blocking != 0;
+    let call = Command {
+        queue,
+        event,
+        blocking,
+    };
+    let after = |_, complete| {
+        let at = (image, 0, 0);
+        moved(direction, at, Content::Unseen, (queue, complete));
+    };
+    mapping(call, status, map, after)
 }
 
 unsafe extern "C" fn unmap(
@@ -137,13 +170,13 @@ unsafe extern "C" fn unmap(
     let mapped = state::with(|state| state.mapped.remove(&(object, memory.addr())));
     let written = mapped.filter(|m| m.flags & (MAP_WRITE | MAP_WRITE_INVALIDATE) != 0);
     // SAFETY: mapped until the runtime hears of this call, and the app has said that it is done with it.
-    let content = written.map(|m| (m, unsafe { hash(memory, m.size) }));
+    let held = written.map(|m| (m, unsafe { hash(memory, m.size) }));
     let enqueue = || {
         // SAFETY: the app's own arguments, passed on.
         unsafe { next(queue, object, memory, count, list, event) }
     };
-    let after = |_| {
-        let Some((mapped, now)) = content else { return };
+    let after = |complete| {
+        let Some((mapped, now)) = held else { return };
         let unchanged = now.is_some() && now == mapped.before;
         let direction = match unchanged {
             false => Direction::Write,
@@ -151,7 +184,14 @@ unsafe extern "C" fn unmap(
             // Mapped for writing alone: what was there before was written again.
             true => Direction::Write,
         };
-        moved(direction, (object, mapped.offset, mapped.size), now);
+        let at = (object, mapped.offset, mapped.size);
+        moved(direction, at, content(now), (queue, complete));
     };
-    command(queue, event, |_| (), enqueue, after)
+    let blocking = false;
+    let call = Command {
+        queue,
+        event,
+        blocking,
+    };
+    command(call, enqueue, after)
 }

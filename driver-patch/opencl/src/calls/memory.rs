@@ -2,13 +2,15 @@
 //! Creation of memory objects, with what the host puts into them.
 
 use core::ffi::c_void;
+use core::mem::size_of;
 use core::slice;
 
-use gpureplay_trace::note::{Direction, Note, ObjectKind, Place, Transfer, content_hash};
+use gpureplay_trace::note::{Content, Direction, Note, ObjectKind, Place, Transfer, content_hash};
 
-use super::{functions, place, unseen};
+use super::{ABSENT, functions, place, unseen};
 use crate::abi::{
-    BUFFER_REGION, BufferRegion, Handle, MEM_COPY_HOST_PTR, MEM_USE_HOST_PTR, Status, signature,
+    BUFFER_REGION, BufferRegion, Handle, MEM_COPY_HOST_PTR, MEM_REFERENCE_COUNT, MEM_USE_HOST_PTR,
+    SUCCESS, Status, signature,
 };
 use crate::sink;
 use crate::state;
@@ -23,6 +25,7 @@ functions! {
     clCreateImage2D => create_image_2d: signature::CreateImage2D,
     clCreateImage3D => create_image_3d: signature::CreateImage3D,
     clSVMAlloc => svm_alloc: signature::SvmAlloc,
+    clReleaseMemObject => release: signature::Object,
 }
 
 /// Says that the runtime made a buffer, and what the app put into it.
@@ -41,7 +44,9 @@ unsafe fn made(buffer: Handle, flags: u64, size: usize, host: *const c_void) {
             direction: Direction::Write,
             at: Place { object, offset: 0 },
             size: size as u64,
-            hash: Some(content_hash(bytes)),
+            content: Content::Hash(content_hash(bytes)),
+            queue: None,
+            complete: true,
         }));
     }
 }
@@ -219,4 +224,30 @@ unsafe extern "C" fn svm_alloc(
         unseen("clSVMAlloc");
     }
     memory
+}
+
+/// A handle means nothing any more after the last release: a number that looks like it is only a number.
+unsafe extern "C" fn release(object: Handle) -> Status {
+    let Some(next) = next!(clReleaseMemObject: signature::Object) else {
+        return ABSENT;
+    };
+    let mut references = 0u32;
+    let asked = next!(clGetMemObjectInfo: signature::Info).map(|info| {
+        let place = (&raw mut references).cast();
+        // SAFETY: the place has room for the number of references.
+        unsafe {
+            info(
+                object,
+                MEM_REFERENCE_COUNT,
+                size_of::<u32>(),
+                place,
+                core::ptr::null_mut(),
+            )
+        }
+    });
+    if asked == Some(SUCCESS) && references == 1 {
+        state::with(|state| state.objects.remove(&object));
+    }
+    // SAFETY: the app's own argument, passed on.
+    unsafe { next(object) }
 }

@@ -7,13 +7,14 @@ mod memory;
 mod queue;
 mod rectangle;
 mod transfer;
+mod wait;
 
 use gpureplay_trace::note::{Note, Place};
 
 use crate::abi::{Handle, INVALID_OPERATION, SUCCESS, Status, signature};
-use crate::sink;
-use crate::state::{self, Times, Turn};
+use crate::state::{self, Times};
 use crate::table::{Function, NEXT, OURS, next};
+use crate::{pending, sink};
 
 /// Puts the layer's functions into the app's table, where the runtime has one to call.
 pub(crate) fn install() {
@@ -24,6 +25,7 @@ pub(crate) fn install() {
         queue::FUNCTIONS,
         rectangle::FUNCTIONS,
         transfer::FUNCTIONS,
+        wait::FUNCTIONS,
     ];
     for (function, address) in functions.into_iter().flatten() {
         let index = *function as usize;
@@ -69,40 +71,45 @@ fn finish(queue: Handle) -> bool {
     next!(clFinish: signature::Object).is_some_and(|finish| unsafe { finish(queue) } == SUCCESS)
 }
 
-/// Enqueues a command with the queue idle before and after it, unless that could wait for the app itself. `before` and `after` say what
-/// they know, `after` only of a command that succeeded; it is told whether the command has completed.
-fn command(
+/// Says that a queue has nothing to do, and what transfers moved that were not complete before.
+fn idle(queue: Handle) {
+    pending::look();
+    let queue = state::with(|state| state.queue(queue));
+    sink::put(&Note::Idle { queue });
+}
+
+/// A command that the app gives to a queue.
+#[derive(Clone, Copy)]
+struct Command {
     queue: Handle,
+    /// The app's place for its event; null if it wants none.
     event: *mut Handle,
-    before: impl FnOnce(&Turn),
-    enqueue: impl FnOnce() -> Status,
-    after: impl FnOnce(bool),
-) -> Status {
-    let turn = Turn::take();
-    if turn.alone {
-        finish(queue);
-    }
-    before(&turn);
+    /// The call returns only when the command is complete, and with it all that the queue was given before.
+    blocking: bool,
+}
+
+/// Enqueues a command. `after` says what is known of a command that succeeded; it is told whether the command has completed.
+///
+/// Nothing waits that would not wait without the layer, but for a queue that the app wants to time and the runtime cannot.
+fn command(command: Command, enqueue: impl FnOnce() -> Status, after: impl FnOnce(bool)) -> Status {
+    let Command { queue, event, .. } = command;
     let queued = state::now();
     let status = enqueue();
     if status != SUCCESS {
         return status;
     }
-    let complete = turn.alone && finish(queue);
-    let times = Times {
-        queued,
-        end: state::now(),
-    };
-    if complete && !event.is_null() {
+    let timed = state::with(|state| state.timed_queues.contains(&queue));
+    let complete = command.blocking || timed && finish(queue);
+    if timed && complete && !event.is_null() {
+        let end = state::now();
         // SAFETY: the app gave the place for the event, and the runtime has filled it.
         let event = unsafe { event.read() };
-        state::with(|state| {
-            if state.timed_queues.contains(&queue) {
-                state.times.insert(event, times);
-            }
-        });
+        state::with(|state| state.times.insert(event, Times { queued, end }));
     }
     after(complete);
+    if complete {
+        idle(queue);
+    }
     status
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queues that time their commands, where the runtime has none; and events that only the app completes.
+//! Queues, and those that time their commands, where the runtime has none.
 
 use core::ffi::c_void;
 use core::mem::size_of;
@@ -19,8 +19,6 @@ functions! {
     clGetCommandQueueInfo => queue_info: signature::Info,
     clGetEventProfilingInfo => profiling_info: signature::Info,
     clReleaseEvent => release_event: signature::Object,
-    clCreateUserEvent => create_user_event: signature::CreateUserEvent,
-    clSetUserEventStatus => set_user_event_status: signature::SetUserEventStatus,
 }
 
 /// Makes a queue; if the runtime cannot time its commands, one that does not, for which the layer does.
@@ -36,6 +34,9 @@ fn create(
         queue = make(properties & !QUEUE_PROFILING, &raw mut own);
     }
     state::with(|state| {
+        if own == SUCCESS {
+            state.add_queue(queue);
+        }
         if timed && own == SUCCESS {
             state.timed_queues.insert(queue);
         } else {
@@ -162,8 +163,7 @@ unsafe extern "C" fn release_event(event: Handle) -> Status {
     let Some(next) = next!(clReleaseEvent: signature::Object) else {
         return ABSENT;
     };
-    let known =
-        state::with(|state| state.times.contains_key(&event) || state.user_events.contains(&event));
+    let known = state::with(|state| state.times.contains_key(&event));
     if known && let Some(info) = next!(clGetEventInfo: signature::Info) {
         let mut references = 0u32;
         let place = (&raw mut references).cast();
@@ -179,36 +179,9 @@ unsafe extern "C" fn release_event(event: Handle) -> Status {
             )
         };
         if status == SUCCESS && references <= 1 {
-            state::with(|state| {
-                state.times.remove(&event);
-                state.user_events.remove(&event);
-            });
+            state::with(|state| state.times.remove(&event));
         }
     }
     // SAFETY: the app's own argument, passed on.
     unsafe { next(event) }
-}
-
-unsafe extern "C" fn create_user_event(context: Handle, status: *mut Status) -> Handle {
-    let Some(next) = next!(clCreateUserEvent: signature::CreateUserEvent) else {
-        return Handle::NULL;
-    };
-    // SAFETY: the app's own arguments, passed on.
-    let event = unsafe { next(context, status) };
-    if event != Handle::NULL {
-        state::with(|state| state.user_events.insert(event));
-    }
-    event
-}
-
-unsafe extern "C" fn set_user_event_status(event: Handle, execution: i32) -> Status {
-    let Some(next) = next!(clSetUserEventStatus: signature::SetUserEventStatus) else {
-        return ABSENT;
-    };
-    // SAFETY: the app's own arguments, passed on.
-    let status = unsafe { next(event, execution) };
-    if status == SUCCESS {
-        state::with(|state| state.user_events.remove(&event));
-    }
-    status
 }

@@ -5,8 +5,8 @@ use core::ffi::c_void;
 
 use gpureplay_trace::note::Direction;
 
-use super::transfer::{hash, moved};
-use super::{ABSENT, command, functions};
+use super::transfer::{content, hash, moved};
+use super::{ABSENT, Command, command, functions};
 use crate::abi::{Handle, Status, signature};
 use crate::table::next;
 
@@ -56,19 +56,22 @@ unsafe fn moved_rectangle(
     object: Handle,
     (buffer, host): (Rectangle, Rectangle),
     memory: *const c_void,
-    complete: bool,
+    (queue, complete): (Handle, bool),
 ) {
     let Some((offset, size, dense)) = buffer.span() else {
         return;
     };
     let seen = match host.span() {
-        Some((first, length, true)) if complete && dense && length == size => {
+        Some((first, length, true))
+            if (complete || direction == Direction::Write) && dense && length == size =>
+        {
             // SAFETY: the rectangle is one run of bytes in the app's memory.
             unsafe { hash(memory.byte_add(first), size) }
         }
         _ => None,
     };
-    moved(direction, (object, offset, size), seen);
+    let at = (object, offset, size);
+    moved(direction, at, content(seen), (queue, complete));
 }
 
 macro_rules! rectangle {
@@ -128,10 +131,10 @@ macro_rules! rectangle {
                         of(buffer_origin, buffer_row, buffer_slice),
                         of(host_origin, host_row, host_slice),
                     );
-                    moved_rectangle($direction, object, both, memory, complete || blocking != 0);
+                    moved_rectangle($direction, object, both, memory, (queue, complete));
                 }
             };
-            command(queue, event, |_| (), enqueue, after)
+            command(Command { queue, event, blocking: blocking != 0 }, enqueue, after)
         }
     };
 }

@@ -4,12 +4,13 @@
 use core::ffi::c_void;
 use core::slice;
 
-use gpureplay_trace::note::{Direction, Note, Transfer, content_hash};
+use gpureplay_trace::note::{Content, Direction, Note, Transfer, content_hash};
 
-use super::{ABSENT, command, functions, place};
+use super::{ABSENT, Command, command, functions, place};
 use crate::abi::{Handle, Status, signature};
-use crate::sink;
+use crate::pending::{self, Use};
 use crate::table::next;
+use crate::{sink, state};
 
 functions! {
     clEnqueueWriteBuffer => write_buffer: signature::WriteBuffer,
@@ -20,20 +21,72 @@ functions! {
     clEnqueueReadImage => read_image: signature::TransferImage,
 }
 
-/// Says that the host wrote or read part of a memory object.
+/// Says that the host wrote or read part of a memory object, or will have when the queue comes to it.
 pub(super) fn moved(
     direction: Direction,
     (object, offset, size): (Handle, usize, usize),
-    hash: Option<u64>,
+    content: Content,
+    (queue, complete): (Handle, bool),
 ) {
     if let Some(at) = place(object, offset) {
+        let queue = Some(state::with(|state| state.queue(queue)));
         sink::put(&Note::Transfer(Transfer {
             direction,
             at,
             size: size as u64,
-            hash,
+            content,
+            queue,
+            complete,
         }));
     }
+}
+
+/// The place for the event of a command whose memory is looked at when it is complete: the app's, or one of the layer's own.
+pub(super) struct Awaited {
+    own: Handle,
+    app: *mut Handle,
+}
+
+impl Awaited {
+    pub(super) fn new(app: *mut Handle) -> Self {
+        let own = Handle::NULL;
+        Self { own, app }
+    }
+
+    /// What the runtime gets.
+    pub(super) fn place(&mut self) -> *mut Handle {
+        match self.app.is_null() {
+            true => &raw mut self.own,
+            false => self.app,
+        }
+    }
+
+    /// Has the memory looked at.
+    ///
+    /// # Safety
+    /// The runtime has filled the place; otherwise as for [`pending::add`].
+    pub(super) unsafe fn watch(&mut self, memory: (*const c_void, usize), used: Use) {
+        // SAFETY: the caller's promises.
+        unsafe { pending::add(self.place().read(), self.app.is_null(), memory, used) };
+    }
+
+    /// Lets go of an event that nobody asked for.
+    ///
+    /// # Safety
+    /// As for [`Awaited::watch`], which was not called.
+    pub(super) unsafe fn drop_own(&mut self) {
+        if self.own != Handle::NULL
+            && let Some(release) = next!(clReleaseEvent: signature::Object)
+        {
+            // SAFETY: the layer's own reference.
+            unsafe { release(self.own) };
+        }
+    }
+}
+
+/// What is known of memory that was hashed.
+pub(super) fn content(hash: Option<u64>) -> Content {
+    hash.map_or(Content::Unseen, Content::Hash)
 }
 
 /// Hash of the app's memory.
@@ -70,13 +123,20 @@ unsafe extern "C" fn write_buffer(
         }
     };
     let after = |complete: bool| {
-        let seen = (complete || blocking != 0).then(|| {
-            // SAFETY: the runtime has accepted the address, and the app leaves the bytes alone until the command is complete.
-            unsafe { hash(from, size) }
-        });
-        moved(Direction::Write, (object, offset, size), seen.flatten());
+        // SAFETY: the runtime has accepted the address, and the app leaves the bytes alone until the command is complete.
+        let seen = content(unsafe { hash(from, size) });
+        let at = (object, offset, size);
+        moved(Direction::Write, at, seen, (queue, complete));
     };
-    command(queue, event, |_| (), enqueue, after)
+    command(
+        Command {
+            queue,
+            event,
+            blocking: blocking != 0,
+        },
+        enqueue,
+        after,
+    )
 }
 
 #[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
@@ -94,22 +154,42 @@ unsafe extern "C" fn read_buffer(
     let Some(next) = next!(clEnqueueReadBuffer: signature::ReadBuffer) else {
         return ABSENT;
     };
+    let (mut awaited, mut place) = (Awaited::new(event), event);
+    if blocking == 0 {
+        place = awaited.place();
+    }
     let enqueue = || {
-        // SAFETY: the app's own arguments, passed on.
+        // SAFETY: the app's own arguments, passed on; if the app wants no event, the layer does.
         unsafe {
             next(
-                queue, object, blocking, offset, size, to, count, list, event,
+                queue, object, blocking, offset, size, to, count, list, place,
             )
         }
     };
     let after = |complete: bool| {
-        let seen = (complete || blocking != 0).then(|| {
+        let at = (object, offset, size);
+        if complete || to.is_null() {
             // SAFETY: the runtime has written `size` bytes there, and the app gets them only after this.
-            unsafe { hash(to, size) }
-        });
-        moved(Direction::Read, (object, offset, size), seen.flatten());
+            let seen = content(unsafe { hash(to, size) });
+            moved(Direction::Read, at, seen, (queue, complete));
+            // SAFETY: the runtime has filled the place, if it was given.
+            unsafe { awaited.drop_own() };
+            return;
+        }
+        let id = state::with(state::State::add_content);
+        moved(Direction::Read, at, Content::Later(id), (queue, false));
+        // SAFETY: the runtime has filled the place; the memory is the runtime's until the app learns that it is done.
+        unsafe { awaited.watch((to, size), Use::Content(id)) };
     };
-    command(queue, event, |_| (), enqueue, after)
+    command(
+        Command {
+            queue,
+            event,
+            blocking: blocking != 0,
+        },
+        enqueue,
+        after,
+    )
 }
 
 #[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
@@ -149,7 +229,15 @@ unsafe extern "C" fn copy_buffer(
             sink::put(&Note::Copy { from, to, size });
         }
     };
-    command(queue, event, |_| (), enqueue, after)
+    command(
+        Command {
+            queue,
+            event,
+            blocking: false,
+        },
+        enqueue,
+        after,
+    )
 }
 
 #[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
@@ -189,7 +277,15 @@ unsafe extern "C" fn fill_buffer(
             sink::put(&Note::Fill { at, size });
         }
     };
-    command(queue, event, |_| (), enqueue, after)
+    command(
+        Command {
+            queue,
+            event,
+            blocking: false,
+        },
+        enqueue,
+        after,
+    )
 }
 
 macro_rules! image_transfer {
@@ -221,8 +317,11 @@ macro_rules! image_transfer {
                 }
             };
             // Where its texels lie is the runtime's affair.
-            let after = |_| moved($direction, (image, 0, 0), None);
-            command(queue, event, |_| (), enqueue, after)
+            let after = |complete| {
+                let at = (image, 0, 0);
+                moved($direction, at, Content::Unseen, (queue, complete));
+            };
+            command(Command { queue, event, blocking: blocking != 0 }, enqueue, after)
         }
     };
 }

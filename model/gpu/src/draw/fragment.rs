@@ -11,7 +11,7 @@ use super::framebuffer::{FrameShader, Framebuffer, Rectangle};
 use super::primitive::{self, Placed};
 use super::shading::{Corners, Shading};
 use super::tiler::{self, Record};
-use crate::chain::JobFault;
+use crate::environment::JobFault;
 
 /// Bytes from the job's start to its payload.
 /// Side of the model's tiles in pixels. Hardware's are smaller, which nothing shows.

@@ -9,7 +9,7 @@ use mali_memory::Bus;
 use mali_shader::image::{Layout, Plane};
 
 use super::Job;
-use crate::chain::JobFault;
+use crate::environment::JobFault;
 
 /// The swizzle that leaves components as they are.
 const RGBA: u64 = 0o3210;

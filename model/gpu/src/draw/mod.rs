@@ -18,8 +18,8 @@ use mali_memory::Bus;
 use mali_regs::JobStatus;
 use mali_shader::{Dispatch, Stage};
 
-use crate::chain::{Environment, JobFault};
-use crate::compute::{shader_fault, thread_storage};
+use crate::compute::{product, shader_fault, thread_storage};
+use crate::environment::{Environment, JobFault};
 use crate::space::JobMemory;
 
 /// A job at work: what it is, and what it runs on.
@@ -68,6 +68,7 @@ impl<B: Bus> Job<'_, B> {
         };
         Ok(Dispatch {
             architecture: profile.architecture,
+            product: product(profile),
             workgroup_size: [1; 3],
             push_uniforms: draw.push_uniforms(),
             uniform_buffers: draw.uniform_buffers(),

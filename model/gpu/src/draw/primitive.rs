@@ -6,7 +6,7 @@ use mali_shader::{GUARD_BAND, Triangle};
 
 use super::Job;
 use super::framebuffer::Rectangle;
-use crate::chain::JobFault;
+use crate::environment::JobFault;
 
 const TRIANGLES: u32 = 8;
 const TRIANGLE_STRIP: u32 = 10;

@@ -11,7 +11,7 @@ use mali_shader::{AttributeTable, Dispatch, Fragments, Lookup, Preload, Stage, T
 use super::Job;
 use super::framebuffer::Rectangle;
 use super::primitive::Placed;
-use crate::chain::JobFault;
+use crate::environment::JobFault;
 
 /// The comparison that every depth passes.
 const ALWAYS: u64 = 7;

@@ -7,7 +7,7 @@ use mali_memory::Bus;
 use mali_regs::JobStatus;
 
 use super::{Job, primitive};
-use crate::chain::JobFault;
+use crate::environment::JobFault;
 
 /// In the tiler context and in each record: this is the model's.
 const MARK: u32 = 0x5741_5244;

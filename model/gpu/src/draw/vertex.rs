@@ -10,7 +10,7 @@ use mali_shader::{AttributeTable, Stage, Vertices};
 
 use super::tiler::{self, Record};
 use super::{Job, primitive};
-use crate::chain::JobFault;
+use crate::environment::JobFault;
 
 /// Runs an indexed vertex job.
 pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {

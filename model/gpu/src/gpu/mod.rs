@@ -12,8 +12,9 @@ use mali_regs::{JobStatus, WINDOW_SIZE, job, mmu};
 use mali_shader::{MmuFault, Threads, WorkLimit};
 
 use crate::address_space::AddressSpaceRegisters;
-use crate::chain::{self, Chain, Environment, Outcome};
+use crate::chain::{self, Chain, Outcome};
 use crate::clock::Clock;
+use crate::environment::Environment;
 use crate::interrupt::{Interrupts, IrqLines};
 use crate::log::{Log, NoLog, Observer, log};
 use crate::power::{Domain, Power};
@@ -32,6 +33,9 @@ pub struct Options {
     /// What all chains together may do until [`Gpu::renew_work`], in clauses: jobs, and clauses that are decoded, count as many
     /// clauses as take as long. A job that needs more is terminated, and [`Gpu::used_up`] names it. `None`: no limit.
     pub work_limit: Option<u64>,
+    /// Order in which work groups start, and the core that each of them gets; hardware promises neither. 0: in their order, to the
+    /// cores in turn; other numbers: drawn by lot.
+    pub seed: u64,
     /// Where messages go.
     pub log: Arc<dyn Log>,
     /// Who watches jobs.
@@ -48,6 +52,7 @@ impl Default for Options {
             faults: FaultPolicy::Report,
             clause_budget: 1 << 40,
             work_limit: None,
+            seed: 0,
             log: Arc::new(NoLog),
             observer: None,
             stalled: None,
@@ -271,6 +276,7 @@ impl<B: Bus> Gpu<B> {
                 log: self.options.log.clone(),
                 observer: self.options.observer.clone(),
                 notify,
+                seed: self.options.seed,
                 cores_ready: self.power.ready(Domain::Shader),
                 l2_ready: self.power.ready(Domain::L2) != 0,
             },

@@ -9,6 +9,7 @@ mod levels;
 mod limits;
 mod machine;
 mod picture;
+mod products;
 mod random;
 mod registers;
 mod shaders;

@@ -19,10 +19,15 @@ pub(crate) fn code(name: &str, sources: &[Source]) -> Vec<u8> {
 }
 
 /// The same with another slot.
-fn code_with(slot: u64, name: &str, sources: &[Source]) -> Vec<u8> {
-    let new = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
-    let mut add = new(Unit::Add, name);
+pub(crate) fn code_with(slot: u64, name: &str, sources: &[Source]) -> Vec<u8> {
+    let mut add = Instruction::new(Op::find(Unit::Add, name).unwrap());
     add.sources[..sources.len()].copy_from_slice(sources);
+    clause_of(slot, add)
+}
+
+/// A clause with this instruction of the ADD unit.
+pub(crate) fn clause_of(slot: u64, add: Instruction) -> Vec<u8> {
+    let new = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
     let header = ClauseHeader {
         flush_to_zero: FlushToZero::None,
         suppress_infinity: false,
@@ -57,8 +62,13 @@ fn code_with(slot: u64, name: &str, sources: &[Source]) -> Vec<u8> {
 }
 
 /// A job whose shader begins with `code`, with `value` in push uniform slot 0.
-fn machine(gpu: &str, code: &[u8], value: u64) -> Machine {
-    let machine = Machine::with(gpu, Format::Lpae, Options::default());
+pub(crate) fn machine(gpu: &str, code: &[u8], value: u64) -> Machine {
+    machine_with(gpu, code, value, Options::default())
+}
+
+/// The same with options of the model.
+pub(crate) fn machine_with(gpu: &str, code: &[u8], value: u64, options: Options) -> Machine {
+    let machine = Machine::with(gpu, Format::Lpae, options);
     machine.memory.compute_job(JOBS, 64, 0);
     machine.memory.write(CODE, &[0; 64]);
     machine.memory.write(CODE, code);

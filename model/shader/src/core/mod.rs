@@ -12,6 +12,7 @@ pub(crate) use descriptors::Descriptors;
 pub(crate) use tlb::{OFFSET, Tlb};
 pub(crate) use trouble::Trouble;
 
+use crate::probe::Probing;
 use crate::rows::Row;
 use crate::stage::Stage;
 use crate::{Access, AddressSpace, Control, Dispatch, FaultKind, Statistics};
@@ -82,6 +83,8 @@ pub(crate) struct Core<'s> {
     lane_costs: u64,
     /// Counts up with every clause: the cycle counter that shaders can read.
     pub(crate) cycles: u64,
+    /// Who is told of what threads do, if somebody looks on.
+    pub(crate) probing: Option<Box<Probing>>,
 }
 
 impl<'s> Core<'s> {
@@ -109,6 +112,7 @@ impl<'s> Core<'s> {
             budget: 0,
             lane_costs: 0,
             cycles: 0,
+            probing: None,
         }
     }
 

@@ -168,6 +168,9 @@ impl Batch {
         let spent = core.charge(DECODING_COST);
         spent.map_err(|trouble| program.clauses[number as usize].fault(trouble))?;
         load::clause(program, number, &mut core.fetch);
+        if let Some(probing) = &mut core.probing {
+            probing.insert_into(program, number as usize);
+        }
         if core.stage.is_some() && program.sees_warp {
             let text =
                 "a shader of vertices or fragments that looks at other threads is not modelled";

@@ -6,4 +6,5 @@
 //! the group at the lowest address runs.
 
 pub(crate) mod batch;
+pub(crate) mod deal;
 pub(crate) mod worker;

@@ -30,7 +30,8 @@ impl Layout {
         self.pitch * self.together
     }
 
-    fn batches(&self) -> usize {
+    /// Batches of lanes that a host thread has.
+    pub(crate) fn batches(&self) -> usize {
         (self.lanes() as usize).div_ceil(LANES).max(1)
     }
 }
@@ -42,6 +43,10 @@ pub(crate) struct Worker<'s> {
     layout: Layout,
     batches: Vec<Batch>,
     places: Vec<Places>,
+    /// Number of the host thread.
+    index: u32,
+    /// The core that the lanes are on; `None`: they were not placed on one.
+    placed: Option<u32>,
     /// Registers whose first value a thread can see.
     visible: u64,
 }
@@ -64,7 +69,8 @@ impl<'s> Worker<'s> {
                 let width = (layout.lanes() as usize - batch * LANES).min(LANES);
                 let mut rows = Rows::new(special::CONSTANT, width);
                 program.complete(&mut rows, &core.uniforms);
-                fill_specials(&mut rows, core.dispatch, &layout, index, batch, places);
+                fill_specials(&mut rows, core.dispatch, &layout, index, batch);
+                place(&mut rows, core.dispatch, &layout, (index, 0), batch, places);
                 Batch::new(rows)
             })
             .collect();
@@ -75,6 +81,8 @@ impl<'s> Worker<'s> {
             layout,
             batches,
             places,
+            index,
+            placed: None,
             visible,
         }
     }
@@ -84,8 +92,11 @@ impl<'s> Worker<'s> {
         totals(&self.core, &self.program)
     }
 
-    /// Runs the work groups from number `first` on that run together.
-    pub(crate) fn run(&mut self, first: u64) -> Result<(), Box<ShaderFault>> {
+    /// Runs the work groups from number `first` on that run together, on a core.
+    pub(crate) fn run(&mut self, first: u64, core: Option<u32>) -> Result<(), Box<ShaderFault>> {
+        if let Some(id) = core {
+            self.move_to(id);
+        }
         let count = self
             .layout
             .workgroups
@@ -106,10 +117,16 @@ impl<'s> Worker<'s> {
                 batch.start(&self.program, mask);
             }
         }
+        if let Some(probing) = &mut self.core.probing {
+            probing.begin(first);
+        }
         self.core.statistics.workgroups += u64::from(count);
         self.core.statistics.threads += u64::from(count) * u64::from(self.layout.size);
         loop {
-            for batch in &mut self.batches {
+            for (index, batch) in self.batches.iter_mut().enumerate() {
+                if let Some(probing) = &mut self.core.probing {
+                    probing.switch(index);
+                }
                 batch.run(&mut self.program, &mut self.core)?;
             }
             let mut waiting = false;
@@ -120,6 +137,23 @@ impl<'s> Worker<'s> {
             if !waiting {
                 return Ok(());
             }
+            if let Some(probing) = &mut self.core.probing {
+                probing.pass_barrier();
+            }
+        }
+    }
+
+    /// Puts all lanes on a core: its number and its storage.
+    fn move_to(&mut self, id: u32) {
+        if self.placed == Some(id) {
+            return;
+        }
+        self.placed = Some(id);
+        let at = (self.index, id);
+        for (number, (batch, places)) in self.batches.iter_mut().zip(&self.places).enumerate() {
+            let (rows, dispatch) = (&mut batch.rows, self.core.dispatch);
+            place(rows, dispatch, &self.layout, at, number, places);
+            rows.get_mut(special::CORE_ID).0.fill(id);
         }
     }
 
@@ -256,15 +290,8 @@ impl Places {
     }
 }
 
-/// Fills the rows that depend on the lane alone: ids and the bases of its storage.
-fn fill_specials(
-    rows: &mut Rows,
-    dispatch: &Dispatch,
-    layout: &Layout,
-    worker: u32,
-    batch: usize,
-    places: &Places,
-) {
+/// Fills the rows that depend on the lane alone.
+fn fill_specials(rows: &mut Rows, dispatch: &Dispatch, layout: &Layout, worker: u32, batch: usize) {
     let warp = dispatch.architecture.warp_lanes();
     for lane in lanes(u64::MAX) {
         let global = (batch * LANES + lane) as u32;
@@ -272,13 +299,30 @@ fn fill_specials(
         set(special::LANE_ID, global % layout.pitch % warp);
         set(special::WARP_ID, global % layout.pitch / warp);
         set(special::CORE_ID, worker);
-        let (tls, wls) = (&dispatch.thread_storage, &dispatch.workgroup_storage);
-        let thread = u64::from(worker) * u64::from(layout.lanes()) + u64::from(global);
+    }
+}
+
+/// Fills the rows that say where a lane's storage is. A host thread has the same places in the storage of each core, so that
+/// no two use one place at the same time.
+fn place(
+    rows: &mut Rows,
+    dispatch: &Dispatch,
+    layout: &Layout,
+    (worker, core): (u32, u32),
+    batch: usize,
+    places: &Places,
+) {
+    let (tls, wls) = (&dispatch.thread_storage, &dispatch.workgroup_storage);
+    let (worker, core) = (u64::from(worker), u64::from(core));
+    let threads = core * u64::from(tls.threads) + worker * u64::from(layout.lanes());
+    let instances = core * u64::from(wls.instances) + worker * u64::from(layout.together);
+    for lane in lanes(u64::MAX) {
+        let mut set = |row: u16, value: u32| rows.get_mut(row).0[lane] = value;
+        let thread = threads + (batch * LANES + lane) as u64;
         let own = tls
             .base
             .wrapping_add(thread.wrapping_mul(tls.bytes_per_thread.into()));
-        let instance =
-            u64::from(worker) * u64::from(layout.together) + u64::from(places.group.0[lane]);
+        let instance = instances + u64::from(places.group.0[lane]);
         let shared = wls
             .base
             .wrapping_add(instance.wrapping_mul(wls.bytes.into()));

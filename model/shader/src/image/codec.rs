@@ -1,12 +1,41 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Components of a texel, from their bits to numbers and back.
+//! Texels, from their bits to numbers and back.
 
-use super::format::{Encoding, Packing, PixelFormat};
+use mali_descriptors::texel::{Channel, Encoding, Packing, Texel, TexelFormat};
+
 use crate::alu::rounding::to_f16;
 use crate::alu::{Round, half};
 
+/// Texels of a format, from and to memory.
+pub trait Texels {
+    /// The texel stored in `bytes` (missing ones count as zero).
+    fn load(&self, bytes: &[u8]) -> Texel;
+
+    /// Stores `texel` into `bytes`, which must hold at least [`TexelFormat::bytes`]; returns how many were written.
+    fn store(&self, texel: Texel, bytes: &mut [u8; 16]) -> usize;
+}
+
+impl Texels for TexelFormat {
+    fn load(&self, bytes: &[u8]) -> Texel {
+        let components = unpack(self, bytes);
+        let kind = self.kind();
+        self.order.map(|channel| channel.pick(components, kind))
+    }
+
+    fn store(&self, texel: Texel, bytes: &mut [u8; 16]) -> usize {
+        let mut components = [0, 0, 0, 0];
+        for (i, channel) in self.order.iter().enumerate().rev() {
+            if let Channel::Component(c) = channel {
+                components[*c as usize & 3] = texel[i];
+            }
+        }
+        pack(self, components, bytes);
+        self.bytes as usize
+    }
+}
+
 /// Memory's components as words: numbers for normalised and floating-point formats, integers otherwise.
-pub(super) fn unpack(format: &PixelFormat, bytes: &[u8]) -> [u32; 4] {
+fn unpack(format: &TexelFormat, bytes: &[u8]) -> [u32; 4] {
     let mut raw = [0u8; 16];
     for (to, from) in raw.iter_mut().zip(bytes) {
         *to = *from;
@@ -35,7 +64,7 @@ pub(super) fn unpack(format: &PixelFormat, bytes: &[u8]) -> [u32; 4] {
 }
 
 /// Writes memory's components, given as words of the format's kind.
-pub(super) fn pack(format: &PixelFormat, components: [u32; 4], bytes: &mut [u8; 16]) {
+fn pack(format: &TexelFormat, components: [u32; 4], bytes: &mut [u8; 16]) {
     let all = match format.packing {
         Packing::Fields(widths) => {
             let mut all = 0u128;
@@ -205,13 +234,15 @@ fn to_srgb(word: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use mali_descriptors::PixelFormat;
+
     use super::*;
 
-    fn f(number: u32) -> PixelFormat {
-        PixelFormat::parse(number << 12, false).unwrap()
+    fn f(number: u32) -> TexelFormat {
+        TexelFormat::parse(PixelFormat(number << 12), false).unwrap()
     }
 
-    fn floats(f: &PixelFormat, bytes: &[u8]) -> [f32; 4] {
+    fn floats(f: &TexelFormat, bytes: &[u8]) -> [f32; 4] {
         f.load(bytes).map(f32::from_bits)
     }
 
@@ -314,7 +345,7 @@ mod tests {
 
     #[test]
     fn srgb_and_missing_components() {
-        let s = PixelFormat::parse(1 << 20 | 187 << 12, false).unwrap();
+        let s = TexelFormat::parse(PixelFormat(1 << 20 | 187 << 12), false).unwrap();
         let v = floats(&s, &[188, 0, 255, 128]);
         assert!((v[0] - 0.5028865).abs() < 1e-6 && v[3] == 128.0 / 255.0);
         let mut out = [0; 16];
@@ -322,5 +353,27 @@ mod tests {
         assert_eq!(out[..4], [188, 0, 255, 128]);
         assert_eq!(floats(&f(163), &[255]), [1.0, 0.0, 0.0, 1.0]);
         assert_eq!(f(139).load(&[3, 4]), [3, 4, 0, 1]);
+    }
+
+    #[test]
+    fn orders_and_swizzles() {
+        let bytes = [10, 20, 30, 40];
+        let v7 = |order: u32| TexelFormat::parse(PixelFormat(155 << 12 | order), false).unwrap();
+        let load = |order| v7(order).load(&bytes);
+        assert_eq!(load(0), [10, 20, 30, 40]);
+        assert_eq!(load(4), [30, 20, 10, 40]);
+        assert_eq!(load(8), [20, 30, 40, 10]);
+        assert_eq!(load(12), [40, 30, 20, 10]);
+        assert_eq!(load(16), [10, 20, 30, 1]);
+        assert_eq!(load(20), [30, 20, 10, 1]);
+        assert_eq!(load(226), [10; 4]);
+        let v6 = TexelFormat::parse(PixelFormat(155 << 12 | 0o5012), true).unwrap();
+        assert_eq!(v6.load(&bytes), [30, 20, 10, 1]);
+        for order in [0, 2, 4, 8, 10, 12, 242] {
+            let mut out = [0; 16];
+            let f = v7(order);
+            assert_eq!(f.store(f.load(&bytes), &mut out), 4);
+            assert_eq!(out[..4], bytes);
+        }
     }
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Texture, sampler and image-buffer descriptors of v6 and v7.
 
+use mali_descriptors::PixelFormat;
+use mali_descriptors::texel::{Channel, TexelFormat, UnknownFormat, swizzle};
 use mali_descriptors::{
     Attribute, AttributeBuffer, AttributeBuffer3d, Surface, attribute_type, descriptor_type,
     mipmap_mode, texel_ordering, texture_dimension, wrap_mode,
 };
 
 use super::address::{Extent, Layout, Plane};
-use super::format::{Channel, PixelFormat, UnknownFormat, swizzle};
 
 /// Why a descriptor cannot be used. Each carries the bits that are at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ pub struct Texture {
     /// Shape.
     pub dimension: Dimension,
     /// Pixel format.
-    pub format: PixelFormat,
+    pub format: TexelFormat,
     /// The 22-bit pixel format word, for conversion descriptors.
     pub format_word: u32,
     /// Applied after the format's own order.
@@ -92,7 +93,8 @@ impl Texture {
             return Err(DescriptorError::Type(texture.descriptor_type() as u32));
         }
         let format_word = texture.format() as u32;
-        let format = PixelFormat::parse(format_word, v6).map_err(DescriptorError::Format)?;
+        let format =
+            TexelFormat::parse(PixelFormat(format_word), v6).map_err(DescriptorError::Format)?;
         let bits = texture.swizzle() as u32;
         let swizzle = swizzle(bits).ok_or(DescriptorError::Swizzle(bits))?;
         let layout = match texture.texel_ordering() as u32 {
@@ -267,7 +269,7 @@ impl Sampler {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageBuffer {
     /// Pixel format.
-    pub format: PixelFormat,
+    pub format: TexelFormat,
     /// The 22-bit pixel format word, for conversion descriptors.
     pub format_word: u32,
     /// Texels in memory.
@@ -303,7 +305,8 @@ impl ImageBuffer {
             return Err(DescriptorError::Type(continuation.record_type() as u32));
         }
         let format_word = attribute.format() as u32;
-        let format = PixelFormat::parse(format_word, v6).map_err(DescriptorError::Format)?;
+        let format =
+            TexelFormat::parse(PixelFormat(format_word), v6).map_err(DescriptorError::Format)?;
         let offset = attribute.enabled_offset();
         Ok(ImageBuffer {
             format,

@@ -7,15 +7,13 @@
 pub mod address;
 mod codec;
 pub mod descriptor;
-pub mod format;
 pub mod register;
 pub mod sample;
 
+pub use mali_descriptors::texel::{Channel, Kind, Texel, TexelFormat, UnknownFormat};
+
 pub use address::{Extent, Layout, Plane};
+pub use codec::Texels;
 pub use descriptor::{Dimension, ImageBuffer, Sampler, Texture, Wrap};
-pub use format::{Channel, Kind, PixelFormat, UnknownFormat};
 pub use register::RegisterFormat;
 pub use sample::{Coordinates, Level, Lookup, fetch_texel, gather, sample};
-
-/// A texel in registers: four words, each a single-precision number or an integer as the format's [`Kind`] says.
-pub type Texel = [u32; 4];

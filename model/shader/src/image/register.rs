@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Texels in staging registers: words or packed halves.
 
-use super::Texel;
-use super::format::Kind;
+use mali_descriptors::texel::{Kind, Texel};
+
 use crate::alu::half;
 
 /// How a texel lies in registers. The discriminant is the encoding in conversion descriptors.

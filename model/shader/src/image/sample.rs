@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading textures: single texels by integer coordinates, and filtered reads through a sampler.
 
-use super::Texel;
+use mali_descriptors::texel::{Kind, Texel};
+
 use super::address::Extent;
+use super::codec::Texels;
 use super::descriptor::{Dimension, Mipmap, Sampler, Texture, Wrap};
-use super::format::Kind;
 
 /// Which level of which layer is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

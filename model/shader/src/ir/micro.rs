@@ -38,10 +38,22 @@ pub(crate) enum Kind {
     Add,
     /// 1 if `a` is above `b` as an unsigned number, else 0.
     Above,
-    /// A load of `m` words from the address in `a` and `b`, or from the place in a buffer that they name.
+    /// A load of `m` words, of which `c` bytes are in memory, from the address in `a` and `b`.
     Load,
-    /// A store of `m` words to the address in `a` and `b`.
+    /// The same from an offset (`a`) in a uniform buffer (`b`).
+    LoadUniform,
+    /// A store of `c` bytes, `m` words, to the address in `a` and `b`.
     Store,
+    /// An atomic operation on the word at the address in `a` and `b`.
+    Atomic,
+    /// An atomic operation on the 64 bits at the address in `a` and `b`.
+    AtomicDouble,
+    /// A load through a conversion descriptor in `c`, from the address in `a` and `b`; `e` is as `m`.
+    LoadTexel,
+    /// A store through a conversion descriptor in `c`, to the address in `a` and `b`; `e` is as `m`.
+    StoreTexel,
+    /// Texels that are read by coordinates.
+    Texture,
 }
 
 /// A function on rows.

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use mali_isa::Product;
+
 use super::clause::Clause;
 use super::micro::MicroOp;
 use super::special;
@@ -36,6 +38,8 @@ impl Constant {
 pub(crate) struct Program {
     /// Address of the first clause, which is number 0.
     pub(crate) entry: u64,
+    /// The product whose instructions it may contain; `None`: all that are known.
+    pub(crate) product: Option<Product>,
     /// Clauses by number.
     pub(crate) clauses: Vec<Clause>,
     pub(crate) ops: Vec<MicroOp>,
@@ -51,9 +55,10 @@ pub(crate) struct Program {
 
 impl Program {
     /// A shader of which only the address is known.
-    pub(crate) fn new(entry: u64) -> Program {
+    pub(crate) fn new(entry: u64, product: Option<Product>) -> Program {
         let mut program = Program {
             entry,
+            product,
             clauses: Vec::new(),
             ops: Vec::new(),
             visible: 0,

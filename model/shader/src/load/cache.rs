@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use mali_isa::Product;
+
 use super::decode::{Code, shader};
 use crate::core::Tlb;
 use crate::ir::Program;
@@ -33,16 +35,22 @@ pub(crate) struct Cache {
 impl Cache {
     /// The shader at `entry` and how many of its clauses were decoded for it: none if memory still holds the code of the last
     /// time.
-    pub(crate) fn shader(&mut self, entry: u64, fetch: &mut Tlb<'_>) -> (Arc<Program>, usize) {
+    pub(crate) fn shader(
+        &mut self,
+        entry: u64,
+        product: Option<Product>,
+        fetch: &mut Tlb<'_>,
+    ) -> (Arc<Program>, usize) {
         self.questions += 1;
         if let Some(known) = self.shaders.get_mut(&entry)
+            && known.program.product == product
             && known.code.is_current(fetch)
         {
             known.used = self.questions;
             return (Arc::clone(&known.program), 0);
         }
         self.forget(entry);
-        let (program, code) = shader(entry, fetch);
+        let (program, code) = shader(entry, product, fetch);
         let pending = program.clauses.iter().filter(|clause| clause.is_pending());
         let decoded = program.clauses.len() - pending.count();
         let known = Known {

@@ -4,6 +4,7 @@
 //! The clauses that the flow of control leads to are decoded at once, as far as a compiler's shaders reach; what lies further,
 //! or behind computed jumps, when a thread comes to it.
 
+use mali_isa::Product;
 use mali_memory::PAGE_SIZE;
 
 use crate::core::{OFFSET, Tlb};
@@ -75,8 +76,8 @@ impl Code {
 }
 
 /// The shader whose first clause is at `entry`, decoded [`AHEAD`], and the code that it was decoded from.
-pub(super) fn shader(entry: u64, fetch: &mut Tlb<'_>) -> (Program, Code) {
-    let (mut program, mut code) = (Program::new(entry), Code::default());
+pub(super) fn shader(entry: u64, product: Option<Product>, fetch: &mut Tlb<'_>) -> (Program, Code) {
+    let (mut program, mut code) = (Program::new(entry, product), Code::default());
     let mut number = 0;
     while number < program.clauses.len().min(AHEAD) {
         decode_into(&mut program, number, &mut code, fetch);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vertices and fragments of a batch: what their threads start with, and the instructions that only they have.
 
-use mali_descriptors::{AttributeBuffer, Blend, attribute_type, blend_mode};
+use mali_descriptors::{AttributeBuffer, Blend, PixelFormat, attribute_type, blend_mode};
 
 use super::image::{
     SINK, components, conversion, finish, load_converted, put_address, register_format, sampler,
@@ -10,7 +10,7 @@ use super::image::{
 use super::memory::bytes_of;
 use crate::core::Core;
 use crate::core::Trouble;
-use crate::image::{self, Coordinates, PixelFormat, RegisterFormat, Texel};
+use crate::image::{self, Coordinates, RegisterFormat, Texel, TexelFormat, Texels};
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::rows::{LANES, REGISTERS, Rows, lanes};
 use crate::stage::{AttributeTable, Fragments, Lookup, Preload, Stage};
@@ -130,7 +130,7 @@ fn load_first(
 
 /// An attribute with its buffer.
 struct Attribute {
-    format: PixelFormat,
+    format: TexelFormat,
     format_word: u32,
     base: u64,
     offset: i64,
@@ -165,7 +165,7 @@ impl Attribute {
         }
         let v6 = core.dispatch.architecture == Architecture::V6;
         let format_word = descriptor.format() as u32;
-        let format = PixelFormat::parse(format_word, v6)
+        let format = TexelFormat::parse(PixelFormat(format_word), v6)
             .map_err(|error| invalid(format!("{what} {index}: {error}")))?;
         Ok(Attribute {
             format,

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Images and textures of a batch, lane after lane.
 
+use mali_descriptors::PixelFormat;
+
 use super::memory::{address, bytes_of, words_of};
 use crate::core::{Core, Descriptors, Trouble};
 use crate::image::{
-    self, Dimension, ImageBuffer, Kind, PixelFormat, RegisterFormat, Sampler, Texel, Texture,
+    self, Dimension, ImageBuffer, Kind, RegisterFormat, Sampler, Texel, TexelFormat, Texels,
+    Texture,
 };
 use crate::ir::micro::MicroOp;
 use crate::rows::{REGISTERS, Rows, lanes};
@@ -229,7 +232,7 @@ pub(crate) fn load_texel(
 pub(super) fn load_converted(
     core: &mut Core<'_>,
     va: u64,
-    format: &PixelFormat,
+    format: &TexelFormat,
 ) -> Result<Texel, Trouble> {
     let mut bytes = [0; 16];
     let count = usize::from(format.bytes).min(16);
@@ -259,10 +262,10 @@ pub(super) fn finish(
 }
 
 /// What a conversion descriptor says: pixel format and register format, or plain words.
-pub(super) fn conversion(
+pub(crate) fn conversion(
     core: &Core<'_>,
     word: u32,
-) -> Result<(Option<PixelFormat>, RegisterFormat), Trouble> {
+) -> Result<(Option<TexelFormat>, RegisterFormat), Trouble> {
     let invalid = |text: String| Trouble::new(FaultKind::InvalidData, 0, text);
     let format = RegisterFormat::from_encoding(word >> 24 & 7).ok_or_else(|| {
         invalid(format!(
@@ -272,7 +275,7 @@ pub(super) fn conversion(
     if word >> 22 & 1 == 1 {
         return Ok((None, format));
     }
-    let pixel = PixelFormat::parse(word & 0x3f_ffff, is_v6(core))
+    let pixel = TexelFormat::parse(PixelFormat(word & 0x3f_ffff), is_v6(core))
         .map_err(|error| invalid(error.to_string()))?;
     Ok((Some(pixel), format))
 }

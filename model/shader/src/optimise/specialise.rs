@@ -123,7 +123,7 @@ fn reads(op: &MicroOp) -> Option<RowSet> {
         .fold(0, |all, row| all | row);
     match (op.run, op.kind) {
         (Run::Message(_), Kind::Store) => Some(named | written(op)),
-        (Run::Message(_), Kind::Load) | (Run::Rows(_), _) => Some(named),
+        (Run::Message(_), Kind::Load | Kind::LoadUniform) | (Run::Rows(_), _) => Some(named),
         _ => None,
     }
 }
@@ -138,7 +138,7 @@ fn writes(op: &MicroOp) -> Option<RowSet> {
     match (op.run, op.kind) {
         (Run::Rows(_), _) => Some(bit(op.d)),
         (Run::Message(_), Kind::Store) => Some(0),
-        (Run::Message(_), Kind::Load) => Some(written(op)),
+        (Run::Message(_), Kind::Load | Kind::LoadUniform) => Some(written(op)),
         _ => None,
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Rows {
     active: Box<Row>,
     /// The same as bits.
     mask: u64,
+    /// Lanes that have not ended.
+    live: u64,
     /// True if no lane that matters is inactive, so that results replace whole rows.
     full: bool,
     /// How many chunks hold lanes.
@@ -40,6 +42,7 @@ impl Rows {
             spare: Box::new(Row::ZERO),
             active: Box::new(Row::ZERO),
             mask: 0,
+            live: 0,
             full: false,
             chunks: lanes.clamp(1, LANES).div_ceil(CHUNK),
         }
@@ -48,6 +51,7 @@ impl Rows {
     /// Chooses which lanes results are written to. Lanes outside `live` may receive anything.
     pub(crate) fn activate(&mut self, mask: u64, live: u64) {
         self.full = mask & live == live;
+        self.live = live;
         if self.mask != mask {
             self.mask = mask;
             for (lane, active) in self.active.0.iter_mut().enumerate() {
@@ -60,6 +64,12 @@ impl Rows {
     #[inline(always)]
     pub(crate) fn mask(&self) -> u64 {
         self.mask
+    }
+
+    /// Lanes that had not ended when the active ones were chosen.
+    #[inline(always)]
+    pub(crate) fn live(&self) -> u64 {
+        self.live
     }
 
     /// Whether results replace whole rows of [`LANES`] lanes.

@@ -10,7 +10,7 @@ use mali_isa::Segment;
 
 use super::{Side, Translator, Trap};
 use crate::alu::pack::Atomic;
-use crate::ir::micro::Run;
+use crate::ir::micro::{Kind, Run};
 use crate::ir::special;
 use crate::operations::atomic::{self, RETURNS};
 
@@ -65,6 +65,7 @@ impl Translator<'_> {
         let run = if wide { atomic::double } else { atomic::word };
         let second = if wide { staging + 1 } else { staging };
         self.emit(Run::Message(run), staging, [low, high, staging, second], m);
+        self.is_atomic(wide);
         Ok(())
     }
 
@@ -78,6 +79,7 @@ impl Translator<'_> {
             atomic::compare_word
         };
         self.emit(Run::Message(run), staging, [low, high, 0, 0], m);
+        self.is_atomic(wide);
         Ok(())
     }
 
@@ -126,6 +128,7 @@ impl Translator<'_> {
                 [low, high, argument, 0],
                 m,
             );
+            self.is_atomic(wide);
             return Ok(());
         }
         // No compiler emits 64-bit atomics with a 64-bit argument; the ADD half's third source, which repeats the
@@ -146,6 +149,16 @@ impl Translator<'_> {
             [low, high, argument, upper],
             m,
         );
+        self.is_atomic(wide);
         Ok(())
+    }
+
+    /// Says what the micro-operation does that came last.
+    fn is_atomic(&mut self, wide: bool) {
+        self.known_as(if wide {
+            Kind::AtomicDouble
+        } else {
+            Kind::Atomic
+        });
     }
 }

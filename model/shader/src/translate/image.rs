@@ -5,14 +5,14 @@ use mali_isa::{IndexFormat, RegisterFormat as Format, VectorSize};
 
 use super::{Translator, Trap};
 use crate::image::RegisterFormat;
-use crate::ir::micro::{OnMemory, Run};
+use crate::ir::micro::{Kind, OnMemory, Run};
 use crate::operations::image as units;
 use crate::operations::texture;
 
 impl Translator<'_> {
     pub(super) fn texel_address(&mut self) -> Result<(), Trap> {
         let m = self.format();
-        self.texel(units::texel_address, 3, m)
+        self.texel(units::texel_address, 3, m, Kind::Plain)
     }
 
     pub(super) fn texture_address(&mut self) -> Result<(), Trap> {
@@ -32,23 +32,23 @@ impl Translator<'_> {
 
     pub(super) fn load_texel(&mut self) -> Result<(), Trap> {
         let m = self.format() | self.vector();
-        self.texel(units::load_texel, 1, m)
+        self.texel(units::load_texel, 1, m, Kind::Texture)
     }
 
     pub(super) fn load_conversion(&mut self) -> Result<(), Trap> {
         let m = self.vector();
-        self.texel(units::load_conversion, 1, m)
+        self.texel(units::load_conversion, 1, m, Kind::LoadTexel)
     }
 
     pub(super) fn store_conversion(&mut self) -> Result<(), Trap> {
         self.reads_staging(4);
         let m = self.vector();
-        self.texel(units::store_conversion, 1, m)
+        self.texel(units::store_conversion, 1, m, Kind::StoreTexel)
     }
 
     pub(super) fn texture_operation(&mut self) -> Result<(), Trap> {
         self.reads_staging(9);
-        self.texel(texture::texture_operation, 1, 0)
+        self.texel(texture::texture_operation, 1, 0, Kind::Texture)
     }
 
     pub(super) fn clock(&mut self) -> Result<(), Trap> {
@@ -66,10 +66,11 @@ impl Translator<'_> {
     }
 
     /// Emits a message with the three sources as they are.
-    fn texel(&mut self, run: OnMemory, staging: u32, m: u32) -> Result<(), Trap> {
+    fn texel(&mut self, run: OnMemory, staging: u32, m: u32, kind: Kind) -> Result<(), Trap> {
         let staging = self.staging(staging)?;
-        let sources = [self.source(0)?, self.source(1)?, self.source(2)?, 0];
+        let sources = [self.source(0)?, self.source(1)?, self.source(2)?, m as u16];
         self.emit(Run::Message(run), staging, sources, m);
+        self.known_as(kind);
         Ok(())
     }
 
@@ -82,6 +83,7 @@ impl Translator<'_> {
         let face = if cube { self.source(2)? } else { 0 };
         let sources = [self.source(0)?, self.source(1)?, face, 0];
         self.emit(Run::Message(texture::sample_simple), staging, sources, m);
+        self.known_as(Kind::Texture);
         Ok(())
     }
 

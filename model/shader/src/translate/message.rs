@@ -24,7 +24,8 @@ impl Translator<'_> {
         let staging = self.staging(bytes.div_ceil(4))?;
         let (a, b) = (self.source(0)?, self.source(1)?);
         if self.ins.segment() == Segment::Ubo {
-            return self.load_from(load_uniform(bytes), bytes, staging, a, b);
+            let run = load_uniform(bytes);
+            return self.load_from(run, Kind::LoadUniform, bytes, staging, [a, b]);
         }
         let (low, high) = self.address(a, b)?;
         let run: OnMemory = match bytes {
@@ -37,7 +38,7 @@ impl Translator<'_> {
             12 => load::<12>,
             _ => load::<16>,
         };
-        self.load_from(run, bytes, staging, low, high)
+        self.load_from(run, Kind::Load, bytes, staging, [low, high])
     }
 
     pub(super) fn store(&mut self, bytes: u32) -> Result<(), Trap> {
@@ -85,7 +86,8 @@ impl Translator<'_> {
 
     /// Emits a load or a store.
     fn moves(&mut self, run: OnMemory, kind: Kind, d: u16, [a, b]: [u16; 2], bytes: u32) {
-        self.emit(Run::Message(run), d, [a, b, 0, 0], bytes.div_ceil(4));
+        let size = bytes as u16;
+        self.emit(Run::Message(run), d, [a, b, size, 0], bytes.div_ceil(4));
         if let Some(op) = self.program.ops.last_mut() {
             (op.sources, op.kind) = (2, kind);
         }
@@ -95,10 +97,10 @@ impl Translator<'_> {
     fn load_from(
         &mut self,
         run: OnMemory,
+        kind: Kind,
         bytes: u32,
         staging: u16,
-        low: u16,
-        high: u16,
+        [low, high]: [u16; 2],
     ) -> Result<(), Trap> {
         let lanes = self.ins.lane_destination();
         let signed = self.ins.extend() == Extend::Sext;
@@ -113,7 +115,7 @@ impl Translator<'_> {
         if let Some((at, mask)) = part {
             // Part of the register changes, the rest stays.
             let loaded = self.temporary()?;
-            self.moves(run, Kind::Load, loaded, [low, high], bytes);
+            self.moves(run, kind, loaded, [low, high], bytes);
             let loaded = if bytes == 1 && mask == 0xffff && signed {
                 self.part(loaded, crate::alu::lanes::Part::B0, true)?
             } else {
@@ -129,7 +131,7 @@ impl Translator<'_> {
             );
             return Ok(());
         }
-        self.moves(run, Kind::Load, staging, [low, high], bytes);
+        self.moves(run, kind, staging, [low, high], bytes);
         if bytes < 4 && signed && matches!(lanes, Lanes::W0 | Lanes::D0) {
             let m = 32 - 8 * bytes;
             self.rows(

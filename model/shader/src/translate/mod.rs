@@ -212,6 +212,7 @@ impl Translator<'_> {
                 None => fma_row = zero,
             }
         } else {
+            self.present()?;
             self.instruction()?;
         }
 
@@ -231,6 +232,7 @@ impl Translator<'_> {
                 None => add_row = zero,
             }
         } else {
+            self.present()?;
             self.instruction()?;
         }
         if let Some(register) = late {
@@ -271,6 +273,18 @@ impl Translator<'_> {
             register >= first && register - first < count
         });
         reads || staging
+    }
+
+    /// Refuses the instruction at work if the product does not have it.
+    fn present(&self) -> Result<(), Trap> {
+        let info = self.ins.op.info();
+        match self.program.product {
+            Some(product) if !info.products.contains(product) => Err(self.trap(&format!(
+                "is no instruction of {product}: {}",
+                info.product_evidence.name()
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// The fault of an instruction that is not translated.

@@ -15,6 +15,7 @@ impl Translator<'_> {
         if self.ins.op.mnemonic() != M::ImadI64 {
             return Err(self.trap("is not a 64-bit operation"));
         }
+        self.present()?;
         let (a, b, c) = (
             self.pair(0, zero)?,
             self.pair(1, zero)?,

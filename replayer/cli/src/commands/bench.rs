@@ -7,13 +7,15 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use gpureplay_library::device::Choice;
-use gpureplay_library::{Files, HeldSignals, Options, Phase, Recording, Session, Timing, escaped};
+use gpureplay_library::device::{Choice, Device};
+use gpureplay_library::{Files, HeldSignals, Phase, Recording, Session, Timing, escaped};
 use serde::Serialize;
 
 use crate::common::arguments::{positive_number, whole_number};
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
+use crate::common::job_watch::JobWatch;
+use crate::common::job_watch::WatchOptions;
 use crate::common::load_speed::Loading;
 use crate::common::model_options::ModelOptions;
 use crate::common::statistics::Percentiles;
@@ -24,7 +26,9 @@ use crate::{Result, text};
 const EXAMPLES: &str = "\
 Examples:
   gpureplay bench recordings/acl-gemm-g52
-  gpureplay bench recordings/acl-gemm-g52 --warmup 3 --runs 100 --export-json times.json";
+  gpureplay bench recordings/acl-gemm-g52 --warmup 3 --runs 100 --export-json times.json
+  gpureplay bench recordings/digits-g52 --jobs layer:conv2 --per-job
+      how long each job of a layer takes, chain by chain";
 
 /// Load a recording once, run it many times, and say where the time goes
 ///
@@ -50,8 +54,14 @@ pub(crate) struct Bench {
     /// Runs that are counted
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive_number)]
     runs: u32,
-    /// What to replay on: model, model:GPU, nano, nano:direct or devmem
-    #[arg(short, long, value_name = "DEVICE", default_value = "model")]
+    #[arg(
+        short,
+        long,
+        value_name = "DEVICE",
+        default_value = "model",
+        help = format!("What to replay on: {}", Choice::names()),
+        long_help = format!("What to replay on:\n{}", Choice::explained()),
+    )]
     device: Choice,
     /// Also write the numbers, with every single run, to a file
     #[arg(long, value_name = "FILE")]
@@ -61,6 +71,8 @@ pub(crate) struct Bench {
     /// Print the numbers, with every single run, as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    watch: WatchOptions,
     #[command(flatten)]
     model: ModelOptions,
 }
@@ -82,6 +94,9 @@ struct Report {
     register_accesses_per_run: f64,
     interrupts_per_run: f64,
     bytes_moved_per_run: f64,
+    /// The jobs and how long each took, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per_job: Option<gpureplay_jobs::Report>,
 }
 
 /// What the runs of a session took.
@@ -108,31 +123,41 @@ impl Bench {
         if let Some(path) = &self.export_json {
             destinations.claim(path)?;
         }
-        if self.json && destinations.takes_standard_output() {
-            return Err(Failure::Usage(
-                "--json and --export-json - both want standard output; one of them is enough"
-                    .into(),
-            ));
-        }
         let started = Instant::now();
         let recording = Recording::from_files(files)?;
         let verify = started.elapsed();
         let files = recording.files();
         let loading = Loading::measure(&files.file())?;
+        let mut watch = JobWatch::new(&self.watch, None, &recording, &self.device)?;
+        if let Some(watch) = &watch {
+            watch.claim(&mut destinations)?;
+        }
+        if self.json && destinations.takes_standard_output() {
+            return Err(Failure::Usage(
+                "--json and another result both want standard output; one of them is enough".into(),
+            ));
+        }
         // Signals wait from before the device is opened until it is closed.
         let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
-        let mut session = recording.session(Options {
-            device: self.device.clone(),
-            model: self.model.into(),
-            ..Options::default()
-        })?;
+        let id = recording.verified().recording().gpu_id();
+        let observer = watch.as_ref().and_then(JobWatch::observer);
+        let device = Device::open_observed(&self.device, id, self.model.into(), observer)?;
+        let mut session = Session::on(recording.clone(), device);
         bind_or_take_case(&self.inputs, &mut session)?;
         let Measured {
             open,
             runs,
             counted,
-        } = self.measure(&mut session)?;
+        } = self.measure(&mut session, watch.as_mut())?;
 
+        let per_job = match &mut watch {
+            Some(watch) => {
+                let report = watch.report(&mut session, self.warmup);
+                watch.write(&report, &destinations, !self.json)?;
+                Some(report).filter(|_| self.watch.per_job())
+            }
+            None => None,
+        };
         let working = session.working();
         let per_run = |count: fn(&Timing) -> u64| {
             let sum: u64 = counted.iter().map(count).sum();
@@ -165,6 +190,7 @@ impl Bench {
             register_accesses_per_run: per_run(|run| run.registers),
             interrupts_per_run: per_run(|run| run.interrupts),
             bytes_moved_per_run: per_run(|run| run.bytes),
+            per_job,
         };
         let text = serde_json::to_string_pretty(&report)
             .map_err(|error| Failure::Output(error.to_string()))?;
@@ -182,7 +208,10 @@ impl Bench {
     }
 
     /// Loads the recording once and runs it as often as was asked for.
-    fn measure(&self, session: &mut Session) -> Result<Measured> {
+    fn measure(&self, session: &mut Session, mut watch: Option<&mut JobWatch>) -> Result<Measured> {
+        if let Some(watch) = &watch {
+            watch.begin(session);
+        }
         let started = Instant::now();
         session.prepare()?;
         let mut measured = Measured {
@@ -190,11 +219,21 @@ impl Bench {
             runs: Vec::new(),
             counted: Vec::new(),
         };
+        let layers = 0..session.recording().layers().len();
+        if let Some(watch) = &mut watch {
+            watch.loaded(session, measured.open);
+        }
         for _ in 0..self.warmup {
             session.run()?;
+            if let Some(watch) = &mut watch {
+                watch.ran(session, layers.clone(), false);
+            }
         }
         for _ in 0..self.runs {
             session.run()?;
+            if let Some(watch) = &mut watch {
+                watch.ran(session, layers.clone(), true);
+            }
             let timing = *session.timing();
             measured.runs.push(timing.run.as_secs_f64());
             measured.counted.push(timing);

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay disasm`: the shaders of a recording as text.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use gpureplay_library::{Files, escaped, shown};
-use mali_model::Profile;
-use mali_regs::GpuId;
+use gpureplay_jobs::{Code, Jobs};
+use gpureplay_library::{Recording, escaped, shown};
+use gpureplay_report::annotate::Notes;
+use gpureplay_report::report::Report as Analysis;
 use serde::Serialize;
 
+use crate::common::analysis_file;
 use crate::common::arguments::whole_number;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
-use crate::common::shaders::{Found, find};
+use crate::common::job_options::JobOptions;
 use crate::common::terminal;
 use crate::{Result, text};
 
@@ -21,6 +24,9 @@ const EXAMPLES: &str = "\
 Examples:
   gpureplay disasm recordings/saxpy-g52
   gpureplay disasm recordings/digits-g52 --job 3
+  gpureplay disasm recordings/lenet-g52 --jobs layer:conv2
+  gpureplay analyse recordings/lenet-g52 --json > lenet.json
+  gpureplay disasm recordings/lenet-g52 --jobs layer:conv2 --annotate lenet.json
   gpureplay disasm recordings/digits-g52 --json | jq -r '.shaders[].hash'
 Shaders are found by walking the job chains that the recording submits. docs/isa.md describes the text.";
 
@@ -30,17 +36,22 @@ Shaders are found by walking the job chains that the recording submits. docs/isa
 pub(crate) struct Disasm {
     /// Directory with a recording.gpr, such a file, or a pack
     recording: PathBuf,
-    /// Only the shader of this job, counted from 0 as in `run --trace`
-    #[arg(long, value_name = "N", conflicts_with = "shader", value_parser = whole_number::<usize>)]
+    /// Only the shader of this job, counted from 0 as `gpureplay jobs` lists them
+    #[arg(long, value_name = "N", conflicts_with_all = ["shader", "jobs"], value_parser = whole_number::<usize>)]
     job: Option<usize>,
+    #[command(flatten)]
+    jobs: JobOptions,
     /// Only the shader at this address
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "jobs")]
     shader: Option<u64>,
     /// Also write the code of each shader to DIR/HASH.bin
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
+    /// Write what `gpureplay analyse --json` found in this recording beside the clauses
+    #[arg(long, value_name = "ANALYSIS.json")]
+    annotate: Option<PathBuf>,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -74,16 +85,14 @@ struct ShaderReport {
 
 impl Disasm {
     pub(crate) fn execute(&self) -> Result {
-        let files = Files::read(&self.recording)?;
-        let verified = files.verify()?;
-        let gpu = GpuId(verified.recording().gpu_id());
-        let profile = Profile::by_product(gpu.product()).ok_or_else(|| {
-            Failure::Recording(format!(
-                "{}: is for {gpu}, whose job chains are not known",
-                shown(&files.path)
-            ))
-        })?;
-        let (mut shaders, jobs) = find(&verified, profile);
+        let recording = Recording::open(&self.recording)?;
+        let files = recording.files();
+        let (table, selected) = self.jobs.select(&recording)?;
+        let jobs = table.jobs.len();
+        let mut shaders = found(&table);
+        if self.jobs.chosen() {
+            shaders.retain(|shader| shader.jobs.iter().any(|job| selected.contains(job)));
+        }
         if let Some(job) = self.job {
             shaders.retain(|shader| shader.jobs.contains(&job));
         }
@@ -103,27 +112,33 @@ impl Disasm {
         }
         if let Some(directory) = &self.save {
             let mut destinations = Destinations::new(self.force.force);
-            destinations.reads_recording(&files);
+            destinations.reads_recording(files);
             for shader in &shaders {
-                if let Ok((_, identity)) = &shader.code {
-                    let path = directory.join(format!("{:016x}.bin", identity.hash));
+                if let Ok(code) = shader.code {
+                    let path = directory.join(format!("{:016x}.bin", code.identity.hash));
                     // The name follows from the contents.
-                    if std::fs::read(&path).is_ok_and(|there| there == shader.bytes) {
+                    if std::fs::read(&path).is_ok_and(|there| there == code.bytes) {
                         continue;
                     }
                     std::fs::create_dir_all(directory).map_err(|error| {
                         Failure::Output(format!("{}: {error}", shown(directory)))
                     })?;
                     destinations.claim(&path)?;
-                    destinations.write(&path, &shader.bytes)?;
+                    destinations.write(&path, &code.bytes)?;
                 }
             }
         }
+        let analysis = self.annotate.as_deref();
+        let analysis = analysis.map(|path| analysis_file::read(path, &recording));
+        let analysis = analysis.transpose()?;
         let report = Report {
             recording: files.name(),
-            gpu: gpu.to_string(),
+            gpu: table.gpu.to_string(),
             jobs,
-            shaders: shaders.iter().map(describe).collect(),
+            shaders: shaders
+                .iter()
+                .map(|shader| describe(shader, analysis.as_ref()))
+                .collect(),
         };
         let mut out = terminal::buffered_stdout();
         if self.json {
@@ -146,17 +161,56 @@ impl Disasm {
     }
 }
 
-fn describe(shader: &Found) -> ShaderReport {
-    let code = shader.code.as_ref().ok();
+/// A shader that jobs run. Where the code at an address changes between jobs, each version is one.
+struct Found<'a> {
+    address: u64,
+    /// Numbers of the jobs.
+    jobs: Vec<usize>,
+    code: std::result::Result<&'a Code, &'a str>,
+}
+
+/// The shaders of a recording in the order of their first job.
+fn found(table: &Jobs) -> Vec<Found<'_>> {
+    let mut found: Vec<Found<'_>> = Vec::new();
+    let mut known = HashMap::new();
+    for job in &table.jobs {
+        let Some(compute) = &job.compute else {
+            continue;
+        };
+        let code = compute.code.as_deref().map_err(String::as_str);
+        let hash = code.ok().map(|code| code.identity.hash);
+        let index = *known.entry((compute.shader, hash)).or_insert(found.len());
+        if index == found.len() {
+            found.push(Found {
+                address: compute.shader,
+                jobs: Vec::new(),
+                code,
+            });
+        }
+        if let Some(shader) = found.get_mut(index) {
+            shader.jobs.push(job.index);
+        }
+    }
+    found
+}
+
+fn describe(shader: &Found<'_>, analysis: Option<&Analysis>) -> ShaderReport {
+    let code = shader.code.ok();
+    let hash = code.map(|code| format!("{:016x}", code.identity.hash));
+    let notes = analysis.zip(hash.as_deref());
+    let notes = notes.and_then(|(analysis, hash)| Notes::of(analysis, hash));
     ShaderReport {
         address: format!("{:#x}", shader.address),
         jobs: shader.jobs.clone(),
-        hash: code.map(|(_, identity)| format!("{:016x}", identity.hash)),
-        bytes: code.map(|(_, identity)| identity.bytes),
-        clauses: code.map(|(_, identity)| identity.clauses),
-        instructions: code.map(|(shader, _)| shader.instructions()),
-        text: code.map(|(shader, _)| shader.to_string()),
-        error: shader.code.as_ref().err().cloned(),
+        hash,
+        bytes: code.map(|code| code.identity.bytes),
+        clauses: code.map(|code| code.identity.clauses),
+        instructions: code.map(|code| code.shader.instructions()),
+        text: code.map(|code| match &notes {
+            Some(notes) => notes.text(&code.shader),
+            None => code.shader.to_string(),
+        }),
+        error: shader.code.err().map(str::to_owned),
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
@@ -13,7 +12,6 @@ use gpureplay_library::expectation::{Comparison, Expectations};
 use gpureplay_library::{
     Bindings, Files, HeldSignals, Layer, Recording, Selection, Session, TensorKind, layers_named,
 };
-use mali_model::Observer;
 
 use crate::Result;
 use crate::common::arguments::{tolerance, whole_number};
@@ -22,7 +20,7 @@ use crate::common::destinations::{Destinations, Force};
 use crate::common::evaluation::ManyInputs;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::fault_argument::Inject;
-use crate::common::job_trace::Trace;
+use crate::common::job_watch::{JobWatch, WatchOptions};
 use crate::common::layer_options::LayerOptions;
 use crate::common::model_options::ModelOptions;
 use crate::common::progress::Progress;
@@ -50,8 +48,10 @@ Examples:
       the first layers, and what the last of them computes, in conv2.npy
   gpureplay run recordings/digits-g52 --layers pool1.. --input conv2=mine.npy
       the layers behind it with another value of conv2; those before do not run
-  gpureplay run recordings/digits-g52 --trace -
-      a table of its jobs: kernels, dimensions, operations by unit, bytes, time
+  gpureplay run recordings/digits-g52 --trace run.perfetto.json
+      a time line of layers, chains, jobs and uploads, for ui.perfetto.dev; --trace - prints a table
+  gpureplay run recordings/digits-g52 --jobs layer:conv2 --per-job
+      how long the jobs of a layer take
   gpureplay run recordings/train-digits-g52 --state-in initial.safetensors --repeat 352 --inputs batches/ \\
       --output loss=losses.npy --state-out learnt.safetensors
       352 steps of training, each with its own batch, and what was learnt
@@ -95,8 +95,14 @@ pub(crate) struct Run {
     /// Largest relative difference from the expected output [default: the manifest's, or 1e-5]
     #[arg(long, value_name = "RELATIVE", value_parser = tolerance)]
     tolerance: Option<f64>,
-    /// What to replay on: model, model:GPU such as model:g76, nano (the nano driver), nano:shared (takes turns), nano:direct, devmem, devmem:BOARD
-    #[arg(short, long, value_name = "DEVICE", default_value = "model")]
+    #[arg(
+        short,
+        long,
+        value_name = "DEVICE",
+        default_value = "model",
+        help = format!("What to replay on: {}", Choice::names()),
+        long_help = format!("What to replay on:\n{}", Choice::explained()),
+    )]
     device: Choice,
     /// Replay even if the device is not the GPU that was recorded; results may be wrong and jobs may fault
     #[arg(long = "i-know-this-is-the-wrong-gpu")]
@@ -107,9 +113,11 @@ pub(crate) struct Run {
     /// Make the device fail once: KIND@CALL (such as job-fault@200) or a number that both follow from
     #[arg(long, value_name = "FAULT")]
     inject: Option<Inject>,
-    /// Write what each job did (kernel, dimensions, operations, bytes, time) to FILE as JSON lines; `-` prints a table. Model only
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    #[command(flatten)]
+    watch: WatchOptions,
+    /// Write what each job did (kernel, dimensions, operations, bytes, time) to FILE, one JSON object in a line for each. Model only
+    #[arg(long, value_name = "FILE.jsonl")]
+    trace_lines: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -132,10 +140,11 @@ impl Run {
             return self.execute_many(&recording);
         }
         let files = recording.files();
-        let trace = self.trace.as_ref().map(|_| Arc::new(Trace::default()));
+        let lines = self.trace_lines.as_ref();
+        let mut watch = JobWatch::new(&self.watch, lines, &recording, &self.device)?;
         // Signals wait from before the device is opened until it is closed.
         let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
-        let (mut session, inputs) = self.session(&recording, trace.clone())?;
+        let (mut session, inputs) = self.session(&recording, watch.as_ref())?;
         let classes = self.classes.read()?;
         let layers = recording.layers();
         let selection = session.select(self.layers.range(layers)?)?;
@@ -155,17 +164,32 @@ impl Run {
             None if selection.running().start == 0 => files.case_for(&inputs),
             _ => None,
         };
-        let destinations =
+        let mut destinations =
             self.destinations((files, &session), &inputs, output_files.values())?;
+        if let Some(watch) = &watch {
+            watch.claim(&mut destinations)?;
+            watch.begin(&mut session);
+        }
+        if self.json && destinations.takes_standard_output() {
+            return Err(Failure::Usage(
+                "--json and another result both want standard output; give the other one a file"
+                    .into(),
+            ));
+        }
         let case = case.filter(|_| self.states.state_in.is_none());
         let expectations = Expectations::new(files, session.bindings(), case, &expected)?;
         let counts = jobs(&recording, running);
 
         let prepared = started.elapsed();
-        let result = self.replay(&mut session, &selection, counts);
-        if let (Some(trace), Some(path)) = (trace, &self.trace) {
-            trace.write(path, &destinations)?;
-        }
+        let result = self.replay(&mut session, &selection, counts, watch.as_mut());
+        let per_job = match &mut watch {
+            Some(watch) => {
+                let report = watch.report(&mut session, 0);
+                watch.write(&report, &destinations, !self.json)?;
+                Some(report).filter(|_| self.watch.per_job())
+            }
+            None => None,
+        };
         let retries = result?;
         self.states.write(&destinations, &mut session)?;
 
@@ -213,6 +237,7 @@ impl Run {
             device_seconds: working.map(|time| time.as_secs_f64()),
             retries,
             outputs,
+            per_job,
         };
         match self.json {
             true => report.print_json(&mut terminal::stdout())?,
@@ -236,8 +261,7 @@ impl Run {
             "--output",
         )?;
         let files = recording.files();
-        let destinations =
-            self.destinations((files, &session), &inputs, output_files.values())?;
+        let destinations = self.destinations((files, &session), &inputs, output_files.values())?;
         let from = self.many.inputs_from.as_deref();
         let result = repeat::run(&mut session, (runs, from), &output_files, &destinations)?;
         self.states.write(&destinations, &mut session)?;
@@ -279,9 +303,9 @@ impl Run {
     fn session(
         &self,
         recording: &Recording,
-        trace: Option<Arc<Trace>>,
+        watch: Option<&JobWatch>,
     ) -> Result<(Session, BTreeMap<String, PathBuf>)> {
-        let observer = trace.map(|trace| trace as Arc<dyn Observer>);
+        let observer = watch.and_then(JobWatch::observer);
         let id = recording.verified().recording().gpu_id();
         let device = Device::open_observed(&self.device, id, self.model.into(), observer)?;
         let mut session = Session::on(
@@ -311,12 +335,24 @@ impl Run {
         session: &mut Session,
         selection: &Selection,
         (jobs, setup_jobs): (u64, u64),
+        mut watch: Option<&mut JobWatch>,
     ) -> Result<u32> {
         // Only the model counts jobs as they end.
         let device = session.device().filter(|device| device.is_model());
         let _progress = device
             .map(|device| Progress::start("replaying", device.job_counter(), jobs + setup_jobs));
-        session.run_layers(selection.running())?;
+        if let Some(watch) = watch.as_deref_mut() {
+            let started = Instant::now();
+            // What fails here is tried again below.
+            if session.prepare().is_ok() {
+                watch.loaded(session, started.elapsed());
+            }
+        }
+        let result = session.run_layers(selection.running());
+        if let Some(watch) = watch {
+            watch.ran(session, selection.running(), true);
+        }
+        result?;
         let mut retries = session.timing().retries;
         if let Err(error) = session.close() {
             if retries >= self.retry {
@@ -352,15 +388,6 @@ impl Run {
             destinations.claim_tensor(path)?;
         }
         self.states.claim(&mut destinations, session)?;
-        if let Some(trace) = &self.trace {
-            destinations.claim(trace)?;
-        }
-        if self.json && destinations.takes_standard_output() {
-            return Err(Failure::Usage(
-                "--json and another result both want standard output; give the other one a file"
-                    .into(),
-            ));
-        }
         Ok(destinations)
     }
 

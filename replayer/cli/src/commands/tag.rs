@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gpureplay_io::{DType, Element, distinctiveness, tag_tensor};
+use gpureplay_io::{Element, ElementType, distinctiveness, tag_tensor};
 
 use crate::common::arguments::whole_number;
 use crate::common::destinations::{Destinations, Force};
@@ -25,8 +25,8 @@ pub(crate) struct Tag {
     #[arg(long, value_name = "N,N,…", value_delimiter = ',', required = true, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     shape: Vec<u64>,
     /// Type of the elements
-    #[arg(long, default_value = "f32", value_parser = DType::from_name)]
-    dtype: DType,
+    #[arg(long, default_value = "f32", value_parser = ElementType::from_name)]
+    dtype: ElementType,
     /// Another seed gives other elements
     #[arg(long, default_value = "1", value_parser = whole_number::<u64>)]
     seed: u64,

@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `gpureplay run --trace`: what each job did on the model, as JSON lines or as a table.
+//! `gpureplay run --trace-lines` and `--trace -`: what each job did on the model, as JSON lines or as a table.
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
-use mali_model::{JobReport, Message, Observer};
+use mali_model::{JobReport, Message};
 use serde::Serialize;
 
-use crate::common::destinations::Destinations;
 use crate::common::failure::Failure;
+use crate::common::job_tables::short;
 use crate::common::terminal;
-use gpureplay_library::values::is_standard_output;
-
 use crate::{Result, text};
 
-/// Collects the reports of jobs as they end.
-#[derive(Debug, Default)]
-pub(crate) struct Trace {
-    jobs: Mutex<Vec<JobReport>>,
-}
+/// A job with its number.
+pub(crate) type Numbered<'a> = (usize, &'a JobReport);
 
 /// One job, as a line of the file.
 #[derive(Serialize)]
@@ -60,36 +53,24 @@ struct Work {
     bytes_written: u64,
 }
 
-impl Observer for Trace {
-    fn job(&self, report: &JobReport) {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        jobs.push(report.clone());
+/// One JSON object in a line for each job.
+pub(crate) fn lines(jobs: &[Numbered<'_>]) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    for job in jobs {
+        serde_json::to_writer(&mut text, &line(job))
+            .map_err(|error| Failure::Output(error.to_string()))?;
+        text.push(b'\n');
     }
-
-    fn wants_kernels(&self) -> bool {
-        true
-    }
+    Ok(text)
 }
 
-impl Trace {
-    /// Writes JSON lines to a file, or a table to standard output if the path is `-`.
-    pub(crate) fn write(&self, path: &Path, destinations: &Destinations) -> Result<()> {
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines: Vec<Line> = jobs.iter().enumerate().map(line).collect();
-        if is_standard_output(path) {
-            return table(&mut terminal::stdout(), &lines);
-        }
-        let mut text = Vec::new();
-        for line in &lines {
-            serde_json::to_writer(&mut text, line)
-                .map_err(|error| Failure::Output(error.to_string()))?;
-            text.push(b'\n');
-        }
-        destinations.write(path, &text)
-    }
+/// A table for people, on standard output.
+pub(crate) fn print(jobs: &[Numbered<'_>]) -> Result<()> {
+    let lines: Vec<Line> = jobs.iter().map(line).collect();
+    table(&mut terminal::stdout(), &lines)
 }
 
-fn line((job, report): (usize, &JobReport)) -> Line {
+fn line(&(job, report): &Numbered<'_>) -> Line {
     let compute = report.compute.as_ref();
     Line {
         job,
@@ -200,13 +181,4 @@ fn table(out: &mut impl Write, lines: &[Line]) -> Result<()> {
         text::bytes(sum(|work| work.bytes_written))
     )?;
     Ok(())
-}
-
-/// A count in at most seven characters: `1234567`, `12.3 M`.
-fn short(count: u64) -> String {
-    match count {
-        0..=999_999 => count.to_string(),
-        1_000_000..=999_999_999 => format!("{:.1} M", count as f64 / 1e6),
-        _ => format!("{:.1} G", count as f64 / 1e9),
-    }
 }

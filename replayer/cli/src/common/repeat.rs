@@ -53,7 +53,10 @@ impl StateOptions {
         let Some(path) = &self.state_out else {
             return Ok(());
         };
-        if path.extension().is_none_or(|ending| ending != "safetensors") {
+        if path
+            .extension()
+            .is_none_or(|ending| ending != "safetensors")
+        {
             return Err(Failure::Usage(format!(
                 "--state-out {}: the file's name must end in .safetensors",
                 shown(path)
@@ -61,7 +64,9 @@ impl StateOptions {
         }
         let tensors = session.recording().tensors();
         if !tensors.iter().any(|info| info.kind == TensorKind::State) {
-            return Err(Failure::Usage("--state-out: the recording has no states".into()));
+            return Err(Failure::Usage(
+                "--state-out: the recording has no states".into(),
+            ));
         }
         destinations.claim(path)
     }
@@ -258,7 +263,10 @@ impl Repeated {
         }
         let retried = match self.retries {
             0 => String::new(),
-            retries => format!(", {} after an error", text::count(retries.into(), "attempt")),
+            retries => format!(
+                ", {} after an error",
+                text::count(retries.into(), "attempt")
+            ),
         };
         writeln!(
             out,

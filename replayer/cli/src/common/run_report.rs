@@ -39,6 +39,9 @@ pub(crate) struct Report {
     pub(crate) device_seconds: Option<f64>,
     pub(crate) retries: u32,
     pub(crate) outputs: BTreeMap<String, OutputReport>,
+    /// The jobs and how long each took, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) per_job: Option<gpureplay_jobs::Report>,
 }
 
 /// One output.

@@ -2,9 +2,11 @@
 //! Notes in terms of memory objects that own their memory: transfers, and launches with what they are given.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use gpureplay_trace::note::{Direction, Note, Object, ObjectKind, Place, Value};
+use gpureplay_trace::note::{Content, Direction, Note, Object, ObjectKind, Place, Transfer, Value};
 
+use super::launches::{launches, refused};
 use crate::capture::{Buffer, Capture};
 
 /// Parts of parts that are followed; OpenCL has none.
@@ -117,6 +119,32 @@ impl Event {
     }
 }
 
+impl Event {
+    /// Whether the same step happens to other objects, whatever the values.
+    pub(super) fn is_like_but_for_objects(&self, other: &Event) -> bool {
+        match (self, other) {
+            (Event::Host(a), Event::Host(b)) => {
+                let what = |host: &Host| (host.direction, host.at.offset, host.size);
+                what(a) == what(b)
+            }
+            (Event::Launch(a), Event::Launch(b)) => {
+                let places =
+                    |launch: &Launched| launch.given.iter().map(|g| g.index).collect::<Vec<_>>();
+                (&a.kernel, a.global) == (&b.kernel, b.global) && places(a) == places(b)
+            }
+            _ => false,
+        }
+    }
+
+    /// The objects that it is about, in order.
+    pub(super) fn objects(&self) -> Vec<u32> {
+        match self {
+            Event::Host(host) => vec![host.at.object],
+            Event::Launch(launch) => launch.given.iter().map(|given| given.object).collect(),
+        }
+    }
+}
+
 impl std::fmt::Display for Event {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -159,6 +187,8 @@ impl Events {
     pub(super) fn of(capture: &Capture) -> Self {
         let mut out = Events::default();
         let mut parts: BTreeMap<u32, Place> = BTreeMap::new();
+        let (refused, later) = (refused(capture), contents(capture));
+        let queued = Queued::of(capture);
         for (index, noted) in capture.opencl.iter().enumerate() {
             let before = out.list.len();
             match &noted.note {
@@ -181,13 +211,17 @@ impl Events {
                             direction: transfer.direction,
                             at,
                             size: transfer.size,
-                            hash: transfer.hash,
-                            jobs: noted.jobs,
+                            hash: match transfer.content {
+                                Content::Hash(hash) => Some(hash),
+                                Content::Later(id) => later.get(&id).copied(),
+                                Content::Unseen => None,
+                            },
+                            jobs: queued.jobs_before(index, transfer, noted.jobs),
                             kept: false,
                         }));
                     }
                 }
-                Note::Launch(launch) => {
+                Note::Launch(launch) if !refused.contains(&launch.id) => {
                     let given = launch.arguments.iter().enumerate();
                     let given = given.filter_map(|(index, argument)| {
                         let Value::Object(object) = argument.value else {
@@ -223,8 +257,7 @@ impl Events {
                 Note::Unseen { call } if !out.unseen.contains(call) => {
                     out.unseen.push(call.clone());
                 }
-                Note::Unseen { .. } | Note::Copy { .. } | Note::Fill { .. } | Note::Done { .. } => {
-                }
+                _ => {}
             }
             if out.list.len() > before {
                 out.notes.push(index);
@@ -264,6 +297,48 @@ impl Events {
                 }
             }
         }
+    }
+}
+
+/// Content that was seen when its transfer was complete.
+fn contents(capture: &Capture) -> BTreeMap<u32, u64> {
+    let content = capture.opencl.iter().filter_map(|noted| match noted.note {
+        Note::Content { id, hash } => Some((id, hash)),
+        _ => None,
+    });
+    content.collect()
+}
+
+/// The launches of each queue by their notes' indices, each with its chains if they are known.
+struct Queued(BTreeMap<u32, BTreeMap<usize, Option<Range<usize>>>>);
+
+impl Queued {
+    fn of(capture: &Capture) -> Self {
+        let places = launches(capture).places();
+        let refused = refused(capture);
+        let mut out: BTreeMap<u32, BTreeMap<usize, Option<Range<usize>>>> = BTreeMap::new();
+        for (index, noted) in capture.opencl.iter().enumerate() {
+            if let Note::Launch(launch) = &noted.note
+                && !refused.contains(&launch.id)
+            {
+                let queue = out.entry(launch.queue).or_default();
+                queue.insert(index, places.get(&launch.id).cloned());
+            }
+        }
+        Queued(out)
+    }
+
+    /// Submissions before a transfer: a queue comes to it after the launches that it was given before, and before those after it.
+    fn jobs_before(&self, index: usize, transfer: &Transfer, noted: usize) -> usize {
+        let launches = transfer.queue.and_then(|queue| self.0.get(&queue));
+        let Some(launches) = launches.filter(|_| !transfer.complete) else {
+            return noted;
+        };
+        let earlier = launches.range(..index).next_back();
+        let later = launches.range(index..).next();
+        let after = earlier.and_then(|(_, chains)| Some(chains.as_ref()?.end));
+        let before = later.and_then(|(_, chains)| Some(chains.as_ref()?.start));
+        after.or(before).map_or(noted, |jobs| jobs.max(noted))
     }
 }
 

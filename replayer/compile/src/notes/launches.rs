@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which launch each job chain belongs to.
+//!
+//! A launch's chains come after its note and before the note that its queue is idle, in the order in which the queue was filled, and they
+//! compute as many work-items as it has. Chains of the runtime itself may lie between. Where that leaves more than one way, nothing is
+//! named.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 use gpureplay_trace::note::{Launch, Note};
 
+use super::matching::{self, Matched, Wanted};
 use crate::capture::Capture;
 use crate::chain::work_items;
 use crate::pages::Moment;
@@ -25,7 +33,7 @@ pub struct Dispatch {
 pub struct Launches {
     /// By submission; `None` for chains of the runtime itself and for those that notes do not explain.
     pub chains: Vec<Option<Dispatch>>,
-    /// Launches without a chain, or with chains of other sizes: what is wrong with each.
+    /// Launches without a chain, with chains of other sizes, or with several places: what is wrong with each.
     pub unexplained: Vec<String>,
 }
 
@@ -34,92 +42,121 @@ impl Launches {
     pub fn named(&self) -> usize {
         self.chains.iter().flatten().count()
     }
+
+    /// The chains of each launch, from the first to behind the last.
+    pub(super) fn places(&self) -> BTreeMap<u32, Range<usize>> {
+        let mut out: BTreeMap<u32, Range<usize>> = BTreeMap::new();
+        for (chain, dispatch) in self.chains.iter().enumerate() {
+            if let Some(dispatch) = dispatch {
+                let place = out.entry(dispatch.launch).or_insert(chain..chain);
+                place.end = chain + 1;
+            }
+        }
+        out
+    }
 }
 
-/// Gives each chain to its launch: the chains between the notes of a launch, if they compute as many work-items as it has.
+/// A launch whose chains are looked for.
+struct Open<'a> {
+    launch: &'a Launch,
+    /// Submissions before its note, and before the note that its queue is idle.
+    within: Range<usize>,
+    ended: bool,
+}
+
+/// Gives each chain to its launch.
 pub fn launches(capture: &Capture) -> Launches {
     let mut out = Launches {
         chains: vec![None; capture.jobs.len()],
         unexplained: Vec::new(),
     };
-    let mut open: Option<(&Launch, usize)> = None;
+    let refused = refused(capture);
+    let mut open: Vec<Open<'_>> = Vec::new();
     for noted in &capture.opencl {
         match &noted.note {
-            Note::Launch(launch) => {
-                if let Some((earlier, _)) = open.replace((launch, noted.jobs)) {
-                    out.unexplained.push(unended(earlier));
-                }
-            }
-            Note::Done { launch: id, status } => match open.take() {
-                // A launch that the runtime refused has no chains.
-                Some((launch, _)) if launch.id == *id && *status != 0 => {}
-                Some((launch, first)) if launch.id == *id => {
-                    match chains_of(capture, launch, first, noted.jobs) {
-                        Ok(chains) => {
-                            for chain in out.chains.iter_mut().take(noted.jobs).skip(chains) {
-                                *chain = Some(Dispatch {
-                                    launch: launch.id,
-                                    kernel: launch.kernel.clone(),
-                                    global: launch.global,
-                                    local: launch.local,
-                                });
-                            }
-                        }
-                        Err(reason) => out.unexplained.push(reason),
+            Note::Launch(launch) if !refused.contains(&launch.id) => open.push(Open {
+                launch,
+                within: noted.jobs..capture.jobs.len(),
+                ended: false,
+            }),
+            Note::Idle { queue } => {
+                for open in &mut open {
+                    if !open.ended && open.launch.queue == *queue {
+                        open.within.end = noted.jobs;
+                        open.ended = true;
                     }
                 }
-                Some((launch, _)) => out.unexplained.push(unended(launch)),
-                None => {}
-            },
+                if open.iter().all(|open| open.ended) {
+                    assign(capture, &open, &mut out);
+                    open.clear();
+                }
+            }
             _ => {}
         }
     }
-    if let Some((launch, _)) = open {
-        out.unexplained.push(unended(launch));
-    }
+    assign(capture, &open, &mut out);
     out
 }
 
-fn unended(launch: &Launch) -> String {
-    format!(
-        "launch {} ({}) overlaps another one, so its jobs have no name",
-        launch.id, launch.kernel
-    )
+/// Launches that the runtime did not take.
+pub(super) fn refused(capture: &Capture) -> Vec<u32> {
+    let refused = capture.opencl.iter().filter_map(|noted| match noted.note {
+        Note::Refused { launch, .. } => Some(launch),
+        _ => None,
+    });
+    refused.collect()
 }
 
-/// The first of the chains that a launch submitted, all up to `end`; chains of the runtime may precede them.
-fn chains_of(
-    capture: &Capture,
-    launch: &Launch,
-    begin: usize,
-    end: usize,
-) -> Result<usize, String> {
-    let name = || format!("launch {} ({})", launch.id, launch.kernel);
-    if !launch.alone {
-        return Err(format!(
-            "{} was queued while the app waited for something itself, so its jobs have no name",
-            name()
-        ));
-    }
-    let wanted = launch
-        .global
-        .iter()
-        .try_fold(1u64, |product, size| product.checked_mul(*size));
-    let mut items = 0u64;
-    for chain in (begin..end).rev() {
-        items = items.saturating_add(items_of(capture, chain));
-        if Some(items) == wanted {
-            return Ok(chain);
+/// Finds the chains of launches between two moments at which all queues are idle.
+fn assign(capture: &Capture, open: &[Open<'_>], out: &mut Launches) {
+    let (Some(from), Some(to)) = (
+        open.iter().map(|open| open.within.start).min(),
+        open.iter().map(|open| open.within.end).max(),
+    ) else {
+        return;
+    };
+    let items: Vec<u64> = (from..to).map(|chain| items_of(capture, chain)).collect();
+    let wanted = |open: &Open<'_>| {
+        let mut sizes = open.launch.global.iter();
+        Wanted {
+            queue: open.launch.queue,
+            items: sizes.try_fold(1u64, |product, size| product.checked_mul(*size)),
+            within: open.within.start - from..open.within.end - from,
         }
+    };
+    let wanted: Vec<Wanted> = open.iter().map(wanted).collect();
+    for (open, matched) in open.iter().zip(matching::find(&wanted, &items)) {
+        let Launch {
+            id, kernel, global, ..
+        } = open.launch;
+        let [x, y, z] = global;
+        let name = format!("launch {id} ({kernel}, {x} x {y} x {z})");
+        out.unexplained.push(match matched {
+            Matched::Chains(chains) => {
+                for chain in chains {
+                    if let Some(place) = out.chains.get_mut(from + chain) {
+                        *place = Some(Dispatch {
+                            launch: *id,
+                            kernel: kernel.clone(),
+                            global: *global,
+                            local: open.launch.local,
+                        });
+                    }
+                }
+                continue;
+            }
+            Matched::Nothing if open.within.is_empty() => format!("{name} has no job"),
+            Matched::Nothing => format!(
+                "{name}: no job of its queue computes as many work-items; its jobs have no name"
+            ),
+            Matched::Several => format!(
+                "{name}: several jobs of this size could be its own, so they have no name"
+            ),
+            Matched::TooMany => format!(
+                "{name} is one of too many launches between two moments at which the queues are idle; their jobs have no name"
+            ),
+        });
     }
-    let [x, y, z] = launch.global;
-    Err(match begin == end {
-        true => format!("{} has no job", name()),
-        false => format!(
-            "{} has {x} x {y} x {z} work-items, its jobs compute {items}; they have no name",
-            name()
-        ),
-    })
 }
 
 /// Work-items of all jobs of a chain.

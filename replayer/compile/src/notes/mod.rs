@@ -8,6 +8,7 @@
 mod events;
 mod launches;
 mod looped;
+mod matching;
 mod naming;
 mod place;
 mod propose;

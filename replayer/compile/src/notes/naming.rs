@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use gpureplay_io::{DType, Element};
+use gpureplay_io::{Element, ElementType};
 
 use super::events::{Given, Launched};
 
@@ -43,7 +43,7 @@ impl Taken {
 
 /// Element type of a tensor: the argument's, or what its bytes look like where the argument is a pointer to bytes. What a kernel
 /// `computed` may be much smaller than what somebody measured: a softmax has any magnitude.
-pub(super) fn element(type_name: &str, bytes: &[u8], computed: bool) -> DType {
+pub(super) fn element(type_name: &str, bytes: &[u8], computed: bool) -> ElementType {
     let word = type_name
         .split([' ', '*'])
         .filter(|word| !word.is_empty() && !word.starts_with("__"))
@@ -52,22 +52,22 @@ pub(super) fn element(type_name: &str, bytes: &[u8], computed: bool) -> DType {
         .unwrap_or_default()
         .trim_end_matches(|c: char| c.is_ascii_digit());
     let dtype = match scalar {
-        "float" => DType::F32,
-        "half" => DType::F16,
-        "double" => DType::F64,
-        "int" => DType::I32,
-        "uint" => DType::U32,
-        "short" => DType::I16,
-        "ushort" => DType::U16,
-        "long" => DType::I64,
-        "ulong" => DType::U64,
-        _ if looks_like_floats(bytes, computed) => DType::F32,
-        "char" => DType::I8,
-        _ => DType::U8,
+        "float" => ElementType::F32,
+        "half" => ElementType::F16,
+        "double" => ElementType::F64,
+        "int" => ElementType::I32,
+        "uint" => ElementType::U32,
+        "short" => ElementType::I16,
+        "ushort" => ElementType::U16,
+        "long" => ElementType::I64,
+        "ulong" => ElementType::U64,
+        _ if looks_like_floats(bytes, computed) => ElementType::F32,
+        "char" => ElementType::I8,
+        _ => ElementType::U8,
     };
     match bytes.len().is_multiple_of(dtype.bytes()) {
         true => dtype,
-        false => DType::U8,
+        false => ElementType::U8,
     }
 }
 
@@ -98,21 +98,21 @@ mod tests {
             .collect();
         let picture: Vec<u8> = (0..64).map(|i| 200 + i % 7).collect();
         for (type_name, bytes, expected) in [
-            ("float*", &floats, DType::F32),
-            ("const __global float4 *", &floats, DType::F32),
-            ("half*", &floats, DType::F16),
-            ("const uint*", &floats, DType::U32),
-            ("uchar*", &floats, DType::F32),
-            ("uchar*", &picture, DType::U8),
-            ("char*", &picture, DType::I8),
-            ("", &picture, DType::U8),
-            ("float*", &vec![1; 7], DType::U8),
+            ("float*", &floats, ElementType::F32),
+            ("const __global float4 *", &floats, ElementType::F32),
+            ("half*", &floats, ElementType::F16),
+            ("const uint*", &floats, ElementType::U32),
+            ("uchar*", &floats, ElementType::F32),
+            ("uchar*", &picture, ElementType::U8),
+            ("char*", &picture, ElementType::I8),
+            ("", &picture, ElementType::U8),
+            ("float*", &vec![1; 7], ElementType::U8),
         ] {
             assert_eq!(element(type_name, bytes, false), expected, "{type_name}");
         }
         let softmax: Vec<u8> = (0..8).flat_map(|i| 1e-4f32.powi(i).to_le_bytes()).collect();
-        assert_eq!(element("uchar*", &softmax, true), DType::F32);
-        assert_eq!(element("uchar*", &softmax, false), DType::U8);
+        assert_eq!(element("uchar*", &softmax, true), ElementType::F32);
+        assert_eq!(element("uchar*", &softmax, false), ElementType::U8);
     }
 
     #[test]

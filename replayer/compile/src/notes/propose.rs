@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use gpureplay_io::{DType, Element, Layout, Tensor};
+use gpureplay_io::{Element, ElementType, Layout, Tensor};
 use gpureplay_trace::note::Direction;
 
 use super::events::{Event, Events, Given, Host, Launched};
@@ -20,7 +20,7 @@ use crate::tag::{Found, Role};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
     /// Element type.
-    pub dtype: DType,
+    pub dtype: ElementType,
     /// Extents, slowest first.
     pub shape: Vec<u32>,
 }
@@ -36,7 +36,7 @@ impl FromStr for Form {
         let shape: Vec<u32> = extents.collect::<Result<_, _>>().map_err(|_| wrong())?;
         match shape.contains(&0) {
             false => Ok(Form {
-                dtype: DType::from_name(dtype.trim())?,
+                dtype: ElementType::from_name(dtype.trim())?,
                 shape,
             }),
             true => Err(wrong()),
@@ -438,17 +438,25 @@ impl Builder<'_> {
         (role, name, type_name): (Role, String, &str),
         moment: Moment,
     ) {
-        let name = self.taken.unique(name);
         let Some(root) = self.events.roots.get(&host.at.object) else {
             return;
         };
+        let found = match root.image {
+            true => None,
+            false => locate(self.capture, root, host, moment),
+        };
+        // Whoever clears memory means no weight by it.
+        let cleared = |found: &Located| found.bytes.iter().all(|byte| *byte == 0);
+        if role == Role::Weight && found.as_ref().is_some_and(cleared) {
+            return;
+        }
+        let name = self.taken.unique(name);
         if root.image {
             self.remark(format!(
                 "'{name}' is an image, of which the layout in memory is not known: name its file with --input or --output"
             ));
             return;
         }
-        let found = locate(self.capture, root, host, moment);
         let Some(Located { va, bytes }) = found else {
             self.remark(format!(
                 "'{name}' ({} bytes) was not found in GPU memory {}",
@@ -552,7 +560,9 @@ fn keep_named(proposal: &mut Proposal, names: &[String]) -> Result<(), ProposeEr
         let range = tensor.layout.address_range();
         tensor.role == Role::State
             || !range.is_some_and(|(low, high)| {
-                states.iter().any(|(start, end)| *start < high && low < *end)
+                states
+                    .iter()
+                    .any(|(start, end)| *start < high && low < *end)
             })
     });
     Ok(())

@@ -53,7 +53,8 @@ pub fn first_turn(capture: &Capture) -> Option<Turn> {
 
 fn turn_of(events: &Events) -> Option<Turn> {
     let list = events.list.as_slice();
-    let reads = |event: &&Event| matches!(event, Event::Host(host) if host.direction == Direction::Read);
+    let reads =
+        |event: &&Event| matches!(event, Event::Host(host) if host.direction == Direction::Read);
     let trailing = list.iter().rev().take_while(reads).count();
     let ends = (list.len() - trailing..=list.len()).rev();
     let (end, found) = ends
@@ -81,12 +82,18 @@ pub fn kept(capture: &Capture, reads: &Reads) -> Result<Vec<Kept>, ProposeError>
     };
     let steps = |number: usize| {
         let start = turn.first + number * turn.period;
-        events.list.get(start..start + turn.period).unwrap_or_default()
+        events
+            .list
+            .get(start..start + turn.period)
+            .unwrap_or_default()
     };
     let (first, second) = (steps(0), steps(1));
     let begin = first.first().map_or(0, Event::jobs);
     let after = turn.first + 2 * turn.period;
-    let end = events.list.get(after).map_or(capture.jobs.len(), Event::jobs);
+    let end = events
+        .list
+        .get(after)
+        .map_or(capture.jobs.len(), Event::jobs);
     let written_by_host = |object: u32| {
         first.iter().chain(second).any(|event| {
             matches!(event, Event::Host(host)

@@ -401,7 +401,7 @@ fn address_of(piece: &Piece, element: u64) -> Option<u64> {
 mod tests {
     use super::super::scan::{Keys, scan};
     use super::*;
-    use gpureplay_io::{DType, Layout, LayoutError, tag_tensor};
+    use gpureplay_io::{ElementType, Layout, LayoutError, tag_tensor};
 
     fn axis(extent: u32, element_stride: u32, byte_stride: u32) -> Axis {
         Axis {
@@ -469,7 +469,13 @@ mod tests {
 
     #[test]
     fn dense_padded_and_permuted_layouts_are_found() {
-        for dtype in [DType::F32, DType::F16, DType::U8, DType::I32, DType::F64] {
+        for dtype in [
+            ElementType::F32,
+            ElementType::F16,
+            ElementType::U8,
+            ElementType::I32,
+            ElementType::F64,
+        ] {
             let t = tag_tensor(dtype, &[3, 24, 40], 1).unwrap();
             let s = dtype.size();
             let dense = piece(
@@ -510,7 +516,7 @@ mod tests {
 
     #[test]
     fn all_copies_are_found() {
-        let t = tag_tensor(DType::F32, &[16, 16], 1).unwrap();
+        let t = tag_tensor(ElementType::F32, &[16, 16], 1).unwrap();
         let a = piece(0x1_0000, &[axis(16, 16, 64), axis(16, 1, 4)]);
         let b = piece(0x1_2010, &[axis(16, 16, 80), axis(16, 1, 4)]);
         assert_eq!(search(&t, &[a.clone(), b.clone()], Role::Input), [a, b]);
@@ -518,7 +524,7 @@ mod tests {
 
     #[test]
     fn tiles_are_found() {
-        let t = tag_tensor(DType::F32, &[8, 12], 1).unwrap();
+        let t = tag_tensor(ElementType::F32, &[8, 12], 1).unwrap();
         // Tiles of 4 x 4, three in a row.
         let tiled = piece(
             0x1_0000,
@@ -537,8 +543,9 @@ mod tests {
 
     #[test]
     fn outputs_with_zeros_and_repeated_values_are_found() {
-        let values = tag_tensor(DType::F32, &[20, 30], 3).unwrap();
-        let relu = Tensor::from_fn(DType::F32, &[20, 30], |i| values.value(i).max(0.0)).unwrap();
+        let values = tag_tensor(ElementType::F32, &[20, 30], 3).unwrap();
+        let relu =
+            Tensor::from_fn(ElementType::F32, &[20, 30], |i| values.value(i).max(0.0)).unwrap();
         let padded = piece(0x2_0080, &[axis(20, 30, 160), axis(30, 1, 4)]);
         assert_eq!(
             search(&relu, std::slice::from_ref(&padded), Role::Output),
@@ -548,7 +555,7 @@ mod tests {
 
     #[test]
     fn a_sample_of_the_patterns_finds_large_tensors() {
-        for dtype in [DType::F32, DType::F16] {
+        for dtype in [ElementType::F32, ElementType::F16] {
             let t = tag_tensor(dtype, &[64, 16, 3, 9], 1).unwrap();
             let size = dtype.bytes() as u32;
             let padded = piece(
@@ -566,12 +573,12 @@ mod tests {
                 [padded]
             );
         }
-        assert!(Keys::sampled(&tag_tensor(DType::F32, &[64], 1).unwrap()).is_none());
+        assert!(Keys::sampled(&tag_tensor(ElementType::F32, &[64], 1).unwrap()).is_none());
     }
 
     #[test]
     fn a_tensor_of_equal_values_is_not_found() {
-        let ones = Tensor::from_fn(DType::F32, &[64], |_| 1.0).unwrap();
+        let ones = Tensor::from_fn(ElementType::F32, &[64], |_| 1.0).unwrap();
         assert_eq!(
             search(&ones, &[piece(0x1_0000, &[axis(64, 1, 4)])], Role::Input),
             []

@@ -64,7 +64,7 @@ fn windows(bytes: &[u8], size: usize) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use gpureplay_io::DType;
+    use gpureplay_io::ElementType;
 
     use super::*;
 
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn pictures_of_few_values_are_found_across_pages() {
         let bytes: Vec<u8> = (0..9000usize).map(|i| (i / 7 * i % 5 * 40) as u8).collect();
-        let picture = Tensor::new(DType::U8, &[90, 100], bytes.clone()).unwrap();
+        let picture = Tensor::new(ElementType::U8, &[90, 100], bytes.clone()).unwrap();
         for va in [0x1000, 0x1ff5] {
             let (memory, pages) = memory(va, &bytes);
             let found = find(&memory, Moment::before(0), &pages, &picture);
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn one_value_everywhere_is_not_looked_for() {
         let bytes = vec![7; 4096];
-        let picture = Tensor::new(DType::U8, &[4096], bytes.clone()).unwrap();
+        let picture = Tensor::new(ElementType::U8, &[4096], bytes.clone()).unwrap();
         let (memory, pages) = memory(0x1000, &bytes);
         assert!(find(&memory, Moment::before(0), &pages, &picture).is_empty());
     }

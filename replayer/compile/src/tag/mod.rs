@@ -6,78 +6,20 @@
 //! were seen the strides follow (`fit`). A mapping counts only if *every* element is where it says, so a coincidence
 //! can make the search longer but not wrong.
 
+pub(crate) mod error;
 mod fit;
 mod flat;
 mod near;
 mod scan;
 
 use gpureplay_format::{MAX_AXES, Piece};
-use gpureplay_io::{DType, Element, Layout, Tensor, distinctiveness};
+use gpureplay_io::{Element, ElementType, Layout, Tensor, distinctiveness};
 use gpureplay_trace::PAGE_SIZE;
+
+pub use error::TagError;
 
 use crate::capture::Capture;
 use crate::pages::Moment;
-
-/// Why a tensor was not found.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum TagError {
-    /// Nothing of it is there.
-    #[error("{wanted}: its elements are nowhere in memory that {}; {hint}", wanted.role.writer())]
-    NotFound {
-        /// What was looked for.
-        wanted: Box<Wanted>,
-        /// What the user can do.
-        hint: String,
-    },
-    /// Some elements are there, but no layout explains them.
-    #[error("{wanted}: {found} of its elements were found in memory that {}, but no strides explain where they are: {detail}; {hint}", wanted.role.writer())]
-    NoLayout {
-        /// What was looked for.
-        wanted: Box<Wanted>,
-        /// Elements of which the pattern was seen.
-        found: usize,
-        /// Examples of what was found.
-        detail: String,
-        /// What the user can do.
-        hint: String,
-    },
-    /// A part of the tensor is also somewhere else.
-    #[error(
-        "input '{name}': elements {first} to {last} are also at {va:#x}, where the rest is not (a partial copy, before job {job}); a replay would not update them"
-    )]
-    PartialCopy {
-        /// Name of the tensor.
-        name: String,
-        /// First element of the part.
-        first: u64,
-        /// Last element of the part.
-        last: u64,
-        /// Where it lies.
-        va: u64,
-        /// The job that may read it.
-        job: usize,
-    },
-    /// The app writes the input again to another place.
-    #[error(
-        "input '{name}' is written again before job {job}, at {va:#x}; record one inference only"
-    )]
-    WrittenAgain {
-        /// Name of the tensor.
-        name: String,
-        /// The job before which it appears again.
-        job: usize,
-        /// Where.
-        va: u64,
-    },
-    /// The file cannot be a tensor of a recording.
-    #[error("'{name}' cannot be a tensor: {why}")]
-    Unsupported {
-        /// Name of the tensor.
-        name: String,
-        /// Why not.
-        why: String,
-    },
-}
 
 /// A tensor that was looked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,7 +29,7 @@ pub struct Wanted {
     /// Its name.
     pub name: String,
     /// Element type.
-    pub dtype: DType,
+    pub dtype: ElementType,
     /// Shape.
     pub shape: Vec<u64>,
 }
@@ -149,7 +91,7 @@ pub struct Found {
     /// The tensor in the type that the GPU sees; differs from the file's if the app converts.
     pub tensor: Tensor,
     /// The file's type, if the app converts.
-    pub converted_from: Option<DType>,
+    pub converted_from: Option<ElementType>,
 }
 
 impl Found {
@@ -203,9 +145,9 @@ pub fn find(capture: &Capture, role: Role, name: &str, tensor: &Tensor) -> Resul
 fn candidates(tensor: &Tensor) -> Vec<Tensor> {
     let mut out = vec![tensor.clone()];
     let converted = match tensor.dtype() {
-        DType::F32 => Some(DType::F16),
-        DType::F64 => Some(DType::F32),
-        DType::I64 => Some(DType::I32),
+        ElementType::F32 => Some(ElementType::F16),
+        ElementType::F64 => Some(ElementType::F32),
+        ElementType::I64 => Some(ElementType::I32),
         _ => None,
     };
     if let Some(dtype) = converted {
@@ -500,7 +442,7 @@ fn hint(role: Role, tensor: &Tensor) -> String {
 pub(crate) const AXES: usize = MAX_AXES;
 
 /// The bits of an element of this size at the start of `bytes`.
-pub(crate) fn element_bits(bytes: &[u8], dtype: DType) -> u64 {
+pub(crate) fn element_bits(bytes: &[u8], dtype: ElementType) -> u64 {
     let mut word = [0; 8];
     word[..dtype.bytes()].copy_from_slice(&bytes[..dtype.bytes()]);
     u64::from_le_bytes(word)

@@ -6,7 +6,7 @@
 //! counts as found where all of them agree.
 
 use gpureplay_format::Piece;
-use gpureplay_io::{DType, Element, Layout, Tensor};
+use gpureplay_io::{Element, ElementType, Layout, Tensor};
 use gpureplay_trace::PAGE_SIZE;
 
 use super::TagError;
@@ -14,7 +14,7 @@ use crate::capture::Capture;
 use crate::pages::Moment;
 
 /// Largest difference, relative to the larger of an element's magnitude and the tensor's mean magnitude.
-fn tolerance(dtype: DType) -> f64 {
+fn tolerance(dtype: ElementType) -> f64 {
     if dtype.bytes() < 4 { 5e-2 } else { 1e-3 }
 }
 
@@ -55,7 +55,7 @@ pub(super) fn find(
 
 struct Search<'a> {
     capture: &'a Capture,
-    dtype: DType,
+    dtype: ElementType,
     values: &'a [f64],
     mean: f64,
     /// Each as if the tensor began at address 0.

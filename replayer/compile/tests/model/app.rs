@@ -5,7 +5,7 @@ use gpureplay_compile::differential::{self, Agreement, Unexplained};
 use gpureplay_compile::{Capture, Compiled, Options, Role, TensorFile, compile};
 use gpureplay_core::{Limits, Session, Tensors, Workspace, verify};
 use gpureplay_format::Recording;
-use gpureplay_io::{DType, Tensor, tag_tensor};
+use gpureplay_io::{ElementType, Tensor, tag_tensor};
 use gpureplay_on_model::OnModel;
 use mali_model::Profile;
 
@@ -23,12 +23,12 @@ pub(crate) const COUNT: usize = 1024;
 
 /// A tensor of distinct values.
 pub(crate) fn tags(seed: u64) -> Tensor {
-    tag_tensor(DType::F32, &[32, 32], seed).unwrap()
+    tag_tensor(ElementType::F32, &[32, 32], seed).unwrap()
 }
 
 /// A tensor by the value of each element.
 pub(crate) fn tensor(value: impl FnMut(usize) -> f64) -> Tensor {
-    Tensor::from_fn(DType::F32, &[32, 32], value).unwrap()
+    Tensor::from_fn(ElementType::F32, &[32, 32], value).unwrap()
 }
 
 /// What the app computes: `sum = a + b`, `total += sum`, `out = total + b`.
@@ -124,7 +124,7 @@ pub(crate) struct Run {
 impl Run {
     /// Ends the app; its files are what it was given, and `out`.
     pub(crate) fn finish(mut app: Driver, given: &[(Role, &str, &Tensor)]) -> Run {
-        let out = Tensor::new(DType::F32, &[32, 32], app.load(OUT, 4 * COUNT)).unwrap();
+        let out = Tensor::new(ElementType::F32, &[32, 32], app.load(OUT, 4 * COUNT)).unwrap();
         let result = (Role::Output, "out", &out);
         let files = given.iter().copied().chain([result]);
         Run {
@@ -198,7 +198,7 @@ impl Values {
         Values {
             names,
             inputs,
-            out: Tensor::zeros(DType::F32, &[32, 32]).unwrap(),
+            out: Tensor::zeros(ElementType::F32, &[32, 32]).unwrap(),
         }
     }
 }

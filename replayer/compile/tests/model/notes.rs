@@ -3,9 +3,10 @@
 
 use gpureplay_compile::notes::{self, Choices, Form, ProposeError, launches, propose};
 use gpureplay_compile::{Capture, Compiled, Found, Options, Role, compile_found, tag_all};
-use gpureplay_io::{DType, Tensor, simplify};
+use gpureplay_io::{ElementType, Tensor, simplify};
 use gpureplay_trace::note::{
-    Argument, Direction, Launch, Note, Object, ObjectKind, Place, Transfer, Value, content_hash,
+    Argument, Content, Direction, Launch, Note, Object, ObjectKind, Place, Transfer, Value,
+    content_hash,
 };
 
 use crate::app::*;
@@ -40,14 +41,21 @@ impl Noted {
     }
 
     fn moved(&mut self, direction: Direction, va: u64, bytes: &[u8]) {
+        let content = Content::Hash(content_hash(bytes));
+        self.transfer(direction, va, content, true);
+    }
+
+    fn transfer(&mut self, direction: Direction, va: u64, content: Content, complete: bool) {
         self.driver.note(&Note::Transfer(Transfer {
             direction,
             at: Place {
                 object: object(va),
                 offset: 0,
             },
-            size: bytes.len() as u64,
-            hash: Some(content_hash(bytes)),
+            size: 4 * COUNT as u64,
+            content,
+            queue: Some(0),
+            complete,
         }));
     }
 
@@ -59,7 +67,7 @@ impl Noted {
     fn read(&mut self, va: u64) -> Tensor {
         let bytes = self.driver.load(va, 4 * COUNT);
         self.moved(Direction::Read, va, &bytes);
-        Tensor::new(DType::F32, &[COUNT as u64], bytes).unwrap()
+        Tensor::new(ElementType::F32, &[COUNT as u64], bytes).unwrap()
     }
 
     fn add(&mut self, kernel: &str, a: u64, b: u64, sum: u64) {
@@ -67,7 +75,20 @@ impl Noted {
     }
 
     /// Launches `sum = a + b`, which the layer says has `items` work-items and the number `scalar` as an argument.
-    fn add_with(&mut self, kernel: &str, [a, b, sum]: [u64; 3], (items, scalar): (u64, u8)) {
+    fn add_with(&mut self, kernel: &str, operands: [u64; 3], sizes: (u64, u8)) {
+        self.queue(kernel, operands, sizes);
+        self.work(operands);
+        self.driver.note(&Note::Idle { queue: 0 });
+    }
+
+    /// The job of a launch, or one like it.
+    fn work(&mut self, [a, b, sum]: [u64; 3]) {
+        let job = vector_add(POOL, CODE + 0x80, a, b, sum);
+        self.driver.run(POOL, &job);
+    }
+
+    /// Gives a launch to the queue, which does not come to it yet.
+    fn queue(&mut self, kernel: &str, [a, b, sum]: [u64; 3], (items, scalar): (u64, u8)) {
         let argument = |name: &str, type_name: &str, value| Argument {
             name: name.into(),
             type_name: type_name.into(),
@@ -78,10 +99,10 @@ impl Noted {
         self.launches += 1;
         self.driver.note(&Note::Launch(Launch {
             id,
+            queue: 0,
             kernel: kernel.into(),
             global: [items, 1, 1],
             local: None,
-            alone: true,
             arguments: vec![
                 argument("a", "const float*", buffer(a)),
                 argument("b", "const float*", buffer(b)),
@@ -89,12 +110,6 @@ impl Noted {
                 argument("n", "uchar", Value::Scalar(vec![scalar])),
             ],
         }));
-        let job = vector_add(POOL, CODE + 0x80, a, b, sum);
-        self.driver.run(POOL, &job);
-        self.driver.note(&Note::Done {
-            launch: id,
-            status: 0,
-        });
     }
 
     fn finish(self) -> Capture {
@@ -107,7 +122,7 @@ fn object(va: u64) -> u32 {
 }
 
 fn flat(tensor: &Tensor) -> Tensor {
-    tensor.clone().reshaped(&[COUNT as u64]).unwrap()
+    Tensor::new(tensor.dtype(), &[COUNT as u64], tensor.bytes().to_vec()).unwrap()
 }
 
 /// `out = (a + b) + b`: what the app read and the trace.
@@ -223,8 +238,7 @@ fn each_chain_has_the_name_of_its_launch() {
     app.write(A, &tags(1));
     app.add_with("wrong", [A, A, SUM], (1000, 0));
     // The runtime's own job, between launches.
-    let job = vector_add(POOL, CODE + 0x80, SUM, SUM, TOTAL);
-    app.driver.run(POOL, &job);
+    app.work([SUM, SUM, TOTAL]);
     app.add("right", SUM, TOTAL, OUT);
     let named = launches(&app.finish());
     let kernel = |chain: usize| named.chains[chain].as_ref().map(|d| d.kernel.as_str());
@@ -234,7 +248,9 @@ fn each_chain_has_the_name_of_its_launch() {
     );
     assert_eq!(
         named.unexplained,
-        ["launch 0 (wrong) has 1000 x 1 x 1 work-items, its jobs compute 1024; they have no name"]
+        [
+            "launch 0 (wrong, 1000 x 1 x 1): no job of its queue computes as many work-items; its jobs have no name"
+        ]
     );
 }
 
@@ -254,6 +270,33 @@ fn an_input_that_is_read_back_is_no_output() {
     assert_eq!(
         names(&found.tensors),
         [(Role::Input, "twice.a"), (Role::Output, "twice.sum")]
+    );
+}
+
+#[test]
+fn memory_that_the_app_clears_is_no_weight() {
+    let record = |input: &Tensor| {
+        let mut app = Noted::start();
+        app.write(
+            TOTAL,
+            &Tensor::from_fn(ElementType::F32, &[COUNT as u64], |_| 0.0).unwrap(),
+        );
+        app.write(B, &tags(2));
+        app.write(A, input);
+        app.add("first", A, B, SUM);
+        app.add("second", SUM, TOTAL, OUT);
+        app.read(OUT);
+        app.finish()
+    };
+    let (first, second) = (record(&tags(1)), record(&tags(3)));
+    let found = propose(&first, Some(&second), &Choices::default()).unwrap();
+    assert_eq!(
+        names(&found.tensors),
+        [
+            (Role::Weight, "first.b"),
+            (Role::Input, "first.a"),
+            (Role::Output, "second.sum")
+        ]
     );
 }
 
@@ -289,6 +332,47 @@ fn a_buffer_that_is_written_twice_is_two_inputs_at_their_places() {
     let values = [("one.a", &a), ("two.a", &b)];
     let out = replay(&recording, &[&values]).remove(0);
     assert_eq!(flat(&out), record(&a, &b).0);
+}
+
+#[test]
+fn an_app_that_waits_only_at_the_end_has_its_transfers_between_its_launches() {
+    let record = |a: &Tensor, b: &Tensor| {
+        let mut app = Noted::start();
+        let size = (COUNT as u64, 7);
+        app.write(A, a);
+        let [one, two] = [[A, A, SUM], [A, SUM, OUT]];
+        app.queue("one", one, size);
+        let content = Content::Hash(content_hash(b.bytes()));
+        app.transfer(Direction::Write, A, content, false);
+        app.queue("two", two, size);
+        app.transfer(Direction::Read, OUT, Content::Later(5), false);
+        app.queue("three", [A, A, OUT], size);
+        // Now the queue does it.
+        app.work(one);
+        app.driver.store(A, b.bytes());
+        app.work(two);
+        let bytes = app.driver.load(OUT, 4 * COUNT);
+        app.work([A, A, OUT]);
+        let hash = content_hash(&bytes);
+        app.driver.note(&Note::Content { id: 5, hash });
+        app.driver.note(&Note::Idle { queue: 0 });
+        let out = Tensor::new(ElementType::F32, &[COUNT as u64], bytes).unwrap();
+        (out, app.finish())
+    };
+    let (_, first) = record(&tags(1), &tags(2));
+    let (_, second) = record(&tags(3), &tags(4));
+    let named = launches(&first);
+    let kernels: Vec<_> = named.chains.iter().flatten().map(|d| &*d.kernel).collect();
+    assert_eq!(kernels, ["one", "two", "three"]);
+    let choices = Choices {
+        rename: [("two.sum".to_owned(), "out".to_owned())].into(),
+        ..Choices::default()
+    };
+    let found = propose(&first, Some(&second), &choices).unwrap();
+    assert!(found.remarks.is_empty(), "{:?}", found.remarks);
+    let places = found.tensors.iter().map(|t| (t.name.as_str(), t.job));
+    let places: Vec<_> = places.collect();
+    assert_eq!(places, [("one.a", 0), ("two.a", 1), ("out", 1)]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! Traces and tensors of which no recording can be made.
 
 use gpureplay_compile::{Capture, Role};
-use gpureplay_io::{DType, Tensor};
+use gpureplay_io::{ElementType, Tensor};
 
 use crate::app::*;
 
@@ -36,7 +36,7 @@ fn tensors_that_are_not_there_are_explained() {
         text.contains("intermediate 'x'") && text.contains("the GPU wrote"),
         "{text}"
     );
-    let zeros = Tensor::zeros(DType::F32, &[32, 32]).unwrap();
+    let zeros = Tensor::zeros(ElementType::F32, &[32, 32]).unwrap();
     let text = error(Role::Intermediate, &zeros);
     assert!(text.contains("all zero"), "{text}");
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The names of the rules and what each demands.
 
+/// Declares an enum of rules: each with what it demands, which is also its documentation, and its name.
+#[macro_export]
 macro_rules! rules {
-    ($($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
-        /// A rule that a recording must keep.
+    ($(#[$outer:meta])+ $rules:ident; $($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
+        $(#[$outer])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
-        pub enum Rule { $($(#[doc = $doc])+ $item,)+ }
+        pub enum $rules { $($(#[doc = $doc])+ $item,)+ }
 
-        impl Rule {
+        impl $rules {
             /// All rules.
             pub const ALL: &'static [Self] = &[$(Self::$item),+];
 
@@ -29,6 +31,9 @@ macro_rules! rules {
 }
 
 rules! {
+    /// A rule that a recording must keep.
+    Rule;
+
     /// A region starts at a page, has at least one page, and its reserved field is zero.
     RegionShape = "region-shape";
     /// A region lies below the end of the GPU's 48-bit address range.

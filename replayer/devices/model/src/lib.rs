@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod memory;
+mod watched;
 
 use std::io;
 use std::sync::Arc;
@@ -23,9 +24,11 @@ use gpureplay_core::page_table::{Format, PageTables};
 use gpureplay_core::{Chain, DeviceError, Gpu, Lines};
 use gpureplay_format::Access;
 use mali_memory::{Bus, Ram};
-use mali_model::{Options, Profile, UsedUp};
+use mali_model::{Observer, Options, Profile, UsedUp};
 
 use memory::{Memory, Tables};
+
+pub use watched::{Watch, Watched};
 
 /// Pages that the model has room for: 8 GiB of address space, of which only what is used costs memory.
 const PAGES: usize = 1 << 21;
@@ -46,6 +49,7 @@ pub struct OnModel<B: Bus = Ram> {
     started: Instant,
     working: Duration,
     chains: u64,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl OnModel {
@@ -70,6 +74,7 @@ impl<B: Bus> OnModel<B> {
             ..options
         };
         Self {
+            observer: options.observer.clone(),
             gpu: mali_model::Gpu::new(profile, bus, options),
             memory: Memory::new(ram),
             format: Format::Lpae,
@@ -113,6 +118,13 @@ impl<B: Bus> OnModel<B> {
     /// Pages in use, those of page tables among them.
     pub fn pages(&self) -> usize {
         self.memory.pages()
+    }
+
+    /// Tells the observer of bytes that the host wrote.
+    fn wrote(&self, va: u64, bytes: u64) {
+        if let Some(observer) = &self.observer {
+            observer.wrote(va, bytes);
+        }
     }
 
     fn raised(&self) -> Lines {
@@ -179,6 +191,7 @@ impl<B: Bus> Gpu for OnModel<B> {
     }
 
     fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.wrote(va, bytes.len() as u64);
         self.memory.write(va, bytes)
     }
 
@@ -187,6 +200,7 @@ impl<B: Bus> Gpu for OnModel<B> {
     }
 
     fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
+        self.wrote(va, length);
         self.memory.fill(va, length, byte)
     }
 }

@@ -7,7 +7,7 @@ use gpureplay_core::{ReplayError, Session as Engine, Tensors};
 use mali_model::UsedUp;
 use self_cell::MutBorrow;
 
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, Spacing};
 use super::{Loaded, Parts, Running, Session, State};
 use crate::error::{Error, Result};
 use crate::explain;
@@ -91,33 +91,49 @@ impl Session {
             self.engine(|engine, tensors| engine.prepare(tensors))?;
             if let Some(checkpoint) = self.checkpoint.take() {
                 from = checkpoint.next;
-                let restored = self.engine(|engine, _| checkpoint.restore(engine.gpu()));
+                let shared = self.recording.clone();
+                let view = shared.verified().recording();
+                let restored = self.engine(|engine, _| checkpoint.restore(engine.gpu(), view));
                 self.checkpoint = Some(checkpoint);
                 restored?;
             }
         }
         let recording = self.recording.clone();
-        if steps.first().map(|step| step.segment)
-            == recording.layers().first().map(|layer| layer.segment)
-        {
+        // Attempts share what one run may do.
+        let begins = recording.layers().first().map(|layer| layer.segment);
+        if !again && steps.first().map(|step| step.segment) == begins {
             self.engine(|engine, _| {
                 engine.gpu().device.begin_run();
                 Ok(())
             })?;
         }
+        let layers = recording.layers();
+        let ends = layers.last().map(|layer| layer.segment);
+        let mut spacing = Spacing::new(recording.verified().recording(), layers);
         for step in steps.iter().filter(|step| step.segment >= from) {
             self.engine(|engine, tensors| match step.skip {
                 true => engine.skip_segment(step.segment, tensors),
                 false => engine.run_segment(step.segment, tensors),
             })?;
-            if self.retries > 0 {
-                let mut saved = None;
+            // Layers are in the order of their segments.
+            let number = layers.binary_search_by_key(&step.segment, |layer| layer.segment);
+            let chains = number
+                .ok()
+                .and_then(|number| layers.get(number))
+                .map_or(0, |layer| layer.chains);
+            let due = match steps.last() == Some(step) {
+                // After the whole of an inference nobody needs one; what goes on later begins with this one.
+                true => Some(step.segment) != ends,
+                false => spacing.is_due(chains),
+            };
+            if self.retries > 0 && due {
+                let mut checkpoint = self.checkpoint.take();
                 self.engine(|engine, _| {
-                    let view = recording.verified().recording();
-                    saved = Checkpoint::save(engine.gpu(), view, step.segment + 1);
+                    let (view, before) = (recording.verified().recording(), checkpoint.take());
+                    checkpoint = Checkpoint::save(before, engine.gpu(), view, step.segment + 1);
                     Ok(())
                 })?;
-                self.checkpoint = saved.or(self.checkpoint.take());
+                self.checkpoint = checkpoint;
             }
         }
         Ok(())
@@ -143,6 +159,7 @@ impl Session {
         let options = gpureplay_core::Options {
             ignore_identity: self.ignore_identity,
         };
+        self.clock.restart();
         let bindings = &mut self.bindings;
         let loaded = Loaded::try_new_or_recover(parts, |parts| {
             Engine::open(
@@ -155,6 +172,7 @@ impl Session {
         });
         match loaded {
             Ok(loaded) => {
+                self.clock.loaded();
                 self.state = State::Loaded(loaded);
                 self.read_states()
             }

@@ -4,6 +4,7 @@
 mod attempt;
 mod checkpoint;
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use crate::recording::Recording;
 use crate::selection::{Selection, steps};
 use crate::signals::HeldSignals;
 use crate::tensors::{TensorInfo, layers_named};
-use crate::timing::{Clock, Timed, Timing, sizes};
+use crate::timing::{Clock, Events, Timed, Timing, sizes};
 
 /// Choices for a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,8 +105,18 @@ pub struct Session {
     checkpoint: Option<Checkpoint>,
 }
 
+impl Recording {
+    /// A device with this recording on it. Nothing is loaded before the first run.
+    ///
+    /// # Errors
+    /// There is no such device.
+    pub fn session(&self, options: Options) -> Result<Session> {
+        Session::new(self.clone(), options)
+    }
+}
+
 impl Session {
-    pub(crate) fn new(recording: Recording, options: Options) -> Result<Self> {
+    fn new(recording: Recording, options: Options) -> Result<Self> {
         let gpu_id = recording.verified().recording().gpu_id();
         let mut device = Device::open(&options.device, gpu_id, options.model)?;
         if !options.ignore_identity {
@@ -176,6 +187,21 @@ impl Session {
     /// Times of the last run, and what it asked of the device.
     pub fn timing(&self) -> &Timing {
         &self.timing
+    }
+
+    /// What happened in the last run, in order; in all attempts, if there were several.
+    pub fn events(&self) -> Events {
+        self.clock.events().1
+    }
+
+    /// What happened when the recording was put on the device.
+    pub fn setup_events(&self) -> Events {
+        self.clock.events().0
+    }
+
+    /// Whether to keep when bytes are put into GPU memory, for [`Session::events`].
+    pub fn keep_transfers(&mut self, yes: bool) {
+        self.clock.keep_transfers(yes);
     }
 
     /// The layers that must run for a range, with the values that are bound: for [`Session::run_layers`].
@@ -314,10 +340,13 @@ impl Session {
         let known = shared.layers();
         let runs = known.get(layers.clone()).unwrap_or_default();
         self.bindings.bind_weights(shared.files())?;
-        self.bindings.require(|tensor| {
-            runs.iter()
-                .any(|layer| layer.inputs.contains(&(tensor as u32)))
-        })?;
+        let read: HashSet<u32> = runs
+            .iter()
+            .flat_map(|layer| &layer.inputs)
+            .copied()
+            .collect();
+        self.bindings
+            .require(|tensor| read.contains(&(tensor as u32)))?;
         if !self.recorded_values {
             self.bindings
                 .require_crossing(known, layers.clone(), first)?;

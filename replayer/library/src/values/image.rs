@@ -2,25 +2,14 @@
 //! Pictures as values: size, channels, layout and normalisation as the manifest declares.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
 use gpureplay_io::Tensor;
-use image::imageops::{self, FilterType};
-use image::{
-    DynamicImage, ImageBuffer, ImageDecoder, ImageFormat as FileFormat, ImageReader, Limits, Pixel,
-};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::tensors::TensorInfo;
-
-/// Largest width and height of a picture that is read, in pixels.
-const MAX_EXTENT: u32 = 1 << 14;
-/// Most pixels of a picture that is read, 8192 x 4096: each takes up to 28 bytes on its way to a value.
-const MAX_PIXELS: u64 = 1 << 25;
-/// Most memory that decoding a picture may take, in bytes.
-const MAX_BYTES: u64 = 1 << 30;
+use crate::values::picture::{MAX_EXTENT, Picture};
 
 /// How pictures become the values of a tensor: `value = (pixel x scale - mean) / std`, with pixels from 0 (black) to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -98,14 +87,14 @@ pub(super) fn read(
         .map_err(|reason| wrong(format!("[images.{}] of the manifest: {reason}", info.name)))?;
     let extent = |place: usize| info.shape.get(place).copied().unwrap_or(1) as u32;
     let (width, height) = (extent(places.width), extent(places.height));
-    let picture = decode(path, file)?;
-    let picture = match format.resize {
-        Resize::Stretch => picture,
-        Resize::Crop => crop(&picture, width, height),
+    let picture = Picture::decode(path, file)?;
+    let part = match format.resize {
+        Resize::Stretch => picture.whole(),
+        Resize::Crop => picture.middle(width, height),
     };
-    let pixels: Vec<f32> = match format.channels {
-        Channels::Grey => resized(&picture.to_luma32f(), width, height),
-        Channels::Rgb | Channels::Bgr => resized(&picture.to_rgb32f(), width, height),
+    let pixels = match format.channels {
+        Channels::Grey => picture.grey(&part, width, height),
+        Channels::Rgb | Channels::Bgr => picture.rgb(&part, width, height),
     };
     let number = |list: &[f64], channel: usize, default: f64| match list {
         [] => default,
@@ -210,145 +199,4 @@ fn check(format: &ImageFormat, info: &TensorInfo) -> std::result::Result<(Places
         channel,
     };
     Ok((places, channels))
-}
-
-fn decode(path: &Path, file: File) -> Result<DynamicImage> {
-    let wrong = |error: &dyn std::fmt::Display| Error::file(path, error);
-    let mut file = BufReader::new(file);
-    let reader = ImageReader::new(&mut file)
-        .with_guessed_format()
-        .map_err(|error| wrong(&error))?;
-    let Some(format) = reader.format() else {
-        return Err(wrong(&"neither a PNG nor a JPEG picture"));
-    };
-    let start = |file: &mut BufReader<File>| file.rewind().map_err(|error| wrong(&error));
-    start(&mut file)?;
-    if format == FileFormat::Jpeg && !jpeg_ends(&mut file).map_err(|error| wrong(&error))? {
-        return Err(wrong(&"the file is truncated"));
-    }
-    start(&mut file)?;
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MAX_EXTENT);
-    limits.max_image_height = Some(MAX_EXTENT);
-    limits.max_alloc = Some(MAX_BYTES);
-    let mut reader = ImageReader::with_format(&mut file, format);
-    reader.limits(limits);
-    let decoder = reader.into_decoder().map_err(|error| wrong(&error))?;
-    let (width, height) = decoder.dimensions();
-    if u64::from(width) * u64::from(height) > MAX_PIXELS {
-        return Err(wrong(&format!(
-            "{width} x {height} pixels; a picture has at most {MAX_PIXELS} in all"
-        )));
-    }
-    DynamicImage::from_decoder(decoder).map_err(|error| wrong(&error))
-}
-
-/// Whether a JPEG file has its end marker behind the data of a scan: decoders make up what is missing. Thumbnails inside of other
-/// segments have markers of their own, which do not count.
-fn jpeg_ends(mut file: impl BufRead + Seek) -> std::io::Result<bool> {
-    const START_OF_SCAN: u8 = 0xda;
-    const END_OF_IMAGE: u8 = 0xd9;
-    let mut in_scan = false;
-    loop {
-        // Up to the next marker: what is between segments, or the data of a scan.
-        let mut skipped = Vec::new();
-        file.read_until(0xff, &mut skipped)?;
-        let mut marker = [0xff];
-        while marker == [0xff] {
-            if file.read(&mut marker)? == 0 {
-                return Ok(false);
-            }
-        }
-        match marker {
-            [END_OF_IMAGE] => return Ok(in_scan),
-            // A byte of the scan's data, restart markers, start of image, and what stands alone.
-            [0x00 | 0x01 | 0xd0..=0xd8] => {}
-            [kind] => {
-                let mut length = [0; 2];
-                if file.read_exact(&mut length).is_err() {
-                    return Ok(false);
-                }
-                let rest = i64::from(u16::from_be_bytes(length)).saturating_sub(2);
-                file.seek(SeekFrom::Current(rest.max(0)))?;
-                in_scan |= kind == START_OF_SCAN;
-            }
-        }
-    }
-}
-
-/// The largest part in the middle with the proportions of `width` to `height`.
-fn crop(picture: &DynamicImage, width: u32, height: u32) -> DynamicImage {
-    let (w, h) = (u64::from(picture.width()), u64::from(picture.height()));
-    let (width, height) = (u64::from(width.max(1)), u64::from(height.max(1)));
-    let wide = (w.min(h * width / height)).max(1);
-    let high = (h.min(w * height / width)).max(1);
-    picture.crop_imm(
-        ((w - wide.min(w)) / 2) as u32,
-        ((h - high.min(h)) / 2) as u32,
-        wide as u32,
-        high as u32,
-    )
-}
-
-/// Pixels of the wanted size, row by row; each is the mean of what it covers, or interpolated linearly.
-fn resized<P>(picture: &ImageBuffer<P, Vec<f32>>, width: u32, height: u32) -> Vec<f32>
-where
-    P: Pixel<Subpixel = f32> + 'static,
-{
-    if picture.dimensions() == (width, height) {
-        return picture.as_raw().clone();
-    }
-    imageops::resize(picture, width, height, FilterType::Triangle).into_raw()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Cursor;
-
-    use image::codecs::jpeg::JpegEncoder;
-
-    use super::*;
-
-    #[test]
-    fn a_picture_has_as_many_pixels_as_it_may() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("picture.png");
-        let decoded = |width: u32, height: u32| {
-            let grey = ImageBuffer::<image::Luma<u8>, _>::new(width, height);
-            grey.save(&path).unwrap();
-            let picture = decode(&path, File::open(&path).unwrap());
-            picture
-                .map(|picture| picture.width())
-                .map_err(|error| error.to_string())
-        };
-        assert_eq!(decoded(8192, 4096), Ok(8192));
-        let error = decoded(8192, 4097).unwrap_err();
-        assert!(error.contains("8192 x 4097 pixels"), "{error}");
-    }
-
-    #[test]
-    fn every_truncation_of_a_jpeg_is_seen() {
-        let pixels: Vec<u8> = (0..64 * 48).map(|i| (i * 7 % 251) as u8).collect();
-        let mut file = Vec::new();
-        let colour = image::ExtendedColorType::L8;
-        let mut encoder = JpegEncoder::new(&mut file);
-        encoder.encode(&pixels, 64, 48, colour).unwrap();
-        assert!(jpeg_ends(Cursor::new(&file)).unwrap());
-        for length in 0..file.len() {
-            assert!(
-                !jpeg_ends(Cursor::new(&file[..length])).unwrap(),
-                "{length}"
-            );
-        }
-        // An end marker in a segment before the scan, as thumbnails have one, is none of the picture's.
-        let thumbnail = [0xff, 0xd8, 0xff, 0xe1, 0x00, 0x06, 0xff, 0xda, 0xff, 0xd9];
-        let mut with = thumbnail.to_vec();
-        with.extend(&file[2..]);
-        assert!(jpeg_ends(Cursor::new(&with)).unwrap());
-        with.truncate(with.len() - 2);
-        assert!(!jpeg_ends(Cursor::new(&with)).unwrap());
-        // What follows the end is not looked at.
-        file.extend(b"more");
-        assert!(jpeg_ends(Cursor::new(&file)).unwrap());
-    }
 }

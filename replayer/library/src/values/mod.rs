@@ -2,21 +2,23 @@
 //! Files that people have for tensors: `.npy`, raw `.bin`, `.safetensors`, pictures; and files that they want.
 
 mod image;
+mod picture;
 mod safetensors;
 mod write;
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::path::Path;
 
 use gpureplay_io::{
-    DType, MAX_NPY_BYTES, NpyError, Tensor, parse_npy, read_npy, read_npy_if, shown,
+    Element, ElementType, MAX_NPY_PREFIX, NpyError, Tensor, parse_npy, read_npy, read_npy_if, shown,
 };
 
-use crate::bindings::misfit;
 use crate::error::{Error, Result};
-use crate::tensors::TensorInfo;
+use crate::package::open::MAX_BYTES;
+use crate::tensors::{TensorInfo, misfit};
 
+pub(crate) use self::safetensors::Archive;
 pub use image::{Channels, ImageFormat, Resize};
 pub use write::{OutputFormat, STANDARD_OUTPUT, is_standard_output, write, write_all};
 
@@ -88,17 +90,14 @@ pub(crate) fn read_with(
     match Kind::of(file) {
         Kind::Npy => npy(file, opened, info),
         Kind::Raw => raw(file, info, &bytes(file, opened, info.bytes as u64)?),
-        Kind::Safetensors => {
-            let bytes = bytes(file, opened, MAX_NPY_BYTES)?;
-            safetensors::parse(file, name, info, &bytes)
-        }
+        Kind::Safetensors => Archive::open(file, opened)?.read(name, info, &shown(path)),
         Kind::Picture => image::read(file, opened, info, image),
     }
 }
 
 /// Reads an `.npy` file that has the type and the shape of a tensor; of another one only the header is read.
 pub(crate) fn npy(path: &Path, file: impl Read, info: &TensorInfo) -> Result<Tensor> {
-    let fits = |dtype: DType, shape: &[u64]| dtype == info.dtype && shape == info.shape;
+    let fits = |dtype: ElementType, shape: &[u64]| dtype == info.dtype && shape == info.shape;
     read_npy_if(file, fits).map_err(|error| match error {
         NpyError::Unwanted { dtype, shape } => misfit(info, dtype, &shape, &shown(path)),
         NpyError::Io { source, .. } => Error::file(path, source),
@@ -106,18 +105,61 @@ pub(crate) fn npy(path: &Path, file: impl Read, info: &TensorInfo) -> Result<Ten
     })
 }
 
-/// The value for a tensor in the contents of a file, except of a picture.
-pub(crate) fn parse(
-    file: &Path,
-    name: Option<&str>,
-    info: &TensorInfo,
-    bytes: &[u8],
-) -> Result<Tensor> {
-    match Kind::of(file) {
-        Kind::Npy => parse_npy(bytes).map_err(|error| Error::file(file, error)),
-        Kind::Raw => raw(file, info, bytes),
-        Kind::Safetensors => safetensors::parse(file, name, info, bytes),
-        Kind::Picture => Err(Error::file(file, "a weight cannot be a picture")),
+/// The whole contents of a file that holds one value or several, except of a picture.
+#[derive(Debug)]
+pub(crate) enum Contents {
+    One(Vec<u8>),
+    Many(Box<Archive<Cursor<Vec<u8>>>>),
+}
+
+impl Contents {
+    /// Reads the header, if the file is one that holds several.
+    pub(crate) fn new(file: &Path, bytes: Vec<u8>) -> Result<Self> {
+        Ok(match Kind::of(file) {
+            Kind::Safetensors => Self::Many(Archive::open(file, Cursor::new(bytes))?.into()),
+            _ => Self::One(bytes),
+        })
+    }
+
+    /// The value for a tensor.
+    pub(crate) fn value(
+        &mut self,
+        file: &Path,
+        name: Option<&str>,
+        info: &TensorInfo,
+    ) -> Result<Tensor> {
+        match (self, Kind::of(file)) {
+            (Self::Many(archive), _) => archive.read(name, info, &shown(file)),
+            (Self::One(bytes), Kind::Raw) => raw(file, info, bytes),
+            (Self::One(_), Kind::Picture) => Err(Error::file(file, "a weight cannot be a picture")),
+            (Self::One(bytes), _) => parse_npy(bytes).map_err(|error| Error::file(file, error)),
+        }
+    }
+}
+
+/// Reads an `.npy` file whose type and shape `wanted` wants, and that holds at most `limit` bytes of values; `None` for another
+/// one, of which only the header is read.
+///
+/// # Errors
+/// The file is missing or not an `.npy` file.
+pub fn read_if(
+    path: &Path,
+    limit: u64,
+    mut wanted: impl FnMut(ElementType, &[u64]) -> bool,
+) -> Result<Option<Tensor>> {
+    let file = File::open(path).map_err(|error| Error::file(path, error))?;
+    let fits = |dtype: ElementType, shape: &[u64]| {
+        let elements = shape
+            .iter()
+            .try_fold(1u64, |all, extent| all.checked_mul(*extent));
+        let bytes = elements.and_then(|elements| elements.checked_mul(dtype.bytes() as u64));
+        wanted(dtype, shape) && bytes.is_some_and(|bytes| bytes <= limit)
+    };
+    match read_npy_if(file, fits) {
+        Ok(tensor) => Ok(Some(tensor)),
+        Err(NpyError::Unwanted { .. }) => Ok(None),
+        Err(NpyError::Io { source, .. }) => Err(Error::file(path, source)),
+        Err(error) => Err(Error::file(path, error)),
     }
 }
 
@@ -139,6 +181,16 @@ pub(crate) fn bytes(path: &Path, file: File, limit: u64) -> Result<Vec<u8>> {
     let limited = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
     limited.map_err(|error| Error::file(path, error))?;
     Ok(bytes)
+}
+
+/// Bytes that the file of a value may have: those of the value, or for a file that may hold others too those of any file that
+/// belongs to a recording.
+pub(crate) fn most_bytes(file: &Path, info: &TensorInfo) -> u64 {
+    match Kind::of(file) {
+        Kind::Raw => info.bytes as u64,
+        Kind::Npy => (info.bytes as u64).saturating_add(MAX_NPY_PREFIX),
+        Kind::Safetensors | Kind::Picture => MAX_BYTES,
+    }
 }
 
 fn raw(path: &Path, info: &TensorInfo, bytes: &[u8]) -> Result<Tensor> {

@@ -1,61 +1,136 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `.safetensors` files: many named tensors in one file.
+//! `.safetensors` files: many named tensors in one file, of which only the header and what is wanted are read.
 
-use std::path::Path;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
-use gpureplay_io::{DType, MAX_NPY_BYTES, Tensor};
-use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
+use gpureplay_io::{ElementType, Tensor, escaped};
+use safetensors::Dtype;
+use safetensors::tensor::{Metadata, TensorView};
 
 use crate::error::{Error, Result};
-use crate::tensors::TensorInfo;
+use crate::tensors::{TensorInfo, misfit};
 
 /// Names that an error lists; more are counted.
 const LISTED: usize = 8;
+/// Characters of a name that an error shows.
+const SHOWN: usize = 80;
+/// Bytes of the header's length, before it.
+const LENGTH: u64 = 8;
+/// Bytes of a header at most: some ten thousand tensors.
+pub(crate) const MAX_HEADER: u64 = 4 << 20;
 
-/// The tensor `name` of a file's contents; without a name the tensor's own, or the file's only one.
-pub(super) fn parse(
-    path: &Path,
-    name: Option<&str>,
-    info: &TensorInfo,
-    bytes: &[u8],
-) -> Result<Tensor> {
-    let wrong = |reason: String| Error::file(path, reason);
-    if bytes.len() as u64 > MAX_NPY_BYTES {
-        return Err(wrong(format!(
-            "larger than the limit of {MAX_NPY_BYTES} bytes"
-        )));
-    }
-    let file = SafeTensors::deserialize(bytes)
-        .map_err(|error| wrong(format!("not a .safetensors file: {error}")))?;
-    let mut names: Vec<&str> = file.names().into_iter().map(AsRef::as_ref).collect();
-    names.sort_unstable();
-    let wanted = match (name, names.as_slice()) {
-        (Some(name), _) => name,
-        (None, [only]) => only,
-        (None, _) => &info.name,
-    };
-    let Ok(view) = file.tensor(wanted) else {
-        let mut known: Vec<&str> = names.iter().take(LISTED).copied().collect();
-        if names.len() > LISTED {
-            known.push("…");
+/// A file whose header has been read.
+#[derive(Debug)]
+pub(crate) struct Archive<R> {
+    file: R,
+    path: PathBuf,
+    header: Metadata,
+    /// Where the first tensor begins, in bytes.
+    data: u64,
+}
+
+impl<R: Read + Seek> Archive<R> {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// The file cannot be read, its header is longer than [`MAX_HEADER`], or is not that of a file of this length.
+    pub(crate) fn open(path: &Path, mut file: R) -> Result<Self> {
+        let io = |error| Error::file(path, error);
+        let wrong = |reason: &dyn std::fmt::Display| {
+            Error::file(path, format!("not a .safetensors file: {reason}"))
+        };
+        let end = file.seek(SeekFrom::End(0)).map_err(io)?;
+        if end < LENGTH {
+            return Err(wrong(&"it is shorter than the length of its header"));
         }
-        return Err(wrong(match known.as_slice() {
+        file.rewind().map_err(io)?;
+        let mut length = [0; LENGTH as usize];
+        file.read_exact(&mut length).map_err(io)?;
+        let length = u64::from_le_bytes(length);
+        if length > (end - LENGTH).min(MAX_HEADER) {
+            return Err(wrong(&format!(
+                "a header of {length} bytes, in a file of {end}; at most {MAX_HEADER} are read"
+            )));
+        }
+        let mut text = Vec::new();
+        let read = file.by_ref().take(length).read_to_end(&mut text);
+        read.map_err(io)?;
+        let header: Metadata = serde_json::from_slice(&text).map_err(|error| wrong(&error))?;
+        let data = LENGTH + length;
+        if data.checked_add(header.data_len() as u64) != Some(end) {
+            return Err(wrong(
+                &"its length is not that of the tensors in its header",
+            ));
+        }
+        Ok(Self {
+            file,
+            path: path.to_path_buf(),
+            header,
+            data,
+        })
+    }
+
+    /// Reads the tensor `name`; without a name the one called as `info`, or the file's only one. Its type and shape must be those of
+    /// `info`: of another one nothing is read. `from` says in errors where it comes from.
+    ///
+    /// # Errors
+    /// There is no such tensor, it does not fit, or the file cannot be read.
+    pub(crate) fn read(
+        &mut self,
+        name: Option<&str>,
+        info: &TensorInfo,
+        from: &str,
+    ) -> Result<Tensor> {
+        let names = match name {
+            Some(_) => Vec::new(),
+            None => self.header.offset_keys(),
+        };
+        let wanted = match (name, names.as_slice()) {
+            (Some(name), _) => name,
+            (None, [only]) => only,
+            (None, _) => &info.name,
+        };
+        let Some(found) = self.header.info(wanted) else {
+            return Err(self.unknown(wanted));
+        };
+        let Some(dtype) = dtype(found.dtype) else {
+            let reason = format!(
+                "{wanted} has elements of type {:?}, which no recording has",
+                found.dtype
+            );
+            return Err(Error::file(&self.path, reason));
+        };
+        let shape: Vec<u64> = found.shape.iter().map(|extent| *extent as u64).collect();
+        if dtype != info.dtype || shape != info.shape {
+            return Err(misfit(info, dtype, &shape, from));
+        }
+        let (begin, end) = found.data_offsets;
+        let io = |error| Error::file(&self.path, error);
+        let at = self.data.saturating_add(begin as u64);
+        self.file.seek(SeekFrom::Start(at)).map_err(io)?;
+        let mut bytes = vec![0; end.saturating_sub(begin)];
+        self.file.read_exact(&mut bytes).map_err(io)?;
+        Tensor::new(dtype, &shape, bytes).map_err(|error| Error::file(&self.path, error))
+    }
+
+    fn unknown(&self, wanted: &str) -> Error {
+        let mut names = self.header.offset_keys();
+        names.sort_unstable();
+        let shown = |name: &String| escaped(name).chars().take(SHOWN).collect();
+        let mut known: Vec<String> = names.iter().take(LISTED).map(shown).collect();
+        if names.len() > LISTED {
+            known.push("…".into());
+        }
+        let reason = match known.as_slice() {
             [] => format!("has no tensor {wanted}; it has no tensors at all"),
             known => format!(
                 "has no tensor {wanted}; it has {}; name one as FILE.safetensors#NAME",
                 known.join(", ")
             ),
-        }));
-    };
-    let Some(dtype) = dtype(view.dtype()) else {
-        return Err(wrong(format!(
-            "{wanted} has elements of type {:?}, which no recording has",
-            view.dtype()
-        )));
-    };
-    let shape: Vec<u64> = view.shape().iter().map(|extent| *extent as u64).collect();
-    Tensor::new(dtype, &shape, view.data().to_vec()).map_err(|error| wrong(error.to_string()))
+        };
+        Error::file(&self.path, reason)
+    }
 }
 
 /// A file with these tensors.
@@ -71,27 +146,29 @@ pub(super) fn encode(tensors: &[(String, Tensor)]) -> std::result::Result<Vec<u8
 }
 
 /// The types that both sides have.
-const TYPES: [(Dtype, DType); 12] = [
-    (Dtype::F32, DType::F32),
-    (Dtype::F16, DType::F16),
-    (Dtype::F64, DType::F64),
-    (Dtype::U8, DType::U8),
-    (Dtype::I8, DType::I8),
-    (Dtype::U16, DType::U16),
-    (Dtype::I16, DType::I16),
-    (Dtype::U32, DType::U32),
-    (Dtype::I32, DType::I32),
-    (Dtype::U64, DType::U64),
-    (Dtype::I64, DType::I64),
-    (Dtype::BOOL, DType::Bool),
+const TYPES: [(Dtype, ElementType); 12] = [
+    (Dtype::F32, ElementType::F32),
+    (Dtype::F16, ElementType::F16),
+    (Dtype::F64, ElementType::F64),
+    (Dtype::U8, ElementType::U8),
+    (Dtype::I8, ElementType::I8),
+    (Dtype::U16, ElementType::U16),
+    (Dtype::I16, ElementType::I16),
+    (Dtype::U32, ElementType::U32),
+    (Dtype::I32, ElementType::I32),
+    (Dtype::U64, ElementType::U64),
+    (Dtype::I64, ElementType::I64),
+    (Dtype::BOOL, ElementType::Bool),
 ];
 
-fn dtype(theirs: Dtype) -> Option<DType> {
+fn dtype(theirs: Dtype) -> Option<ElementType> {
     let mut types = TYPES.iter();
-    types.find(|(known, _)| *known == theirs).map(|(_, ours)| *ours)
+    types
+        .find(|(known, _)| *known == theirs)
+        .map(|(_, ours)| *ours)
 }
 
-fn type_of(ours: DType) -> Dtype {
+fn type_of(ours: ElementType) -> Dtype {
     let mut types = TYPES.iter();
     let found = types.find(|(_, known)| *known == ours);
     found.map_or(Dtype::U8, |(theirs, _)| *theirs)

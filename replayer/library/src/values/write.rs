@@ -124,7 +124,7 @@ fn json(tensor: &Tensor) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gpureplay_io::{DType, Tensor};
+    use gpureplay_io::{ElementType, Tensor};
 
     use super::*;
 
@@ -134,7 +134,7 @@ mod tests {
         let wanted = "{\"type\": \"f32\", \"shape\": [2, 2], \"data\": [0.1, \"-Infinity\", \"NaN\", 3e-9]}\n";
         assert_eq!(json(&tensor), wanted);
         let bytes = u64::MAX.to_le_bytes().to_vec();
-        let large = Tensor::new(DType::U64, &[1], bytes).unwrap();
+        let large = Tensor::new(ElementType::U64, &[1], bytes).unwrap();
         assert!(json(&large).contains("[18446744073709551615]"));
     }
 

@@ -2,6 +2,7 @@
 //! `guest build`: makes everything that a run needs, and nothing twice.
 
 pub(crate) mod cache;
+pub(crate) mod cc;
 pub(crate) mod dtb;
 mod host;
 pub(crate) mod mirror;

@@ -10,11 +10,11 @@ use std::{
     time::Instant,
 };
 
-use gpureplay_io::{DType, Tensor, encode_npy, read_npy};
+use gpureplay_io::{ElementType, Tensor, encode_npy, read_npy};
 use gpureplay_sign::{RECORDING, SIGNATURE, SecretKey, sign};
 use tempfile::TempDir;
 
-use super::{build, options, run, test_key};
+use super::{build, clients, options, run, test_key};
 use crate::{
     build::payload,
     error::{Error, Result},
@@ -23,26 +23,33 @@ use crate::{
 };
 
 /// What a test found.
-type Checked = std::result::Result<String, String>;
+pub(super) type Checked = std::result::Result<String, String>;
 
-/// Seconds of one guest at most.
-const TIMEOUT: u64 = 1800;
+/// Seconds of one guest at most: of a sample, and of everything.
+const TIMEOUT: u64 = 300;
+const TIMEOUT_FULL: u64 = 1800;
 /// Bytes of one 8 x 8 picture, and of ten probabilities, in single precision.
-const DIGIT: usize = 256;
-const PROBABILITIES: usize = 40;
+pub(super) const DIGIT: usize = 256;
+pub(super) const PROBABILITIES: usize = 40;
 
 /// A built secure world, and how much to try.
-struct Rig<'a> {
-    folder: &'a Folder,
+pub(super) struct Rig<'a> {
+    pub(super) folder: &'a Folder,
     built: build::Built,
-    full: bool,
+    pub(super) full: bool,
 }
 
 type Test = fn(&Rig<'_>) -> Result<Checked>;
 
-const TESTS: [(&str, Test); 6] = [
+const TESTS: [(&str, Test); 9] = [
     ("held-out digits and lenet answer bit for bit", answers),
     ("many runs do not drift", many_runs),
+    ("two clients at once both end", clients::two),
+    ("a run is cancelled", clients::cancelled),
+    (
+        "a pack that changes while it is taken is refused or runs as it was signed",
+        clients::changed_meanwhile,
+    ),
     (
         "what is unsigned, foreign, old or changed is refused",
         refusals,
@@ -57,7 +64,6 @@ const TESTS: [(&str, Test); 6] = [
 
 /// Runs the tests whose name contains `filter`; a line each, and a sum.
 pub(crate) fn all(folder: &Folder, filter: Option<&str>, full: bool) -> Result<ExitCode> {
-    payload::build_host_command(folder)?;
     let rig = Rig {
         folder,
         built: build::build(folder, &test_key()?.public())?,
@@ -88,7 +94,6 @@ pub(crate) fn all(folder: &Folder, filter: Option<&str>, full: bool) -> Result<E
 
 /// Values, and refusals over two boots: what `guest test` runs.
 pub(crate) fn short(folder: &Folder) -> Result<std::result::Result<(), String>> {
-    payload::build_host_command(folder)?;
     let rig = Rig {
         folder,
         built: build::build(folder, &test_key()?.public())?,
@@ -103,10 +108,10 @@ pub(crate) fn short(folder: &Folder) -> Result<std::result::Result<(), String>> 
 }
 
 /// What the guest sees as /share.
-struct Share(TempDir);
+pub(super) struct Share(TempDir);
 
 impl Share {
-    fn new() -> Result<Share> {
+    pub(super) fn new() -> Result<Share> {
         let directory = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
         Ok(Share(directory))
     }
@@ -115,22 +120,22 @@ impl Share {
         self.0.path().join(name)
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.path(name);
         fs::write(&path, bytes).map_err(Error::io("write", &path))
     }
 
-    fn read(&self, name: &str) -> Result<Vec<u8>> {
+    pub(super) fn read(&self, name: &str) -> Result<Vec<u8>> {
         read(&self.path(name))
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
+pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(Error::io("read", path))
 }
 
 /// A pack of a recording's bytes, signed.
-fn pack(recording: &[u8], key: &SecretKey, counter: u64) -> Result<Vec<u8>> {
+pub(super) fn pack(recording: &[u8], key: &SecretKey, counter: u64) -> Result<Vec<u8>> {
     let fail = |error| Error::Usage(format!("cannot sign: {error:?}"));
     let signature = sign(key, counter, recording, &BTreeMap::new()).map_err(fail)?;
     packed(recording, Some(signature))
@@ -142,23 +147,24 @@ fn packed(recording: &[u8], signature: Option<Vec<u8>>) -> Result<Vec<u8>> {
     gpureplay_sign::pack(&files).map_err(|error| Error::Usage(format!("cannot pack: {error:?}")))
 }
 
-fn recording(folder: &Folder, name: &str) -> PathBuf {
+pub(super) fn recording(folder: &Folder, name: &str) -> PathBuf {
     folder.repository.join("recordings").join(name)
 }
 
 impl Rig<'_> {
     /// Runs a script in the normal world; `/share` is what the test wrote.
     fn script(&self, share: &Share, text: &str) -> Result<Outcome> {
+        let timeout = if self.full { TIMEOUT_FULL } else { TIMEOUT };
         let options = crate::run::session::Options {
             share: Some(share.0.path().to_path_buf()),
-            ..options(&self.built, TIMEOUT)
+            ..options(&self.built, timeout)
         };
         let words = ["bash", "-c", text].map(String::from);
         run(self.folder, &options, &words)
     }
 
     /// Runs a script that must end well, and leave no message of the secure world.
-    fn clean(&self, share: &Share, text: &str) -> Result<Checked> {
+    pub(super) fn clean(&self, share: &Share, text: &str) -> Result<Checked> {
         let outcome = self.script(share, text)?;
         if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
             return Ok(Err(failed(&outcome)));
@@ -225,7 +231,7 @@ fn on_the_command_line(folder: &Folder, name: &str, input: &Path, output: &str) 
     Ok(tensor.bytes().to_vec())
 }
 
-fn npy(path: &Path) -> Result<Vec<u8>> {
+pub(super) fn npy(path: &Path) -> Result<Vec<u8>> {
     let tensor =
         read_npy(path).map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
     Ok(tensor.bytes().to_vec())
@@ -234,6 +240,7 @@ fn npy(path: &Path) -> Result<Vec<u8>> {
 /// Digits, all or some of those that training did not see, and lenet's cases: the bytes of the command on the host's model.
 fn answers(rig: &Rig<'_>) -> Result<Checked> {
     let folder = rig.folder;
+    payload::build_host_command(folder)?;
     let share = Share::new()?;
     let digits = recording(folder, "digits-g52");
     let images = npy(&folder.repository.join("tools/digits/held-out/images.npy"))?;
@@ -243,7 +250,7 @@ fn answers(rig: &Rig<'_>) -> Result<Checked> {
     let mut expected = Vec::new();
     for image in &chosen {
         let path = share.path("one.npy");
-        let image = Tensor::new(DType::F32, &[8, 8], image.to_vec())
+        let image = Tensor::new(ElementType::F32, &[8, 8], image.to_vec())
             .map_err(|error| Error::Usage(error.to_string()))?;
         fs::write(&path, encode_npy(&image)).map_err(Error::io("write", &path))?;
         expected.extend(on_the_command_line(

@@ -3,6 +3,7 @@
 
 mod build;
 pub(crate) mod checks;
+mod clients;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
@@ -13,8 +14,9 @@ use crate::{
     error::{Error, Result},
     folder::Folder,
     run::{
+        driver::Driver,
         report,
-        session::{self, Driver, Options, Outcome},
+        session::{self, Options, Outcome},
     },
 };
 

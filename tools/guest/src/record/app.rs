@@ -52,10 +52,6 @@ pub(crate) struct App {
     /// The recording is in the repository.
     #[serde(default)]
     pub(crate) ships: bool,
-    /// The OpenCL layer names its kernels. It waits for each launch, so that a runtime may put a result where set-up's jobs
-    /// left theirs: their work is then repeated in every run.
-    #[serde(default = "default_named")]
-    pub(crate) named: bool,
     /// Largest relative error of an output.
     #[serde(default = "default_tolerance")]
     pub(crate) tolerance: f64,
@@ -65,10 +61,6 @@ pub(crate) struct App {
     /// Memory in MiB of the guest that it needs.
     #[serde(default = "default_memory")]
     pub(crate) memory: u32,
-}
-
-fn default_named() -> bool {
-    true
 }
 
 fn default_memory() -> u32 {

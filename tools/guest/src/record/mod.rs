@@ -6,6 +6,7 @@
 
 pub(crate) mod app;
 mod manifest;
+mod noted;
 pub(crate) mod registers;
 
 use std::{
@@ -26,8 +27,9 @@ use crate::{
     error::{Error, Result},
     folder::{Folder, create_dir},
     run::{
+        driver::Driver,
         report,
-        session::{self, Driver, End, Options, Outcome},
+        session::{self, End, Options, Outcome},
     },
 };
 
@@ -99,6 +101,10 @@ impl Record {
         };
         job.compile(&output)?;
         println!("{}", output.display());
+        match job.compare_noted(&payload::host_command(&folder), &output)? {
+            Ok(count) => println!("  OpenCL calls alone show the same {count} tensors"),
+            Err(text) => println!("  OpenCL calls alone show other tensors: {text}"),
+        }
         for name in &app.outputs {
             match job.replay(&output, name) {
                 Ok(error) => println!("  {name} for a second input: relative error {error:.1e}"),
@@ -157,11 +163,12 @@ impl Recording<'_> {
         // One file: each small one costs the guest several messages to the host.
         script += "tar -C /tmp/cache -cf shader-cache.tar .\n";
         script += &self.app.sample_script();
-        let layer = if self.app.named { "" } else { "--no-layer " };
-        for set in SETS {
+        // The second recording looks at every page, and fails if one changed that the first would have left out.
+        for (set, dirty) in SETS.into_iter().zip([1, 2]) {
             script += &format!(
-                "begin=$(date +%s%N)\n\
-                 gpureplay record {layer}--raw trace{set} -- taskset -c 0 chrt -f 1 setarch --addr-no-randomize {}\n\
+                "echo {dirty} > /sys/module/gpureplay_recorder/parameters/dirty\n\
+                 begin=$(date +%s%N)\n\
+                 gpureplay record --raw trace{set} -- taskset -c 0 chrt -f 1 setarch --addr-no-randomize {}\n\
                  took record{set}\n",
                 self.app.command(set)
             );

@@ -3,6 +3,7 @@
 
 mod complaints;
 mod opencl;
+mod page;
 
 use std::{
     env,
@@ -27,7 +28,8 @@ use crate::{
         app::{self, App, SETS},
         registers,
     },
-    run::session::{self, Driver, End, Options, Outcome},
+    run::driver::Driver,
+    run::session::{self, End, Options, Outcome},
 };
 
 /// Runs the full-system tests: the stock driver on the model, recording and replay, and failures of the guest.
@@ -166,6 +168,9 @@ const TESTS: &[(&str, TestFunction)] = &[
         "OpenCL calls name LeNet's kernels and tensors, and change nothing",
         |folder| Ok(Verdict::of(opencl::names(folder)?)),
     ),
+    ("the page about your own app does what it says", |folder| {
+        Ok(Verdict::of(page::own_app(folder)?))
+    }),
     (
         "the nano driver compiles for three kernels without a complaint",
         |folder| Ok(silence(&complaints::nano(folder)?)),
@@ -443,6 +448,10 @@ fn record(folder: &Folder, name: &str) -> Result<Verdict> {
     ));
     let output = work.path().join("recording");
     recording.compile(&output)?;
+    if let Err(text) = recording.compare_noted(&payload::host_command(folder), &output)? {
+        verdict.failed += 1;
+        verdict.reason += &text;
+    }
     for name in &app.outputs {
         match recording.replay(&output, name) {
             Ok(_) => verdict.passed += 1,

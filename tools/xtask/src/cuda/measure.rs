@@ -3,7 +3,11 @@
 
 use std::process::Command;
 
-use super::Bench;
+use super::{
+    Bench,
+    programs::{build_one_of_ours, build_suite},
+    replays::{disk, launches, start},
+};
 use crate::{error::Result, repository::output};
 
 /// Interleaved runs of which the median counts.
@@ -24,27 +28,23 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// All tables.
-pub(super) fn all(bench: &Bench) -> Result<String> {
-    let nbody = nbody(bench)?;
-    eprint!("{nbody}");
-    Ok(nbody + &overhead(bench)?)
-}
-
 /// The number of the launch of a kernel.
 fn launch(bench: &Bench, kernel: &str) -> Result<String> {
-    let list = output(&mut bench.gpureplay("list ours-0"))?;
+    let list = output(&mut bench.gpureplay("list nbody"))?;
     let line = list
         .lines()
         .find(|line| line.contains(kernel))
         .unwrap_or("");
     Ok(format!(
-        "ours-0#{}",
+        "nbody#{}",
         line.split_whitespace().next().unwrap_or("0")
     ))
 }
 
-fn nbody(bench: &Bench) -> Result<String> {
+/// A kernel's time in its program and alone, and what tuning finds.
+pub(super) fn nbody(bench: &Bench) -> Result<String> {
+    build_suite(bench)?;
+    output(&mut bench.gpureplay("record -o nbody --kernel nbody -- ./suite"))?;
     let mut in_program = Vec::new();
     for _ in 0..RUNS {
         let table = output(&mut bench.gpureplay("durations --csv --kernel nbody -- ./suite"))?;
@@ -88,7 +88,9 @@ fn nbody(bench: &Bench) -> Result<String> {
     ))
 }
 
-fn overhead(bench: &Bench) -> Result<String> {
+/// What launches cost that are not recorded.
+pub(super) fn overhead(bench: &Bench) -> Result<String> {
+    build_one_of_ours(bench, "launches.cu", "launches")?;
     let transformer = bench.programs.join("transformer.py").display().to_string();
     let programs: [(&str, &str, Vec<&str>); 2] = [
         (
@@ -105,17 +107,18 @@ fn overhead(bench: &Bench) -> Result<String> {
     let modes = [
         ("bare", ""),
         (
-            "recording, nothing wanted",
+            "nothing wanted",
             "record -o nothing --kernel no_such_kernel --",
         ),
         ("durations by CUPTI", "durations --"),
     ];
-    let mut text = String::from(
-        "| Cost, median of nine interleaved runs | bare | recording, nothing wanted | durations by CUPTI |\n| --- | --- | --- | --- |\n",
+    let mut text = format!(
+        "| Cost, {RUNS} interleaved runs: median (least to most), difference of medians | bare | recording, nothing wanted | durations by CUPTI |\n| --- | --- | --- | --- |\n",
     );
     for (name, word, line) in &programs {
         let mut times = [const { Vec::new() }; 3];
-        for _ in 0..RUNS {
+        // The first round warms caches of the disk and of the GPU's driver.
+        for round in 0..=RUNS {
             for ((_, mode), times) in modes.iter().zip(&mut times) {
                 let mut command = if mode.is_empty() {
                     let mut command = Command::new(line[0]);
@@ -127,22 +130,92 @@ fn overhead(bench: &Bench) -> Result<String> {
                     command
                 };
                 let said = output(command.current_dir(bench.work.path()));
-                times.extend(said.ok().and_then(|said| after(&said, word)));
+                let time = said.ok().and_then(|said| after(&said, word));
+                times.extend(time.filter(|_| round > 0));
             }
         }
-        let [bare, filtered, cupti] = times.map(median);
-        let more = |time: f64| {
+        let bare = median(times[0].clone());
+        let cells = times.map(|mut times| {
+            times.sort_by(f64::total_cmp);
+            let (least, most) = (times.first(), times.last());
+            let middle = median(times.clone());
             format!(
-                "{time:.3} ({:+.3}, {:+.1} %)",
-                time - bare,
-                100.0 * (time / bare - 1.0)
+                "{middle:.3} ({:.3} to {:.3}), {:+.3}, {:+.1} %",
+                least.unwrap_or(&f64::NAN),
+                most.unwrap_or(&f64::NAN),
+                middle - bare,
+                100.0 * (middle / bare - 1.0)
             )
-        };
-        text += &format!(
-            "| {name} | {bare:.3} | {} | {} |\n",
-            more(filtered),
-            more(cupti)
-        );
+        });
+        let row = format!("| {name} | {} |\n", cells.join(" | "));
+        eprint!("{row}");
+        text += &row;
     }
     Ok(text)
+}
+
+/// How fast memory is copied for a snapshot, and what the recordings take on disk.
+pub(super) fn memory(bench: &Bench) -> Result<String> {
+    build_one_of_ours(bench, "large.cu", "large")?;
+    build_suite(bench)?;
+    let mut text = String::from(
+        "| Recording | Memory, MB | On disk, MB | Device memory copied |\n| --- | --- | --- | --- |\n",
+    );
+    let rows = [
+        (
+            "8 GB of one kernel, first launch",
+            "--pick first -o large-1",
+            "./large 8",
+        ),
+        (
+            "the same, three launches",
+            "--pick all -o large-3",
+            "./large 8",
+        ),
+        (
+            "the same in the arena",
+            "--pick all --alloc arena -o large-arena",
+            "./large 8",
+        ),
+        ("the suite", "--pick all -o suite-1", "./suite"),
+        (
+            "the suite again, chunks shared with the first",
+            "--pick all --share suite-1 -o suite-2",
+            "./suite",
+        ),
+    ];
+    for (name, words, line) in rows {
+        let words = format!("record -v --max-bytes 80000000000 {words} -- {line}");
+        let folder = words
+            .split("-o ")
+            .nth(1)
+            .and_then(|rest| rest.split(' ').next());
+        let folder = folder.unwrap_or("").to_owned();
+        let before = disk_of(bench);
+        let (_, said) = start(&mut bench.gpureplay(&words))?;
+        let speed = said.lines().find(|line| line.contains("GB/s"));
+        let speed = speed.and_then(|line| line.split("memory copied ").nth(1));
+        let (_, bytes) = launches(bench, &folder)?;
+        let row = format!(
+            "| {name} | {bytes:.1} | {:.1} | {} |\n",
+            disk_of(bench) - before,
+            speed.unwrap_or("nothing")
+        );
+        eprint!("{row}");
+        text += &row;
+    }
+    Ok(text)
+}
+
+/// Megabytes that all recordings take; a file that several share counts once.
+fn disk_of(bench: &Bench) -> f64 {
+    let said = output(
+        Command::new("du")
+            .args(["-s", "-B", "1000"])
+            .arg(bench.work.path()),
+    );
+    let blocks = said
+        .ok()
+        .and_then(|said| said.split_whitespace().next()?.parse::<f64>().ok());
+    blocks.unwrap_or_else(|| 1e3 * disk(bench.work.path())) / 1e3
 }

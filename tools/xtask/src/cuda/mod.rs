@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask cuda device-test`: records and replays real programs on a real GPU, and writes what came out into docs/cuda.md.
 
+mod machines;
 mod measure;
+mod page;
 mod programs;
 mod replays;
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, ExitCode},
+    time::{Duration, Instant},
 };
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum as _};
 
 use crate::{
     error::{Error, Result},
@@ -40,9 +43,17 @@ impl Cuda {
 
 /// Builds programs with nvcc, records and replays them, measures, and writes the tables of docs/cuda.md.
 ///
-/// Needs a GPU and nvcc; programs of Python packages that are missing are left out, and named.
+/// Needs a GPU and nvcc; programs of Python packages that are missing are left out, and named. Each part writes a section of its
+/// own, so that a machine that is lent for minutes can run them one by one.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 struct DeviceTest {
+    /// What to run; everything without it.
+    #[arg(value_enum, value_name = "PART")]
+    parts: Vec<Part>,
+    /// Begin no part after so many seconds; those that are left are named, and the command fails.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    seconds: u64,
     /// `gpureplay-cuda`; the library to preload lies beside it.
     #[arg(long, value_name = "FILE")]
     command: Option<PathBuf>,
@@ -52,6 +63,12 @@ struct DeviceTest {
     /// HeCBench's folder `src`; without it, its programs are left out.
     #[arg(long, value_name = "DIR")]
     hecbench: Option<PathBuf>,
+    /// An OpenMP program with offload to this GPU, built elsewhere from openmp.c; else gcc and clang are tried.
+    #[arg(long, value_name = "FILE")]
+    openmp: Option<PathBuf>,
+    /// A recording of the suite that another machine made, for the part elsewhere.
+    #[arg(long, value_name = "DIR")]
+    recording: Option<PathBuf>,
     /// The page to write.
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
@@ -60,19 +77,48 @@ struct DeviceTest {
     fresh: usize,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  cargo xtask cuda device-test
+      everything, about twenty minutes
+  cargo xtask cuda device-test programs fresh --seconds 500
+      two parts
+  cargo xtask cuda device-test hecbench --hecbench HeCBench/src
+      programs that this code was not written against";
+
+/// A part of the test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// Our programs: every launch recorded, replayed, verified.
+    Programs,
+    /// The same with HeCBench's.
+    Hecbench,
+    /// Many replays, each in a fresh process.
+    Fresh,
+    /// The same with a recording of another machine (--recording).
+    Elsewhere,
+    /// A kernel's time in its program and alone; tuning.
+    Nbody,
+    /// What recording and measuring cost launches.
+    Cost,
+    /// How fast memory is copied, and how little room it takes.
+    Memory,
+    /// Profilers on a replay.
+    Tools,
+    /// Several processes and GPUs.
+    Ranks,
+}
+
 /// What all parts of the test need.
 struct Bench {
     command: PathBuf,
     programs: PathBuf,
+    openmp: Option<PathBuf>,
     work: tempfile::TempDir,
 }
 
 /// Compilers and replays at a time: each replay has a context and a copy of its memory on the GPU.
-const AT_A_TIME: usize = 10;
-
-/// The tables lie between these lines of the page.
-const BEGIN: &str = "<!-- device-test begins -->";
-const END: &str = "<!-- device-test ends -->";
+const AT_A_TIME: usize = 12;
 
 impl Bench {
     /// `gpureplay-cuda` with these words.
@@ -96,9 +142,11 @@ impl DeviceTest {
                 source,
             })
         };
+        let began = Instant::now();
         let bench = Bench {
             command: absolute(path(self.command, "target/release/gpureplay-cuda"))?,
             programs: absolute(path(self.programs, "cuda/programs"))?,
+            openmp: self.openmp.map(absolute).transpose()?,
             work: tempfile::tempdir().map_err(|source| Error::Io {
                 what: "create",
                 path: std::env::temp_dir(),
@@ -110,21 +158,61 @@ impl DeviceTest {
             println!("no GPU");
             return Ok(ExitCode::FAILURE);
         };
-        let mut text = machine(&doctor)?;
         let hecbench = self.hecbench.map(absolute).transpose()?;
-        programs::build(&bench)?;
-        let (table, wrong) = replays::table(&bench, hecbench.as_deref())?;
-        text += &table;
-        text += &replays::fresh(&bench, self.fresh)?;
-        text += &measure::all(&bench)?;
-        println!("{text}");
-        write(&page, &text)?;
-        Ok(ExitCode::from(u8::from(wrong > 0)))
+        let recording = self.recording.map(absolute).transpose()?;
+        let parts = if self.parts.is_empty() {
+            Part::value_variants()
+        } else {
+            &self.parts
+        };
+        let (mut failed, mut left) = (false, Vec::new());
+        for part in parts {
+            let name = format!("{part:?}").to_lowercase();
+            if began.elapsed() > Duration::from_secs(self.seconds) {
+                left.push(name);
+                continue;
+            }
+            let begun = Instant::now();
+            let result = match part {
+                Part::Programs => replays::ours(&bench),
+                Part::Hecbench => match &hecbench {
+                    Some(folder) => replays::foreign(&bench, folder),
+                    None => Ok(("Not run: without --hecbench.\n".into(), 0)),
+                },
+                Part::Fresh => replays::fresh(&bench, self.fresh),
+                Part::Elsewhere => match &recording {
+                    Some(folder) => replays::elsewhere(&bench, folder, self.fresh),
+                    None => Ok(("Not run: without --recording.\n".into(), 0)),
+                },
+                Part::Nbody => measure::nbody(&bench).map(|text| (text, 0)),
+                Part::Cost => measure::overhead(&bench).map(|text| (text, 0)),
+                Part::Memory => measure::memory(&bench).map(|text| (text, 0)),
+                Part::Tools => machines::tools(&bench),
+                Part::Ranks => machines::ranks(&bench),
+            };
+            // What one part measured stays if another one fails.
+            match result {
+                Ok((text, wrong)) => {
+                    let head = machine(&doctor, &name, begun.elapsed())?;
+                    println!("{head}{text}");
+                    page::write(&page, &name, &(head + text.trim()))?;
+                    failed |= wrong > 0;
+                }
+                Err(error) => {
+                    eprintln!("{name}: {error}");
+                    failed = true;
+                }
+            }
+        }
+        if !left.is_empty() {
+            println!("not run for lack of time: {}", left.join(", "));
+        }
+        Ok(ExitCode::from(u8::from(failed || !left.is_empty())))
     }
 }
 
 /// When and on what.
-fn machine(doctor: &str) -> Result<String> {
+fn machine(doctor: &str, part: &str, took: Duration) -> Result<String> {
     let date = output(Command::new("date").arg("-I"))?;
     let query = ["--query-gpu=driver_version", "--format=csv,noheader"];
     let driver = output(Command::new("nvidia-smi").args(query))?;
@@ -133,36 +221,11 @@ fn machine(doctor: &str) -> Result<String> {
         line.unwrap_or("unknown").trim().to_owned()
     };
     Ok(format!(
-        "Measured on {} by `cargo xtask cuda device-test`: {}, driver {} ({}).\n\n",
+        "Measured on {} by `cargo xtask cuda device-test {part}` in {} s: {}, driver {} ({}).\n\n",
         date.trim(),
+        took.as_secs(),
         of("GPU"),
-        driver.trim(),
+        driver.lines().next().unwrap_or("unknown").trim(),
         of("driver")
     ))
-}
-
-/// Puts the tables between the marks of the page.
-fn write(page: &Path, tables: &str) -> Result<()> {
-    let failed = |what| {
-        move |source| Error::Io {
-            what,
-            path: page.to_owned(),
-            source,
-        }
-    };
-    let old = fs::read_to_string(page).map_err(failed("read"))?;
-    let parts = old
-        .split_once(BEGIN)
-        .and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
-    let Some((head, tail)) = parts else {
-        return Err(Error::Missing {
-            what: format!("{BEGIN} … {END} in {}", page.display()),
-            remedy: "put both lines where the tables should be".into(),
-        });
-    };
-    fs::write(
-        page,
-        format!("{head}{BEGIN}\n\n{}\n\n{END}{tail}", tables.trim()),
-    )
-    .map_err(failed("write"))
 }

@@ -17,8 +17,8 @@ use crate::{error::Result, repository::output};
 pub(super) struct Program {
     pub(super) name: &'static str,
     pub(super) line: &'static [&'static str],
-    /// Which of its launches are recorded.
-    pub(super) pick: &'static str,
+    /// Which of its launches are recorded, and how.
+    pub(super) words: &'static str,
 }
 
 /// Ours. `@` stands for the folder of sources.
@@ -26,47 +26,72 @@ pub(super) const OURS: &[Program] = &[
     Program {
         name: "nvcc, static cudart",
         line: &["./suite"],
-        pick: "all",
+        words: "--pick all",
     },
     Program {
         name: "nvcc, shared cudart",
         line: &["./suite_shared"],
-        pick: "all",
+        words: "--pick all",
     },
     Program {
         name: "nvcc, per-thread streams",
         line: &["./suite_per_thread"],
-        pick: "all",
+        words: "--pick all",
     },
     Program {
         name: "nvcc, four racing threads",
         line: &["./threads"],
-        pick: "all",
+        words: "--pick all",
     },
     Program {
-        name: "driver API, PTX",
+        name: "nvcc, static cudart, in the arena",
+        line: &["./suite"],
+        words: "--pick all --alloc arena",
+    },
+    Program {
+        name: "nvcc, graphs built by hand, limits",
+        line: &["./graphs"],
+        words: "--pick all",
+    },
+    Program {
+        name: "driver API, PTX, the driver's linker",
         line: &["./driver"],
-        pick: "all",
+        words: "--pick all",
     },
     Program {
         name: "PyTorch",
         line: &["python3", "@/torch_ops.py"],
-        pick: "first",
+        words: "--pick first",
+    },
+    Program {
+        name: "PyTorch, in the arena",
+        line: &["python3", "@/torch_ops.py"],
+        words: "--pick first --alloc arena",
+    },
+    Program {
+        name: "PyTorch, a captured graph",
+        line: &["python3", "@/torch_graph.py"],
+        words: "--pick all --max-per-kernel 3",
+    },
+    Program {
+        name: "OpenMP offload",
+        line: &["{openmp}"],
+        words: "--pick all",
     },
     Program {
         name: "Triton",
         line: &["python3", "@/triton_ops.py"],
-        pick: "first",
+        words: "--pick first",
     },
     Program {
         name: "CuPy",
         line: &["python3", "@/cupy_ops.py"],
-        pick: "first",
+        words: "--pick first",
     },
     Program {
         name: "JAX",
         line: &["python3", "@/jax_ops.py"],
-        pick: "first",
+        words: "--pick first",
     },
 ];
 
@@ -120,29 +145,81 @@ const NVCC: &[&str] = &[
     "arch=compute_90,code=[sm_90,compute_90]",
 ];
 
-/// Builds our programs.
-pub(super) fn build(bench: &Bench) -> Result<()> {
-    let build = |source: &str, out: &str, more: &[&str]| {
-        let mut command = Command::new("nvcc");
+fn nvcc(bench: &Bench, source: &str, out: &str, more: &[&str]) -> Result<String> {
+    let mut command = Command::new("nvcc");
+    command
+        .current_dir(bench.work.path())
+        .args(NVCC)
+        .args(more)
+        .arg("-o")
+        .arg(out);
+    output(command.arg(bench.programs.join(source)))
+}
+
+/// Builds one of our programs, if it is not there.
+pub(super) fn build_one_of_ours(bench: &Bench, source: &str, out: &str) -> Result<()> {
+    if !bench.work.path().join(out).exists() {
+        nvcc(bench, source, out, &[])?;
+    }
+    Ok(())
+}
+
+/// Builds the suite of kernels, if it is not there.
+pub(super) fn build_suite(bench: &Bench) -> Result<()> {
+    build_one_of_ours(bench, "suite.cu", "suite")
+}
+
+/// Builds our programs; says why there is no OpenMP program if there is none.
+pub(super) fn build(bench: &Bench) -> Result<std::result::Result<(), String>> {
+    let programs: [(&str, &str, &[&str]); 7] = [
+        ("suite.cu", "suite", &[]),
+        ("suite.cu", "suite_shared", &["-cudart", "shared"]),
+        (
+            "suite.cu",
+            "suite_per_thread",
+            &["--default-stream", "per-thread"],
+        ),
+        ("threads.cu", "threads", &[]),
+        ("launches.cu", "launches", &[]),
+        ("graphs.cu", "graphs", &[]),
+        ("driver.c", "driver", &["-lcuda"]),
+    ];
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = programs
+            .iter()
+            .map(|(source, out, more)| scope.spawn(|| nvcc(bench, source, out, more)))
+            .collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                .map(|_| ())
+        })
+    })?;
+    Ok(openmp(bench))
+}
+
+/// Builds the OpenMP program, if a compiler here can.
+fn openmp(bench: &Bench) -> std::result::Result<(), String> {
+    if bench.openmp.is_some() {
+        return Ok(());
+    }
+    let tries: [(&str, &[&str]); 2] = [
+        ("gcc", &["-O2", "-fopenmp", "-foffload=nvptx-none"]),
+        ("clang", &["-O2", "-fopenmp", "--offload-arch=native"]),
+    ];
+    let works = tries.iter().any(|(compiler, flags)| {
+        let mut command = Command::new(compiler);
         command
             .current_dir(bench.work.path())
-            .args(NVCC)
-            .args(more)
-            .arg("-o")
-            .arg(out);
-        output(command.arg(bench.programs.join(source)))
-    };
-    build("suite.cu", "suite", &[])?;
-    build("suite.cu", "suite_shared", &["-cudart", "shared"])?;
-    build(
-        "suite.cu",
-        "suite_per_thread",
-        &["--default-stream", "per-thread"],
-    )?;
-    build("threads.cu", "threads", &[])?;
-    build("launches.cu", "launches", &[])?;
-    build("driver.c", "driver", &["-lcuda"])?;
-    Ok(())
+            .args(*flags)
+            .args(["-o", "openmp"])
+            .arg(bench.programs.join("openmp.c"));
+        output(&mut command).is_ok()
+    });
+    works
+        .then_some(())
+        .ok_or_else(|| "neither gcc nor clang here offloads to NVIDIA's GPUs".to_owned())
 }
 
 /// Builds the programs of HeCBench, several at a time; says which do not build.

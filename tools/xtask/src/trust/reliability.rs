@@ -203,7 +203,7 @@ fn document(targets: &[Target], fuzz: &BTreeMap<String, Total>) -> Result<String
     let _ = write_cost(&mut text, &cost);
     text.push_str(
         "\n## Defects of the original\n\n\
-         Eleven, with a regression test each: see [SPECIFICATION.md](SPECIFICATION.md). `cargo test -p gpureplay-trials --test defects` runs all of\n\
+         Eleven, with a regression test each: see [SPECIFICATION.md](SPECIFICATION.md). `cargo test -p gpureplay-trials --test trials defects` runs all of\n\
          them, with the name of a test behind it that one.\n",
     );
     Ok(text)

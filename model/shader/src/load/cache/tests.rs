@@ -72,26 +72,30 @@ fn shaders_take_up_bounded_memory_and_are_decoded_once() {
     let mut largest = 0;
     for entry in 0..ENTRIES {
         let entry = start + (entry * short.len()) as u64;
-        let (program, decoded) = cache.shader(entry, &mut fetch);
+        let (program, decoded) = cache.shader(entry, None, &mut fetch);
         assert_eq!(decoded, AHEAD);
         assert!(program.is_open(), "most of the code was not looked at");
         assert!(cache.bytes() <= MOST_BYTES);
         largest = largest.max(program.bytes());
         // The same again is the same program, neither decoded nor copied.
-        let (again, decoded) = cache.shader(entry, &mut fetch);
+        let (again, decoded) = cache.shader(entry, None, &mut fetch);
         assert!(decoded == 0 && Arc::ptr_eq(&program, &again));
     }
     assert!(
         largest * ENTRIES > MOST_BYTES,
         "{largest} bytes are too few for this test"
     );
-    let (_, decoded) = cache.shader(start, &mut fetch);
+    let (_, decoded) = cache.shader(start, None, &mut fetch);
     assert_eq!(decoded, AHEAD, "the first made room for others");
     let last = start + ((ENTRIES - 1) * short.len()) as u64;
-    assert_eq!(cache.shader(last, &mut fetch).1, 0, "the last is kept");
+    assert_eq!(
+        cache.shader(last, None, &mut fetch).1,
+        0,
+        "the last is kept"
+    );
     // Other code in the same place is decoded anew, and what was kept of the old code no longer counts.
     let before = cache.bytes();
     space.0.write(last + 64 * 1024, &short).unwrap();
-    assert!(cache.shader(last, &mut fetch).1 > 0);
+    assert!(cache.shader(last, None, &mut fetch).1 > 0);
     assert!(cache.bytes().abs_diff(before) < largest);
 }

@@ -273,7 +273,7 @@ fn random_programs_do_the_same_when_specialised() {
     space.0.write(table, &bytes).unwrap();
     let (mut before, mut after, mut ended) = (0, 0, 0);
     for case in 0..1000 {
-        let mut plain = Program::new(16);
+        let mut plain = Program::new(16, None);
         plain.clauses.clear();
         let seed = random.0 ^ case;
         let mut writer = Writer {

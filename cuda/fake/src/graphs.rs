@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Graphs: nodes, edges, copies, and executable graphs, which are copies too.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use gpureplay_cuda_abi::{Copy3d, Handle, KernelNode, MemsetNode, Status, attribute};
+
+use crate::modules::modules;
+
+/// A kernel's node with values of its own.
+#[derive(Clone)]
+pub(crate) struct Kernel {
+    pub(crate) node: KernelNode,
+    values: Vec<Vec<u8>>,
+    pointers: Vec<usize>,
+}
+
+#[derive(Clone)]
+pub(crate) enum Node {
+    Kernel(Kernel),
+    Copy(Copy3d),
+    Set(MemsetNode),
+    Empty,
+    Event,
+}
+
+// SAFETY: the pointers are to values that the node owns, or are never followed.
+unsafe impl Send for Node {}
+
+impl Kernel {
+    /// Copies the values of the parameters.
+    ///
+    /// # Safety
+    /// There is a pointer for each parameter of the kernel.
+    pub(crate) unsafe fn new(node: KernelNode) -> Result<Self, Status> {
+        let mut modules = modules();
+        let parameters = &modules.function(node.function)?.kernel.parameters;
+        let value = |(index, size): (usize, usize)| {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let value = (*node.parameters.add(index)).cast::<u8>();
+                std::slice::from_raw_parts(value, size).to_vec()
+            }
+        };
+        let sizes = parameters.iter().map(|parameter| parameter.size);
+        let kernel = Self {
+            node,
+            values: sizes.enumerate().map(value).collect(),
+            pointers: Vec::new(),
+        };
+        Ok(kernel)
+    }
+
+    /// The node with pointers to its own values, which live as long as it does.
+    pub(crate) fn parameters(&mut self) -> KernelNode {
+        let addresses = self.values.iter().map(|value| value.as_ptr() as usize);
+        self.pointers = addresses.collect();
+        KernelNode {
+            parameters: self.pointers.as_ptr().cast::<*const c_void>(),
+            extra: std::ptr::null(),
+            ..self.node
+        }
+    }
+}
+
+impl Node {
+    pub(crate) fn kind(&self) -> i32 {
+        match self {
+            Self::Kernel(_) => attribute::node::KERNEL,
+            Self::Copy(_) => attribute::node::MEMCPY,
+            Self::Set(_) => attribute::node::MEMSET,
+            Self::Empty => attribute::node::EMPTY,
+            Self::Event => 7,
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Graph {
+    /// Nodes in the order in which they were added.
+    pub(crate) nodes: Vec<Handle>,
+    pub(crate) edges: Vec<(Handle, Handle)>,
+    /// For a copy: the node that each node was copied to.
+    copies: BTreeMap<Handle, Handle>,
+}
+
+#[derive(Default)]
+pub(crate) struct Graphs {
+    last: Handle,
+    graphs: BTreeMap<Handle, Graph>,
+    nodes: BTreeMap<Handle, Node>,
+    /// Streams that are captured, and into what.
+    pub(crate) captures: BTreeMap<Handle, Handle>,
+}
+
+/// All graphs.
+pub(crate) fn graphs() -> MutexGuard<'static, Graphs> {
+    static GRAPHS: LazyLock<Mutex<Graphs>> = LazyLock::new(Mutex::default);
+    GRAPHS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Graphs {
+    fn handle(&mut self) -> Handle {
+        self.last += 0x10;
+        0x6000_0000_0000 + self.last
+    }
+
+    pub(crate) fn create(&mut self) -> Handle {
+        let handle = self.handle();
+        self.graphs.insert(handle, Graph::default());
+        handle
+    }
+
+    pub(crate) fn graph(&self, graph: Handle) -> Result<&Graph, Status> {
+        self.graphs.get(&graph).ok_or(Status::INVALID_HANDLE)
+    }
+
+    pub(crate) fn node(&mut self, node: Handle) -> Result<&mut Node, Status> {
+        self.nodes.get_mut(&node).ok_or(Status::INVALID_HANDLE)
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        graph: Handle,
+        after: &[Handle],
+        node: Node,
+    ) -> Result<Handle, Status> {
+        let handle = self.handle();
+        let graph = self.graphs.get_mut(&graph).ok_or(Status::INVALID_HANDLE)?;
+        // The other way round, so that the order of a list is no order to run in.
+        graph.nodes.insert(0, handle);
+        graph
+            .edges
+            .extend(after.iter().map(|before| (*before, handle)));
+        self.nodes.insert(handle, node);
+        Ok(handle)
+    }
+
+    /// A node at the end of what a stream has captured.
+    pub(crate) fn capture(&mut self, stream: Handle, node: Node) -> Result<(), Status> {
+        let graph = *self.captures.get(&stream).ok_or(Status::INVALID_HANDLE)?;
+        let last: Vec<Handle> = self
+            .graph(graph)?
+            .nodes
+            .first()
+            .copied()
+            .into_iter()
+            .collect();
+        self.add(graph, &last, node).map(|_| ())
+    }
+
+    pub(crate) fn copy(&mut self, graph: Handle) -> Result<Handle, Status> {
+        let original = self.graph(graph)?.clone();
+        let copy = self.create();
+        let mut copies = BTreeMap::new();
+        for node in &original.nodes {
+            let handle = self.handle();
+            let node_copy = self.node(*node)?.clone();
+            self.nodes.insert(handle, node_copy);
+            copies.insert(*node, handle);
+        }
+        let of = |node: &Handle| copies.get(node).copied().unwrap_or(0);
+        let graph = Graph {
+            nodes: original.nodes.iter().map(of).collect(),
+            edges: original.edges.iter().map(|(a, b)| (of(a), of(b))).collect(),
+            copies: copies.clone(),
+        };
+        self.graphs.insert(copy, graph);
+        Ok(copy)
+    }
+
+    /// Takes another graph's nodes into an executable graph.
+    pub(crate) fn update(&mut self, executable: Handle, graph: Handle) -> Result<(), Status> {
+        let copy = self.copy(graph)?;
+        let taken = self.graphs.remove(&copy).unwrap_or_default();
+        self.graphs.insert(executable, taken);
+        Ok(())
+    }
+
+    pub(crate) fn in_copy(&self, node: Handle, copy: Handle) -> Result<Handle, Status> {
+        self.graph(copy)?
+            .copies
+            .get(&node)
+            .copied()
+            .ok_or(Status::INVALID_VALUE)
+    }
+
+    pub(crate) fn destroy(&mut self, graph: Handle) -> Result<(), Status> {
+        let graph = self.graphs.remove(&graph).ok_or(Status::INVALID_HANDLE)?;
+        for node in graph.nodes {
+            self.nodes.remove(&node);
+        }
+        Ok(())
+    }
+
+    /// What runs, each after those that it waits for.
+    pub(crate) fn in_order(&self, graph: Handle) -> Result<Vec<Node>, Status> {
+        let graph = self.graph(graph)?;
+        let mut left = graph.nodes.clone();
+        let mut ordered = Vec::new();
+        while !left.is_empty() {
+            let waits = |node: &Handle| {
+                graph
+                    .edges
+                    .iter()
+                    .any(|(from, to)| to == node && left.contains(from))
+            };
+            let next = left
+                .iter()
+                .position(|node| !waits(node))
+                .ok_or(Status::INVALID_VALUE)?;
+            let node = left.remove(next);
+            ordered.push(
+                self.nodes
+                    .get(&node)
+                    .cloned()
+                    .ok_or(Status::INVALID_HANDLE)?,
+            );
+        }
+        Ok(ordered)
+    }
+}

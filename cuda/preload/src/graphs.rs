@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Graphs: which kernels they hold, and launching one node by node when a kernel in it is to be recorded.
+//!
+//! A graph is copied when it is instantiated, since the program may change or destroy it afterwards. Whether it was built by hand
+//! or captured makes no difference then. Where a kernel is wanted, the nodes of the copy run one after the other in an
+//! order that the graph allows, in the stream of the launch; otherwise the program's own graph is launched.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
+
+use gpureplay_cuda_abi::{
+    Copy3d, Driver, EdgeData, Handle, HostNode, KernelNode, LaunchAttribute, LaunchConfiguration,
+    MemsetNode, Status, attribute,
+};
+
+use crate::functions::{self, Function};
+use crate::launch::{self, Launch};
+use crate::real::driver;
+use crate::report::{GRAPH_KERNELS, GRAPHS, refuse, say};
+use crate::settings::{Mode, settings};
+use crate::state::CAPTURES;
+use crate::{gate, order};
+
+/// Graphs in graphs, at most so deep.
+const MAX_DEPTH: u32 = 16;
+
+/// What a node does; the handle is that of the node.
+#[derive(Clone, Copy)]
+enum Step {
+    Kernel(Handle),
+    Copy(Handle),
+    Set(Handle),
+    Host(Handle),
+}
+
+/// What is known of an executable graph.
+struct Plan {
+    /// Our copy of the graph; 0 if there is none.
+    copy: Handle,
+    /// What its nodes do, in an order that the graph allows; or why it cannot be launched node by node.
+    steps: Result<Vec<Step>, String>,
+    /// Kernels that one launch runs.
+    kernels: u64,
+    /// Names of those that are wanted, for a refusal.
+    wanted: Vec<Arc<str>>,
+}
+
+impl Drop for Plan {
+    fn drop(&mut self) {
+        if let Ok(driver) = driver()
+            && self.copy != 0
+        {
+            // SAFETY: our copy. A failure leaves memory that the process gives back.
+            let _ = unsafe { driver.cuGraphDestroy(self.copy) };
+        }
+    }
+}
+
+type Plans = HashMap<Handle, Arc<Mutex<Plan>>>;
+static PLANS: LazyLock<RwLock<Plans>> = LazyLock::new(RwLock::default);
+
+fn plan(executable: Handle) -> Option<Arc<Mutex<Plan>>> {
+    let plans = PLANS.read().unwrap_or_else(PoisonError::into_inner);
+    plans.get(&executable).map(Arc::clone)
+}
+
+fn lock(plan: &Mutex<Plan>) -> MutexGuard<'_, Plan> {
+    plan.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A list that the driver gives in two calls: its length, then its items.
+fn list<T: Clone>(
+    empty: T,
+    mut get: impl FnMut(*mut T, *mut usize) -> Status,
+) -> Result<Vec<T>, Status> {
+    let mut count = 0;
+    get(std::ptr::null_mut(), &raw mut count).check()?;
+    let mut items = vec![empty; count];
+    if count > 0 {
+        get(items.as_mut_ptr(), &raw mut count).check()?;
+        items.truncate(count);
+    }
+    Ok(items)
+}
+
+fn because(call: &'static str) -> impl Fn(Status) -> String {
+    move |status| format!("the nodes of its graph cannot be read: {call}: {status}")
+}
+
+/// The nodes of a graph, each after those that it waits for.
+fn nodes(driver: &Driver, graph: Handle) -> Result<Vec<Handle>, String> {
+    // SAFETY: the graph is alive; the arrays have as many places as the driver is told.
+    let nodes = list(0, |nodes, count| unsafe {
+        driver.cuGraphGetNodes(graph, nodes, count)
+    })
+    .map_err(because("cuGraphGetNodes"))?;
+    let mut count = 0;
+    let null = std::ptr::null_mut();
+    // SAFETY: as above; without arrays the driver only counts.
+    unsafe { driver.cuGraphGetEdges_v2(graph, null, null, std::ptr::null_mut(), &raw mut count) }
+        .check()
+        .map_err(because("cuGraphGetEdges"))?;
+    let (mut from, mut to) = (vec![0; count], vec![0; count]);
+    let mut data: Vec<EdgeData> = vec![[0; 8]; count];
+    if count > 0 {
+        // SAFETY: as above.
+        unsafe {
+            driver.cuGraphGetEdges_v2(
+                graph,
+                from.as_mut_ptr(),
+                to.as_mut_ptr(),
+                data.as_mut_ptr(),
+                &raw mut count,
+            )
+        }
+        .check()
+        .map_err(because("cuGraphGetEdges"))?;
+    }
+    let edges: Vec<(Handle, Handle)> = from.into_iter().zip(to).take(count).collect();
+    order::topological(&nodes, &edges).ok_or_else(|| "its graph has a cycle".to_owned())
+}
+
+/// What the nodes of a graph do, in order. Kernels are counted even where another node makes the graph impossible.
+fn steps(
+    driver: &Driver,
+    graph: Handle,
+    depth: u32,
+    kernels: &mut Vec<Handle>,
+) -> Result<Vec<Step>, String> {
+    if depth > MAX_DEPTH {
+        return Err(format!("its graph has more than {MAX_DEPTH} levels"));
+    }
+    let mut steps = Vec::new();
+    let mut impossible = None;
+    for node in nodes(driver, graph)? {
+        let mut kind = 0;
+        // SAFETY: a node of a graph that is alive, a pointer to a local.
+        unsafe { driver.cuGraphNodeGetType(node, &raw mut kind) }
+            .check()
+            .map_err(because("cuGraphNodeGetType"))?;
+        match kind {
+            attribute::node::KERNEL => {
+                kernels.push(node);
+                steps.push(Step::Kernel(node));
+            }
+            attribute::node::MEMCPY => steps.push(Step::Copy(node)),
+            attribute::node::MEMSET => steps.push(Step::Set(node)),
+            attribute::node::HOST => steps.push(Step::Host(node)),
+            attribute::node::EMPTY => {}
+            attribute::node::GRAPH => {
+                let mut child = 0;
+                // SAFETY: as above.
+                unsafe { driver.cuGraphChildGraphNodeGetGraph(node, &raw mut child) }
+                    .check()
+                    .map_err(because("cuGraphChildGraphNodeGetGraph"))?;
+                match self::steps(driver, child, depth + 1, kernels) {
+                    Ok(inner) => steps.extend(inner),
+                    Err(reason) => impossible = Some(reason),
+                }
+            }
+            other => {
+                let what = attribute::node::name(other);
+                impossible = Some(format!("a node of its graph {what}"));
+            }
+        }
+    }
+    impossible.map_or(Ok(steps), Err)
+}
+
+fn parameters(driver: &Driver, node: Handle) -> Result<KernelNode, Status> {
+    let mut parameters = KernelNode::empty();
+    // SAFETY: a kernel's node of a graph that is alive, a pointer to a local.
+    unsafe { driver.cuGraphKernelNodeGetParams_v2(node, &raw mut parameters) }.check()?;
+    Ok(parameters)
+}
+
+fn handle(node: &KernelNode) -> Handle {
+    if node.kernel == 0 {
+        node.function
+    } else {
+        node.kernel
+    }
+}
+
+impl Plan {
+    fn new(driver: &Driver, graph: Handle) -> Self {
+        let mut kernels = Vec::new();
+        let mut plan = Self {
+            copy: 0,
+            steps: steps(driver, graph, 0, &mut kernels),
+            kernels: kernels.len() as u64,
+            wanted: Vec::new(),
+        };
+        if !matches!(settings().mode, Mode::Record(_)) {
+            return plan;
+        }
+        for node in kernels {
+            if let Ok(node) = parameters(driver, node)
+                && let Ok(function) = functions::get(handle(&node))
+                && function.wanted
+            {
+                plan.wanted.push(Arc::clone(&function.name));
+            }
+        }
+        if plan.steps.is_ok() && !plan.wanted.is_empty() {
+            // SAFETY: a pointer to a field; the graph is the program's.
+            plan.steps = unsafe { driver.cuGraphClone(&raw mut plan.copy, graph) }
+                .check()
+                .map_err(because("cuGraphClone"))
+                .and_then(|()| steps(driver, plan.copy, 0, &mut Vec::new()));
+        }
+        plan
+    }
+}
+
+/// The program made an executable graph.
+pub(crate) fn instantiated(executable: Handle, graph: Handle) {
+    if matches!(settings().mode, Mode::Off) {
+        return;
+    }
+    if let Ok(driver) = driver() {
+        let plan = Arc::new(Mutex::new(Plan::new(driver, graph)));
+        let mut plans = PLANS.write().unwrap_or_else(PoisonError::into_inner);
+        plans.insert(executable, plan);
+    }
+}
+
+/// It is gone.
+pub(crate) fn destroyed(executable: Handle) {
+    let mut plans = PLANS.write().unwrap_or_else(PoisonError::into_inner);
+    plans.remove(&executable);
+}
+
+/// The program gave a kernel of an executable graph other parameters; the node is that of the graph it was made from.
+///
+/// # Safety
+/// The parameters are as the driver has just accepted them.
+pub(crate) unsafe fn kernel_changed(executable: Handle, node: Handle, new: *const KernelNode) {
+    let (Some(plan), Ok(driver)) = (plan(executable), driver()) else {
+        return;
+    };
+    let mut plan = lock(&plan);
+    if plan.copy == 0 {
+        return;
+    }
+    let mut copy = 0;
+    // SAFETY: our copy of the graph; the parameters are those that the driver accepted.
+    let status = unsafe {
+        match driver.cuGraphNodeFindInClone(&raw mut copy, node, plan.copy) {
+            Status::SUCCESS => driver.cuGraphKernelNodeSetParams_v2(copy, new),
+            failed => failed,
+        }
+    };
+    if status != Status::SUCCESS {
+        plan.steps = Err(format!(
+            "a kernel of its graph was changed in a way that cannot be followed: {status}"
+        ));
+    }
+}
+
+/// The program changed a node of an executable graph in a way that is not followed.
+pub(crate) fn changed(executable: Handle, call: &'static str) {
+    if let Some(plan) = plan(executable) {
+        lock(&plan).steps = Err(format!("its graph was changed by {call}"));
+    }
+}
+
+/// A picked kernel of a graph, and how many launches of it came before.
+type Picked = (Arc<Function>, u64);
+
+/// Launches a graph: as the program asks, or node by node if one of its kernels is to be recorded.
+pub(crate) fn launch(
+    entry: &'static str,
+    executable: Handle,
+    stream: Handle,
+    call: impl FnOnce() -> Status,
+) -> Status {
+    let first = GRAPHS.fetch_add(1, Ordering::Relaxed) == 0;
+    let known = plan(executable);
+    if let Some(plan) = &known {
+        GRAPH_KERNELS.fetch_add(lock(plan).kernels, Ordering::Relaxed);
+    }
+    let record = match &settings().mode {
+        Mode::Record(record) => record,
+        Mode::Replace(_) if first => {
+            say("kernels inside graphs are replaced only where they are captured");
+            return call();
+        }
+        _ => return call(),
+    };
+    let Some(plan) = known else {
+        refuse("a graph", "it was instantiated in a way that is not known");
+        let _pass = gate::enter();
+        return call();
+    };
+    let plan = lock(&plan);
+    let reason = match &plan.steps {
+        Err(reason) => Some(reason.as_str()),
+        Ok(_) if CAPTURES.load(Ordering::SeqCst) > 0 => Some("a stream is being captured"),
+        Ok(_) => None,
+    };
+    let steps = match (&plan.steps, reason, driver()) {
+        (Ok(steps), None, Ok(driver)) if !plan.wanted.is_empty() => {
+            let picked = picked(driver, record, steps);
+            picked
+                .iter()
+                .any(Option::is_some)
+                .then_some((driver, steps, picked))
+        }
+        _ => None,
+    };
+    let Some((driver, steps, picked)) = steps else {
+        for name in plan.wanted.iter().filter(|_| reason.is_some()) {
+            refuse(name, reason.unwrap_or_default());
+        }
+        let _pass = gate::enter();
+        return call();
+    };
+    let _closed = gate::close();
+    for (step, picked) in steps.iter().zip(&picked) {
+        let status = run(driver, record, entry, *step, stream, picked.as_ref());
+        if status != Status::SUCCESS {
+            return status;
+        }
+    }
+    Status::SUCCESS
+}
+
+/// For each step, the function if it is a kernel that is to be recorded. Every kernel counts as launched.
+fn picked(
+    driver: &Driver,
+    record: &crate::settings::Record,
+    steps: &[Step],
+) -> Vec<Option<Picked>> {
+    let of = |step: &Step| match step {
+        Step::Kernel(node) => {
+            let node = parameters(driver, *node).ok()?;
+            launch::wanted(record, handle(&node))
+        }
+        _ => None,
+    };
+    steps.iter().map(of).collect()
+}
+
+fn run(
+    driver: &Driver,
+    record: &crate::settings::Record,
+    entry: &'static str,
+    step: Step,
+    stream: Handle,
+    picked: Option<&Picked>,
+) -> Status {
+    // SAFETY: nodes of our copy of the graph, pointers to locals; what the nodes hold is what the program put there.
+    unsafe {
+        match step {
+            Step::Kernel(node) => kernel(driver, record, entry, node, stream, picked),
+            Step::Copy(node) => {
+                let mut copy: Copy3d = [0; 25];
+                match driver.cuGraphMemcpyNodeGetParams(node, &raw mut copy) {
+                    Status::SUCCESS => driver.cuMemcpy3DAsync_v2(&raw const copy, stream),
+                    failed => failed,
+                }
+            }
+            Step::Set(node) => {
+                let mut set = MemsetNode::default();
+                match driver.cuGraphMemsetNodeGetParams(node, &raw mut set) {
+                    Status::SUCCESS => memset(driver, &set, stream),
+                    failed => failed,
+                }
+            }
+            Step::Host(node) => {
+                let mut host = HostNode {
+                    function: 0,
+                    data: 0,
+                };
+                match driver.cuGraphHostNodeGetParams(node, &raw mut host) {
+                    Status::SUCCESS => driver.cuLaunchHostFunc(stream, host.function, host.data),
+                    failed => failed,
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The memory is the program's.
+unsafe fn memset(driver: &Driver, set: &MemsetNode, stream: Handle) -> Status {
+    let MemsetNode {
+        destination: to,
+        pitch,
+        value,
+        width,
+        height,
+        ..
+    } = *set;
+    // Which bits count, the size of an element says.
+    let bytes = value.to_le_bytes();
+    let short = u16::from_le_bytes([bytes[0], bytes[1]]);
+    // SAFETY: our caller's promise.
+    unsafe {
+        match (set.element, height) {
+            (1, 0..=1) => driver.cuMemsetD8Async(to, bytes[0], width, stream),
+            (2, 0..=1) => driver.cuMemsetD16Async(to, short, width, stream),
+            (4, 0..=1) => driver.cuMemsetD32Async(to, value, width, stream),
+            (1, _) => driver.cuMemsetD2D8Async(to, pitch, bytes[0], width, height, stream),
+            (2, _) => driver.cuMemsetD2D16Async(to, pitch, short, width, height, stream),
+            (4, _) => driver.cuMemsetD2D32Async(to, pitch, value, width, height, stream),
+            _ => Status::INVALID_VALUE,
+        }
+    }
+}
+
+/// Attributes of a kernel's node that a launch keeps.
+fn attributes(driver: &Driver, node: Handle) -> Vec<LaunchAttribute> {
+    let mut attributes = Vec::new();
+    for number in attribute::launch::KEPT {
+        let mut value = [0u64; 8];
+        // SAFETY: a node of our copy, a pointer to a local of the size of an attribute's value.
+        let status = unsafe {
+            driver.cuGraphKernelNodeGetAttribute(node, i32::from(number), &raw mut value)
+        };
+        if status == Status::SUCCESS && value != [0; 8] {
+            let mut attribute: LaunchAttribute = [0; 72];
+            attribute[0] = number;
+            for (place, word) in attribute[8..].chunks_exact_mut(8).zip(value) {
+                place.copy_from_slice(&word.to_le_bytes());
+            }
+            attributes.push(attribute);
+        }
+    }
+    attributes
+}
+
+fn kernel(
+    driver: &Driver,
+    record: &crate::settings::Record,
+    entry: &'static str,
+    node: Handle,
+    stream: Handle,
+    picked: Option<&Picked>,
+) -> Status {
+    let kernel = match parameters(driver, node) {
+        Ok(kernel) => kernel,
+        Err(status) => return status,
+    };
+    let launch = Launch {
+        entry,
+        function: handle(&kernel),
+        grid: kernel.grid,
+        block: kernel.block,
+        shared: kernel.shared,
+        stream,
+        per_thread: false,
+        parameters: kernel.parameters,
+        extra: kernel.extra,
+        attributes: attributes(driver, node),
+    };
+    let configuration = LaunchConfiguration {
+        grid: launch.grid,
+        block: launch.block,
+        shared: launch.shared,
+        stream,
+        attributes: launch.attributes.as_ptr(),
+        attribute_count: u32::try_from(launch.attributes.len()).unwrap_or(0),
+    };
+    let call = |function| {
+        // SAFETY: the parameters are the node's own, which our copy keeps alive.
+        unsafe {
+            driver.cuLaunchKernelEx(
+                &raw const configuration,
+                function,
+                launch.parameters,
+                launch.extra,
+            )
+        }
+    };
+    let Some((function, occurrence)) = picked else {
+        return call(launch.function);
+    };
+    let (status, snapshot) = launch::taken(record, &launch, function, *occurrence, call);
+    if let Some(snapshot) = snapshot {
+        launch::written(record, &launch, function, *occurrence, snapshot);
+    }
+    status
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a kernel does that wrote nothing on recorded memory: changed inputs must make it write.
+//!
+//! A kernel that compares or checks leaves memory alone where nothing is wrong, and a replay that launches nothing leaves the same. So a
+//! few words are changed where a parameter points, until the recorded kernel writes. What it leaves then, twice the same, is
+//! what a replay must leave from the same memory; one that launches nothing does not.
+
+use std::ops::Range;
+
+/// Launches that a search may use.
+const LAUNCHES: u32 = 24;
+/// Bytes of a word.
+const WORD: usize = 4;
+/// Bytes that are changed from where a parameter points, at most.
+pub(crate) const WINDOW: usize = 4096;
+
+/// How words are changed: a bit at first, which keeps an index near to what it was; then a number's size; then all of it.
+const CHANGES: [u32; 3] = [1, 0x0040_0000, u32::MAX];
+
+/// Words of one piece of memory that are changed, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Change {
+    piece: usize,
+    words: Vec<usize>,
+    bits: u32,
+}
+
+/// A change of inputs, and what the recorded kernel writes then.
+#[derive(Clone, Debug)]
+pub struct Reaction {
+    change: Change,
+    /// Piece, word and value.
+    written: Vec<(usize, usize, [u8; WORD])>,
+}
+
+impl Change {
+    fn apply(&self, memory: &mut [Vec<u8>]) {
+        for word in &self.words {
+            let bytes = &mut memory[self.piece][word * WORD..(word + 1) * WORD];
+            for (byte, bits) in bytes.iter_mut().zip(self.bits.to_le_bytes()) {
+                *byte ^= bits;
+            }
+        }
+    }
+}
+
+impl Reaction {
+    /// Bytes that are changed before the launch.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        (self.change.words.len() * WORD) as u64
+    }
+
+    /// Bytes that the recorded kernel writes then.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        (self.written.len() * WORD) as u64
+    }
+
+    /// Memory before the launch, changed.
+    pub(crate) fn before(&self, mut memory: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        self.change.apply(&mut memory);
+        memory
+    }
+
+    /// What changed memory is after the launch.
+    pub(crate) fn after(&self, mut changed: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        for (piece, word, value) in &self.written {
+            changed[*piece][word * WORD..(word + 1) * WORD].copy_from_slice(value);
+        }
+        changed
+    }
+}
+
+/// Finds a change of words in one of the windows (a piece of memory, and bytes of it) upon which the kernel writes. At most 24
+/// launches. Words that may not be changed are `fixed`.
+pub(crate) fn search<E>(
+    memory: &[&[u8]],
+    windows: &[(usize, Range<usize>)],
+    fixed: impl Fn(usize, usize) -> bool,
+    mut launch: impl FnMut(&[Vec<u8>]) -> Result<Vec<Vec<u8>>, E>,
+) -> Result<Option<Reaction>, E> {
+    let mut launches = 0;
+    for bits in CHANGES {
+        for (piece, window) in windows {
+            let words = window.start / WORD..window.end / WORD;
+            let words: Vec<usize> = words.filter(|word| !fixed(*piece, *word)).collect();
+            // The second launch confirms the first.
+            if words.is_empty() || launches + 2 > LAUNCHES {
+                continue;
+            }
+            let change = Change {
+                piece: *piece,
+                words,
+                bits,
+            };
+            let mut from: Vec<Vec<u8>> = memory.iter().map(|bytes| bytes.to_vec()).collect();
+            change.apply(&mut from);
+            let got = launch(&from)?;
+            launches += 1;
+            let written = differences(&from, &got);
+            if written.is_empty() {
+                continue;
+            }
+            launches += 1;
+            if launch(&from)? == got {
+                return Ok(Some(Reaction { change, written }));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn differences(from: &[Vec<u8>], got: &[Vec<u8>]) -> Vec<(usize, usize, [u8; WORD])> {
+    let mut differences = Vec::new();
+    for (piece, (from, got)) in from.iter().zip(got).enumerate() {
+        let words = from
+            .as_chunks::<WORD>()
+            .0
+            .iter()
+            .zip(got.as_chunks::<WORD>().0);
+        let changed = words.enumerate().filter(|(_, (from, got))| from != got);
+        differences.extend(changed.map(|(word, (_, got))| (piece, word, *got)));
+    }
+    differences
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::convert::Infallible;
+
+    use super::{LAUNCHES, Reaction, search};
+
+    type Memory = Vec<Vec<u8>>;
+
+    fn floats(values: [f32; 4]) -> Vec<u8> {
+        values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect()
+    }
+
+    fn found(memory: &Memory, kernel: impl Fn(&mut Memory)) -> Option<Reaction> {
+        let pieces: Vec<&[u8]> = memory.iter().map(Vec::as_slice).collect();
+        let launches = Cell::new(0);
+        let windows = [(0, 0..16), (1, 0..16)];
+        let found = search(
+            &pieces,
+            &windows,
+            |_, word| word == 0,
+            |from| {
+                launches.set(launches.get() + 1);
+                let mut memory = from.to_vec();
+                kernel(&mut memory);
+                Ok::<_, Infallible>(memory)
+            },
+        );
+        assert!(launches.get() <= LAUNCHES);
+        found.unwrap_or_else(|never| match never {})
+    }
+
+    /// Counts numbers that differ by more than a half.
+    fn check(memory: &mut Memory) {
+        let value = |memory: &Memory, piece: usize, word: usize| {
+            let bytes = &memory[piece][word * 4..word * 4 + 4];
+            f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+        };
+        let far = |word: &usize| (value(memory, 0, *word) - value(memory, 1, *word)).abs() > 0.5;
+        let count = (0..4).filter(far).count() as u32;
+        if count > 0 {
+            memory[2][..4].copy_from_slice(&count.to_le_bytes());
+        }
+    }
+
+    fn memory() -> Memory {
+        let values = floats([1.0, 2.0, 3.0, 4.0]);
+        vec![values.clone(), values, floats([0.0; 4])]
+    }
+
+    #[test]
+    fn a_kernel_that_checks_reacts_to_what_is_wrong() {
+        let reaction = found(&memory(), check).unwrap();
+        // Three words may be changed; a bit of each is too little to be noticed, the first of a mantissa is not.
+        assert_eq!((reaction.bytes(), reaction.written()), (12, 4));
+        let from = reaction.before(memory());
+        assert_eq!(from[0][..4], memory()[0][..4]);
+        let mut got = from.clone();
+        check(&mut got);
+        assert_eq!(got, reaction.after(from.clone()));
+        assert_ne!(got, from, "a replay of nothing fails");
+    }
+
+    #[test]
+    fn a_kernel_that_does_nothing_or_differs_from_run_to_run_shows_nothing() {
+        assert!(found(&memory(), |_| ()).is_none());
+        let run = Cell::new(0u8);
+        let noise = |memory: &mut Memory| {
+            run.set(run.get() + 1);
+            memory[2][0] = run.get();
+        };
+        assert!(found(&memory(), noise).is_none());
+    }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Launches from changed memory, where recorded memory does not tell a launch from none.
+
+use super::{Mask, Session};
+use crate::compare::Sum;
+use crate::poison::{Poison, search};
+use crate::reaction::{self, Reaction, WINDOW};
+use crate::{Comparison, Loaded, ReplayError, Sizes, Verdict};
+
+impl Session {
+    /// Words that are not to be changed before a launch: those that look like pointers, and those of the mask.
+    fn fixed<'a>(&'a self, loaded: &Loaded, mask: &'a Mask) -> impl Fn(usize, usize) -> bool + 'a {
+        let mut ranges: Vec<(u64, u64)> = self
+            .contents
+            .iter()
+            .map(|contents| (self.address(loaded, contents), contents.before.len() as u64))
+            .collect();
+        ranges.sort_unstable();
+        let is_pointer = move |value: u64| {
+            let after = ranges.partition_point(|(start, _)| *start <= value);
+            // One past the end is a pointer too.
+            after > 0 && value - ranges[after - 1].0 <= ranges[after - 1].1
+        };
+        move |piece: usize, word: usize| {
+            let bytes = &self.contents[piece].before;
+            let start = word / 2 * 8;
+            let pointer = bytes.get(start..start + 8).is_some_and(|bytes| {
+                let mut value = [0; 8];
+                value.copy_from_slice(bytes);
+                is_pointer(u64::from_le_bytes(value))
+            });
+            let masked = mask.0.get(piece).is_some_and(|mask| {
+                u32::try_from(word).is_ok_and(|word| mask.binary_search(&word).is_ok())
+            });
+            pointer || masked
+        }
+    }
+
+    /// Where parameters point: a piece of memory, and bytes of it up to where another parameter points.
+    fn windows(&self, loaded: &Loaded) -> Vec<(usize, std::ops::Range<usize>)> {
+        let mut starts = Vec::new();
+        for word in self.parameters.as_chunks::<8>().0 {
+            let pointer = u64::from_le_bytes(*word);
+            for (piece, contents) in self.contents.iter().enumerate() {
+                let offset = pointer.checked_sub(self.address(loaded, contents));
+                let offset = offset.and_then(|offset| usize::try_from(offset).ok());
+                starts.extend(
+                    offset
+                        .filter(|offset| *offset < contents.before.len())
+                        .map(|offset| (piece, offset)),
+                );
+            }
+        }
+        starts.sort_unstable();
+        starts.dedup();
+        let window = |index: usize| {
+            let (piece, start) = starts[index];
+            let next = starts.get(index + 1).filter(|next| next.0 == piece);
+            let end = next.map_or(self.contents[piece].before.len(), |next| next.1);
+            (piece, start..end.min(start + WINDOW))
+        };
+        (0..starts.len()).map(window).collect()
+    }
+
+    fn memory(&self) -> Vec<Vec<u8>> {
+        let memory = self.contents.iter().map(|contents| contents.before.clone());
+        memory.collect()
+    }
+
+    /// Which words the recorded launch writes although memory held their values before. It is launched from changed memory, 24
+    /// times at most; the image is the recorded one. Words of the mask, and those that look like pointers, are not changed.
+    ///
+    /// # Errors
+    /// As [`Session::run`]. A kernel that fails here takes its context with it: no launch of this process succeeds any more.
+    pub fn poison(
+        &self,
+        loaded: &Loaded,
+        how: &Comparison,
+        mask: &Mask,
+    ) -> Result<Poison, ReplayError> {
+        let sizes = self.sizes();
+        loaded.limits().check(&sizes)?;
+        let fixed = self.fixed(loaded, mask);
+        search(
+            &self.pieces(),
+            fixed,
+            |got| self.verdict(got, how, mask).is_right(),
+            |from| self.launch_from(loaded, &sizes, from),
+        )
+    }
+
+    /// Restores everything but the words that the launch must write, which are changed, launches once, and compares.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn run_poisoned(
+        &self,
+        loaded: &Loaded,
+        sizes: &Sizes,
+        how: &Comparison,
+        mask: &Mask,
+        poison: &Poison,
+    ) -> Result<Verdict, ReplayError> {
+        if poison.is_empty() {
+            return Ok(Verdict::Inconclusive);
+        }
+        loaded.limits().check(sizes)?;
+        let from = poison.apply(&self.pieces());
+        // What a replay finds that launches nothing.
+        if self.verdict(&from, how, mask).is_right() {
+            return Ok(Verdict::Inconclusive);
+        }
+        let got = self.launch_from(loaded, sizes, &from)?;
+        Ok(self.verdict(&got, how, mask))
+    }
+
+    /// Which change of inputs makes the recorded launch write, if it writes nothing on what was recorded. At most 24 launches;
+    /// the image is the recorded one.
+    ///
+    /// # Errors
+    /// As [`Session::poison`].
+    pub fn reaction(&self, loaded: &Loaded, mask: &Mask) -> Result<Option<Reaction>, ReplayError> {
+        let sizes = self.sizes();
+        loaded.limits().check(&sizes)?;
+        let before: Vec<&[u8]> = self
+            .contents
+            .iter()
+            .map(|contents| contents.before.as_slice())
+            .collect();
+        reaction::search(
+            &before,
+            &self.windows(loaded),
+            self.fixed(loaded, mask),
+            |from| self.launch_from(loaded, &sizes, from),
+        )
+    }
+
+    /// Launches from changed inputs and compares with what the recorded kernel left of them.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub fn run_reacting(
+        &self,
+        loaded: &Loaded,
+        sizes: &Sizes,
+        how: &Comparison,
+        mask: &Mask,
+        reaction: &Reaction,
+    ) -> Result<Verdict, ReplayError> {
+        loaded.limits().check(sizes)?;
+        let from = reaction.before(self.memory());
+        let want = reaction.after(from.clone());
+        let verdict = |memory: &[Vec<u8>]| {
+            let mut sum = Sum::default();
+            let pieces = self.contents.iter().zip(memory).zip(&want);
+            for (index, ((contents, got), want)) in pieces.enumerate() {
+                let mask = mask.0.get(index).map_or(&[] as &[u32], Vec::as_slice);
+                sum.add(how, contents.address, got, want, mask);
+            }
+            sum.verdict()
+        };
+        // What a replay finds that launches nothing.
+        if verdict(&from).is_right() {
+            return Ok(Verdict::Inconclusive);
+        }
+        Ok(verdict(&self.launch_from(loaded, sizes, &from)?))
+    }
+}

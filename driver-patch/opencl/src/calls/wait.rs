@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Calls by which an app learns that commands are complete: afterwards their memory is the app's again.
+
+use core::ffi::c_void;
+
+use super::{ABSENT, functions, idle};
+use crate::abi::{Handle, SUCCESS, Status, signature};
+use crate::pending;
+use crate::table::next;
+
+functions! {
+    clFinish => finish: signature::Object,
+    clWaitForEvents => wait_for_events: signature::WaitForEvents,
+    clGetEventInfo => event_info: signature::Info,
+    clSetEventCallback => set_event_callback: signature::SetEventCallback,
+}
+
+unsafe extern "C" fn finish(queue: Handle) -> Status {
+    let Some(next) = next!(clFinish: signature::Object) else {
+        return ABSENT;
+    };
+    // SAFETY: the app's own argument, passed on.
+    let status = unsafe { next(queue) };
+    if status == SUCCESS {
+        idle(queue);
+    }
+    status
+}
+
+unsafe extern "C" fn wait_for_events(count: u32, list: *const Handle) -> Status {
+    let Some(next) = next!(clWaitForEvents: signature::WaitForEvents) else {
+        return ABSENT;
+    };
+    // SAFETY: the app's own arguments, passed on.
+    let status = unsafe { next(count, list) };
+    pending::look();
+    status
+}
+
+unsafe extern "C" fn event_info(
+    event: Handle,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    needed: *mut usize,
+) -> Status {
+    let Some(next) = next!(clGetEventInfo: signature::Info) else {
+        return ABSENT;
+    };
+    // SAFETY: the app's own arguments, passed on.
+    let status = unsafe { next(event, what, size, value, needed) };
+    pending::look();
+    status
+}
+
+unsafe extern "C" fn set_event_callback(
+    event: Handle,
+    when: i32,
+    function: *const c_void,
+    data: *mut c_void,
+) -> Status {
+    let Some(next) = next!(clSetEventCallback: signature::SetEventCallback) else {
+        return ABSENT;
+    };
+    // From now on the app may learn that memory is its own again without a call that the layer sees.
+    pending::forget();
+    // SAFETY: the app's own arguments, passed on.
+    unsafe { next(event, when, function, data) }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Transfers that were not complete when their call returned: what they moved is looked at as soon as the app can know that they are.
+
+use core::ffi::c_void;
+use core::mem::size_of;
+use core::ptr;
+use core::slice;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gpureplay_trace::note::{Note, content_hash};
+
+use crate::abi::{EVENT_STATUS, Handle, SUCCESS, signature};
+use crate::table::next;
+use crate::{sink, state};
+
+/// What becomes of a hash.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Use {
+    /// It is the content of the transfer with this number.
+    Content(u32),
+    /// It is what an object held when it was mapped, which has the number too if it is a read.
+    Before(Handle, Option<u32>),
+}
+
+/// Memory that the runtime fills before an event is complete.
+struct Pending {
+    /// The layer's own reference.
+    event: Handle,
+    address: usize,
+    size: usize,
+    used: Use,
+}
+
+static LIST: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
+
+fn list() -> MutexGuard<'static, Vec<Pending>> {
+    LIST.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits for the event of a command that fills memory. `kept`: the reference is the layer's own already.
+///
+/// # Safety
+/// The memory is valid until the app can know that the event is complete, and longer than any call by which it learns that.
+pub(crate) unsafe fn add(
+    event: Handle,
+    kept: bool,
+    (address, size): (*const c_void, usize),
+    used: Use,
+) {
+    if !kept {
+        let Some(retain) = next!(clRetainEvent: signature::Object) else {
+            return;
+        };
+        // SAFETY: the runtime has just made this event for the app.
+        if unsafe { retain(event) } != SUCCESS {
+            return;
+        }
+    }
+    list().push(Pending {
+        event,
+        address: address.expose_provenance(),
+        size,
+        used,
+    });
+}
+
+/// Looks at the memory of all events that have completed.
+pub(crate) fn look() {
+    // Locked all the while: another thread's app must not go on before its memory has been looked at.
+    list().retain(|pending| match status(pending.event) {
+        Some(1..) => true,
+        Some(0) => {
+            tell(pending);
+            release(pending.event);
+            false
+        }
+        _ => {
+            release(pending.event);
+            false
+        }
+    });
+}
+
+/// Gives up all of them: their contents stay unknown.
+pub(crate) fn forget() {
+    list().drain(..).for_each(|pending| release(pending.event));
+}
+
+fn status(event: Handle) -> Option<i32> {
+    let info = next!(clGetEventInfo: signature::Info)?;
+    let mut status = 0i32;
+    let place = (&raw mut status).cast();
+    // SAFETY: the place has room for the answer, and the reference is the layer's own.
+    let asked = unsafe {
+        info(
+            event,
+            EVENT_STATUS,
+            size_of::<i32>(),
+            place,
+            ptr::null_mut(),
+        )
+    };
+    (asked == SUCCESS).then_some(status)
+}
+
+fn release(event: Handle) {
+    if let Some(release) = next!(clReleaseEvent: signature::Object) {
+        // SAFETY: the reference is the layer's own, and not used after this.
+        unsafe { release(event) };
+    }
+}
+
+fn tell(pending: &Pending) {
+    let memory = ptr::with_exposed_provenance::<u8>(pending.address);
+    // SAFETY: as promised to `add`: no call has returned by which the app learns that the memory is its own again.
+    let hash = content_hash(unsafe { slice::from_raw_parts(memory, pending.size) });
+    let content = match pending.used {
+        Use::Content(id) => Some(id),
+        Use::Before(object, id) => {
+            state::with(|state| {
+                if let Some(mapped) = state.mapped.get_mut(&(object, pending.address)) {
+                    mapped.before = Some(hash);
+                }
+            });
+            id
+        }
+    };
+    if let Some(id) = content {
+        sink::put(&Note::Content { id, hash });
+    }
+}

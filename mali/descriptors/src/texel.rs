@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a pixel format means: how a texel lies in memory, and which of its components are red, green, blue and alpha.
+//!
+//! Bits 19:12 number the format, bit 20 says sRGB, bits 11:0 say how memory's components become red, green,
+//! blue and alpha: on v7 one of a list of orders, on v6 a selector of 3 bits for each of the four.
+
+use crate::PixelFormat;
+
+/// A texel in registers: four words, each a single-precision number or an integer as the format's [`Kind`] says.
+pub type Texel = [u32; 4];
+
+/// What the words of a decoded texel are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Single-precision numbers.
+    Float,
+    /// Signed integers.
+    Signed,
+    /// Unsigned integers.
+    Unsigned,
+}
+
+impl Kind {
+    /// The word for "one".
+    #[inline]
+    pub const fn one(self) -> u32 {
+        match self {
+            Kind::Float => 0x3f80_0000,
+            Kind::Signed | Kind::Unsigned => 1,
+        }
+    }
+}
+
+/// How one component is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    /// Unsigned fraction of the largest number.
+    Unorm,
+    /// Signed fraction of the largest number.
+    Snorm,
+    /// Unsigned integer.
+    Uint,
+    /// Signed integer.
+    Sint,
+    /// Floating-point number of 16 or 32 bits, or without sign of 10 or 11.
+    Float,
+    /// Floating-point number of 32 bits; the first two components of a texel are rounded to a multiple of 1/256 when stored.
+    Position,
+}
+
+/// How a texel's components lie in its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Packing {
+    /// Components in order from the least significant bit, with these widths (0: absent).
+    Fields([u8; 4]),
+    /// Three 9-bit mantissas and a common 5-bit exponent, from the least significant bit.
+    SharedExponent,
+    /// A common 5-bit exponent in the least significant bits, then three 9-bit mantissas.
+    ExponentFirst,
+}
+
+/// Where one component of the result comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Channel {
+    /// Component 0 to 3 of memory (or, in a texture's own swizzle, of the format's result).
+    Component(u8),
+    /// Zero.
+    Zero,
+    /// One.
+    One,
+}
+
+impl Channel {
+    /// The 3-bit selector of swizzles: R, G, B, A, zero, one.
+    pub const fn from_selector(selector: u32) -> Option<Channel> {
+        match selector {
+            0..=3 => Some(Channel::Component(selector as u8)),
+            4 => Some(Channel::Zero),
+            5 => Some(Channel::One),
+            _ => None,
+        }
+    }
+
+    /// The component of `texel` that the selector names.
+    #[inline]
+    pub const fn pick(self, texel: Texel, kind: Kind) -> u32 {
+        match self {
+            Channel::Component(i) => texel[(i & 3) as usize],
+            Channel::Zero => 0,
+            Channel::One => kind.one(),
+        }
+    }
+}
+
+/// Four selectors, from 12 bits.
+pub const fn swizzle(bits: u32) -> Option<[Channel; 4]> {
+    let mut out = [Channel::Zero; 4];
+    let mut i = 0;
+    while i < 4 {
+        match Channel::from_selector(bits >> (3 * i) & 7) {
+            Some(channel) => out[i] = channel,
+            None => return None,
+        }
+        i += 1;
+    }
+    Some(out)
+}
+
+/// A pixel format word of which it is not known what it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownFormat {
+    /// The 22-bit word.
+    pub word: u32,
+}
+
+impl core::fmt::Display for UnknownFormat {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(
+            f,
+            "unknown pixel format {:#08x} (number {}, component order {:#05x})",
+            self.word,
+            PixelFormat(self.word).number(),
+            PixelFormat(self.word).order()
+        )
+    }
+}
+
+impl core::error::Error for UnknownFormat {}
+
+/// A pixel format, decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TexelFormat {
+    /// Where components lie.
+    pub packing: Packing,
+    /// How each is stored.
+    pub encoding: Encoding,
+    /// Red, green, blue and alpha in terms of memory's components.
+    pub order: [Channel; 4],
+    /// Red, green and blue are stored with the sRGB transfer function.
+    pub srgb: bool,
+    /// Bytes per texel.
+    pub bytes: u8,
+}
+
+impl TexelFormat {
+    /// Decodes a pixel format; `explicit_swizzle` on v6, where its low bits are a swizzle.
+    pub const fn parse(
+        format: PixelFormat,
+        explicit_swizzle: bool,
+    ) -> Result<TexelFormat, UnknownFormat> {
+        let word = format.0;
+        let unknown = UnknownFormat {
+            word: word & 0x3f_ffff,
+        };
+        // Bit 21 asks for big-endian storage, which no driver does.
+        if word >> 21 & 1 == 1 {
+            return Err(unknown);
+        }
+        let Some((packing, encoding)) = layout(format.number()) else {
+            return Err(unknown);
+        };
+        let order = if explicit_swizzle {
+            swizzle(format.order())
+        } else {
+            component_order(format.order())
+        };
+        let Some(order) = order else {
+            return Err(unknown);
+        };
+        let bits = match packing {
+            Packing::Fields(w) => w[0] as u32 + w[1] as u32 + w[2] as u32 + w[3] as u32,
+            Packing::SharedExponent | Packing::ExponentFirst => 32,
+        };
+        Ok(TexelFormat {
+            packing,
+            encoding,
+            order,
+            srgb: format.is_srgb(),
+            bytes: bits.div_ceil(8) as u8,
+        })
+    }
+
+    /// What the words of a decoded texel are.
+    #[inline]
+    pub const fn kind(&self) -> Kind {
+        match self.encoding {
+            Encoding::Unorm | Encoding::Snorm | Encoding::Float | Encoding::Position => Kind::Float,
+            Encoding::Uint => Kind::Unsigned,
+            Encoding::Sint => Kind::Signed,
+        }
+    }
+}
+
+/// Packing and encoding of a format number.
+const fn layout(number: u32) -> Option<(Packing, Encoding)> {
+    use Encoding::{Float, Position, Sint, Snorm, Uint, Unorm};
+    use Packing::{ExponentFirst, Fields, SharedExponent};
+    let irregular = match number {
+        5 => (Fields([4, 4, 0, 0]), Unorm),
+        6 => (Fields([4, 4, 0, 0]), Unorm),
+        24 | 25 => (Fields([8, 8, 0, 0]), Unorm),
+        26 => (Fields([8, 0, 0, 0]), Unorm),
+        64 => (Fields([5, 6, 5, 0]), Unorm),
+        65 => (Fields([5, 5, 5, 1]), Unorm),
+        66 => (Fields([1, 5, 5, 5]), Unorm),
+        67 | 238 => (Fields([10, 10, 10, 2]), Unorm),
+        68 => (Fields([2, 10, 10, 10]), Unorm),
+        69 => (Fields([10, 10, 10, 2]), Snorm),
+        70 => (Fields([2, 10, 10, 10]), Snorm),
+        71 => (Fields([10, 10, 10, 2]), Uint),
+        72 => (Fields([2, 10, 10, 10]), Uint),
+        73 => (Fields([10, 10, 10, 2]), Sint),
+        74 => (Fields([2, 10, 10, 10]), Sint),
+        75 => (Fields([16, 0, 0, 0]), Unorm),
+        76 | 231 => (Fields([32, 0, 0, 0]), Float),
+        94 => (Fields([32, 32, 32, 32]), Position),
+        89 => (Fields([11, 11, 10, 0]), Float),
+        90 => (Fields([10, 11, 11, 0]), Float),
+        91 => (SharedExponent, Float),
+        92 => (ExponentFirst, Float),
+        93 => (Fields([8, 0, 0, 0]), Uint),
+        237 => (Fields([8, 8, 8, 8]), Unorm),
+        239 => (Fields([32, 32, 0, 0]), Float),
+        247 => (Fields([32, 32, 32, 0]), Float),
+        255 => (Fields([32, 32, 32, 32]), Float),
+        96..=223 => return regular(number),
+        _ => return None,
+    };
+    Some(irregular)
+}
+
+/// The regular formats: 3 bits of class, 2 of component count less one, 3 of component size.
+const fn regular(number: u32) -> Option<(Packing, Encoding)> {
+    let class = number >> 5;
+    let float = number & 7 == 7;
+    let width = match (number & 7, class) {
+        (1, _) => 2,
+        (2, _) => 4,
+        (3, _) => 8,
+        (4, _) => 16,
+        (5, _) => 32,
+        (7, 5) => 32,
+        (7, 6) => 16,
+        _ => return None,
+    };
+    let encoding = match class {
+        5 | 6 if float => Encoding::Float,
+        3 => Encoding::Snorm,
+        4 => Encoding::Uint,
+        5 => Encoding::Unorm,
+        _ => Encoding::Sint,
+    };
+    let count = (number >> 3 & 3) as usize + 1;
+    let mut widths = [0; 4];
+    let mut i = 0;
+    while i < count {
+        widths[i] = width;
+        i += 1;
+    }
+    Some((Packing::Fields(widths), encoding))
+}
+
+/// A v7 component order. Its name lists what memory's components are, the first in memory first.
+const fn component_order(order: u32) -> Option<[Channel; 4]> {
+    use Channel::{Component, One, Zero};
+    const C: [Channel; 4] = [Component(0), Component(1), Component(2), Component(3)];
+    let (order, opaque) = if order >= 16 && order < 32 {
+        (order - 16, true)
+    } else {
+        (order, false)
+    };
+    let mut out = match order {
+        0 => [C[0], C[1], C[2], C[3]],
+        2 => [C[1], C[0], C[2], C[3]],
+        4 => [C[2], C[1], C[0], C[3]],
+        8 => [C[1], C[2], C[3], C[0]],
+        10 => [C[2], C[1], C[3], C[0]],
+        12 => [C[3], C[2], C[1], C[0]],
+        226 => [C[0], C[0], C[0], C[0]],
+        227 => [C[0], C[0], C[0], One],
+        228 => [C[0], C[0], C[0], C[1]],
+        229 => [Zero, Zero, Zero, C[0]],
+        230 => [Zero, Zero, Zero, One],
+        231 => [Zero, Zero, Zero, Zero],
+        240 => [C[0], Zero, Zero, Zero],
+        242 => [C[0], C[2], C[1], C[3]],
+        _ => return None,
+    };
+    if opaque {
+        out[3] = One;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::string::ToString;
+
+    use super::*;
+
+    fn v7(number: u32, order: u32) -> TexelFormat {
+        TexelFormat::parse(PixelFormat(number << 12 | order), false).unwrap()
+    }
+
+    #[test]
+    fn sizes_and_kinds() {
+        for (number, bytes, kind) in [
+            (187, 4, Kind::Float),
+            (163, 1, Kind::Float),
+            (131, 1, Kind::Unsigned),
+            (221, 16, Kind::Signed),
+            (191, 16, Kind::Float),
+            (223, 8, Kind::Float),
+            (199, 2, Kind::Float),
+            (207, 4, Kind::Float),
+            (64, 2, Kind::Float),
+            (71, 4, Kind::Unsigned),
+            (89, 4, Kind::Float),
+            (147, 3, Kind::Unsigned),
+            (101, 4, Kind::Float),
+        ] {
+            let f = v7(number, 0);
+            assert_eq!((f.bytes, f.kind()), (bytes, kind), "{number}");
+        }
+    }
+
+    #[test]
+    fn unknown_words_are_named() {
+        let parse = |word, explicit| TexelFormat::parse(PixelFormat(word), explicit);
+        let e = parse(22 << 12, false).unwrap_err();
+        assert!(e.to_string().contains("number 22"));
+        assert!(parse(187 << 12 | 3, false).is_err());
+        assert!(parse(187 << 12 | 0o6210, true).is_err());
+        assert!(parse(1 << 21 | 187 << 12, false).is_err());
+    }
+}

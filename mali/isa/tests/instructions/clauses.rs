@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whole clauses made at random: every number of tuples and constants, all operations, normal and 64-bit; and bytes
+//! made at random, which must give an error or a clause but never a panic.
+
+use mali_isa::*;
+
+/// A small generator (SplitMix64), so that a failure repeats.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+const ZERO_HEADER: ClauseHeader = ClauseHeader {
+    flush_to_zero: FlushToZero::None,
+    suppress_infinity: false,
+    suppress_nan: false,
+    float_exceptions: 0,
+    flow_control: FlowControl::End,
+    terminate_discarded: false,
+    next_clause_prefetch: false,
+    staging_barrier: false,
+    staging_register: 0,
+    dependency_wait: 0,
+    dependency_slot: 0,
+    message: None,
+    next_message: None,
+};
+
+fn header(random: &mut Random, wide: bool) -> ClauseHeader {
+    let messages = [
+        None,
+        Some(Message::Load),
+        Some(Message::Atomic),
+        Some(Message::Job),
+        Some(Message::ZStencil),
+    ];
+    ClauseHeader {
+        flush_to_zero: FlushToZero::ALL[random.below(4) as usize],
+        suppress_infinity: random.below(2) == 1,
+        suppress_nan: random.below(2) == 1,
+        float_exceptions: random.below(4) as u8,
+        flow_control: FlowControl::ALL[random.below(8) as usize],
+        terminate_discarded: random.below(2) == 1,
+        next_clause_prefetch: random.below(2) == 1,
+        staging_barrier: random.below(2) == 1,
+        staging_register: random.below(64) as u8,
+        dependency_wait: random.next() as u8,
+        dependency_slot: random.below(8) as u8,
+        message: if wide {
+            Some(Message::Wide)
+        } else {
+            messages[random.below(5) as usize]
+        },
+        next_message: messages[random.below(5) as usize],
+    }
+}
+
+/// An instruction with random modifiers that encodes; its sources read port 0, 1 or (where it must) something else.
+fn instruction(random: &mut Random, op: Op) -> Instruction {
+    loop {
+        let mut instruction = Instruction::new(op);
+        for (slot, modifier) in instruction.modifiers.iter_mut().zip(op.info().modifiers) {
+            let options: Vec<u8> = modifier.options.iter().flatten().copied().collect();
+            *slot = options[random.below(options.len() as u64) as usize];
+        }
+        for (slot, source) in instruction.sources.iter_mut().zip(op.info().sources) {
+            let selector = random.below(8) as u32;
+            if source.allowed >> selector & 1 == 1 {
+                *slot = Source::from_selector(selector);
+            }
+        }
+        for (slot, immediate) in instruction.immediates.iter_mut().zip(op.info().immediates) {
+            *slot = random.below(1 << immediate.position.size) as u8;
+        }
+        // The highest indices of some immediates are other operations.
+        if encode_word(&instruction)
+            .is_ok_and(|w| decode_word(op.unit(), w, op.info().wide) == Some(instruction))
+        {
+            return instruction;
+        }
+    }
+}
+
+/// A random block of a clause with `constants` constants: all three ports readable.
+fn registers(random: &mut Random, first: bool, wide: bool, constants: usize) -> RegisterBlock {
+    let fau = match random.below(3) {
+        0 => fau_index(Fau::Uniform(random.below(128) as u8)),
+        1 if constants > 0 => {
+            let index = random.below(constants.min(6) as u64) as u8;
+            fau_index(Fau::Constant {
+                value: random.below(16),
+                relative: Relative::None,
+                index,
+            })
+        }
+        _ => random.below(4) as u8,
+    };
+    let field = |value: u64, start: u32| value << start;
+    if wide {
+        let (p0, p1) = (random.below(16), random.below(16));
+        let ports = field(p0.min(p1), 18) | field(p0.max(p1), 22);
+        return RegisterBlock(
+            u64::from(fau)
+                | field(random.below(32), 8)
+                | field(random.below(32), 13)
+                | ports
+                | field(0xfa, 27),
+        );
+    }
+    // Modes 1-6: slot 2 read, slot 3 written. For tuples after the first the slots must differ (mode 20: be equal).
+    let (slot3, mut slot2) = (random.below(64), random.below(64));
+    if !first && slot2 == slot3 {
+        slot2 ^= 1;
+    }
+    let mode = 1 + random.below(6);
+    let (port0, port1) = if random.below(2) == 0 {
+        let a = random.below(32);
+        (a, a + random.below(64 - a))
+    } else {
+        let b = random.below(31);
+        (b + 1 + random.below(31 - b), b) // descending: both are 63 - x
+    };
+    RegisterBlock(
+        u64::from(fau)
+            | field(slot3, 8)
+            | field(slot2, 14)
+            | field(port0, 20)
+            | field(port1, 25)
+            | field(mode, 31),
+    )
+}
+
+/// Builds a clause through its encoding, so that resolved ports, values and destinations are the decoder's.
+fn build(
+    random: &mut Random,
+    count: usize,
+    constants: usize,
+    wide: bool,
+    ops: &mut dyn FnMut(Unit) -> Op,
+) -> Clause {
+    let mut clause = Clause {
+        header: header(random, wide),
+        tuples: Vec::new(),
+        constants: Vec::new(),
+    };
+    for index in 0..count {
+        let (fma, add) = (ops(Unit::Fma), ops(Unit::Add));
+        clause.tuples.push(Tuple {
+            registers: registers(random, index == 0, wide, constants),
+            ports: [None; 3],
+            fau: Fau::Zero,
+            fma: instruction(random, fma),
+            add: instruction(random, add),
+            fma_destination: None,
+            add_destination: None,
+        });
+    }
+    for _ in 0..constants {
+        // Equal top nibbles: no modifiers.
+        clause.constants.push(Constant {
+            value: random.next() << 4 & !(0xf << 60 | 0xf << 28),
+            relative: Relative::None,
+        });
+    }
+    clause
+}
+
+/// How many constants a clause of so many tuples can have.
+const MOST_CONSTANTS: [usize; 9] = [0, 2, 2, 3, 4, 5, 7, 6, 5];
+
+#[test]
+fn random_clauses_of_every_shape_survive_encoding() {
+    let random = &mut Random(1);
+    let mut at = [0usize; 2];
+    let narrow: Vec<Op> = Op::ALL.into_iter().filter(|op| !op.info().wide).collect();
+    let by_unit = [Unit::Fma, Unit::Add].map(|u| {
+        narrow
+            .iter()
+            .copied()
+            .filter(|op| op.unit() == u)
+            .collect::<Vec<_>>()
+    });
+    let (mut shapes, mut used) = (
+        std::collections::BTreeSet::new(),
+        std::collections::BTreeSet::new(),
+    );
+    for round in 0..4000 {
+        let wide = round % 10 == 9;
+        let count = 1 + random.below(8) as usize;
+        let constants = random.below(MOST_CONSTANTS[count] as u64 + 1) as usize;
+        let mut ops = |unit: Unit| {
+            if wide {
+                return Op::find(unit, "IMAD.i64").unwrap();
+            }
+            let list = &by_unit[unit as usize];
+            at[unit as usize] += 1;
+            list[at[unit as usize] % list.len()]
+        };
+        let clause = build(random, count, constants, wide, &mut ops);
+        let bytes = encode_clause(&clause).unwrap();
+        let (decoded, size) = decode_clause(&bytes).unwrap_or_else(|e| panic!("{e}: {bytes:02x?}"));
+        assert_eq!(size, bytes.len());
+        assert_eq!(decoded.header, clause.header);
+        // A constant that a format always has, or the second of a pair, appears as zero.
+        assert_eq!(decoded.constants[..constants], clause.constants);
+        assert!(decoded.constants[constants..].iter().all(|c| c.value == 0));
+        for (ours, theirs) in clause.tuples.iter().zip(&decoded.tuples) {
+            assert_eq!(
+                (ours.registers, ours.fma, ours.add),
+                (theirs.registers, theirs.fma, theirs.add)
+            );
+            used.extend([ours.fma.op, ours.add.op]);
+        }
+        assert_eq!(encode_clause(&decoded).unwrap(), bytes);
+        shapes.insert((count, constants));
+        let _ = ClauseText {
+            clause: &decoded,
+            offset: 0,
+        }
+        .to_string();
+    }
+    assert_eq!(
+        shapes.len(),
+        MOST_CONSTANTS[1..].iter().map(|n| n + 1).sum::<usize>()
+    );
+    assert_eq!(used.len(), Op::ALL.len());
+}
+
+#[test]
+fn relative_constants_survive_encoding() {
+    use Relative::{Both, High, None as Plain, Whole};
+    let nop = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
+    let tuple = Tuple {
+        registers: RegisterBlock(0x2_0000_0000 | 3 << 25 << 2),
+        ports: [None; 3],
+        fau: Fau::Zero,
+        fma: nop(Unit::Fma, "NOP"),
+        add: nop(Unit::Add, "NOP"),
+        fma_destination: None,
+        add_destination: None,
+    };
+    let random = &mut Random(2);
+    let pairs = [
+        [High, Plain],
+        [High, High],
+        [Whole, Plain],
+        [Whole, Whole],
+        [Both, Plain],
+        [Both, High],
+        [Both, Both],
+    ];
+    for pair in pairs {
+        let constants = pair.map(|relative| Constant {
+            value: random.next() << 4,
+            relative,
+        });
+        let header = ZERO_HEADER;
+        let clause = Clause {
+            header,
+            tuples: vec![tuple; 2],
+            constants: constants.to_vec(),
+        };
+        let bytes = encode_clause(&clause).unwrap();
+        let (decoded, _) = decode_clause(&bytes).unwrap();
+        for (ours, theirs) in constants.iter().zip(&decoded.constants) {
+            assert_eq!(ours.relative, theirs.relative);
+            let at = 0x1234_5678_9ab0;
+            assert_eq!(
+                ours.relative.resolve(ours.value, at),
+                theirs.relative.resolve(theirs.value, at),
+                "{pair:?}"
+            );
+        }
+    }
+    // The second alone cannot be relative: the two must be exchanged.
+    let plain = Constant {
+        value: 0x10,
+        relative: Plain,
+    };
+    let high = Constant {
+        value: 0x30 << 32,
+        relative: High,
+    };
+    let clause = |constants: [Constant; 2]| Clause {
+        header: ZERO_HEADER,
+        tuples: vec![tuple; 2],
+        constants: constants.to_vec(),
+    };
+    assert_eq!(
+        encode_clause(&clause([plain, high])),
+        Err(EncodeError::ConstantOrder { index: 0 })
+    );
+    assert!(encode_clause(&clause([high, plain])).is_ok());
+}
+
+#[test]
+fn relative_values() {
+    let at = 0xffff_1234_0000_0100;
+    assert_eq!(Relative::None.resolve(7, at), 7);
+    assert_eq!(
+        Relative::High.resolve(0x0000_0020_0000_0003, at),
+        0x0000_0120_0000_0003
+    );
+    assert_eq!(
+        Relative::High.resolve(0x4fff_fff0_0000_0003, at),
+        0x0000_00f0_0000_0003
+    );
+    assert_eq!(
+        Relative::Whole.resolve(0x0fff_ffff_ffff_fff0, at),
+        0xffff_1234_0000_00f0
+    );
+    assert_eq!(
+        Relative::Both.resolve(0x0000_0010_0fff_fff0, at),
+        0x0000_0110_0000_00f0
+    );
+}
+
+#[test]
+fn random_bytes_never_panic() {
+    let random = &mut Random(3);
+    let (mut clauses, mut shaders) = (0, 0);
+    for _ in 0..200_000 {
+        let mut bytes = [0u8; 160];
+        for word in bytes.chunks_exact_mut(8) {
+            word.copy_from_slice(&random.next().to_le_bytes());
+        }
+        // Half of them with a plausible first tag and header so that the rest is reached.
+        if random.below(2) == 0 {
+            bytes[0] = [0x49, 0x29, 0x2b, 0x4d][random.below(4) as usize];
+            let high = u64::from_le_bytes(bytes[8..16].try_into().unwrap()) & 0x7ffff;
+            bytes[8..16].copy_from_slice(&high.to_le_bytes());
+        }
+        if let Ok((clause, size)) = decode_clause(&bytes) {
+            clauses += 1;
+            assert!((16..=128).contains(&size) && size % 16 == 0);
+            assert!(
+                !ClauseText {
+                    clause: &clause,
+                    offset: 0
+                }
+                .to_string()
+                .is_empty()
+            );
+            let again = encode_clause(&clause).unwrap();
+            assert_eq!(decode_clause(&again).map(|(c, _)| c), Ok(clause));
+        }
+        let length = random.below(160) as usize;
+        shaders += usize::from(Shader::decode(&bytes[..length]).is_ok());
+    }
+    println!("{clauses} clauses and {shaders} shaders by chance");
+    assert!(clauses > 100);
+}
+
+#[test]
+fn errors_say_where() {
+    assert_eq!(
+        decode_clause(&[]),
+        Err(DecodeError::Truncated { offset: 0 })
+    );
+    let error = decode_clause(&[0xff; 16]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "clause word at byte 0x0 has invalid tag 0xff"
+    );
+    // One tuple whose FMA word is all ones.
+    let mut word = 0x49u128 | 0x7f_ffffu128 << (8 + 35);
+    word |= 0b0110u128 << (8 + 25); // control 0, no ports, mode 1 of a first tuple
+    let error = decode_clause(&word.to_le_bytes()).unwrap_err();
+    assert!(error.to_string().contains("0x7fffff"), "{error}");
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every sample shader decodes to what Mesa's disassembler says, and encodes to the same bytes.
+//!
+//! The two texts are brought to one spelling: order of modifiers, comments, float values of constants. Everything else
+//! must agree: mnemonics, modifiers, destinations, operands, constants, branch targets, headers.
+
+use mali_isa::{ClauseText, Op, Product, Shader, Unit, decode_clause, encode_clause};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use crate::support;
+
+const GPUS: [&str; 5] = ["6000", "6221", "7093", "7211", "7212"];
+
+/// The products of [`GPUS`].
+const PRODUCTS: [Product; 5] = [
+    Product::G71,
+    Product::G72,
+    Product::G31,
+    Product::G76,
+    Product::G52,
+];
+
+/// What the compiler emits in place of an operation that a product lacks.
+const REPLACED: [(&str, &str); 4] = [
+    ("FRCP.f32", "FRCP_APPROX.f32"),
+    ("FRSQ.f32", "FRSQ_APPROX.f32"),
+    ("FEXP.f32", "FEXP_TABLE.u4"),
+    ("FLOGD.f32", "FLOG_TABLE.f32"),
+];
+
+#[test]
+fn samples_contain_only_what_their_product_has() {
+    let Some(folder) = support::shared("reference/shader-samples") else {
+        return;
+    };
+    for (gpu, product) in GPUS.into_iter().zip(PRODUCTS) {
+        let mut seen: BTreeSet<Op> = BTreeSet::new();
+        for entry in fs::read_dir(folder.join(gpu)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|e| e != "bin") {
+                continue;
+            }
+            let shader = Shader::decode(&fs::read(&path).unwrap()).unwrap();
+            for tuple in shader.clauses.iter().flat_map(|one| &one.clause.tuples) {
+                seen.extend([tuple.fma.op, tuple.add.op]);
+            }
+        }
+        let denied: Vec<_> = seen
+            .iter()
+            .map(|op| op.info())
+            .filter(|info| !info.products.contains(product))
+            .map(|info| info.name)
+            .collect();
+        assert!(denied.is_empty(), "{product}: {denied:?}");
+        // The same kernels were compiled for all: a product has the operation or what stands in for it, never both.
+        for (operation, other) in REPLACED {
+            let emits = |name: &str| seen.iter().any(|op| op.info().name == name);
+            let has = Op::find(Unit::Add, operation).unwrap();
+            assert_eq!(
+                (emits(operation), emits(other)),
+                match has.info().products.contains(product) {
+                    true => (true, false),
+                    false => (false, true),
+                },
+                "{product} {operation}"
+            );
+        }
+    }
+}
+
+/// Words of a line without comments; the parts of a word after its first dot are sorted.
+fn spelled(line: &str) -> Vec<String> {
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("/*") {
+        text.push_str(before.trim_end());
+        rest = after.split_once("*/").expect("an unfinished comment").1;
+    }
+    text.push_str(rest);
+    let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty());
+    words
+        .map(|word| {
+            let (first, modifiers) = word.split_once('.').unwrap_or((word, ""));
+            let mut modifiers: Vec<&str> = modifiers.split('.').filter(|m| !m.is_empty()).collect();
+            modifiers.sort();
+            format!("{first} {}", modifiers.join("."))
+        })
+        .collect()
+}
+
+/// Clauses by label: the lines between a label and the next.
+fn clauses(text: &str) -> BTreeMap<String, Vec<Vec<String>>> {
+    let mut found: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
+    let mut label = String::new();
+    for line in text
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty() && *l != "{" && *l != "}")
+    {
+        if line.ends_with(':') {
+            label = line.into();
+            assert!(
+                found.insert(label.clone(), Vec::new()).is_none(),
+                "label {label} twice"
+            );
+        } else {
+            found
+                .get_mut(&label)
+                .expect("a line before the first label")
+                .push(spelled(line));
+        }
+    }
+    found
+}
+
+#[test]
+fn samples_agree_with_mesa() {
+    let Some(folder) = crate::support::shared("reference/shader-samples") else {
+        return;
+    };
+    let (mut shaders, mut count, mut wrong) = (0, 0, Vec::new());
+    for gpu in GPUS {
+        let mut files: Vec<_> = fs::read_dir(folder.join(gpu))
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .collect();
+        files.retain(|path| path.extension().is_some_and(|e| e == "bin"));
+        files.sort();
+        for file in files {
+            let code = fs::read(&file).unwrap();
+            let theirs = clauses(&fs::read_to_string(file.with_extension("asm")).unwrap());
+            let mut ours = String::new();
+            let mut offset = 0;
+            // Mesa prints all clauses up to the zero word that ends the code.
+            while code.len() >= offset + 16 && code[offset..offset + 4] != [0; 4] {
+                let (clause, size) = decode_clause(&code[offset..])
+                    .unwrap_or_else(|e| panic!("{}+{offset:#x}: {e}", file.display()));
+                assert_eq!(
+                    encode_clause(&clause).unwrap(),
+                    code[offset..offset + size],
+                    "{}",
+                    file.display()
+                );
+                count += clause.tuples.len() * 2;
+                ours.push_str(
+                    &ClauseText {
+                        clause: &clause,
+                        offset: offset as u32,
+                    }
+                    .to_string(),
+                );
+                offset += size;
+            }
+            let ours = clauses(&ours);
+            assert_eq!(
+                ours.len(),
+                theirs.len(),
+                "{}: number of clauses",
+                file.display()
+            );
+            for ((our_label, our_lines), (label, lines)) in ours.iter().zip(&theirs) {
+                assert_eq!(our_label, label, "{}", file.display());
+                assert_eq!(
+                    our_lines.len(),
+                    lines.len(),
+                    "{}: lines of {label}",
+                    file.display()
+                );
+                for (ours, theirs) in our_lines.iter().zip(lines) {
+                    if ours != theirs {
+                        wrong.push(format!(
+                            "{} {label} ours {ours:?} theirs {theirs:?}",
+                            file.display()
+                        ));
+                    }
+                }
+            }
+            // The walk reaches every clause that Mesa emitted but those after an unconditional jump.
+            let walked = Shader::decode(&code).unwrap();
+            let reached = walked.clauses.len();
+            assert!(
+                reached <= ours.len() && !walked.dynamic,
+                "{}: {reached} of {}, {}",
+                file.display(),
+                ours.len(),
+                walked.dynamic
+            );
+            assert_eq!(walked.size() as usize, offset, "{}: size", file.display());
+            shaders += 1;
+        }
+    }
+    println!("{shaders} shaders, {count} instructions");
+    assert!(
+        wrong.is_empty(),
+        "{} lines differ:\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(20)].join("\n")
+    );
+    assert_eq!((shaders, count), (344, 43_526));
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How often clauses are executed, by how many lanes, and where warps part.
+
+use std::collections::BTreeMap;
+
+use mali_model::probe::{Site, Visit};
+
+/// Executions of a clause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// By warps: once for each time that lanes of a warp execute it together.
+    pub(crate) warps: u64,
+    /// By lanes.
+    pub(crate) lanes: u64,
+    /// By warps of which lanes were elsewhere.
+    pub(crate) divergent: u64,
+}
+
+impl Count {
+    fn add(&mut self, other: &Count) {
+        self.warps += other.warps;
+        self.lanes += other.lanes;
+        self.divergent += other.divergent;
+    }
+}
+
+/// Counts of one host thread, by number of the clause.
+#[derive(Default)]
+pub(crate) struct Counts(Vec<(Option<Site>, Count)>);
+
+impl Counts {
+    #[inline]
+    pub(crate) fn clause(&mut self, visit: &Visit<'_>) {
+        let number = visit.number as usize;
+        if number >= self.0.len() {
+            self.0.resize(number + 1, (None, Count::default()));
+        }
+        let (site, count) = &mut self.0[number];
+        site.get_or_insert(*visit.site);
+        count.warps += u64::from(visit.lanes.warps());
+        count.lanes += u64::from(visit.lanes.active.count_ones());
+        count.divergent += u64::from(visit.lanes.divergent());
+    }
+
+    /// Adds what was counted to what others counted, by address of the clause.
+    pub(crate) fn merge_into(self, all: &mut BTreeMap<u64, (Site, Count)>) {
+        for (site, count) in self.0 {
+            if let Some(site) = site {
+                let entry = all.entry(site.clause);
+                entry.or_insert((site, Count::default())).1.add(&count);
+            }
+        }
+    }
+}

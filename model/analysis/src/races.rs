@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Accesses of different threads to the same byte, one of which writes, that nothing orders.
+//!
+//! Threads of a work group are ordered by the barriers between them; threads of different work groups by nothing. Atomic
+//! operations do not race with each other. For each word of memory (each byte, where something smaller than a word is accessed) the
+//! last writer and two readers are kept, and one reader of an earlier work group: enough to notice that a byte is raced for, but not
+//! to list all pairs. Work groups must come one after the other where there are barriers.
+
+use std::collections::{BTreeMap, HashMap};
+
+use mali_model::probe::{Access, AccessKind, Place, Storages};
+
+use crate::pages::{PAGE, Pages};
+use crate::pattern::Pattern;
+use crate::report::RaceKind;
+
+/// Pages of memory whose accesses are kept, 36 KiB each, four times as much where bytes are accessed: 1 GiB at most.
+const MOST_WORDS: usize = 1 << 14;
+const MOST_BYTES: usize = 1 << 12;
+
+/// Words with atomic operations that are kept.
+const MOST_ATOMICS: usize = 1 << 20;
+
+const WORDS: usize = PAGE as usize / 4;
+
+/// No thread.
+const NOBODY: u32 = u32::MAX;
+
+/// One access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Who {
+    pub(crate) thread: u32,
+    site: u16,
+    epoch: u16,
+}
+
+impl Who {
+    const NOBODY: Who = Who {
+        thread: NOBODY,
+        site: 0,
+        epoch: 0,
+    };
+
+    #[inline]
+    fn is_somebody(self) -> bool {
+        self.thread != NOBODY
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Cell {
+    writer: Who,
+    readers: [Who; 2],
+    /// A reader of an earlier work group.
+    earlier: Who,
+    /// What the last writer wrote.
+    value: u32,
+}
+
+impl Cell {
+    const NONE: Cell = Cell {
+        writer: Who::NOBODY,
+        readers: [Who::NOBODY; 2],
+        earlier: Who::NOBODY,
+        value: 0,
+    };
+}
+
+struct Words([Cell; WORDS]);
+
+impl Default for Words {
+    fn default() -> Words {
+        Words([Cell::NONE; WORDS])
+    }
+}
+
+/// A page whose bytes are looked at one by one.
+struct Bytes(Vec<Cell>);
+
+impl Default for Bytes {
+    fn default() -> Bytes {
+        Bytes(vec![Cell::NONE; PAGE as usize])
+    }
+}
+
+/// Two instructions that race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Pair {
+    /// Number of the clause whose access came first.
+    first: u16,
+    second: u16,
+    pub(crate) kind: RaceKind,
+    pub(crate) place: Place2,
+    /// The threads are of different work groups.
+    pub(crate) across: bool,
+}
+
+/// Which memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Place2 {
+    Global,
+    Group,
+}
+
+/// An example, and how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) times: u64,
+    pub(crate) address: u64,
+    pub(crate) threads: [u32; 2],
+}
+
+/// Looks for races in one dispatch.
+pub(crate) struct Races {
+    words: Pages<Words>,
+    bytes: Pages<Bytes>,
+    /// Pages whose bytes are looked at.
+    by_byte: HashMap<u64, ()>,
+    /// The last two threads with atomic operations on a word (by its address, with a bit for group storage).
+    atomics: HashMap<u64, [Who; 2]>,
+    storages: Storages,
+    size: u32,
+    /// A barrier was passed in this dispatch: work groups come one after the other.
+    barriers: bool,
+    /// Addresses of clauses by number.
+    clauses: Vec<u64>,
+    found: BTreeMap<Pair, Found>,
+    /// Why not everything was looked at.
+    pub(crate) stopped: Option<&'static str>,
+}
+
+impl Races {
+    pub(crate) fn new(storages: Storages, workgroup: u32, threads: u128) -> Races {
+        Races {
+            words: Pages::new(MOST_WORDS),
+            bytes: Pages::new(MOST_BYTES),
+            by_byte: HashMap::new(),
+            atomics: HashMap::new(),
+            storages,
+            size: workgroup.max(1),
+            barriers: false,
+            clauses: Vec::new(),
+            found: BTreeMap::new(),
+            stopped: (threads >= u128::from(NOBODY))
+                .then_some("races: the job has more threads than are told apart"),
+        }
+    }
+
+    /// The pairs, with the addresses of their clauses.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = ([u64; 2], &Pair, &Found)> {
+        let clause = |number: u16| self.clauses.get(usize::from(number)).copied().unwrap_or(0);
+        let found = self.found.iter();
+        found.map(move |(pair, found)| ([clause(pair.first), clause(pair.second)], pair, found))
+    }
+
+    pub(crate) fn access(&mut self, access: &Access<'_>, pattern: Pattern) {
+        let visit = &access.visit;
+        let lanes = &visit.lanes;
+        self.barriers |= lanes.barriers > 0;
+        let (Ok(site), Ok(epoch)) = (u16::try_from(visit.number), u16::try_from(lanes.barriers))
+        else {
+            self.stopped =
+                Some("races: the shader has more clauses or barriers than are told apart");
+            return;
+        };
+        if self.stopped.is_some() {
+            return;
+        }
+        let number = usize::from(site);
+        if number >= self.clauses.len() {
+            self.clauses.resize(number + 1, 0);
+        }
+        self.clauses[number] = visit.site.clause;
+        let mut left = match (pattern, access.kind) {
+            // Of those that read the same, two are as good as all.
+            (Pattern::Uniform(at), AccessKind::Load)
+                if self.storages.place(at) == Place::Global =>
+            {
+                2
+            }
+            _ => 64,
+        };
+        for lane in lanes.iter() {
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            let who = Who {
+                thread: lanes.thread(lane) as u32,
+                site,
+                epoch,
+            };
+            let at = access.address(lane);
+            let value = match access.kind {
+                AccessKind::Store => access.value(lane),
+                _ => None,
+            };
+            self.lane(who, at, access.bytes, access.kind, value);
+        }
+    }
+
+    fn lane(&mut self, who: Who, at: u64, bytes: u32, kind: AccessKind, value: Option<[u8; 16]>) {
+        let group = self.storages.place(at) == Place::Group;
+        let whole = at.is_multiple_of(4) && bytes.is_multiple_of(4);
+        let end = at.wrapping_add(bytes.into());
+        let mut next = at;
+        while next != end {
+            let page = next / PAGE;
+            let offset = (next % PAGE) as usize;
+            let by_byte = !self.by_byte.is_empty() && self.by_byte.contains_key(&page);
+            if !whole && !by_byte {
+                self.divide(page);
+            }
+            let done = (next - at) as usize;
+            let step = if whole && !by_byte { 4 } else { 1 };
+            let new = value.map(|bytes| {
+                let byte = |n: usize| u32::from(bytes.get(done + n).copied().unwrap_or(0));
+                (0..step).fold(0, |word, n| word | byte(n) << (8 * n))
+            });
+            let cell = if step == 4 {
+                self.words.page(page).map(|page| &mut page.0[offset / 4])
+            } else {
+                self.bytes.page(page).map(|page| &mut page.0[offset])
+            };
+            let Some(cell) = cell else {
+                self.stopped = Some("races: the job reaches more memory than is kept");
+                return;
+            };
+            let context = Context {
+                size: self.size,
+                barriers: self.barriers,
+                group,
+            };
+            let (race, other) = context.check(cell, who, kind, new);
+            if let Some(race) = race {
+                self.report(race, [other, who], next, group);
+            }
+            if kind == AccessKind::Atomic || !self.atomics.is_empty() {
+                self.atomic(who, next, kind, context);
+            }
+            next = next.wrapping_add(step as u64);
+        }
+    }
+
+    /// From now on the bytes of a page are looked at one by one.
+    #[cold]
+    fn divide(&mut self, page: u64) {
+        let Some(bytes) = self.bytes.page(page) else {
+            return;
+        };
+        self.by_byte.insert(page, ());
+        if let Some(words) = self.words.page(page) {
+            for (four, word) in bytes.0.chunks_exact_mut(4).zip(&words.0) {
+                for (number, byte) in four.iter_mut().enumerate() {
+                    *byte = *word;
+                    byte.value = word.value >> (8 * number) & 0xff;
+                }
+            }
+        }
+    }
+
+    /// Compares with the atomic operations on a word.
+    fn atomic(&mut self, who: Who, at: u64, kind: AccessKind, context: Context) {
+        let word = at & !3;
+        if kind != AccessKind::Atomic {
+            let Some(known) = self.atomics.get_mut(&word) else {
+                return;
+            };
+            if context.group && known[0].is_somebody() && !context.same_group(known[0], who) {
+                *known = [Who::NOBODY; 2];
+            }
+            let other = known.iter().find(|other| context.race(**other, who));
+            if let Some(&other) = other {
+                self.report(RaceKind::Atomic, [other, who], at, context.group);
+            }
+            return;
+        }
+        if self.atomics.len() >= MOST_ATOMICS && !self.atomics.contains_key(&word) {
+            self.stopped = Some("races: the job has atomic operations on more words than are kept");
+            return;
+        }
+        let known = self.atomics.entry(word).or_insert([Who::NOBODY; 2]);
+        if context.group && known[0].is_somebody() && !context.same_group(known[0], who) {
+            *known = [Who::NOBODY; 2];
+        }
+        match known {
+            [first, _] if !first.is_somebody() || first.thread == who.thread => *first = who,
+            [_, second] => *second = who,
+        }
+    }
+
+    #[cold]
+    fn report(&mut self, kind: RaceKind, [first, second]: [Who; 2], address: u64, group: bool) {
+        let pair = Pair {
+            first: first.site,
+            second: second.site,
+            kind,
+            place: if group { Place2::Group } else { Place2::Global },
+            across: first.thread / self.size != second.thread / self.size,
+        };
+        let found = self.found.entry(pair).or_insert(Found {
+            times: 0,
+            address,
+            threads: [first.thread, second.thread],
+        });
+        found.times += 1;
+    }
+}
+
+/// What decides whether two accesses are ordered.
+#[derive(Clone, Copy)]
+struct Context {
+    size: u32,
+    barriers: bool,
+    group: bool,
+}
+
+impl Context {
+    #[inline]
+    fn same_group(self, a: Who, b: Who) -> bool {
+        a.thread / self.size == b.thread / self.size
+    }
+
+    /// Whether nothing orders two accesses.
+    #[inline]
+    fn race(self, before: Who, now: Who) -> bool {
+        before.is_somebody()
+            && before.thread != now.thread
+            && (before.epoch == now.epoch || !self.same_group(before, now))
+    }
+
+    /// Compares an access with those before it, and remembers it. Returns the race, and who else takes part.
+    #[inline]
+    fn check(
+        self,
+        cell: &mut Cell,
+        who: Who,
+        kind: AccessKind,
+        value: Option<u32>,
+    ) -> (Option<RaceKind>, Who) {
+        if self.group {
+            let somebody = [cell.writer, cell.readers[0]];
+            let last = somebody.into_iter().find(|one| one.is_somebody());
+            if last.is_some_and(|last| !self.same_group(last, who)) {
+                *cell = Cell::NONE;
+            }
+        }
+        let writer = cell.writer;
+        if kind == AccessKind::Load {
+            let race = self.race(writer, who).then_some(RaceKind::ReadWrite);
+            self.reads(cell, who);
+            return (race, writer);
+        }
+        let mut found = (None, Who::NOBODY);
+        let readers = [cell.readers[0], cell.readers[1], cell.earlier];
+        if let Some(reader) = readers.into_iter().find(|reader| self.race(*reader, who)) {
+            found = (Some(RaceKind::ReadWrite), reader);
+        }
+        if kind == AccessKind::Atomic {
+            if self.race(writer, who) {
+                found = (Some(RaceKind::Atomic), writer);
+            }
+            if found.0.is_some() {
+                found.0 = Some(RaceKind::Atomic);
+            }
+            return found;
+        }
+        if self.race(writer, who) {
+            let same = value == Some(cell.value);
+            let race = match same {
+                true => RaceKind::SameValue,
+                false => RaceKind::WriteWrite,
+            };
+            if !same || found.0.is_none() {
+                found = (Some(race), writer);
+            }
+        }
+        cell.writer = who;
+        // A value that is not known equals none.
+        cell.value = value.unwrap_or(!0);
+        found
+    }
+
+    /// Remembers a reader.
+    #[inline]
+    fn reads(self, cell: &mut Cell, who: Who) {
+        let [first, second] = cell.readers;
+        if first.thread == who.thread || !first.is_somebody() {
+            cell.readers[0] = who;
+        } else if second.thread == who.thread || !second.is_somebody() {
+            cell.readers[1] = who;
+        } else if self.barriers {
+            // What is older than the last barrier matters to later work groups only, and for them one reader is enough.
+            let old = |other: Who| other.epoch != who.epoch || !self.same_group(other, who);
+            if old(first) {
+                if !self.same_group(first, who) {
+                    cell.earlier = first;
+                }
+                cell.readers[0] = who;
+            } else if old(second) {
+                if !self.same_group(second, who) {
+                    cell.earlier = second;
+                }
+                cell.readers[1] = who;
+            }
+        }
+    }
+}

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Looking into a dispatch: analysers are told of clauses and accesses while threads execute them.
+//!
+//! A pass puts micro-operations in front of clauses, loads, stores and atomic operations if somebody looks; otherwise the list of
+//! micro-operations is what it always was. What a probe is told of has not happened yet: registers and memory are those before it.
+//!
+//! ```
+//! use std::sync::{Arc, Mutex};
+//! use mali_shader::probe::{Analyser, Launch, Part, Visit, Wanted};
+//!
+//! /// Counts the threads that execute clauses.
+//! #[derive(Default)]
+//! struct Lanes(Arc<Mutex<u64>>);
+//! struct Share(u64, Arc<Mutex<u64>>);
+//!
+//! impl Analyser for Lanes {
+//!     fn wanted(&self) -> Wanted {
+//!         Wanted { clauses: true, ..Wanted::default() }
+//!     }
+//!     fn part(&self, _: &Launch<'_>) -> Box<dyn Part> {
+//!         Box::new(Share(0, self.0.clone()))
+//!     }
+//! }
+//!
+//! impl Part for Share {
+//!     fn clause(&mut self, visit: &Visit<'_>) {
+//!         self.0 += u64::from(visit.lanes.active.count_ones());
+//!     }
+//!     fn finish(self: Box<Self>) {
+//!         *self.1.lock().unwrap() += self.0;
+//!     }
+//! }
+//! ```
+
+mod insert;
+mod operations;
+
+use mali_isa::Message;
+
+pub(crate) use self::insert::{insert, insert_into};
+use crate::Dispatch;
+use crate::engine::worker::Layout;
+use crate::ir::{Clause, Program};
+use crate::rows::LANES;
+
+/// What an analyser is told of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Each execution of a clause.
+    pub clauses: bool,
+    /// Each load, store and atomic operation.
+    pub accesses: bool,
+    /// Work groups run one after the other, by ascending number, on one host thread. Without it they may be told of in any order,
+    /// in several parts.
+    pub in_order: bool,
+}
+
+/// Looks into dispatches.
+pub trait Analyser: Send + Sync {
+    /// What it is told of.
+    fn wanted(&self) -> Wanted;
+
+    /// What one host thread tells its share of a dispatch to. Which work groups a thread takes is a matter of chance: what parts
+    /// find must be put together in a way that does not depend on it.
+    fn part(&self, launch: &Launch<'_>) -> Box<dyn Part>;
+}
+
+/// Takes what one host thread tells.
+pub trait Part: Send {
+    /// A clause begins.
+    fn clause(&mut self, visit: &Visit<'_>) {
+        let _ = visit;
+    }
+
+    /// Memory is about to be read or written.
+    fn access(&mut self, access: &Access<'_>) {
+        let _ = access;
+    }
+
+    /// An instruction reads or writes memory in a way that is not told of as an access: textures and images that are addressed by
+    /// coordinates.
+    fn unseen(&mut self, visit: &Visit<'_>) {
+        let _ = visit;
+    }
+
+    /// The host thread has ended its share, or a fault or a stop has ended it early.
+    fn finish(self: Box<Self>);
+}
+
+/// A dispatch as its analysers see it before it starts.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    /// What was asked for.
+    pub dispatch: &'a Dispatch,
+    /// Threads of a work group.
+    pub workgroup_threads: u32,
+    /// Lanes of a warp.
+    pub warp_lanes: u32,
+}
+
+/// Which memory an address belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// All threads.
+    Global,
+    /// A work group.
+    Group,
+    /// A thread.
+    Thread,
+}
+
+impl Launch<'_> {
+    /// Which memory an address belongs to.
+    pub fn place(&self, address: u64) -> Place {
+        Storages::of(self.dispatch).place(address)
+    }
+}
+
+/// Where the storages of threads and work groups lie: a copy of what a [`Launch`] says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Storages {
+    thread: (u64, u64),
+    group: (u64, u64),
+}
+
+impl Storages {
+    /// The storages of a dispatch.
+    pub fn of(dispatch: &Dispatch) -> Storages {
+        let (thread, group) = (&dispatch.thread_storage, &dispatch.workgroup_storage);
+        // One core's follows that of the core before.
+        let cores = u64::from(64 - dispatch.cores.usable.leading_zeros()).max(1);
+        let bytes = |base: u64, each: u32, count: u32| match base {
+            0 => (0, 0),
+            base => {
+                let one = u64::from(each) * u64::from(count);
+                (base, one.saturating_mul(cores))
+            }
+        };
+        Storages {
+            thread: bytes(thread.base, thread.bytes_per_thread, thread.threads),
+            group: bytes(group.base, group.bytes, group.instances),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.thread.1 == 0 && self.group.1 == 0
+    }
+
+    /// Which memory an address belongs to.
+    #[inline]
+    pub fn place(&self, address: u64) -> Place {
+        let within = |(base, bytes): (u64, u64)| address.wrapping_sub(base) < bytes;
+        if within(self.group) {
+            Place::Group
+        } else if within(self.thread) {
+            Place::Thread
+        } else {
+            Place::Global
+        }
+    }
+}
+
+/// A clause, as far as analysers need to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Address of the clause.
+    pub clause: u64,
+    /// Instructions of the FMA unit that each lane executes, NOP excluded.
+    pub fma: u32,
+    /// Instructions of the ADD unit that each lane executes, NOP and messages excluded.
+    pub add: u32,
+    /// The message of the clause, which is the instruction that loads or stores.
+    pub message: Option<Message>,
+}
+
+/// Lanes that execute something together: up to 64 threads of one or more work groups.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes<'a> {
+    /// Lanes that execute.
+    pub active: u64,
+    /// Lanes that have not ended; among them those that are elsewhere in the shader.
+    pub live: u64,
+    /// Lanes of a warp, 4 or 8: lane `n` is in warp `n / warp`.
+    pub warp: u32,
+    /// How many barriers the work groups have passed.
+    pub barriers: u32,
+    /// Number of the first lane's work group times its threads.
+    first: u64,
+    /// Number of each lane's thread behind that.
+    threads: &'a [u32; LANES],
+    /// Threads of a work group.
+    size: u32,
+}
+
+impl Lanes<'_> {
+    /// The lanes that execute, by ascending number.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + use<> {
+        crate::rows::lanes(self.active)
+    }
+
+    /// Number of a lane's thread in the dispatch: that of its work group times the threads of one, and its place in it.
+    #[inline]
+    pub fn thread(&self, lane: usize) -> u64 {
+        self.first + u64::from(self.threads[lane % LANES])
+    }
+
+    /// Number of a lane's work group in the dispatch.
+    pub fn workgroup(&self, lane: usize) -> u64 {
+        self.thread(lane) / u64::from(self.size.max(1))
+    }
+
+    /// A bit for each warp of which a lane is set in `mask`: that of its first lane.
+    #[inline]
+    pub fn warps_of(&self, mask: u64) -> u64 {
+        let mut any = mask | mask >> 1;
+        any |= any >> 2;
+        if self.warp == 8 {
+            (any | any >> 4) & 0x0101_0101_0101_0101
+        } else {
+            any & 0x1111_1111_1111_1111
+        }
+    }
+
+    /// How many warps execute.
+    #[inline]
+    pub fn warps(&self) -> u32 {
+        self.warps_of(self.active).count_ones()
+    }
+
+    /// How many of the warps that execute have lanes that are elsewhere.
+    #[inline]
+    pub fn divergent(&self) -> u32 {
+        if self.active == self.live {
+            return 0;
+        }
+        (self.warps_of(self.active) & self.warps_of(self.live & !self.active)).count_ones()
+    }
+}
+
+/// An execution of a clause.
+#[derive(Clone, Copy, Debug)]
+pub struct Visit<'a> {
+    /// The clause.
+    pub site: &'a Site,
+    /// Its number, counted from 0 as this part has come to know them; in other parts it may be another one.
+    pub number: u32,
+    /// Who executes it.
+    pub lanes: Lanes<'a>,
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessKind {
+    /// Reads.
+    Load,
+    /// Writes.
+    Store,
+    /// Reads and writes at once.
+    Atomic,
+}
+
+/// Accesses of several lanes by one instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// The instruction: that of the clause which is a message.
+    pub visit: Visit<'a>,
+    /// What it does.
+    pub kind: AccessKind,
+    /// Bytes of each lane, 1 to 16.
+    pub bytes: u32,
+    /// Low words of the addresses, by lane.
+    pub low: &'a [u32; LANES],
+    /// High words of the addresses, by lane.
+    pub high: &'a [u32; LANES],
+    /// Words that a store writes, by lane; `None` if they are not what memory will hold.
+    pub values: Option<[&'a [u32; LANES]; 4]>,
+}
+
+impl Access<'_> {
+    /// The address of a lane's first byte.
+    #[inline]
+    pub fn address(&self, lane: usize) -> u64 {
+        u64::from(self.high[lane % LANES]) << 32 | u64::from(self.low[lane % LANES])
+    }
+
+    /// What a lane writes, as bytes.
+    pub fn value(&self, lane: usize) -> Option<[u8; 16]> {
+        let words = self.values?.map(|row| row[lane % LANES]);
+        Some(crate::operations::memory::bytes_of(words))
+    }
+
+    /// Whether the active lanes, of which there are several, all have the same address.
+    #[inline]
+    pub fn is_uniform(&self) -> bool {
+        let first = self.visit.lanes.active.trailing_zeros() as usize % LANES;
+        let (low, high) = (self.low[first], self.high[first]);
+        let differ = |(lane, (&l, &h)): (usize, (&u32, &u32))| {
+            (l ^ low | h ^ high) & ((self.visit.lanes.active >> lane) as u32 & 1).wrapping_neg()
+        };
+        let rows = self.low.iter().zip(self.high).enumerate();
+        rows.map(differ).fold(0, |all, one| all | one) == 0
+    }
+
+    /// Whether the active lanes are neighbours and each reaches the bytes behind those of the lane before.
+    #[inline]
+    pub fn is_consecutive(&self) -> bool {
+        let active = self.visit.lanes.active;
+        let first = active.trailing_zeros() as usize % LANES;
+        let run = active >> first;
+        if run & run.wrapping_add(1) != 0 {
+            return false;
+        }
+        let (start, high) = (self.low[first], self.high[first]);
+        let count = active.count_ones();
+        if start.checked_add(self.bytes * count).is_none() {
+            return false;
+        }
+        let differ = |(lane, (&l, &h)): (usize, (&u32, &u32))| {
+            let expected = start.wrapping_add(
+                (lane as u32)
+                    .wrapping_sub(first as u32)
+                    .wrapping_mul(self.bytes),
+            );
+            (l ^ expected | h ^ high) & ((active >> lane) as u32 & 1).wrapping_neg()
+        };
+        let rows = self.low.iter().zip(self.high).enumerate();
+        rows.map(differ).fold(0, |all, one| all | one) == 0
+    }
+}
+
+fn site(clause: &Clause) -> Site {
+    Site {
+        clause: clause.address,
+        fma: clause.fma as u32,
+        add: clause.add as u32,
+        message: clause.messages.first().copied(),
+    }
+}
+
+/// What a host thread needs in order to tell its part.
+pub(crate) struct Probing {
+    part: Option<Box<dyn Part>>,
+    wanted: Wanted,
+    warp: u32,
+    size: u32,
+    /// Clauses by number.
+    sites: Vec<Site>,
+    /// Numbers of the lanes' threads, by batch.
+    threads: Vec<[u32; LANES]>,
+    batch: usize,
+    first: u64,
+    barriers: u32,
+}
+
+impl Probing {
+    pub(crate) fn new(analyser: &dyn Analyser, dispatch: &Dispatch, layout: &Layout) -> Probing {
+        let warp = dispatch.architecture.warp_lanes();
+        let launch = Launch {
+            dispatch,
+            workgroup_threads: layout.size,
+            warp_lanes: warp,
+        };
+        let number = |batch: usize, lane: usize| {
+            let number = (batch * LANES + lane) as u32;
+            number / layout.pitch * layout.size + number % layout.pitch
+        };
+        Probing {
+            part: Some(analyser.part(&launch)),
+            wanted: analyser.wanted(),
+            warp,
+            size: layout.size,
+            sites: Vec::new(),
+            threads: (0..layout.batches())
+                .map(|batch| std::array::from_fn(|lane| number(batch, lane)))
+                .collect(),
+            batch: 0,
+            first: 0,
+            barriers: 0,
+        }
+    }
+
+    /// Gets to know clauses that a program has got.
+    pub(crate) fn learn(&mut self, program: &Program) {
+        let new = program.clauses.get(self.sites.len()..);
+        self.sites.extend(new.unwrap_or_default().iter().map(site));
+    }
+
+    /// The clause that was decoded just now gets its probes.
+    pub(crate) fn insert_into(&mut self, program: &mut Program, clause: usize) {
+        insert_into(program, clause, self.wanted);
+        self.learn(program);
+        if let (Some(known), Some(clause)) =
+            (self.sites.get_mut(clause), program.clauses.get(clause))
+        {
+            *known = site(clause);
+        }
+    }
+
+    /// Work groups from this number on begin.
+    pub(crate) fn begin(&mut self, workgroup: u64) {
+        self.first = workgroup.wrapping_mul(self.size.into());
+        self.barriers = 0;
+    }
+
+    /// Another batch of lanes runs.
+    pub(crate) fn switch(&mut self, batch: usize) {
+        self.batch = batch;
+    }
+
+    /// All threads have come to a barrier.
+    pub(crate) fn pass_barrier(&mut self) {
+        self.barriers = self.barriers.saturating_add(1);
+    }
+}
+
+impl Drop for Probing {
+    fn drop(&mut self) {
+        if let Some(part) = self.part.take() {
+            part.finish();
+        }
+    }
+}

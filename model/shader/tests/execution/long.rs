@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Shaders that are longer than what is decoded before a thread comes to it.
+
+use crate::support::*;
+use mali_isa::*;
+
+/// More clauses than are decoded ahead.
+const CLAUSES: u32 = 3000;
+
+const THREADS: u32 = 100;
+
+/// A clause of one tuple whose ADD instruction works on r0 and r1 and writes r0.
+fn step(name: &str, flow_control: FlowControl) -> Vec<u8> {
+    let header = ClauseHeader {
+        flow_control,
+        ..HEADER
+    };
+    let add = instruction(Unit::Add, name, &[Source::Port0, Source::Port1]);
+    let registers = block(0x80, [0, 1, 2], Some((Unit::Add, 0)));
+    encode_clause(&clause(header, registers, nop(Unit::Fma), add)).unwrap()
+}
+
+#[test]
+fn every_clause_is_executed_once_by_every_thread() {
+    let space = Flat::new(256);
+    let mut code = step("IADD.u32", FlowControl::Continue).repeat(CLAUSES as usize - 1);
+    code.extend(step("IADD.u32", FlowControl::End));
+    let statistics = run(&space, &code, &[], THREADS).unwrap();
+    let batches = u64::from(THREADS.div_ceil(64));
+    assert_eq!(statistics.clauses, u64::from(CLAUSES) * batches);
+    assert_eq!(statistics.add, u64::from(CLAUSES * THREADS));
+}
+
+#[test]
+fn registers_that_only_far_code_reads_have_their_first_values() {
+    let space = Flat::new(256);
+    let (to, shift) = (space.put(&[0; 4096]), 2);
+    let mut code = step("IADD.u32", FlowControl::Continue).repeat(CLAUSES as usize);
+    // u0 holds the shift, u1 the address: r60 is the number of the thread, and far code is the first to look at it.
+    use Source::{FauHigh, FauLow, Port1, Port2, Stage};
+    let mov = instruction(Unit::Fma, "MOV.i32", &[FauLow]);
+    let shift_to = block(0x80, [0, 1, 2], Some((Unit::Fma, 59)));
+    code.extend(encode_clause(&clause(HEADER, shift_to, mov, nop(Unit::Add))).unwrap());
+    let address = instruction(Unit::Fma, "LSHIFT_ADD.i32", &[Port1, FauLow, Port2]);
+    let store = instruction(Unit::Add, "STORE.i32", &[Stage, FauHigh]);
+    let header = ClauseHeader {
+        message: store.op.info().message,
+        staging_register: 60,
+        flow_control: FlowControl::End,
+        ..HEADER
+    };
+    let registers = block(0x81, [0, 60, 59], None);
+    code.extend(encode_clause(&clause(header, registers, address, store)).unwrap());
+    let uniforms = [shift, 0, to as u32, (to >> 32) as u32];
+    run(&space, &code, &uniforms, THREADS).unwrap();
+    let numbers: Vec<u32> = (0..THREADS).collect();
+    assert_eq!(space.words(to, THREADS as usize), numbers);
+}

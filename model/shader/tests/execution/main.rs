@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Shaders that are run: what operations compute, what they load and store, what faults.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+mod addresses;
+mod long;
+mod operations;
+mod random;
+mod rare;
+mod vectors;

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay jobs`: the jobs of a recording, what each did and how long it took.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use gpureplay_jobs::measure::{Watch, measure};
+use gpureplay_jobs::{Jobs as Table, Measured, Report};
+use gpureplay_library::device::{Choice, Device};
+use gpureplay_library::{HeldSignals, Recording, Session};
+use mali_model::Observer;
+
+use crate::Result;
+use crate::common::arguments::{positive_number, whole_number};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::job_options::JobOptions;
+use crate::common::job_tables;
+use crate::common::model_options::ModelOptions;
+use crate::common::page_options::PageOptions;
+use crate::common::tensor_arguments::{TensorFile, bind_or_take_case};
+use crate::common::terminal;
+use crate::common::trust_options::TrustOptions;
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay jobs recordings/lenet-g52
+      every job: its layer, kernel, sizes, registers, work, and the time of its chain
+  gpureplay jobs recordings/lenet-g52 --by-kernel
+      one row for each shader
+  gpureplay jobs recordings/lenet-g52 --jobs layer:conv2
+  gpureplay jobs recordings/lenet-g52 --jobs hash:b84c,0..3 --json
+      jobs are chosen by number, /regular expression/, kernel:NAME, hash:98aa or layer:NAME
+  gpureplay jobs recordings/lenet-g52 --runs 20 --csv > jobs.csv
+  gpureplay jobs recordings/lenet-g52 --html lenet.html
+      one page with time bars, roofline and shaders; `gpureplay analyse --html` adds heat maps and findings
+  gpureplay jobs recordings/lenet-g52 --static
+      what the file says; nothing runs
+docs/job-tools.md explains the columns, docs/job-report.schema.json describes the JSON.";
+
+/// List the jobs of a recording: names, sizes, registers, work, time
+///
+/// The recording is run once, on the model with counts of what each job did. Times are those of the machine that replays, for each
+/// chain; on the model they say how fast the model is, not the GPU.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Jobs {
+    /// Directory with a recording.gpr, such a file, or a pack
+    recording: PathBuf,
+    #[command(flatten)]
+    jobs: JobOptions,
+    /// One row for each shader instead of each job
+    #[arg(long)]
+    by_kernel: bool,
+    /// File for an input; the manifest's first case without any
+    #[arg(short, long = "input", value_name = "[NAME=]FILE")]
+    inputs: Vec<TensorFile>,
+    /// What to run on: model, model:GPU, nano, nano:direct or devmem; work is counted on the model only
+    #[arg(short, long, value_name = "DEVICE", default_value = "model")]
+    device: Choice,
+    /// Runs that are not counted
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number::<u32>)]
+    warmup: u32,
+    /// Runs that are counted
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = positive_number)]
+    runs: u32,
+    /// Run nothing: only what the file says
+    #[arg(long = "static", conflicts_with_all = ["inputs", "device", "warmup", "runs"])]
+    still: bool,
+    /// Print as JSON
+    #[arg(long, conflicts_with_all = ["csv", "html"])]
+    json: bool,
+    /// Print as comma-separated values
+    #[arg(long, conflicts_with = "html")]
+    csv: bool,
+    #[command(flatten)]
+    page: PageOptions,
+    #[command(flatten)]
+    model: ModelOptions,
+    #[command(flatten)]
+    trust: TrustOptions,
+}
+
+impl Jobs {
+    pub(crate) fn execute(&self) -> Result {
+        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
+        let destinations = self.page.claim(&recording)?;
+        let (table, report) = self.report(&recording)?;
+        if self.page.wanted() {
+            self.page.write(&destinations, &report, &table, None)?;
+            return Ok(Outcome::Done);
+        }
+        let mut out = terminal::buffered_stdout();
+        match (self.json, self.csv) {
+            (true, _) => job_tables::json(&mut out, &report)?,
+            (_, true) => job_tables::csv(&mut out, &report, self.by_kernel)?,
+            _ => job_tables::text(&mut out, &report, self.by_kernel)?,
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn report(&self, recording: &Recording) -> Result<(Table, Report)> {
+        let (table, selected) = self.jobs.select(recording)?;
+        let measured = match self.still {
+            true => None,
+            false => Some(self.measure(recording, &table)?),
+        };
+        let report = Report::new(
+            recording,
+            &table,
+            &selected,
+            self.jobs.text(),
+            measured.as_ref(),
+        );
+        Ok((table, report))
+    }
+
+    fn measure(&self, recording: &Recording, table: &Table) -> Result<Measured> {
+        let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
+        let on_model = matches!(self.device, Choice::Model(_));
+        let watch = on_model.then(|| Arc::new(Watch::default()));
+        let observer = watch.clone().map(|watch| watch as Arc<dyn Observer>);
+        let id = recording.verified().recording().gpu_id();
+        let device = Device::open_observed(&self.device, id, self.model.into(), observer)?;
+        let mut session = Session::on(recording.clone(), device);
+        bind_or_take_case(&self.inputs, &mut session)?;
+        if let Some(missing) = session.missing().first() {
+            return Err(Failure::Input(format!(
+                "input {missing} has no value; add --input {missing}=FILE.npy, or --static for what the file alone says"
+            )));
+        }
+        let measured = measure(
+            &mut session,
+            table,
+            watch.as_deref(),
+            self.warmup,
+            self.runs,
+        )?;
+        session.close()?;
+        Ok(measured)
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which jobs of a recording a command is about: `--jobs`.
+
+use clap::Args;
+use gpureplay_jobs::{Jobs, JobsError, Selector, SelectorError};
+use gpureplay_library::{Recording, shown};
+
+use crate::Result;
+use crate::common::failure::Failure;
+
+/// Options about jobs.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct JobOptions {
+    /// Only these jobs: 3, 3..7, 18.., /regular expression/, kernel:NAME, hash:98aa, layer:conv2, or a list of these with commas
+    #[arg(long, value_name = "SELECTOR")]
+    jobs: Option<Selector>,
+}
+
+impl JobOptions {
+    /// Whether the user asked for some jobs.
+    pub(crate) fn chosen(&self) -> bool {
+        self.jobs.is_some()
+    }
+
+    /// What was asked for, as it was written.
+    pub(crate) fn text(&self) -> Option<String> {
+        self.jobs.as_ref().map(Selector::to_string)
+    }
+
+    /// All jobs of a recording, and the numbers of those that are meant.
+    ///
+    /// # Errors
+    /// The jobs cannot be listed, or none is meant.
+    pub(crate) fn select(&self, recording: &Recording) -> Result<(Jobs, Vec<usize>)> {
+        let jobs = table(recording)?;
+        let selected = match &self.jobs {
+            Some(selector) => selector.select(&jobs)?,
+            None => (0..jobs.jobs.len()).collect(),
+        };
+        Ok((jobs, selected))
+    }
+}
+
+/// The jobs of a recording.
+///
+/// # Errors
+/// They cannot be listed.
+pub(crate) fn table(recording: &Recording) -> Result<Jobs> {
+    Jobs::of(recording).map_err(|error: JobsError| {
+        Failure::Recording(format!("{}: {error}", shown(&recording.files().path)))
+    })
+}
+
+impl From<SelectorError> for Failure {
+    fn from(error: SelectorError) -> Self {
+        Self::Usage(format!("--jobs {error}"))
+    }
+}

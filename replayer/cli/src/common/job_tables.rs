@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The report of jobs as text, JSON and comma-separated values.
+
+use std::io::Write;
+use std::time::Duration;
+
+use gpureplay_jobs::Report;
+use gpureplay_jobs::report::{JobReport, KernelReport, Spread, Work};
+
+use crate::common::failure::Failure;
+use crate::{Result, text};
+
+/// The structure as it is.
+pub(crate) fn json(out: &mut impl Write, report: &Report) -> Result<()> {
+    let text =
+        serde_json::to_string_pretty(report).map_err(|error| Failure::Output(error.to_string()))?;
+    writeln!(out, "{text}")?;
+    Ok(out.flush()?)
+}
+
+/// Which column to print, and from what.
+type Columns<T> = &'static [(&'static str, fn(&T) -> String)];
+
+const JOB_COLUMNS: Columns<JobReport> = &[
+    ("job", |job| job.index.to_string()),
+    ("chain", |job| job.chain.to_string()),
+    ("phase", |job| job.phase.clone()),
+    ("layer", |job| optional(job.layer.as_ref())),
+    ("type", |job| job.kind.clone()),
+    ("name", |job| optional(job.name.as_ref())),
+    ("launch", |job| optional(job.launch)),
+    ("kernel", |job| optional(job.kernel.as_ref())),
+    ("occurrences", |job| job.occurrences.to_string()),
+    ("local", |job| optional(job.local.map(sizes))),
+    ("groups", |job| optional(job.groups.map(sizes))),
+    ("global", |job| optional(job.global.map(sizes))),
+    ("registers", |job| optional(job.registers)),
+    ("registers_allocated", |job| {
+        optional(job.registers_allocated)
+    }),
+    ("thread_storage_bytes", |job| {
+        optional(job.thread_storage_bytes)
+    }),
+    ("group_storage_bytes", |job| {
+        optional(job.group_storage_bytes)
+    }),
+    ("barrier", |job| optional(job.barrier)),
+    ("uniform_bytes", |job| optional(job.uniform_bytes)),
+    ("threads", |job| {
+        counted(job.work.as_ref(), |work| work.threads)
+    }),
+    ("instructions", |job| {
+        counted(job.work.as_ref(), |work| work.instructions)
+    }),
+    ("fma", |job| counted(job.work.as_ref(), |work| work.fma)),
+    ("add", |job| counted(job.work.as_ref(), |work| work.add)),
+    ("messages", |job| counted(job.work.as_ref(), messages)),
+    ("bytes_read", |job| {
+        counted(job.work.as_ref(), |work| work.bytes_read)
+    }),
+    ("bytes_written", |job| {
+        counted(job.work.as_ref(), |work| work.bytes_written)
+    }),
+    ("model_seconds_median", |job| {
+        optional(job.seconds.map(|it| it.median))
+    }),
+];
+
+const KERNEL_COLUMNS: Columns<KernelReport> = &[
+    ("kernel", |kernel| kernel.hash.clone()),
+    ("names", |kernel| kernel.names.join(" ")),
+    ("jobs", |kernel| numbers(&kernel.jobs)),
+    ("occurrences", |kernel| kernel.jobs.len().to_string()),
+    ("bytes", |kernel| kernel.bytes.to_string()),
+    ("clauses", |kernel| kernel.clauses.to_string()),
+    ("code_instructions", |kernel| {
+        kernel.instructions.to_string()
+    }),
+    ("registers", |kernel| kernel.registers.to_string()),
+    ("threads", |kernel| {
+        counted(kernel.work.as_ref(), |work| work.threads)
+    }),
+    ("instructions", |kernel| {
+        counted(kernel.work.as_ref(), |work| work.instructions)
+    }),
+    ("messages", |kernel| counted(kernel.work.as_ref(), messages)),
+    ("bytes_read", |kernel| {
+        counted(kernel.work.as_ref(), |work| work.bytes_read)
+    }),
+    ("bytes_written", |kernel| {
+        counted(kernel.work.as_ref(), |work| work.bytes_written)
+    }),
+    ("model_seconds_median", |kernel| optional(kernel.seconds)),
+];
+
+fn optional<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+fn counted(work: Option<&Work>, of: fn(&Work) -> u64) -> String {
+    optional(work.map(of))
+}
+
+fn messages(work: &Work) -> u64 {
+    work.messages.values().sum()
+}
+
+fn sizes<T: ToString>(sizes: [T; 3]) -> String {
+    sizes.map(|size| size.to_string()).join("x")
+}
+
+fn numbers(numbers: &[usize]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    numbers.join(" ")
+}
+
+/// One line for each job or shader; a chain's time stands in the line of its first job that is listed.
+pub(crate) fn csv(out: &mut impl Write, report: &Report, by_kernel: bool) -> Result<()> {
+    if by_kernel {
+        let names: Vec<&str> = KERNEL_COLUMNS.iter().map(|(name, _)| *name).collect();
+        writeln!(out, "{}", names.join(","))?;
+        for kernel in &report.kernels {
+            let cells: Vec<String> = KERNEL_COLUMNS
+                .iter()
+                .map(|(_, of)| cell(&of(kernel)))
+                .collect();
+            writeln!(out, "{}", cells.join(","))?;
+        }
+        return Ok(out.flush()?);
+    }
+    let names: Vec<&str> = JOB_COLUMNS.iter().map(|(name, _)| *name).collect();
+    let spread = "chain_seconds_min,chain_seconds_median,chain_seconds_max,chain_seconds_deviation";
+    writeln!(out, "{},{spread},clock", names.join(","))?;
+    let clock = report.measurement.as_ref().map(|it| it.clock.as_str());
+    for job in &report.jobs {
+        let cells: Vec<String> = JOB_COLUMNS.iter().map(|(_, of)| cell(&of(job))).collect();
+        let times = match chain_time(report, job) {
+            Some(it) => format!("{},{},{},{}", it.min, it.median, it.max, it.deviation),
+            None => ",,,".into(),
+        };
+        writeln!(
+            out,
+            "{},{times},{}",
+            cells.join(","),
+            cell(clock.unwrap_or_default())
+        )?;
+    }
+    Ok(out.flush()?)
+}
+
+/// A value between commas. What a spreadsheet would take for a formula begins with an apostrophe.
+pub(crate) fn cell(value: &str) -> String {
+    let formula = value.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let number = value.parse::<f64>().is_ok();
+    let value = match formula && !number {
+        true => format!("'{value}"),
+        false => value.to_owned(),
+    };
+    match value.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", value.replace('"', "\"\"")),
+        false => value,
+    }
+}
+
+/// The time of a job's chain, for its first job that is listed.
+fn chain_time(report: &Report, job: &JobReport) -> Option<Spread> {
+    let first = report.jobs.iter().find(|other| other.chain == job.chain)?;
+    let chain = report.chains.iter().find(|it| it.number == job.chain)?;
+    chain.seconds.filter(|_| first.index == job.index)
+}
+
+/// Tables for people.
+pub(crate) fn text(out: &mut impl Write, report: &Report, by_kernel: bool) -> Result<()> {
+    let selected = match &report.selection {
+        Some(selection) => format!(", selected by {selection}"),
+        None => String::new(),
+    };
+    let of = match by_kernel {
+        true => text::count(report.kernels.len() as u64, "kernel") + " of ",
+        false => String::new(),
+    };
+    writeln!(
+        out,
+        "{}, {}: {of}{}{selected}",
+        report.recording,
+        report.gpu,
+        text::count(report.jobs.len() as u64, "job"),
+    )?;
+    if let Some(measurement) = &report.measurement {
+        let work = match &measurement.work {
+            Some(work) => format!("work as the {work} counts it"),
+            None => "work is counted on the model only".into(),
+        };
+        writeln!(
+            out,
+            "{}; {work}; times by the clock of the {}, median of {}",
+            measurement.device,
+            measurement.clock,
+            text::count(measurement.runs.into(), "run")
+        )?;
+    }
+    match by_kernel {
+        true => kernels(out, report)?,
+        false => jobs(out, report)?,
+    }
+    Ok(out.flush()?)
+}
+
+fn jobs(out: &mut impl Write, report: &Report) -> Result<()> {
+    let mut rows = vec![
+        vec![
+            "job", "layer", "kernel", "times", "global", "local", "regs", "storage", "instr.",
+            "read", "written", "chain", "time",
+        ]
+        .into_iter()
+        .map(str::to_owned)
+        .collect::<Vec<_>>(),
+    ];
+    for job in &report.jobs {
+        let kernel = job.name.as_ref().or(job.kernel.as_ref());
+        let work = job.work.as_ref();
+        let storage = match (job.thread_storage_bytes, job.group_storage_bytes) {
+            (Some(0) | None, Some(0) | None) => "-".into(),
+            (thread, group) => format!("{}+{}", thread.unwrap_or(0), group.unwrap_or(0)),
+        };
+        rows.push(vec![
+            job.index.to_string(),
+            job.layer.clone().unwrap_or_else(|| job.phase.clone()),
+            kernel.unwrap_or(&job.kind).clone(),
+            job.occurrences.to_string(),
+            job.global.map_or_else(dash, sizes),
+            job.local.map_or_else(dash, sizes),
+            job.registers.map_or_else(dash, |it| it.to_string()),
+            storage,
+            work.map_or_else(dash, |work| short(work.instructions)),
+            work.map_or_else(dash, |work| text::bytes(work.bytes_read)),
+            work.map_or_else(dash, |work| text::bytes(work.bytes_written)),
+            job.chain.to_string(),
+            chain_time(report, job).map_or_else(dash, spread),
+        ]);
+    }
+    table(out, &rows, &[1, 2])?;
+    let mut sum = Work::default();
+    report
+        .jobs
+        .iter()
+        .filter_map(|job| job.work.as_ref())
+        .for_each(|work| sum.add(work));
+    if report
+        .measurement
+        .as_ref()
+        .is_some_and(|it| it.work.is_some())
+    {
+        writeln!(
+            out,
+            "sum: {} instructions, {} read, {} written",
+            short(sum.instructions),
+            text::bytes(sum.bytes_read),
+            text::bytes(sum.bytes_written)
+        )?;
+    }
+    Ok(())
+}
+
+fn kernels(out: &mut impl Write, report: &Report) -> Result<()> {
+    let mut rows = vec![
+        vec![
+            "kernel",
+            "name",
+            "jobs",
+            "clauses",
+            "regs",
+            "instr.",
+            "read",
+            "written",
+            "on the model",
+        ]
+        .into_iter()
+        .map(str::to_owned)
+        .collect::<Vec<_>>(),
+    ];
+    for kernel in &report.kernels {
+        let work = kernel.work.as_ref();
+        rows.push(vec![
+            kernel.hash.clone(),
+            match kernel.names.is_empty() {
+                true => dash(),
+                false => kernel.names.join(" "),
+            },
+            numbers(&kernel.jobs),
+            kernel.clauses.to_string(),
+            kernel.registers.to_string(),
+            work.map_or_else(dash, |work| short(work.instructions)),
+            work.map_or_else(dash, |work| text::bytes(work.bytes_read)),
+            work.map_or_else(dash, |work| text::bytes(work.bytes_written)),
+            kernel.seconds.map_or_else(dash, seconds),
+        ]);
+    }
+    table(out, &rows, &[0, 1, 2])
+}
+
+fn dash() -> String {
+    "-".into()
+}
+
+fn seconds(seconds: f64) -> String {
+    text::duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+}
+
+/// The median, and how far half of the runs are from it.
+fn spread(spread: Spread) -> String {
+    match spread.deviation == 0.0 {
+        true => seconds(spread.median),
+        false => format!("{} ± {}", seconds(spread.median), seconds(spread.deviation)),
+    }
+}
+
+/// Columns as wide as they must be; those of `left` begin at the left.
+fn table(out: &mut impl Write, rows: &[Vec<String>], left: &[usize]) -> Result<()> {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells: Vec<String> = cells
+            .map(|(at, (cell, &width))| match left.contains(&at) {
+                true => format!("{cell:<width$}"),
+                false => format!("{cell:>width$}"),
+            })
+            .collect();
+        writeln!(out, "{}", cells.join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+/// How long each job took. A chain's time stands in the line of its first job; the model also knows that of each job alone.
+pub(crate) fn durations(out: &mut impl Write, report: &Report) -> Result<()> {
+    let Some(measurement) = &report.measurement else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "durations by the clock of the {} on {}, {} after {}: median ± half of the runs, least to most",
+        measurement.clock,
+        measurement.device,
+        text::count(measurement.runs.into(), "run"),
+        measurement.warmup
+    )?;
+    let names = [
+        "job", "layer", "kernel", "chain", "time", "least", "most", "alone",
+    ];
+    let mut rows = vec![names.map(str::to_owned).to_vec()];
+    for job in &report.jobs {
+        let kernel = job.name.as_ref().or(job.kernel.as_ref());
+        let chain = chain_time(report, job);
+        rows.push(vec![
+            job.index.to_string(),
+            job.layer.clone().unwrap_or_else(|| job.phase.clone()),
+            kernel.unwrap_or(&job.kind).clone(),
+            job.chain.to_string(),
+            chain.map_or_else(dash, spread),
+            chain.map_or_else(dash, |it| seconds(it.min)),
+            chain.map_or_else(dash, |it| seconds(it.max)),
+            job.seconds.map_or_else(dash, |it| seconds(it.median)),
+        ]);
+    }
+    table(out, &rows, &[1, 2])
+}
+
+/// A count in at most seven characters: `1234567`, `12.3 M`.
+pub(crate) fn short(count: u64) -> String {
+    match count {
+        0..=999_999 => count.to_string(),
+        1_000_000..=999_999_999 => format!("{:.1} M", count as f64 / 1e6),
+        _ => format!("{:.1} G", count as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_values_and_never_formulas() {
+        for (value, expected) in [
+            ("a", "a"),
+            ("a,b", "\"a,b\""),
+            ("say \"x\"", "\"say \"\"x\"\"\""),
+            ("=1+2", "'=1+2"),
+            ("-1.5", "-1.5"),
+            ("@x", "'@x"),
+        ] {
+            assert_eq!(cell(value), expected);
+        }
+    }
+}

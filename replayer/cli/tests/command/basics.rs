@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command as users and scripts see it: output, one-line errors, exit codes.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use gpureplay_format::{
+    Access, Builder, ElementType, Piece, RegionKind, SegmentKind, Tensor, TensorKind,
+};
+
+const JOBS: u64 = 0x200_0000;
+const DATA: u64 = 0x300_0000;
+
+/// A directory that is removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("gpureplay-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn gpureplay(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+/// Exit code, standard output and standard error.
+fn ran(arguments: &[&str]) -> (i32, String, String) {
+    let output = gpureplay(arguments);
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+/// An .npy file of one dimension or two.
+fn npy(path: &Path, kind: &str, shape: &str, bytes: &[u8]) {
+    let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    file.extend(bytes);
+    std::fs::write(path, file).unwrap();
+}
+
+fn floats(values: &[f32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
+}
+
+/// Input a of four floats; output of five: a and a float that the GPU's job writes behind it. `kind` is the job's type.
+fn recording(kind: u32) -> Vec<u8> {
+    let mut builder = Builder::new(0x7212_0000);
+    builder.identity(0, 0xffff_0000, 0x7212_0000);
+    builder.region(JOBS, 1, Access::READ_WRITE, RegionKind::Descriptors);
+    builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
+    let shape = [4];
+    let a = Tensor::dense("a", TensorKind::Input, ElementType::F32, &shape, DATA);
+    let mut out = Tensor::dense("out", TensorKind::Output, ElementType::F32, &[5], DATA);
+    out.pieces = vec![Piece::dense(5, ElementType::F32, DATA)];
+    let (a, out) = (builder.tensor(a), builder.tensor(out));
+    builder.segment("setup", SegmentKind::Setup);
+    let words = [
+        0,
+        0,
+        0,
+        0,
+        kind << 1 | 1 | 1 << 16,
+        0,
+        0,
+        0,
+        DATA as u32 + 16,
+        0,
+        6,
+        0,
+        2.5f32.to_bits(),
+        0,
+    ];
+    let job: Vec<u8> = words
+        .iter()
+        .flat_map(|word: &u32| word.to_le_bytes())
+        .collect();
+    builder.upload(JOBS, &job);
+    builder.segment("run", SegmentKind::Run);
+    builder.fill(DATA + 16, 4, 0);
+    builder.bind_input(a);
+    builder.rearm(JOBS);
+    builder.submit(1, JOBS, 1_000_000);
+    builder.bind_output(out);
+    builder.finish().unwrap()
+}
+
+/// A directory with a recording, a manifest with one case, its input and its expected output.
+fn example(name: &str, kind: u32) -> Folder {
+    let folder = Folder::new(name);
+    std::fs::write(folder.file("recording.gpr"), recording(kind)).unwrap();
+    std::fs::create_dir_all(folder.file("inputs")).unwrap();
+    std::fs::create_dir_all(folder.file("expected")).unwrap();
+    npy(
+        &folder.file("inputs/a.npy"),
+        "<f4",
+        "(4,)",
+        &floats(&[1., 2., 3., 4.]),
+    );
+    npy(
+        &folder.file("inputs/b.npy"),
+        "<f4",
+        "(4,)",
+        &floats(&[5., 6., 7., 8.]),
+    );
+    npy(
+        &folder.file("expected/a.npy"),
+        "<f4",
+        "(5,)",
+        &floats(&[1., 2., 3., 4., 2.5]),
+    );
+    let manifest = "version = 1\nname = \"example\"\n\n[outputs.out]\ntolerance = 0.0\n\n[[case]]\n\
+        inputs = { a = \"inputs/a.npy\" }\nexpected = { out = \"expected/a.npy\" }\nreference = \"by hand\"\n";
+    std::fs::write(folder.file("manifest.toml"), manifest).unwrap();
+    folder
+}
+
+#[test]
+fn the_first_case_runs_without_options() {
+    let folder = example("case", 2);
+    let directory = folder.0.to_str().unwrap();
+    let (code, out, err) = ran(&["run", directory]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.starts_with("example on Mali-G52"), "{out}");
+    assert!(out.contains("1 job, "), "{out}");
+    assert!(out.contains(" · matches by hand bit for bit"), "{out}");
+}
+
+#[test]
+fn another_input_gives_another_output() {
+    let folder = example("input", 2);
+    let directory = folder.0.to_str().unwrap();
+    let output = folder.file("new.npy");
+    let input = format!("a={}", folder.file("inputs/b.npy").display());
+    let written = output.to_str().unwrap();
+    let (code, out, _) = ran(&["run", directory, "--input", &input, "--output", written]);
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("out: nothing to compare with"), "{out}");
+    let bytes = std::fs::read(&output).unwrap();
+    assert!(bytes.ends_with(&floats(&[5., 6., 7., 8., 2.5])));
+
+    // The same input by position, compared with what does not fit it.
+    let expected = folder.file("expected/a.npy");
+    let input = folder.file("inputs/b.npy");
+    let (input, expected) = (input.to_str().unwrap(), expected.to_str().unwrap());
+    let (code, out, _) = ran(&["run", directory, "-i", input, "-e", expected]);
+    assert_eq!(code, 1, "{out}");
+    assert!(out.contains("differs from"), "{out}");
+    assert!(out.contains("in 4 of 5 elements"), "{out}");
+    let arguments = ["run", directory, "-i", input, "-e", expected, "--json"];
+    let (code, out, _) = ran(&arguments);
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (code, &report["outputs"]["out"]["comparison"]["matches"]),
+        (1, &false.into())
+    );
+    assert_eq!((&report["jobs"], &report["chains"]), (&1.into(), &1.into()));
+    let (code, _, _) = ran(&[
+        "run",
+        directory,
+        "-i",
+        input,
+        "-e",
+        expected,
+        "--tolerance",
+        "9",
+    ]);
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn wrong_inputs_say_what_was_expected() {
+    let folder = example("wrong", 2);
+    let directory = folder.0.to_str().unwrap();
+    npy(
+        &folder.file("shape.npy"),
+        "<f4",
+        "(2, 2)",
+        &floats(&[1., 2., 3., 4.]),
+    );
+    npy(&folder.file("type.npy"), "<i4", "(4,)", &[0; 16]);
+    std::fs::write(folder.file("text.npy"), "no numbers here").unwrap();
+    npy(&folder.file("short.npy"), "<f4", "(4,)", &[0; 15]);
+    let cases = [
+        (
+            "shape.npy",
+            4,
+            "expected f32[4] for input `a`, got f32[2,2]",
+        ),
+        ("type.npy", 4, "expected f32[4] for input `a`, got i32[4]"),
+        ("text.npy", 4, "text.npy: "),
+        ("short.npy", 4, "short.npy: "),
+        ("missing.npy", 4, "missing.npy: "),
+    ];
+    for (file, expected_code, expected_text) in cases {
+        let file = folder.file(file);
+        let (code, out, err) = ran(&["run", directory, "--input", file.to_str().unwrap()]);
+        assert_eq!((code, out.as_str()), (expected_code, ""), "{err}");
+        assert!(err.contains(expected_text), "{err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+    }
+    let (code, _, err) = ran(&["run", directory, "--input", "b=x.npy"]);
+    assert_eq!(code, 4);
+    assert!(
+        err.contains("no such tensor; its only input is a f32[4]"),
+        "{err}"
+    );
+    let (code, _, err) = ran(&["run", directory, "--input", "a=x.npy", "--input", "a=y.npy"]);
+    assert_eq!(code, 2, "{err}");
+    std::fs::remove_file(folder.file("manifest.toml")).unwrap();
+    let (code, _, err) = ran(&["run", directory]);
+    assert_eq!(code, 4);
+    assert!(
+        err.contains("input a f32[4] has no value; add --input a=FILE.npy"),
+        "{err}"
+    );
+}
+
+#[test]
+fn wrong_recordings_name_the_section_or_the_rule() {
+    let folder = example("damage", 2);
+    let directory = folder.0.to_str().unwrap();
+    let file = folder.file("recording.gpr");
+    let sound = std::fs::read(&file).unwrap();
+    let mut damaged = sound.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    std::fs::write(&file, &damaged).unwrap();
+    for command in ["run", "verify", "info", "dump"] {
+        let (code, _, err) = ran(&[command, directory]);
+        assert_eq!(code, 3, "{command}: {err}");
+        assert!(err.contains("section data"), "{command}: {err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+    }
+    std::fs::write(&file, &sound[..sound.len() / 2]).unwrap();
+    let (code, _, err) = ran(&["verify", directory]);
+    assert_eq!(code, 3);
+    assert!(err.contains("truncated"), "{err}");
+    std::fs::remove_file(&file).unwrap();
+    let (code, _, err) = ran(&["verify", directory]);
+    assert_eq!(code, 3);
+    assert!(err.contains("contains no recording.gpr"), "{err}");
+
+    let mut builder = Builder::new(0x7212_0000);
+    builder.identity(0, 0xffff_0000, 0x7212_0000);
+    builder.region(JOBS, 1, Access(7), RegionKind::Code);
+    builder.segment("run", SegmentKind::Run);
+    std::fs::write(&file, builder.finish().unwrap()).unwrap();
+    let (code, _, err) = ran(&["verify", directory]);
+    assert_eq!(code, 3);
+    assert!(
+        err.contains("rule write-xor-execute broken by entry 0 of section regions"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_failed_job_is_named() {
+    let folder = example("fault", 0);
+    let (code, out, err) = ran(&["run", folder.0.to_str().unwrap()]);
+    assert_eq!((code, out.as_str()), (5, ""));
+    assert!(err.contains("action 4 (segment run"), "{err}");
+    assert!(
+        err.contains("job 0x2000000 on slot 1 failed with JOB_CONFIG_FAULT"),
+        "{err}"
+    );
+    let (code, _, err) = ran(&["run", folder.0.to_str().unwrap(), "--device", "model:g71"]);
+    assert_eq!(code, 5);
+    assert!(err.contains("GPU_ID is 0x60a00000"), "{err}");
+    let (code, _, err) = ran(&["run", folder.0.to_str().unwrap(), "--device", "model:g99"]);
+    assert_eq!(code, 2, "{err}");
+}
+
+#[test]
+fn what_is_inside_is_shown() {
+    let folder = example("show", 2);
+    let directory = folder.0.to_str().unwrap();
+    let (code, out, _) = ran(&["info", directory]);
+    assert_eq!(code, 0);
+    for text in [
+        "input        a    f32[4]",
+        "recorded on Mali-G52",
+        "run 1        run",
+        "1 case",
+    ] {
+        assert!(out.contains(text), "{text}: {out}");
+    }
+    let (code, out, _) = ran(&["info", "--json", directory]);
+    let summary: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (code, &summary["jobs"], &summary["gpu_memory_bytes"]),
+        (0, &1.into(), &8192.into())
+    );
+    let (code, out, _) = ran(&["dump", directory]);
+    assert_eq!(code, 0);
+    for text in [
+        "GPU_ID & 0xffff0000 == 0x72120000",
+        "rearm job 0x2000000",
+        "bind_input a",
+        "rw- data",
+    ] {
+        assert!(out.contains(text), "{text}: {out}");
+    }
+    let (code, out, _) = ran(&["verify", "--rules", directory]);
+    assert_eq!(code, 0);
+    assert!(
+        out.contains("sound") && out.contains("write-xor-execute"),
+        "{out}"
+    );
+}
+
+#[test]
+fn a_benchmark_reports_phases_and_accesses() {
+    let folder = example("bench", 2);
+    let json = folder.file("times.json");
+    let directory = folder.0.to_str().unwrap();
+    let (code, out, err) = ran(&[
+        "bench",
+        directory,
+        "--runs",
+        "5",
+        "--export-json",
+        json.to_str().unwrap(),
+    ]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("4 register accesses, 1 interrupts"), "{out}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!(report["run_seconds"].as_array().unwrap().len(), 5);
+    let loading = |what: &str| report["loading"][what].as_f64().unwrap();
+    assert!(loading("read_seconds").is_finite());
+    assert!(loading("load_seconds") > 0.0);
+    assert!(out.contains("% of the speed of reading"), "{out}");
+    let run = report["percentiles"]["run"]["p50"].as_f64().unwrap();
+    let phases = ["restore", "bind", "device", "read"];
+    for phase in phases {
+        assert_eq!(report["phase_seconds"][phase].as_array().unwrap().len(), 5);
+        let within = report["percentiles"][phase]["p50"].as_f64().unwrap();
+        assert!(within <= report["percentiles"][phase]["p99"].as_f64().unwrap());
+        assert!(within < run, "{report}");
+    }
+}

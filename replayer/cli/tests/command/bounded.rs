@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a stranger's file may cost: files made to be expensive are refused, or shown within a bound on memory and output.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gpureplay_format::encode::assemble;
+use gpureplay_format::layout::SECTIONS;
+use gpureplay_format::{
+    Access, Builder, ElementType, RegionKind, Section, SegmentKind, Tensor, TensorKind,
+};
+
+const GPU: u32 = 0x7212_0000;
+const JOBS: u64 = 0x200_0000;
+const DATA: u64 = 0x300_0000;
+/// Address space that a command gets, in KiB: 1 GiB, of which the program itself is a small part.
+const MEMORY: &str = "1048576";
+/// The same for one that opens the model, which takes 8 GiB of address space for its memory.
+const MEMORY_WITH_MODEL: &str = "10485760";
+/// Output that a command may print, in bytes.
+const PRINTED: usize = 2 << 20;
+
+struct File(tempfile::TempDir);
+
+impl File {
+    fn new(bytes: &[u8]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("recording.gpr"), bytes).unwrap();
+        Self(folder)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Exit code, standard output and standard error of a command on this recording that gets little memory.
+    fn ran(&self, arguments: &[&str]) -> (i32, String, String) {
+        ran(self.0.path(), arguments)
+    }
+}
+
+fn ran(recording: &Path, arguments: &[&str]) -> (i32, String, String) {
+    ran_in(MEMORY, recording, arguments)
+}
+
+fn ran_in(memory: &str, recording: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -v $0 && exec \"$@\"", memory])
+        .arg(env!("CARGO_BIN_EXE_gpureplay"))
+        .args(arguments)
+        .arg(recording)
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap_or(-1),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+/// A recording without jobs and without segments.
+fn builder() -> Builder {
+    let mut builder = Builder::new(GPU);
+    builder.identity(0, 0xffff_0000, GPU);
+    builder.region(JOBS, 1, Access::READ_WRITE, RegionKind::Descriptors);
+    builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
+    builder
+}
+
+/// A recording whose only input has this name and is bound so many times.
+fn named(name: &str, binds: u32) -> Vec<u8> {
+    let mut builder = builder();
+    let kind = TensorKind::Input;
+    let tensor = Tensor::dense(name, kind, ElementType::U8, &[16], DATA);
+    let tensor = builder.tensor(tensor);
+    builder.segment("run", SegmentKind::Run);
+    for _ in 0..binds {
+        builder.bind_input(tensor);
+    }
+    builder.finish().unwrap()
+}
+
+/// A file with other bytes in one of its sections.
+fn with(file: &[u8], section: Section, bytes: &[u8]) -> Vec<u8> {
+    let field = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
+    let mut sections: [&[u8]; SECTIONS] = std::array::from_fn(|index| {
+        let entry = 64 + 32 * index;
+        &file[field(entry + 8)..][..field(entry + 16)]
+    });
+    sections[section.code() as usize - 1] = bytes;
+    assemble(GPU, 0, &sections)
+}
+
+/// Refused by `info` and `dump`; shown by them in bounded memory and bounded length when that is asked for.
+fn is_refused_and_shown_within_bounds(file: &File, reason: &str) {
+    for command in ["info", "dump"] {
+        let (code, out, error) = file.ran(&[command]);
+        assert_eq!((code, out.as_str()), (3, ""), "{command}: {error}");
+        assert!(error.contains(reason), "{command}: {error}");
+        let (code, out, error) = file.ran(&[command, "--unverified"]);
+        assert_eq!(code, 0, "{command}: {error}");
+        assert!(out.contains("not sound: "), "{command}: {out}");
+        assert!(out.contains(reason), "{command}: {out}");
+        assert!(out.len() < PRINTED, "{command}: {}", out.len());
+    }
+    let (code, out, error) = file.ran(&["info", "--unverified", "--json"]);
+    assert_eq!(code, 0, "{error}");
+    assert!(out.len() < 4 * PRINTED, "{}", out.len());
+    let shown: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(shown["unsound"].as_str().unwrap().contains(reason));
+    let output = file.at("out.pack");
+    let (code, _, error) = file.ran(&["pack", "--output", output.to_str().unwrap()]);
+    assert_eq!(code, 3, "{error}");
+    assert!(!output.exists());
+}
+
+#[test]
+fn a_name_as_wide_as_no_column_is_refused() {
+    let file = File::new(&named(&"n".repeat(70_000), 1));
+    is_refused_and_shown_within_bounds(&file, "a name has 70000 bytes");
+}
+
+#[test]
+fn a_long_name_is_not_copied_for_each_bind() {
+    let file = File::new(&named(&"n".repeat(1 << 20), 4000));
+    is_refused_and_shown_within_bounds(&file, "a name has 1048576 bytes");
+}
+
+#[test]
+fn tensors_that_share_a_long_name_are_cut() {
+    let mut builder = builder();
+    let mut strings = vec![b'n'; 1 << 20];
+    strings.push(0);
+    for index in 0..4000 {
+        let name = index.to_string();
+        let kind = TensorKind::Input;
+        let tensor = Tensor::dense(&name, kind, ElementType::U8, &[16], DATA);
+        builder.tensor(tensor);
+    }
+    builder.segment("run", SegmentKind::Run);
+    let file = builder.finish().unwrap();
+    let tensors = {
+        let parsed = gpureplay_format::Recording::parse(&file).unwrap();
+        let mut entries = parsed.tensors().to_vec();
+        entries.iter_mut().for_each(|entry| entry.name.set(0));
+        zerocopy::IntoBytes::as_bytes(entries.as_slice()).to_vec()
+    };
+    let file = with(&file, Section::Tensors, &tensors);
+    let file = File::new(&with(&file, Section::Strings, &strings));
+    is_refused_and_shown_within_bounds(&file, "a name has 1048576 bytes");
+}
+
+#[test]
+fn regions_of_more_than_all_memory_are_not_summed_up() {
+    let region = |index: u64| {
+        let pages = [0xff; 4];
+        let rest = [1, RegionKind::Data.code(), 0, 0];
+        [&(index << 12).to_le_bytes()[..], &pages, &rest].concat()
+    };
+    let regions: Vec<u8> = (0..(1 << 20) + 1).flat_map(region).collect();
+    let file = with(&named("a", 1), Section::Regions, &regions);
+    let file = File::new(&file);
+    is_refused_and_shown_within_bounds(&file, "memory-limit");
+}
+
+#[test]
+fn many_empty_layers_are_listed_in_one_pass() {
+    let mut builder = builder();
+    for _ in 0..200_000 {
+        builder.segment("run", SegmentKind::Run);
+    }
+    let file = File::new(&builder.finish().unwrap());
+    for command in ["info", "dump", "verify"] {
+        let (code, _, error) = file.ran(&[command]);
+        assert_eq!(code, 0, "{command}: {error}");
+    }
+}
+
+#[test]
+fn segments_that_share_all_actions_are_looked_at_within_a_bound() {
+    let file = named("a", 10_000);
+    let parsed = gpureplay_format::Recording::parse(&file).unwrap();
+    let segments = parsed.segments()[0];
+    let segments = vec![segments; 10_000];
+    let segments = zerocopy::IntoBytes::as_bytes(segments.as_slice());
+    let file = File::new(&with(&file, Section::Segments, segments));
+    is_refused_and_shown_within_bounds(&file, "segment-table");
+}
+
+#[test]
+fn a_sound_recording_is_shown_whole_either_way() {
+    let recording = shipped("digits-g52");
+    for command in ["info", "dump"] {
+        let plain = ran(&recording, &[command]);
+        assert_eq!(plain.0, 0);
+        assert_eq!(ran(&recording, &[command, "--unverified"]), plain);
+    }
+}
+
+#[test]
+fn a_long_recording_is_not_read_to_say_that_it_has_grown() {
+    let file = File::new(&named("a", 1));
+    let recording = std::fs::File::options()
+        .write(true)
+        .open(file.at("recording.gpr"));
+    recording.unwrap().set_len(5 << 30).unwrap();
+    for command in ["info", "dump", "verify", "disasm", "run", "bench"] {
+        let (code, _, error) = file.ran(&[command]);
+        assert_eq!(code, 3, "{command}: {error}");
+        assert!(
+            error.contains("truncated or has grown"),
+            "{command}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_long_value_is_not_read_to_say_that_it_does_not_fit() {
+    let file = File::new(&named("a", 1));
+    let path = file.at("x.npy");
+    let input = format!("a={}", path.display());
+    for (shape, reason) in [("(16,)", "has more"), ("(5368709120,)", "u8[5368709120]")] {
+        let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let head = [
+            b"\x93NUMPY\x01\x00",
+            &(text.len() as u16).to_le_bytes()[..],
+            text.as_bytes(),
+        ];
+        std::fs::write(&path, head.concat()).unwrap();
+        let value = std::fs::File::options().write(true).open(&path).unwrap();
+        value.set_len((5 << 30) + 10 + text.len() as u64).unwrap();
+        let arguments = ["run", "--threads", "1", "--input", &input];
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+        assert_eq!(code, 4, "{error}");
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn of_a_long_file_of_many_tensors_only_the_header_and_what_is_wanted_is_read() {
+    let file = File::new(&named("a", 1));
+    let archive = |header: &str, length: u64| {
+        let path = file.at("x.safetensors");
+        let head = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat();
+        std::fs::write(&path, &head).unwrap();
+        let sparse = std::fs::File::options().write(true).open(&path).unwrap();
+        sparse.set_len(head.len() as u64 + length).unwrap();
+        path
+    };
+    let big = 5u64 << 30;
+    let both = format!(
+        r#"{{"b":{{"dtype":"U8","shape":[{big}],"data_offsets":[0,{big}]}},"a":{{"dtype":"U8","shape":[16],"data_offsets":[{big},{}]}}}}"#,
+        big + 16
+    );
+    let ran = |path: &Path, name: &str| {
+        let input = format!("a={}#{name}", path.display());
+        let arguments = ["run", "--threads", "1", "--input", &input];
+        ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments)
+    };
+    let path = archive(&both, big + 16);
+    let (code, _, error) = ran(&path, "a");
+    assert_eq!(code, 0, "{error}");
+    let (code, _, error) = ran(&path, "b");
+    assert_eq!(code, 4, "{error}");
+    assert!(error.contains("u8[5368709120]"), "{error}");
+    // A header as long as it may be, and one byte longer.
+    let limit = 4 << 20;
+    let header = |length: usize| {
+        let one = r#"{"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]}}"#;
+        one.to_owned() + &" ".repeat(length - one.len())
+    };
+    let (code, _, error) = ran(&archive(&header(limit), 16), "a");
+    assert_eq!(code, 0, "{error}");
+    let (code, _, error) = ran(&archive(&header(limit + 1), 16), "a");
+    assert_eq!(code, 4, "{error}");
+    assert!(error.contains("a header of 4194305 bytes"), "{error}");
+    // Tensors that overlap.
+    let overlap = r#"{"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]},"b":{"dtype":"U8","shape":[16],"data_offsets":[8,24]}}"#;
+    let (code, _, error) = ran(&archive(overlap, 24), "a");
+    assert_eq!(code, 4, "{error}");
+    assert!(error.contains("not a .safetensors file"), "{error}");
+}
+
+#[test]
+fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit() {
+    let digits = shipped("digits-g52");
+    let folder = tempfile::tempdir().unwrap();
+    let sparse = |name: &str, head: &[u8], length: u64| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, head).unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.set_len(head.len() as u64 + length).unwrap();
+        path.display().to_string()
+    };
+    let npy = |dtype: &str, shape: &str| {
+        let text = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let length = (text.len() as u16).to_le_bytes();
+        [b"\x93NUMPY\x01\x00", &length[..], text.as_bytes()].concat()
+    };
+    // One input more than 4 GiB hold; as many as that would only take long.
+    let many = sparse("many.npy", &npy("<f4", "(16777217, 8, 8)"), (4 << 30) + 256);
+    let other = sparse("other.npy", &npy("<f8", "(2, 8, 8)"), 5 << 30);
+    for (path, reason) in [(&many, "bytes at most"), (&other, "f64[2,8,8]")] {
+        let arguments = ["run", "--threads", "1", "--inputs", path];
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, &digits, &arguments);
+        assert_eq!(code, 4, "{error}");
+        assert!(error.contains(reason), "{error}");
+    }
+    let two = [npy("<f4", "(2, 8, 8)"), vec![0; 512]].concat();
+    let two = sparse("two.npy", &two, 0);
+    let classes = sparse("classes.npy", &npy("<i8", "(5368709120,)"), 5 << 33);
+    let lines = sparse("classes.txt", b"", 5 << 30);
+    for (path, reason) in [
+        (&classes, "5368709120 classes for 2 inputs"),
+        (&lines, "more than 2048 bytes"),
+    ] {
+        let arguments = ["run", "--threads", "1", "--inputs", &two, "--truth", path];
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, &digits, &arguments);
+        assert_eq!(code, 4, "{error}");
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+/// A null job with 64-bit addresses, and its successor.
+fn null_job(next: u64) -> [u8; 32] {
+    let mut job = [0; 32];
+    job[16] = 1 << 1 | 1;
+    job[24..].copy_from_slice(&next.to_le_bytes());
+    job
+}
+
+#[test]
+fn checkpoints_take_no_memory_for_what_is_not_used() {
+    let mut builder = builder();
+    let pages = (1 << 30) / 4096;
+    builder.region(0x1_0000_0000, pages, Access::READ_WRITE, RegionKind::Data);
+    for number in 0..20 {
+        builder.segment("run", SegmentKind::Run);
+        if number % 7 == 0 {
+            builder.upload(JOBS, &null_job(0));
+            builder.submit(1, JOBS, 1000);
+        }
+    }
+    let file = File::new(&builder.finish().unwrap());
+    let arguments = ["run", "--threads", "1", "--retry", "1"];
+    let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+    assert_eq!(code, 0, "{error}");
+}
+
+#[test]
+fn a_job_that_follows_itself_is_not_tried_again() {
+    let mut builder = builder();
+    builder.segment("run", SegmentKind::Run);
+    builder.upload(JOBS, &null_job(JOBS));
+    builder.submit(1, JOBS, 1000);
+    let file = File::new(&builder.finish().unwrap());
+    let path = file.0.path();
+    // As often as it may be tried again, it does the work of one run.
+    for limit in [&[][..], &["--limit-work", "100000"]] {
+        let arguments = [&["run", "--threads", "1", "--retry", "1000000"], limit].concat();
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, path, &arguments);
+        assert_eq!(code, 5, "{error}");
+        assert!(error.contains("job 0x2000000 on slot 1"), "{error}");
+        assert!(error.contains("needs more work than the limit"), "{error}");
+    }
+}
+
+#[test]
+fn layers_are_chosen_in_time_that_grows_with_the_file() {
+    let mut builder = builder();
+    let count = 20_000;
+    for index in 0..count {
+        let (name, va) = (format!("t{index}"), DATA);
+        let tensor = Tensor::dense(&name, TensorKind::Intermediate, ElementType::U8, &[1], va);
+        builder.tensor(tensor);
+    }
+    let output = Tensor::dense("y", TensorKind::Output, ElementType::U8, &[1], DATA);
+    let output = builder.tensor(output);
+    let tensors: Vec<_> = (0..count).map(gpureplay_format::TensorId).collect();
+    for chunk in tensors.chunks(100) {
+        builder.segment("run", SegmentKind::Run);
+        for tensor in chunk {
+            builder.bind_input(*tensor);
+            builder.bind_output(*tensor);
+        }
+        builder.bind_output(output);
+    }
+    let file = File::new(&builder.finish().unwrap());
+    let began = std::time::Instant::now();
+    for range in ["200", "199..200", "100..150"] {
+        let arguments = ["run", "--threads", "1", "--layers", range];
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+        assert!(code == 0 || code == 4, "{code} {error}");
+    }
+    assert!(began.elapsed().as_secs() < 60);
+}
+
+fn shipped(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+    folder.join(name)
+}
+
+/// Exit code and standard error of a command on a recording with this limit of work.
+fn limited(command: &str, recording: &Path, limit: u64) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+        .args([
+            command,
+            "--threads",
+            "1",
+            "--limit-work",
+            &limit.to_string(),
+        ])
+        .arg(recording)
+        .output()
+        .unwrap();
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn work_on_the_model_ends_at_the_limit() {
+    let saxpy = shipped("saxpy-g52");
+    let enough = |limit: u64| limited("run", &saxpy, limit).0 == 0;
+    // The limit that is just enough.
+    let (mut less, mut more) = (1, 1 << 24);
+    assert!(!enough(less) && enough(more));
+    while more - less > 1 {
+        let middle = less.midpoint(more);
+        match enough(middle) {
+            true => more = middle,
+            false => less = middle,
+        }
+    }
+    let (code, error) = limited("run", &saxpy, less);
+    assert_eq!(code, 5, "{error}");
+    for part in [
+        "job 0x",
+        " on slot 1 ",
+        &format!("limit of {less} clauses"),
+        "--limit-work N",
+    ] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    let (code, error) = limited("bench", &saxpy, less);
+    assert!(code == 5 && error.contains("--limit-work N"), "{error}");
+}
+
+#[test]
+fn rules_of_the_host_are_named() {
+    let (code, text, _) = ran(Path::new("--rules"), &["verify"]);
+    assert_eq!(code, 0);
+    for rule in gpureplay_library::host_rules::HostRule::ALL {
+        assert!(text.contains(rule.name()), "{}", rule.name());
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Layers of a network with branches: what must be given to those that run when others do not.
+
+use std::path::Path;
+use std::process::Command;
+
+use gpureplay_format::{
+    Access, Builder, ElementType, RegionKind, SegmentKind, Tensor as Entry, TensorKind,
+};
+use gpureplay_io::{Tensor, read_npy, write_npy};
+
+const DATA: u64 = 0x300_0000;
+
+/// Layers stem, left, right and both: left and right read stem, both reads left and right. There are no jobs: what is bound is what
+/// the output has, left before right.
+fn recording() -> Vec<u8> {
+    let mut builder = Builder::new(0x7212_0000);
+    builder.identity(0, 0xffff_0000, 0x7212_0000);
+    builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
+    let mut tensor = |name, kind, extent, at| {
+        builder.tensor(Entry::dense(
+            name,
+            kind,
+            ElementType::F32,
+            &[extent],
+            DATA + at,
+        ))
+    };
+    let input = tensor("input", TensorKind::Input, 2, 0);
+    let stem = tensor("stem", TensorKind::Intermediate, 2, 16);
+    let left = tensor("left", TensorKind::Intermediate, 2, 32);
+    let right = tensor("right", TensorKind::Intermediate, 2, 40);
+    let out = tensor("out", TensorKind::Output, 4, 32);
+    builder.segment("setup", SegmentKind::Setup);
+    builder.fill(DATA, 64, 0);
+    for (name, takes, gives) in [
+        ("stem", &[input][..], stem),
+        ("left", &[stem], left),
+        ("right", &[stem], right),
+        ("both", &[left, right], out),
+    ] {
+        builder.segment(name, SegmentKind::Run);
+        for tensor in takes {
+            builder.bind_input(*tensor);
+        }
+        builder.bind_output(gives);
+    }
+    builder.finish().unwrap()
+}
+
+/// Exit code and everything that the command said.
+fn ran(folder: &Path, arguments: &[&str]) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+        .args(["run", "branches.gpr"])
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(text).unwrap(),
+    )
+}
+
+#[test]
+fn all_that_crosses_into_the_layers_that_run_must_be_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("branches.gpr"), recording()).unwrap();
+    for (name, values) in [
+        ("left", [1.0, 2.0]),
+        ("right", [3.0, 4.0]),
+        ("stem", [0.0; 2]),
+    ] {
+        let tensor = Tensor::from_f32(&[2], &values).unwrap();
+        write_npy(&folder.join(format!("{name}.npy")), &tensor).unwrap();
+    }
+    let out = || -> Vec<f64> {
+        let tensor = read_npy(&folder.join("out.npy")).unwrap();
+        tensor.values().collect()
+    };
+    let last = ["--force", "--layers", "both", "--output", "out.npy"];
+    let with = |more: &[&str]| ran(folder, &[&last[..], more].concat());
+
+    let (code, text) = with(&["--input", "left=left.npy", "--input", "right=right.npy"]);
+    assert!(code == 0 && text.contains("those before skipped"), "{text}");
+    assert_eq!(out(), [1.0, 2.0, 3.0, 4.0]);
+
+    let (code, text) = with(&["--input", "left=left.npy"]);
+    assert_eq!(code, 4, "{text}");
+    assert!(
+        text.contains(
+            "layers 4 to 4 read right f32[2], which layers before them compute; give it, or run those layers first"
+        ) && text.contains("--recorded-values"),
+        "{text}"
+    );
+    let (code, text) = with(&["--input", "left=left.npy", "--recorded-values"]);
+    assert!(code == 0 && text.contains("those before skipped"), "{text}");
+    assert_eq!(out(), [1.0, 2.0, 0.0, 0.0]);
+
+    // What is given further back is enough as well.
+    let (code, text) = with(&["--input", "stem=stem.npy"]);
+    assert!(
+        code == 0 && text.contains("those from left on ran first"),
+        "{text}"
+    );
+}

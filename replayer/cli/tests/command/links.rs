@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Nothing outside of a recording's directory is read, packed, signed or written by way of a link in it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
+use gpureplay_library::weights::sha256;
+
+const DATA: u64 = 0x300_0000;
+
+/// A recording with an input, a weight that lies in a file, an expected output and a signature; beside it, outside, copies of
+/// all of these.
+struct Tree(tempfile::TempDir);
+
+/// All files of the recording.
+const FILES: [&str; 6] = [
+    "recording.gpr",
+    "recording.sig",
+    "manifest.toml",
+    "inputs/in.npy",
+    "expected/out.npy",
+    "weights/w.npy",
+];
+
+impl Tree {
+    fn new() -> Self {
+        let tree = Self(tempfile::tempdir().unwrap());
+        let mut builder = Builder::new(0x7212_0000);
+        builder.identity(0, 0xffff_0000, 0x7212_0000);
+        builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
+        let mut tensor = |name, kind, at: u64| {
+            let mut tensor = Tensor::dense(name, kind, ElementType::U8, &[4], DATA + at);
+            tensor.external = kind == TensorKind::Weight;
+            builder.tensor(tensor)
+        };
+        let input = tensor("in", TensorKind::Input, 0);
+        let weight = tensor("w", TensorKind::Weight, 16);
+        let output = tensor("out", TensorKind::Output, 0);
+        builder.segment("setup", SegmentKind::Setup);
+        builder.bind_input(weight);
+        builder.segment("run", SegmentKind::Run);
+        builder.bind_input(input);
+        builder.bind_output(output);
+        let recording = builder.finish().unwrap();
+        let value = gpureplay_io::Tensor::zeros(gpureplay_io::ElementType::U8, &[4]).unwrap();
+        let value = gpureplay_io::encode_npy(&value);
+        let manifest = format!(
+            "version = 1\nname = \"x\"\n[external.w]\nfile = \"weights/w.npy\"\nsha256 = \"{}\"\n[[case]]\n\
+             inputs = {{ in = \"inputs/in.npy\" }}\nexpected = {{ out = \"expected/out.npy\" }}\n",
+            sha256(&value)
+        );
+        for folder in ["inputs", "expected", "weights"] {
+            fs::create_dir_all(tree.at("rec").join(folder)).unwrap();
+            fs::write(tree.at("rec").join(folder).join("x"), "").unwrap();
+        }
+        fs::write(tree.at("rec/recording.gpr"), recording).unwrap();
+        fs::write(tree.at("rec/manifest.toml"), manifest).unwrap();
+        for file in ["inputs/in.npy", "expected/out.npy", "weights/w.npy"] {
+            fs::write(tree.at("rec").join(file), &value).unwrap();
+        }
+        assert_eq!(tree.ran("keygen @key").0, 0);
+        let (code, text) = tree.ran("sign --key @key.pem @rec");
+        assert_eq!(code, 0, "{text}");
+        tree.copy("rec", "outside");
+        tree
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let mut copy = Command::new("cp");
+        let copied = copy.arg("-r").arg(self.at(from)).arg(self.at(to)).status();
+        assert!(copied.unwrap().success());
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Exit code and all output of a command; arguments that start with @ lie in this tree.
+    fn ran(&self, line: &str) -> (i32, String) {
+        let argument = |word: &str| match word.strip_prefix('@') {
+            Some(name) => self.at(name).into_os_string(),
+            None => word.into(),
+        };
+        let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+            .args(line.split(' ').map(argument))
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (
+            output.status.code().unwrap(),
+            String::from_utf8(text).unwrap(),
+        )
+    }
+
+    /// Puts a link in the place of a file or a folder of the recording, runs the commands, each of which must fail, and puts it back.
+    fn refuses(&self, place: &str, target: &Path, commands: &[&str]) {
+        let (path, kept) = (self.at("rec").join(place), self.at("kept"));
+        fs::rename(&path, &kept).unwrap();
+        symlink(target, &path).unwrap();
+        for command in commands {
+            let (code, text) = self.ran(command);
+            assert!([3, 4].contains(&code), "{place}: {command}: {code} {text}");
+            assert!(text.contains("link"), "{place}: {command}: {text}");
+            assert!(!self.at("out.pack").exists(), "{place}: {command}");
+        }
+        fs::remove_file(&path).unwrap();
+        fs::rename(&kept, &path).unwrap();
+    }
+}
+
+const SIGNED: &str = "run --require-signature @key.pub.pem @rec";
+const PACK: &str = "pack @rec -o @out.pack";
+
+#[test]
+fn links_are_followed_nowhere() {
+    let tree = Tree::new();
+    for command in ["run @rec", "verify @rec", "info @rec", SIGNED] {
+        let (code, text) = tree.ran(command);
+        assert_eq!(code, 0, "{command}: {text}");
+    }
+    let all = [
+        "run @rec",
+        "info @rec",
+        "dump @rec",
+        "verify @rec",
+        PACK,
+        "sign --force --key @key.pem @rec",
+        SIGNED,
+    ];
+    for file in FILES {
+        let commands: &[&str] = match file {
+            // Only these read it.
+            "recording.sig" => &[PACK, SIGNED],
+            _ => &all,
+        };
+        tree.refuses(file, &tree.at("outside").join(file), commands);
+        // Nor one that stays inside: what is packed and signed is a file by its own name.
+        tree.refuses(file, &tree.at("kept"), commands);
+    }
+    for folder in ["inputs", "expected", "weights"] {
+        tree.refuses(folder, &tree.at("outside").join(folder), &all);
+        tree.refuses(
+            folder,
+            Path::new("../outside/").join(folder).as_path(),
+            &all,
+        );
+    }
+    let (code, text) = tree.ran(PACK);
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
+fn a_signature_is_not_written_through_a_link() {
+    let tree = Tree::new();
+    let (path, outside) = (tree.at("rec/recording.sig"), tree.at("outside/new"));
+    let signature = fs::read(&path).unwrap();
+    for target in [&outside, &tree.at("key.pem")] {
+        fs::remove_file(&path).unwrap();
+        symlink(target, &path).unwrap();
+        let before = fs::read(target).ok();
+        let (code, text) = tree.ran("sign --key @key.pem @rec");
+        assert!(code == 6 && text.contains("exists"), "{text}");
+        assert_eq!(fs::read(target).ok(), before);
+        let (code, text) = tree.ran("sign --force --key @key.pem @rec");
+        assert_eq!(code, 0, "{text}");
+        assert_eq!(fs::read(target).ok(), before);
+        assert!(!path.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(fs::read(&path).unwrap(), signature);
+    }
+}
+
+#[test]
+fn the_directory_itself_may_be_reached_through_links() {
+    let tree = Tree::new();
+    symlink("rec", tree.at("link")).unwrap();
+    for command in ["run @link", "verify @link", "info @link"] {
+        let (code, text) = tree.ran(command);
+        assert_eq!(code, 0, "{command}: {text}");
+    }
+}

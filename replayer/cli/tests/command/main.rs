@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command `gpureplay`, as users and scripts run it.
+#![allow(clippy::unwrap_used)]
+
+mod basics;
+mod bounded;
+mod compile;
+mod digits;
+mod extract;
+mod faults;
+mod kbase;
+mod layers;
+mod links;
+mod misuse;
+mod shipped;
+mod timeline;
+mod trace;
+mod trust;
+mod user_files;

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `run --trace FILE`: a time line whose events lie within each other, and whose numbers are those of the report.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn gpureplay(arguments: &[&str]) -> Output {
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+    Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+        .current_dir(recordings)
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn timeline(recording: &str, more: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("t.json");
+    let file = file.to_str().unwrap();
+    let output = gpureplay(&[&["run", recording, "--trace", file], more].concat());
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = gpureplay(arguments);
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn of<'a>(timeline: &'a Value, phase: &str, category: &str) -> Vec<&'a Value> {
+    let events = timeline["traceEvents"].as_array().unwrap();
+    let fits = |event: &&Value| event["ph"] == phase && event["cat"] == category;
+    events.iter().filter(fits).collect()
+}
+
+/// Start and end of an event.
+fn span(event: &Value) -> (f64, f64) {
+    let start = event["ts"].as_f64().unwrap();
+    (start, start + event["dur"].as_f64().unwrap_or(0.0))
+}
+
+#[test]
+fn events_lie_within_each_other() {
+    for (name, jobs) in [("digits-g52", 20), ("lenet-g52", 20), ("saxpy-g52", 1)] {
+        let timeline = timeline(name, &[]);
+        let slices = |category| -> Vec<(f64, f64)> {
+            of(&timeline, "X", category).into_iter().map(span).collect()
+        };
+        assert_eq!((slices("job").len(), slices("chain").len()), (jobs, jobs));
+        for (inner, outer) in [("job", "chain"), ("chain", "layer")] {
+            for (start, end) in slices(inner) {
+                let around = slices(outer);
+                // Microseconds with fractions are rounded.
+                let fits = |it: &&(f64, f64)| it.0 <= start + 1e-6 && end <= it.1 + 1e-6;
+                assert_eq!(around.iter().filter(fits).count(), 1, "{name} {inner}");
+            }
+        }
+        // Nothing on one track overlaps.
+        for category in ["job", "chain", "layer", "upload"] {
+            let mut slices = slices(category);
+            slices.sort_by(|a, b| a.0.total_cmp(&b.0));
+            for pair in slices.windows(2) {
+                assert!(pair[0].1 <= pair[1].0 + 1e-6, "{name} {category} {pair:?}");
+            }
+        }
+        // Every thread that has events has a name.
+        let named = of(&timeline, "M", "__metadata");
+        for event in timeline["traceEvents"].as_array().unwrap() {
+            let is_name =
+                |meta: &&&Value| meta["name"] == "thread_name" && meta["tid"] == event["tid"];
+            assert!(event["ph"] == "M" || named.iter().any(|meta| is_name(&meta)));
+        }
+    }
+}
+
+#[test]
+fn every_arrow_begins_at_an_upload_and_ends_at_a_later_job() {
+    let timeline = timeline("digits-g52", &[]);
+    let ends = |phase| -> BTreeMap<u64, f64> {
+        let arrows = of(&timeline, phase, "flow").into_iter();
+        arrows
+            .map(|it| (it["id"].as_u64().unwrap(), it["ts"].as_f64().unwrap()))
+            .collect()
+    };
+    let (starts, finishes) = (ends("s"), ends("f"));
+    assert!(!starts.is_empty());
+    assert!(starts.keys().eq(finishes.keys()));
+    let on = |category, at: f64| {
+        let slices = of(&timeline, "X", category).into_iter().map(span);
+        slices.filter(|it| it.0 <= at && at <= it.1).count() == 1
+    };
+    for (id, start) in &starts {
+        assert!(start <= &finishes[id]);
+        assert!(on("upload", *start) && on("job", finishes[id]), "{id}");
+    }
+    // The first job of the run reads the input, which was put there just before it.
+    let first = of(&timeline, "X", "job")
+        .into_iter()
+        .find(|it| it["args"]["index"] == 8)
+        .unwrap();
+    let mut inputs = of(&timeline, "X", "upload").into_iter();
+    let input = inputs
+        .rfind(|it| it["args"]["bytes_of_tensors"] != 0)
+        .unwrap();
+    let joined = starts
+        .iter()
+        .any(|(id, at)| *at == span(input).0 && finishes[id] == span(first).0);
+    assert!(joined);
+}
+
+#[test]
+fn what_jobs_did_is_what_the_report_says() {
+    let report = json(&["jobs", "digits-g52", "--jobs", "layer:conv3", "--json"]);
+    let timeline = timeline("digits-g52", &["--jobs", "layer:conv3"]);
+    let jobs = of(&timeline, "X", "job");
+    assert_eq!(jobs.len(), 3);
+    for (job, event) in report["jobs"].as_array().unwrap().iter().zip(jobs) {
+        for key in ["index", "kernel", "work", "local", "layer"] {
+            assert_eq!(event["args"][key], job[key]);
+        }
+    }
+    assert_eq!(of(&timeline, "X", "layer").len(), 1);
+}
+
+#[test]
+fn durations_are_those_of_the_jobs_that_are_meant() {
+    let bench = [
+        "bench",
+        "digits-g52",
+        "--runs",
+        "7",
+        "--warmup",
+        "1",
+        "--json",
+        "--per-job",
+    ];
+    let report = json(&[&bench[..], &["--jobs", "11,9"]].concat());
+    let chains = report["per_job"]["chains"].as_array().unwrap();
+    let numbers: Vec<_> = chains
+        .iter()
+        .map(|chain| chain["number"].as_u64())
+        .collect();
+    assert_eq!(numbers, [Some(9), Some(11)]);
+    for chain in chains {
+        let time = |key: &str| chain["seconds"][key].as_f64().unwrap();
+        assert!(0.0 < time("min") && time("min") <= time("median"));
+        assert!(time("median") <= time("max") && time("deviation") <= time("max"));
+    }
+    assert_eq!(report["per_job"]["measurement"]["runs"], 7);
+    assert_eq!(report["per_job"]["measurement"]["clock"], "host");
+    // All jobs together take no longer than the device in all.
+    let all = json(&bench);
+    let sum: f64 = all["per_job"]["chains"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|chain| chain["phase"] == "run")
+        .map(|chain| chain["seconds"]["min"].as_f64().unwrap())
+        .sum();
+    let device = all["phase_seconds"]["device"].as_array().unwrap();
+    let most = device
+        .iter()
+        .map(|it| it.as_f64().unwrap())
+        .fold(0.0, f64::max);
+    assert!(sum <= most, "{sum} {most}");
+}
+
+#[test]
+fn jobs_without_a_purpose_are_refused() {
+    for arguments in [
+        &["run", "saxpy-g52", "--jobs", "0"][..],
+        &["run", "saxpy-g52", "--per-job", "--jobs", "1"],
+        &["bench", "saxpy-g52", "--per-job", "--jobs", ""],
+        &["run", "saxpy-g52", "--json", "--trace", "-"],
+    ] {
+        let output = gpureplay(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?} {output:?}");
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `run --trace-lines` and `disasm` on shipped recordings: numbers that follow from the kernels' sources.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn recording(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../recordings")
+        .join(name)
+}
+
+fn gpureplay(arguments: &[&str], recording: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+        .arg(arguments[0])
+        .arg(recording)
+        .args(&arguments[1..])
+        .output()
+        .unwrap()
+}
+
+/// The lines of a trace.
+fn trace(name: &str) -> Vec<Value> {
+    let file = std::env::temp_dir().join(format!("gpureplay-trace-{name}-{}", std::process::id()));
+    let output = gpureplay(
+        &["run", "--trace-lines", file.to_str().unwrap()],
+        &recording(name),
+    );
+    assert!(output.status.success(), "{output:?}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn shaders(name: &str, arguments: &[&str]) -> Vec<Value> {
+    let output = gpureplay(
+        &[&["disasm", "--json"], arguments].concat(),
+        &recording(name),
+    );
+    assert!(output.status.success(), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    report["shaders"].as_array().unwrap().clone()
+}
+
+#[test]
+fn saxpy_counts_follow_from_its_length() {
+    const N: u64 = 1000;
+    let jobs = trace("saxpy-g52");
+    assert_eq!(jobs.len(), 1);
+    let (job, work) = (&jobs[0], &jobs[0]["work"]);
+    assert_eq!(job["type"], "COMPUTE");
+    assert_eq!(job["status"], "DONE");
+    let extent = |name: &str| -> u64 {
+        let axes = job[name].as_array().unwrap();
+        axes.iter().map(|axis| axis.as_u64().unwrap()).product()
+    };
+    assert_eq!(extent("workgroup_count") * extent("workgroup_size"), N);
+    assert_eq!(work["threads"], N);
+    // One thread: two loads and one store of a float, one fused multiply-add, and the rest is addresses.
+    assert_eq!(work["messages"]["load"], 2 * N);
+    assert_eq!(work["messages"]["store"], N);
+    assert_eq!(work["messages"].as_object().unwrap().len(), 2);
+    assert_eq!(work["bytes_read"], 2 * 4 * N);
+    assert_eq!(work["bytes_written"], 4 * N);
+
+    // The code has no branches, so each instruction that is printed runs once for each thread.
+    let shaders = shaders("saxpy-g52", &[]);
+    assert_eq!(shaders.len(), 1);
+    let text = shaders[0]["text"].as_str().unwrap();
+    let count = |mark: &str| {
+        let lines = text.lines().map(str::trim);
+        lines
+            .filter(|line| line.starts_with(mark))
+            .filter(|line| !line.contains("NOP"))
+            .count() as u64
+    };
+    assert_eq!(text.matches("*FMA.f32").count(), 1);
+    assert_eq!(work["fma"], N * count("*"));
+    assert_eq!(work["add"], N * (count("+") - 3));
+}
+
+#[test]
+fn a_trace_and_a_disassembly_agree_on_kernels() {
+    for name in ["saxpy-g52", "digits-g52", "acl-gemm-g52"] {
+        let (jobs, shaders) = (trace(name), shaders(name, &[]));
+        for job in &jobs {
+            let kernel = &job["kernel"];
+            let shader = shaders
+                .iter()
+                .find(|shader| {
+                    let jobs = shader["jobs"].as_array().unwrap();
+                    jobs.contains(&job["job"])
+                })
+                .unwrap();
+            assert_eq!(shader["hash"], kernel["hash"], "{name} {job}");
+            assert_eq!(shader["address"], kernel["address"], "{name} {job}");
+            assert_eq!(shader["clauses"], kernel["clauses"], "{name} {job}");
+        }
+    }
+}
+
+#[test]
+fn disasm_finds_the_shader_of_a_job() {
+    let all = shaders("digits-g52", &[]);
+    let third = shaders("digits-g52", &["--job", "3"]);
+    assert_eq!(third.len(), 1);
+    let jobs = third[0]["jobs"].as_array().unwrap();
+    assert!(jobs.contains(&Value::from(3)));
+    let address = third[0]["address"].as_str().unwrap();
+    assert_eq!(shaders("digits-g52", &["--shader", address]), third);
+    assert!(all.len() > 1);
+    let output = gpureplay(&["disasm", "--job", "99"], &recording("digits-g52"));
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn the_table_has_a_line_for_each_job() {
+    let output = gpureplay(&["run", "--trace", "-"], &recording("digits-g52"));
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.matches("  DONE\n").count(), 20, "{text}");
+    let output = gpureplay(&["run", "--json", "--trace", "-"], &recording("saxpy-g52"));
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Keys, signatures and packs on the command line, with a shipped recording.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A directory that is removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    /// A copy of a shipped recording beside an empty directory for keys.
+    fn with_recording(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("gpureplay-{name}-{}", std::process::id()));
+        let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/saxpy-g52");
+        copy(&shipped, &path.join("saxpy"));
+        Self(path)
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Exit code and all output of a command whose arguments that start with @ lie in this directory.
+    fn ran(&self, line: &str) -> (i32, String) {
+        let argument = |word: &str| match word.strip_prefix('@') {
+            Some(name) => self.at(name),
+            None => word.to_owned(),
+        };
+        let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+            .args(line.split(' ').map(argument))
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (
+            output.status.code().unwrap(),
+            String::from_utf8(text).unwrap(),
+        )
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+const REQUIRED: &str = "run --require-signature @key.pub.pem @saxpy";
+
+#[test]
+fn a_signed_recording_runs_and_a_changed_one_does_not() {
+    let folder = Folder::with_recording("sign");
+    let (code, text) = folder.ran("keygen @key");
+    assert_eq!(code, 0, "{text}");
+    let mode = fs::metadata(folder.at("key.pem"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(folder.ran("keygen @key").0, 6);
+
+    let (code, text) = folder.ran(REQUIRED);
+    assert!(code == 3 && text.contains("recording.sig"), "{text}");
+    assert_eq!(folder.ran("sign --key @key.pem --counter 4 @saxpy").0, 0);
+    let (code, text) = folder.ran(REQUIRED);
+    assert!(code == 0 && text.contains("bit for bit"), "{text}");
+    let (code, text) =
+        folder.ran("verify --require-signature @key.pub.pem --minimum-counter 4 @saxpy");
+    assert_eq!(code, 0, "{text}");
+    let (code, text) =
+        folder.ran("verify --require-signature @key.pub.pem --minimum-counter 5 @saxpy");
+    assert!(code == 3 && text.contains("counter is 4"), "{text}");
+
+    // Every file that is covered, changed in one bit at its end.
+    for name in ["recording.gpr", "manifest.toml", "recording.sig"] {
+        let path = folder.at(&format!("saxpy/{name}"));
+        let original = fs::read(&path).unwrap();
+        let mut changed = original.clone();
+        *changed.last_mut().unwrap() ^= 1;
+        fs::write(&path, changed).unwrap();
+        let (code, text) = folder.ran(REQUIRED);
+        assert_eq!(code, 3, "{name}: {text}");
+        fs::write(&path, original).unwrap();
+    }
+    let inputs = fs::read_dir(folder.at("saxpy/inputs")).unwrap();
+    let input = inputs.map(|entry| entry.unwrap().path()).next().unwrap();
+    fs::write(&input, b"other").unwrap();
+    let (code, text) = folder.ran(REQUIRED);
+    assert!(
+        code == 3 && text.contains("not the file that was signed"),
+        "{text}"
+    );
+}
+
+#[test]
+fn another_key_is_refused() {
+    let folder = Folder::with_recording("other-key");
+    assert_eq!(folder.ran("keygen @key").0, 0);
+    assert_eq!(folder.ran("keygen @other").0, 0);
+    assert_eq!(folder.ran("sign --key @other.pem @saxpy").0, 0);
+    let (code, text) = folder.ran(REQUIRED);
+    assert!(code == 3 && text.contains("another key"), "{text}");
+    let (code, text) = folder.ran("sign --key @key.pub.pem @saxpy");
+    assert!(code == 4 && text.contains("no Ed25519 key"), "{text}");
+    let (code, text) = folder.ran("run --require-signature nothing @saxpy");
+    assert_eq!(code, 4, "{text}");
+}
+
+#[test]
+fn a_pack_takes_the_place_of_the_directory() {
+    let folder = Folder::with_recording("pack");
+    assert_eq!(folder.ran("keygen @key").0, 0);
+    assert_eq!(folder.ran("sign --key @key.pem @saxpy").0, 0);
+    let (code, text) = folder.ran("pack @saxpy -o @saxpy.pack");
+    assert!(code == 0 && text.contains("signed"), "{text}");
+    fs::remove_dir_all(folder.at("saxpy")).unwrap();
+    let (code, text) = folder.ran("run @saxpy.pack");
+    assert!(code == 0 && text.contains("bit for bit"), "{text}");
+    // Not the private copy, which is gone by then.
+    assert!(text.contains("saxpy.pack/inputs/x.npy"), "{text}");
+    let (code, text) = folder.ran("run @saxpy.pack --inject bus-fault@0");
+    assert!(code == 5 && text.contains("saxpy.pack: action"), "{text}");
+    for command in ["info", "verify", "dump", "disasm"] {
+        let (code, text) = folder.ran(&format!("{command} @saxpy.pack"));
+        assert_eq!(code, 0, "{command}: {text}");
+    }
+    let (code, text) = folder.ran("run --require-signature @key.pub.pem @saxpy.pack");
+    assert_eq!(code, 0, "{text}");
+    let mut bytes = fs::read(folder.at("saxpy.pack")).unwrap();
+    let at = bytes.len() / 2;
+    bytes[at] ^= 1;
+    fs::write(folder.at("saxpy.pack"), bytes).unwrap();
+    let (code, text) = folder.ran("run @saxpy.pack");
+    assert!(code == 3 && text.contains("checksum"), "{text}");
+}
+
+#[test]
+fn a_manifest_that_points_outside_is_neither_signed_nor_packed() {
+    let folder = Folder::with_recording("outside");
+    let path = folder.at("saxpy/manifest.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"inputs/", "\"../saxpy/inputs/")).unwrap();
+    assert_eq!(folder.ran("keygen @key").0, 0);
+    let (code, text) = folder.ran("sign --key @key.pem @saxpy");
+    assert!(code == 3 && text.contains("inside the directory"), "{text}");
+    let (code, text) = folder.ran("pack @saxpy -o @saxpy.pack");
+    assert_eq!(code, 3, "{text}");
+}

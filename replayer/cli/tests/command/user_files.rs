@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Nothing of the user's is lost or lied about: outputs, texts of strangers, hashes, formats, numbers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use gpureplay_io::{ElementType, Tensor, parse_npy, read_npy, write_npy};
+
+fn shipped(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../recordings")
+        .join(name)
+}
+
+fn command() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+}
+
+/// Exit code, standard output, standard error.
+fn outcome(output: &Output) -> (i32, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let code = output.status.code().unwrap();
+    (code, text(&output.stdout), text(&output.stderr))
+}
+
+/// A copy of a shipped recording that may be damaged.
+struct Copy(tempfile::TempDir);
+
+impl Copy {
+    fn of(name: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let copied = Command::new("cp")
+            .arg("-r")
+            .arg(shipped(name))
+            .arg(folder.path().join("rec"))
+            .status();
+        assert!(copied.unwrap().success());
+        Self(folder)
+    }
+
+    fn folder(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Every file and its contents.
+    fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = Vec::new();
+        let mut folders = vec![self.folder().to_path_buf()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false => files.push((path.clone(), fs::read(path).unwrap())),
+                }
+            }
+        }
+        files.sort();
+        files
+    }
+
+    fn ran(&self, arguments: &[&str]) -> (i32, String, String) {
+        outcome(
+            &command()
+                .current_dir(self.folder())
+                .args(arguments)
+                .output()
+                .unwrap(),
+        )
+    }
+
+    fn manifest(&self, change: impl Fn(&str) -> String) {
+        let path = self.at("rec/manifest.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        let changed = change(&text);
+        assert_ne!(text, changed);
+        fs::write(path, changed).unwrap();
+    }
+}
+
+#[test]
+fn finding_1_outputs_never_replace_what_is_read() {
+    let copy = Copy::of("saxpy-g52");
+    std::os::unix::fs::symlink("rec", copy.at("link")).unwrap();
+    fs::hard_link(copy.at("rec/inputs/x.npy"), copy.at("hard.npy")).unwrap();
+    fs::copy(copy.at("rec/inputs/x.npy"), copy.at("mine.npy")).unwrap();
+    let before = copy.contents();
+    for arguments in [
+        "run rec --output rec/inputs/x.npy",
+        "run rec --output link/inputs/x.npy",
+        "run rec --output hard.npy",
+        "run rec --input x=mine.npy --input y=rec/inputs/y.npy --output mine.npy",
+        "run rec --trace rec/inputs/x.npy",
+        "run rec --trace rec/recording.gpr",
+        "run rec --expect rec/expected/out.npy --output rec/expected/out.npy",
+        "pack rec -o rec/recording.gpr",
+        "pack rec -o link/manifest.toml",
+        "bench rec --runs 1 --export-json rec/manifest.toml",
+        "bench rec --runs 1 --export-json rec/recording.gpr",
+    ] {
+        let mut words: Vec<&str> = arguments.split(' ').collect();
+        for force in [false, true] {
+            if force {
+                words.push("--force");
+            }
+            let (code, _, error) = copy.ran(&words);
+            assert_eq!(code, 2, "{words:?}: {error}");
+            assert!(error.contains("this command reads"), "{error}");
+        }
+    }
+    // The same by the name of the recording's file, and from a pack.
+    assert_eq!(copy.ran(&["pack", "rec", "-o", "a.gprpack"]).0, 0);
+    let pack = fs::read(copy.at("a.gprpack")).unwrap();
+    let (code, _, error) = copy.ran(&["run", "a.gprpack", "--trace", "a.gprpack", "--force"]);
+    assert_eq!(code, 2, "{error}");
+    assert!(fs::read(copy.at("a.gprpack")).unwrap() == pack);
+    fs::remove_file(copy.at("a.gprpack")).unwrap();
+    assert!(copy.contents() == before);
+}
+
+#[test]
+fn finding_1_what_exists_is_replaced_only_by_force() {
+    let copy = Copy::of("saxpy-g52");
+    fs::write(copy.at("out.npy"), "precious").unwrap();
+    for arguments in [
+        "run rec --output out.npy",
+        "run rec --trace out.npy",
+        "tag --shape 4 out.npy",
+        "pack rec -o out.npy",
+        "bench rec --runs 1 --warmup 0 --export-json out.npy",
+    ] {
+        let mut words: Vec<&str> = arguments.split(' ').collect();
+        let (code, _, error) = copy.ran(&words);
+        assert_eq!(code, 6, "{words:?}: {error}");
+        assert!(error.contains("--force"), "{error}");
+        assert_eq!(fs::read(copy.at("out.npy")).unwrap(), b"precious");
+        words.push("--force");
+        let (code, _, error) = copy.ran(&words);
+        assert_eq!(code, 0, "{words:?}: {error}");
+        assert_ne!(fs::read(copy.at("out.npy")).unwrap(), b"precious");
+        fs::write(copy.at("out.npy"), "precious").unwrap();
+    }
+    let twice = ["run", "rec", "--output", "o.npy", "--trace", "o.npy"];
+    assert_eq!(copy.ran(&twice).0, 2);
+    assert!(!copy.at("o.npy").exists());
+}
+
+#[test]
+fn finding_2_texts_of_strangers_move_nothing_on_a_terminal() {
+    let copy = Copy::of("digits-g52");
+    let evil = r"a\u001b[2J\u202eb\nforged \u009b5m";
+    copy.manifest(|text| {
+        let text = text.replace("name = \"digits-g52\"", &format!("name = \"{evil}\""));
+        let text = text.replace("description = \"", &format!("description = \"{evil}"));
+        let text = text.replace("gpu = \"", &format!("gpu = \"{evil}"));
+        text.replace("reference = \"", &format!("reference = \"{evil}"))
+            .replace("\"digit 0\"", &format!("\"{evil} 0\""))
+    });
+    let file = "rec/inputs/0.npy";
+    for arguments in [
+        &["info", "rec"][..],
+        &["info", "rec", "--json"],
+        &["run", "rec", "--input", file, "--top", "3"],
+        &["run", "rec", "--input", file, "--json"],
+        &["bench", "rec", "--runs", "1", "--warmup", "0"],
+        &["disasm", "rec", "--job", "0"],
+        &["verify", "rec"],
+        &["dump", "rec"],
+    ] {
+        let (code, out, error) = copy.ran(arguments);
+        assert_eq!(code, 0, "{arguments:?}: {error}");
+        let moves = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(!out.contains(moves), "{arguments:?}: {out:?}");
+        assert!(!out.contains("\nforged"), "{arguments:?}: {out}");
+    }
+    let (_, out, _) = copy.ran(&["info", "rec", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(value["name"], "a\u{1b}[2J\u{202e}b\nforged \u{9b}5m");
+    // Names of files, in errors and in reports.
+    let strange = copy.at("x\x1b[2J\n\u{202e}");
+    fs::create_dir(&strange).unwrap();
+    for arguments in [&["info"][..], &["verify"]] {
+        let output = command().args(arguments).arg(&strange).output().unwrap();
+        let (code, _, error) = outcome(&output);
+        assert_eq!(code, 3);
+        assert!(error.contains(r"x\u001b[2J\u000a\u202e"), "{error}");
+        assert_eq!(error.lines().count(), 1);
+    }
+}
+
+#[test]
+fn finding_3_another_recording_beside_a_manifest_is_refused() {
+    let copy = Copy::of("saxpy-g52");
+    let other = shipped("saxpy-kbase-g52").join("recording.gpr");
+    fs::copy(other, copy.at("rec/recording.gpr")).unwrap();
+    for arguments in [
+        &["info", "rec"][..],
+        &["verify", "--deep", "rec"],
+        &["run", "rec"],
+        &["bench", "rec", "--runs", "1"],
+        &["dump", "rec"],
+        &["disasm", "rec"],
+        &["pack", "rec", "-o", "a.gprpack"],
+        &["diff", "rec", "--against", "model"],
+        &["run", "rec/recording.gpr"],
+    ] {
+        let (code, _, error) = copy.ran(arguments);
+        assert_eq!(code, 3, "{arguments:?}: {error}");
+        assert!(error.contains("SHA-256"), "{error}");
+    }
+    assert!(!copy.at("a.gprpack").exists());
+}
+
+#[test]
+fn finding_4_keygen_makes_both_keys_or_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let keygen = |name: &str| {
+        let mut command = command();
+        command.current_dir(folder.path()).args(["keygen", name]);
+        outcome(&command.output().unwrap())
+    };
+    for name in [".", "..", "", "out/", "a/..", "a/.", "/"] {
+        let (code, _, error) = keygen(name);
+        assert_eq!(code, 2, "{name}: {error}");
+    }
+    // No byte can be written, as on a full disk.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 0; exec {} keygen mine",
+        env!("CARGO_BIN_EXE_gpureplay")
+    );
+    let mut shell = Command::new("sh");
+    shell.current_dir(folder.path()).args(["-c", &script]);
+    let (code, _, error) = outcome(&shell.output().unwrap());
+    assert_eq!(code, 6, "{error}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    let (code, _, error) = keygen("mine");
+    assert_eq!(code, 0, "{error}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    assert_eq!(keygen("mine").0, 6);
+    fs::remove_file(folder.path().join("mine.pub.pem")).unwrap();
+    assert_eq!(keygen("mine").0, 6);
+}
+
+#[test]
+fn finding_5_a_name_says_a_format_that_is_written() {
+    let copy = Copy::of("saxpy-g52");
+    for name in ["a.png", "a.safetensors", "a.txt", "a"] {
+        let (code, _, error) = copy.ran(&["run", "rec", "--output", name]);
+        assert_eq!(code, 2, "{name}: {error}");
+        let (code, _, error) = copy.ran(&["tag", "--shape", "4", name]);
+        assert_eq!(code, 2, "{name}: {error}");
+        assert!(!copy.at(name).exists());
+    }
+    let raw = ["run", "rec", "--output", "out.bin"];
+    assert_eq!(copy.ran(&raw).0, 0);
+    assert_eq!(fs::metadata(copy.at("out.bin")).unwrap().len(), 4000);
+}
+
+#[test]
+fn finding_6_a_fault_that_never_happens_is_an_error() {
+    let copy = Copy::of("saxpy-g52");
+    let (code, _, error) = copy.ran(&["run", "rec", "--inject", "job-fault@99999999"]);
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains("never happened"), "{error}");
+    let diff = [
+        "diff",
+        "rec",
+        "--against",
+        "model",
+        "--inject",
+        "memory@99999999",
+    ];
+    assert_eq!(copy.ran(&diff).0, 2);
+}
+
+#[test]
+fn finding_7_both_devices_of_a_diff_must_be_the_recorded_gpu() {
+    let copy = Copy::of("saxpy-g52");
+    for (device, against) in [("model", "model:g71"), ("model:g71", "model")] {
+        let (code, _, error) = copy.ran(&["diff", "rec", "--device", device, "--against", against]);
+        assert_eq!(code, 5, "{error}");
+        assert!(error.contains("another GPU"), "{error}");
+    }
+}
+
+#[test]
+fn finding_9_a_dash_is_standard_output_and_nothing_else_is_on_it() {
+    let copy = Copy::of("saxpy-g52");
+    for name in ["-", "/dev/stdout"] {
+        let mut command = command();
+        command.current_dir(copy.folder());
+        let output = command
+            .args(["run", "rec", "--output", name])
+            .output()
+            .unwrap();
+        let tensor = parse_npy(&output.stdout).unwrap();
+        assert_eq!(tensor.shape(), [1000]);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("bit for bit"));
+    }
+    let quiet = copy.ran(&["run", "rec", "--output", "o.npy", "--quiet"]);
+    assert_eq!(quiet, (0, String::new(), String::new()));
+    let (code, out, _) = copy.ran(&["bench", "rec", "--runs", "1", "--export-json", "-"]);
+    assert_eq!(code, 0);
+    assert!(
+        serde_json::from_str::<serde_json::Value>(&out).is_ok(),
+        "{out}"
+    );
+    assert!(!copy.at("-").exists());
+    let both = ["run", "rec", "--output", "-", "--json"];
+    assert_eq!(copy.ran(&both).0, 2);
+    // Standard input too: what one command makes, another takes.
+    let mut child = command()
+        .current_dir(copy.folder())
+        .args([
+            "run",
+            "rec",
+            "--input",
+            "x=-",
+            "--input",
+            "y=rec/inputs/y.npy",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let bytes = fs::read(copy.at("rec/inputs/x.npy")).unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), &bytes).unwrap();
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn finding_10_tags_that_repeat_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let tag = |name: &str, elements: &str| {
+        let mut command = command();
+        command.current_dir(folder.path());
+        command.args(["tag", "--dtype", "u8", "--shape", elements, name]);
+        outcome(&command.output().unwrap())
+    };
+    let (code, _, note) = tag("a.npy", "300");
+    assert_eq!(code, 0);
+    assert!(note.contains("255 different values"), "{note}");
+    assert_eq!(tag("b.npy", "16"), (0, String::new(), String::new()));
+}
+
+#[test]
+fn finding_12_what_is_no_number_is_no_digit() {
+    let copy = Copy::of("digits-g52");
+    let nan = Tensor::from_f32(&[10], &[f32::NAN; 10]).unwrap();
+    write_npy(&copy.at("nan.npy"), &nan).unwrap();
+    let (input, bias) = ("input=rec/inputs/3.npy", "fc.bias=nan.npy");
+    let run = [
+        "run", "rec", "--input", input, "--bind", bias, "--output", "o.json",
+    ];
+    let (code, out, error) = copy.ran(&run);
+    assert_eq!(code, 0, "{error}");
+    assert!(
+        out.contains("10 elements of probabilities 10 are NaN"),
+        "{out}"
+    );
+    assert!(!out.contains("→ digit"), "{out}");
+    let text = fs::read_to_string(copy.at("o.json")).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["data"][0], "NaN");
+    // A comparison with a NaN is infinitely far off, in JSON too.
+    let expect = "rec/expected/0.npy";
+    let json = [
+        "run", "rec", "--input", input, "--bind", bias, "--expect", expect, "--json",
+    ];
+    let (code, out, _) = copy.ran(&json);
+    assert_eq!(code, 1);
+    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let output = &value["outputs"]["probabilities"];
+    assert_eq!(output["comparison"]["max_relative"], "Infinity");
+    assert_eq!(output["nan"], 10);
+    // Values that the recording happens to hold are no answer to an input.
+    let (_, out, _) = copy.ran(&["run", "rec", "--layers", "pool1..", "--recorded-values"]);
+    assert!(out.contains("not from an input"), "{out}");
+}
+
+#[test]
+fn finding_15_verify_names_files_of_cases_that_are_missing() {
+    let copy = Copy::of("saxpy-g52");
+    assert_eq!(copy.ran(&["verify", "rec"]).0, 0);
+    fs::remove_file(copy.at("rec/expected/out.npy")).unwrap();
+    let (code, out, error) = copy.ran(&["verify", "rec"]);
+    assert_eq!(code, 4, "{out}{error}");
+    assert!(error.contains("rec/expected/out.npy"), "{error}");
+}
+
+#[test]
+fn finding_20_threads_have_bounds() {
+    let copy = Copy::of("saxpy-g52");
+    for threads in ["0", "100000", "-1", "x"] {
+        let threads = format!("--threads={threads}");
+        let (code, _, error) = copy.ran(&["run", "rec", &threads]);
+        assert_eq!(code, 2, "{error}");
+        assert!(error.contains("from 1 to 512"), "{error}");
+    }
+}
+
+#[test]
+fn messages_say_what_is_expected_and_what_to_do() {
+    let copy = Copy::of("digits-g52");
+    let message = |tensor: &Tensor| {
+        write_npy(&copy.at("x.npy"), tensor).unwrap();
+        let (code, _, error) = copy.ran(&["run", "rec", "--input", "x.npy"]);
+        assert_eq!(code, 4);
+        error
+    };
+    let double = message(&Tensor::zeros(ElementType::F64, &[8, 8]).unwrap());
+    assert!(
+        double.contains("expected f32[8,8] for input `input`, got f64[8,8]"),
+        "{double}"
+    );
+    assert!(double.contains("astype(\"float32\")"), "{double}");
+    let deep = message(&Tensor::zeros(ElementType::F32, &[1, 8, 8]).unwrap());
+    assert!(deep.contains("reshape(8, 8)"), "{deep}");
+    let file = |name: &str, bytes: &[u8]| {
+        fs::write(copy.at(name), bytes).unwrap();
+        copy.ran(&["run", "rec", "--input", name]).2
+    };
+    assert!(file("x.npz", b"PK\x03\x04").contains(".npz"));
+    assert!(file("x.csv", b"1,2,3\n").contains("numpy.save"));
+    let mut empty = 2u64.to_le_bytes().to_vec();
+    empty.extend(b"{}");
+    assert!(file("x.safetensors", &empty).contains("it has no tensors"));
+    let (_, _, error) = copy.ran(&["disasm", "rec", "--job", "99"]);
+    assert!(error.contains("jobs are 0 to 19"), "{error}");
+    let (_, _, error) = copy.ran(&["bench", "rec", "--runs", "x"]);
+    assert!(error.contains("expected a whole number"), "{error}");
+    // The worst element in a comparison is short.
+    let far = [
+        "run",
+        "rec",
+        "--input",
+        "rec/inputs/3.npy",
+        "--expect",
+        "rec/expected/4.npy",
+    ];
+    let (code, out, _) = copy.ran(&far);
+    assert_eq!(code, 1);
+    let digits = |word: &str| word.bytes().filter(u8::is_ascii_digit).count();
+    assert!(
+        out.split_whitespace().all(|word| digits(word) < 12),
+        "{out}"
+    );
+    assert!(read_npy(&copy.at("rec/inputs/3.npy")).is_ok());
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Verifier and engine on a GPU of few lines.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+mod engine;
+mod faults;
+mod soundness;
+mod wrappers;

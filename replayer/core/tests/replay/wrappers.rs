@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every wrapper passes on what it does not change, also calls that have a default answer.
+
+use crate::support::{DATA, Fake};
+use gpureplay_core::middleware::{Diff, FaultKind, Faulty, Trace};
+use gpureplay_core::{Chain, DeviceError, Gpu};
+use gpureplay_format::Access;
+
+const CHAIN: Chain = Chain {
+    index: 0,
+    head: 64,
+    slot: 1,
+    space: 0,
+};
+
+/// Answers otherwise than the defaults of [`Gpu`].
+struct Noted {
+    fake: Fake,
+    seen: Vec<&'static str>,
+}
+
+impl gpureplay_core::Wrapper for Noted {
+    type Inner = Fake;
+    fn inner(&mut self) -> &mut Fake {
+        &mut self.fake
+    }
+    fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
+        self.seen.push("fill");
+        self.fake.fill_memory(va, length, byte)
+    }
+    fn lend(&mut self) -> Result<bool, DeviceError> {
+        self.seen.push("lend");
+        Ok(true)
+    }
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        self.seen.push("reset");
+        Ok(())
+    }
+    fn before_chain(&mut self, _: &Chain) -> Result<(), DeviceError> {
+        self.seen.push("before");
+        Err(DeviceError::Refused(7))
+    }
+    fn after_chain(&mut self, _: &Chain, _: Result<(), gpureplay_core::ErrorKind>) {
+        self.seen.push("after");
+    }
+}
+
+fn noted() -> Noted {
+    Noted {
+        fake: Fake::new(),
+        seen: Vec::new(),
+    }
+}
+
+/// Makes every call that has a default answer.
+fn ask(mut gpu: impl Gpu) {
+    gpu.map(DATA, 1, Access::READ_WRITE).unwrap();
+    gpu.fill_memory(DATA, 4, 9).unwrap();
+    let mut bytes = [0; 5];
+    gpu.read_memory(DATA, &mut bytes).unwrap();
+    assert_eq!(bytes, [9, 9, 9, 9, 0]);
+    assert_eq!(gpu.lend(), Ok(true));
+    assert_eq!(gpu.before_chain(&CHAIN), Err(DeviceError::Refused(7)));
+    gpu.after_chain(&CHAIN, Ok(()));
+    gpu.reset().unwrap();
+}
+
+const ALL: [&str; 5] = ["fill", "lend", "before", "after", "reset"];
+
+#[test]
+fn every_wrapper_passes_calls_on() {
+    let mut plain = noted();
+    ask(&mut plain);
+    assert_eq!(plain.seen, ALL);
+
+    let mut through_an_object = noted();
+    ask(&mut through_an_object as &mut dyn Gpu);
+    assert_eq!(through_an_object.seen, ALL);
+
+    let mut calls = 0;
+    let mut traced = Trace::new(noted(), |_| calls += 1);
+    ask(&mut traced);
+    assert_eq!(traced.get_ref().seen, ALL);
+    assert_eq!(traced.into_inner().seen, ALL);
+    assert_eq!(calls, 7);
+
+    let mut faulty = Faulty::new(noted(), FaultKind::Memory, u64::MAX);
+    ask(&mut faulty);
+    assert_eq!(faulty.get_ref().seen, ALL);
+    assert_eq!(faulty.get_mut().seen, ALL);
+    assert_eq!(faulty.into_inner().seen, ALL);
+
+    let mut pair = Diff::new(noted(), noted(), |_| false);
+    ask(&mut pair);
+    let divergence = pair.divergence();
+    let (first, second) = pair.into_inner();
+    assert_eq!((first.seen, second.seen), (ALL.to_vec(), ALL.to_vec()));
+    assert_eq!(divergence, None);
+}

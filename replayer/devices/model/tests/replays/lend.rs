@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A GPU that is lent to somebody else after each chain, and comes back reset: the answer is the same, bit for bit.
+
+use std::path::Path;
+
+use gpureplay_core::middleware::{Diff, Divergence};
+use gpureplay_core::{
+    DeviceError, Gpu, Limits, Options, Session, Tensors, Workspace, Wrapper, verify,
+};
+use gpureplay_format::{Recording, TensorKind};
+use gpureplay_on_model::OnModel;
+use mali_model::Profile;
+
+struct Lent {
+    gpu: OnModel,
+    times: u32,
+}
+
+impl Wrapper for Lent {
+    type Inner = OnModel;
+    fn inner(&mut self) -> &mut OnModel {
+        &mut self.gpu
+    }
+    fn lend(&mut self) -> Result<bool, DeviceError> {
+        self.times += 1;
+        self.gpu.reset()?;
+        Ok(true)
+    }
+}
+
+/// The one input and the one output of the recording.
+struct Values {
+    input: (u32, Vec<u8>),
+    output: (u32, Vec<u8>),
+}
+
+impl Tensors for Values {
+    fn input(&mut self, tensor: u32) -> Option<&[u8]> {
+        (tensor == self.input.0).then_some(&self.input.1)
+    }
+    fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
+        (tensor == self.output.0).then_some(&mut self.output.1)
+    }
+}
+
+/// The last bytes of a .npy file: its values.
+fn values(path: &Path, count: usize) -> Vec<u8> {
+    let bytes = std::fs::read(path).unwrap();
+    bytes[bytes.len() - 4 * count..].to_vec()
+}
+
+fn model() -> OnModel {
+    let profile = Profile::by_name("g52").unwrap();
+    OnModel::new(profile, mali_model::Options::default()).unwrap()
+}
+
+fn lent() -> Lent {
+    Lent {
+        gpu: model(),
+        times: 0,
+    }
+}
+
+/// Runs the digits twice on a device and returns the chains of a run.
+fn replay(gpu: impl Gpu) -> u32 {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../recordings/digits-g52");
+    let file = std::fs::read(folder.join("recording.gpr")).unwrap();
+    let recording = Recording::parse(&file).unwrap();
+    let verified = verify(recording, &Limits::DEFAULT).unwrap();
+    let index = |kind: TensorKind| {
+        let of_kind = |tensor: &&gpureplay_format::layout::TensorEntry| tensor.kind == kind.code();
+        let tensor = recording.tensors().iter().find(of_kind).unwrap();
+        let name = recording.name(tensor.name.get());
+        recording.tensor_named(name).unwrap().0
+    };
+    let mut bound = Values {
+        input: (
+            index(TensorKind::Input),
+            values(&folder.join("inputs/7.npy"), 64),
+        ),
+        output: (index(TensorKind::Output), vec![0; 40]),
+    };
+    let mut workspace = Box::new(Workspace::new());
+    let options = Options::default();
+    let mut session = Session::open(gpu, verified, &mut workspace, options, &mut bound).unwrap();
+    for _ in 0..2 {
+        bound.output.1.fill(0);
+        session.run(&mut bound).unwrap();
+        assert_eq!(bound.output.1, values(&folder.join("expected/7.npy"), 10));
+    }
+    let chains = session.submits();
+    session.finish().unwrap();
+    chains
+}
+
+#[test]
+fn a_gpu_that_was_lent_gives_the_same_answer() {
+    let mut lent = lent();
+    let chains = replay(&mut lent);
+    assert!(chains > 10 && lent.times >= 2 * chains, "{}", lent.times);
+}
+
+#[test]
+fn of_two_devices_in_lock_step_each_may_be_lent() {
+    let ignored = |register| {
+        mali_regs::lookup(register)
+            .is_none_or(|located| !matches!(located.class(), mali_regs::Class::Status))
+    };
+    let mut first = Diff::new(lent(), model(), ignored);
+    let chains = replay(&mut first);
+    let mut second = Diff::new(model(), lent(), ignored);
+    assert_eq!(replay(&mut second), chains);
+    let times = [first.get_ref().0.times, second.get_ref().1.times];
+    assert!(times.iter().all(|&times| times >= 2 * chains), "{times:?}");
+    let divergence: [Option<Divergence>; 2] = [first.divergence(), second.divergence()];
+    assert_eq!(divergence, [None, None]);
+}

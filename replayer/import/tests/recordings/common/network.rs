@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Layers of convolutional networks in double precision, written for clarity: the reference of the tests.
+
+#![allow(unreachable_pub)]
+
+/// An image with its channels innermost.
+#[derive(Clone)]
+pub struct Image {
+    pub height: usize,
+    pub width: usize,
+    pub channels: usize,
+    pub data: Vec<f64>,
+}
+
+impl Image {
+    pub fn new(height: usize, width: usize, channels: usize, data: Vec<f64>) -> Self {
+        assert_eq!(data.len(), height * width * channels);
+        Self {
+            height,
+            width,
+            channels,
+            data,
+        }
+    }
+
+    pub fn from_f32(height: usize, width: usize, channels: usize, data: &[f32]) -> Self {
+        let data = data.iter().copied().map(f64::from).collect();
+        Self::new(height, width, channels, data)
+    }
+
+    fn map(self, f: impl Fn(f64) -> f64) -> Self {
+        Self {
+            data: self.data.into_iter().map(f).collect(),
+            ..self
+        }
+    }
+
+    pub fn relu(self) -> Self {
+        self.map(|v| v.max(0.0))
+    }
+
+    /// Channels `first` to `first + count`.
+    pub fn channels(&self, first: usize, count: usize) -> Self {
+        let data = self
+            .data
+            .chunks_exact(self.channels)
+            .flat_map(|pixel| &pixel[first..first + count])
+            .copied()
+            .collect();
+        Self::new(self.height, self.width, count, data)
+    }
+
+    /// Channels of both, `self`'s first.
+    pub fn join(&self, other: &Self) -> Self {
+        let pixels = self.data.chunks_exact(self.channels);
+        let data = pixels
+            .zip(other.data.chunks_exact(other.channels))
+            .flat_map(|(a, b)| a.iter().chain(b))
+            .copied()
+            .collect();
+        Self::new(
+            self.height,
+            self.width,
+            self.channels + other.channels,
+            data,
+        )
+    }
+}
+
+/// Convolution; weights in the order output channel, height, width, input channel.
+pub fn convolution(
+    image: &Image,
+    weights: &[f32],
+    bias: &[f32],
+    kernel: usize,
+    stride: usize,
+    pad: usize,
+) -> Image {
+    let (height, width) = (
+        (image.height + 2 * pad - kernel) / stride + 1,
+        (image.width + 2 * pad - kernel) / stride + 1,
+    );
+    let (inputs, outputs) = (image.channels, bias.len());
+    assert_eq!(weights.len(), outputs * kernel * kernel * inputs);
+    let weights: Vec<f64> = weights.iter().copied().map(f64::from).collect();
+    let mut data = Vec::with_capacity(height * width * outputs);
+    for y in 0..height {
+        for x in 0..width {
+            for (o, &offset) in bias.iter().enumerate() {
+                let mut sum = f64::from(offset);
+                for ky in 0..kernel {
+                    for kx in 0..kernel {
+                        let (iy, ix) = (y * stride + ky, x * stride + kx);
+                        let inside = (pad..image.height + pad).contains(&iy)
+                            && (pad..image.width + pad).contains(&ix);
+                        if inside {
+                            let at = ((iy - pad) * image.width + ix - pad) * inputs;
+                            let w = ((o * kernel + ky) * kernel + kx) * inputs;
+                            let pixel = &image.data[at..at + inputs];
+                            let weight = &weights[w..w + inputs];
+                            sum += pixel.iter().zip(weight).map(|(a, b)| a * b).sum::<f64>();
+                        }
+                    }
+                }
+                data.push(sum);
+            }
+        }
+    }
+    Image::new(height, width, outputs, data)
+}
+
+/// Largest number of each window.
+pub fn max_pool(image: &Image, size: usize, stride: usize) -> Image {
+    let height = (image.height - size) / stride + 1;
+    let width = (image.width - size) / stride + 1;
+    let mut data = Vec::with_capacity(height * width * image.channels);
+    for y in 0..height {
+        for x in 0..width {
+            for c in 0..image.channels {
+                let mut most = f64::NEG_INFINITY;
+                for ky in 0..size {
+                    for kx in 0..size {
+                        let at = (y * stride + ky) * image.width + x * stride + kx;
+                        most = most.max(image.data[at * image.channels + c]);
+                    }
+                }
+                data.push(most);
+            }
+        }
+    }
+    Image::new(height, width, image.channels, data)
+}
+
+/// Fully connected layer; weights in the order output, input.
+pub fn fully_connected(input: &[f64], weights: &[f32], bias: &[f32]) -> Vec<f64> {
+    let rows = weights.chunks_exact(input.len());
+    rows.zip(bias)
+        .map(|(row, &b)| {
+            let products = row.iter().zip(input).map(|(&w, &x)| f64::from(w) * x);
+            f64::from(b) + products.sum::<f64>()
+        })
+        .collect()
+}
+
+pub fn softmax(input: &[f64]) -> Vec<f64> {
+    let most = input.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let powers: Vec<f64> = input.iter().map(|v| (v - most).exp()).collect();
+    let sum: f64 = powers.iter().sum();
+    powers.iter().map(|p| p / sum).collect()
+}
+
+/// Local response normalisation across channels: `x / (1 + alpha / size * sum of squares of neighbours)^beta`.
+pub fn normalise_channels(image: &Image, size: usize, alpha: f64, beta: f64) -> Image {
+    let reach = size / 2;
+    let data = image
+        .data
+        .chunks_exact(image.channels)
+        .flat_map(|pixel| {
+            (0..pixel.len()).map(move |c| {
+                let first = c.saturating_sub(reach);
+                let last = (c + reach).min(pixel.len() - 1);
+                let squares: f64 = pixel[first..=last].iter().map(|v| v * v).sum();
+                pixel[c] / (1.0 + alpha / size as f64 * squares).powf(beta)
+            })
+        })
+        .collect();
+    Image::new(image.height, image.width, image.channels, data)
+}

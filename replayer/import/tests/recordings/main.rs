@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The recordings from silicon: import, verification, replay on the G71 model.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+mod alexnet;
+mod digits;
+mod mnist;
+mod mutations;
+mod registers;
+mod silicon;

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The program of a recording without a device: what is in memory when each chain is submitted.
+
+use gpureplay_core::Verified;
+use gpureplay_format::lz4::History;
+use gpureplay_format::{Action, Payload};
+
+use crate::image::Image;
+
+/// A chain at the moment when a recording submits it.
+#[derive(Clone, Copy)]
+pub struct Submission<'a> {
+    /// Its number in the recording, set-up included, from 0.
+    pub number: u32,
+    /// Index of the segment that submits it.
+    pub segment: u32,
+    /// Index of the action that submits it.
+    pub action: u32,
+    /// The job slot.
+    pub slot: u8,
+    /// GPU address of the first job's header.
+    pub head: u64,
+    /// Headers that were made ready since the submission before, in order.
+    pub rearmed: &'a [u64],
+    /// Memory as uploads and fills have left it; what jobs wrote is not in it.
+    pub memory: &'a Image,
+}
+
+/// More memory is uploaded than is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full {
+    /// Index of the action that needs more.
+    pub action: u32,
+    /// Address that it writes to.
+    pub address: u64,
+}
+
+/// Does what the CPU does in a replay, and shows each chain that is submitted.
+///
+/// # Errors
+/// What `visit` returns, or [`Full`].
+pub fn submissions<E: From<Full>>(
+    verified: &Verified<'_>,
+    mut visit: impl FnMut(&Submission<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let recording = verified.recording();
+    let mut memory = Image::default();
+    let mut history = Box::new(History::new());
+    let mut number = 0;
+    for (segment, entry) in (0..).zip(recording.segments()) {
+        history.clear();
+        let first = entry.first_action.get();
+        let mut rearmed = Vec::new();
+        for (action, step) in (first..).zip(recording.segment_actions(entry)) {
+            let full = |address| E::from(Full { action, address });
+            match step {
+                Ok(Action::Upload {
+                    va,
+                    length,
+                    payload,
+                }) => {
+                    let bytes = match payload {
+                        Payload::Raw(bytes) => Some(bytes),
+                        Payload::Lz4(block) => history.decode(block, length as usize),
+                    };
+                    // Verified recordings decode.
+                    let stored = memory.write(va, bytes.unwrap_or(&[]));
+                    stored.ok_or_else(|| full(va))?;
+                }
+                Ok(Action::Fill { va, length, byte }) => {
+                    memory.fill(va, length, byte).ok_or_else(|| full(va))?;
+                }
+                Ok(Action::Rearm { va }) => {
+                    memory.write(va, &[0; 16]).ok_or_else(|| full(va))?;
+                    rearmed.push(va);
+                }
+                Ok(Action::Submit { slot, chain, .. }) => {
+                    visit(&Submission {
+                        number,
+                        segment,
+                        action,
+                        slot,
+                        head: chain,
+                        rearmed: &rearmed,
+                        memory: &memory,
+                    })?;
+                    number += 1;
+                    rearmed.clear();
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The report of a recording's jobs: one structure for text, JSON, CSV and pages. `docs/job-report.schema.json` describes it.
+
+use std::collections::BTreeMap;
+
+use gpureplay_library::{Recording, weights::sha256};
+use mali_descriptors::{Architecture, JobType};
+use mali_isa::Message;
+use serde::{Deserialize, Serialize};
+
+use crate::measure::Measured;
+use crate::registers;
+use crate::table::{Job, Jobs};
+
+/// Version of the structure: changes when a field changes its meaning or goes away.
+pub const SCHEMA: u32 = 1;
+
+/// All that is known about the jobs of a recording.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Name of the recording.
+    pub recording: String,
+    /// SHA-256 of the file in hexadecimal.
+    pub recording_sha256: String,
+    /// The GPU that was recorded.
+    pub gpu: String,
+    /// What was selected, as it was written; nothing for all jobs.
+    pub selection: Option<String>,
+    /// How times and work were found; nothing if the recording was not run.
+    pub measurement: Option<Measurement>,
+    /// All layers of the recording, whatever is selected.
+    pub layers: Vec<LayerReport>,
+    /// Chains that have a selected job.
+    pub chains: Vec<ChainReport>,
+    /// The selected jobs.
+    pub jobs: Vec<JobReport>,
+    /// The shaders of the selected jobs, in the order of their first job.
+    pub kernels: Vec<KernelReport>,
+}
+
+/// How times and work were found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// The device.
+    pub device: String,
+    /// Clock of all seconds of the report: `host`, the clock of the machine that replays, from the start command of a chain until
+    /// its end is known. On the model it says how fast the model is, not the GPU.
+    pub clock: String,
+    /// What counts of work are: `model`, what the model's shader cores did. Nothing on devices that do not count.
+    pub work: Option<String>,
+    /// Runs that were counted.
+    pub runs: u32,
+    /// Runs before them that were not.
+    pub warmup: u32,
+}
+
+/// Spread of a time over runs, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The shortest.
+    pub min: f64,
+    /// The median.
+    pub median: f64,
+    /// The longest.
+    pub max: f64,
+    /// Half of the runs lie within so much of the median.
+    pub deviation: f64,
+}
+
+impl Spread {
+    /// Of several times; nothing of none.
+    pub fn of(times: &[f64]) -> Option<Self> {
+        let median = |sorted: &[f64]| {
+            let middle = sorted.len() / 2;
+            let (low, high) = (middle.saturating_sub(1), middle);
+            let low = if sorted.len().is_multiple_of(2) {
+                low
+            } else {
+                high
+            };
+            Some((sorted.get(low)? + sorted.get(high)?) / 2.0)
+        };
+        let mut sorted = times.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let middle = median(&sorted)?;
+        let mut away: Vec<f64> = sorted.iter().map(|time| (time - middle).abs()).collect();
+        away.sort_by(f64::total_cmp);
+        Some(Self {
+            min: *sorted.first()?,
+            median: middle,
+            max: *sorted.last()?,
+            deviation: median(&away)?,
+        })
+    }
+}
+
+/// A layer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerReport {
+    /// Its number, from 1 as `gpureplay info` counts.
+    pub number: usize,
+    /// Its name.
+    pub name: String,
+    /// Numbers of its jobs.
+    pub jobs: Vec<usize>,
+}
+
+/// A chain.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChainReport {
+    /// Its number in the recording, from 0, set-up included.
+    pub number: usize,
+    /// `setup`, `run` or `finish`.
+    pub phase: String,
+    /// Name of its layer; nothing outside of runs.
+    pub layer: Option<String>,
+    /// Job slot.
+    pub slot: u8,
+    /// Address of the first job's header, hexadecimal.
+    pub address: String,
+    /// Numbers of all of its jobs.
+    pub jobs: Vec<usize>,
+    /// Time on the clock of the measurement. Set-up runs once, so its chains have one time.
+    pub seconds: Option<Spread>,
+}
+
+/// A job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobReport {
+    /// Its number in the recording, from 0, set-up included.
+    pub index: usize,
+    /// Number of its chain.
+    pub chain: usize,
+    /// `setup`, `run` or `finish`.
+    pub phase: String,
+    /// Name of its layer; nothing outside of runs.
+    pub layer: Option<String>,
+    /// Address of its header, hexadecimal.
+    pub address: String,
+    /// Type of the job: `COMPUTE`, `WRITE_VALUE`, ….
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Name of the kernel, where the manifest knows it.
+    pub name: Option<String>,
+    /// Number of the launch in the app, where the manifest knows it.
+    pub launch: Option<u32>,
+    /// Hash of the shader, 16 hexadecimal digits; nothing for jobs without a shader and for code that does not decode.
+    pub kernel: Option<String>,
+    /// Address of the shader, hexadecimal.
+    pub shader: Option<String>,
+    /// Jobs of the whole recording that run the same shader, this one included.
+    pub occurrences: usize,
+    /// Threads of a work group by dimension.
+    pub local: Option<[u32; 3]>,
+    /// Work groups by dimension.
+    pub groups: Option<[u32; 3]>,
+    /// Threads by dimension.
+    pub global: Option<[u64; 3]>,
+    /// Different registers that the shader's instructions name, those among them that hold ids when a thread starts.
+    pub registers: Option<u32>,
+    /// Registers that the job's descriptor gives each thread.
+    pub registers_allocated: Option<u32>,
+    /// Bytes of storage that each thread has.
+    pub thread_storage_bytes: Option<u64>,
+    /// Bytes of storage that the threads of a work group share.
+    pub group_storage_bytes: Option<u64>,
+    /// Whether the job's descriptor says that the shader has a barrier.
+    pub barrier: Option<bool>,
+    /// Bytes of uniforms that the shader reads directly.
+    pub uniform_bytes: Option<u64>,
+    /// What the model's shader cores did.
+    pub work: Option<Work>,
+    /// Time that the model took for this job alone, on the clock of the measurement. Other devices see whole chains only.
+    pub seconds: Option<Spread>,
+}
+
+/// What the model's shader cores did for a job. Operations count once for each thread that took part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// Work groups that ran.
+    pub workgroups: u64,
+    /// Threads that ran.
+    pub threads: u64,
+    /// Instructions of all units, without those that do nothing: `fma`, `add` and `messages` together.
+    pub instructions: u64,
+    /// Of these, those of the FMA unit.
+    pub fma: u64,
+    /// Those of the ADD unit, without messages.
+    pub add: u64,
+    /// Messages by kind: loads, stores, ….
+    pub messages: BTreeMap<String, u64>,
+    /// Bytes that loads read.
+    pub bytes_read: u64,
+    /// Bytes that stores wrote.
+    pub bytes_written: u64,
+}
+
+impl Work {
+    /// From what the model counts.
+    pub fn of(counts: &mali_model::Statistics) -> Self {
+        let kinds = Message::ALL.iter();
+        let counted = kinds.map(|&kind| (kind.name().to_owned(), counts.messages_of(kind)));
+        Self {
+            workgroups: counts.workgroups,
+            threads: counts.threads,
+            instructions: counts.lane_operations(),
+            fma: counts.fma,
+            add: counts.add,
+            messages: counted.filter(|(_, count)| *count != 0).collect(),
+            bytes_read: counts.bytes_read,
+            bytes_written: counts.bytes_written,
+        }
+    }
+
+    /// Adds the work of another job.
+    pub fn add(&mut self, other: &Self) {
+        self.workgroups = self.workgroups.saturating_add(other.workgroups);
+        self.threads = self.threads.saturating_add(other.threads);
+        self.instructions = self.instructions.saturating_add(other.instructions);
+        self.fma = self.fma.saturating_add(other.fma);
+        self.add = self.add.saturating_add(other.add);
+        for (kind, count) in &other.messages {
+            let sum = self.messages.entry(kind.clone()).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+        self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
+        self.bytes_written = self.bytes_written.saturating_add(other.bytes_written);
+    }
+}
+
+/// A shader, with all selected jobs that run it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KernelReport {
+    /// Its hash, 16 hexadecimal digits.
+    pub hash: String,
+    /// Names that the manifest gives it.
+    pub names: Vec<String>,
+    /// Numbers of the selected jobs that run it.
+    pub jobs: Vec<usize>,
+    /// Bytes of code.
+    pub bytes: u64,
+    /// Clauses that control flow can reach.
+    pub clauses: u32,
+    /// Instructions in these clauses, those that do nothing included.
+    pub instructions: usize,
+    /// Different registers that its instructions name.
+    pub registers: u32,
+    /// Work of these jobs together.
+    pub work: Option<Work>,
+    /// Median times of these jobs together in seconds.
+    pub seconds: Option<f64>,
+}
+
+impl Report {
+    /// The report of some jobs of a recording. `selected`: numbers of jobs, ascending; `selection`: how they were chosen.
+    pub fn new(
+        recording: &Recording,
+        jobs: &Jobs,
+        selected: &[usize],
+        selection: Option<String>,
+        measured: Option<&Measured>,
+    ) -> Self {
+        let mut occurrences: BTreeMap<u64, usize> = BTreeMap::new();
+        for job in &jobs.jobs {
+            if let Some(identity) = job.compute.as_ref().and_then(|it| it.identity()) {
+                *occurrences.entry(identity.hash).or_default() += 1;
+            }
+        }
+        let phases = phases(recording);
+        let chosen: Vec<&Job> = selected
+            .iter()
+            .filter_map(|at| jobs.jobs.get(*at))
+            .collect();
+        let reports: Vec<JobReport> = chosen
+            .iter()
+            .map(|job| job_report(jobs, job, &phases, &occurrences, measured))
+            .collect();
+        Self {
+            schema: SCHEMA,
+            recording: recording.name(),
+            recording_sha256: sha256(&recording.files().bytes),
+            gpu: jobs.gpu.to_string(),
+            selection,
+            measurement: measured.map(|measured| measured.measurement.clone()),
+            layers: layers(jobs),
+            chains: chains(jobs, &chosen, &phases, measured),
+            kernels: kernels(&chosen, &reports),
+            jobs: reports,
+        }
+    }
+}
+
+/// The kind of each segment in words.
+fn phases(recording: &Recording) -> Vec<&'static str> {
+    let segments = recording.verified().recording().segments().iter();
+    segments
+        .map(|segment| crate::table::phase(segment.kind))
+        .collect()
+}
+
+fn phase(phases: &[&'static str], segment: u32) -> String {
+    let phase = phases.get(segment as usize).copied();
+    phase.unwrap_or_default().to_owned()
+}
+
+fn layers(jobs: &Jobs) -> Vec<LayerReport> {
+    let numbered = jobs.layers.iter().enumerate();
+    numbered
+        .map(|(at, layer)| LayerReport {
+            number: at + 1,
+            name: layer.name.clone(),
+            jobs: jobs
+                .chains
+                .iter()
+                .filter(|chain| chain.layer == Some(at))
+                .flat_map(|chain| chain.jobs.clone())
+                .collect(),
+        })
+        .collect()
+}
+
+fn chains(
+    jobs: &Jobs,
+    chosen: &[&Job],
+    phases: &[&'static str],
+    measured: Option<&Measured>,
+) -> Vec<ChainReport> {
+    let mut numbers: Vec<usize> = chosen.iter().map(|job| job.chain).collect();
+    numbers.dedup();
+    let chains = numbers.into_iter().filter_map(|at| jobs.chains.get(at));
+    chains
+        .map(|chain| ChainReport {
+            number: chain.number,
+            phase: phase(phases, chain.segment),
+            layer: chain
+                .layer
+                .and_then(|at| jobs.layers.get(at))
+                .map(|layer| layer.name.clone()),
+            slot: chain.slot,
+            address: format!("{:#x}", chain.head),
+            jobs: chain.jobs.clone().collect(),
+            seconds: measured.and_then(|measured| measured.chain(chain.number)),
+        })
+        .collect()
+}
+
+fn job_report(
+    jobs: &Jobs,
+    job: &Job,
+    phases: &[&'static str],
+    occurrences: &BTreeMap<u64, usize>,
+    measured: Option<&Measured>,
+) -> JobReport {
+    let compute = job.compute.as_ref();
+    let identity = compute.and_then(|compute| compute.identity());
+    let segment = jobs.chains.get(job.chain).map_or(0, |chain| chain.segment);
+    JobReport {
+        index: job.index,
+        chain: job.chain,
+        phase: phase(phases, segment),
+        layer: jobs.layer(job).map(|layer| layer.name.clone()),
+        address: format!("{:#x}", job.address),
+        kind: job.kind.map_or("unknown", JobType::name).to_owned(),
+        name: job.name.clone(),
+        launch: job.launch,
+        kernel: identity.map(|identity| format!("{:016x}", identity.hash)),
+        shader: compute.map(|compute| format!("{:#x}", compute.shader)),
+        occurrences: identity
+            .and_then(|identity| occurrences.get(&identity.hash).copied())
+            .unwrap_or(1),
+        local: compute.map(|compute| compute.local),
+        groups: compute.map(|compute| compute.groups),
+        global: compute.map(|compute| compute.global()),
+        registers: compute
+            .and_then(|compute| compute.code.as_ref().ok())
+            .map(|code| registers::named(&code.shader).count_ones()),
+        registers_allocated: compute
+            .filter(|_| jobs.profile.architecture == Architecture::V7)
+            .and_then(|compute| match compute.state.register_allocation() {
+                0 => Some(64),
+                2 => Some(32),
+                _ => None,
+            }),
+        thread_storage_bytes: compute.map(|compute| compute.thread_storage()),
+        group_storage_bytes: compute.map(|compute| compute.group_storage()),
+        barrier: compute.map(|compute| compute.state.contains_barrier() != 0),
+        uniform_bytes: compute.map(|compute| compute.state.uniform_bytes()),
+        work: measured.and_then(|measured| measured.work(job.index)),
+        seconds: measured.and_then(|measured| measured.job(job.index)),
+    }
+}
+
+fn kernels(chosen: &[&Job], reports: &[JobReport]) -> Vec<KernelReport> {
+    let mut kernels: Vec<KernelReport> = Vec::new();
+    for (job, report) in chosen.iter().zip(reports) {
+        let code = job.compute.as_ref().and_then(|it| it.code.as_ref().ok());
+        let (Some(code), Some(hash)) = (code, &report.kernel) else {
+            continue;
+        };
+        let at = kernels.iter().position(|kernel| kernel.hash == *hash);
+        let at = at.unwrap_or_else(|| {
+            kernels.push(KernelReport {
+                hash: hash.clone(),
+                bytes: code.identity.bytes,
+                clauses: code.identity.clauses,
+                instructions: code.shader.instructions(),
+                registers: registers::named(&code.shader).count_ones(),
+                ..KernelReport::default()
+            });
+            kernels.len() - 1
+        });
+        let Some(kernel) = kernels.get_mut(at) else {
+            continue;
+        };
+        kernel.jobs.push(report.index);
+        if let Some(name) = &report.name
+            && !kernel.names.contains(name)
+        {
+            kernel.names.push(name.clone());
+        }
+        if let Some(work) = &report.work {
+            kernel.work.get_or_insert_default().add(work);
+        }
+        if let Some(seconds) = report.seconds {
+            *kernel.seconds.get_or_insert_default() += seconds.median;
+        }
+    }
+    kernels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_has_its_median() {
+        let spread = Spread::of(&[3.0, 1.0, 2.0, 10.0]).unwrap();
+        assert_eq!((spread.min, spread.median, spread.max), (1.0, 2.5, 10.0));
+        assert_eq!(spread.deviation, 1.0);
+        let one = Spread::of(&[2.0]).unwrap();
+        assert_eq!((one.median, one.deviation), (2.0, 0.0));
+        assert_eq!(Spread::of(&[]), None);
+    }
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The jobs of a recording with their descriptors and shaders, found by walking the chains that it submits.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use gpureplay_format::SegmentKind;
+use gpureplay_inspect::{Full, Image, Submission, submissions};
+use gpureplay_library::{Layer, Recording};
+use mali_descriptors::{
+    ComputeParameters, Draw, Invocation, JobType, LocalStorage, Memory, Profile, RendererState,
+    clause_address, descriptor_address, follow, job,
+};
+use mali_isa::{DecodeError, Identity, Shader, WORD_BYTES};
+use mali_regs::GpuId;
+
+/// Jobs that are listed; far more than any network has.
+const MAX_JOBS: usize = 1 << 16;
+
+/// Why the jobs of a recording cannot be listed.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JobsError {
+    /// It was made on a GPU whose descriptors are not known.
+    #[error("is for {0}, whose job chains are not known")]
+    Gpu(GpuId),
+    /// More memory is uploaded than is kept.
+    #[error("action {action} uploads to {address:#x} more than is kept of a recording's memory")]
+    Memory {
+        /// Index of the action.
+        action: u32,
+        /// Where it writes to.
+        address: u64,
+    },
+    /// There are too many jobs.
+    #[error("has more than {MAX_JOBS} jobs, which is as many as are listed")]
+    TooMany,
+}
+
+impl From<Full> for JobsError {
+    fn from(full: Full) -> Self {
+        Self::Memory {
+            action: full.action,
+            address: full.address,
+        }
+    }
+}
+
+/// Code that jobs run.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Code {
+    /// Clauses that control flow can reach.
+    pub shader: Shader,
+    /// What it is known by.
+    pub identity: Identity,
+    /// The bytes from the first clause to the end of the last.
+    pub bytes: Vec<u8>,
+}
+
+/// What the descriptors of a compute job say.
+#[derive(Clone, Debug)]
+pub struct Compute {
+    /// Address of the first clause.
+    pub shader: u64,
+    /// The code there, or why it cannot be decoded.
+    pub code: Result<Arc<Code>, String>,
+    /// Threads of a work group by dimension.
+    pub local: [u32; 3],
+    /// Work groups by dimension.
+    pub groups: [u32; 3],
+    /// Sizes and counts as they are packed.
+    pub invocation: Invocation,
+    /// What is tuned about the job.
+    pub parameters: ComputeParameters,
+    /// Pointers to everything that the shader uses.
+    pub draw: Draw,
+    /// Which shader, and what its threads start with.
+    pub state: RendererState,
+    /// Storage of threads and work groups, if there is any.
+    pub storage: Option<LocalStorage>,
+}
+
+impl Compute {
+    /// Threads by dimension. At most 2^32 − 1 each: sizes and counts are packed into 32 bits.
+    pub fn global(&self) -> [u64; 3] {
+        let [x, y, z] = self.local;
+        let [gx, gy, gz] = self.groups;
+        [(x, gx), (y, gy), (z, gz)].map(|(size, count)| u64::from(size) * u64::from(count))
+    }
+
+    /// Bytes of storage that each thread has.
+    pub fn thread_storage(&self) -> u64 {
+        self.storage.map_or(0, |storage| storage.tls_bytes())
+    }
+
+    /// Bytes of storage that the threads of a work group share.
+    pub fn group_storage(&self) -> u64 {
+        self.storage.map_or(0, |storage| storage.wls_bytes())
+    }
+
+    /// What the code is known by, if it decodes.
+    pub fn identity(&self) -> Option<Identity> {
+        self.code.as_ref().ok().map(|code| code.identity)
+    }
+}
+
+/// A job.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Its number in the recording, from 0, set-up included: as `run --trace` and `disasm` count.
+    pub index: usize,
+    /// Number of its chain.
+    pub chain: usize,
+    /// Address of its header.
+    pub address: u64,
+    /// Its type, if that exists.
+    pub kind: Option<JobType>,
+    /// Name of the kernel, where the manifest knows it.
+    pub name: Option<String>,
+    /// Number of the launch in the app, where the manifest knows it.
+    pub launch: Option<u32>,
+    /// What its descriptors say, if it is a compute job and they make sense.
+    pub compute: Option<Compute>,
+}
+
+impl Job {
+    /// The kernel's name; its hash where no name is known; else the job's type.
+    pub fn title(&self) -> String {
+        let hash = || {
+            let identity = self.compute.as_ref()?.identity()?;
+            Some(format!("{:016x}", identity.hash))
+        };
+        let kind = || self.kind.map_or("unknown", JobType::name).to_owned();
+        self.name.clone().or_else(hash).unwrap_or_else(kind)
+    }
+}
+
+/// A chain that a recording submits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// Its number in the recording, from 0, set-up included.
+    pub number: usize,
+    /// Index of its segment.
+    pub segment: u32,
+    /// Index of its layer; none in set-up and finish.
+    pub layer: Option<usize>,
+    /// Index of the action that submits it.
+    pub action: u32,
+    /// Job slot.
+    pub slot: u8,
+    /// Address of the first job's header.
+    pub head: u64,
+    /// Its jobs.
+    pub jobs: Range<usize>,
+}
+
+/// All jobs of a recording.
+#[derive(Clone, Debug)]
+pub struct Jobs {
+    /// The GPU that was recorded.
+    pub gpu: GpuId,
+    /// What is known about it.
+    pub profile: &'static Profile,
+    /// The layers, as the library lists them.
+    pub layers: Vec<Layer>,
+    /// The chains in the order of their submission.
+    pub chains: Vec<Chain>,
+    /// The jobs in the order in which they run.
+    pub jobs: Vec<Job>,
+}
+
+impl Jobs {
+    /// Finds the jobs of a recording.
+    ///
+    /// # Errors
+    /// Its GPU is not known, or it is larger than any network.
+    pub fn of(recording: &Recording) -> Result<Self, JobsError> {
+        let verified = recording.verified();
+        let gpu = GpuId(verified.recording().gpu_id());
+        let profile = Profile::by_product(gpu.product()).ok_or(JobsError::Gpu(gpu))?;
+        let mut found = Self {
+            gpu,
+            profile,
+            layers: recording.layers().to_vec(),
+            chains: Vec::new(),
+            jobs: Vec::new(),
+        };
+        let mut codes = Codes::default();
+        submissions(verified, |submission| found.add(submission, &mut codes))?;
+        if let Some(manifest) = recording.manifest() {
+            for named in &manifest.jobs {
+                let Some(chain) = found.chains.get(named.submission) else {
+                    continue;
+                };
+                for job in found.jobs.get_mut(chain.jobs.clone()).unwrap_or_default() {
+                    if job.compute.is_some() {
+                        job.name = Some(named.kernel.clone());
+                        job.launch = Some(named.launch);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn add(&mut self, submission: &Submission<'_>, codes: &mut Codes) -> Result<(), JobsError> {
+        let memory = submission.memory;
+        let first = self.jobs.len();
+        let number = self.chains.len();
+        let chain = follow(memory, submission.head);
+        for found in chain.jobs(memory) {
+            if self.jobs.len() >= MAX_JOBS {
+                return Err(JobsError::TooMany);
+            }
+            let kind = found.job_type();
+            let compute = match kind {
+                Some(JobType::Compute) => compute(memory, found.address, codes),
+                _ => None,
+            };
+            self.jobs.push(Job {
+                index: self.jobs.len(),
+                chain: number,
+                address: found.address,
+                kind,
+                name: None,
+                launch: None,
+                compute,
+            });
+        }
+        let layer = self
+            .layers
+            .iter()
+            .position(|layer| layer.segment == submission.segment);
+        self.chains.push(Chain {
+            number,
+            segment: submission.segment,
+            layer,
+            action: submission.action,
+            slot: submission.slot,
+            head: submission.head,
+            jobs: first..self.jobs.len(),
+        });
+        Ok(())
+    }
+
+    /// The layer of a job; none in set-up and finish.
+    pub fn layer(&self, job: &Job) -> Option<&Layer> {
+        let chain = self.chains.get(job.chain)?;
+        self.layers.get(chain.layer?)
+    }
+
+    /// `jobs are 0 to 19`.
+    pub fn known(&self) -> String {
+        match self.jobs.len() {
+            0 => "the recording has no jobs".into(),
+            1 => "the only job is 0".into(),
+            jobs => format!("jobs are 0 to {}", jobs - 1),
+        }
+    }
+}
+
+/// When the segments of a kind run, in words.
+pub(crate) fn phase(kind: u8) -> &'static str {
+    SegmentKind::from_code(kind.into()).map_or("", SegmentKind::name)
+}
+
+/// Code by its address, with the bytes that were there.
+#[derive(Default)]
+struct Codes(HashMap<u64, Result<Arc<Code>, String>>);
+
+impl Codes {
+    fn at(&mut self, memory: &Image, address: u64) -> Result<Arc<Code>, String> {
+        if let Some(Ok(known)) = self.0.get(&address) {
+            let mut bytes = vec![0; known.bytes.len()];
+            if memory.read(address, &mut bytes) && bytes == known.bytes {
+                return Ok(known.clone());
+            }
+        }
+        let found = decode(memory, address);
+        self.0.insert(address, found.clone());
+        found
+    }
+}
+
+fn decode(memory: &Image, address: u64) -> Result<Arc<Code>, String> {
+    let word = |offset: u32| {
+        let mut word = [0; WORD_BYTES];
+        let known = memory.read(address.wrapping_add(offset.into()), &mut word);
+        known.then_some(word).ok_or(DecodeError::Truncated {
+            offset: offset as usize,
+        })
+    };
+    let (shader, identity) = Shader::identify(word).map_err(|error| error.to_string())?;
+    let mut bytes = vec![0; usize::try_from(identity.bytes).unwrap_or(0)];
+    memory.read(address, &mut bytes);
+    Ok(Arc::new(Code {
+        shader,
+        identity,
+        bytes,
+    }))
+}
+
+/// Reads a descriptor of `N` bytes.
+fn bytes<const N: usize>(memory: &Image, address: u64) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    memory.read(address, &mut bytes).then_some(bytes)
+}
+
+fn compute(memory: &Image, address: u64, codes: &mut Codes) -> Option<Compute> {
+    let at = |offset: u64| address.checked_add(offset);
+    let invocation = Invocation::from_bytes(&bytes(memory, at(job::INVOCATION)?)?);
+    let parameters = ComputeParameters::from_bytes(&bytes(memory, at(job::COMPUTE_PARAMETERS)?)?);
+    let draw = Draw::from_bytes(&bytes(memory, at(job::COMPUTE_DRAW)?)?);
+    let state = RendererState::from_bytes(&bytes(memory, descriptor_address(draw.state()))?);
+    let storage = match descriptor_address(draw.thread_storage()) {
+        0 => None,
+        at => Some(LocalStorage::from_bytes(&bytes(memory, at)?)),
+    };
+    let (local, groups) = invocation.dimensions()?;
+    let shader = clause_address(state.shader());
+    Some(Compute {
+        shader,
+        code: codes.at(memory, shader),
+        local,
+        groups,
+        invocation,
+        parameters,
+        draw,
+        state,
+        storage,
+    })
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The report of shipped recordings: it has the form that its schema says, and its numbers are those of other commands.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use gpureplay_jobs::measure::{Watch, measure};
+use gpureplay_jobs::{Jobs, Report};
+use gpureplay_library::device::Choice;
+use gpureplay_library::{Device, ModelOptions, Recording, Session};
+use serde_json::Value;
+
+fn report(name: &str, threads: usize) -> Report {
+    let folder = format!("{}/../../recordings/{name}", env!("CARGO_MANIFEST_DIR"));
+    let recording = Recording::open(&folder).unwrap();
+    let jobs = Jobs::of(&recording).unwrap();
+    let watch = Arc::new(Watch::default());
+    let options = ModelOptions {
+        threads: Some(threads),
+        ..ModelOptions::default()
+    };
+    let device = Device::open_observed(
+        &Choice::Model(None),
+        jobs.gpu.0,
+        options,
+        Some(watch.clone()),
+    );
+    let mut session = Session::on(recording.clone(), device.unwrap());
+    for (name, file) in &recording.files().case().unwrap().inputs {
+        let file = recording.files().directory.join(file);
+        session.bind_file(name, file).unwrap();
+    }
+    let measured = measure(&mut session, &jobs, Some(&watch), 1, 3).unwrap();
+    let all: Vec<usize> = (0..jobs.jobs.len()).collect();
+    Report::new(&recording, &jobs, &all, None, Some(&measured))
+}
+
+/// Compares a value with a schema, as far as the schema of reports goes.
+fn conforms(value: &Value, schema: &Value, root: &Value) -> bool {
+    if let Some(name) = schema["$ref"].as_str() {
+        let name = name.strip_prefix("#/$defs/").unwrap();
+        return conforms(value, &root["$defs"][name], root);
+    }
+    if let Some(any) = schema["anyOf"].as_array() {
+        return any.iter().any(|schema| conforms(value, schema, root));
+    }
+    match schema["type"].as_str().unwrap() {
+        "null" => value.is_null(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64(),
+        "number" => value.is_number(),
+        "array" => value.as_array().is_some_and(|items| {
+            let most = schema["maxItems"].as_u64().unwrap_or(u64::MAX);
+            items.len() as u64 <= most
+                && items
+                    .iter()
+                    .all(|item| conforms(item, &schema["items"], root))
+        }),
+        "object" => value.as_object().is_some_and(|object| {
+            let known = &schema["properties"];
+            let required = schema["required"].as_array();
+            let complete = required.into_iter().flatten().all(|name| {
+                let name = name.as_str().unwrap();
+                object.contains_key(name)
+            });
+            complete
+                && object.iter().all(|(name, value)| {
+                    let schema = known.get(name).unwrap_or(&schema["additionalProperties"]);
+                    schema.is_object() && conforms(value, schema, root)
+                })
+        }),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn reports_have_the_form_of_their_schema() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/job-report.schema.json"
+    );
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    for name in ["saxpy-g52", "digits-g52", "lenet-g52"] {
+        let report = report(name, 2);
+        let text = serde_json::to_string(&report).unwrap();
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert!(conforms(&value, &schema, &schema), "{name}");
+        let back: Report = serde_json::from_str(&text).unwrap();
+        assert_eq!(back.jobs.len(), report.jobs.len());
+        // The comparison can fail.
+        let mut wrong = value.clone();
+        wrong["jobs"][0]["unknown"] = 1.into();
+        assert!(!conforms(&wrong, &schema, &schema));
+        let mut wrong = value;
+        wrong["jobs"][0]["occurrences"] = "1".into();
+        assert!(!conforms(&wrong, &schema, &schema));
+    }
+}
+
+#[test]
+fn the_numbers_of_saxpy_are_those_of_its_formula() {
+    let report = report("saxpy-g52", 1);
+    let [job] = &report.jobs[..] else {
+        panic!("one job")
+    };
+    assert_eq!(job.global, Some([1000, 1, 1]));
+    let work = job.work.as_ref().unwrap();
+    assert_eq!(work.threads, 1000);
+    // x and y are read, and the result is written: three times 1000 numbers of 4 bytes.
+    assert_eq!((work.bytes_read, work.bytes_written), (8000, 4000));
+    assert_eq!(
+        (work.messages["load"], work.messages["store"]),
+        (2000, 1000)
+    );
+    assert_eq!(report.kernels[0].work.as_ref(), Some(work));
+    let spread = report.chains[0].seconds.unwrap();
+    assert!(spread.min > 0.0 && spread.min <= spread.median && spread.median <= spread.max);
+}
+
+#[test]
+fn work_does_not_depend_on_host_threads() {
+    let work = |threads| -> Vec<_> {
+        let jobs = report("lenet-g52", threads).jobs;
+        jobs.into_iter().map(|job| (job.index, job.work)).collect()
+    };
+    let one = work(1);
+    assert_eq!(one.len(), 20);
+    assert!(one.iter().all(|(_, work)| work.is_some()));
+    assert_eq!(one, work(4));
+}

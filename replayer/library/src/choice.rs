@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kinds of devices: one table that names are read with, and that help, the C header and the documents show.
+
+use std::fmt::Write;
+use std::str::FromStr;
+
+use gpureplay_linux::{Board, Mode};
+
+/// A device to be opened; from a text that [`KINDS`] describes, such as `model:g52` or `nano`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The GPU model; of the GPU that was recorded unless a name is given.
+    Model(Option<String>),
+    /// The nano driver.
+    Nano(Mode),
+    /// Registers through /dev/mem.
+    DevMem(Option<Box<Board>>),
+}
+
+/// A kind of device.
+#[derive(Debug)]
+pub struct Kind {
+    /// What chooses it; what stands behind the colon in capitals is for the caller to fill in.
+    pub text: &'static str,
+    /// What it is.
+    pub what: &'static str,
+    /// Chooses it; given what the caller filled in.
+    choose: fn(&str) -> Result<Choice, String>,
+}
+
+/// All kinds of devices; the first is the default.
+pub const KINDS: &[Kind] = &[
+    Kind {
+        text: "model",
+        what: "the GPU model, of the GPU that was recorded",
+        choose: |_| Ok(Choice::Model(None)),
+    },
+    Kind {
+        text: "model:GPU",
+        what: "the GPU model of that GPU, for example model:g76",
+        choose: |gpu| Ok(Choice::Model(Some(gpu.to_owned()))),
+    },
+    Kind {
+        text: "nano",
+        what: "the nano driver: its kernel module owns page tables and checks register writes",
+        choose: |_| Ok(Choice::Nano(Mode::Guarded)),
+    },
+    Kind {
+        text: "nano:shared",
+        what: "the nano driver, taking turns with other processes",
+        choose: |_| Ok(Choice::Nano(Mode::Shared)),
+    },
+    Kind {
+        text: "nano:direct",
+        what: "the nano driver, with registers and page tables in this process (needs CAP_SYS_RAWIO)",
+        choose: |_| Ok(Choice::Nano(Mode::Direct)),
+    },
+    Kind {
+        text: "devmem",
+        what: "registers through /dev/mem, where the device tree says (needs root)",
+        choose: |_| Ok(Choice::DevMem(None)),
+    },
+    Kind {
+        text: "devmem:BOARD",
+        what: "the same on a board that is known by name, for example devmem:hikey960",
+        choose: |name| match Board::named(name) {
+            Some(board) => Ok(Choice::DevMem(Some(Box::new(board)))),
+            None => Err(format!(
+                "there is no board {name}; boards are: {}",
+                Board::names().collect::<Vec<_>>().join(", ")
+            )),
+        },
+    },
+];
+
+impl Kind {
+    /// What the caller filled in, if a text chooses this kind.
+    fn argument<'a>(&self, text: &'a str) -> Option<&'a str> {
+        match self.text.split_once(':') {
+            Some((name, argument)) if argument.chars().all(char::is_uppercase) => {
+                text.strip_prefix(name)?.strip_prefix(':')
+            }
+            _ => (text == self.text).then_some(""),
+        }
+    }
+}
+
+impl Choice {
+    /// The kinds on one line, for help and errors.
+    pub fn names() -> String {
+        let names: Vec<&str> = KINDS.iter().map(|kind| kind.text).collect();
+        names.join(", ")
+    }
+
+    /// The kinds and what each is, a line each, for help.
+    pub fn explained() -> String {
+        let width = KINDS.iter().map(|kind| kind.text.len()).max().unwrap_or(0);
+        let mut text = String::new();
+        for kind in KINDS {
+            let _ = writeln!(text, "  {:width$}  {}", kind.text, kind.what);
+        }
+        text
+    }
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // An exact name goes before one that is filled in.
+        let exact = KINDS.iter().filter(|kind| kind.text == text);
+        exact
+            .chain(KINDS)
+            .find_map(|kind| kind.argument(text).map(kind.choose))
+            .unwrap_or_else(|| Err(format!("devices are: {}", Self::names())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn texts_choose_devices() {
+        let parsed = |text: &str| text.parse::<Choice>();
+        assert_eq!(parsed("model"), Ok(Choice::Model(None)));
+        assert_eq!(parsed("model:g52"), Ok(Choice::Model(Some("g52".into()))));
+        assert_eq!(parsed("nano"), Ok(Choice::Nano(Mode::Guarded)));
+        assert_eq!(parsed("nano:shared"), Ok(Choice::Nano(Mode::Shared)));
+        assert_eq!(parsed("nano:direct"), Ok(Choice::Nano(Mode::Direct)));
+        assert_eq!(parsed("devmem"), Ok(Choice::DevMem(None)));
+        let board = parsed("devmem:hikey960");
+        assert!(matches!(&board, Ok(Choice::DevMem(Some(board))) if board.gpu.contains("G71")));
+        let unknown = parsed("devmem:toaster").unwrap_err();
+        assert!(unknown.contains("boards are: hikey960, "), "{unknown}");
+        for wrong in ["", "models", "nano:other", "nano:", "gpu", "devmem2"] {
+            let error = parsed(wrong).unwrap_err();
+            assert!(
+                error.contains("model:GPU") && error.contains("devmem:BOARD"),
+                "{wrong}: {error}"
+            );
+        }
+        // What stands in the table can be chosen as it stands there, but for a board, which must exist.
+        for kind in KINDS.iter().filter(|kind| kind.text != "devmem:BOARD") {
+            assert!(parsed(kind.text).is_ok(), "{}", kind.text);
+        }
+    }
+
+    #[test]
+    fn the_page_for_programs_shows_the_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/embedding.md");
+        let page = std::fs::read_to_string(Path::new(path)).unwrap();
+        let mut rows = String::new();
+        for kind in KINDS {
+            writeln!(rows, "| `{}` | {} |", kind.text, kind.what).unwrap();
+        }
+        let header = "| Device | What it is |\n| --- | --- |\n";
+        assert!(
+            page.contains(&format!("{header}{rows}\n")),
+            "docs/embedding.md lacks:\n{rows}"
+        );
+    }
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! PNG and JPEG pictures: decoded within limits, cut, and brought to a size.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::Path;
+
+use png::{BitDepth, ColorType, Transformations};
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::bytestream::ZCursor;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
+
+use crate::error::{Error, Result};
+
+/// Largest width and height of a picture that is read, in pixels.
+pub(super) const MAX_EXTENT: u32 = 1 << 14;
+/// Most pixels of a picture that is read, 8192 x 4096: each takes up to 20 bytes on its way to a value.
+const MAX_PIXELS: u64 = 1 << 25;
+/// Most memory that decoding a picture may take, and most bytes of a JPEG file.
+const MAX_BYTES: u64 = 1 << 30;
+/// How red, green and blue weigh in the luminance (ITU-R BT.709).
+const LUMINANCE: [f32; 3] = [0.2126, 0.7152, 0.0722];
+
+const PNG_SIGNATURE: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
+const JPEG_SIGNATURE: [u8; 3] = [0xff, 0xd8, 0xff];
+
+/// A decoded picture, row by row.
+pub(super) struct Picture {
+    width: usize,
+    height: usize,
+    /// Channels of a pixel in `samples`: grey, grey and alpha, RGB, or RGB and alpha.
+    channels: usize,
+    /// Bytes of a sample, the larger first: 1 or 2.
+    depth: usize,
+    samples: Vec<u8>,
+}
+
+/// A part of a picture, in pixels.
+#[derive(Clone)]
+pub(super) struct Part {
+    columns: Range<usize>,
+    rows: Range<usize>,
+}
+
+impl Picture {
+    /// Decodes a PNG or JPEG file; `path` names it in errors.
+    ///
+    /// # Errors
+    /// The file is neither, damaged, truncated, or larger than the limits.
+    pub(super) fn decode(path: &Path, file: File) -> Result<Self> {
+        let mut file = BufReader::new(file);
+        let mut signature = Vec::new();
+        let start = file.by_ref().take(PNG_SIGNATURE.len() as u64);
+        let decoded = BufReader::new(start)
+            .read_to_end(&mut signature)
+            .and_then(|_| file.rewind())
+            .map_err(|error| error.to_string())
+            .and_then(|()| {
+                if signature == PNG_SIGNATURE {
+                    png(file)
+                } else if signature.starts_with(&JPEG_SIGNATURE) {
+                    jpeg(file)
+                } else {
+                    Err("neither a PNG nor a JPEG picture".into())
+                }
+            });
+        decoded.map_err(|reason| Error::file(path, reason))
+    }
+
+    /// All of the picture.
+    pub(super) fn whole(&self) -> Part {
+        Part {
+            columns: 0..self.width,
+            rows: 0..self.height,
+        }
+    }
+
+    /// The largest part in the middle with the proportions of `width` to `height`.
+    pub(super) fn middle(&self, width: u32, height: u32) -> Part {
+        let (w, h) = (self.width as u64, self.height as u64);
+        let (width, height) = (u64::from(width.max(1)), u64::from(height.max(1)));
+        let wide = w.min(h.saturating_mul(width) / height).max(1);
+        let high = h.min(w.saturating_mul(height) / width).max(1);
+        let middle = |all: u64, part: u64| {
+            let first = ((all - part.min(all)) / 2) as usize;
+            first..first + part as usize
+        };
+        Part {
+            columns: middle(w, wide),
+            rows: middle(h, high),
+        }
+    }
+
+    /// The luminance of a part in the wanted size, row by row, from 0 to 1.
+    pub(super) fn grey(&self, part: &Part, width: u32, height: u32) -> Vec<f32> {
+        let colours = self.channels > 2;
+        self.resized(part, width, height, |pixel| {
+            if !colours {
+                return [self.sample(pixel, 0)];
+            }
+            let weighed = LUMINANCE.iter().enumerate();
+            [weighed
+                .map(|(c, weight)| self.sample(pixel, c) * weight)
+                .sum()]
+        })
+    }
+
+    /// Red, green and blue of a part in the wanted size, pixel by pixel, row by row, from 0 to 1.
+    pub(super) fn rgb(&self, part: &Part, width: u32, height: u32) -> Vec<f32> {
+        let step = usize::from(self.channels > 2);
+        self.resized(part, width, height, |pixel| {
+            [0, 1, 2].map(|channel| self.sample(pixel, channel * step))
+        })
+    }
+
+    /// One channel of a pixel, from 0 to 1.
+    fn sample(&self, pixel: usize, channel: usize) -> f32 {
+        let first = (pixel * self.channels + channel) * self.depth;
+        match self.samples.get(first..first + self.depth) {
+            Some(&[byte]) => f32::from(byte) / f32::from(u8::MAX),
+            Some(&[high, low]) => f32::from(u16::from_be_bytes([high, low])) / f32::from(u16::MAX),
+            _ => 0.0,
+        }
+    }
+
+    /// Pixels of the wanted size, row by row: each is the mean of what it covers, or interpolated linearly.
+    fn resized<const CHANNELS: usize>(
+        &self,
+        part: &Part,
+        width: u32,
+        height: u32,
+        value: impl Fn(usize) -> [f32; CHANNELS],
+    ) -> Vec<f32> {
+        let columns = taps(part.columns.len(), width as usize);
+        let mut pixels = Vec::new();
+        let mut line = vec![[0.0; CHANNELS]; part.columns.len()];
+        let add = |sum: &mut [f32; CHANNELS], value: [f32; CHANNELS], weight: f32| {
+            sum.iter_mut()
+                .zip(value)
+                .for_each(|(s, v)| *s += v * weight);
+        };
+        for row in taps(part.rows.len(), height as usize) {
+            line.fill([0.0; CHANNELS]);
+            for (y, weight) in row.weights {
+                let first = (part.rows.start + y) * self.width + part.columns.start;
+                for (x, sum) in line.iter_mut().enumerate() {
+                    add(sum, value(first + x), weight);
+                }
+            }
+            for column in &columns {
+                let mut sum = [0.0; CHANNELS];
+                for (x, weight) in &column.weights {
+                    if let Some(value) = line.get(*x) {
+                        add(&mut sum, *value, *weight);
+                    }
+                }
+                pixels.extend(sum.map(|value| value.clamp(0.0, 1.0)));
+            }
+        }
+        pixels
+    }
+}
+
+/// What an element of a resized line is made of.
+struct Taps {
+    /// Elements of the line before, and their weights, which add up to 1.
+    weights: Vec<(usize, f32)>,
+}
+
+/// How a line of `from` elements becomes one of `to`: a triangle around each new element's centre, as wide as it covers.
+fn taps(from: usize, to: usize) -> Vec<Taps> {
+    let ratio = from as f32 / to as f32;
+    let reach = ratio.max(1.0);
+    let tap = |element: usize| {
+        let centre = (element as f32 + 0.5) * ratio;
+        let first = ((centre - reach).floor().max(0.0) as usize).min(from.saturating_sub(1));
+        let end = ((centre + reach).ceil() as usize).clamp(first + 1, from.max(first + 1));
+        let weight = |i: usize| (1.0 - ((i as f32 - (centre - 0.5)) / reach).abs()).max(0.0);
+        let sum: f32 = (first..end).map(weight).sum();
+        let weights = (first..end).map(|i| (i, weight(i) / sum)).collect();
+        Taps { weights }
+    };
+    (0..to).map(tap).collect()
+}
+
+/// Refuses a picture that is too large, before memory is taken for it.
+fn check_size(width: u64, height: u64) -> std::result::Result<(), String> {
+    let extent = u64::from(MAX_EXTENT);
+    if width == 0 || height == 0 || width > extent || height > extent || width * height > MAX_PIXELS
+    {
+        return Err(format!(
+            "{width} x {height} pixels; a picture is at most {extent} wide and high, and has at most {MAX_PIXELS} in all"
+        ));
+    }
+    Ok(())
+}
+
+fn png(file: impl BufRead + Seek) -> std::result::Result<Picture, String> {
+    let wrong = |error: png::DecodingError| error.to_string();
+    let limits = png::Limits {
+        bytes: MAX_BYTES as usize,
+    };
+    let mut decoder = png::Decoder::new_with_limits(file, limits);
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
+    let (width, height) = decoder.read_header_info().map_err(wrong)?.size();
+    check_size(width.into(), height.into())?;
+    // Palettes become colours, fewer than 8 bits become 8; 16 stay.
+    decoder.set_transformations(Transformations::EXPAND);
+    let mut reader = decoder.read_info().map_err(wrong)?;
+    let (colour, depth) = reader.output_color_type();
+    let size = reader.output_buffer_size().ok_or("too large")?;
+    let mut samples = vec![0; size];
+    reader.next_frame(&mut samples).map_err(wrong)?;
+    Ok(Picture {
+        width: width as usize,
+        height: height as usize,
+        channels: match colour {
+            ColorType::Grayscale | ColorType::Indexed => 1,
+            ColorType::GrayscaleAlpha => 2,
+            ColorType::Rgb => 3,
+            ColorType::Rgba => 4,
+        },
+        depth: if depth == BitDepth::Sixteen { 2 } else { 1 },
+        samples,
+    })
+}
+
+fn jpeg(mut file: impl BufRead + Seek) -> std::result::Result<Picture, String> {
+    let io = |error: std::io::Error| error.to_string();
+    let wrong = |error: zune_jpeg::errors::DecodeErrors| error.to_string();
+    if !jpeg_ends(&mut file).map_err(io)? {
+        return Err("the file is truncated".into());
+    }
+    file.rewind().map_err(io)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(io)?;
+    let options = DecoderOptions::default().set_strict_mode(false);
+    let options = options.set_max_width(usize::MAX).set_max_height(usize::MAX);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(&bytes), options);
+    decoder.decode_headers().map_err(wrong)?;
+    let (width, height) = decoder.dimensions().ok_or("it has no size")?;
+    check_size(width as u64, height as u64)?;
+    let (colours, channels) = match decoder.input_colorspace() {
+        Some(ColorSpace::Luma) => (ColorSpace::Luma, 1),
+        _ => (ColorSpace::RGB, 3),
+    };
+    decoder.set_options(options.jpeg_set_out_colorspace(colours));
+    Ok(Picture {
+        width,
+        height,
+        channels,
+        depth: 1,
+        samples: decoder.decode().map_err(wrong)?,
+    })
+}
+
+/// Whether a JPEG file has its end marker behind the data of a scan: decoders make up what is missing. Thumbnails inside of other
+/// segments have markers of their own, which do not count.
+fn jpeg_ends(mut file: impl BufRead + Seek) -> std::io::Result<bool> {
+    const START_OF_SCAN: u8 = 0xda;
+    const END_OF_IMAGE: u8 = 0xd9;
+    let mut in_scan = false;
+    loop {
+        // Up to the next marker: what is between segments, or the data of a scan.
+        let mut skipped = Vec::new();
+        file.read_until(0xff, &mut skipped)?;
+        let mut marker = [0xff];
+        while marker == [0xff] {
+            if file.read(&mut marker)? == 0 {
+                return Ok(false);
+            }
+        }
+        match marker {
+            [END_OF_IMAGE] => return Ok(in_scan),
+            // A byte of the scan's data, restart markers, start of image, and what stands alone.
+            [0x00 | 0x01 | 0xd0..=0xd8] => {}
+            [kind] => {
+                let mut length = [0; 2];
+                if file.read_exact(&mut length).is_err() {
+                    return Ok(false);
+                }
+                let rest = i64::from(u16::from_be_bytes(length)).saturating_sub(2);
+                file.seek(SeekFrom::Current(rest.max(0)))?;
+                in_scan |= kind == START_OF_SCAN;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    #[test]
+    fn a_picture_has_as_many_pixels_as_it_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("picture.png");
+        let decoded = |width: u32, height: u32| {
+            let mut encoder = png::Encoder::new(File::create(&path).unwrap(), width, height);
+            encoder.set_depth(BitDepth::One);
+            let black = vec![0; width as usize / 8 * height as usize];
+            let mut writer = encoder.write_header().unwrap();
+            writer.write_image_data(&black).unwrap();
+            drop(writer);
+            let picture = Picture::decode(&path, File::open(&path).unwrap());
+            picture
+                .map(|picture| picture.width)
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(decoded(8192, 4096), Ok(8192));
+        let error = decoded(8192, 4097).unwrap_err();
+        assert!(error.contains("8192 x 4097 pixels"), "{error}");
+        let error = decoded(16392, 8).unwrap_err();
+        assert!(error.contains("at most 16384 wide"), "{error}");
+    }
+
+    #[test]
+    fn every_truncation_of_a_jpeg_is_seen() {
+        let mut file = include_bytes!("../../tests/pictures/grey.jpg").to_vec();
+        assert!(jpeg_ends(Cursor::new(&file)).unwrap());
+        for length in 0..file.len() {
+            assert!(
+                !jpeg_ends(Cursor::new(&file[..length])).unwrap(),
+                "{length}"
+            );
+        }
+        // An end marker in a segment before the scan, as thumbnails have one, is none of the picture's.
+        let thumbnail = [0xff, 0xd8, 0xff, 0xe1, 0x00, 0x06, 0xff, 0xda, 0xff, 0xd9];
+        let mut with = thumbnail.to_vec();
+        with.extend(&file[2..]);
+        assert!(jpeg_ends(Cursor::new(&with)).unwrap());
+        with.truncate(with.len() - 2);
+        assert!(!jpeg_ends(Cursor::new(&with)).unwrap());
+        // What follows the end is not looked at.
+        file.extend(b"more");
+        assert!(jpeg_ends(Cursor::new(&file)).unwrap());
+    }
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The library as a program that embeds replays uses it.
+#![allow(clippy::unwrap_used)]
+
+mod device;
+mod pictures;
+mod session;
+mod signals;
+mod values;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Executes a page of the documents: its shell blocks, in order, in one shell.
+
+use std::{env, fs, process::Command};
+
+use crate::{
+    build::{payload, step::logged},
+    error::{Error, Result},
+    folder::Folder,
+};
+
+/// The page: an app's source, its recording, a replay with another input, compared with the live app.
+const PAGE: &str = "docs/your-own-app.md";
+/// The folder that the page makes.
+const MADE: &str = "target/your-own-app";
+
+/// Runs every block as a reader would who pastes them; the page's own comparison decides.
+pub(super) fn own_app(folder: &Folder) -> Result<std::result::Result<(), String>> {
+    let page = folder.repository.join(PAGE);
+    let text = fs::read_to_string(&page).map_err(Error::io("read", &page))?;
+    let made = folder.repository.join(MADE);
+    if made.exists() {
+        fs::remove_dir_all(&made).map_err(Error::io("remove", &made))?;
+    }
+    let command = payload::host_command(folder);
+    let mut path = command
+        .parent()
+        .map(|beside| beside.as_os_str().to_owned())
+        .unwrap_or_default();
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap_or_default());
+    let log = folder.local.join("log/your-own-app.log");
+    let mut shell = Command::new("bash");
+    shell
+        .args(["-euxc", &blocks(&text)])
+        .current_dir(&folder.repository)
+        .env("PATH", path)
+        .env_remove("CARGO_MANIFEST_DIR");
+    if let Err(error) = logged(&mut shell, "the page's commands", &log) {
+        return Ok(Err(error.to_string()));
+    }
+    let replayed = made.join("replayed.bin");
+    let size = fs::metadata(&replayed)
+        .map_err(Error::io("read", &replayed))?
+        .len();
+    Ok(match size {
+        16384 => Ok(()),
+        size => Err(format!("the replay wrote {size} bytes")),
+    })
+}
+
+/// The text of all blocks that are marked as shell.
+fn blocks(page: &str) -> String {
+    let mut out = String::new();
+    let mut inside = false;
+    for line in page.lines() {
+        match line {
+            "```sh" => inside = true,
+            "```" => inside = false,
+            line if inside => {
+                out.push_str(line);
+                out.push('\n');
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::blocks;
+
+    #[test]
+    fn only_shell_blocks_run() {
+        let page = "text\n```sh\na\nb\n```\n    c\n```c\nd\n```\n```sh\ne\n```\n";
+        assert_eq!(blocks(page), "a\nb\ne\n");
+    }
+}

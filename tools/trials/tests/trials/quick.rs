@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Short versions of the trials; `cargo xtask faults` and `cargo xtask fuzz` run the long ones.
+
+use std::collections::BTreeMap;
+
+use gpureplay_core::middleware::FaultKind;
+use gpureplay_trials::soundness::Counts;
+use gpureplay_trials::{Parts, corpus, faults, shipped, soundness};
+
+#[test]
+fn faults_are_survived() {
+    let digits = shipped::named("digits-g52").unwrap();
+    let summary = faults::campaign(&digits.bytes, (FaultKind::ALL, 71), |_| ()).unwrap();
+    let injected: u64 = summary.rows.iter().map(|row| row.injected).sum();
+    let errors: u64 = summary.rows.iter().map(|row| row.errors).sum();
+    println!("{summary:?}");
+    assert!(injected >= 60 && errors >= 30, "{summary:?}");
+    assert!(
+        summary.rows.iter().all(|row| row.injected > 0),
+        "{summary:?}"
+    );
+}
+
+#[test]
+fn what_verifies_stays_inside() {
+    let mut counts = Counts::default();
+    for shipped in shipped::all().unwrap() {
+        let parts = Parts::of(&shipped.bytes).unwrap();
+        assert_eq!(parts.file(), shipped.bytes, "{}", shipped.name);
+        let seen = &mut BTreeMap::new();
+        soundness::rounds(&parts, 0..60, &mut counts, seen).unwrap();
+    }
+    assert!(counts.ran + counts.failed > 20, "{counts:?}");
+}
+
+#[test]
+fn kept_seeds_stay_inside() {
+    let corpus = corpus::read().unwrap();
+    let mut counts = Counts::default();
+    for shipped in shipped::all().unwrap() {
+        let Some(kept) = corpus.get(&shipped.name) else {
+            continue;
+        };
+        let parts = Parts::of(&shipped.bytes).unwrap();
+        let seen = &mut BTreeMap::new();
+        soundness::rounds(&parts, kept.values().copied(), &mut counts, seen).unwrap();
+    }
+    assert!(counts.tried > 40, "{counts:?}");
+}
+
+#[test]
+fn every_mutant_is_refused_by_its_rule() {
+    let recordings = shipped::all().unwrap();
+    for shipped in &recordings {
+        let untouched = gpureplay_trials::mutants::Mutant {
+            name: "untouched",
+            rule: "",
+            file: shipped.bytes.clone(),
+            signature: None,
+            gpu: None,
+        };
+        assert_eq!(gpureplay_trials::mutants::refused_by(&untouched), None);
+    }
+    let tally = gpureplay_trials::mutants::tally(&recordings, None);
+    println!("{} kinds, {:?}", tally.kinds, tally.rules);
+    assert!(tally.survivors.is_empty(), "{:#?}", tally.survivors);
+    assert!(tally.kinds >= 100);
+    // Rules that no recording of these can break, and those that only other crates' tests can.
+    let missing: Vec<_> = gpureplay_core::Rule::ALL
+        .iter()
+        .map(|rule| rule.name())
+        .filter(|name| !tally.rules.contains_key(name))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
