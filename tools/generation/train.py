@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Trains the network that writes verses, and writes weights/NAME.npy (float32). Needs NumPy.
+"""Trains the network that writes verses, and writes weights/NAME.npy (float32) and written.txt, the first 1000 characters. Needs NumPy.
 
     python3 train.py [--output DIR] [--rounds 2000] [--seed 7]
 
@@ -99,6 +99,7 @@ def main():
     for name, array in weights.items():
         np.save(folder / f"{name}.npy", array)
     written, margins = network.generate(weights, 2500)
+    (options.output / "written.txt").write_text("".join(network.ALPHABET[token] for token in written[:1000]))
     precise, _ = network.generate({name: array.astype(np.float64) for name, array in weights.items()}, 2500)
     text = "".join(network.ALPHABET[token] for token in written)
     right = (written == np.resize(song, 2500)).sum()

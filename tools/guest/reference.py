@@ -104,7 +104,7 @@ def train_digits(top):
 
 
 def generate(top):
-    """Two characters for each set; the first token is forced, and the second is the network's own."""
+    """Two characters for each set; in the first one the first token is forced, the others are the network's own."""
     sys.path.insert(0, str(TOOLS / "generation"))
     import network
 
@@ -112,8 +112,8 @@ def generate(top):
     weights = {path.stem: np.load(path) for path in sorted((TOOLS / "generation" / "weights").glob("*.npy"))}
     for name, array in weights.items():
         np.save(top / "weights" / f"{name}.npy", array)
-    for suffix, letter in (("", "t"), ("2", "\n")):
-        forced = np.array([[network.ALPHABET.index(letter)], [-1]], np.int32)
+    for suffix, first in (("", network.ALPHABET.index("t")), ("2", -1)):
+        forced = np.array([[first], [-1]], np.int32)
         write_steps(top, suffix, {"forced": forced})
         tokens, _ = network.generate(weights, 1, forced[0])
         letters = np.frombuffer(network.ALPHABET.encode(), np.uint8)

@@ -26,7 +26,7 @@ fn session(fault: Option<Fault>) -> Session {
             None => device,
         },
     );
-    let own = Tensor::from_fn(gpureplay_library::DType::I32, &[1], |_| -1.0).unwrap();
+    let own = Tensor::from_fn(gpureplay_library::ElementType::I32, &[1], |_| -1.0).unwrap();
     session.bind("forced", own).unwrap();
     session
 }
@@ -102,7 +102,12 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
                 assert_eq!(session.states().unwrap(), before, "{} {call}", kind.name());
                 session.run().unwrap();
             }
-            assert_eq!(session.states().unwrap(), expected, "{} {call}", kind.name());
+            assert_eq!(
+                session.states().unwrap(),
+                expected,
+                "{} {call}",
+                kind.name()
+            );
             assert_eq!(write(&mut session, 6), ten[4..]);
         }
     }
