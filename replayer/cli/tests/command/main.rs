@@ -14,6 +14,7 @@ mod layers;
 mod links;
 mod misuse;
 mod shipped;
+mod state;
 mod timeline;
 mod trace;
 mod trust;

@@ -239,7 +239,7 @@ impl Events {
                         id: launch.id,
                         kernel: launch.kernel.clone(),
                         global: launch.global,
-                        jobs: noted.jobs,
+                        jobs: queued.start(index, launch.queue).unwrap_or(noted.jobs),
                         given: given.collect(),
                         scalars: launch
                             .arguments
@@ -326,6 +326,12 @@ impl Queued {
             }
         }
         Queued(out)
+    }
+
+    /// Submissions before a launch's own; `None` if they are not known.
+    fn start(&self, index: usize, queue: u32) -> Option<usize> {
+        let chains = self.0.get(&queue)?.get(&index)?.as_ref()?;
+        Some(chains.start)
     }
 
     /// Submissions before a transfer: a queue comes to it after the launches that it was given before, and before those after it.

@@ -252,7 +252,12 @@ impl Recording<'_> {
             .args(["--description", &self.app.description])
             .arg("--command")
             .arg(format!("cargo xtask guest record {}", self.name));
-        for name in &self.app.inputs {
+        if let Some(tensors) = &self.app.tensors {
+            let tools = self.folder.repository.join("tools");
+            compile.arg("--tensors").arg(tools.join(tensors));
+        }
+        let from_files = self.app.tensors.is_none();
+        for name in self.app.inputs.iter().filter(|_| from_files) {
             compile.arg(format!("--input={name}=inputs/{name}.npy"));
             compile.arg(format!("--second-input={name}=inputs/{name}2.npy"));
         }
@@ -278,8 +283,10 @@ impl Recording<'_> {
                 self.app.tolerance
             };
             compile.arg(format!("--tolerance={name}={tolerance}"));
-            compile.arg(format!("--output={name}={name}.npy"));
-            compile.arg(format!("--second-output={name}={name}2.npy"));
+            if from_files {
+                compile.arg(format!("--output={name}={name}.npy"));
+                compile.arg(format!("--second-output={name}={name}2.npy"));
+            }
         }
         for (key, value) in self.provenance()? {
             compile.arg(format!("--provenance={key}={value}"));
