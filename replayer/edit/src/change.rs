@@ -20,6 +20,9 @@ use crate::provenance;
 use crate::scene::{Outcome, Scene, job};
 use crate::shader;
 
+/// Bytes that are written, with their addresses.
+type Writes = Vec<(u64, Vec<u8>)>;
+
 /// What is changed about a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -146,7 +149,7 @@ impl<'r> Subject<'r> {
     }
 
     /// The bytes of the job's descriptors that a change changes, and what it needs besides.
-    fn parts(&self, change: &Change) -> Result<(Vec<(u64, Vec<u8>)>, Addition)> {
+    fn parts(&self, change: &Change) -> Result<(Writes, Addition)> {
         change.launch.check(self.compute, self.jobs.profile)?;
         let words = change.launch.words(self.compute)?.into_iter();
         let mut words: Vec<(u64, Vec<u8>)> = words
