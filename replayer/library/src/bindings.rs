@@ -104,10 +104,17 @@ impl Bindings {
     /// As for [`Bindings::bind`], or the file cannot be read.
     pub fn bind_file(&mut self, files: &Files, name: &str, path: &Path) -> Result<()> {
         let (_, info) = self.bindable(name)?;
-        let image = files.manifest.as_ref();
-        let image = image.and_then(|manifest| manifest.images.get(name));
-        let value = values::read_with(|file| files.open_file(file), path, info, image)?;
+        let value = read(files, info, path)?;
         self.bind(name, value, &shown(path))
+    }
+
+    /// Whether a tensor is bound to the value that a file has.
+    pub(crate) fn holds(&self, files: &Files, name: &str, path: &Path) -> bool {
+        let Ok((index, info)) = self.bindable(name) else {
+            return false;
+        };
+        let bound = self.value(index);
+        bound.is_some_and(|bound| read(files, info, path).is_ok_and(|value| value == *bound))
     }
 
     /// Gives every weight the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
@@ -300,6 +307,13 @@ impl Tensors for Bindings {
         room.filled = true;
         Some(&mut room.bytes)
     }
+}
+
+/// The value that a file has for a tensor; a picture as the manifest says.
+fn read(files: &Files, info: &TensorInfo, path: &Path) -> Result<Tensor> {
+    let image = files.manifest.as_ref();
+    let image = image.and_then(|manifest| manifest.images.get(&info.name));
+    values::read_with(|file| files.open_file(file), path, info, image)
 }
 
 /// Requires a value to have the type and the shape of a tensor.
