@@ -21,6 +21,7 @@ pub(crate) mod layer_options;
 pub(crate) mod listing;
 pub(crate) mod load_speed;
 pub(crate) mod model_options;
+pub(crate) mod named_file;
 pub(crate) mod new_directory;
 pub(crate) mod new_recording;
 pub(crate) mod noted;
