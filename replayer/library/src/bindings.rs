@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values for the tensors of one recording, on the caller's side.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use gpureplay_io::{Tensor, shown};
 
 use crate::error::{Error, Result};
 use crate::files::Files;
+use crate::manifest::Case;
 use crate::states::States;
 use crate::tensors::{Layer, TensorInfo, crossing, list, misfit};
 use crate::values;
@@ -108,8 +109,25 @@ impl Bindings {
         self.bind(name, value, &shown(path))
     }
 
+    /// The manifest's case whose inputs have exactly the values that these inputs are bound to, whatever files they came from.
+    pub fn case<'a>(
+        &self,
+        files: &'a Files,
+        inputs: &BTreeMap<String, PathBuf>,
+    ) -> Option<&'a Case> {
+        let same = |(name, file): (&String, &PathBuf)| {
+            inputs.contains_key(name) && self.holds(files, name, &files.directory.join(file))
+        };
+        files
+            .manifest
+            .as_ref()?
+            .cases
+            .iter()
+            .find(|case| case.inputs.len() == inputs.len() && case.inputs.iter().all(same))
+    }
+
     /// Whether a tensor is bound to the value that a file has.
-    pub(crate) fn holds(&self, files: &Files, name: &str, path: &Path) -> bool {
+    fn holds(&self, files: &Files, name: &str, path: &Path) -> bool {
         let Ok((index, info)) = self.bindable(name) else {
             return false;
         };

@@ -10,7 +10,6 @@ use gpureplay_core::{Limits, Verified, verify};
 use gpureplay_format::{Recording, TensorKind};
 
 use crate::beneath;
-use crate::bindings::Bindings;
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::host_rules;
@@ -92,22 +91,6 @@ impl Files {
     /// The manifest's first case.
     pub fn case(&self) -> Option<&Case> {
         self.manifest.as_ref()?.cases.first()
-    }
-
-    /// The manifest's case whose inputs have exactly the values that these inputs are bound to, whatever files they came from.
-    pub fn case_for(
-        &self,
-        inputs: &BTreeMap<String, PathBuf>,
-        bindings: &Bindings,
-    ) -> Option<&Case> {
-        let same = |(name, file): (&String, &PathBuf)| {
-            inputs.contains_key(name) && bindings.holds(self, name, &self.directory.join(file))
-        };
-        self.manifest
-            .as_ref()?
-            .cases
-            .iter()
-            .find(|case| case.inputs.len() == inputs.len() && case.inputs.iter().all(same))
     }
 
     /// Checks the bytes, and that the manifest was made for them.

@@ -161,7 +161,7 @@ impl Run {
         }
         // The manifest expects what the recorded weights give to a network whose layers all run.
         let case = match &self.weights {
-            None if selection.running().start == 0 => files.case_for(&inputs, session.bindings()),
+            None if selection.running().start == 0 => session.bindings().case(files, &inputs),
             _ => None,
         };
         let mut destinations =

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What many times of the same thing say.
 
+use std::time::Duration;
+
+use gpureplay_library::text;
 use serde::{Deserialize, Serialize};
 
 /// The times that half, nine tenths and 99 of 100 runs stay within, in seconds; `None` where there are fewer than 10 or 100 runs.
@@ -26,6 +29,11 @@ impl Percentiles {
             p99: (sorted.len() >= 100).then(|| at(99)),
         }
     }
+}
+
+/// A time as people read it.
+pub(crate) fn seconds(value: f64) -> String {
+    text::duration(Duration::from_secs_f64(value))
 }
 
 /// Mean, spread and extremes of times, in seconds.

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use gpureplay_library::{Phase, shown};
 use serde::{Deserialize, Serialize};
 
-use super::report::seconds;
 use crate::Result;
 use crate::common::failure::Failure;
-use crate::common::statistics::Summary;
+use crate::common::statistics::{Summary, seconds};
 
 /// Longest saved report that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 28;

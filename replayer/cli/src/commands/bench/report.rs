@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::time::Duration;
 
 use gpureplay_library::{Phase, escaped};
 use serde::Serialize;
 
 use super::compare::Comparison;
 use crate::common::load_speed::Loading;
-use crate::common::statistics::{Percentiles, Summary};
+use crate::common::statistics::{Percentiles, Summary, seconds};
 use crate::{Result, text};
 
 /// Numbers of a benchmark; times in seconds.
@@ -123,10 +122,6 @@ impl Report {
         }
         Ok(())
     }
-}
-
-pub(super) fn seconds(value: f64) -> String {
-    text::duration(Duration::from_secs_f64(value))
 }
 
 /// What too few runs do not say.
