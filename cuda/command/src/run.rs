@@ -74,6 +74,9 @@ pub(crate) struct Checking {
     /// Leave out words that differ between so many runs of the recorded launch and one more.
     #[arg(long, value_name = "RUNS", default_value_t = 0)]
     mask: u32,
+    /// Leave out the region that holds this address, such as 0x7f0000000000; may be given several times.
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    ignore: Vec<u64>,
     /// Seconds that a kernel may take.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     time_limit: u64,
@@ -97,6 +100,11 @@ fn tolerance(text: &str) -> Result<f64, String> {
     } else {
         Err("is no error".to_owned())
     }
+}
+
+fn address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").ok_or("does not begin with 0x")?;
+    u64::from_str_radix(digits, 16).map_err(|error| error.to_string())
 }
 
 impl Checking {
@@ -130,6 +138,13 @@ impl Checking {
                 here.capability[0],
                 here.capability[1]
             );
+        }
+        for address in &self.ignore {
+            if !session.ignore(*address) {
+                return Err(Failure::Usage(format!(
+                    "--ignore {address:#x}: no region of the launch holds it"
+                )));
+            }
         }
         if self.cold {
             session.make_cold()?;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gpureplay_cuda_abi::{Handle, Status};
 use gpureplay_cuda_image::{Extent, ImageError, MAX_IMAGE, PREFIX, extent};
 
-use crate::report::say;
+use crate::say::say;
 use crate::settings::{Mode, settings};
 use crate::state::{Image, images};
 

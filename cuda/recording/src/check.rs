@@ -3,7 +3,7 @@
 
 use gpureplay_cuda_abi::{MAX_PARAMETER_BYTES, attribute};
 
-use crate::launch::FORMAT;
+use crate::format::FORMAT;
 use crate::{Launch, RecordingError};
 
 /// Memory of one launch, in bytes.

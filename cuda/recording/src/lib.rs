@@ -19,6 +19,7 @@
 
 mod check;
 mod error;
+mod format;
 mod hash;
 mod launch;
 mod store;
@@ -26,8 +27,9 @@ mod write;
 
 pub use check::{MAX_BYTES, MAX_REGIONS};
 pub use error::RecordingError;
+pub use format::FORMAT;
 pub use hash::Hash;
-pub use launch::{Device, FORMAT, ImageReference, Launch, Origin, Region, RegionKind, Variable};
+pub use launch::{Device, ImageReference, Launch, Origin, Region, RegionKind, Variable};
 pub use store::{CHUNK, Store};
 pub use write::Writer;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use gpureplay_cuda_abi::{
     Handle, LaunchAttribute, LaunchConfiguration, LaunchParameter, Status, attribute,
 };
-use gpureplay_cuda_recording::{Launch, Recording, RegionKind};
+use gpureplay_cuda_recording::{Launch, Recording};
 
 use crate::compare::{Differing, Sum, differing, noisy};
 use crate::error::driver;
@@ -59,6 +59,8 @@ pub struct Session {
     cold: Option<(u64, usize)>,
     rewritten: Vec<(Rewritten, Rewritten)>,
     rewritten_parameters: Rewritten,
+    /// For each piece, whether it is left out of comparisons.
+    ignored: Vec<bool>,
 }
 
 impl Session {
@@ -77,11 +79,8 @@ impl Session {
         let store = recording.store();
         let image = store.image(launch.image.hash, launch.image.size)?;
         let mut contents = Vec::new();
-        for region in &launch.regions {
-            let kind = match region.kind {
-                RegionKind::Device => Kind::Device,
-                RegionKind::Host => Kind::Host,
-            };
+        for (region, on_device) in launch.regions.iter().zip(place::on_device(&launch)) {
+            let kind = if on_device { Kind::Device } else { Kind::Host };
             contents.push(Contents {
                 address: region.address,
                 kind,
@@ -108,6 +107,7 @@ impl Session {
         place::map(&gpu, &launch)?;
         Ok(Self {
             rewritten: vec![Default::default(); contents.len()],
+            ignored: vec![false; contents.len()],
             rewritten_parameters: Vec::new(),
             parameters: launch.parameters.clone(),
             gpu,
@@ -139,6 +139,20 @@ impl Session {
             block: self.launch.block,
             shared: self.launch.shared,
         }
+    }
+
+    /// From now on, the region that holds this address is left out of comparisons: room for stacks that a runtime keeps in
+    /// memory of the device, for example. Says whether there is one.
+    pub fn ignore(&mut self, address: u64) -> bool {
+        let mut found = false;
+        for (contents, ignored) in self.contents.iter().zip(&mut self.ignored) {
+            let offset = address.checked_sub(contents.address);
+            if offset.is_some_and(|offset| offset < contents.before.len() as u64) {
+                *ignored = true;
+                found = true;
+            }
+        }
+        found
     }
 
     /// From now on, the second-level cache is filled with other memory before each timed run.
@@ -310,6 +324,9 @@ impl Session {
         self.restore(loaded, true)?;
         let mut sum = Sum::default();
         for (index, contents) in self.contents.iter().enumerate() {
+            if self.ignored[index] {
+                continue;
+            }
             let got = self.read(loaded, contents)?;
             let want = contents.after.as_ref().unwrap_or(&contents.before);
             sum.add(
@@ -331,6 +348,9 @@ impl Session {
     ) -> Result<Verdict, ReplayError> {
         let (mut sum, mut null) = (Sum::default(), Sum::default());
         for (index, contents) in self.contents.iter().enumerate() {
+            if self.ignored[index] {
+                continue;
+            }
             let mask = mask.0.get(index).map_or(&[] as &[u32], Vec::as_slice);
             let want = contents.after.as_ref().unwrap_or(&contents.before);
             let got = self.read(loaded, contents)?;
@@ -352,8 +372,8 @@ impl Session {
     /// If memory cannot be read.
     pub fn differing(&self, loaded: &Loaded, most: usize) -> Result<Vec<Differing>, ReplayError> {
         let mut found = Vec::new();
-        for contents in &self.contents {
-            if found.len() < most {
+        for (contents, ignored) in self.contents.iter().zip(&self.ignored) {
+            if found.len() < most && !ignored {
                 let got = self.read(loaded, contents)?;
                 let want = contents.after.as_ref().unwrap_or(&contents.before);
                 differing(&mut found, most, contents.address, &got, want);
@@ -375,6 +395,9 @@ impl Session {
         let mut sum = Sum::default();
         let pieces = self.contents.iter().zip(self.pieces()).zip(memory);
         for (index, ((contents, piece), got)) in pieces.enumerate() {
+            if self.ignored[index] {
+                continue;
+            }
             let mask = mask.0.get(index).map_or(&[] as &[u32], Vec::as_slice);
             sum.add(how, contents.address, got, piece.after, mask);
         }

@@ -143,6 +143,25 @@ fn results_do_not_depend_on_threads() {
     }
 }
 
+#[test]
+fn networks_read_nothing_that_nobody_wrote() {
+    for name in [
+        "digits-g52",
+        "lenet-g52",
+        "acl-conv-g52",
+        "acl-gemm-g52",
+        "saxpy-g52",
+    ] {
+        let recording = Recording::open(folder().join(name)).unwrap();
+        let report = analysed(&recording, "uninit", 2);
+        assert_eq!(report.verdict("uninit"), Some(Verdict::Clean), "{name}");
+        assert!(
+            report.jobs.iter().all(|job| job.uninit.is_empty()),
+            "{name}"
+        );
+    }
+}
+
 /// Stacks of threads lie at the same places again and again, and are no memory that threads share.
 #[test]
 fn networks_do_not_race() {

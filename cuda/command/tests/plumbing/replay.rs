@@ -160,6 +160,45 @@ fn taken_addresses_are_had_in_another_process() {
 }
 
 #[test]
+fn memory_of_the_host_among_that_of_the_device_is_no_collision() {
+    let stage = recorded("host");
+    let info = stage.run("info rec").out;
+    assert!(info.contains("400 B of host memory, changed"), "{info}");
+    let said = stage.run("run rec");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(!said.err.contains("another process"), "{said:?}");
+    assert_eq!(stage.run("run rec --null").code, Some(1));
+}
+
+#[test]
+fn regions_are_left_out_by_address() {
+    let stage = recorded("others");
+    let region = |text: &str| {
+        let line = text.lines().find(|line| line.starts_with("region"));
+        let word = line
+            .and_then(|line| line.split_whitespace().nth(1))
+            .unwrap();
+        word.trim_end_matches(',').to_owned()
+    };
+    let address = region(&stage.run("info rec#1").out);
+    assert_eq!(stage.run("run rec#1").code, Some(1));
+    // Nothing is left that a launch changes.
+    let ignored = stage.run(&format!("run rec#1 --ignore {address}"));
+    assert_eq!(ignored.code, Some(1), "{ignored:?}");
+    assert!(ignored.out.contains("inconclusive"), "{ignored:?}");
+    let stage = recorded("host");
+    let info = stage.run("info rec").out;
+    let host = info
+        .lines()
+        .find(|line| line.contains("of host memory"))
+        .unwrap();
+    let said = stage.run(&format!("run rec --ignore {}", region(host)));
+    assert!(said.out.contains("right, bit for bit"), "{said:?}");
+    assert_eq!(stage.run("run rec --ignore 0x10").code, Some(2));
+    assert_eq!(stage.run("run rec --ignore 10").code, Some(2));
+}
+
+#[test]
 fn candidates_are_verified_and_those_beyond_limits_refused() {
     let stage = recorded("scale");
     let mut command = stage.command("tune rec#0 --repetitions 2 --csv t.csv --registers 0,32");

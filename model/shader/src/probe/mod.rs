@@ -39,7 +39,7 @@ use mali_isa::Message;
 
 pub(crate) use self::insert::{insert, insert_into};
 use crate::Dispatch;
-use crate::engine::worker::Layout;
+use crate::engine::layout::Layout;
 use crate::ir::{Clause, Program};
 use crate::rows::LANES;
 
@@ -287,7 +287,7 @@ impl Access<'_> {
     /// What a lane writes, as bytes.
     pub fn value(&self, lane: usize) -> Option<[u8; 16]> {
         let words = self.values?.map(|row| row[lane % LANES]);
-        Some(crate::operations::memory::bytes_of(words))
+        Some(crate::words::bytes_of(words))
     }
 
     /// Whether the active lanes, of which there are several, all have the same address.

@@ -9,8 +9,10 @@ use gpureplay_compile::{Capture, Role, differential};
 use gpureplay_io::Tensor;
 
 use crate::common::failure::{Failure, Outcome};
-use crate::common::new_recording::{Choices, NamedFile, Product, read_typed, stage};
+use crate::common::named_file::NamedFile;
+use crate::common::new_recording::{Choices, Product, read_typed};
 use crate::common::noted::suggestion;
+use crate::common::terminal::stage;
 use gpureplay_library::shown;
 
 use crate::{Result, text};

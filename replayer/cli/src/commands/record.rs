@@ -20,8 +20,9 @@ use crate::Result;
 use crate::commands::compile::{compare, read_trace};
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
-use crate::common::new_recording::{Choices, Product, stage};
+use crate::common::new_recording::{Choices, Product};
 use crate::common::terminal;
+use crate::common::terminal::stage;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -59,6 +59,15 @@ impl Destinations {
         }
     }
 
+    /// The same without the places that were claimed, for another set of results.
+    pub(crate) fn again(&self) -> Self {
+        Self {
+            existing: self.existing,
+            read: self.read.clone(),
+            claimed: Vec::new(),
+        }
+    }
+
     /// A file that the command reads. One that is not there needs no care.
     pub(crate) fn reads(&mut self, path: &Path) {
         let (file, _) = values::split(path);

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_edit::EditError;
 use gpureplay_io::encode_npy;
+use gpureplay_jobs::Selector;
 use gpureplay_library::files::{FILE_NAME, SIGNATURE_NAME};
 use gpureplay_library::{Bindings, Manifest, Recording, Tensor, manifest, shown};
 
 use crate::Result;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::Failure;
+use crate::common::job_options::{one, table};
 use crate::common::tensor_arguments::TensorFile;
 use gpureplay_library::TensorKind;
 
@@ -33,6 +35,58 @@ pub(crate) fn bindings(recording: &Recording, inputs: &[TensorFile]) -> Result<B
         bindings.bind_file(files, name, &files.directory.join(path))?;
     }
     Ok(bindings)
+}
+
+/// Longest file with a shader that is read.
+const MAX_CODE: u64 = 1 << 24;
+
+/// The code in a file.
+///
+/// # Errors
+/// It cannot be read, or is no file of code by its length.
+pub(crate) fn read_code(path: &Path) -> Result<Vec<u8>> {
+    let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(path)));
+    let metadata = fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
+    if !metadata.is_file() || metadata.len() == 0 || metadata.len() > MAX_CODE {
+        return Err(wrong("is no file with the code of a shader".into()));
+    }
+    fs::read(path).map_err(|error| wrong(error.to_string()))
+}
+
+/// The code of a job of another recording: `RECORDING:JOB`.
+///
+/// # Errors
+/// There is no such recording, or no such job.
+pub(crate) fn code_of(text: &str) -> Result<Vec<u8>> {
+    let (path, job) = text.split_once(':').ok_or_else(|| {
+        Failure::Usage(format!(
+            "{text}: expected a file with a shader, or RECORDING:JOB"
+        ))
+    })?;
+    let recording = Recording::open(path)?;
+    let jobs = table(&recording)?;
+    let selector: Selector = job.parse()?;
+    let index = one(&selector, &jobs)?;
+    let compute = jobs.jobs.get(index).and_then(|job| job.compute.as_ref());
+    let code = compute.and_then(|compute| compute.code.as_ref().ok());
+    let code = code.ok_or_else(|| {
+        Failure::Input(format!("{text}: this job has no shader that can be read"))
+    })?;
+    Ok(code.bytes.clone())
+}
+
+/// The files that the manifest of a changed recording names, from the recorded one.
+///
+/// # Errors
+/// A file cannot be read.
+pub(crate) fn beside(
+    recording: &Recording,
+    changed: &Manifest,
+) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let wanted: Vec<PathBuf> = changed.files().map(Path::to_path_buf).collect();
+    let files = recording.files().beside()?.into_iter();
+    let files = files.map(|(name, contents)| (PathBuf::from(name), contents));
+    Ok(files.filter(|(name, _)| wanted.contains(name)).collect())
 }
 
 /// The directory of a new recording.
@@ -132,7 +186,7 @@ impl From<EditError> for Failure {
             EditError::Failed { .. }
             | EditError::NotReached { .. }
             | EditError::NotReproduced { .. } => Self::Device(error.to_string()),
-            EditError::NoInput(_) => Self::Input(error.to_string()),
+            EditError::NoInput(_) | EditError::Gate { .. } => Self::Input(error.to_string()),
             other => Self::Usage(other.to_string()),
         }
     }

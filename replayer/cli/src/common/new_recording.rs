@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -22,45 +22,15 @@ use serde::Serialize;
 use crate::common::arguments::tolerance;
 use crate::common::destinations::Destinations;
 use crate::common::failure::Failure;
+use crate::common::named_file::{NamedFile, is_name};
 use crate::common::page_reads;
 use crate::common::steps::{self, StateArgument, Step};
-use crate::common::terminal;
+use crate::common::terminal::{self, stage};
 use crate::manifest::{self, Case, Manifest, Output};
 use gpureplay_library::{escaped, shown};
 
 use crate::common::noted::{self, NoteOptions, Noted};
 use crate::{Result, files, text};
-
-/// `NAME=FILE` on the command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NamedFile {
-    /// Name that the tensor gets.
-    pub(crate) name: String,
-    /// The file.
-    pub(crate) path: PathBuf,
-}
-
-impl FromStr for NamedFile {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        match text.split_once('=') {
-            Some((name, path)) if !path.is_empty() && is_name(name) => Ok(Self {
-                name: name.to_owned(),
-                path: path.into(),
-            }),
-            _ => Err("expected NAME=FILE, with a name of letters, digits, '.', '_', '-'".into()),
-        }
-    }
-}
-
-fn is_name(name: &str) -> bool {
-    !name.is_empty()
-        && !name.starts_with('.')
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
-}
 
 /// `KEY=VALUE` on the command line.
 #[derive(Clone, Debug, PartialEq)]
@@ -321,13 +291,6 @@ fn warn_of_equal_elements(file: &TensorFile) {
     }
 }
 
-/// Says on a terminal what takes time.
-pub(crate) fn stage(what: &str) {
-    if std::io::stderr().is_terminal() {
-        terminal::note(what);
-    }
-}
-
 /// A recording with everything that belongs beside it.
 pub(crate) struct Product {
     /// The recording.
@@ -363,6 +326,9 @@ struct TensorReport<'a> {
     before_job: usize,
 }
 
+/// The turn of a loop that is recorded, and what the turns hand on.
+type OneStep = (Turn, Vec<Kept>);
+
 impl Product {
     /// Compiles a trace and describes the result. A second trace tells inputs from weights where no files do. Of a trace with several
     /// steps that go on from each other only the first is used; the traces as they were used come back.
@@ -387,7 +353,7 @@ impl Product {
     }
 
     fn of_step(
-        (capture, second, step): (&Capture, Option<&Capture>, Option<(Turn, Vec<Kept>)>),
+        (capture, second, step): (&Capture, Option<&Capture>, Option<OneStep>),
         files: &[TensorFile],
         choices: &Choices,
         command: &str,

@@ -9,8 +9,9 @@ use gpureplay_compile::{Capture, Options, compile_found};
 
 use crate::Result;
 use crate::common::failure::Failure;
-use crate::common::new_recording::{NamedFile, stage};
+use crate::common::named_file::NamedFile;
 use crate::common::page_reads;
+use crate::common::terminal::stage;
 
 /// `NAME` or `NAME=FILE` on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]

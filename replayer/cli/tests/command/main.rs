@@ -2,6 +2,7 @@
 //! The command `gpureplay`, as users and scripts run it.
 #![allow(clippy::unwrap_used)]
 
+mod analyse;
 mod basics;
 mod bounded;
 mod compile;

@@ -54,13 +54,30 @@ fn a_file_of_states_continues_the_text() {
     };
     let first = part(&["--repeat", "20", "--state-out", "s.safetensors"], "a.bin");
     let second = part(
-        &["--repeat", "20", "--state-in", "s.safetensors", "--inject", "job-fault@60", "--retry", "1"],
+        &[
+            "--repeat",
+            "20",
+            "--state-in",
+            "s.safetensors",
+            "--inject",
+            "job-fault@60",
+            "--retry",
+            "1",
+        ],
         "b.bin",
     );
     let whole = part(&["--repeat", "40"], "c.bin");
     assert_eq!(first + &second, whole);
     // One run goes on as well.
-    generate(path, &["--state-in", "s.safetensors", "--state-out", "t.safetensors"]);
+    generate(
+        path,
+        &[
+            "--state-in",
+            "s.safetensors",
+            "--state-out",
+            "t.safetensors",
+        ],
+    );
     let third = part(&["--repeat", "19", "--state-in", "t.safetensors"], "d.bin");
     assert_eq!(whole[21..], third);
 }

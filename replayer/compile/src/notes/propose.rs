@@ -2,12 +2,13 @@
 //! Tensors from what the host wrote and read: inputs, weights, outputs, without a file that names them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::str::FromStr;
 
-use gpureplay_io::{Element, ElementType, Layout, Tensor};
+use gpureplay_io::{Element, Layout, Tensor};
 use gpureplay_trace::note::Direction;
 
+use super::error::ProposeError;
 use super::events::{Event, Events, Given, Host, Launched};
+use super::form::Form;
 use super::looped;
 use super::naming::{self, Taken};
 use super::place::{Located, locate};
@@ -15,34 +16,6 @@ use super::steps::{Kept, Turn};
 use crate::capture::Capture;
 use crate::pages::Moment;
 use crate::tag::{Found, Role};
-
-/// Type and shape that the user states for a tensor, such as `f32[1,224,224,3]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Form {
-    /// Element type.
-    pub dtype: ElementType,
-    /// Extents, slowest first.
-    pub shape: Vec<u32>,
-}
-
-impl FromStr for Form {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not a type and shape such as f32[1,224,224,3]");
-        let (dtype, shape) = text.split_once('[').ok_or_else(wrong)?;
-        let shape = shape.strip_suffix(']').ok_or_else(wrong)?;
-        let extents = shape.split(',').map(|extent| extent.trim().parse());
-        let shape: Vec<u32> = extents.collect::<Result<_, _>>().map_err(|_| wrong())?;
-        match shape.contains(&0) {
-            false => Ok(Form {
-                dtype: ElementType::from_name(dtype.trim())?,
-                shape,
-            }),
-            true => Err(wrong()),
-        }
-    }
-}
 
 impl Form {
     /// Bytes of such a tensor; `None` if that exceeds 64 bits.
@@ -109,76 +82,6 @@ impl Proposal {
         self.second
             .retain(|(name, _)| names.contains(name.as_str()));
     }
-}
-
-/// Why notes give no tensors.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProposeError {
-    /// The trace has no notes.
-    #[error(
-        "the trace has no notes of OpenCL calls: record with the layer, or name the app's files with --input and --output"
-    )]
-    NoNotes,
-    /// The runs do different things.
-    #[error(
-        "the two runs do not do the same work: step {step} is {first} in the first and {second} in the second; a recording cannot replay a computation that depends on its input's values"
-    )]
-    Steps {
-        /// Number of the step, from 0.
-        step: usize,
-        /// What the first run does.
-        first: String,
-        /// What the second run does.
-        second: String,
-    },
-    /// A launch gets another number.
-    #[error(
-        "launch {launch} ({kernel}) depends on the input: its argument '{argument}' differs between the two runs; a replay would use the recorded one"
-    )]
-    Scalar {
-        /// Number of the launch.
-        launch: u32,
-        /// Name of the kernel.
-        kernel: String,
-        /// Name of the argument, or its index.
-        argument: String,
-    },
-    /// A launch gets another number in the next step.
-    #[error(
-        "launch {launch} ({kernel}) depends on the step: its argument '{argument}' is another in the second step, and a replay would use the first one's; give the kernel a buffer with it, which becomes an input or a state"
-    )]
-    Step {
-        /// Number of the launch.
-        launch: u32,
-        /// Name of the kernel.
-        kernel: String,
-        /// Name of the argument, or its index.
-        argument: String,
-    },
-    /// A name that no tensor has.
-    #[error("no tensor is called '{name}'; there are {}", known.join(", "))]
-    Name {
-        /// The name.
-        name: String,
-        /// Names of the tensors.
-        known: Vec<String>,
-    },
-    /// Two tensors would have one name.
-    #[error("two tensors would be called '{name}'")]
-    Twice {
-        /// The name.
-        name: String,
-    },
-    /// A type and shape of another size.
-    #[error("'{name}' has {bytes} bytes; {form} has another size")]
-    Form {
-        /// Name of the tensor.
-        name: String,
-        /// Its bytes.
-        bytes: u64,
-        /// What the user stated.
-        form: Form,
-    },
 }
 
 /// Makes tensors from a trace's notes. A second run with other inputs tells inputs from weights; without one, what the app wrote last

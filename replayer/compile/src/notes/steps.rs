@@ -7,11 +7,11 @@
 use gpureplay_trace::PAGE_SIZE;
 use gpureplay_trace::note::Direction;
 
+use super::error::ProposeError;
 use super::events::{Event, Events, Host, Root};
 use super::looped;
 use super::naming;
 use super::place::locate;
-use super::propose::ProposeError;
 use crate::capture::Capture;
 use crate::crossing::Reads;
 use crate::pages::Moment;

@@ -118,14 +118,7 @@ fn a_cancelled_run_ends_with_a_reset() {
         gpu.cancelled_at = cancelled_after.map(|after| began + after);
         let mut error = Error::default();
         // SAFETY: the session is open below; no tensors.
-        let status = unsafe {
-            gpureplay_run(
-                state,
-                std::ptr::NonNull::<Tensor>::dangling().as_ptr(),
-                0,
-                &mut error,
-            )
-        };
+        let status = unsafe { gpureplay_run(state, std::ptr::null_mut::<Tensor>(), 0, &mut error) };
         assert_eq!(status, error.status);
         let gpu = stuck(context.cast());
         let late = gpu.started > 0;

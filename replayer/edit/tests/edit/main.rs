@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod extracted;
+mod launches;
+mod shaders;
 
 use std::path::PathBuf;
 

@@ -46,7 +46,8 @@ const jobs = () => {
   const words = state.filter.toLowerCase();
   return report.jobs.filter(job => [job.index, job.layer, job.name, job.kernel, job.type].join(" ").toLowerCase().includes(words));
 };
-const problems = job => { const one = found.get(job.index); return one ? one.findings : 0; };
+// Accesses outside of tensors are no errors by themselves: buffers that have no name are not tensors.
+const problems = job => { const one = found.get(job.index); return one ? one.races.length + one.uninit.length : 0; };
 
 function choose(index) {
   state.job = index;
@@ -86,9 +87,10 @@ function jobsView() {
       make("td", { text: sizes(job.groups) + " of " + sizes(job.local) }),
       make("td", {}, bar),
       make("td", { class: "number", "data-field": "instructions", text: job.work ? whole(job.work.instructions) : "-" }),
-      make("td", { class: "number", "data-field": "read", text: job.work ? bytes(job.work.bytes_read) : "-" }),
-      make("td", { class: "number", "data-field": "written", text: job.work ? bytes(job.work.bytes_written) : "-" }),
-      make("td", { class: "number" + (count ? " bad" : ""), text: (used === null ? "" : (100 * used).toFixed(0) + " %") + (count ? " !" : "") })));
+      make("td", { class: "number", "data-field": "read", title: job.work ? whole(job.work.bytes_read) : null, text: job.work ? bytes(job.work.bytes_read) : "-" }),
+      make("td", { class: "number", "data-field": "written", title: job.work ? whole(job.work.bytes_written) : null, text: job.work ? bytes(job.work.bytes_written) : "-" }),
+      make("td", { class: "number" + (count ? " bad" : ""), title: count ? "races, or reads of memory that nobody wrote" : null,
+        text: (used === null ? "" : (100 * used).toFixed(0) + " %") + (count ? " !" : "") })));
   }
   const heads = ["#", "kernel", "groups of threads", metric.label, "instructions", "read", "written", analysis ? "lines used" : ""];
   const table = make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((text, at) => make("th", { class: at === 0 || at > 3 ? "number" : "", text })))), body);
@@ -154,7 +156,7 @@ function details(index) {
           ", a cell is " + bytes(area.cell_bytes))), picture));
     }
   }
-  if (problems(job)) out.push(make("p", { class: "bad", text: problems(job) + " findings: see Findings" }));
+  if (one.findings) out.push(make("p", { class: problems(job) ? "bad" : "soft", text: one.findings + " findings: see Findings" }));
   return out;
 }
 
@@ -238,7 +240,7 @@ function findingsView() {
   if (analysis.ended_early) out.push(make("p", { class: "bad", text: "The run ended early: " + analysis.ended_early }));
   out.push(pairs(analysis.verdicts.map(one => [one.what, one.verdict])));
   const list = (name, heads, of, row) => {
-    const rows = analysis.jobs.flatMap(job => of(job).map(one => make("tr", {}, make("td", { class: "number", text: job.index }), ...row(one).map(text => make("td", { text })))));
+    const rows = analysis.jobs.flatMap(job => of(job).map(one => make("tr", {}, make("td", { text: job.index }), ...row(one).map(text => make("td", { text })))));
     if (rows.length) out.push(make("h3", { text: name }), make("table", {}, make("thead", {}, make("tr", {}, ...["job", ...heads].map(text => make("th", { text })))), make("tbody", {}, ...rows)));
   };
   const hex = n => "0x" + n.toString(16), dash = text => text || "?";

@@ -15,8 +15,9 @@ use crate::{
     folder::Folder,
     record::app::{self, App},
     run::{
+        driver::Driver,
         report,
-        session::{self, Driver, End, Options},
+        session::{self, End, Options},
     },
 };
 

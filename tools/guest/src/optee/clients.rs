@@ -4,7 +4,7 @@
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 
 use super::{
-    checks::{Checked, DIGIT, PROBABILITIES, Rig, Share, npy, pack, read, recording},
+    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, npy, pack, read, recording},
     test_key,
 };
 use crate::error::{Error, Result};

@@ -356,12 +356,20 @@ pub(super) fn fresh(bench: &Bench, runs: usize) -> Result<(String, usize)> {
     Ok((text, wrong))
 }
 
-/// The same of recordings that another machine made: the folder holds one or several.
+/// The same of recordings of the suite that another machine made: each folder in this one is such.
 pub(super) fn elsewhere(bench: &Bench, folder: &Path, runs: usize) -> Result<(String, usize)> {
     let (mut text, mut wrong) = (String::new(), 0);
-    for name in ["fresh-native", "fresh-arena"] {
-        let (line, bad) = replays_of(bench, &folder.join(name).display().to_string(), runs)?;
-        text += &format!("{name} of another machine: {line}\n\n");
+    let entries = std::fs::read_dir(folder).map_err(|source| Error::Io {
+        what: "read",
+        path: folder.to_owned(),
+        source,
+    })?;
+    let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    folders.sort();
+    for folder in folders {
+        let (line, bad) = replays_of(bench, &folder.display().to_string(), runs)?;
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        text += &format!("`{name}`, recorded on another machine: {line}\n\n");
         wrong += bad;
     }
     Ok((text, wrong))
