@@ -47,7 +47,10 @@ fn each_run_goes_on_from_the_last_one() {
     assert!(velocity.values().all(|value| value == 0.0));
     let losses: Vec<f64> = (0..4).map(|_| step(&mut session)).collect();
     // The same pictures again: the network knows them better each time.
-    assert!(losses.windows(2).all(|pair| pair[1] < pair[0]), "{losses:?}");
+    assert!(
+        losses.windows(2).all(|pair| pair[1] < pair[0]),
+        "{losses:?}"
+    );
     let states = session.states().unwrap();
     assert_eq!(states.len(), 16);
     let next = step(&mut session);
@@ -95,7 +98,12 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
                 assert_eq!(session.states().unwrap(), before, "{} {call}", kind.name());
                 step(&mut session);
             }
-            assert_eq!(session.states().unwrap(), expected, "{} {call}", kind.name());
+            assert_eq!(
+                session.states().unwrap(),
+                expected,
+                "{} {call}",
+                kind.name()
+            );
         }
     }
     println!("{failed} of {tried} runs failed");
