@@ -80,7 +80,7 @@ impl Survey {
     fn changed(&mut self, va: u64, length: u64) {
         let end = va.saturating_add(length);
         self.known.retain(|_, code| {
-            let last = code.address.saturating_add(code.shader.size().into());
+            let last = code.address.saturating_add(code.shader.size());
             last <= va || end <= code.address
         });
     }

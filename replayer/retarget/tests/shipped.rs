@@ -83,7 +83,6 @@ fn silicon_on_g72(name: &str, inputs: usize) {
     let effort = Effort {
         inputs,
         work_limit: Some(1 << 40),
-        ..Effort::default()
     };
     let compared = compare(read, &made, effort).unwrap_or_else(|error| panic!("{name}: {error}"));
     println!("{name}: {compared:?}, {} jobs", made.jobs);
