@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    analyse, bench, compile, diff, disasm, doctor, dump, import, info, jobs, keygen, pack, record,
-    retarget, run, sign, tag, verify,
+    analyse, bench, compile, diff, disasm, doctor, dump, extract, import, info, jobs, keygen, pack,
+    patch, record, retarget, run, sign, tag, tune, unpack, verify,
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
@@ -47,6 +47,7 @@ enum Command {
     Compile(compile::Compile),
     Tag(tag::Tag),
     Run(run::Run),
+    Extract(extract::Extract),
     Info(info::Info),
     Jobs(jobs::Jobs),
     Analyse(analyse::Analyse),
@@ -60,6 +61,9 @@ enum Command {
     Keygen(keygen::Keygen),
     Sign(sign::Sign),
     Pack(pack::Pack),
+    Patch(patch::Patch),
+    Tune(tune::Tune),
+    Unpack(unpack::Unpack),
     Retarget(retarget::Retarget),
     Cuda(gpureplay_cuda_command::Cuda),
 }
@@ -77,7 +81,19 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> std::result::Result<(
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    execute(std::env::args_os())
+}
+
+/// Does what these words say, the first of which is the program's name.
+pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // As if the words were those of the process; nobody is left to tell that this failed.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
     if arguments.quiet {
         terminal::be_quiet();
     }
@@ -86,6 +102,7 @@ pub fn main() -> ExitCode {
         Command::Compile(command) => command.execute(),
         Command::Tag(command) => command.execute(),
         Command::Run(command) => command.execute(),
+        Command::Extract(command) => command.execute(),
         Command::Info(command) => command.execute(),
         Command::Jobs(command) => command.execute(),
         Command::Analyse(command) => command.execute(),
@@ -99,6 +116,9 @@ pub fn main() -> ExitCode {
         Command::Keygen(command) => command.execute(),
         Command::Sign(command) => command.execute(),
         Command::Pack(command) => command.execute(),
+        Command::Patch(command) => command.execute(),
+        Command::Tune(command) => command.execute(),
+        Command::Unpack(command) => command.execute(),
         Command::Retarget(command) => command.execute(),
         Command::Cuda(command) => return command.execute(),
     };

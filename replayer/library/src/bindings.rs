@@ -115,11 +115,16 @@ impl Bindings {
     /// # Errors
     /// The recording has no weights, one of them is not there, or a value does not fit.
     pub fn bind_all_weights(&mut self, path: &Path) -> Result<()> {
-        let weights = self.tensors.iter();
-        let weights = weights.filter(|tensor| tensor.kind == TensorKind::Weight);
+        self.bind_all_of(TensorKind::Weight, path)
+    }
+
+    /// Gives every tensor of a kind the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
+    pub(crate) fn bind_all_of(&mut self, kind: TensorKind, path: &Path) -> Result<()> {
+        let weights = self.tensors.iter().filter(|tensor| tensor.kind == kind);
         let weights: Vec<TensorInfo> = weights.cloned().collect();
         if weights.is_empty() {
-            return Err(Error::file(path, "the recording has no weights"));
+            let reason = format!("the recording has no {}s", kind.name());
+            return Err(Error::file(path, reason));
         }
         for (info, (value, from)) in weights.iter().zip(all_of(path, &weights)?) {
             self.bind(&info.name, value, &from)?;

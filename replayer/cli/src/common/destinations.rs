@@ -194,6 +194,14 @@ impl Destinations {
     pub(crate) fn write_tensor(&self, path: &Path, tensor: &Tensor) -> Result<()> {
         Ok(values::write(path, tensor, self.existing)?)
     }
+
+    /// Writes named tensors as a .safetensors file.
+    ///
+    /// # Errors
+    /// As for [`Destinations::write`].
+    pub(crate) fn write_tensors(&self, path: &Path, tensors: &[(String, Tensor)]) -> Result<()> {
+        Ok(values::write_all(path, tensors, self.existing)?)
+    }
 }
 
 fn not_written(path: &Path, error: &std::io::Error) -> Failure {

@@ -51,6 +51,21 @@ pub(crate) fn table(recording: &Recording) -> Result<Jobs> {
     })
 }
 
+/// The only job that a selector means.
+///
+/// # Errors
+/// It means none, or several.
+pub(crate) fn one(selector: &Selector, jobs: &Jobs) -> Result<usize> {
+    match selector.select(jobs)?.as_slice() {
+        [only] => Ok(*only),
+        several => Err(Failure::Usage(format!(
+            "--job {selector} means {} jobs ({}, …); name one of them by its number",
+            several.len(),
+            several.first().copied().unwrap_or_default()
+        ))),
+    }
+}
+
 impl From<SelectorError> for Failure {
     fn from(error: SelectorError) -> Self {
         Self::Usage(format!("--jobs {error}"))

@@ -2,16 +2,19 @@
 //! The command `gpureplay`, as users and scripts run it.
 #![allow(clippy::unwrap_used)]
 
+mod analyse;
 mod basics;
 mod bounded;
 mod compile;
 mod digits;
+mod extract;
 mod faults;
 mod kbase;
 mod layers;
 mod links;
 mod misuse;
 mod shipped;
+mod state;
 mod timeline;
 mod trace;
 mod trust;

@@ -6,4 +6,5 @@ mod device;
 mod pictures;
 mod session;
 mod signals;
+mod state;
 mod values;

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay patch`: a recording in which one job has other sizes or another shader.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use gpureplay_edit::{Change, Launch, Proof, Subject, inputs, launch};
+use gpureplay_jobs::Selector;
+use gpureplay_library::{Recording, shown};
+
+use crate::Result;
+use crate::common::arguments::positive_number;
+use crate::common::destinations::Force;
+use crate::common::edited::{self, Edited};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::job_options::{one, table};
+use crate::common::terminal;
+use crate::common::trust_options::TrustOptions;
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay patch recordings/digits-g52 --job 11 --local 4x4 -o patched
+      work groups of 4 x 4 threads; says whether that is proven to compute the same
+  gpureplay patch recordings/saxpy-g52 --job 0 --global 1024
+      is refused: it names the first address outside of tensors
+  gpureplay disasm recordings/digits-g52 --job 11 --save code
+  gpureplay patch recordings/digits-g52 --job 11 --shader mine.bin -o patched
+      another shader, if it fits what the job gives its threads
+  gpureplay patch recordings/digits-g52 --job 11 --from other:11 -o patched
+      the shader of a job of another recording
+Without -o the change is tried only.";
+
+/// Change one job of a recording: its work groups, its threads, or its shader
+///
+/// The change is tried on the model beside the recorded job, with several inputs. Other work groups must give equal memory; they are proven
+/// to do so for every input where the shader's code allows it. No change may reach memory that belongs to no tensor and that the
+/// recorded job does not reach. The new recording keeps all rules, says in its manifest what was done to which recording, and has no signature.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Patch {
+    /// Directory with a recording.gpr, such a file, or a pack
+    recording: PathBuf,
+    /// The job: a number, or anything else that means one job, such as kernel:NAME
+    #[arg(long, value_name = "SELECTOR")]
+    job: Selector,
+    /// Threads of a work group
+    #[arg(long, value_name = "X[xY[xZ]]", value_parser = launch::parse)]
+    local: Option<[u32; 3]>,
+    /// Threads of the whole dispatch
+    #[arg(long, value_name = "X[xY[xZ]]", value_parser = launch::parse)]
+    global: Option<[u32; 3]>,
+    /// File with a shader, from its first clause on, as `gpureplay disasm --save` writes them
+    #[arg(long, value_name = "FILE.bin", conflicts_with = "from")]
+    shader: Option<PathBuf>,
+    /// A job of another recording, whose shader is taken
+    #[arg(long, value_name = "RECORDING:JOB")]
+    from: Option<String>,
+    /// How many inputs the change is tried with: the manifest's cases, then the first one's elements in another order
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive_number)]
+    inputs: u32,
+    /// Directory for the new recording
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
+    #[command(flatten)]
+    trust: TrustOptions,
+}
+
+impl Patch {
+    pub(crate) fn execute(&self) -> Result {
+        let nothing = self.local.is_none()
+            && self.global.is_none()
+            && self.shader.is_none()
+            && self.from.is_none();
+        if nothing {
+            return Err(Failure::Usage(
+                "say what to change: --local, --global, --shader or --from".into(),
+            ));
+        }
+        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
+        let new = self
+            .output
+            .as_ref()
+            .map(|folder| Edited::claim(folder, self.force));
+        let new = new.transpose()?;
+        let jobs = table(&recording)?;
+        let index = one(&self.job, &jobs)?;
+        let inputs = inputs(&recording, self.inputs as usize)?;
+        let subject = Subject::new(&recording, &jobs, index, &inputs)?;
+        let code = match (&self.shader, &self.from) {
+            (Some(path), _) => Some(edited::read_code(path)?),
+            (None, Some(text)) => Some(edited::code_of(text)?),
+            (None, None) => None,
+        };
+        let recorded = Launch::of(subject.compute());
+        let global = self
+            .global
+            .map_or(recorded.global(), |sizes| sizes.map(u64::from));
+        let change = Change {
+            launch: Launch::over(global, self.local.unwrap_or(recorded.local))?,
+            code,
+        };
+        let changed = subject.apply(&change)?;
+        let mut out = terminal::report(false);
+        let tried = &changed.tried;
+        let same_threads = change.launch.global() == recorded.global();
+        if change.launch != recorded {
+            let verdict = match &tried.proof {
+                Proof::Proven => "proven to compute the same for every input".to_owned(),
+                unproven => unproven.to_string(),
+            };
+            writeln!(out, "job {index}: {verdict}")?;
+        }
+        match tried.different {
+            0 => writeln!(
+                out,
+                "  writes the same bytes for {} inputs on the model{}",
+                tried.inputs,
+                if same_threads {
+                    ""
+                } else {
+                    ", with other threads"
+                }
+            )?,
+            bytes => writeln!(
+                out,
+                "  {bytes} bytes differ from what the recorded job writes, so expected outputs are left out"
+            )?,
+        }
+        if let (Some(before), Some(after)) = (&tried.before, &tried.after) {
+            writeln!(
+                out,
+                "  modelled work: {} instructions in place of {}, {} bytes read in place of {}",
+                after.instructions, before.instructions, after.bytes_read, before.bytes_read
+            )?;
+        }
+        if let (Some(new), Some(folder)) = (new, &self.output) {
+            let mut manifest = changed.manifest.clone();
+            manifest.command = self.command(index);
+            new.write_with(
+                &changed.bytes,
+                &manifest,
+                &BTreeMap::new(),
+                &edited::beside(&recording, &manifest)?,
+            )?;
+            writeln!(out, "{}: written, without a signature", shown(folder))?;
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// How the recording can be made again.
+    fn command(&self, index: usize) -> String {
+        let sizes = |sizes: [u32; 3]| sizes.map(|size| size.to_string()).join("x");
+        let mut command = format!("gpureplay patch {} --job {index}", self.recording.display());
+        let mut add = |option: &str, value: Option<String>| {
+            if let Some(value) = value {
+                command += &format!(" --{option} {value}");
+            }
+        };
+        add("local", self.local.map(sizes));
+        add("global", self.global.map(sizes));
+        add(
+            "shader",
+            self.shader.as_ref().map(|path| path.display().to_string()),
+        );
+        add("from", self.from.clone());
+        command
+    }
+}

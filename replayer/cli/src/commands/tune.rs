@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay tune`: many candidates for one job, each tried, and the best one named.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use gpureplay_edit::tune::{Candidate, Row, Standing, Tuning, tune};
+use gpureplay_edit::{Change, Launch, Subject, inputs, launch};
+use gpureplay_jobs::Selector;
+use gpureplay_library::{Recording, shown};
+
+use crate::Result;
+use crate::common::arguments::{positive_number, whole_number};
+use crate::common::destinations::{Destinations, Force};
+use crate::common::edited::{self, Edited};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::job_options::{one, table};
+use crate::common::job_tables::cell;
+use crate::common::terminal;
+use crate::common::trust_options::TrustOptions;
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay tune recordings/digits-g52 --job 11 --local 8x8,16x4,4x4,32x8 --csv tune.csv
+      a row for each candidate: equal, wrong or refused, with the reason
+  gpureplay tune recordings/digits-g52 --job 11 --local 8x8 --variant mine.bin --csv tune.csv -o best
+      shaders as candidates too; the best recording goes to best";
+
+/// Try sizes and shaders for one job, and name the best that computes the same
+///
+/// Candidates are ranked by the work that the model counts, never by time: how long the model takes says nothing about a GPU. A best
+/// one is named only if it does clearly less than the recorded job.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Tune {
+    /// Directory with a recording.gpr, such a file, or a pack
+    recording: PathBuf,
+    /// The job: a number, or anything else that means one job, such as kernel:NAME
+    #[arg(long, value_name = "SELECTOR")]
+    job: Selector,
+    /// Sizes of work groups to try
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = launch::parse)]
+    local: Vec<[u32; 3]>,
+    /// Shaders to try: a file, or a job of another recording
+    #[arg(long, value_name = "FILE.bin|RECORDING:JOB")]
+    variant: Vec<String>,
+    /// How many inputs each is tried with
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive_number)]
+    inputs: u32,
+    /// How often each is timed on the model, in turns; 0: not at all
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole_number::<u32>)]
+    runs: u32,
+    /// File for a row of each candidate
+    #[arg(long, value_name = "FILE.csv")]
+    csv: Option<PathBuf>,
+    /// Directory for the recording with the best candidate; not written if none is better
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    force: Force,
+    #[command(flatten)]
+    trust: TrustOptions,
+}
+
+impl Tune {
+    pub(crate) fn execute(&self) -> Result {
+        if self.local.is_empty() && self.variant.is_empty() {
+            return Err(Failure::Usage(
+                "say what to try: --local or --variant".into(),
+            ));
+        }
+        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
+        let mut destinations = Destinations::new(self.force.force);
+        destinations.reads(&self.recording);
+        destinations.reads_recording(recording.files());
+        if let Some(path) = &self.csv {
+            destinations.claim(path)?;
+        }
+        if self.json && destinations.takes_standard_output() {
+            return Err(Failure::Usage(
+                "--json and --csv - both want standard output".into(),
+            ));
+        }
+        let new = self
+            .output
+            .as_ref()
+            .map(|folder| Edited::claim(folder, self.force));
+        let new = new.transpose()?;
+        let jobs = table(&recording)?;
+        let index = one(&self.job, &jobs)?;
+        let inputs = inputs(&recording, self.inputs as usize)?;
+        let subject = Subject::new(&recording, &jobs, index, &inputs)?;
+        let candidates = self.candidates(&subject);
+        let tuning = tune(&subject, &candidates, self.runs)?;
+        if let Some(path) = &self.csv {
+            destinations.write(path, csv(&tuning).as_bytes())?;
+        }
+        if self.json {
+            let text = serde_json::to_string_pretty(&tuning)
+                .map_err(|error| Failure::Output(error.to_string()))?;
+            writeln!(terminal::stdout(), "{text}")?;
+        } else {
+            let title = jobs
+                .jobs
+                .get(index)
+                .map(gpureplay_jobs::Job::title)
+                .unwrap_or_default();
+            print(
+                &mut terminal::report(destinations.takes_standard_output()),
+                (index, &title),
+                &tuning,
+                subject.proof(),
+            )?;
+        }
+        let best = tuning
+            .best
+            .and_then(|at| candidates.get(at.checked_sub(1)?));
+        if let (Some(new), Some(folder), Some(Ok(change))) =
+            (new, &self.output, best.map(|it| it.change.as_ref()))
+        {
+            let changed = subject.apply(change)?;
+            let mut manifest = changed.manifest.clone();
+            manifest.command = format!("gpureplay tune {} --job {index}", self.recording.display());
+            new.write_with(
+                &changed.bytes,
+                &manifest,
+                &BTreeMap::new(),
+                &edited::beside(&recording, &manifest)?,
+            )?;
+            writeln!(
+                terminal::report(destinations.takes_standard_output()),
+                "{}: written, without a signature",
+                shown(folder)
+            )?;
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn candidates(&self, subject: &Subject<'_>) -> Vec<Candidate> {
+        let recorded = Launch::of(subject.compute());
+        let sizes = self.local.iter().map(|local| Candidate {
+            name: format!("local {}", local.map(|size| size.to_string()).join("x")),
+            change: Launch::over(recorded.global(), *local)
+                .map(|launch| Change { launch, code: None })
+                .map_err(|error| error.to_string()),
+        });
+        let shaders = self.variant.iter().map(|text| {
+            let code = match Path::new(text).is_file() {
+                true => edited::read_code(Path::new(text)),
+                false => edited::code_of(text),
+            };
+            Candidate {
+                name: text.clone(),
+                change: code
+                    .map(|code| Change {
+                        launch: recorded,
+                        code: Some(code),
+                    })
+                    .map_err(|failure| failure.to_string()),
+            }
+        });
+        sizes.chain(shaders).collect()
+    }
+}
+
+fn standing(row: &Row) -> &'static str {
+    match row.standing {
+        Standing::Recorded => "recorded",
+        Standing::Equal if row.proven => "proven",
+        Standing::Equal => "equal",
+        Standing::Wrong => "wrong",
+        Standing::Refused => "refused",
+    }
+}
+
+/// A line for each candidate; columns with times are last.
+fn csv(tuning: &Tuning) -> String {
+    let mut text = String::from(
+        "candidate,local,groups,standing,rank,best,cost,instructions,bytes_read,bytes_written,reason,model_seconds_median,model_seconds_deviation\n",
+    );
+    for (at, row) in tuning.rows.iter().enumerate() {
+        let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
+        let work = |of: fn(&gpureplay_jobs::report::Work) -> u64| number(row.work.as_ref().map(of));
+        let cells = [
+            row.name.clone(),
+            row.local.clone().unwrap_or_default(),
+            row.groups.clone().unwrap_or_default(),
+            standing(row).into(),
+            number(row.rank.map(|rank| rank as u64)),
+            if tuning.best == Some(at) {
+                "yes".into()
+            } else {
+                String::new()
+            },
+            number(row.cost),
+            work(|work| work.instructions),
+            work(|work| work.bytes_read),
+            work(|work| work.bytes_written),
+            row.reason.clone(),
+            row.model_seconds
+                .map_or_else(String::new, |it| it.median.to_string()),
+            row.model_seconds
+                .map_or_else(String::new, |it| it.deviation.to_string()),
+        ];
+        let cells: Vec<String> = cells.iter().map(|value| cell(value)).collect();
+        text += &(cells.join(",") + "\n");
+    }
+    text
+}
+
+fn print(
+    out: &mut impl Write,
+    (index, title): (usize, &str),
+    tuning: &Tuning,
+    proof: &gpureplay_edit::Proof,
+) -> Result<()> {
+    writeln!(out, "job {index} {title}: other work groups are {proof}")?;
+    for (at, row) in tuning.rows.iter().enumerate() {
+        let rank = row
+            .rank
+            .map_or_else(|| "-".to_owned(), |rank| rank.to_string());
+        let cost = row
+            .cost
+            .map_or_else(|| "-".to_owned(), |cost| cost.to_string());
+        let best = if tuning.best == Some(at) {
+            "  best"
+        } else {
+            ""
+        };
+        writeln!(
+            out,
+            "{rank:>4}  {:24} {:9} {cost:>12}{best}  {}",
+            row.name,
+            standing(row),
+            row.reason
+        )?;
+    }
+    match tuning.best {
+        Some(_) => writeln!(
+            out,
+            "ranked by {}: instructions, and 16 bytes of memory as one more",
+            tuning.by
+        )?,
+        None => writeln!(
+            out,
+            "no candidate does clearly less than the recorded job, by {}",
+            tuning.by
+        )?,
+    }
+    Ok(())
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can be said about a shader without running it: registers whose first value it may read, and whether anything that it loads
+//! from memory decides on an address or on a branch.
+
+use std::collections::BTreeSet;
+
+use mali_isa::{
+    Clause, Destination, Fau, Message, Operand, Part, Segment, Shader, StagingCount, Target, Tuple,
+    Unit,
+};
+
+/// What a shader does, as far as its code says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// Registers whose first value may be read, as bits.
+    pub initial: u64,
+    /// Registers that are named, as bits.
+    pub named: u64,
+    /// Push uniforms that are read: one more than the highest slot of 64 bits.
+    pub uniform_slots: u32,
+    /// It waits for its work group.
+    pub barrier: bool,
+    /// It uses storage that a work group shares.
+    pub group_storage: bool,
+    /// It uses storage of its thread.
+    pub thread_storage: bool,
+    /// It looks at other lanes of its warp, or asks for numbers of lanes, warps or cores.
+    pub sees_warp: bool,
+    /// It reads a clock.
+    pub clock: bool,
+    /// It has atomic operations.
+    pub atomics: bool,
+    /// It uses textures, images or attributes.
+    pub textures: bool,
+    /// Some branch goes where the code does not say.
+    pub dynamic: bool,
+    /// Offset of the first clause with an address that depends on what was loaded.
+    pub address_from_memory: Option<u32>,
+    /// Offset of the first clause with a branch that depends on what was loaded.
+    pub branch_from_memory: Option<u32>,
+}
+
+/// What is known at a place of the code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Taint {
+    /// Registers that may hold something that was loaded, as bits.
+    registers: u64,
+    /// Words of the thread's storage that may, by their offset in words.
+    stack: BTreeSet<u32>,
+    /// So may all others.
+    all_stack: bool,
+}
+
+impl Taint {
+    /// The thread stores registers from `first` on, at an offset that the code says or not.
+    fn store(&mut self, place: Option<u32>, first: u8, registers: u64, whole: bool) {
+        let Some(place) = place else {
+            self.all_stack |= self.registers & registers != 0;
+            return;
+        };
+        for word in 0..registers.count_ones() {
+            let tainted = self.registers >> (u32::from(first) + word).min(63) & 1 == 1;
+            let at = place.saturating_add(word);
+            match (tainted, whole) {
+                (true, _) => drop(self.stack.insert(at)),
+                (false, true) => drop(self.stack.remove(&at)),
+                (false, false) => {}
+            }
+        }
+    }
+
+    /// The registers from `first` on that may then hold something that was loaded.
+    fn load(&self, place: Option<u32>, first: u8, registers: u64) -> u64 {
+        let Some(place) = place.filter(|_| !self.all_stack) else {
+            let any = self.all_stack || !self.stack.is_empty();
+            return if any { registers } else { 0 };
+        };
+        (0..registers.count_ones())
+            .filter(|word| self.stack.contains(&place.saturating_add(*word)))
+            .fold(0, |all, word| all | 1 << (u32::from(first) + word).min(63))
+    }
+}
+
+impl Flow {
+    /// Looks at all clauses that control flow can reach.
+    pub fn of(shader: &Shader) -> Self {
+        let mut flow = Self {
+            named: gpureplay_jobs::registers::named(shader),
+            dynamic: shader.dynamic,
+            ..Self::default()
+        };
+        for placed in &shader.clauses {
+            for tuple in &placed.clause.tuples {
+                for unit in [Unit::Fma, Unit::Add] {
+                    flow.look(tuple, unit);
+                }
+            }
+        }
+        flow.initial = initial(shader);
+        flow.follow(shader);
+        flow
+    }
+
+    fn look(&mut self, tuple: &Tuple, unit: Unit) {
+        let instruction = tuple.instruction(unit);
+        let info = instruction.op.info();
+        for operand in tuple.operands(unit) {
+            let (Operand::FauLow(fau) | Operand::FauHigh(fau) | Operand::FauWide(fau)) = operand
+            else {
+                continue;
+            };
+            match fau {
+                Fau::Uniform(slot) => {
+                    self.uniform_slots = self.uniform_slots.max(u32::from(slot) + 1)
+                }
+                Fau::LaneId | Fau::WarpId | Fau::CoreId => self.sees_warp = true,
+                _ => {}
+            }
+        }
+        let warp = [
+            "CLPER",
+            "WMASK",
+            "BRANCHC",
+            "BRANCH_DIVERG",
+            "BRANCH_NO_DIVERG",
+        ];
+        self.sees_warp |= warp.iter().any(|name| info.name.starts_with(name));
+        self.clock |= info.name.starts_with("LD_GCLK");
+        match info.message {
+            Some(Message::Barrier) => self.barrier = true,
+            Some(Message::Atomic) => self.atomics = true,
+            Some(Message::Load | Message::Store) => {}
+            Some(_) => self.textures = true,
+            None => {}
+        }
+        let segmented = info.name.starts_with("LOAD.")
+            || info.name.starts_with("STORE.")
+            || info.name.starts_with("SEG_");
+        if segmented {
+            match instruction.segment() {
+                Segment::Wls => self.group_storage = true,
+                Segment::Tl => self.thread_storage = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// Follows what is loaded to where it is used.
+    fn follow(&mut self, shader: &Shader) {
+        let mut states: Vec<Option<Taint>> = vec![None; shader.clauses.len()];
+        let mut pending = vec![(0, Taint::default())];
+        while let Some((at, new)) = pending.pop() {
+            let (Some(placed), Some(state)) = (shader.clauses.get(at), states.get_mut(at)) else {
+                continue;
+            };
+            let mut joined: Taint = new;
+            if let Some(old) = &*state {
+                joined.registers |= old.registers;
+                joined.stack.extend(&old.stack);
+                joined.all_stack |= old.all_stack;
+            }
+            if state.as_ref() == Some(&joined) {
+                continue;
+            }
+            *state = Some(joined.clone());
+            let after = self.clause(&placed.clause, placed.offset, joined);
+            let next = successors(shader, at).into_iter();
+            pending.extend(next.map(|next| (next, after.clone())));
+        }
+    }
+
+    fn clause(&mut self, clause: &Clause, offset: u32, before: Taint) -> Taint {
+        let mut now = before;
+        let (mut t0, mut t1) = (false, false);
+        // What a tuple overwrites, the next one may still read.
+        let mut overwritten = 0;
+        for tuple in &clause.tuples {
+            let mut stage = false;
+            let known = now.registers;
+            let carries = |operand: Operand, stage: bool| match operand {
+                Operand::Register(register) => known >> (register & 63) & 1 == 1,
+                Operand::Pair(register) => known >> (register & 63) & 3 != 0,
+                Operand::Stage => stage,
+                Operand::T0 => t0,
+                Operand::T1 => t1,
+                Operand::Zero | Operand::FauLow(_) | Operand::FauHigh(_) | Operand::FauWide(_) => {
+                    false
+                }
+            };
+            let any = |unit: Unit, stage: bool| {
+                tuple.operands(unit).any(|operand| carries(operand, stage))
+            };
+            stage |= any(Unit::Fma, stage);
+            let mut result = any(Unit::Add, stage);
+            let branches = clause.branch().is_some();
+            let add = tuple.add.op.info();
+            let is_branch = add.name.starts_with("BRANCH") || add.name.starts_with("JUMP");
+            if branches && is_branch && result {
+                self.branch_from_memory.get_or_insert(offset);
+            }
+            let (mut tainted, mut clean) = (0, 0);
+            for (unit, info) in [(Unit::Fma, tuple.fma.op.info()), (Unit::Add, add)] {
+                let Some(message) = info.message else {
+                    continue;
+                };
+                let instruction = tuple.instruction(unit);
+                // An address that the FMA unit began is completed by the message.
+                let begun = tuple.fma.op.info().name.starts_with("SHADDX") && stage;
+                if any(unit, stage) || begun {
+                    self.address_from_memory.get_or_insert(offset);
+                }
+                let registers = staging(clause, info.staging.map(|it| it.count));
+                let segmented = info.name.starts_with("LOAD.") || info.name.starts_with("STORE.");
+                let segment = if segmented {
+                    instruction.segment()
+                } else {
+                    Segment::None
+                };
+                let first = clause.header.staging_register;
+                let place = place(tuple, unit);
+                let loaded = match (message, segment) {
+                    (Message::Load, Segment::Ubo) => 0,
+                    (Message::Load, Segment::Tl) => now.load(place, first, registers),
+                    _ => registers,
+                };
+                if message == Message::Store && segment == Segment::Tl {
+                    let whole = !info.name.ends_with(".i8") && !info.name.ends_with(".i16");
+                    now.store(place, first, registers, whole);
+                }
+                if info.staging.is_some_and(|it| it.write) {
+                    tainted |= loaded;
+                    clean |= registers & !loaded;
+                }
+                let loaded = loaded != 0 || registers == 0;
+                if info.result && message != Message::Store {
+                    result |= loaded;
+                }
+            }
+            now.registers &= !overwritten;
+            overwritten = clean;
+            for (destination, carried) in [
+                (tuple.fma_destination, stage),
+                (tuple.add_destination, result),
+            ] {
+                let Some(Destination { register, part }) = destination else {
+                    continue;
+                };
+                let bits = match part {
+                    Part::Pair => 3,
+                    _ => 1,
+                } << (register & 63);
+                match (carried, part) {
+                    (true, _) => tainted |= bits,
+                    (false, Part::Full | Part::Pair) => overwritten |= bits,
+                    // The other half stays.
+                    (false, Part::Low | Part::High) => {}
+                }
+            }
+            now.registers |= tainted;
+            overwritten &= !tainted;
+            (t0, t1) = (stage, result);
+        }
+        now.registers &= !overwritten;
+        now
+    }
+}
+
+/// Where in the thread's storage a load or store reaches, in words, if the code says so.
+fn place(tuple: &Tuple, unit: Unit) -> Option<u32> {
+    let mut operands = tuple.operands(unit);
+    let (low, high) = (operands.next()?.constant()?, operands.next()?.constant()?);
+    (high == 0 && low.is_multiple_of(4)).then_some(low / 4)
+}
+
+/// Staging registers of a clause's message, as bits: at most as many as it may have.
+fn staging(clause: &Clause, count: Option<StagingCount>) -> u64 {
+    let count = match count {
+        Some(StagingCount::Words(words)) => u32::from(words),
+        Some(StagingCount::Format | StagingCount::Descriptor) => 4,
+        None => 0,
+    };
+    let bits = (1u64 << count.min(63)) - 1;
+    bits.checked_shl(clause.header.staging_register.into())
+        .unwrap_or(0)
+}
+
+/// Numbers of the clauses that may follow one.
+fn successors(shader: &Shader, at: usize) -> Vec<usize> {
+    let Some(placed) = shader.clauses.get(at) else {
+        return Vec::new();
+    };
+    let mut next = Vec::new();
+    if let Some(Target::Relative(distance)) = placed.clause.branch().map(|branch| branch.target) {
+        let target = i64::from(placed.offset) + i64::from(distance);
+        next.extend(
+            u32::try_from(target)
+                .ok()
+                .and_then(|target| shader.index_of(target)),
+        );
+    }
+    if placed.clause.falls_through() {
+        next.extend(shader.index_of(placed.offset.saturating_add(placed.size)));
+    }
+    next
+}
+
+/// Registers that a clause may read before it writes them, and those that it surely writes.
+fn uses(clause: &Clause) -> (u64, u64) {
+    let (mut read, mut written, mut late) = (0u64, 0u64, 0u64);
+    for tuple in &clause.tuples {
+        let width = if tuple.is_wide() { 3 } else { 1 };
+        for unit in [Unit::Fma, Unit::Add] {
+            for operand in tuple.operands(unit) {
+                if let Operand::Register(register) | Operand::Pair(register) = operand {
+                    read |= width << (register & 63) & !written;
+                }
+            }
+            if let Some(it) = tuple
+                .instruction(unit)
+                .op
+                .info()
+                .staging
+                .filter(|it| it.read)
+            {
+                read |= staging(clause, Some(it.count)) & !(written | late);
+            }
+        }
+        written |= late;
+        late = 0;
+        for Destination { register, part } in [tuple.fma_destination, tuple.add_destination]
+            .into_iter()
+            .flatten()
+        {
+            match part {
+                Part::Full => late |= 1 << (register & 63),
+                Part::Pair => late |= 3 << (register & 63),
+                Part::Low | Part::High => {}
+            }
+        }
+        for unit in [Unit::Fma, Unit::Add] {
+            let found = tuple
+                .instruction(unit)
+                .op
+                .info()
+                .staging
+                .filter(|it| it.write);
+            if let Some(StagingCount::Words(_)) = found.map(|it| it.count) {
+                late |= staging(clause, found.map(|it| it.count));
+            }
+        }
+    }
+    (read, written | late)
+}
+
+/// Registers whose first value a thread may read.
+fn initial(shader: &Shader) -> u64 {
+    let uses: Vec<(u64, u64)> = shader
+        .clauses
+        .iter()
+        .map(|placed| uses(&placed.clause))
+        .collect();
+    let mut live = vec![0u64; uses.len()];
+    loop {
+        let mut changed = false;
+        for at in (0..uses.len()).rev() {
+            let out = successors(shader, at)
+                .into_iter()
+                .filter_map(|next| live.get(next));
+            let out = out.fold(0, |all, next| all | next);
+            let (Some((read, written)), Some(known)) = (uses.get(at), live.get_mut(at)) else {
+                continue;
+            };
+            let new = read | out & !written;
+            changed |= new != *known;
+            *known = new;
+        }
+        if !changed {
+            return live.first().copied().unwrap_or(0);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Recordings taken apart and changed.
+//!
+//! A [`Scene`] is a job with the memory that it finds, taken out of a replay on the model; it runs by itself, as it is or changed.
+//! [`extract()`] makes a recording of it that stands alone; a [`Subject`] tries it with other sizes or another shader, and puts that into
+//! the recording.
+#![forbid(unsafe_code)]
+
+mod change;
+mod draft;
+mod error;
+mod extract;
+mod flow;
+mod footprint;
+mod inputs;
+pub mod launch;
+pub mod proof;
+mod provenance;
+mod scene;
+pub mod shader;
+pub mod tune;
+
+pub use change::{Change, Changed, Subject, Tried};
+pub use error::{EditError, Result};
+pub use extract::{Extracted, extract};
+pub use flow::Flow;
+pub use footprint::{Bytes, Footprint};
+pub use inputs::inputs;
+pub use launch::Launch;
+pub use proof::Proof;
+pub use provenance::edited;
+pub use scene::{Memory, Outcome, Scene, Submit};

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether a job computes the same with every size of its work groups.
+//!
+//! It does if its threads know only their numbers in the whole dispatch, never wait for each other, share no storage, look at no other
+//! lane, and do not race. The first four follow from the code. Races follow from one run on the model if no address and no branch
+//! depends on what is in memory: then every run reaches the same memory.
+
+use std::sync::Arc;
+
+use gpureplay_jobs::Compute;
+use mali_analysis::{Collector, Map, What};
+
+use crate::error::Result;
+use crate::flow::Flow;
+use crate::scene::Scene;
+
+/// Registers that hold a thread's place in its work group, and the number of the work group: 55 to 59.
+const LOCAL_IDS: u64 = 0x1f << 55;
+
+/// What is known about other sizes of work groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// The job computes the same with each.
+    Proven,
+    /// It may compute something else, for these reasons.
+    Unproven(Vec<String>),
+}
+
+impl Proof {
+    /// Whether it is proven.
+    pub fn is_proven(&self) -> bool {
+        *self == Self::Proven
+    }
+}
+
+impl std::fmt::Display for Proof {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Proven => f.write_str("proven"),
+            Self::Unproven(reasons) => write!(f, "unproven, because {}", reasons.join("; ")),
+        }
+    }
+}
+
+/// What the code of a job says against other sizes of its work groups.
+pub fn reasons(compute: &Compute) -> Vec<String> {
+    let code = match &compute.code {
+        Ok(code) => code,
+        Err(error) => return vec![format!("its code cannot be read: {error}")],
+    };
+    let flow = Flow::of(&code.shader);
+    let mut reasons = Vec::new();
+    let mut against = |holds: bool, reason: &str| {
+        if holds {
+            reasons.push(reason.to_owned());
+        }
+    };
+    against(
+        flow.initial & LOCAL_IDS != 0,
+        "it reads the thread's place in its work group, or the number of the work group",
+    );
+    against(
+        flow.barrier || compute.state.contains_barrier() != 0,
+        "it has a barrier",
+    );
+    against(
+        flow.group_storage || compute.group_storage() != 0,
+        "it has storage that a work group shares",
+    );
+    against(
+        flow.sees_warp,
+        "it looks at other lanes, or asks for the number of a lane, warp or core",
+    );
+    against(flow.clock, "it reads a clock");
+    against(
+        flow.atomics,
+        "it has atomic operations, whose order may matter",
+    );
+    against(
+        flow.textures,
+        "it uses textures or images, whose addresses are not followed",
+    );
+    against(flow.dynamic, "a branch goes where the code does not say");
+    let mut from_memory = |found: Option<u32>, what: &str| {
+        if let Some(offset) = found {
+            reasons.push(format!(
+                "{what} in clause_{} depends on what is in memory, so one run does not say where others reach",
+                offset / 16
+            ));
+        }
+    };
+    from_memory(flow.address_from_memory, "an address");
+    from_memory(flow.branch_from_memory, "a branch");
+    reasons
+}
+
+/// Proves that a job computes the same with every size of its work groups, or says why not.
+///
+/// # Errors
+/// The job does not run on the model.
+pub fn prove(scene: &Scene, compute: &Compute) -> Result<Proof> {
+    let mut reasons = reasons(compute);
+    if reasons.is_empty() {
+        reasons.extend(races(scene)?);
+    }
+    Ok(match reasons.is_empty() {
+        true => Proof::Proven,
+        false => Proof::Unproven(reasons),
+    })
+}
+
+/// What a run on the model says about threads that race.
+fn races(scene: &Scene) -> Result<Vec<String>> {
+    let what = What {
+        races: true,
+        ..What::default()
+    };
+    let collector = Arc::new(Collector::new(what, Map::default(), |_| true));
+    scene.run_observed(collector.clone(), "as it is", None)?;
+    let jobs = collector.take();
+    let mut reasons: Vec<String> = jobs.iter().flat_map(|job| job.incomplete.clone()).collect();
+    if let Some(race) = jobs.iter().flat_map(|job| &job.races).next() {
+        let [first, second] = race.threads;
+        reasons.push(format!(
+            "threads {first} and {second} reach the byte at {:#x}, and one of them writes it",
+            race.address
+        ));
+    }
+    if jobs.is_empty() {
+        reasons.push("the model did not say whether its threads race".into());
+    }
+    Ok(reasons)
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Another shader for a job: whether it fits what the job gives it.
+
+use gpureplay_jobs::Compute;
+use mali_descriptors::{Architecture, Profile};
+use mali_isa::{Message, Shader, Unit};
+
+use crate::error::{EditError, Result};
+use crate::flow::Flow;
+
+/// First of the registers that hold ids when a thread starts.
+const FIRST_ID: u32 = 55;
+/// Registers that a thread has where it has 32: the first and the last sixteen.
+const OF_32: u64 = 0xffff_0000_0000_ffff;
+
+fn gate<T>(gate: &'static str, reason: String) -> Result<T> {
+    Err(EditError::Gate { gate, reason })
+}
+
+/// Decodes code, and checks everything about it against what a job gives its threads.
+///
+/// # Errors
+/// The first gate that it does not pass.
+pub fn fits(code: &[u8], compute: &Compute, profile: &Profile) -> Result<Shader> {
+    let shader = match Shader::decode(code) {
+        Ok(shader) => shader,
+        Err(error) => return gate("code", format!("the file is no shader: {error}")),
+    };
+    let flow = Flow::of(&shader);
+    if flow.dynamic {
+        return gate(
+            "branches",
+            "a branch goes where the code does not say".into(),
+        );
+    }
+    let state = &compute.state;
+    if u64::from(flow.uniform_slots) > state.uniform_count() {
+        return gate(
+            "uniforms",
+            format!(
+                "it reads {} slots of push uniforms, and the job gives {}",
+                flow.uniform_slots,
+                state.uniform_count()
+            ),
+        );
+    }
+    let preloads = [
+        state.preload_local_xy(),
+        state.preload_local_z(),
+        state.preload_workgroup_x(),
+        state.preload_workgroup_y(),
+        state.preload_workgroup_z(),
+        state.preload_global_x(),
+        state.preload_global_y(),
+        state.preload_global_z(),
+    ];
+    for (register, preloaded) in (FIRST_ID..).zip(preloads) {
+        if flow.initial >> register & 1 == 1 && preloaded == 0 {
+            return gate(
+                "initial registers",
+                format!(
+                    "it may read r{register} before it writes it, and the job puts nothing there"
+                ),
+            );
+        }
+    }
+    let few = profile.architecture == Architecture::V7 && state.register_allocation() == 2;
+    if few && flow.named & !OF_32 != 0 {
+        let register = (flow.named & !OF_32).trailing_zeros();
+        return gate(
+            "register allocation",
+            format!(
+                "it uses r{register}, and the job gives each thread r0 to r15 and r48 to r63 only"
+            ),
+        );
+    }
+    if flow.barrier && state.contains_barrier() == 0 {
+        return gate(
+            "barrier",
+            "it has a barrier, and the job says that there is none".into(),
+        );
+    }
+    if flow.thread_storage && compute.thread_storage() == 0 {
+        return gate(
+            "thread storage",
+            "it uses storage of its thread, and the job has none".into(),
+        );
+    }
+    if flow.group_storage && compute.group_storage() == 0 {
+        return gate(
+            "group storage",
+            "it uses storage of its work group, and the job has none".into(),
+        );
+    }
+    resources(&shader, compute)?;
+    opcodes(&shader, profile)?;
+    Ok(shader)
+}
+
+/// Numbers of textures, samplers, attributes and uniform buffers that instructions name.
+fn resources(shader: &Shader, compute: &Compute) -> Result<()> {
+    let state = &compute.state;
+    let limits = [
+        ("texture_index", state.texture_count()),
+        ("sampler_index", state.sampler_count()),
+        ("attribute_index", state.attribute_count()),
+    ];
+    for (placed, tuple, unit) in instructions(shader) {
+        let instruction = tuple.instruction(unit);
+        for (name, count) in limits {
+            let index = instruction.immediate(name).map(u64::from);
+            if index.is_some_and(|index| index >= count) {
+                return gate(
+                    "resources",
+                    format!(
+                        "{} in clause_{} names {name} {}, and the job has {count}",
+                        instruction.op.info().name,
+                        placed / 16,
+                        index.unwrap_or(0)
+                    ),
+                );
+            }
+        }
+        let info = instruction.op.info();
+        let uniform =
+            info.name.starts_with("LOAD.") && instruction.segment() == mali_isa::Segment::Ubo;
+        if uniform {
+            // The second source is the number of the buffer.
+            let number = tuple
+                .operands(unit)
+                .nth(1)
+                .and_then(mali_isa::Operand::constant);
+            if number.is_none_or(|number| u64::from(number) >= state.uniform_buffer_count()) {
+                return gate(
+                    "resources",
+                    format!(
+                        "a load in clause_{} reads a uniform buffer that the job does not have, or that the code does not name; it has {}",
+                        placed / 16,
+                        state.uniform_buffer_count()
+                    ),
+                );
+            }
+        }
+        let message = info.message;
+        if matches!(
+            message,
+            Some(
+                Message::Tex
+                    | Message::Vartex
+                    | Message::Varying
+                    | Message::Blend
+                    | Message::Tile
+                    | Message::ZStencil
+                    | Message::Atest
+            )
+        ) && state.texture_count() == 0
+        {
+            return gate(
+                "resources",
+                format!("{} does not belong into this job", info.name),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Instructions that some products do not have: what Mesa's compiler never emits for them (`bifrost_quirks.h`).
+fn opcodes(shader: &Shader, profile: &Profile) -> Result<()> {
+    let lacks: &[&str] = match profile.architecture {
+        Architecture::V6 if profile.name.starts_with("g71") => {
+            &["FRCP.f32", "FRSQ.f32", "FEXP.f32", "FLOGD.f32", "CLPER.i32"]
+        }
+        _ if ["g72", "g31"].contains(&profile.name) => &["CLPER.i32"],
+        _ => &[],
+    };
+    for (placed, tuple, unit) in instructions(shader) {
+        let name = tuple.instruction(unit).op.info().name;
+        if lacks.contains(&name) {
+            return gate(
+                "opcodes",
+                format!(
+                    "{name} in clause_{} does not exist on Mali-{}",
+                    placed / 16,
+                    profile.name.to_uppercase()
+                ),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn instructions(shader: &Shader) -> impl Iterator<Item = (u32, &mali_isa::Tuple, Unit)> {
+    shader.clauses.iter().flat_map(|placed| {
+        placed.clause.tuples.iter().flat_map(move |tuple| {
+            [
+                (placed.offset, tuple, Unit::Fma),
+                (placed.offset, tuple, Unit::Add),
+            ]
+        })
+    })
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Many candidates for one job: each is tried, and the best of those that compute the same is named.
+
+use gpureplay_jobs::report::{Spread, Work};
+use serde::Serialize;
+
+use crate::change::{Change, Subject};
+use crate::error::Result;
+use crate::launch::{Launch, text};
+
+/// A change with a name.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// What it is called: its sizes, or where its shader comes from.
+    pub name: String,
+    /// The change, or why it cannot be made.
+    pub change: std::result::Result<Change, String>,
+}
+
+/// What became of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// The job as it was recorded.
+    Recorded,
+    /// It computes the same.
+    Equal,
+    /// It computes something else.
+    Wrong,
+    /// The GPU cannot run it, its shader does not fit, or it reaches too far.
+    Refused,
+}
+
+/// A candidate, and how it did.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// What it is called.
+    pub name: String,
+    /// Threads of a work group.
+    pub local: Option<String>,
+    /// Work groups.
+    pub groups: Option<String>,
+    /// What became of it.
+    pub standing: Standing,
+    /// Whether it is proven to compute the same, or equal for the inputs that were tried.
+    pub proven: bool,
+    /// Why it is refused or wrong, or why it is not proven.
+    pub reason: String,
+    /// What it does on the model.
+    pub work: Option<Work>,
+    /// What ranks it, less is better; see [`cost`].
+    pub cost: Option<u64>,
+    /// Its place among those that compute the same, from 1.
+    pub rank: Option<usize>,
+    /// Seconds that the model took, on the clock of the machine that it runs on. They say nothing about a GPU.
+    pub model_seconds: Option<Spread>,
+}
+
+/// All candidates, the recorded job first.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tuning {
+    /// A row for each.
+    pub rows: Vec<Row>,
+    /// Number of the best row, if one does clearly less than the recorded job.
+    pub best: Option<usize>,
+    /// What ranks rows: modelled work.
+    pub by: &'static str,
+}
+
+/// What must be less for a candidate to be better: instructions of all threads, and 16 bytes of memory count as one more. The model
+/// counts exactly and has no spread, but does not know what a GPU makes of it: caches and warps that are not full are not in it.
+pub fn cost(work: &Work) -> u64 {
+    let bytes = work.bytes_read.saturating_add(work.bytes_written);
+    work.instructions.saturating_add(bytes / 16)
+}
+
+/// Differences below this share of the recorded job's cost are none.
+const CLEARLY: f64 = 0.01;
+
+/// Tries every candidate `runs` times, in turns with the recorded job.
+///
+/// # Errors
+/// The recorded job itself does not run.
+pub fn tune(subject: &Subject<'_>, candidates: &[Candidate], runs: u32) -> Result<Tuning> {
+    let recorded = Change {
+        launch: Launch::of(subject.compute()),
+        code: None,
+    };
+    let base = subject.try_out(&recorded)?;
+    let mut rows = vec![Row {
+        name: "recorded".into(),
+        local: Some(text(recorded.launch.local)),
+        groups: Some(text(recorded.launch.groups)),
+        standing: Standing::Recorded,
+        proven: true,
+        reason: String::new(),
+        cost: base.before.as_ref().map(cost),
+        work: base.before,
+        rank: None,
+        model_seconds: None,
+    }];
+    rows.extend(candidates.iter().map(|candidate| row(subject, candidate)));
+    time(subject, &recorded, candidates, &mut rows, runs);
+    let mut order: Vec<usize> = (0..rows.len())
+        .filter(|at| {
+            let row = rows.get(*at);
+            row.is_some_and(|it| {
+                matches!(it.standing, Standing::Recorded | Standing::Equal) && it.cost.is_some()
+            })
+        })
+        .collect();
+    // Of the same cost, the earlier one: the recorded job before all others.
+    order.sort_by_key(|at| (rows.get(*at).and_then(|row| row.cost), *at));
+    for (rank, at) in (1..).zip(&order) {
+        if let Some(row) = rows.get_mut(*at) {
+            row.rank = Some(rank);
+        }
+    }
+    let cost_of = |at: usize| rows.get(at).and_then(|row| row.cost);
+    let best = order.first().copied().filter(|at| {
+        let (new, old) = (cost_of(*at), cost_of(0));
+        let (Some(new), Some(old)) = (new, old) else {
+            return false;
+        };
+        (new as f64) < old as f64 * (1.0 - CLEARLY)
+    });
+    Ok(Tuning {
+        rows,
+        best,
+        by: "modelled work",
+    })
+}
+
+fn row(subject: &Subject<'_>, candidate: &Candidate) -> Row {
+    let mut row = Row {
+        name: candidate.name.clone(),
+        local: None,
+        groups: None,
+        standing: Standing::Refused,
+        proven: false,
+        reason: String::new(),
+        work: None,
+        cost: None,
+        rank: None,
+        model_seconds: None,
+    };
+    let change = match &candidate.change {
+        Ok(change) => change,
+        Err(reason) => {
+            row.reason.clone_from(reason);
+            return row;
+        }
+    };
+    row.local = Some(text(change.launch.local));
+    row.groups = Some(text(change.launch.groups));
+    match subject.try_out(change) {
+        Ok(tried) => {
+            row.work = tried.after;
+            if let Some((at, old, new)) = tried.first {
+                row.standing = Standing::Wrong;
+                row.reason = format!(
+                    "{} bytes differ, first {at:#x}: {new:#04x} in place of {old:#04x}",
+                    tried.different
+                );
+                return row;
+            }
+            row.standing = Standing::Equal;
+            row.cost = row.work.as_ref().map(cost);
+            row.proven = tried.proof.is_proven() && change.code.is_none();
+            if change.code.is_some() {
+                row.reason = format!("another shader, equal for {} inputs", tried.inputs);
+            } else if !row.proven {
+                row.reason = format!("{}; equal for {} inputs", tried.proof, tried.inputs);
+            }
+        }
+        Err(error) => {
+            if matches!(error, crate::EditError::Differs(_)) {
+                row.standing = Standing::Wrong;
+            }
+            row.reason = error.to_string();
+        }
+    }
+    row
+}
+
+/// Times of the model, in turns: what disturbs one run disturbs all candidates alike. One run of each is not counted.
+fn time(
+    subject: &Subject<'_>,
+    recorded: &Change,
+    candidates: &[Candidate],
+    rows: &mut [Row],
+    runs: u32,
+) {
+    let changes =
+        std::iter::once(Some(recorded)).chain(candidates.iter().map(|it| it.change.as_ref().ok()));
+    let changes: Vec<Option<&Change>> = changes.collect();
+    let mut times = vec![Vec::new(); rows.len()];
+    for run in 0..=runs {
+        for ((change, row), times) in changes.iter().zip(rows.iter()).zip(&mut times) {
+            let counts = matches!(row.standing, Standing::Recorded | Standing::Equal);
+            let Some(change) = change.filter(|_| counts && runs > 0) else {
+                continue;
+            };
+            if let Some(seconds) = subject.run_once(change).filter(|_| run > 0) {
+                times.push(seconds);
+            }
+        }
+    }
+    for (row, times) in rows.iter_mut().zip(times) {
+        row.model_seconds = Spread::of(&times);
+    }
+}
