@@ -84,6 +84,16 @@ impl Field {
         }
     }
 
+    /// Stores bits as they are; those that the field has no room for are dropped.
+    pub fn store(&self, words: &mut [u32], raw: u64) {
+        let mask = u128::from(u64::MAX >> (64 - self.width)) << self.bit;
+        let bits = u128::from(raw) << self.bit & mask;
+        for (index, word) in words.iter_mut().skip(self.word).take(3).enumerate() {
+            let shift = 32 * index as u32;
+            *word = *word & !((mask >> shift) as u32) | (bits >> shift) as u32;
+        }
+    }
+
     /// Writes the value the way a person reads it.
     pub fn format(&self, words: &[u32], f: &mut dyn fmt::Write) -> fmt::Result {
         let value = self.value(words);
@@ -199,6 +209,24 @@ macro_rules! descriptors {
                 Self { words }
             }
 
+            /// The descriptor as it is in memory.
+            pub fn to_bytes(&self) -> [u8; 4 * $words] {
+                let mut bytes = [0; 4 * $words];
+                for (bytes, word) in bytes.chunks_exact_mut(4).zip(&self.words) {
+                    bytes.copy_from_slice(&word.to_le_bytes());
+                }
+                bytes
+            }
+
+            /// The same with other bits in the field of this name; as it is where there is no such field.
+            #[must_use]
+            pub fn with(mut self, name: &str, raw: u64) -> Self {
+                if let Some(field) = Self::LAYOUT.find(name) {
+                    field.store(&mut self.words, raw);
+                }
+                self
+            }
+
             $($(#[$field_doc])*
             #[doc = concat!($name, ": word ", $word, ", bit ", $bit, ", ", $width, " bits.")]
             #[inline]
@@ -296,6 +324,33 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn every_field_holds_what_is_stored_and_nothing_else_changes() {
+        for layout in LAYOUTS {
+            for field in layout.fields {
+                for (background, raw) in [
+                    (0, u64::MAX),
+                    (u32::MAX, 0),
+                    (0x5a5a_5a5a, 0x1234_5678_9abc_def1),
+                ] {
+                    let mut words = vec![background; layout.words];
+                    field.store(&mut words, raw);
+                    let kept = raw & (u64::MAX >> (64 - field.width));
+                    assert_eq!(field.raw(&words), kept, "{} {}", layout.name, field.name);
+                    field.store(&mut words, field.raw(&vec![background; layout.words]));
+                    assert!(
+                        words.iter().all(|word| *word == background),
+                        "{}",
+                        field.name
+                    );
+                }
+            }
+        }
+        let header = crate::JobHeader { words: [7; 8] }.with("Next", 0x1_2345_6780);
+        assert_eq!((header.next(), header.words[5]), (0x1_2345_6780, 7));
+        assert_eq!(crate::JobHeader::from_bytes(&header.to_bytes()), header);
     }
 
     #[test]

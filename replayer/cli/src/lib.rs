@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    analyse, bench, compile, diff, disasm, doctor, dump, import, info, jobs, keygen, pack, record,
-    run, sign, tag, verify,
+    analyse, bench, compile, diff, disasm, doctor, dump, extract, import, info, jobs, keygen, pack,
+    record, retarget, run, sign, tag, unpack, verify,
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
@@ -47,6 +47,7 @@ enum Command {
     Compile(compile::Compile),
     Tag(tag::Tag),
     Run(run::Run),
+    Extract(extract::Extract),
     Info(info::Info),
     Jobs(jobs::Jobs),
     Analyse(analyse::Analyse),
@@ -60,6 +61,8 @@ enum Command {
     Keygen(keygen::Keygen),
     Sign(sign::Sign),
     Pack(pack::Pack),
+    Unpack(unpack::Unpack),
+    Retarget(retarget::Retarget),
     Cuda(gpureplay_cuda_command::Cuda),
 }
 
@@ -85,6 +88,7 @@ pub fn main() -> ExitCode {
         Command::Compile(command) => command.execute(),
         Command::Tag(command) => command.execute(),
         Command::Run(command) => command.execute(),
+        Command::Extract(command) => command.execute(),
         Command::Info(command) => command.execute(),
         Command::Jobs(command) => command.execute(),
         Command::Analyse(command) => command.execute(),
@@ -98,6 +102,8 @@ pub fn main() -> ExitCode {
         Command::Keygen(command) => command.execute(),
         Command::Sign(command) => command.execute(),
         Command::Pack(command) => command.execute(),
+        Command::Unpack(command) => command.execute(),
+        Command::Retarget(command) => command.execute(),
         Command::Cuda(command) => return command.execute(),
     };
     match outcome {

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_core::Tensors;
 use gpureplay_format::{Recording, TensorKind};
-use gpureplay_io::{Element, ElementType, Tensor, shown};
+use gpureplay_io::{Tensor, shown};
 
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::states::States;
-use crate::tensors::{Layer, TensorInfo, crossing, list};
+use crate::tensors::{Layer, TensorInfo, crossing, list, misfit};
 use crate::values;
 use crate::weights::{Reader, all_of};
 
@@ -115,11 +115,16 @@ impl Bindings {
     /// # Errors
     /// The recording has no weights, one of them is not there, or a value does not fit.
     pub fn bind_all_weights(&mut self, path: &Path) -> Result<()> {
-        let weights = self.tensors.iter();
-        let weights = weights.filter(|tensor| tensor.kind == TensorKind::Weight);
+        self.bind_all_of(TensorKind::Weight, path)
+    }
+
+    /// Gives every tensor of a kind the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
+    pub(crate) fn bind_all_of(&mut self, kind: TensorKind, path: &Path) -> Result<()> {
+        let weights = self.tensors.iter().filter(|tensor| tensor.kind == kind);
         let weights: Vec<TensorInfo> = weights.cloned().collect();
         if weights.is_empty() {
-            return Err(Error::file(path, "the recording has no weights"));
+            let reason = format!("the recording has no {}s", kind.name());
+            return Err(Error::file(path, reason));
         }
         for (info, (value, from)) in weights.iter().zip(all_of(path, &weights)?) {
             self.bind(&info.name, value, &from)?;
@@ -294,35 +299,6 @@ impl Tensors for Bindings {
         let room = self.rooms.get_mut(tensor as usize)?.as_mut()?;
         room.filled = true;
         Some(&mut room.bytes)
-    }
-}
-
-/// What NumPy does to a value so that it fits; nothing where it could only be guessed.
-fn hint(info: &TensorInfo, dtype: ElementType, shape: &[u64]) -> String {
-    let mut calls = String::new();
-    let elements = |shape: &[u64]| shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));
-    let same_shape = shape == info.shape;
-    if !same_shape && elements(shape) != elements(&info.shape) {
-        return calls;
-    }
-    if dtype != info.dtype {
-        calls += &format!(".astype(\"{}\")", info.dtype.numpy_name());
-    }
-    if !same_shape {
-        let extents: Vec<String> = info.shape.iter().map(u64::to_string).collect();
-        calls += &format!(".reshape({})", extents.join(", "));
-    }
-    format!("; in NumPy: x{calls}")
-}
-
-/// The error for a value of a type and a shape that are not those of a tensor.
-pub(crate) fn misfit(info: &TensorInfo, dtype: ElementType, shape: &[u64], from: &str) -> Error {
-    Error::Shape {
-        from: from.to_owned(),
-        tensor: format!("{} `{}`", info.kind.name(), info.name),
-        expected: info.to_string(),
-        found: crate::text::typed_shape(dtype, shape),
-        hint: hint(info, dtype, shape).into(),
     }
 }
 

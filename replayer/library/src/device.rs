@@ -23,8 +23,7 @@ use crate::error::Error;
 /// so that a shader that never ends is an error and not a hang.
 const CLAUSE_BUDGET: u64 = 1 << 34;
 
-/// The most host threads that the model can be told to use.
-pub const MAX_THREADS: usize = 512;
+pub use crate::names::MAX_THREADS;
 
 /// Options of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

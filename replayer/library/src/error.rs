@@ -10,7 +10,7 @@ use gpureplay_linux::OpenError;
 use gpureplay_io::shown;
 
 use crate::explain;
-use crate::host_rules::Broken;
+use crate::host_rules::rule::Broken;
 
 /// Which side has to act on an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum Error {
     #[error(
         "{}: {reason}; give a directory with a {}, or such a file",
         shown(path),
-        crate::files::FILE_NAME
+        crate::names::RECORDING
     )]
     NoRecording {
         /// The path.
@@ -79,7 +79,7 @@ pub enum Error {
     #[error(
         "{}: its SHA-256 is {found}, but {} beside it is for a recording with {expected}: the two do not belong together, or the recording was changed",
         shown(path),
-        crate::manifest::FILE_NAME
+        crate::names::MANIFEST
     )]
     NotTheManifests {
         /// The recording.
@@ -203,7 +203,7 @@ pub enum Error {
     #[error("{0}")]
     NoModel(String),
     /// As many host threads cannot be used.
-    #[error("{0} threads: the model uses 1 to {max}", max = crate::device::MAX_THREADS)]
+    #[error("{0} threads: the model uses 1 to {max}", max = crate::names::MAX_THREADS)]
     Threads(usize),
     /// The model cannot be used for this recording, or not on this machine.
     #[error("{0}")]

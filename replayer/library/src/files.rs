@@ -10,18 +10,15 @@ use gpureplay_core::{Limits, Verified, verify};
 use gpureplay_format::{Recording, TensorKind};
 
 use crate::beneath;
+use crate::digest::sha256;
 use crate::error::Error;
 use crate::host_rules;
 use crate::manifest::{self, Case, Manifest};
-use crate::package::{PrivateCopy, open_named, read_recording};
+use crate::package::open::{PrivateCopy, open_named, read_recording};
 use crate::tensors::TensorInfo;
 use crate::trust::Trust;
-use crate::weights::sha256;
 
-/// Name of the recording in its directory.
-pub const FILE_NAME: &str = "recording.gpr";
-/// Name of its signature there.
-pub const SIGNATURE_NAME: &str = "recording.sig";
+pub use crate::names::{RECORDING as FILE_NAME, SIGNATURE as SIGNATURE_NAME};
 
 /// A recording's bytes, and what lies beside them.
 #[derive(Debug)]

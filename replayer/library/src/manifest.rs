@@ -13,8 +13,8 @@ use crate::beneath;
 use crate::error::Error;
 use crate::values::{ImageFormat, split};
 
-/// Name of the file in a recording's directory.
-pub const FILE_NAME: &str = "manifest.toml";
+pub use crate::names::MANIFEST as FILE_NAME;
+
 /// Version of the manifest that this program reads and writes.
 pub const VERSION: u32 = 1;
 /// Relative tolerance of outputs for which the manifest states none.

@@ -10,7 +10,6 @@ use self_cell::self_cell;
 use crate::error::Result;
 use crate::files::Files;
 use crate::manifest::Manifest;
-use crate::session::{Options, Session};
 use crate::tensors::{Layer, TensorInfo};
 use crate::trust::Trust;
 
@@ -101,14 +100,6 @@ impl Recording {
     /// The engine's view.
     pub fn verified(&self) -> &Verified<'_> {
         self.0.checked.borrow_dependent()
-    }
-
-    /// A device with this recording on it. Nothing is loaded before the first run.
-    ///
-    /// # Errors
-    /// There is no such device.
-    pub fn session(&self, options: Options) -> Result<Session> {
-        Session::new(self.clone(), options)
     }
 }
 

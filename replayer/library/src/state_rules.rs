@@ -7,7 +7,7 @@
 use gpureplay_format::layout::TensorEntry;
 use gpureplay_format::{Action, Recording, SegmentKind, TensorKind};
 
-use crate::host_rules::{Broken, HostRule};
+use crate::host_rules::rule::{Broken, HostRule};
 use crate::tensors::TensorInfo;
 
 type Result = std::result::Result<(), Broken>;

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use gpureplay_format::layout::TENSOR_EXTERNAL;
 use gpureplay_format::{Action, Opcode, Recording, SegmentKind, TensorKind};
-use gpureplay_io::ElementType;
+use gpureplay_io::{Element as _, ElementType};
 
 use crate::error::{Error, Result};
 use crate::text;
@@ -194,6 +194,35 @@ pub fn layer_named(layers: &[Layer], name: &str) -> Result<usize> {
             name: name.to_owned(),
             known: layers_named(layers),
         })
+}
+
+/// What NumPy does to a value so that it fits; nothing where it could only be guessed.
+fn hint(info: &TensorInfo, dtype: ElementType, shape: &[u64]) -> String {
+    let mut calls = String::new();
+    let elements = |shape: &[u64]| shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));
+    let same_shape = shape == info.shape;
+    if !same_shape && elements(shape) != elements(&info.shape) {
+        return calls;
+    }
+    if dtype != info.dtype {
+        calls += &format!(".astype(\"{}\")", info.dtype.numpy_name());
+    }
+    if !same_shape {
+        let extents: Vec<String> = info.shape.iter().map(u64::to_string).collect();
+        calls += &format!(".reshape({})", extents.join(", "));
+    }
+    format!("; in NumPy: x{calls}")
+}
+
+/// The error for a value of a type and a shape that are not those of a tensor.
+pub(crate) fn misfit(info: &TensorInfo, dtype: ElementType, shape: &[u64], from: &str) -> Error {
+    Error::Shape {
+        from: from.to_owned(),
+        tensor: format!("{} `{}`", info.kind.name(), info.name),
+        expected: info.to_string(),
+        found: crate::text::typed_shape(dtype, shape),
+        hint: hint(info, dtype, shape).into(),
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use gpureplay_sign::{MAX_FILES, PublicKey, SignatureError, WriteError};
 
 use crate::error::{Error, Result};
-use crate::package::read_bounded;
+use crate::package::open::read_bounded;
 
 /// Whose recordings are accepted: everybody's unless a key is given.
 #[derive(Clone, Debug, Default)]

@@ -5,19 +5,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use gpureplay_io::{Tensor, shown};
-use sha2::{Digest, Sha256};
 
 use crate::beneath;
+pub use crate::digest::sha256;
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::tensors::TensorInfo;
 use crate::values::{self, Archive, Contents, most_bytes};
-
-/// SHA-256 in hexadecimal.
-pub fn sha256(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// Files that were read last; weights that lie in one file need it only once.
 #[derive(Debug, Default)]
@@ -64,14 +58,14 @@ impl Reader {
     }
 }
 
-/// The values of all these weights in a `.safetensors` file or in a directory, each with where it comes from.
+/// The values of all these tensors in a `.safetensors` file or in a directory, each with where it comes from.
 pub(crate) fn all_of(path: &Path, weights: &[TensorInfo]) -> Result<Vec<(Tensor, String)>> {
     if path.is_dir() {
         let one = |info: &TensorInfo| {
             let file = PathBuf::from(format!("{}.npy", info.name));
             // A recording names its tensors; it does not choose directories.
             if file.components().count() != 1 || file.is_absolute() {
-                let reason = format!("no file can have the name of weight {}", info.name);
+                let reason = format!("no file can have the name of {}", info.name);
                 return Err(Error::file(path, reason));
             }
             let file = path.join(file);
@@ -83,7 +77,7 @@ pub(crate) fn all_of(path: &Path, weights: &[TensorInfo]) -> Result<Vec<(Tensor,
     if !values::is_safetensors(path) {
         return Err(Error::file(
             path,
-            "weights come from a directory with NAME.npy files, or from a .safetensors file",
+            "many values come from a directory with NAME.npy files, or from a .safetensors file",
         ));
     }
     let file = File::open(path).map_err(|error| Error::file(path, error))?;

@@ -127,3 +127,19 @@ impl Folder {
 pub(crate) fn create_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(Error::io("create", path))
 }
+
+/// Copies a folder.
+pub(crate) fn copy_dir(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).map_err(Error::io("create", to))?;
+    let entries = fs::read_dir(from).map_err(Error::io("read", from))?;
+    for entry in entries {
+        let path = entry.map_err(Error::io("read", from))?.path();
+        let target = to.join(path.file_name().unwrap_or_default());
+        if path.is_dir() {
+            copy_dir(&path, &target)?;
+        } else {
+            fs::copy(&path, &target).map_err(Error::io("copy", &path))?;
+        }
+    }
+    Ok(())
+}

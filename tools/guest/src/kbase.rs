@@ -17,8 +17,9 @@ use crate::{
     folder::{Folder, create_dir},
     record::{app, registers},
     run::{
+        driver::Driver,
         report,
-        session::{self, Driver, End, Options, Outcome},
+        session::{self, End, Options, Outcome},
     },
 };
 

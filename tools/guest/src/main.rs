@@ -5,6 +5,7 @@
 mod build;
 mod conformance;
 mod devices;
+mod document;
 mod error;
 mod firmware;
 mod folder;

@@ -13,14 +13,15 @@ use clap::Args;
 
 use crate::{
     build::payload,
-    devices,
+    document::replace,
     error::{Error, Result},
-    folder::Folder,
+    folder::{Folder, copy_dir},
     record::{
         app::{self, App},
         network_dir,
     },
-    run::session::{self, Driver, End, Options, Outcome},
+    run::driver::Driver,
+    run::session::{self, End, Options, Outcome},
 };
 
 /// Inferences whose registers and interrupts are counted apart from start and end.
@@ -118,7 +119,7 @@ impl BenchStartup {
         app::write_files(folder, name, share.path())?;
         let recording = format!("{name}-g52");
         let file = recording_of(folder, name, &recording)?;
-        devices::copy_dir(&file, &share.path().join(&recording))?;
+        copy_dir(&file, &share.path().join(&recording))?;
         let bytes = fs::metadata(file.join("recording.gpr"))
             .map_err(Error::io("read", file.join("recording.gpr")))?
             .len();
@@ -366,24 +367,6 @@ fn tables(folder: &Folder, rows: &[Row]) -> String {
         mib(size("nano/gpureplay_nano.ko"))
     );
     text
-}
-
-/// Puts a command's text between its markers in a document.
-pub(crate) fn replace(path: &Path, command: &str, between: &str) -> Result<()> {
-    let begin = format!("<!-- {command}: begin -->");
-    let finish = format!("<!-- {command}: end -->");
-    let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
-    let parts = text
-        .split_once(&begin)
-        .and_then(|(before, rest)| Some((before, rest.split_once(&finish)?.1)));
-    let Some((before, after)) = parts else {
-        return Err(Error::Usage(format!(
-            "{}: no {begin} and {finish}",
-            path.display()
-        )));
-    };
-    let new = format!("{before}{begin}\n{between}{finish}{after}");
-    fs::write(path, new).map_err(Error::io("write", path))
 }
 
 #[cfg(test)]

@@ -25,7 +25,11 @@ fn vecadd(b: &mut Bench) -> Result<(), String> {
     b.put(1, &y);
     b.run()?;
     let want: Vec<_> = x.iter().zip(&y).map(|(x, y)| x + y).collect();
-    same(&b.get(2, 64), &want)
+    same(&b.get(2, 64), &want)?;
+    // In place.
+    b.alias(2, 0);
+    b.run()?;
+    same(&b.get(0, 64), &want)
 }
 
 fn saxpy4(b: &mut Bench) -> Result<(), String> {

@@ -14,6 +14,8 @@ const SHADER: u64 = 0xe000_0000;
 pub(crate) struct Bench {
     pub(crate) machine: Machine,
     arguments: Vec<u64>,
+    /// Words of the push uniforms that hold them.
+    words: Vec<u64>,
     push_uniforms: u64,
     state: u64,
 }
@@ -29,7 +31,11 @@ pub(crate) enum Within {
 
 impl Bench {
     pub(crate) fn new(product: u16, dump: &Dump, threads: usize, seed: u64) -> Bench {
-        let machine = Machine::new(product, dump, threads);
+        Bench::on(Machine::new(product, dump, threads), dump, seed)
+    }
+
+    /// A kernel on a GPU that has the dump in its memory.
+    pub(crate) fn on(machine: Machine, dump: &Dump, seed: u64) -> Bench {
         let push_uniforms = machine.draw(28);
         let state = machine.draw(30) & !63;
         let words = u64::from(
@@ -41,12 +47,13 @@ impl Bench {
             .filter(|(_, bytes)| bytes.len() >= 0x4000)
             .map(|b| b.0)
             .collect();
-        let mut arguments = Vec::new();
+        let (mut arguments, mut places) = (Vec::new(), Vec::new());
         let mut word = 0;
         while word + 1 < words {
             let value = machine.pointer(push_uniforms + word * 4);
             if buffers.contains(&value) {
                 arguments.push(value);
+                places.push(word);
                 word += 1;
             }
             word += 1;
@@ -54,6 +61,7 @@ impl Bench {
         Bench {
             machine,
             arguments,
+            words: places,
             push_uniforms,
             state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         }
@@ -72,6 +80,14 @@ impl Bench {
     pub(crate) fn set_uniform(&self, word: u64, value: u32) {
         self.machine
             .write(self.push_uniforms + word * 4, &value.to_le_bytes());
+    }
+
+    /// Gives the kernel the buffer of another argument in place of its own.
+    pub(crate) fn alias(&mut self, index: usize, other: usize) {
+        let address = self.arguments[other];
+        self.set_uniform(self.words[index], address as u32);
+        self.set_uniform(self.words[index] + 1, (address >> 32) as u32);
+        self.arguments[index] = address;
     }
 
     pub(crate) fn random(&mut self) -> u32 {

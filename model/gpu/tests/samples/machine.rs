@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use mali_memory::{Bus, Ram};
-use mali_model::{Gpu, Level, Log, Options, Profile};
+use mali_model::{Gpu, Level, Log, Observer, Options, Profile};
 
 use crate::dump::Dump;
 
@@ -36,12 +36,23 @@ pub(crate) struct Machine {
 impl Machine {
     /// A GPU of the product with the dump in its memory; `threads` of the host run work groups.
     pub(crate) fn new(product: u16, dump: &Dump, threads: usize) -> Machine {
+        Machine::watched(product, dump, threads, None)
+    }
+
+    /// The same with somebody who watches its jobs.
+    pub(crate) fn watched(
+        product: u16,
+        dump: &Dump,
+        threads: usize,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Machine {
         let ram = Arc::new(Ram::new(1 << 16).unwrap());
         let lines = Arc::new(Lines::default());
         let options = Options {
             threads,
             log: lines.clone(),
             clause_budget: 1 << 24,
+            observer,
             // With several threads also in an order drawn by lot.
             seed: threads as u64 - 1,
             ..Options::default()

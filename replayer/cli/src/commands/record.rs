@@ -20,8 +20,9 @@ use crate::Result;
 use crate::commands::compile::{compare, read_trace};
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
-use crate::common::new_recording::{Choices, Product, stage};
+use crate::common::new_recording::{Choices, Product};
 use crate::common::terminal;
+use crate::common::terminal::stage;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -135,8 +136,8 @@ impl Record {
         let capture = read_trace(&trace.path)?;
         let second = other.map(|other| read_trace(&other.path)).transpose()?;
         let command = self.command_line();
-        let mut product =
-            Product::build(&capture, second.as_ref(), files, &self.choices, &command)?;
+        let (mut product, capture, second) =
+            Product::build(capture, second, files, &self.choices, &command)?;
         if let (Some(second), Some(other)) = (&second, other) {
             let files = product.noted.second.clone();
             product.checked = Some(compare((&capture, second, &other.path), &product, &files)?);

@@ -5,7 +5,7 @@
 //! escape function.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gpureplay_library::{escaped, escaped_lines};
@@ -93,6 +93,13 @@ pub(crate) fn report(output_is_taken: bool) -> Lines {
 pub(crate) fn note(text: impl Display) {
     if !is_quiet() {
         error(text);
+    }
+}
+
+/// Says on a terminal what takes time.
+pub(crate) fn stage(what: &str) {
+    if std::io::stderr().is_terminal() {
+        note(what);
     }
 }
 

@@ -6,6 +6,7 @@ mod basics;
 mod bounded;
 mod compile;
 mod digits;
+mod extract;
 mod faults;
 mod kbase;
 mod layers;

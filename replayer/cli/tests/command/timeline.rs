@@ -102,10 +102,9 @@ fn every_arrow_begins_at_an_upload_and_ends_at_a_later_job() {
         .into_iter()
         .find(|it| it["args"]["index"] == 8)
         .unwrap();
-    let inputs = of(&timeline, "X", "upload").into_iter();
+    let mut inputs = of(&timeline, "X", "upload").into_iter();
     let input = inputs
-        .filter(|it| it["args"]["bytes_of_tensors"] != 0)
-        .last()
+        .rfind(|it| it["args"]["bytes_of_tensors"] != 0)
         .unwrap();
     let joined = starts
         .iter()

@@ -72,6 +72,8 @@ pub(super) struct Launched {
     pub(super) id: u32,
     pub(super) kernel: String,
     pub(super) global: [u64; 3],
+    /// Submissions before it.
+    pub(super) jobs: usize,
     /// The objects among its arguments.
     pub(super) given: Vec<Given>,
     /// The other arguments that are known: index, name, bytes.
@@ -93,6 +95,14 @@ pub(super) enum Event {
 }
 
 impl Event {
+    /// Submissions before it.
+    pub(super) fn jobs(&self) -> usize {
+        match self {
+            Event::Host(host) => host.jobs,
+            Event::Launch(launch) => launch.jobs,
+        }
+    }
+
     /// Whether the same step happens in another run, whatever the values.
     pub(super) fn is_like(&self, other: &Event) -> bool {
         match (self, other) {
@@ -167,6 +177,8 @@ impl std::fmt::Display for Event {
 pub(super) struct Events {
     pub(super) roots: BTreeMap<u32, Root>,
     pub(super) list: Vec<Event>,
+    /// Which of the capture's notes each of them is.
+    pub(super) notes: Vec<usize>,
     /// Functions that the app called and that notes do not describe.
     pub(super) unseen: Vec<String>,
 }
@@ -178,6 +190,7 @@ impl Events {
         let (refused, later) = (refused(capture), contents(capture));
         let queued = Queued::of(capture);
         for (index, noted) in capture.opencl.iter().enumerate() {
+            let before = out.list.len();
             match &noted.note {
                 Note::Object(Object { id, kind, size }) => match kind {
                     ObjectKind::Part(of) => {
@@ -226,6 +239,7 @@ impl Events {
                         id: launch.id,
                         kernel: launch.kernel.clone(),
                         global: launch.global,
+                        jobs: noted.jobs,
                         given: given.collect(),
                         scalars: launch
                             .arguments
@@ -244,6 +258,9 @@ impl Events {
                     out.unseen.push(call.clone());
                 }
                 _ => {}
+            }
+            if out.list.len() > before {
+                out.notes.push(index);
             }
         }
         out.decide_unchanged();

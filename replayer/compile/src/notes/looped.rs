@@ -82,6 +82,7 @@ mod tests {
             id: 0,
             kernel: kernel.into(),
             global: [1; 3],
+            jobs: 0,
             given: vec![],
             scalars: vec![],
         })

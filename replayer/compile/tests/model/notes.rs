@@ -162,6 +162,7 @@ fn tensors_are_those_that_tagging_finds() {
         rename: rename.map(|(old, new)| (old.into(), new.into())).into(),
         forms: [("picture".to_owned(), "f32[32,32]".parse::<Form>().unwrap())].into(),
         fixed_weights: false,
+        ..Choices::default()
     };
     let found = propose(&first, Some(&second), &choices).unwrap();
     assert!(

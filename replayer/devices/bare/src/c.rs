@@ -39,7 +39,7 @@ pub struct Tensor {
 #[repr(C)]
 #[derive(Default)]
 pub struct Error {
-    /// 0 no error, 1 damaged, 2 not allowed, 3 the GPU or its memory, 4 tensors.
+    /// 0 no error, 1 damaged, 2 not allowed, 3 the GPU or its memory, 4 tensors, 5 cancelled.
     pub status: i32,
     /// Damaged: the section. Not allowed: the rule. Otherwise the kind of error.
     pub code: u32,
@@ -165,7 +165,14 @@ pub unsafe extern "C" fn gpureplay_run(
     }
     // SAFETY: it is open.
     let session = unsafe { state.session.assume_init_mut() };
-    conclude(session.run(&mut Bound(tensors)), error)
+    session.gpu().begin_run();
+    let result = session.run(&mut Bound(tensors));
+    let failed = result.is_err();
+    conclude(result, error);
+    if session.gpu().end_run() && failed {
+        (error.status, error.code) = (5, 0);
+    }
+    error.status
 }
 
 /// # Safety

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod memory;
+mod watched;
 
 use std::io;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ use mali_memory::{Bus, Ram};
 use mali_model::{Observer, Options, Profile, UsedUp};
 
 use memory::{Memory, Tables};
+
+pub use watched::{Watch, Watched};
 
 /// Pages that the model has room for: 8 GiB of address space, of which only what is used costs memory.
 const PAGES: usize = 1 << 21;

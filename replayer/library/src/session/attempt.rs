@@ -99,9 +99,9 @@ impl Session {
             }
         }
         let recording = self.recording.clone();
-        if steps.first().map(|step| step.segment)
-            == recording.layers().first().map(|layer| layer.segment)
-        {
+        // Attempts share what one run may do.
+        let begins = recording.layers().first().map(|layer| layer.segment);
+        if !again && steps.first().map(|step| step.segment) == begins {
             self.engine(|engine, _| {
                 engine.gpu().device.begin_run();
                 Ok(())

@@ -2,17 +2,13 @@
 //! The OpenCL runtime's cache of compiled shaders: filled once per GPU, given to every run. A cold start compiles the
 //! runtime's whole built-in library, which takes 10 s and more under emulation.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{fs, time::Duration};
 
 use crate::{
     error::{Error, Result},
     folder::{Folder, create_dir},
     run::session::{self, End, Options},
+    run::shader_cache::dir,
 };
 
 /// Runs in the guest: start the runtime, hand out what it compiled.
@@ -59,34 +55,4 @@ pub(crate) fn fill(folder: &Folder, gpu: &str) -> Result<()> {
         Err(_) if dir.is_dir() => Ok(()),
         result => result.map_err(Error::io("create", &dir)),
     }
-}
-
-/// Copies the cache, if there is one, to where the guest looks for it.
-pub(crate) fn provide(folder: &Folder, gpu: &str, host: &Path) -> Result<()> {
-    let dir = dir(folder, gpu);
-    if !dir.is_dir() {
-        return Ok(());
-    }
-    let status = Command::new("cp")
-        .arg("-r")
-        .arg(&dir)
-        .arg(host.join("cache"))
-        .status()
-        .map_err(|source| Error::Start {
-            program: "cp".into(),
-            source,
-        })?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(Error::Failed {
-            what: format!("copying {}", dir.display()),
-            status,
-            log: String::new(),
-        })
-    }
-}
-
-fn dir(folder: &Folder, gpu: &str) -> PathBuf {
-    folder.guest.join("cache").join(gpu)
 }

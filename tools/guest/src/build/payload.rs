@@ -14,7 +14,7 @@ use crate::{
     build::step::{Fingerprint, logged},
     error::{Error, Result},
     folder::{Folder, create_dir},
-    run::session::Driver,
+    run::driver::Driver,
 };
 
 /// Target of the guest's programs.

@@ -18,7 +18,8 @@ use crate::{
     conformance::{self, cell},
     error::{Error, Result},
     folder::Folder,
-    run::session::{self, Driver, End, Options},
+    run::driver::Driver,
+    run::session::{self, End, Options},
 };
 
 /// Runs Arm Compute Library's operators in the guest and compares their results with NumPy.

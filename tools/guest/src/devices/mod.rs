@@ -12,10 +12,11 @@ use clap::Args;
 
 use crate::{
     build::{payload, step::logged},
+    document,
     error::{Error, Result},
-    folder::Folder,
-    run::session::{self, Driver, End, Options},
-    startup,
+    folder::{Folder, copy_dir},
+    run::driver::Driver,
+    run::session::{self, End, Options},
 };
 
 /// What the guest runs.
@@ -144,7 +145,7 @@ impl Devices {
         } else if said.ends_with("ALL DEVICES AGREE\n") {
             if self.write {
                 let document = folder.repository.join("nano-driver/README.md");
-                startup::replace(&document, "devices", &self.summary(&said))?;
+                document::replace(&document, "devices", &self.summary(&said))?;
             }
             Ok(())
         } else {
@@ -193,20 +194,4 @@ fn expect(folder: &Folder, name: &str, share: &Path) -> Result<()> {
     logged(&mut replay, "replay on the model", &log)?;
     let path = to.join("words");
     fs::write(&path, words).map_err(Error::io("write", path))
-}
-
-/// Copies a folder.
-pub(crate) fn copy_dir(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to).map_err(Error::io("create", to))?;
-    let entries = fs::read_dir(from).map_err(Error::io("read", from))?;
-    for entry in entries {
-        let path = entry.map_err(Error::io("read", from))?.path();
-        let target = to.join(path.file_name().unwrap_or_default());
-        if path.is_dir() {
-            copy_dir(&path, &target)?;
-        } else {
-            fs::copy(&path, &target).map_err(Error::io("copy", &path))?;
-        }
-    }
-    Ok(())
 }

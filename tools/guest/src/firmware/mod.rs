@@ -18,7 +18,7 @@ use crate::{
     build::{payload, step::last_lines},
     error::{Error, Result},
     folder::Folder,
-    run::{machine, session::Driver},
+    run::{driver::Driver, machine},
 };
 
 /// Where the image looks for a recording that is not linked in (`replayer/devices/firmware/src/machine.rs`).

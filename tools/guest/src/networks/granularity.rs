@@ -16,10 +16,7 @@ use crate::{
     error::{Error, Result},
     folder::{Folder, create_dir},
     record::{Recording, app::App, network_dir},
-    run::{
-        report,
-        session::{Driver, End},
-    },
+    run::{driver::Driver, report, session::End},
 };
 
 /// Compiles one trace as one part, by layers and by jobs, and counts what replays of each ask of the device.

@@ -29,10 +29,7 @@ use crate::{
         app::{self, App, SETS},
         network_dir,
     },
-    run::{
-        report,
-        session::{Driver, End},
-    },
+    run::{driver::Driver, report, session::End},
 };
 
 /// What a measured network leaves in its folder.

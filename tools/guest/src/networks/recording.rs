@@ -10,14 +10,15 @@ use gpureplay_trace::{Event, Reader};
 
 use crate::{
     build::payload,
+    document::replace,
     error::{Error, Result},
     folder::Folder,
     record::app::{self, App},
     run::{
+        driver::Driver,
         report,
-        session::{self, Driver, End, Options},
+        session::{self, End, Options},
     },
-    startup::replace,
 };
 
 /// Where the table goes.

@@ -3,6 +3,8 @@
 
 mod build;
 pub(crate) mod checks;
+mod clients;
+mod rig;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
@@ -13,8 +15,9 @@ use crate::{
     error::{Error, Result},
     folder::Folder,
     run::{
+        driver::Driver,
         report,
-        session::{self, Driver, Options, Outcome},
+        session::{self, Options, Outcome},
     },
 };
 

@@ -27,8 +27,9 @@ use crate::{
     error::{Error, Result},
     folder::{Folder, create_dir},
     run::{
+        driver::Driver,
         report,
-        session::{self, Driver, End, Options, Outcome},
+        session::{self, End, Options, Outcome},
     },
 };
 

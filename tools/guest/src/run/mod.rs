@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `guest run`: one command in the guest, its output and exit code as if it had run here.
 
+pub(crate) mod driver;
 mod kernel_log;
 pub(crate) mod machine;
 pub(crate) mod session;
+pub(crate) mod shader_cache;
 pub(crate) mod shell;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
@@ -11,8 +13,9 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use clap::{Args, builder::PossibleValuesParser};
 
 use self::{
+    driver::Driver,
     machine::{CPUS, MEMORY},
-    session::{Driver, End, Options, Outcome},
+    session::{End, Options, Outcome},
 };
 use crate::{
     build::payload,

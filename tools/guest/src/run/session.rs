@@ -14,12 +14,14 @@ use std::{
 use tempfile::TempDir;
 
 use crate::{
-    build::{cache, payload, step::last_lines},
+    build::{payload, step::last_lines},
     error::{Error, Result},
     folder::{Folder, create_dir},
     run::{
+        driver::Driver,
         kernel_log,
         machine::{self, CHANNELS, Machine},
+        shader_cache,
     },
 };
 
@@ -30,27 +32,6 @@ const MODEL_START: Duration = Duration::from_secs(10);
 
 /// What the secure world says, among a run's logs.
 pub(crate) const SECURE_LOG: &str = "secure.log";
-
-/// Which GPU driver the guest loads before the command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Driver {
-    /// The kernel's own.
-    Stock,
-    /// With the recorder's hooks.
-    Patched,
-    /// None: the GPU is there, nobody drives it.
-    None,
-}
-
-impl Driver {
-    fn name(self) -> &'static str {
-        match self {
-            Driver::Stock => "stock",
-            Driver::Patched => "patched",
-            Driver::None => "none",
-        }
-    }
-}
 
 /// What to run and how.
 #[derive(Clone, Debug)]
@@ -178,7 +159,7 @@ pub(crate) fn run(
     let host = private.path().join("host");
     write_host_files(&host, options, command)?;
     if options.warm && options.driver != Driver::None {
-        cache::provide(folder, &options.gpu, &host)?;
+        shader_cache::provide(folder, &options.gpu, &host)?;
     }
     let empty = private.path().join("share");
     create_dir(&empty)?;

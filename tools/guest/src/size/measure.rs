@@ -1,32 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds what is measured.
 
-use super::object::Object;
+use super::object::{Bytes, Object};
 use crate::{error::Result, firmware::bare, folder::Folder};
-
-/// Text and read-only data in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Bytes {
-    /// Code.
-    pub(crate) text: u64,
-    /// Constants.
-    pub(crate) constants: u64,
-}
-
-impl Bytes {
-    /// Both.
-    pub(crate) const fn together(self) -> u64 {
-        self.text + self.constants
-    }
-
-    /// What `self` has more than `part`.
-    const fn without(self, part: Bytes) -> Bytes {
-        Bytes {
-            text: self.text.saturating_sub(part.text),
-            constants: self.constants.saturating_sub(part.constants),
-        }
-    }
-}
 
 /// A row of the table.
 #[derive(Clone, Debug)]

@@ -3,12 +3,36 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{measure::Bytes, stack::Calls};
+use super::stack::Calls;
 use crate::{
     error::{Error, Result},
     firmware::bare,
     folder::Folder,
 };
+
+/// Text and read-only data in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bytes {
+    /// Code.
+    pub(crate) text: u64,
+    /// Constants.
+    pub(crate) constants: u64,
+}
+
+impl Bytes {
+    /// Both.
+    pub(crate) const fn together(self) -> u64 {
+        self.text + self.constants
+    }
+
+    /// What `self` has more than `part`.
+    pub(super) const fn without(self, part: Bytes) -> Bytes {
+        Bytes {
+            text: self.text.saturating_sub(part.text),
+            constants: self.constants.saturating_sub(part.constants),
+        }
+    }
+}
 
 /// The symbol that panic handlers of measured objects need and nobody defines.
 const PANIC: &str = "size_must_not_panic";

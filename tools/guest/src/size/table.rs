@@ -102,7 +102,7 @@ fn thousands(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::measure::Bytes;
+    use super::super::object::Bytes;
     use super::*;
 
     fn sizes(text: u64) -> Sizes {

@@ -28,7 +28,8 @@ use crate::{
         app::{self, App, SETS},
         registers,
     },
-    run::session::{self, Driver, End, Options, Outcome},
+    run::driver::Driver,
+    run::session::{self, End, Options, Outcome},
 };
 
 /// Runs the full-system tests: the stock driver on the model, recording and replay, and failures of the guest.

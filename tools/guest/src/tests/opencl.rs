@@ -9,7 +9,8 @@ use crate::{
     error::Result,
     folder::Folder,
     record::app,
-    run::session::{Driver, Options},
+    run::driver::Driver,
+    run::session::Options,
 };
 
 /// Jobs of LeNet, set-up included.

@@ -3,7 +3,6 @@
 
 #[cfg(test)]
 mod tests;
-mod watched;
 mod written;
 
 use std::io::Write;

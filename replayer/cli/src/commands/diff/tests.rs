@@ -6,11 +6,11 @@ use std::path::Path;
 
 use gpureplay_format::{Action, Recording};
 
-use super::watched::{Watch, Watched};
 use super::*;
 use gpureplay_library::Files;
 use gpureplay_library::device::ModelOptions as Threads;
 use gpureplay_on_model::OnModel;
+use gpureplay_on_model::{Watch, Watched};
 use mali_model::Profile;
 use mali_regs::GpuId;
 

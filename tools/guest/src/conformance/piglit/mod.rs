@@ -22,7 +22,8 @@ use crate::{
     conformance,
     error::{Error, Result},
     folder::{Folder, create_dir},
-    run::session::{self, Driver, End, Options},
+    run::driver::Driver,
+    run::session::{self, End, Options},
 };
 
 /// Runs in the guest, with the runner's arguments.

@@ -2,25 +2,30 @@
 //! The model as a device with somebody who looks at it whenever a chain starts or has ended.
 
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Wrapper};
-use gpureplay_on_model::OnModel;
+
+use crate::OnModel;
 
 /// Who looks. Chains are counted from 1 on.
-pub(super) trait Watch {
+pub trait Watch {
     /// A chain is about to start; false keeps it from starting, and the run fails.
     fn starts(&mut self, device: &mut OnModel, number: u32, chain: &Chain) -> bool;
     /// A chain has succeeded.
-    fn ended(&mut self, _: &mut OnModel, _number: u32) {}
+    fn ended(&mut self, device: &mut OnModel, number: u32) {
+        let _ = (device, number);
+    }
 }
 
 /// A device that is watched.
-pub(super) struct Watched<W> {
+pub struct Watched<W> {
     device: OnModel,
-    pub(super) watch: W,
+    /// Who looks.
+    pub watch: W,
     number: u32,
 }
 
 impl<W: Watch> Watched<W> {
-    pub(super) fn new(device: OnModel, watch: W) -> Self {
+    /// A device that this one looks at.
+    pub fn new(device: OnModel, watch: W) -> Self {
         Self {
             device,
             watch,

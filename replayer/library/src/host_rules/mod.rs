@@ -2,11 +2,15 @@
 //! Rules for what a recording may cost the host, and for its tensors as a caller sees them. Firmware does without them: its
 //! recordings are verified on a host.
 
+pub mod rule;
+
 use std::collections::BTreeSet;
 
 use gpureplay_core::Limits;
 use gpureplay_format::layout::AxisEntry;
 use gpureplay_format::{Action, ElementType, PAGE_SIZE, Recording, TensorKind};
+
+pub use rule::{Broken, HostRule};
 
 use crate::state_rules;
 use crate::tensors::TensorInfo;
@@ -18,47 +22,6 @@ pub const MAX_NAME: usize = 255;
 pub const MAX_RUNS: u64 = 1 << 26;
 /// Most elements that are looked at one by one to prove that the pieces of tensors cover them: for pieces with gaps.
 pub const MAX_SCATTERED: u64 = 1 << 26;
-
-gpureplay_core::rules! {
-    /// A rule that a recording must keep to be used on a host, besides those of `gpureplay-core`.
-    HostRule;
-
-    /// A name has at most 255 bytes.
-    NameLength = "name-length";
-    /// No two tensors have the same name.
-    TensorNames = "tensor-names";
-    /// The outputs together take no more memory than a recording may have.
-    OutputBytes = "output-bytes";
-    /// The pieces of a tensor cover each of its elements; those of an output and of a state cover none twice.
-    TensorCoverage = "tensor-coverage";
-    /// Every input, and every weight without a value, is bound somewhere, and every output is read.
-    TensorUse = "tensor-use";
-    /// Tensors are copied in at most 2^26 stretches of memory in one pass.
-    CopyRuns = "copy-runs";
-    /// A state has a value in the recording.
-    StateValue = "state-value";
-    /// A piece of a state, from its first to its last byte, shares no memory with another piece of any tensor.
-    StateApart = "state-apart";
-    /// No upload and no fill of a run lies in a state: nothing but its jobs changes it.
-    StateKept = "state-kept";
-    /// A run binds each state once, before its first job, and reads it once, after its last.
-    StateBound = "state-bound";
-}
-
-/// The rule that a recording breaks, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
-    /// The rule.
-    pub rule: HostRule,
-    /// What breaks it.
-    pub reason: String,
-}
-
-impl std::fmt::Display for Broken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "rule {}: {}", self.rule.name(), self.reason)
-    }
-}
 
 /// What a check finds.
 pub type Result<T = ()> = std::result::Result<T, Broken>;

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels that race and kernels that do not, each as Mesa compiled it for two GPUs and as OpenCL C.
+//!
+//! A kernel that is safe with buffers of its own races when it is given one buffer twice: the same code, another verdict.
+
+/// What is in a buffer of 16,384 words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Data {
+    /// Floats from 1 on, in steps of 1/4, again and again.
+    Floats,
+    /// The same word everywhere.
+    Word(u32),
+    /// The low bytes of a sequence of words.
+    Bytes,
+}
+
+impl Data {
+    pub(crate) fn words(self) -> Vec<u32> {
+        let word = |i: u32| match self {
+            Data::Floats => ((i % 97) as f32 * 0.25 + 1.0).to_bits(),
+            Data::Word(word) => word,
+            Data::Bytes => i.wrapping_mul(0x9e37_79b9) >> 8 & 0x3f3f_3f3f,
+        };
+        (0..0x4000).map(word).collect()
+    }
+}
+
+/// An argument.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Arg {
+    /// A buffer.
+    Buffer(Data),
+    /// The buffer of an earlier argument.
+    Same(usize),
+    /// Storage of a work group.
+    Local(u32),
+    /// An int.
+    Int(i32),
+    /// A float.
+    Float(f32),
+}
+
+/// A kernel and how it is launched.
+pub(crate) struct Case {
+    pub(crate) file: &'static str,
+    pub(crate) kernel: &'static str,
+    pub(crate) global: [u32; 3],
+    pub(crate) local: [u32; 3],
+    pub(crate) args: &'static [Arg],
+    pub(crate) racy: bool,
+    /// Bytes are those of Oclgrind.
+    pub(crate) bytes: bool,
+}
+
+const LINE: ([u32; 3], [u32; 3]) = ([64, 1, 1], [16, 1, 1]);
+const PLANE: ([u32; 3], [u32; 3]) = ([16, 8, 1], [4, 2, 1]);
+const TILES: ([u32; 3], [u32; 3]) = ([16, 8, 1], [8, 8, 1]);
+
+use Arg::{Buffer, Float, Int, Local, Same};
+use Data::{Bytes, Floats, Word};
+
+const fn case(
+    file: &'static str,
+    kernel: &'static str,
+    (global, local): ([u32; 3], [u32; 3]),
+    args: &'static [Arg],
+    racy: bool,
+) -> Case {
+    Case {
+        file,
+        kernel,
+        global,
+        local,
+        args,
+        racy,
+        bytes: true,
+    }
+}
+
+/// Atomic operations, whose bytes Oclgrind does not count, and loops whose end depends on the race.
+const fn other_bytes(case: Case) -> Case {
+    Case {
+        bytes: false,
+        ..case
+    }
+}
+
+const F: Arg = Buffer(Floats);
+
+pub(crate) const CASES: &[Case] = &[
+    // Safe.
+    case("basic.cl", "vecadd", LINE, &[F, F, F], false),
+    case("basic.cl", "vecadd", LINE, &[F, F, Same(0)], false),
+    case("basic.cl", "saxpy4", LINE, &[F, F, Float(0.5)], false),
+    case("basic.cl", "copy_char", LINE, &[F, F], false),
+    case("basic.cl", "copy_short", LINE, &[F, Same(0)], false),
+    case("basic.cl", "div_loop", LINE, &[Buffer(Word(31)), F], false),
+    case(
+        "basic.cl",
+        "early",
+        LINE,
+        &[Buffer(Bytes), F, Int(16)],
+        false,
+    ),
+    case("nn.cl", "softmax", LINE, &[F, Same(0), Int(16)], false),
+    case("nn.cl", "qgemm", PLANE, &[F, F, F, Int(16)], false),
+    case("nn.cl", "qgemm4", LINE, &[F, F, Same(1), Int(16)], false),
+    case(
+        "nn.cl",
+        "conv3x3",
+        PLANE,
+        &[F, F, F, Int(16), Int(16), Int(16)],
+        false,
+    ),
+    case("sync.cl", "reduce", LINE, &[F, F, Local(1024)], false),
+    case("sync.cl", "gemm_tiled", TILES, &[F, F, F, Int(16)], false),
+    // Each group overwrites what only it has read, behind a barrier.
+    case(
+        "sync.cl",
+        "gemm_tiled",
+        TILES,
+        &[F, F, Same(1), Int(16)],
+        false,
+    ),
+    other_bytes(case("sync.cl", "hist", LINE, &[Buffer(Bytes), F], false)),
+    other_bytes(case("sync.cl", "atom_noret", LINE, &[F], false)),
+    other_bytes(case("sync.cl", "atom_l", LINE, &[F], false)),
+    // Racy.
+    other_bytes(case(
+        "basic.cl",
+        "div_loop",
+        LINE,
+        &[Buffer(Word(31)), Same(0)],
+        true,
+    )),
+    case("basic.cl", "sw", LINE, &[Buffer(Word(5)), F], true),
+    // Rows of the result overlap.
+    case("nn.cl", "gemm4", PLANE, &[F, F, F, Int(16), Int(16)], true),
+    case("nn.cl", "maxpool", PLANE, &[F, F, Int(16)], true),
+    case("nn.cl", "maxpool", PLANE, &[F, Same(0), Int(16)], true),
+    case("nn.cl", "qgemm", PLANE, &[F, F, Same(0), Int(16)], true),
+    case(
+        "nn.cl",
+        "conv3x3",
+        PLANE,
+        &[F, F, Same(0), Int(16), Int(16), Int(16)],
+        true,
+    ),
+    case(
+        "nn.cl",
+        "conv3x3",
+        PLANE,
+        &[F, F, Same(1), Int(16), Int(16), Int(16)],
+        true,
+    ),
+    case("math.cl", "m_dot", LINE, &[F, Same(0)], true),
+    // The other group reads the columns that this one writes.
+    case(
+        "sync.cl",
+        "gemm_tiled",
+        TILES,
+        &[F, F, Same(0), Int(16)],
+        true,
+    ),
+    other_bytes(case(
+        "sync.cl",
+        "atom_f",
+        LINE,
+        &[Buffer(Word(0)), Float(0.5)],
+        true,
+    )),
+];

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Verdicts and bytes of kernels that were compiled by Mesa, on models of two GPUs; the same of Oclgrind, if it is installed.
+#![allow(clippy::unwrap_used, dead_code)]
+
+#[path = "../../../gpu/tests/samples/bench.rs"]
+mod bench;
+mod cases;
+#[path = "../../../gpu/tests/samples/dump.rs"]
+mod dump;
+#[path = "../../../gpu/tests/samples/machine.rs"]
+mod machine;
+mod oclgrind;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bench::Bench;
+use cases::{Arg, CASES, Case};
+use dump::Dump;
+use machine::Machine;
+use mali_analysis::report::{Job, RaceKind};
+use mali_analysis::{Area, AreaKind, Collector, Map};
+
+/// Runs a case on the model of a product and returns what was found.
+fn analysed(samples: &Path, product: u16, case: &Case, threads: usize) -> Job {
+    let trace = format!("{product:04x}/{}.trace.txt.xz", case.kernel);
+    let dump = Dump::read(&samples.join(trace));
+    let bare = Bench::on(Machine::new(product, &dump, 1), &dump, 1);
+    let buffers = case
+        .args
+        .iter()
+        .filter(|arg| matches!(arg, Arg::Buffer(_) | Arg::Same(_)));
+    let areas = (0..buffers.count()).map(|index| Area {
+        name: format!("argument {index}"),
+        kind: AreaKind::Tensor,
+        address: bare.argument(index),
+        bytes: 0x1_0000,
+    });
+    let map = Map::new(Vec::new(), areas.collect(), Vec::new());
+    let what = "counts,heat,lines,races".parse().unwrap();
+    let collector = Arc::new(Collector::new(what, map, |_| true));
+    let machine = Machine::watched(product, &dump, threads, Some(collector.clone()));
+    let mut bench = Bench::on(machine, &dump, 1);
+    let mut index = 0;
+    for arg in case.args {
+        match arg {
+            Arg::Buffer(data) => bench.put(index, &data.words()),
+            Arg::Same(other) => bench.alias(index, *other),
+            _ => continue,
+        }
+        index += 1;
+    }
+    bench.run().unwrap();
+    let mut jobs = collector.take();
+    assert_eq!(jobs.len(), 1, "{}", case.kernel);
+    jobs.remove(0)
+}
+
+fn is_racy(job: &Job) -> bool {
+    job.races
+        .iter()
+        .any(|race| race.kind != RaceKind::SameValue)
+}
+
+/// The case in words.
+fn name(case: &Case) -> String {
+    format!("{} {:?}", case.kernel, case.args)
+}
+
+#[test]
+fn racy_kernels_race_and_safe_ones_do_not_on_both_generations() {
+    let Some(samples) = dump::folder() else {
+        println!("skipped: no shader samples on this machine");
+        return;
+    };
+    assert!(CASES.iter().filter(|case| case.racy).count() >= 10);
+    assert!(CASES.iter().filter(|case| !case.racy).count() >= 10);
+    let mut wrong = Vec::new();
+    for case in CASES {
+        for product in [0x7212, 0x6000] {
+            let job = analysed(&samples, product, case, 2);
+            assert_eq!(job.incomplete, [""; 0], "{}", case.kernel);
+            if is_racy(&job) != case.racy {
+                wrong.push(format!("{} on {product:04x}: {:?}", name(case), job.races));
+            }
+            let again = analysed(&samples, product, case, 1);
+            assert!(job == again, "{}: threads matter", name(case));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn oclgrind_says_the_same() {
+    let Some(samples) = dump::folder() else {
+        println!("skipped: no shader samples on this machine");
+        return;
+    };
+    if !oclgrind::is_there() {
+        println!("skipped: no oclgrind-kernel on this machine (Debian's package oclgrind)");
+        return;
+    }
+    let (mut wrong, mut compared) = (Vec::new(), 0);
+    for case in CASES {
+        let theirs = oclgrind::run(&samples.join("kernels"), case);
+        if theirs.races != case.racy {
+            wrong.push(format!(
+                "{}: Oclgrind finds races: {}",
+                name(case),
+                theirs.races
+            ));
+        }
+        for product in [0x7212, 0x6000] {
+            let job = analysed(&samples, product, case, 2);
+            let sum = |of: fn(&mali_analysis::report::AreaHeat) -> u64| -> u64 {
+                let areas = job.heat.iter();
+                areas
+                    .filter(|area| area.kind == AreaKind::Tensor)
+                    .map(of)
+                    .sum()
+            };
+            let ours = [sum(|area| area.read), sum(|area| area.written)];
+            println!(
+                "{product:04x} {}: {ours:?}, Oclgrind {:?}",
+                name(case),
+                theirs.bytes
+            );
+            if case.bytes && ours != theirs.bytes {
+                wrong.push(format!(
+                    "{} on {product:04x}: {ours:?}, Oclgrind {:?}",
+                    name(case),
+                    theirs.bytes
+                ));
+            }
+            compared += usize::from(case.bytes);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(compared >= 24, "{compared}");
+}

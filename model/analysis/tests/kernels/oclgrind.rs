@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernels under Oclgrind: a simulator of OpenCL C that has nothing in common with the model.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+use crate::cases::{Arg, Case};
+
+/// What Oclgrind says of a kernel.
+pub(crate) struct Theirs {
+    pub(crate) races: bool,
+    /// Bytes that loads from and stores to global memory moved.
+    pub(crate) bytes: [u64; 2],
+}
+
+pub(crate) fn is_there() -> bool {
+    Command::new("oclgrind-kernel")
+        .arg("--version")
+        .output()
+        .is_ok()
+}
+
+pub(crate) fn run(kernels: &Path, case: &Case) -> Theirs {
+    let folder = tempfile::tempdir().unwrap();
+    let mut source = std::fs::read_to_string(kernels.join(case.file)).unwrap();
+    // The kernel with as many buffers as it is given.
+    let buffers = |to: &mut dyn FnMut(usize, &Arg)| {
+        case.args
+            .iter()
+            .enumerate()
+            .for_each(|(at, arg)| to(at, arg));
+    };
+    let (mut parameters, mut arguments, mut sim) = (Vec::new(), Vec::new(), String::new());
+    buffers(&mut |at, arg| match arg {
+        Arg::Buffer(data) => {
+            parameters.push(format!("__global void*p{at}"));
+            arguments.push(format!("p{at}"));
+            let words = data.words();
+            let _ = writeln!(sim, "<size={} uint>", words.len() * 4);
+            for word in words {
+                let _ = write!(sim, "{word} ");
+            }
+            sim.push('\n');
+        }
+        Arg::Same(other) => arguments.push(format!("p{other}")),
+        Arg::Local(bytes) => {
+            parameters.push(format!("__local void*p{at}"));
+            arguments.push(format!("p{at}"));
+            let _ = writeln!(sim, "<size={bytes}>");
+        }
+        Arg::Int(value) => {
+            parameters.push(format!("int p{at}"));
+            arguments.push(format!("p{at}"));
+            let _ = writeln!(sim, "<size=4 int>\n{value}");
+        }
+        Arg::Float(value) => {
+            parameters.push(format!("float p{at}"));
+            arguments.push(format!("p{at}"));
+            let _ = writeln!(sim, "<size=4 float>\n{value}");
+        }
+    });
+    // A kernel with storage of its groups cannot be called by another: its own text with one parameter less is called then.
+    let entry = if !case.args.iter().any(|arg| matches!(arg, Arg::Same(_))) {
+        case.kernel.to_owned()
+    } else if case.kernel == "gemm_tiled" {
+        let kept = arguments[2].trim_start_matches('p');
+        let same = if kept == "0" { "A" } else { "B" };
+        source = source.replace(
+            "__global const float*A,__global const float*B,__global float*C,int N){ __local",
+            &format!("__global float*A,__global float*B,int N){{ __global float*C={same}; __local"),
+        );
+        case.kernel.to_owned()
+    } else {
+        let _ = writeln!(
+            source,
+            "\n__kernel void case_of_test({}) {{ {}({}); }}",
+            parameters.join(","),
+            case.kernel,
+            arguments.join(",")
+        );
+        "case_of_test".to_owned()
+    };
+    let size = |[x, y, z]: [u32; 3]| format!("{x} {y} {z}");
+    let sim = format!(
+        "kernel.cl\n{entry}\n{}\n{}\n\n{sim}",
+        size(case.global),
+        size(case.local)
+    );
+    std::fs::write(folder.path().join("kernel.cl"), source).unwrap();
+    std::fs::write(folder.path().join("case.sim"), sim).unwrap();
+    let output = Command::new("oclgrind-kernel")
+        .args([
+            "--data-races",
+            "--inst-counts",
+            "--max-errors",
+            "1",
+            "case.sim",
+        ])
+        .current_dir(&folder)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(
+        text.contains("Instructions executed"),
+        "{}: {text}",
+        case.kernel
+    );
+    let bytes = |of: &str| {
+        let lines = text.lines().filter(|line| line.contains(of));
+        let numbers = lines.filter_map(|line| {
+            let (_, rest) = line.split_once('(')?;
+            rest.split_once(" bytes")?
+                .0
+                .replace(',', "")
+                .parse::<u64>()
+                .ok()
+        });
+        numbers.sum::<u64>()
+    };
+    // Moves of vectors are calls, of which it counts the number alone: those here are of four floats.
+    let calls = |of: &str| {
+        let lines = text.lines().filter(|line| line.contains(of));
+        let numbers = lines.filter_map(|line| line.split_once(" - ")?.0.trim().parse::<u64>().ok());
+        16 * numbers.sum::<u64>()
+    };
+    Theirs {
+        races: text.contains("race at"),
+        bytes: [
+            bytes("- load global") + calls("vload4"),
+            bytes("- store global") + calls("vstore4"),
+        ],
+    }
+}

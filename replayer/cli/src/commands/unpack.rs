@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay unpack`: a pack as a directory again.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use gpureplay_library::{Files, shown};
+use gpureplay_sign::{RECORDING, SIGNATURE};
+
+use crate::common::destinations::{Destinations, Force};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::terminal;
+use crate::{Result, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay pack recordings/digits-g52 -o digits.gprpack
+  gpureplay unpack digits.gprpack -o digits
+      the same files that were packed, byte for byte";
+
+/// Write the files of a pack into a directory
+///
+/// A pack that is damaged, or whose recording breaks a rule, is not unpacked. Signatures stay what they are.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Unpack {
+    /// A pack, as `gpureplay pack` makes it
+    pack: PathBuf,
+    /// The directory
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    #[command(flatten)]
+    force: Force,
+}
+
+impl Unpack {
+    pub(crate) fn execute(&self) -> Result {
+        let files = Files::read(&self.pack)?;
+        files.verify()?;
+        // Only the files of a pack lie in a private copy.
+        if files.file() == files.path {
+            return Err(Failure::Usage(format!(
+                "{}: is not a pack, it has its files beside it already",
+                shown(&self.pack)
+            )));
+        }
+        let mut contents = files.beside()?;
+        if let Some(signature) = files.signature()? {
+            contents.insert(SIGNATURE.into(), signature);
+        }
+        contents.insert(RECORDING.into(), files.bytes);
+        let mut destinations = Destinations::new(self.force.force);
+        destinations.reads(&self.pack);
+        let places = contents.keys().map(|name| self.output.join(name));
+        let places: Vec<PathBuf> = places.collect();
+        for path in &places {
+            destinations.claim_here(path)?;
+        }
+        let mut bytes = 0;
+        for (path, contents) in places.iter().zip(contents.values()) {
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent)
+                    .map_err(|error| Failure::Output(format!("{}: {error}", shown(parent))))?;
+            }
+            destinations.write_here(path, contents)?;
+            bytes += contents.len() as u64;
+        }
+        writeln!(
+            terminal::report(false),
+            "{}: {}, {}",
+            shown(&self.output),
+            text::count(contents.len() as u64, "file"),
+            text::bytes(bytes)
+        )?;
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A new recording that was made from another one: the values that it is tried with, and its directory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gpureplay_edit::EditError;
+use gpureplay_io::encode_npy;
+use gpureplay_library::files::{FILE_NAME, SIGNATURE_NAME};
+use gpureplay_library::{Bindings, Manifest, Recording, Tensor, manifest, shown};
+
+use crate::Result;
+use crate::common::destinations::{Destinations, Force};
+use crate::common::failure::Failure;
+use crate::common::tensor_arguments::TensorFile;
+use gpureplay_library::TensorKind;
+
+/// Values for a replay: these files, or the manifest's first case; external weights as well.
+///
+/// # Errors
+/// An input has no value, or a file does not fit.
+pub(crate) fn bindings(recording: &Recording, inputs: &[TensorFile]) -> Result<Bindings> {
+    let files = recording.files();
+    let view = recording.verified().recording();
+    let mut bindings = Bindings::new(view, &files.path);
+    for given in inputs {
+        let name = given.resolve(recording.tensors(), TensorKind::Input, "--input")?;
+        bindings.bind_file(files, &name, &given.path)?;
+    }
+    let case = files.case().filter(|_| inputs.is_empty());
+    for (name, path) in case.into_iter().flat_map(|case| &case.inputs) {
+        bindings.bind_file(files, name, &files.directory.join(path))?;
+    }
+    Ok(bindings)
+}
+
+/// The directory of a new recording.
+pub(crate) struct Edited {
+    folder: PathBuf,
+    force: Force,
+}
+
+impl Edited {
+    /// Takes a directory for a new recording. It may be there if it is empty; with `--force` also if it holds a recording.
+    ///
+    /// # Errors
+    /// Something is there that is not to be replaced.
+    pub(crate) fn claim(folder: &Path, force: Force) -> Result<Self> {
+        let occupied = match fs::read_dir(folder) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(_) => folder.symlink_metadata().is_ok(),
+        };
+        let replaces = force.force && folder.join(FILE_NAME).is_file();
+        if occupied && !replaces {
+            return Err(Failure::Output(format!(
+                "{}: exists; choose another directory, or replace the recording there with --force",
+                shown(folder)
+            )));
+        }
+        Ok(Self {
+            folder: folder.to_path_buf(),
+            force,
+        })
+    }
+
+    /// Writes the recording, its manifest, and values as `expected/NAME.npy`. It has no signature, and one that was there goes away.
+    ///
+    /// # Errors
+    /// As for [`Destinations::write`].
+    pub(crate) fn write(
+        &self,
+        bytes: &[u8],
+        described: &Manifest,
+        expected: &BTreeMap<String, Tensor>,
+    ) -> Result<()> {
+        self.write_with(bytes, described, expected, &BTreeMap::new())
+    }
+
+    /// As [`Edited::write`], with more files, by their path inside the directory.
+    ///
+    /// # Errors
+    /// As for [`Destinations::write`].
+    pub(crate) fn write_with(
+        &self,
+        bytes: &[u8],
+        described: &Manifest,
+        expected: &BTreeMap<String, Tensor>,
+        more: &BTreeMap<PathBuf, Vec<u8>>,
+    ) -> Result<()> {
+        let mut destinations = Destinations::new(self.force.force);
+        let failed = |path: &Path, error: std::io::Error| {
+            Failure::Output(format!("{}: {error}", shown(path)))
+        };
+        let signature = self.folder.join(SIGNATURE_NAME);
+        if self.force.force && signature.symlink_metadata().is_ok() {
+            fs::remove_file(&signature).map_err(|error| failed(&signature, error))?;
+        }
+        let mut files: BTreeMap<PathBuf, Vec<u8>> = more.clone();
+        files.insert(
+            manifest::FILE_NAME.into(),
+            described.to_text()?.into_bytes(),
+        );
+        for (name, tensor) in expected {
+            let npy = encode_npy(tensor);
+            files.insert(Path::new("expected").join(format!("{name}.npy")), npy);
+        }
+        // The recording comes last: a directory without one is no recording.
+        for (path, contents) in files
+            .iter()
+            .map(|(path, it)| (path, &it[..]))
+            .chain([(&PathBuf::from(FILE_NAME), bytes)])
+        {
+            let path = self.folder.join(path);
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).map_err(|error| failed(parent, error))?;
+            }
+            destinations.claim_here(&path)?;
+            destinations.write_here(&path, contents)?;
+        }
+        Ok(())
+    }
+}
+
+impl From<EditError> for Failure {
+    fn from(error: EditError) -> Self {
+        match error {
+            EditError::Library(error) => error.into(),
+            EditError::Jobs(_) | EditError::Rule(_) | EditError::Deep(_) | EditError::Encode(_) => {
+                Self::Recording(error.to_string())
+            }
+            EditError::Failed { .. }
+            | EditError::NotReached { .. }
+            | EditError::NotReproduced { .. } => Self::Device(error.to_string()),
+            EditError::NoInput(_) => Self::Input(error.to_string()),
+            other => Self::Usage(other.to_string()),
+        }
+    }
+}

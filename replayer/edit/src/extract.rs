@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One job as a recording of its own: what it reads is uploaded, and all that it writes is its output.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gpureplay_core::{DeviceError, Wrapper};
+use gpureplay_format::layout::{PieceEntry, Region, TensorEntry};
+use gpureplay_format::{
+    Access, Axis, Builder, ElementType, Piece, Recording as View, RegionKind, SegmentKind,
+    Tensor as Described, TensorKind,
+};
+use gpureplay_jobs::Jobs;
+use gpureplay_library::manifest::{Case, Job as Named, Manifest, Output, Sizes, VERSION};
+use gpureplay_library::{Bindings, Device, Recording, Session, Tensor};
+use gpureplay_on_model::OnModel;
+
+use crate::error::{EditError, Result};
+use crate::footprint::{Bytes, PAGE};
+use crate::provenance;
+use crate::scene::{Outcome, Scene, job, model};
+
+/// What is in memory that the job must not depend on.
+const SOIL: u8 = 0xaa;
+/// Name of the output that holds every byte that the job writes.
+pub(crate) const WRITTEN: &str = "written";
+/// Elements of a tensor that are compared with what the job writes.
+const MAX_ELEMENTS: u64 = 1 << 24;
+
+/// A job as a recording of its own.
+#[derive(Debug)]
+pub struct Extracted {
+    /// The recording.
+    pub bytes: Vec<u8>,
+    /// Its manifest; expected values are in `expected/NAME.npy`.
+    pub manifest: Manifest,
+    /// Values of its outputs, by name.
+    pub expected: BTreeMap<String, Tensor>,
+    /// Bytes that the job writes.
+    pub written: u64,
+    /// Bytes of pages that are uploaded for it.
+    pub uploaded: u64,
+}
+
+/// Takes a job out of a recording that is replayed on the model with these values. The result has run once, in memory that is full of
+/// other bytes, and has given every byte that the job gave.
+///
+/// # Errors
+/// The job cannot run alone, writes nothing, or reads something that the model does not tell of.
+pub fn extract(
+    recording: &Recording,
+    jobs: &Jobs,
+    bindings: &Bindings,
+    index: usize,
+) -> Result<Extracted> {
+    let scene = Scene::take(recording, jobs, bindings, index)?;
+    let outcome = scene.run("as it is", None)?;
+    let written = &outcome.footprint.written;
+    if written.count() == 0 {
+        return Err(EditError::WritesNothing { job: index });
+    }
+    for (address, length) in written.ranges() {
+        let region = scene.regions.iter().find(|region| {
+            address >= region.va.get() && address.saturating_add(length) <= region.end()
+        });
+        if region.is_none_or(|region| region.kind != RegionKind::Data.code()) {
+            return Err(EditError::WritesElsewhere {
+                job: index,
+                address,
+            });
+        }
+    }
+    let view = recording.verified().recording();
+    let (bytes, uploaded) = build(&scene, &outcome, view)?;
+    let alone = Recording::from_bytes(bytes.clone())?;
+    gpureplay_inspect::check(alone.verified())?;
+    let expected = reproduce(&scene, &outcome, &alone)?;
+    Ok(Extracted {
+        manifest: manifest(recording, jobs, index, &bytes, &expected)?,
+        written: written.count(),
+        uploaded,
+        bytes,
+        expected,
+    })
+}
+
+/// The recording, and how many bytes of memory it uploads.
+fn build(scene: &Scene, outcome: &Outcome, view: &View<'_>) -> Result<(Vec<u8>, u64)> {
+    let footprint = &outcome.footprint;
+    let region_of = |address: u64| {
+        let regions = scene.regions.iter();
+        regions
+            .clone()
+            .find(|region| (region.va.get()..region.end()).contains(&address))
+    };
+    let mut builder = Builder::new(scene.gpu_id);
+    // Regions stay whole: descriptors say how long what they point to is.
+    let reached: BTreeSet<u64> = footprint
+        .pages
+        .iter()
+        .copied()
+        .chain(footprint.written.pages())
+        .chain(pointers(scene))
+        .filter_map(region_of)
+        .map(|region| region.va.get())
+        .collect();
+    let mut regions = scene.regions.clone();
+    regions.retain(|region| reached.contains(&region.va.get()));
+    scene.describe(&mut builder, &regions);
+    let kind = |address: u64| {
+        let region: Option<&Region> = region_of(address);
+        region.and_then(|region| RegionKind::from_code(region.kind.into()))
+    };
+    let page = |address: u64| scene.memory.bytes(address, PAGE as usize);
+    let of = |wanted: &dyn Fn(RegionKind) -> bool| -> Vec<u64> {
+        let pages = footprint.pages.iter().copied();
+        pages
+            .filter(|address| kind(*address).is_some_and(wanted))
+            .collect()
+    };
+    if scene.settings.is_empty() {
+        builder.segment("setup", SegmentKind::Setup);
+    }
+    let code = of(&|kind| kind == RegionKind::Code);
+    for &address in &code {
+        // Set-up leaves zeros out, and they are not to depend on what was there.
+        builder.fill(address, PAGE as u32, 0);
+        builder.upload(address, &page(address));
+    }
+    let name = format!("job{}", scene.job);
+    builder.segment(&name, SegmentKind::Run);
+    let data = of(&|kind| matches!(kind, RegionKind::Data | RegionKind::Descriptors));
+    for &address in &data {
+        builder.upload(address, &page(address));
+    }
+    builder.rearm(scene.address);
+    let submit = scene.submit;
+    builder.submit_with(submit.slot, submit.config, scene.address, submit.timeout_us);
+    let all = builder.tensor(everything(&footprint.written)?);
+    builder.bind_output(all);
+    for entry in view.tensors() {
+        let written = is_written(view, entry, &footprint.written);
+        let name = view.name(entry.name.get());
+        if written && name != WRITTEN {
+            let tensor = builder.tensor(output(view, entry));
+            builder.bind_output(tensor);
+        }
+    }
+    let uploaded = (code.len() + data.len()) as u64 * PAGE;
+    Ok((builder.finish()?, uploaded))
+}
+
+/// Addresses that the job's descriptors name, whether its shader uses them or not.
+fn pointers(scene: &Scene) -> Vec<u64> {
+    struct Named(Vec<u64>);
+    impl mali_descriptors::walk::Visitor for Named {
+        fn memory(&mut self, memory: &mali_descriptors::walk::MemoryUse) {
+            self.0.push(memory.address);
+        }
+    }
+    let mut named = Named(Vec::new());
+    let product = mali_regs::GpuId(scene.gpu_id).product();
+    if let Some(profile) = mali_descriptors::Profile::by_product(product) {
+        mali_descriptors::walk::walk_chain(&scene.memory, profile, scene.address, &mut named);
+    }
+    named.0
+}
+
+/// A tensor of all bytes of a set, in the order of their addresses.
+fn everything(written: &Bytes) -> Result<Described> {
+    let too_many = || EditError::Size("the job writes more than 4 GiB".into());
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut element = 0u32;
+    let ranges = written.ranges();
+    let mut rest = &ranges[..];
+    while let [(va, length), more @ ..] = rest {
+        let length = u32::try_from(*length).map_err(|_| too_many())?;
+        // Ranges of the same length at the same distance are one piece.
+        let stride = more
+            .first()
+            .and_then(|next| u32::try_from(next.0.checked_sub(*va)?).ok());
+        let alike = more.iter().enumerate().take_while(|(at, (next, bytes))| {
+            let steps = *at as u64 + 1;
+            stride.is_some_and(|stride| {
+                *bytes == u64::from(length) && next.wrapping_sub(*va) == steps * u64::from(stride)
+            })
+        });
+        let count = 1 + alike.count();
+        let inner = Axis {
+            extent: length,
+            element_stride: 1,
+            byte_stride: 1,
+        };
+        let outer = Axis {
+            extent: count as u32,
+            element_stride: length,
+            byte_stride: stride.unwrap_or(1),
+        };
+        pieces.push(Piece {
+            va: *va,
+            element,
+            axes: match count {
+                1 => vec![inner],
+                _ => vec![outer, inner],
+            },
+        });
+        let all = (count as u32).checked_mul(length).ok_or_else(too_many)?;
+        element = element.checked_add(all).ok_or_else(too_many)?;
+        rest = rest.get(count..).unwrap_or_default();
+    }
+    Ok(Described {
+        name: WRITTEN.into(),
+        kind: TensorKind::Output,
+        element: ElementType::U8,
+        shape: vec![element],
+        pieces,
+        external: false,
+    })
+}
+
+fn piece(view: &View<'_>, entry: &PieceEntry) -> Piece {
+    let axes = view.axes(entry).unwrap_or_default().iter();
+    Piece {
+        va: entry.va.get(),
+        element: entry.element.get(),
+        axes: axes
+            .map(|axis| Axis {
+                extent: axis.extent.get(),
+                element_stride: axis.element_stride.get(),
+                byte_stride: axis.byte_stride.get(),
+            })
+            .collect(),
+    }
+}
+
+/// Whether every byte of a tensor is in the set.
+fn is_written(view: &View<'_>, entry: &TensorEntry, written: &Bytes) -> bool {
+    let Some(element) = ElementType::from_code(entry.element.into()) else {
+        return false;
+    };
+    let mut left = MAX_ELEMENTS;
+    view.pieces(entry).unwrap_or_default().iter().all(|entry| {
+        let piece = piece(view, entry);
+        let mut places = vec![piece.va];
+        for axis in &piece.axes {
+            let count = (places.len() as u64).saturating_mul(axis.extent.into());
+            if count > left {
+                return false;
+            }
+            places = places
+                .iter()
+                .flat_map(|va| {
+                    (0..axis.extent).map(move |step| {
+                        va.wrapping_add(u64::from(step) * u64::from(axis.byte_stride))
+                    })
+                })
+                .collect();
+        }
+        left = left.saturating_sub(places.len() as u64);
+        let size = u64::from(element.size());
+        places
+            .iter()
+            .all(|va| (*va..va.saturating_add(size)).all(|at| written.contains(at)))
+    })
+}
+
+/// The same tensor as an output.
+fn output(view: &View<'_>, entry: &TensorEntry) -> Described {
+    Described {
+        name: view.name(entry.name.get()).to_owned(),
+        kind: TensorKind::Output,
+        element: ElementType::from_code(entry.element.into()).unwrap_or(ElementType::U8),
+        shape: view
+            .shape(entry)
+            .iter()
+            .map(|extent| extent.get())
+            .collect(),
+        pieces: view
+            .pieces(entry)
+            .unwrap_or_default()
+            .iter()
+            .map(|entry| piece(view, entry))
+            .collect(),
+        external: false,
+    }
+}
+
+/// The model with memory that is full of [`SOIL`] where nobody has written.
+struct Soiled(OnModel);
+
+impl Wrapper for Soiled {
+    type Inner = OnModel;
+
+    fn inner(&mut self) -> &mut OnModel {
+        &mut self.0
+    }
+
+    fn map(&mut self, va: u64, pages: u32, access: Access) -> std::result::Result<(), DeviceError> {
+        use gpureplay_core::Gpu;
+        self.0.map(va, pages, access)?;
+        self.0.fill_memory(va, u64::from(pages) * PAGE, SOIL)
+    }
+}
+
+/// Runs the extracted recording in soiled memory, and compares every byte that the job writes. Gives its outputs.
+fn reproduce(
+    scene: &Scene,
+    outcome: &Outcome,
+    alone: &Recording,
+) -> Result<BTreeMap<String, Tensor>> {
+    let device = Device::custom(Box::new(Soiled(model(scene.gpu_id, None)?)), "model");
+    let mut session = Session::on(alone.clone(), device);
+    session.run()?;
+    let found = session.read(WRITTEN)?;
+    let mut rest = found.bytes();
+    for (address, length) in outcome.footprint.written.ranges() {
+        let (these, others) = rest
+            .split_at_checked(length as usize)
+            .unwrap_or((rest, &[]));
+        rest = others;
+        let expected = outcome.memory.bytes(address, length as usize);
+        let mut pairs = (address..).zip(these.iter().zip(&expected));
+        if let Some((at, (found, expected))) =
+            pairs.find(|(_, (found, expected))| found != expected)
+        {
+            return Err(EditError::NotReproduced {
+                job: scene.job,
+                address: at,
+                expected: *expected,
+                found: *found,
+            });
+        }
+    }
+    Ok(session.outputs().into_iter().collect())
+}
+
+fn manifest(
+    recording: &Recording,
+    jobs: &Jobs,
+    index: usize,
+    bytes: &[u8],
+    expected: &BTreeMap<String, Tensor>,
+) -> Result<Manifest> {
+    let job = job(jobs, index)?;
+    let what = format!("job {index} ({}) extracted", job.title());
+    let file = |name: &String| format!("expected/{name}.npy").into();
+    let named = job.name.as_ref().zip(job.launch).zip(job.compute.as_ref());
+    Ok(Manifest {
+        version: VERSION,
+        name: format!("{}-job{index}", recording.name()),
+        description: format!("Job {index} of {}: {}", recording.name(), job.title()),
+        command: format!("gpureplay extract {} --job {index}", recording.name()),
+        provenance: provenance::edited(recording, &what, bytes),
+        outputs: expected
+            .keys()
+            .map(|name| {
+                let output = Output {
+                    tolerance: Some(0.0),
+                    labels: Vec::new(),
+                };
+                (name.clone(), output)
+            })
+            .collect(),
+        cases: vec![Case {
+            inputs: BTreeMap::new(),
+            expected: expected
+                .keys()
+                .map(|name| (name.clone(), file(name)))
+                .collect(),
+            reference: format!("{} on the model", recording.name()),
+        }],
+        jobs: named
+            .map(|((kernel, launch), compute)| Named {
+                submission: 0,
+                launch,
+                kernel: kernel.clone(),
+                global: Sizes(compute.global()),
+                local: Some(Sizes(compute.local.map(u64::from))),
+            })
+            .into_iter()
+            .collect(),
+        ..Manifest::default()
+    })
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which bytes of memory a job reads and writes, and which pages its descriptors and shaders need.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mali_descriptors::job::WRITTEN_BACK;
+use mali_model::probe::{
+    Access as Probed, AccessKind, Analyser, Launch, Part, Place, Storages, Visit, Wanted,
+};
+use mali_model::{Access, Dispatch, JobReport, Observer};
+
+/// Bytes of a page.
+pub(crate) const PAGE: u64 = 4096;
+/// Pages whose bytes are kept: 1 GiB.
+const MAX_PAGES: usize = 1 << 18;
+
+/// A set of addresses, one bit for each byte of a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bytes(BTreeMap<u64, Box<[u64; 64]>>);
+
+impl Bytes {
+    /// Adds a range. False: there are more pages than are kept.
+    pub fn add(&mut self, address: u64, bytes: u64) -> bool {
+        let end = address.saturating_add(bytes);
+        let mut at = address;
+        while at < end {
+            let page = at - at % PAGE;
+            let stop = end.min(page.saturating_add(PAGE));
+            if self.0.len() >= MAX_PAGES && !self.0.contains_key(&page) {
+                return false;
+            }
+            let bits = self.0.entry(page).or_insert_with(|| Box::new([0; 64]));
+            for offset in (at - page) as usize..(stop - page) as usize {
+                bits[offset / 64] |= 1 << (offset % 64);
+            }
+            at = stop;
+        }
+        true
+    }
+
+    /// Adds all of another set.
+    pub fn union(&mut self, other: &Self) {
+        for (page, bits) in &other.0 {
+            let mine = self.0.entry(*page).or_insert_with(|| Box::new([0; 64]));
+            for (mine, bits) in mine.iter_mut().zip(bits.iter()) {
+                *mine |= bits;
+            }
+        }
+    }
+
+    /// Whether an address is in the set.
+    pub fn contains(&self, address: u64) -> bool {
+        let bits = self.0.get(&(address - address % PAGE));
+        let offset = (address % PAGE) as usize;
+        bits.is_some_and(|bits| bits[offset / 64] >> (offset % 64) & 1 == 1)
+    }
+
+    /// The first address that is in this set and not in the other.
+    pub fn first_beyond(&self, other: &Self) -> Option<u64> {
+        const NONE: &[u64; 64] = &[0; 64];
+        self.0.iter().find_map(|(page, bits)| {
+            let known = other.0.get(page).map_or(NONE, |bits| bits);
+            let mut words = bits.iter().zip(known).enumerate();
+            words.find_map(|(at, (bits, known))| {
+                let beyond = bits & !known;
+                let bit = u64::from(beyond.trailing_zeros());
+                (beyond != 0).then(|| page + 64 * at as u64 + bit)
+            })
+        })
+    }
+
+    /// How many addresses there are.
+    pub fn count(&self) -> u64 {
+        let bits = self.0.values().flat_map(|bits| bits.iter());
+        bits.map(|bits| u64::from(bits.count_ones())).sum()
+    }
+
+    /// The ranges of the set: first address and length, ascending.
+    pub fn ranges(&self) -> Vec<(u64, u64)> {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for (page, bits) in &self.0 {
+            for (word, bits) in (0..).zip(bits.iter()) {
+                let mut left = *bits;
+                while left != 0 {
+                    let start = left.trailing_zeros();
+                    let length = (left >> start).trailing_ones();
+                    let at = page + 64 * word + u64::from(start);
+                    match ranges.last_mut() {
+                        Some((first, bytes)) if *first + *bytes == at => {
+                            *bytes += u64::from(length)
+                        }
+                        _ => ranges.push((at, length.into())),
+                    }
+                    left &= u64::MAX.checked_shl(start + length).unwrap_or(0);
+                }
+            }
+        }
+        ranges
+    }
+
+    /// The pages that have an address of the set.
+    pub fn pages(&self) -> impl Iterator<Item = u64> + '_ {
+        self.0.keys().copied()
+    }
+}
+
+/// What a job reaches.
+#[derive(Clone, Debug, Default)]
+pub struct Footprint {
+    /// Bytes that its shader reads, storage of threads and work groups left out.
+    pub read: Bytes,
+    /// Bytes that its shader writes, storage left out; and the value of a write-value job.
+    pub written: Bytes,
+    /// Pages that anything of the job reads or executes: descriptors, code, uniforms, buffers.
+    pub pages: BTreeSet<u64>,
+    /// Textures or images are reached by coordinates: `read` and `written` are not all.
+    pub unseen: bool,
+    /// More memory was reached than is kept.
+    pub full: bool,
+    /// Reports of the jobs that ended.
+    pub jobs: Vec<JobReport>,
+}
+
+/// Takes a footprint while the model runs.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    /// Address of the job's header, whose status is no result.
+    header: u64,
+    found: Arc<Mutex<Footprint>>,
+}
+
+fn lock(footprint: &Mutex<Footprint>) -> MutexGuard<'_, Footprint> {
+    footprint.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Watcher {
+    pub(crate) fn new(header: u64) -> Self {
+        Self {
+            header,
+            found: Arc::default(),
+        }
+    }
+
+    pub(crate) fn take(&self) -> Footprint {
+        std::mem::take(&mut *lock(&self.found))
+    }
+}
+
+impl Observer for Watcher {
+    fn job(&self, report: &JobReport) {
+        lock(&self.found).jobs.push(report.clone());
+    }
+
+    fn wants_pages(&self) -> bool {
+        true
+    }
+
+    fn page(&self, va: u64, access: Access) {
+        if access != Access::Write {
+            lock(&self.found).pages.insert(va - va % PAGE);
+        }
+    }
+
+    fn wrote(&self, va: u64, bytes: u64) {
+        if va.wrapping_sub(self.header) >= WRITTEN_BACK {
+            let mut found = lock(&self.found);
+            found.full |= !found.written.add(va, bytes);
+        }
+    }
+
+    fn analyser(&self, _: u64, dispatch: &Dispatch) -> Option<Box<dyn Analyser>> {
+        Some(Box::new(Looker {
+            all: self.found.clone(),
+            storages: Storages::of(dispatch),
+        }))
+    }
+}
+
+struct Looker {
+    all: Arc<Mutex<Footprint>>,
+    storages: Storages,
+}
+
+impl Analyser for Looker {
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            accesses: true,
+            ..Wanted::default()
+        }
+    }
+
+    fn part(&self, _: &Launch<'_>) -> Box<dyn Part> {
+        Box::new(Share {
+            all: self.all.clone(),
+            storages: self.storages,
+            own: Footprint::default(),
+        })
+    }
+}
+
+/// What one host thread sees.
+struct Share {
+    all: Arc<Mutex<Footprint>>,
+    storages: Storages,
+    own: Footprint,
+}
+
+impl Part for Share {
+    fn access(&mut self, access: &Probed<'_>) {
+        let bytes = u64::from(access.bytes);
+        for lane in access.visit.lanes.iter() {
+            let address = access.address(lane);
+            if self.storages.place(address) != Place::Global {
+                continue;
+            }
+            let (reads, writes) = match access.kind {
+                AccessKind::Load => (true, false),
+                AccessKind::Store => (false, true),
+                AccessKind::Atomic => (true, true),
+            };
+            let mut kept = true;
+            if reads {
+                kept &= self.own.read.add(address, bytes);
+            }
+            if writes {
+                kept &= self.own.written.add(address, bytes);
+            }
+            self.own.full |= !kept;
+        }
+    }
+
+    fn unseen(&mut self, _: &Visit<'_>) {
+        self.own.unseen = true;
+    }
+
+    fn finish(self: Box<Self>) {
+        let mut all = lock(&self.all);
+        all.read.union(&self.own.read);
+        all.written.union(&self.own.written);
+        all.unseen |= self.own.unseen;
+        all.full |= self.own.full;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_join_over_pages() {
+        let mut bytes = Bytes::default();
+        assert!(bytes.add(0xff8, 16) && bytes.add(0x1008, 1) && bytes.add(0x3000, 2));
+        assert_eq!(bytes.ranges(), [(0xff8, 17), (0x3000, 2)]);
+        assert_eq!(bytes.count(), 19);
+        assert!(bytes.contains(0x1008) && !bytes.contains(0x1009));
+        let mut more = bytes.clone();
+        assert_eq!(more.first_beyond(&bytes), None);
+        assert!(more.add(0x3002, 1));
+        assert_eq!(more.first_beyond(&bytes), Some(0x3002));
+        assert_eq!(bytes.first_beyond(&more), None);
+    }
+}

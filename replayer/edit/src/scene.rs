@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A job with the memory that it finds: taken out of a replay on the model, and run there again and again, changed or not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gpureplay_core::{
+    Chain, Gpu, Limits, NoTensors, Options, Session as Engine, Workspace, verify,
+};
+use gpureplay_format::layout::{IdentityCheck, Region};
+use gpureplay_format::{Access, Action, Builder, Recording as View, RegionKind, SegmentKind};
+use gpureplay_jobs::{Job, Jobs, JobsError};
+use gpureplay_library::{Bindings, Device, Recording, Session};
+use gpureplay_on_model::{OnModel, Watch, Watched};
+use mali_descriptors::{JobHeader, Memory as Readable};
+use mali_model::probe::Analyser;
+use mali_model::{Dispatch, JobReport, Observer, Profile};
+use mali_regs::GpuId;
+
+use crate::error::{EditError, Result};
+use crate::footprint::{Footprint, PAGE, Watcher};
+
+/// Bytes of a page.
+type Page = Box<[u8; PAGE as usize]>;
+
+/// Pages that are not all zero, by address.
+#[derive(Clone, Debug, Default)]
+pub struct Memory(pub BTreeMap<u64, Page>);
+
+impl Memory {
+    /// Puts bytes there; pages come into being.
+    pub fn write(&mut self, address: u64, bytes: &[u8]) {
+        let (mut at, mut rest) = (address, bytes);
+        while !rest.is_empty() {
+            let offset = (at % PAGE) as usize;
+            let (these, others) = rest.split_at(rest.len().min(PAGE as usize - offset));
+            let page = self.0.entry(at - at % PAGE);
+            let page = page.or_insert_with(|| Box::new([0; PAGE as usize]));
+            page[offset..offset + these.len()].copy_from_slice(these);
+            at = at.wrapping_add(these.len() as u64);
+            rest = others;
+        }
+    }
+
+    /// Bytes of a range.
+    pub fn bytes(&self, address: u64, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        self.read(address, &mut bytes);
+        bytes
+    }
+}
+
+impl Readable for Memory {
+    fn read(&self, va: u64, to: &mut [u8]) -> bool {
+        if va.checked_add(to.len() as u64).is_none() {
+            return false;
+        }
+        let (mut at, mut rest) = (va, to);
+        while !rest.is_empty() {
+            let offset = (at % PAGE) as usize;
+            let (these, others) = rest.split_at_mut(rest.len().min(PAGE as usize - offset));
+            match self.0.get(&(at - at % PAGE)) {
+                Some(page) => these.copy_from_slice(&page[offset..offset + these.len()]),
+                None => these.fill(0),
+            }
+            at = at.wrapping_add(these.len() as u64);
+            rest = others;
+        }
+        true
+    }
+}
+
+/// How a chain is submitted.
+#[derive(Clone, Copy, Debug)]
+pub struct Submit {
+    /// Job slot.
+    pub slot: u8,
+    /// Bits of JS_CONFIG.
+    pub config: u16,
+    /// Longest time that it may take.
+    pub timeout_us: u32,
+}
+
+/// A job with the memory that it finds.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// The job.
+    pub job: usize,
+    /// Address of its header.
+    pub address: u64,
+    /// How its chain is submitted.
+    pub submit: Submit,
+    /// What GPU it is for.
+    pub gpu_id: u32,
+    /// Registers that say so.
+    pub identity: Vec<IdentityCheck>,
+    /// Settings that set-up writes.
+    pub settings: Vec<(u16, u32)>,
+    /// Memory of the recording.
+    pub regions: Vec<Region>,
+    /// Whether GPU and CPU caches were coherent.
+    pub coherent: bool,
+    /// What is in memory when the job starts; storage of threads and work groups is left out. The job is alone in its chain.
+    pub memory: Memory,
+}
+
+/// What a job left behind.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What it reached.
+    pub footprint: Footprint,
+    /// The pages that it reached, as they are now; storage left out.
+    pub memory: Memory,
+}
+
+/// Which pages of a region are looked at.
+fn is_kept(region: &Region) -> bool {
+    region.kind != RegionKind::Scratch.code()
+}
+
+/// Reads the memory of a device.
+fn snapshot(device: &mut OnModel, regions: &[Region]) -> Memory {
+    let mut memory = Memory::default();
+    for region in regions.iter().filter(|region| is_kept(region)) {
+        for address in (region.va.get()..region.end()).step_by(PAGE as usize) {
+            let mut page: Page = Box::new([0; PAGE as usize]);
+            if device.read_memory(address, &mut page[..]).is_ok() && page.iter().any(|&it| it != 0)
+            {
+                memory.0.insert(address, page);
+            }
+        }
+    }
+    memory
+}
+
+/// Keeps what is in memory before a chain, and lets nothing more run.
+struct Take {
+    /// Number of the chain, from 1.
+    chain: u32,
+    regions: Vec<Region>,
+    taken: Arc<Mutex<Option<Memory>>>,
+}
+
+impl Watch for Take {
+    fn starts(&mut self, device: &mut OnModel, number: u32, _: &Chain) -> bool {
+        if number < self.chain {
+            return true;
+        }
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(snapshot(device, &self.regions));
+        false
+    }
+}
+
+impl Scene {
+    /// Replays a recording with these values on the model up to a job, and takes the memory there.
+    ///
+    /// # Errors
+    /// The replay does not come so far.
+    pub fn take(
+        recording: &Recording,
+        jobs: &Jobs,
+        bindings: &Bindings,
+        index: usize,
+    ) -> Result<Self> {
+        let job = job(jobs, index)?;
+        let chain = chain_of(jobs, job)?;
+        let view = recording.verified().recording();
+        let model = model(jobs.gpu.0, None)?;
+        let taken = Arc::new(Mutex::new(None));
+        let watch = Take {
+            chain: u32::try_from(chain.number)
+                .unwrap_or(u32::MAX)
+                .saturating_add(1),
+            regions: view.regions().to_vec(),
+            taken: taken.clone(),
+        };
+        let device = Device::custom(Box::new(Watched::new(model, watch)), "model");
+        let mut session = Session::on(recording.clone(), device);
+        session.bind_all(bindings.clone());
+        // The chain does not start, so this fails.
+        let ended = session.run();
+        drop(session);
+        let memory = taken.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let memory = memory.ok_or_else(|| EditError::NotReached {
+            job: index,
+            reason: ended
+                .err()
+                .map_or_else(|| "it is not run".into(), |error| error.to_string()),
+        })?;
+        let mut scene = Self {
+            job: index,
+            address: job.address,
+            submit: submit(view, chain.action),
+            gpu_id: view.gpu_id(),
+            identity: view.identity().to_vec(),
+            settings: settings(view),
+            regions: view.regions().to_vec(),
+            coherent: view.header().flags.get() != 0,
+            memory,
+        };
+        // The jobs before it in its chain run one by one.
+        for earlier in chain.jobs.clone().take_while(|at| *at < index) {
+            let Some(earlier) = jobs.jobs.get(earlier) else {
+                break;
+            };
+            let step = Self {
+                job: earlier.index,
+                address: earlier.address,
+                ..scene.clone()
+            };
+            let outcome = step.alone().run("before it", None)?;
+            scene.memory.0.extend(outcome.memory.0);
+        }
+        Ok(scene.alone())
+    }
+
+    /// The same, with the job's header ready and without a job before or after it.
+    fn alone(mut self) -> Self {
+        let mut bytes = [0; JobHeader::SIZE];
+        self.memory.read(self.address, &mut bytes);
+        let mut header = JobHeader::from_bytes(&bytes);
+        for field in [
+            "Exception status",
+            "First incomplete task",
+            "Fault pointer",
+            "Dependency 1",
+            "Dependency 2",
+            "Next",
+        ] {
+            header = header.with(field, 0);
+        }
+        self.memory.write(self.address, &header.to_bytes());
+        self
+    }
+
+    /// Runs the job on the model. `fill`: what is in all memory that the scene does not have, in place of zeros; `what`: for errors.
+    ///
+    /// # Errors
+    /// The job fails, or does not end.
+    pub fn run(&self, what: &'static str, fill: Option<u8>) -> Result<Outcome> {
+        let watcher = Arc::new(Watcher::new(self.address));
+        let memory = self.run_observed(watcher.clone(), what, fill)?;
+        Ok(Outcome {
+            footprint: watcher.take(),
+            memory,
+        })
+    }
+
+    /// As [`Scene::run`], with an observer of the caller's. Gives what is in memory afterwards.
+    ///
+    /// # Errors
+    /// As for [`Scene::run`].
+    pub fn run_observed(
+        &self,
+        observer: Arc<dyn Observer>,
+        what: &'static str,
+        fill: Option<u8>,
+    ) -> Result<Memory> {
+        let failed = |reason: String| EditError::Failed {
+            job: self.job,
+            what,
+            reason,
+        };
+        let mut builder = Builder::new(self.gpu_id);
+        self.describe(&mut builder, &self.regions);
+        builder.segment("run", SegmentKind::Run);
+        builder.rearm(self.address);
+        let Submit {
+            slot,
+            config,
+            timeout_us,
+        } = self.submit;
+        builder.submit_with(slot, config, self.address, timeout_us);
+        let bytes = builder.finish()?;
+        let view = View::parse(&bytes).map_err(|error| failed(format!("{error:?}")))?;
+        let verified = verify(view, &Limits::DEFAULT).map_err(EditError::Rule)?;
+        let watch = Play {
+            scene: self,
+            fill,
+            reached: Arc::default(),
+            left: None,
+        };
+        let observer = Arc::new(Forwarded {
+            reached: watch.reached.clone(),
+            inner: observer,
+        });
+        let device = Watched::new(model(self.gpu_id, Some(observer))?, watch);
+        let mut workspace = Box::<Workspace>::default();
+        let options = Options {
+            ignore_identity: true,
+        };
+        let mut engine = Engine::new(device, verified, &mut workspace, options);
+        engine
+            .run(&mut NoTensors)
+            .map_err(|error| failed(gpureplay_library::explain::replay_error(&view, &error)))?;
+        let left = engine.gpu().watch.left.take();
+        left.ok_or_else(|| failed("it did not end".into()))
+    }
+
+    /// Gives a recording that is built the GPU, the settings and these regions.
+    pub(crate) fn describe(&self, builder: &mut Builder, regions: &[Region]) {
+        builder.coherent(self.coherent);
+        for check in &self.identity {
+            builder.identity(check.register.get(), check.mask.get(), check.value.get());
+        }
+        for region in regions {
+            if let Some(kind) = RegionKind::from_code(region.kind.into()) {
+                builder.region(
+                    region.va.get(),
+                    region.pages.get(),
+                    Access(region.access),
+                    kind,
+                );
+            }
+        }
+        if !self.settings.is_empty() {
+            builder.segment("setup", SegmentKind::Setup);
+            for (register, value) in &self.settings {
+                builder.write(*register, *value);
+            }
+        }
+    }
+}
+
+/// Puts a scene into memory before its chain, and takes what the job reached afterwards.
+struct Play<'s> {
+    scene: &'s Scene,
+    fill: Option<u8>,
+    reached: Arc<Reached>,
+    left: Option<Memory>,
+}
+
+/// What is known of a scene that runs.
+#[derive(Default)]
+struct Reached {
+    /// Pages that were reached.
+    pages: Mutex<BTreeSet<u64>>,
+    /// The job runs; what was written before is the scene itself.
+    started: AtomicBool,
+}
+
+impl Watch for Play<'_> {
+    fn starts(&mut self, device: &mut OnModel, _: u32, _: &Chain) -> bool {
+        let filled = self.scene.regions.iter().all(|region| {
+            let bytes = u64::from(region.pages.get()) * PAGE;
+            let fill = self
+                .fill
+                .map(|fill| device.fill_memory(region.va.get(), bytes, fill));
+            fill.is_none_or(|filled| filled.is_ok())
+        });
+        let mut pages = self.scene.memory.0.iter();
+        let there = pages.all(|(address, page)| device.write_memory(*address, &page[..]).is_ok());
+        self.reached.started.store(true, Ordering::Relaxed);
+        filled && there
+    }
+
+    fn ended(&mut self, device: &mut OnModel, _: u32) {
+        let pages = &self.reached.pages;
+        let reached = pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = Memory::default();
+        for &address in reached.iter() {
+            let region = self
+                .scene
+                .regions
+                .iter()
+                .find(|region| (region.va.get()..region.end()).contains(&address));
+            let mut page: Page = Box::new([0; PAGE as usize]);
+            if region.is_some_and(is_kept) && device.read_memory(address, &mut page[..]).is_ok() {
+                memory.0.insert(address, page);
+            }
+        }
+        self.left = Some(memory);
+    }
+}
+
+/// Keeps which pages were reached, and passes on what is about the job.
+struct Forwarded {
+    reached: Arc<Reached>,
+    inner: Arc<dyn Observer>,
+}
+
+impl Observer for Forwarded {
+    fn job(&self, report: &JobReport) {
+        self.inner.job(report);
+    }
+
+    fn wants_kernels(&self) -> bool {
+        self.inner.wants_kernels()
+    }
+
+    fn wants_pages(&self) -> bool {
+        true
+    }
+
+    fn page(&self, va: u64, access: mali_model::Access) {
+        let pages = &self.reached.pages;
+        let mut pages = pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.insert(va - va % PAGE);
+        drop(pages);
+        if self.inner.wants_pages() {
+            self.inner.page(va, access);
+        }
+    }
+
+    fn analyser(&self, address: u64, dispatch: &Dispatch) -> Option<Box<dyn Analyser>> {
+        self.inner.analyser(address, dispatch)
+    }
+
+    fn wrote(&self, va: u64, bytes: u64) {
+        if self.reached.started.load(Ordering::Relaxed) {
+            self.inner.wrote(va, bytes);
+        }
+    }
+}
+
+/// The model of a GPU.
+pub(crate) fn model(gpu_id: u32, observer: Option<Arc<dyn Observer>>) -> Result<OnModel> {
+    let gpu = GpuId(gpu_id);
+    let profile = Profile::by_product(gpu.product()).ok_or(JobsError::Gpu(gpu))?;
+    let options = mali_model::Options {
+        observer,
+        ..mali_model::Options::default()
+    };
+    OnModel::new(profile, options).map_err(|error| EditError::NotReached {
+        job: 0,
+        reason: format!("memory for the model: {error}"),
+    })
+}
+
+/// The job of a number.
+pub(crate) fn job(jobs: &Jobs, index: usize) -> Result<&Job> {
+    jobs.jobs.get(index).ok_or_else(|| EditError::NoJob {
+        job: index,
+        known: jobs.known(),
+    })
+}
+
+fn chain_of<'j>(jobs: &'j Jobs, job: &Job) -> Result<&'j gpureplay_jobs::Chain> {
+    jobs.chains.get(job.chain).ok_or_else(|| EditError::NoJob {
+        job: job.index,
+        known: jobs.known(),
+    })
+}
+
+/// How the action of this index submits its chain.
+fn submit(view: &View<'_>, action: u32) -> Submit {
+    let entry = view.action_entries().get(action as usize);
+    entry.map_or(
+        Submit {
+            slot: 1,
+            config: 0,
+            timeout_us: 1,
+        },
+        |entry| Submit {
+            slot: entry.a,
+            config: entry.b.get(),
+            timeout_us: entry.c.get(),
+        },
+    )
+}
+
+/// The settings that a recording writes.
+fn settings(view: &View<'_>) -> Vec<(u16, u32)> {
+    let segments = view.segments().iter();
+    let actions = segments.flat_map(|segment| view.segment_actions(segment).flatten());
+    let written = actions.filter_map(|action| match action {
+        Action::Write { register, value } => Some((register, value)),
+        _ => None,
+    });
+    written.collect()
+}

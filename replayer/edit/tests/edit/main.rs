@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Shipped recordings, taken apart and changed.
+#![allow(clippy::unwrap_used)]
+
+mod extracted;
+
+use std::path::PathBuf;
+
+use gpureplay_jobs::Jobs;
+use gpureplay_library::{Bindings, Recording};
+
+fn folder(name: &str) -> PathBuf {
+    let recordings = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recordings");
+    PathBuf::from(recordings).join(name)
+}
+
+/// A shipped recording with its jobs, and the values of its first case.
+fn shipped(name: &str) -> (Recording, Jobs, Bindings) {
+    let recording = Recording::open(folder(name)).unwrap();
+    let jobs = Jobs::of(&recording).unwrap();
+    let view = recording.verified().recording();
+    let mut bindings = Bindings::new(view, &recording.files().path);
+    for (name, file) in &recording.files().case().unwrap().inputs {
+        let file = recording.files().directory.join(file);
+        bindings.bind_file(recording.files(), name, &file).unwrap();
+    }
+    (recording, jobs, bindings)
+}

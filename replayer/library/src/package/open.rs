@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files that the user names are opened and read with a bound; the private copy of what a pack holds.
+
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use gpureplay_format::layout::MAGIC;
+use gpureplay_sign::Pack;
+use tempfile::TempDir;
+
+use crate::beneath;
+
+/// Longest recording, and longest file beside it, that is read into memory, in bytes.
+pub(crate) const MAX_BYTES: u64 = 1 << 32;
+
+/// Bytes at the start of a recording and of a pack that say what it is and, at [`LENGTH`], how long.
+const HEAD: usize = 64;
+/// Where the length of the whole file is in them.
+const LENGTH: std::ops::Range<usize> = 16..24;
+
+/// Reads a file of bounded size that the user names; the error says why not.
+pub(crate) fn read_bounded(path: &Path) -> std::result::Result<Vec<u8>, String> {
+    let read = open_named(path).and_then(|file| beneath::contents(file, MAX_BYTES));
+    read.map_err(|error| error.to_string())
+}
+
+/// Opens a file that the user names; no device.
+pub(crate) fn open_named(path: &Path) -> io::Result<fs::File> {
+    let kind = fs::metadata(path)?.file_type();
+    if kind.is_char_device() || kind.is_block_device() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is a device"));
+    }
+    fs::File::open(path)
+}
+
+/// Reads a recording or a pack of bounded size. One that is not as long as it says, or is something else, is not read further than
+/// that: its start is enough to say what is wrong.
+pub(crate) fn read_recording(file: fs::File) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let found = file.metadata()?;
+    (&file).take(HEAD as u64).read_to_end(&mut head)?;
+    let stated = head.get(LENGTH).and_then(|bytes| bytes.try_into().ok());
+    let stated = stated.map(u64::from_le_bytes);
+    let known = head.starts_with(&MAGIC) || Pack::is_pack(&head);
+    if !known || found.is_file() && stated != Some(found.len()) {
+        return Ok(head);
+    }
+    let rest = beneath::contents(file, MAX_BYTES - HEAD as u64)?;
+    head.extend(rest);
+    Ok(head)
+}
+
+/// Files in a directory that only this user can enter, removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct PrivateCopy {
+    /// Where the files are.
+    pub(crate) _directory: TempDir,
+    /// What it is a copy of.
+    pub(crate) original: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How much of a file of this length is read that states another one.
+    fn read(magic: &[u8], stated: u64, length: u64) -> usize {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let head = [magic, &[0; 8], &stated.to_le_bytes(), &[0; 40]].concat();
+        fs::write(&path, head).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(length)
+            .unwrap();
+        read_recording(open_named(&path).unwrap()).map_or(0, |bytes| bytes.len())
+    }
+
+    #[test]
+    fn only_a_file_as_long_as_it_says_is_read() {
+        for magic in [&MAGIC, b"GPUREPAK"] {
+            assert_eq!(read(magic, 4096, 4096), 4096);
+            assert_eq!(read(magic, 4096, 4097), HEAD);
+            assert_eq!(read(magic, 4096, 5 << 30), HEAD);
+        }
+        assert_eq!(read(b"anything", 4096, 4096), HEAD);
+        // A file that says what it is may be too long all the same: not a byte more is read.
+        assert_eq!(read(&MAGIC, MAX_BYTES + 1, MAX_BYTES + 1), 0);
+    }
+}
