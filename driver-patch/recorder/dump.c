@@ -31,7 +31,7 @@
  * they hold all of the machine's memory, up to 4 GiB.
  */
 #define FIRST_CAPACITY	65536
-#define LARGE_CAPACITY	(1UL << 20)
+#define LARGE_CAPACITY	1048576UL
 #define SPARE_LISTS	4
 
 /* What the log holds of each address space, by ascending address. */
