@@ -31,7 +31,7 @@
  * they hold all of the machine's memory, up to 4 GiB.
  */
 #define FIRST_CAPACITY	65536
-#define LARGE_CAPACITY	(1UL << 20)
+#define LARGE_CAPACITY	1048576UL
 #define SPARE_LISTS	4
 
 /* What the log holds of each address space, by ascending address. */
@@ -44,14 +44,14 @@ static struct {
 /* Whether pages that nobody can have changed are looked at. */
 enum {
 	DIRTY_ALL,	/* always, and nothing is made of it */
-	DIRTY_AUDIT,	/* for a tenth of the time, and when they go */
+	DIRTY_AUDIT,	/* for a twentieth of the time, and when they go */
 	DIRTY_CHECK,	/* always */
 };
 
 static unsigned int dirty = DIRTY_AUDIT;
 module_param(dirty, uint, 0644);
 MODULE_PARM_DESC(dirty,
-		 "Pages to look at: 0 all, 1 those that may have changed, all for a tenth of the time (default), 2 all, and check what 1 would have found");
+		 "Pages to look at: 0 all, 1 those that may have changed, all for a twentieth of the time (default), 2 all, and check what 1 would have found");
 
 /* Lists that can be taken where allocating is impossible. */
 static struct page_list spare[SPARE_LISTS];
@@ -319,7 +319,7 @@ static bool audit_is_due(void)
 	case DIRTY_CHECK:
 		return true;
 	}
-	return work.audited_ns * 10 < ktime_get_ns() - work.begun_ns;
+	return work.audited_ns * 20 < ktime_get_ns() - work.begun_ns;
 }
 
 /*

@@ -136,7 +136,8 @@ pub(crate) fn compare(
     files: &[(String, Tensor)],
 ) -> Result<String> {
     stage("comparing the two runs");
-    let agreement = differential::compare(first, &product.compiled.tensors, second, files)
+    let (tensors, earlier) = (&product.compiled.tensors, &product.noted.earlier);
+    let agreement = differential::compare(first, tensors, second, files, earlier)
         .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
     let renamed = match agreement.renamed_addresses {
         0 => String::new(),

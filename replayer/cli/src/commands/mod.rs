@@ -4,6 +4,7 @@
 pub(crate) mod analyse;
 pub(crate) mod bench;
 pub(crate) mod compile;
+pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod disasm;
 pub(crate) mod doctor;
@@ -13,6 +14,7 @@ pub(crate) mod import;
 pub(crate) mod info;
 pub(crate) mod jobs;
 pub(crate) mod keygen;
+pub(crate) mod manual;
 pub(crate) mod pack;
 pub(crate) mod patch;
 pub(crate) mod record;

@@ -482,4 +482,22 @@ mod tests {
             cannot_record(Path::new("/dev/gpureplay"), &ErrorKind::NotFound.into()).to_string();
         assert!(error.contains("insmod gpureplay_recorder.ko"), "{error}");
     }
+
+    /// `record` refuses a trace in which nothing was submitted.
+    #[test]
+    fn finding_11_submissions_are_counted_while_the_trace_passes() {
+        for submitted in [0, 3] {
+            let driver = gpureplay_trace::Driver::Panfrost;
+            let mut writer =
+                gpureplay_trace::Writer::begin(Vec::new(), driver, true, "panfrost", "6.12")
+                    .unwrap();
+            for _ in 0..submitted {
+                writer.submit(1, 0, 0x1000).unwrap();
+            }
+            let trace = writer.end().unwrap();
+            let mut copy = Vec::new();
+            assert_eq!(copy_all(&mut &*trace, &mut copy).unwrap(), submitted);
+            assert!(copy == trace);
+        }
+    }
 }

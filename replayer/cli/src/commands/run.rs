@@ -61,7 +61,7 @@ Examples:
 /// Replay a recording with new inputs
 ///
 /// Inputs are .npy files of the declared type and shape. Outputs are compared with the expected ones where the manifest
-/// knows a case with the same input files.
+/// knows a case with the same inputs.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Run {
@@ -161,7 +161,7 @@ impl Run {
         }
         // The manifest expects what the recorded weights give to a network whose layers all run.
         let case = match &self.weights {
-            None if selection.running().start == 0 => files.case_for(&inputs),
+            None if selection.running().start == 0 => session.bindings().case(files, &inputs),
             _ => None,
         };
         let mut destinations =
@@ -339,8 +339,14 @@ impl Run {
     ) -> Result<u32> {
         // Only the model counts jobs as they end.
         let device = session.device().filter(|device| device.is_model());
-        let _progress = device
-            .map(|device| Progress::start("replaying", device.job_counter(), jobs + setup_jobs));
+        let _progress = device.map(|device| {
+            Progress::start(
+                "replaying",
+                device.job_counter(),
+                Some(jobs + setup_jobs),
+                "jobs",
+            )
+        });
         if let Some(watch) = watch.as_deref_mut() {
             let started = Instant::now();
             // What fails here is tried again below.

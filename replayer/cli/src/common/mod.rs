@@ -12,6 +12,7 @@ pub(crate) mod evaluation;
 pub(crate) mod failure;
 pub(crate) mod fault_argument;
 pub(crate) mod gpu_argument;
+pub(crate) mod interrupt;
 pub(crate) mod job_options;
 pub(crate) mod job_tables;
 pub(crate) mod job_trace;

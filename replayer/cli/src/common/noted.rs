@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -119,6 +120,8 @@ pub(crate) struct Noted {
     pub(crate) launches: Launches,
     /// Values of the second run, by tensor.
     pub(crate) second: Vec<(String, Tensor)>,
+    /// What the app wrote in earlier turns of a loop.
+    pub(crate) earlier: Vec<Range<u64>>,
     /// What the user should know.
     pub(crate) remarks: Vec<String>,
 }
@@ -173,6 +176,7 @@ pub(crate) fn find(
         proposal.tensors.retain(wanted);
         noted.remarks.extend(remarks(&proposal));
         noted.second = proposal.second;
+        noted.earlier = proposal.earlier;
         tensors.extend(proposal.tensors);
     }
     Ok((tensors, noted))

@@ -322,6 +322,34 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
     }
 }
 
+#[test]
+fn manifests_that_nest_or_repeat_are_refused_in_little_memory() {
+    let file = File::new(&named("a", 1));
+    let path = file.at("manifest.toml");
+    let deep = 1 << 18;
+    let texts = [
+        format!(
+            "version = 1\nx = {}{}\n",
+            "[".repeat(deep),
+            "]".repeat(deep)
+        ),
+        format!(
+            "version = 1\nx = {}1{}\n",
+            "{a=".repeat(deep),
+            "}".repeat(deep)
+        ),
+        format!("version = 1\n[{}]\n", vec!["a"; deep].join(".")),
+        format!("version = 1\n{} = 1\n", vec!["a"; deep].join(".")),
+        "version = 1\n".repeat(1 << 16),
+    ];
+    for text in texts {
+        std::fs::write(&path, &text).unwrap();
+        let (code, _, error) = file.ran(&["info"]);
+        assert!((3..=4).contains(&code), "{code} {error}");
+        assert!(error.len() < 1 << 16, "{}", error.len());
+    }
+}
+
 /// A null job with 64-bit addresses, and its successor.
 fn null_job(next: u64) -> [u8; 32] {
     let mut job = [0; 32];

@@ -7,6 +7,7 @@ mod basics;
 mod bounded;
 mod compile;
 mod digits;
+mod everyday;
 mod extract;
 mod faults;
 mod kbase;

@@ -8,6 +8,7 @@
 pub(crate) mod unexplained;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use gpureplay_io::Tensor;
 use gpureplay_trace::PAGE_SIZE;
@@ -42,7 +43,8 @@ pub struct Agreement {
 /// Compares two runs.
 ///
 /// `found` are the tensors of the first run, `second_files` the files of the second by name; tensors without a second file
-/// must be the same in both.
+/// must be the same in both. `earlier` is what the app wrote into GPU memory in earlier turns of a loop, of which a replay repeats the last
+/// one ([`crate::notes::Proposal::earlier`]).
 ///
 /// # Errors
 /// The first kind of difference that is not explained.
@@ -51,6 +53,7 @@ pub fn compare(
     found: &[Found],
     second: &Capture,
     second_files: &[(String, Tensor)],
+    earlier: &[Range<u64>],
 ) -> Result<Agreement, Unexplained> {
     same_program(first, second)?;
     let mut agreement = Agreement::default();
@@ -61,6 +64,9 @@ pub fn compare(
         for run in tensor.layout.runs() {
             bound.add(run.address, run.address + run.count * size);
         }
+    }
+    for range in earlier {
+        bound.add(range.start, range.end);
     }
     let mut unexplained = Ranges::default();
     let (mut list, mut more) = (Vec::new(), false);

@@ -2,6 +2,7 @@
 //! Tensors from what the host wrote and read: inputs, weights, outputs, without a file that names them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use gpureplay_io::{Element, Layout, Tensor};
 use gpureplay_trace::note::Direction;
@@ -60,6 +61,8 @@ pub struct Proposal {
     pub second: Vec<(String, Tensor)>,
     /// A second run told inputs from weights.
     pub sure: bool,
+    /// GPU memory that the app wrote in earlier turns of a loop, other values in each run.
+    pub earlier: Vec<Range<u64>>,
     /// How often the app does the same, if more than once; the tensors are those of the last time.
     pub turns: Option<usize>,
     /// What could not be told, for people.
@@ -280,6 +283,7 @@ impl Builder<'_> {
             _ => step >= inputs_from,
         };
         if differs && step < self.first {
+            self.earlier_turn(host);
             return;
         }
         let role = match differs {
@@ -290,6 +294,17 @@ impl Builder<'_> {
         if host.jobs < self.capture.jobs.len() {
             let moment = Moment::before(host.jobs);
             self.tensor(step, host, (role, name, &type_name), moment);
+        }
+    }
+
+    /// Remembers where an input of an earlier turn lies.
+    fn earlier_turn(&mut self, host: &Host) {
+        let moment = Moment::before(host.jobs);
+        let root = self.events.roots.get(&host.at.object);
+        let found = root.and_then(|root| locate(self.capture, root, host, moment));
+        if let Some(Located { va, bytes }) = found {
+            let end = va.saturating_add(bytes.len() as u64);
+            self.proposal.earlier.push(va..end);
         }
     }
 

@@ -2,7 +2,9 @@
 //! Names and tensors from the notes of an OpenCL layer, without a file of the app's.
 
 use gpureplay_compile::notes::{self, Choices, Form, ProposeError, launches, propose};
-use gpureplay_compile::{Capture, Compiled, Found, Options, Role, compile_found, tag_all};
+use gpureplay_compile::{
+    Capture, Compiled, Found, Options, Role, compile_found, differential, tag_all,
+};
 use gpureplay_io::{ElementType, Tensor, simplify};
 use gpureplay_trace::note::{
     Argument, Content, Direction, Launch, Note, Object, ObjectKind, Place, Transfer, Value,
@@ -283,8 +285,8 @@ fn memory_that_the_app_clears_is_no_weight() {
         );
         app.write(B, &tags(2));
         app.write(A, input);
-        app.add("first", A, B, SUM);
-        app.add("second", SUM, TOTAL, OUT);
+        app.add("first", TOTAL, B, SUM);
+        app.add("second", SUM, A, OUT);
         app.read(OUT);
         app.finish()
     };
@@ -294,7 +296,7 @@ fn memory_that_the_app_clears_is_no_weight() {
         names(&found.tensors),
         [
             (Role::Weight, "first.b"),
-            (Role::Input, "first.a"),
+            (Role::Input, "second.b"),
             (Role::Output, "second.sum")
         ]
     );
@@ -409,6 +411,41 @@ fn of_a_loop_the_last_turn_counts() {
     );
     let input = tags(33);
     assert_eq!(answer(&recording, "infer.a", &input), record([1, 2, 33]).0);
+}
+
+#[test]
+fn a_loop_may_make_its_buffers_anew() {
+    let record = |seeds: [u64; 2]| {
+        let mut app = Noted::start();
+        app.write(TOTAL, &tags(2));
+        for ([from, to], seed) in [[A, SUM], [B, OUT]].into_iter().zip(seeds) {
+            app.write(from, &tags(seed));
+            app.add("infer", from, TOTAL, to);
+            app.read(to);
+        }
+        app.finish()
+    };
+    let (first, second) = (record([10, 11]), record([20, 21]));
+    let found = propose(&first, Some(&second), &Choices::default()).unwrap();
+    assert_eq!(found.turns, Some(2));
+    assert_eq!(
+        names(&found.tensors),
+        [
+            (Role::Weight, "infer.b"),
+            (Role::Input, "infer.a"),
+            (Role::Output, "infer.sum")
+        ]
+    );
+    let first_input = A..A + 4 * COUNT as u64;
+    assert_eq!(
+        found.earlier.as_slice(),
+        core::slice::from_ref(&first_input)
+    );
+    let compare = |earlier: &[std::ops::Range<u64>]| {
+        differential::compare(&first, &found.tensors, &second, &found.second, earlier)
+    };
+    compare(&found.earlier).unwrap();
+    assert!(compare(&[]).unwrap_err().to_string().contains("bytes"));
 }
 
 #[test]

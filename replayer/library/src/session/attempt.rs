@@ -146,11 +146,12 @@ impl Session {
         }
         let shared = self.recording.clone();
         self.bindings.bind_weights(shared.files())?;
-        let State::Idle(device) = std::mem::replace(&mut self.state, State::Lost) else {
+        let State::Idle(mut device) = std::mem::replace(&mut self.state, State::Lost) else {
             return Err(Error::NoDevice(
                 "the session's device was lost in a panic; open another session".into(),
             ));
         };
+        device.may_be_another(self.ignore_identity);
         let parts = Parts {
             recording: self.recording.clone(),
             workspace: MutBorrow::new(Box::default()),
