@@ -75,3 +75,27 @@ fn inputs_come_run_by_run_from_a_directory() {
     let wrong = train(path, &["--state-out", "states.npy"]);
     assert_eq!(wrong.status.code(), Some(2));
 }
+
+#[test]
+fn a_thousand_characters_are_those_of_numpy() {
+    let directory = tempfile::tempdir().unwrap();
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let recording = top.join("recordings/generate-g52");
+    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+        .current_dir(directory.path())
+        .arg("run")
+        .arg(&recording)
+        .arg("--input")
+        .arg(recording.join("inputs/forced2.npy"))
+        .args(["--repeat", "1000", "--output", "song.bin"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}");
+    let written = std::fs::read(directory.path().join("song.bin")).unwrap();
+    let expected = std::fs::read(top.join("tools/generation/written.txt")).unwrap();
+    assert_eq!(
+        String::from_utf8(written).unwrap(),
+        String::from_utf8(expected).unwrap()
+    );
+}
