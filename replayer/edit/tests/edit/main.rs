@@ -4,7 +4,6 @@
 
 mod extracted;
 mod launches;
-mod shaders;
 
 use std::path::PathBuf;
 
