@@ -80,7 +80,7 @@ impl<'v> Draft<'v> {
         self.insert(segment, action, before)
     }
 
-    /// Lets bytes be uploaded at the end of set-up's first segment.
+    /// Lets bytes be uploaded in set-up before anything else but settings: jobs of set-up may need them.
     ///
     /// # Errors
     /// There is no set-up, or the recording grows beyond what a table holds.
@@ -91,13 +91,15 @@ impl<'v> Draft<'v> {
             .iter()
             .position(|segment| segment.kind == setup);
         let segment = segment.ok_or_else(broken)?;
-        let end = self.segments.get(segment).map_or(0, |segment| {
-            segment
-                .first_action
-                .get()
-                .saturating_add(segment.actions.get())
-        });
-        self.insert(segment, end, uploads)
+        let entry = self.segments.get(segment).ok_or_else(broken)?;
+        let first = entry.first_action.get();
+        let actions = self.actions.iter().skip(first as usize);
+        let settings = actions
+            .take(entry.actions.get() as usize)
+            .take_while(|action| action.op == Opcode::Write.code());
+        let after = u32::try_from(settings.count()).map_err(|_| broken())?;
+        let at = first.checked_add(after).ok_or_else(broken)?;
+        self.insert(segment, at, uploads)
     }
 
     /// Puts uploads before an action of a segment, or at its end.

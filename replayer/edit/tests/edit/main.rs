@@ -4,6 +4,7 @@
 
 mod extracted;
 mod launches;
+mod shaders;
 
 use std::path::PathBuf;
 

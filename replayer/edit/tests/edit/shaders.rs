@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Other shaders for shipped jobs: what does not fit is refused by name, and a wrong one is never the best.
+
+use std::collections::BTreeSet;
+
+use gpureplay_edit::shader::fits;
+use gpureplay_edit::tune::{Candidate, Standing, tune};
+use gpureplay_edit::{Change, EditError, Launch, Subject, inputs};
+use gpureplay_jobs::Jobs;
+use gpureplay_library::{Options, Recording};
+
+use crate::{folder, shipped};
+
+#[test]
+fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
+    let (_, saxpy, _) = shipped("saxpy-g52");
+    let job = saxpy.jobs[0].compute.as_ref().unwrap();
+    let own = &job.code.as_ref().unwrap().bytes;
+    assert!(fits(own, job, saxpy.profile).is_ok());
+    let mut gates = BTreeSet::new();
+    for name in ["digits-g52", "lenet-g52", "acl-gemm-g52"] {
+        let others = Jobs::of(&Recording::open(folder(name)).unwrap()).unwrap();
+        for other in &others.jobs {
+            let other = other.compute.as_ref().unwrap();
+            let code = &other.code.as_ref().unwrap().bytes;
+            // It fits its own job, and what it needs more is named.
+            assert!(fits(code, other, others.profile).is_ok());
+            match fits(code, job, saxpy.profile) {
+                Err(EditError::Gate { gate, .. }) => drop(gates.insert(gate)),
+                other => assert!(other.is_ok()),
+            }
+            // With as many uniforms as it wants, the next gate speaks.
+            let mut more = job.clone();
+            for field in [
+                "local invocation XY",
+                "local invocation Z",
+                "work group X",
+                "work group Y",
+                "work group Z",
+                "global invocation Y",
+                "global invocation Z",
+            ] {
+                more.state = more.state.with(&format!("Preload {field}"), 1);
+            }
+            more.state = more.state.with("Uniform count", 127);
+            match fits(code, &more, saxpy.profile) {
+                Err(EditError::Gate { gate, .. }) => drop(gates.insert(gate)),
+                other => assert!(other.is_ok()),
+            }
+        }
+    }
+    let mut few = job.clone();
+    few.state = few.state.with("Preload global invocation X", 0);
+    let error = fits(own, &few, saxpy.profile).unwrap_err().to_string();
+    assert!(error.starts_with("initial registers"), "{error}");
+    let error = fits(&own[1..], job, saxpy.profile).unwrap_err().to_string();
+    assert!(error.starts_with("code"), "{error}");
+    for gate in ["uniforms", "register allocation", "thread storage"] {
+        assert!(gates.contains(gate), "{gate}: {gates:?}");
+    }
+}
+
+/// The first single bit that turns a job's shader into one that fits, does no more, and computes something else.
+fn wrong_and_cheaper(subject: &Subject<'_>) -> Vec<u8> {
+    let launch = Launch::of(subject.compute());
+    let own = subject.compute().code.as_ref().unwrap().bytes.clone();
+    for bit in 0..own.len() * 8 {
+        let mut code = own.clone();
+        code[bit / 8] ^= 1 << (bit % 8);
+        let change = Change {
+            launch,
+            code: Some(code.clone()),
+        };
+        let Ok(tried) = subject.try_out(&change) else {
+            continue;
+        };
+        let (before, after) = (tried.before.unwrap(), tried.after.unwrap());
+        if tried.different > 0 && after.instructions <= before.instructions {
+            return code;
+        }
+    }
+    panic!("no such bit")
+}
+
+#[test]
+fn a_wrong_variant_is_never_the_best() {
+    let (recording, jobs, _) = shipped("saxpy-g52");
+    let inputs = inputs(&recording, 2).unwrap();
+    let subject = Subject::new(&recording, &jobs, 0, &inputs).unwrap();
+    let launch = Launch::of(subject.compute());
+    let planted = Candidate {
+        name: "planted".into(),
+        change: Ok(Change {
+            launch,
+            code: Some(wrong_and_cheaper(&subject)),
+        }),
+    };
+    let size = |local: [u32; 3]| Candidate {
+        name: format!("{local:?}"),
+        change: Launch::over(launch.global(), local)
+            .map(|launch| Change { launch, code: None })
+            .map_err(|error| error.to_string()),
+    };
+    let candidates = [
+        planted,
+        size([250, 1, 1]),
+        size([7, 1, 1]),
+        size([500, 1, 1]),
+    ];
+    let tuning = tune(&subject, &candidates, 2).unwrap();
+    let standings: Vec<Standing> = tuning.rows.iter().map(|row| row.standing).collect();
+    let expected = [
+        Standing::Recorded,
+        Standing::Wrong,
+        Standing::Equal,
+        Standing::Refused,
+        Standing::Refused,
+    ];
+    assert_eq!(standings, expected);
+    // The planted one does no more than the others, and has no rank all the same.
+    let work = |at: usize| tuning.rows[at].work.as_ref().unwrap().instructions;
+    assert!(work(1) <= work(0));
+    assert_eq!((tuning.best, tuning.rows[1].rank), (None, None));
+    assert!(
+        tuning.rows[1..]
+            .iter()
+            .all(|row| row.proven || !row.reason.is_empty())
+    );
+    assert!(tuning.rows[2].model_seconds.is_some() && tuning.rows[1].model_seconds.is_none());
+    // All but times is the same again.
+    let again = tune(&subject, &candidates, 0).unwrap();
+    for (one, other) in tuning.rows.iter().zip(&again.rows) {
+        assert_eq!(
+            (one.rank, one.cost, &one.reason),
+            (other.rank, other.cost, &other.reason)
+        );
+    }
+}
+
+#[test]
+fn another_shader_is_put_into_the_recording_for_one_job_only() {
+    let (recording, jobs, bindings) = shipped("digits-g52");
+    let inputs = inputs(&recording, 1).unwrap();
+    // Jobs 0, 2 and 4 of set-up run one shader; the second gets a wrong one.
+    let subject = Subject::new(&recording, &jobs, 2, &inputs).unwrap();
+    let code = wrong_and_cheaper(&subject);
+    let launch = Launch::of(subject.compute());
+    let changed = subject
+        .apply(&Change {
+            launch,
+            code: Some(code),
+        })
+        .unwrap();
+    assert!(changed.tried.different > 0);
+    assert!(changed.manifest.provenance["edited"].contains("other bytes"));
+    assert!(
+        changed
+            .manifest
+            .cases
+            .iter()
+            .all(|case| case.expected.is_empty())
+    );
+    let new = Recording::from_bytes(changed.bytes).unwrap();
+    let table = Jobs::of(&new).unwrap();
+    let hashes = |jobs: &Jobs| -> Vec<u64> {
+        let compute = jobs.jobs.iter().map(|job| job.compute.as_ref().unwrap());
+        compute.map(|it| it.identity().unwrap().hash).collect()
+    };
+    let (before, after) = (hashes(&jobs), hashes(&table));
+    let differ: Vec<usize> = (0..20).filter(|&at| before[at] != after[at]).collect();
+    assert_eq!(differ, [2]);
+    let mut session = new.session(Options::default()).unwrap();
+    session.bind_all(bindings);
+    session.run().unwrap();
+}
