@@ -12,6 +12,7 @@ mod kbase;
 mod layers;
 mod links;
 mod misuse;
+mod patch;
 mod shipped;
 mod timeline;
 mod trace;
