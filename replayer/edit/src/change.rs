@@ -58,12 +58,15 @@ pub struct Changed {
     pub tried: Tried,
 }
 
+/// Bytes and where they go.
+type Uploads = Vec<(u64, Vec<u8>)>;
+
 /// What the changed job needs besides its own descriptors.
 struct Addition {
     /// Regions behind all others.
     regions: Vec<Region>,
     /// Code, which only set-up may upload.
-    code: Vec<(u64, Vec<u8>)>,
+    code: Uploads,
 }
 
 /// A job that can be changed, with the memory that it finds for each of several inputs.
@@ -146,10 +149,10 @@ impl<'r> Subject<'r> {
     }
 
     /// The bytes of the job's descriptors that a change changes, and what it needs besides.
-    fn parts(&self, change: &Change) -> Result<(Vec<(u64, Vec<u8>)>, Addition)> {
+    fn parts(&self, change: &Change) -> Result<(Uploads, Addition)> {
         change.launch.check(self.compute, self.jobs.profile)?;
         let words = change.launch.words(self.compute)?.into_iter();
-        let mut words: Vec<(u64, Vec<u8>)> = words
+        let mut words: Uploads = words
             .map(|(offset, bytes)| (self.job.address.wrapping_add(offset), bytes))
             .collect();
         let mut addition = Addition {
@@ -352,7 +355,7 @@ impl<'r> Subject<'r> {
                 .iter()
                 .any(|region| (region.va.get()..region.end()).contains(address))
         };
-        let restored: Vec<(u64, Vec<u8>)> = words
+        let restored: Uploads = words
             .iter()
             .filter(|(address, _)| !own(address))
             .map(|(address, bytes)| (*address, first.memory.bytes(*address, bytes.len())))
