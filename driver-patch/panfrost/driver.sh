@@ -20,6 +20,10 @@ driver_hooks=(
 	"page tables|gpureplay_tables_lock\(|4|9"
 	"map|gpureplay_map\(|2|2"
 	"unmap|gpureplay_unmap\(|1|1"
+	"app's mappings|&gpureplay_vm_operations|1|1"
+	"wrapped mappings|gpureplay_wrap_mappings\(|1|1"
+	"buffers|gpureplay_(un)?track\(|3|3"
+	"job buffers|gpureplay_job_buffers\(|1|1"
 )
 
 # What would escape the hooks if it were still there.

@@ -6,6 +6,19 @@
 
 virtual patch
 
+// The app's own mappings of buffers. These rules come first: the second adds
+// what the first replaces.
+@mappings@
+@@
+- &drm_gem_shmem_vm_ops
++ &gpureplay_vm_operations
+
+@wrap@
+expression OBJECT;
+@@
+  OBJECT = &panfrost_gem_funcs;
++ gpureplay_wrap_mappings(&drm_gem_shmem_vm_ops);
+
 // Where the registers are: before anything is read or written.
 @attach@
 expression PLATFORM_DEVICE;
@@ -48,10 +61,18 @@ identifier FAILED;
 
 // The last place before the doorbell where sleeping is possible.
 @memory@
+identifier JOB, F;
+type T;
 expression DEV, SLOT, CONFIG;
 @@
+T F(struct panfrost_job *JOB, ...)
+{
+<...
   job_write(DEV, JS_CONFIG_NEXT(SLOT), CONFIG);
++ gpureplay_job_buffers(SLOT, (const void * const *)JOB->bos, JOB->bo_count);
 + gpureplay_submit_memory(SLOT);
+...>
+}
 
 // Interrupt handlers.
 @irq_job@
@@ -123,10 +144,13 @@ symbol true;
 @@
   M->active = true;
 + gpureplay_map(M->mmu->as, M->obj->noexec | M->obj->is_heap << 1, M->mmnode.start << PAGE_SHIFT, M->mmnode.size << PAGE_SHIFT);
++ if (!M->obj->is_heap)
++	gpureplay_track(&M->obj->base.base, M->mmu, M->obj->base.base.dev->anon_inode->i_mapping, drm_vma_node_offset_addr(&M->obj->base.base.vma_node), (void * const *)&M->obj->base.base.dma_buf, M->mmnode.start << PAGE_SHIFT, M->mmnode.size << PAGE_SHIFT);
 
 @unmap@
 expression M;
 symbol false;
 @@
   M->active = false;
++ gpureplay_untrack(&M->obj->base.base, M->mmnode.start << PAGE_SHIFT);
 + gpureplay_unmap(M->mmu->as, M->obj->noexec | M->obj->is_heap << 1, M->mmnode.start << PAGE_SHIFT, M->mmnode.size << PAGE_SHIFT);

@@ -10,6 +10,7 @@
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/pfn.h>
 #include <linux/string.h>
 #include <linux/wait.h>
@@ -24,15 +25,33 @@
 #include "compat.h"
 #include "recorder.h"
 
-/* Lists begin with this many pages (4 KiB each) and grow where that may sleep. */
+/*
+ * Lists begin with this many pages (4 KiB each) and grow where that may sleep.
+ * A driver that is bound later may ring its doorbells where it may not: for it
+ * they hold all of the machine's memory, up to 4 GiB.
+ */
 #define FIRST_CAPACITY	65536
-#define SPARE_LISTS	3
+#define LARGE_CAPACITY	1048576UL
+#define SPARE_LISTS	4
 
 /* What the log holds of each address space, by ascending address. */
 static struct {
 	u64 root;		/* the page table that it belongs to */
+	long generation;	/* of the tables, when they were read */
 	struct page_list known;
 } spaces[ADDRESS_SPACES];
+
+/* Whether pages that nobody can have changed are looked at. */
+enum {
+	DIRTY_ALL,	/* always, and nothing is made of it */
+	DIRTY_AUDIT,	/* for a twentieth of the time, and when they go */
+	DIRTY_CHECK,	/* always */
+};
+
+static unsigned int dirty = DIRTY_AUDIT;
+module_param(dirty, uint, 0644);
+MODULE_PARM_DESC(dirty,
+		 "Pages to look at: 0 all, 1 those that may have changed, all for a twentieth of the time (default), 2 all, and check what 1 would have found");
 
 /* Lists that can be taken where allocating is impossible. */
 static struct page_list spare[SPARE_LISTS];
@@ -42,7 +61,12 @@ static struct {
 	u64 dumps;
 	u64 walked_ns;		/* reading page tables */
 	u64 hashed;		/* pages */
+	u64 clean;		/* pages that were not looked at */
+	u64 audited;		/* pages that were looked at though they are clean */
 	u64 logged;		/* pages */
+	u64 audited_ns;		/* searches with clean pages */
+	u64 begun_ns;		/* when the recording began */
+	u64 walks;
 	u64 dumped_ns;		/* all of it, with waiting for the reader */
 } work;
 
@@ -59,6 +83,8 @@ static struct {
 	struct device *dev;
 	struct page_list *list;
 	atomic_long_t next;	/* page that nobody has looked at */
+	bool audit;		/* clean pages too */
+	atomic_long_t clean;	/* of them */
 } search;
 
 static atomic_t busy = ATOMIC_INIT(0);
@@ -90,6 +116,7 @@ static void dump_free(void)
 	for (i = 0; i < ADDRESS_SPACES; i++) {
 		list_free(&spaces[i].known);
 		spaces[i].root = 0;
+		spaces[i].generation = -1;
 	}
 	for (i = 0; i < SPARE_LISTS; i++)
 		list_free(&spare[i]);
@@ -101,9 +128,14 @@ static void dump_free(void)
 /* Prepare for a recording. */
 int dump_create(void)
 {
+	size_t capacity = FIRST_CAPACITY;
 	unsigned int i;
 
+	if (!device_is_attached())
+		capacity = clamp(totalram_pages(), capacity, LARGE_CAPACITY);
+
 	memset(&work, 0, sizeof(work));
+	work.begun_ns = ktime_get_ns();
 	/* Drivers submit from work that reclaim may wait for. */
 	search.queue = alloc_workqueue("gpureplay",
 				       WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
@@ -112,7 +144,7 @@ int dump_create(void)
 	for (i = 0; i < HELPERS; i++)
 		INIT_WORK(&search.helpers[i], search_chunks);
 	for (i = 0; i < SPARE_LISTS; i++) {
-		if (!list_allocate(&spare[i], FIRST_CAPACITY)) {
+		if (!list_allocate(&spare[i], capacity)) {
 			dump_free();
 			return -ENOMEM;
 		}
@@ -257,18 +289,37 @@ static bool page_changed(struct device *dev, const struct mapped_page *page)
 /* Processors take one chunk after the other. */
 static void search_chunks(struct work_struct *unused)
 {
+	struct mapped_page *pages = search.list->pages;
 	size_t from, at, to;
+	long clean;
 
 	for (;;) {
 		from = atomic_long_fetch_add(CHUNK, &search.next);
 		if (from >= search.list->count)
 			return;
 		to = min(from + CHUNK, search.list->count);
-		for (at = from; at < to; at++)
-			if (page_changed(search.dev, &search.list->pages[at]))
-				search.list->pages[at].va |= PAGE_CHANGED;
+		clean = 0;
+		for (at = from; at < to; at++) {
+			clean += !!(pages[at].va & PAGE_CLEAN);
+			if (pages[at].va & PAGE_CLEAN && !search.audit)
+				continue;
+			if (page_changed(search.dev, &pages[at]))
+				pages[at].va |= PAGE_CHANGED;
+		}
+		atomic_long_add(clean, &search.clean);
 		cond_resched();
 	}
+}
+
+/* Whether it is time to look at clean pages again. */
+static bool audit_is_due(void)
+{
+	switch (READ_ONCE(dirty)) {
+	case DIRTY_ALL:
+	case DIRTY_CHECK:
+		return true;
+	}
+	return work.audited_ns * 20 < ktime_get_ns() - work.begun_ns;
 }
 
 /*
@@ -277,6 +328,8 @@ static void search_chunks(struct work_struct *unused)
  */
 static void search_changes(struct device *dev, struct page_list *list)
 {
+	bool audit = audit_is_due();
+	u64 begin = ktime_get_ns();
 	unsigned int i, helpers;
 
 	helpers = min3(num_online_cpus() - 1, (unsigned int)HELPERS,
@@ -284,12 +337,21 @@ static void search_changes(struct device *dev, struct page_list *list)
 	search.dev = dev;
 	search.list = list;
 	atomic_long_set(&search.next, 0);
+	atomic_long_set(&search.clean, 0);
+	search.audit = audit;
 	for (i = 0; i < helpers; i++)
 		queue_work(search.queue, &search.helpers[i]);
 	search_chunks(NULL);
 	for (i = 0; i < helpers; i++)
 		flush_work(&search.helpers[i]);
-	work.hashed += list->count;
+	if (audit) {
+		work.hashed += list->count;
+		work.audited += atomic_long_read(&search.clean);
+		work.audited_ns += ktime_get_ns() - begin;
+	} else {
+		work.hashed += list->count - atomic_long_read(&search.clean);
+		work.clean += atomic_long_read(&search.clean);
+	}
 }
 
 static void log_changed_page(struct device *dev, unsigned int as, u8 slot,
@@ -301,9 +363,11 @@ static void log_changed_page(struct device *dev, unsigned int as, u8 slot,
 		.phase = cpu_to_le32(phase),
 		.va = cpu_to_le64(page->va & PAGE_VA),
 	};
+	bool clean = page->va & PAGE_CLEAN;
 	const u8 *bytes;
 	u64 hash;
 
+	page->va &= ~(u64)(PAGE_CHANGED | PAGE_CLEAN);
 	if (!page_is_memory(phys)) {
 		log_error(GPUREPLAY_ERROR_PAGE, page->va & PAGE_VA);
 		return;
@@ -318,6 +382,9 @@ static void log_changed_page(struct device *dev, unsigned int as, u8 slot,
 		kunmap_local(bytes);
 		return;
 	}
+	/* The app may have written since this dump began. */
+	if (clean && !touched_now(page->va & PAGE_VA))
+		log_error(GPUREPLAY_ERROR_UNSEEN, page->va & PAGE_VA);
 	/* The app may write at this moment: log and hash one and the same. */
 	memcpy(page_copy, bytes, GPUREPLAY_PAGE_SIZE);
 	kunmap_local(bytes);
@@ -350,13 +417,35 @@ static bool take_list(struct page_list *list, bool may_sleep)
 	return false;
 }
 
+/* Read the tables, unless they are as they were. */
+static bool list_renew(struct device *dev, unsigned int as, u8 slot,
+		       bool may_sleep)
+{
+	struct page_list *known = &spaces[as].known;
+	struct page_list *list = &spare[0];
+	u64 begin = ktime_get_ns();
+	long generation = walk_generation();
+
+	/* Drivers that announce no buffers announce no changes either. */
+	if (known->count && touched_knows_buffers() &&
+	    walk_is_current(spaces[as].generation))
+		return true;
+	if (!list_walk(dev, as, list, may_sleep))
+		return false;
+	spaces[as].generation = generation;
+	work.walked_ns += ktime_get_ns() - begin;
+	work.walks++;
+	if (!list_carry(list, known))
+		log_regions(as, slot, list);
+	swap(*known, *list);
+	return true;
+}
+
 static bool dump_space(struct device *dev, unsigned int as, u8 slot, u32 phase,
 		       bool may_sleep)
 {
 	u64 root = registers_written64(ADDRESS_SPACE(as) + AS_TRANSTAB);
 	struct page_list *known = &spaces[as].known;
-	struct page_list *list = &spare[0];
-	u64 begin = ktime_get_ns();
 	size_t i;
 
 	if (!known->pages && !take_list(known, may_sleep))
@@ -365,25 +454,82 @@ static bool dump_space(struct device *dev, unsigned int as, u8 slot, u32 phase,
 		known->count = 0;
 	spaces[as].root = root;
 
-	if (!list_walk(dev, as, list, may_sleep))
+	if (!list_renew(dev, as, slot, may_sleep))
 		return false;
-	work.walked_ns += ktime_get_ns() - begin;
-	if (!list_carry(list, known))
-		log_regions(as, slot, list);
+	if (may_sleep && READ_ONCE(dirty) != DIRTY_ALL) {
+		if (phase == GPUREPLAY_PHASE_BEFORE)
+			touched_before(known);
+		else
+			touched_after(known, slot);
+	}
 	if (may_sleep)
-		search_changes(dev, list);
-	for (i = 0; i < list->count; i++) {
-		struct mapped_page *page = &list->pages[i];
+		search_changes(dev, known);
+	for (i = 0; i < known->count; i++) {
+		struct mapped_page *page = &known->pages[i];
 
-		if (may_sleep && !(page->va & PAGE_CHANGED))
+		if (may_sleep && !(page->va & PAGE_CHANGED)) {
+			page->va &= ~(u64)PAGE_CLEAN;
 			continue;
-		page->va &= ~(u64)PAGE_CHANGED;
+		}
 		if (may_sleep && !log_wait_room())
 			return false;
 		log_changed_page(dev, as, slot, phase, page);
 	}
-	swap(*known, *list);
 	return true;
+}
+
+/* The page of a list at this address. */
+static struct mapped_page *list_find(const struct page_list *list, u64 va)
+{
+	size_t low = 0, high = list->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		u64 at = list->pages[middle].va & PAGE_VA;
+
+		if (at == va)
+			return &list->pages[middle];
+		if (at < va)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/**
+ * dump_audit - look at a buffer's pages for the last time
+ * @va: first address
+ * @pages: how many
+ * @touched: a bit for each that the app may have written since the last dump
+ *
+ * What differs from the log without a reason was missed. Does nothing while a
+ * dump runs: whoever frees memory must not wait for it.
+ */
+void dump_audit(u64 va, size_t pages, const unsigned long *touched)
+{
+	struct device *dev = device_get();
+	size_t i;
+	unsigned int as;
+
+	if (READ_ONCE(dirty) == DIRTY_ALL || !dev ||
+	    atomic_cmpxchg(&busy, 0, 1))
+		return;
+	for (as = 0; as < ADDRESS_SPACES && log_is_active(); as++) {
+		for (i = 0; i < pages && spaces[as].known.count; i++) {
+			u64 at = va + i * GPUREPLAY_PAGE_SIZE;
+			struct mapped_page *page;
+
+			page = list_find(&spaces[as].known, at);
+			if (!page || !(page->va & PAGE_LOGGED))
+				continue;
+			work.audited++;
+			if (page_changed(dev, page) && !test_bit(i, touched))
+				log_error(GPUREPLAY_ERROR_UNSEEN, at);
+		}
+	}
+	atomic_set(&busy, 0);
+	wake_up(&not_busy);
 }
 
 /**
@@ -415,8 +561,12 @@ bool dump_pages(unsigned int as, u8 slot, u32 phase, bool may_sleep)
 /* What the recording cost, for whoever reads its last note. Nothing runs any more. */
 void dump_note(void)
 {
-	log_note("dumps %llu, pages hashed %llu, logged %llu, ms walking %llu, all %llu",
-		 work.dumps, work.hashed, work.logged,
-		 div_u64(work.walked_ns, NSEC_PER_MSEC),
-		 div_u64(work.dumped_ns, NSEC_PER_MSEC));
+	log_note("dumps %llu, pages hashed %llu, clean %llu, audited %llu, logged %llu",
+		 work.dumps, work.hashed, work.clean, work.audited,
+		 work.logged);
+	log_note("ms in %llu walks %llu, audits %llu, all dumps %llu, waiting for the reader %llu",
+		 work.walks, div_u64(work.walked_ns, NSEC_PER_MSEC),
+		 div_u64(work.audited_ns, NSEC_PER_MSEC),
+		 div_u64(work.dumped_ns, NSEC_PER_MSEC),
+		 div_u64(log_blocked_ns(), NSEC_PER_MSEC));
 }

@@ -12,10 +12,12 @@
 #include <linux/interrupt.h>
 #include <linux/io.h>
 #include <linux/jump_label.h>
+#include <linux/mm.h>
 #include <linux/types.h>
 
 #include "gpureplay_trace.h"
 
+struct address_space;
 struct device;
 struct dma_fence;
 struct wait_queue_head;
@@ -133,5 +135,31 @@ void gpureplay_tables_unlock(void);
 /* The driver's own announcement of a mapping; @as may be negative for none. */
 void gpureplay_map(int as, u32 flags, u64 va, u64 size);
 void gpureplay_unmap(int as, u32 flags, u64 va, u64 size);
+
+/*
+ * Buffer objects that an app maps through @operations, of which the driver
+ * uses gpureplay_vm_operations instead: how the recorder knows what the app
+ * has touched. Call before the first object is made.
+ */
+extern const struct vm_operations_struct gpureplay_vm_operations;
+void gpureplay_wrap_mappings(const struct vm_operations_struct *operations);
+
+/*
+ * An object, which is vm_private_data of its mappings at @offset in @space, has
+ * been mapped for the GPU at @va through the page tables @tables. Others use it
+ * too if *@shared is not %NULL.
+ */
+void gpureplay_track(const void *object, const void *tables,
+		     struct address_space *space, u64 offset,
+		     void * const *shared, u64 va, u64 size);
+/* It is no longer mapped there; its memory must still be its own. */
+void gpureplay_untrack(const void *object, u64 va);
+
+/*
+ * Before gpureplay_submit_memory(): all objects that the job may write to,
+ * if the driver knows them.
+ */
+void gpureplay_job_buffers(unsigned int slot, const void * const *objects,
+			   unsigned int count);
 
 #endif /* _GPUREPLAY_HOOKS_H */

@@ -98,6 +98,8 @@ enum gpureplay_error_code {
 	GPUREPLAY_ERROR_JOB_LOST	= 9,
 	/* The kernel skipped a probe [times] */
 	GPUREPLAY_ERROR_MISSED		= 10,
+	/* A page changed that nobody can have changed: see "dirty" [GPU VA] */
+	GPUREPLAY_ERROR_UNSEEN		= 11,
 };
 
 struct gpureplay_record {

@@ -226,7 +226,7 @@ void log_error(enum gpureplay_error_code code, u64 detail)
 
 void log_note(const char *format, ...)
 {
-	char text[128];
+	char text[256];
 	va_list arguments;
 	int length;
 
@@ -391,6 +391,18 @@ __poll_t log_poll(struct file *file, poll_table *table)
 {
 	poll_wait(file, &the_log.readers, table);
 	return log_available() ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+/* How long the driver has waited for the reader. */
+u64 log_blocked_ns(void)
+{
+	unsigned long flags;
+	u64 blocked;
+
+	raw_spin_lock_irqsave(&log_lock, flags);
+	blocked = the_log.blocked_ns;
+	raw_spin_unlock_irqrestore(&log_lock, flags);
+	return blocked;
 }
 
 /* Fills in what the log knows. */

@@ -10,6 +10,7 @@
  *   irq.c        interrupt handlers, and which context a hook runs in
  *   jobs.c       job slots: one job at a time, doorbells, completions
  *   mappings.c   what the driver says that it maps
+ *   touched.c    buffers of which it is known who can have changed them
  *   dump.c       pages that changed
  *   walk.c       the GPU's page tables
  *   probes.c     accesses that a carrier of probes has missed
@@ -53,6 +54,7 @@ __printf(1, 2) void log_note(const char *format, ...);
 ssize_t log_read(char __user *buffer, size_t bytes, bool wait);
 __poll_t log_poll(struct file *file, poll_table *table);
 void log_status(struct gpureplay_status *status);
+u64 log_blocked_ns(void);
 
 /* session.c */
 int session_open(void);
@@ -102,6 +104,7 @@ u64 jobs_completed(void);
 int dump_create(void);
 void dump_destroy(void);
 bool dump_pages(unsigned int as, u8 slot, u32 phase, bool may_sleep);
+void dump_audit(u64 va, size_t pages, const unsigned long *touched);
 void dump_note(void);
 
 /* walk.c */
@@ -114,6 +117,7 @@ struct mapped_page {
 #define PAGE_ACCESS	0x00f	/* GPUREPLAY_REGION_* */
 #define PAGE_LOGGED	0x800	/* hash is valid */
 #define PAGE_CHANGED	0x400	/* during a dump: the log may not hold it */
+#define PAGE_CLEAN	0x200	/* during a dump: nobody can have changed it */
 #define PAGE_VA		(~0xfffULL)
 
 struct page_list {
@@ -130,5 +134,14 @@ enum walk_result {
 
 enum walk_result walk_tables(struct device *dev, unsigned int as,
 			     struct page_list *list, bool may_sleep);
+bool walk_is_current(long generation);
+long walk_generation(void);
+
+/* touched.c */
+void touched_before(struct page_list *list);
+void touched_after(struct page_list *list, unsigned int slot);
+bool touched_now(u64 va);
+bool touched_knows_buffers(void);
+void touched_destroy(void);
 
 #endif /* _GPUREPLAY_RECORDER_H */

@@ -131,6 +131,7 @@ void session_close(void)
 	mutex_lock(&session_mutex);
 	log_abort();
 	session_off();
+	touched_destroy();
 	dump_destroy();
 	log_destroy();
 	session_is_open = false;

@@ -67,6 +67,19 @@ void gpureplay_tables_unlock(void)
 }
 EXPORT_SYMBOL_GPL(gpureplay_tables_unlock);
 
+/* How often tables were changed so far. */
+long walk_generation(void)
+{
+	return atomic_long_read(&changes);
+}
+
+/* Whether no table has changed since then, and none is being changed. */
+bool walk_is_current(long generation)
+{
+	return !atomic_read(&changing) &&
+	       atomic_long_read(&changes) == generation;
+}
+
 static unsigned int level_shift(unsigned int level)
 {
 	return 12 + 9 * (LAST_LEVEL - level);

@@ -85,6 +85,50 @@ def samples(app):
     return {str(digit): images[np.flatnonzero((labels == digit) & right)[0]] for digit in range(10)}
 
 
+def train_digits(top):
+    """Two steps of training for each set; what is expected is the loss of the first."""
+    sys.path.insert(0, str(TOOLS / "training"))
+    import step
+
+    (top / "initial").mkdir(parents=True, exist_ok=True)
+    for name, array in step.initial(5).items():
+        np.save(top / "initial" / f"{name}.npy", array)
+    generator = np.random.default_rng(SEED)
+    for suffix, rate in (("", 0.02), ("2", 0.03)):
+        images = generator.uniform(0, 1, (2, step.BATCH, 8, 8)).astype(np.float32)
+        labels = generator.integers(0, 10, (2, step.BATCH)).astype(np.int32)
+        rates = np.full((2, 1), rate, np.float32)
+        write_steps(top, suffix, {"images": images, "labels": labels, "rate": rates})
+        loss, _ = step.gradients(step.initial(5, np.float64), images[0].astype(np.float64), labels[0])
+        np.save(top / "expected" / f"loss{suffix}.npy", np.array([loss], np.float32))
+
+
+def generate(top):
+    """Two characters for each set; in the first one the first token is forced, the others are the network's own."""
+    sys.path.insert(0, str(TOOLS / "generation"))
+    import network
+
+    (top / "weights").mkdir(parents=True, exist_ok=True)
+    weights = {path.stem: np.load(path) for path in sorted((TOOLS / "generation" / "weights").glob("*.npy"))}
+    for name, array in weights.items():
+        np.save(top / "weights" / f"{name}.npy", array)
+    for suffix, first in (("", network.ALPHABET.index("t")), ("2", -1)):
+        forced = np.array([[first], [-1]], np.int32)
+        write_steps(top, suffix, {"forced": forced})
+        tokens, _ = network.generate(weights, 1, forced[0])
+        letters = np.frombuffer(network.ALPHABET.encode(), np.uint8)
+        np.save(top / "expected" / f"character{suffix}.npy", letters[tokens])
+
+
+def write_steps(top, suffix, arrays):
+    """What the program reads, and the first step alone."""
+    for folder in ("steps", "inputs", "expected"):
+        (top / folder).mkdir(parents=True, exist_ok=True)
+    for name, array in arrays.items():
+        np.save(top / "steps" / f"{name}{suffix}.npy", array)
+        np.save(top / "inputs" / f"{name}{suffix}.npy", array[0])
+
+
 def main():
     sys.path.insert(0, str(TOOLS / "networks"))
     from networks import NETWORKS
@@ -93,9 +137,12 @@ def main():
         import layers as network
 
         return network.write(sys.argv[1], sys.argv[2])
+    by_steps = {"train-digits": train_digits, "generate": generate}
+    if len(sys.argv) == 3 and sys.argv[1] in by_steps:
+        return by_steps[sys.argv[1]](pathlib.Path(sys.argv[2]))
     apps = {"saxpy": saxpy, "acl-gemm": acl_gemm, "acl-conv": acl_conv, "digits": digits}
     if len(sys.argv) != 3 or sys.argv[1] not in apps:
-        sys.exit(f"usage: reference.py {'|'.join([*apps, *NETWORKS])} DIR")
+        sys.exit(f"usage: reference.py {'|'.join([*apps, *by_steps, *NETWORKS])} DIR")
     top = pathlib.Path(sys.argv[2])
     for folder in ("inputs", "expected"):
         (top / folder).mkdir(parents=True, exist_ok=True)

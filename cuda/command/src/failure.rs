@@ -25,6 +25,8 @@ pub(crate) enum Failure {
     Replay(#[from] ReplayError),
     #[error("with memory changed before the launch: {0}; --no-poison leaves it")]
     Poison(ReplayError),
+    #[error("{}: {reason}", path.display())]
+    Untrusted { path: PathBuf, reason: String },
     #[error("{}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
@@ -35,7 +37,9 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::Recording(_) | Self::Replay(ReplayError::Recording(_)) => 3,
+            Self::Recording(_)
+            | Self::Replay(ReplayError::Recording(_))
+            | Self::Untrusted { .. } => 3,
             Self::File { .. } | Self::Image { .. } => 4,
             Self::Replay(
                 ReplayError::Image(_)

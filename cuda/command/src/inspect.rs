@@ -8,6 +8,7 @@ use gpureplay_cuda_recording::{Launch, RegionKind};
 
 use crate::failure::{Failure, Outcome};
 use crate::report::{bytes, line, sizes};
+use crate::sign::Trust;
 use crate::target::Target;
 
 /// Lists the launches of a recording.
@@ -145,12 +146,18 @@ pub(crate) struct Verify {
     /// The recording, or one launch of it.
     #[arg(value_name = "DIR")]
     target: Target,
+    #[command(flatten)]
+    trust: Trust,
 }
 
 impl Verify {
     pub(crate) fn execute(&self) -> Outcome {
         let recording = self.target.recording()?;
-        let launches = self.target.launches(&recording)?;
+        let numbers = self.target.numbers(&recording)?;
+        let launches = numbers
+            .into_iter()
+            .map(|number| Ok((number, self.trust.launch(&recording, number)?)))
+            .collect::<Result<Vec<_>, Failure>>()?;
         let mut total = 0u64;
         for (number, launch) in &launches {
             let store = recording.store();

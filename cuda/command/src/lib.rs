@@ -10,6 +10,7 @@ mod failure;
 mod inspect;
 mod report;
 mod run;
+mod sign;
 mod target;
 mod tune;
 
@@ -33,6 +34,7 @@ enum Command {
     Info(inspect::Info),
     Verify(inspect::Verify),
     Diff(inspect::Diff),
+    Sign(sign::Sign),
     Doctor(doctor::Doctor),
     Run(run::Run),
     Tune(tune::Tune),
@@ -54,6 +56,7 @@ impl Cuda {
             Command::Info(command) => command.execute(),
             Command::Verify(command) => command.execute(),
             Command::Diff(command) => command.execute(),
+            Command::Sign(command) => command.execute(),
             Command::Doctor(command) => command.execute(),
             Command::Run(command) => command.execute(),
             Command::Tune(command) => command.execute(),

@@ -14,6 +14,7 @@ use gpureplay_cuda_replay::{
 use crate::attempt::again;
 use crate::failure::{Failure, Outcome, file};
 use crate::report;
+use crate::sign::Trust;
 use crate::target::{Target, sizes};
 
 /// What tells a launch from none where recorded memory does not.
@@ -73,6 +74,9 @@ pub(crate) struct Checking {
     /// Leave out words that differ between so many runs of the recorded launch and one more.
     #[arg(long, value_name = "RUNS", default_value_t = 0)]
     mask: u32,
+    /// Leave out the region that holds this address, such as 0x7f0000000000; may be given several times.
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    ignore: Vec<u64>,
     /// Seconds that a kernel may take.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     time_limit: u64,
@@ -85,6 +89,8 @@ pub(crate) struct Checking {
     /// Which GPU, by its ordinal.
     #[arg(long, default_value_t = 0)]
     gpu: i32,
+    #[command(flatten)]
+    trust: Trust,
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {
@@ -94,6 +100,11 @@ fn tolerance(text: &str) -> Result<f64, String> {
     } else {
         Err("is no error".to_owned())
     }
+}
+
+fn address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").ok_or("does not begin with 0x")?;
+    u64::from_str_radix(digits, 16).map_err(|error| error.to_string())
 }
 
 impl Checking {
@@ -107,11 +118,12 @@ impl Checking {
     pub(crate) fn session(&self, target: &Target) -> Result<Session, Failure> {
         let recording = target.recording()?;
         let number = target.one(&recording)?;
+        let launch = self.trust.launch(&recording, number)?;
         let gpu = Gpu::open(self.gpu)?;
         let mut session = Session::open(
             gpu,
             &recording,
-            number,
+            launch,
             Duration::from_secs(self.time_limit),
         )
         .map_err(again)?;
@@ -126,6 +138,13 @@ impl Checking {
                 here.capability[0],
                 here.capability[1]
             );
+        }
+        for address in &self.ignore {
+            if !session.ignore(*address) {
+                return Err(Failure::Usage(format!(
+                    "--ignore {address:#x}: no region of the launch holds it"
+                )));
+            }
         }
         if self.cold {
             session.make_cold()?;
@@ -209,6 +228,9 @@ pub(crate) struct Run {
     /// Compile the PTX at this level of optimisation.
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=4))]
     optimisation: Option<u32>,
+    /// Print the first words that differ: where, as recorded, as found.
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["json", "null"])]
+    show: usize,
     /// Restore everything, launch nothing, and compare: this must not be right.
     #[arg(long, conflicts_with = "repetitions")]
     null: bool,
@@ -268,6 +290,11 @@ impl Run {
         let times = session.time(&loaded, &sizes, self.repetitions)?;
         let mut verdict = session.run(&loaded, &sizes, &how, &mask)?;
         let registers = loaded.limits().registers;
+        let differing = if self.show > 0 {
+            session.differing(&loaded, self.show)?
+        } else {
+            Vec::new()
+        };
         let mut evidence = None;
         if verdict == Verdict::Inconclusive {
             session.unload(&loaded);
@@ -296,6 +323,9 @@ impl Run {
             println!("{}", report.json());
         } else {
             report.print();
+            for (address, recorded, found) in differing {
+                println!("  {address:#x}: recorded {recorded:08x}, found {found:08x}");
+            }
             if matches!(verdict, Verdict::Differs(_)) && self.checking.mask == 0 {
                 println!(
                     "  the recorded kernel may read memory that it does not own or race: --mask 2 leaves out what differs from run to run"

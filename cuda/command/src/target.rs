@@ -58,12 +58,17 @@ impl Target {
         }
     }
 
-    /// The launches that are meant: one, or all.
-    pub(crate) fn launches(&self, recording: &Recording) -> Result<Vec<(u32, Launch)>, Failure> {
-        let numbers = match self.number {
+    /// Numbers of the launches that are meant: one, or all.
+    pub(crate) fn numbers(&self, recording: &Recording) -> Result<Vec<u32>, Failure> {
+        Ok(match self.number {
             Some(number) => vec![number],
             None => recording.numbers()?,
-        };
+        })
+    }
+
+    /// The launches that are meant: one, or all.
+    pub(crate) fn launches(&self, recording: &Recording) -> Result<Vec<(u32, Launch)>, Failure> {
+        let numbers = self.numbers(recording)?;
         numbers
             .into_iter()
             .map(|number| Ok((number, recording.launch(number)?)))

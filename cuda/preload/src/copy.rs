@@ -2,13 +2,14 @@
 //! Copies of device memory, through two pinned buffers and with several threads: one is filled while the other is emptied.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use gpureplay_cuda_abi::{Driver, Handle, Status, attribute};
 
 use crate::real::{current_context, driver};
+use crate::report::COPIED;
 
 /// Bytes of a pinned buffer.
 const BUFFER: usize = 32 << 20;
@@ -18,9 +19,6 @@ const LEAST: usize = 1 << 20;
 const MOST_THREADS: usize = 8;
 /// Bytes of which each begins a huge page, where the system has such.
 const HUGE_PAGE: usize = 2 << 20;
-
-/// Bytes that were copied, and the nanoseconds it took.
-pub(crate) static COPIED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 /// A pinned buffer and the stream that fills it.
 #[derive(Clone, Copy)]

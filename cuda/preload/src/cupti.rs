@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::dlsym::look_up;
+use crate::c_library::look_up;
 use crate::durations::{Key, ran};
-use crate::report::say;
+use crate::say::say;
 use crate::settings::settings;
 
 /// `CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL`.

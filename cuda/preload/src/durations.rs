@@ -7,10 +7,11 @@ use std::sync::{Mutex, PoisonError};
 
 use gpureplay_cuda_abi::{Handle, Status};
 
+use crate::asked::{Launch, is_capturing};
 use crate::functions;
-use crate::launch::{Launch, is_capturing};
 use crate::real::driver;
-use crate::report::{CAPTURED, say};
+use crate::report::CAPTURED;
+use crate::say::say;
 use crate::settings::{Mode, settings};
 
 /// Pairs of events that wait to be read, at most; then they are read, which waits for the GPU.

@@ -14,10 +14,12 @@ use gpureplay_cuda_abi::{
     MemsetNode, Status, attribute,
 };
 
+use crate::asked::Launch;
 use crate::functions::{self, Function};
-use crate::launch::{self, Launch};
+use crate::launch;
 use crate::real::driver;
-use crate::report::{GRAPH_KERNELS, GRAPHS, refuse, say};
+use crate::report::{GRAPH_KERNELS, GRAPHS, refuse};
+use crate::say::say;
 use crate::settings::{Mode, settings};
 use crate::state::CAPTURES;
 use crate::{gate, order};

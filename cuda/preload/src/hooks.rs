@@ -15,8 +15,9 @@ use gpureplay_cuda_abi::{
     Handle, IpcHandle, KernelNode, LaunchAttribute, LaunchConfiguration, Status, attribute,
 };
 
+use crate::asked::Launch;
 use crate::images::{Owner, linked, loaded, loaded_file, unlinked, unloaded};
-use crate::launch::{Launch, launch};
+use crate::launch::launch;
 use crate::memory::{Kind, Piece};
 use crate::report::{LAUNCHES, summary};
 use crate::settings::{Mode, settings};
@@ -240,7 +241,7 @@ unsafe fn allocated(address: *mut u64, size: usize, call: impl FnOnce() -> Statu
                 return Status::SUCCESS;
             }
             Err(Status::OUT_OF_MEMORY) => return Status::OUT_OF_MEMORY,
-            Err(status) => crate::report::say(&format!(
+            Err(status) => crate::say::say(&format!(
                 "{size} bytes are not from the arena: {status}; replays of kernels that use them may need several processes"
             )),
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gpureplay_cuda_abi::{Handle, Status};
 use gpureplay_cuda_image::{Extent, ImageError, MAX_IMAGE, PREFIX, extent};
 
-use crate::report::say;
+use crate::say::say;
 use crate::settings::{Mode, settings};
 use crate::state::{Image, images};
 
@@ -126,7 +126,8 @@ pub(crate) unsafe fn loaded(kind: Owner, handle: Handle, address: *const c_void)
         let bytes = match linked_size(address) {
             Some(size) => {
                 // SAFETY: the linker wrote so many bytes, and the link is not destroyed.
-                Ok(unsafe { std::slice::from_raw_parts(address.cast::<u8>(), size) }.to_vec())
+                let bytes = unsafe { std::slice::from_raw_parts(address.cast::<u8>(), size) };
+                Ok(bytes.to_vec())
             }
             // SAFETY: our caller's promise.
             None => unsafe { copy(address.cast()) },

@@ -1,34 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A launch: whether it is recorded, timed, replaced or only passed on.
 
-use std::ffi::c_void;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gpureplay_cuda_abi::{Handle, LaunchAttribute, Status};
+use gpureplay_cuda_abi::{Handle, Status};
 
+use crate::asked::{Launch, is_capturing};
 use crate::functions::{self, Function};
 use crate::record::Snapshot;
 use crate::report::{CAPTURED, LAUNCHES, RECORDED, refuse};
 use crate::settings::{Mode, Pick, Record, settings};
 use crate::state::CAPTURES;
-use crate::{cupti, durations, gate, real, record, replace};
-
-/// What a program asks for.
-pub(crate) struct Launch {
-    pub(crate) entry: &'static str,
-    pub(crate) function: Handle,
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: [u32; 3],
-    pub(crate) shared: u32,
-    pub(crate) stream: Handle,
-    /// Default streams are those of the thread.
-    pub(crate) per_thread: bool,
-    pub(crate) parameters: *const *const c_void,
-    pub(crate) extra: *const *const c_void,
-    pub(crate) attributes: Vec<LaunchAttribute>,
-}
+use crate::{cupti, durations, gate, record, replace};
 
 /// Tries of one kernel after which "the first launch" is given up: each costs time, and the reason stays the same.
 const TRIES: u64 = 3;
@@ -129,23 +114,6 @@ fn scatter(number: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
-}
-
-/// Whether a stream is being captured into a graph.
-pub(crate) fn is_capturing(launch: &Launch) -> bool {
-    let mut state = 0;
-    let Ok(driver) = real::driver() else {
-        return false;
-    };
-    // SAFETY: the stream is the program's, the pointer is to a local.
-    let status = unsafe {
-        if launch.per_thread {
-            driver.cuStreamIsCapturing_ptsz(launch.stream, &raw mut state)
-        } else {
-            driver.cuStreamIsCapturing(launch.stream, &raw mut state)
-        }
-    };
-    status == Status::SUCCESS && state != 0
 }
 
 fn recorded(

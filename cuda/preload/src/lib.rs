@@ -9,6 +9,8 @@
 //! The substitution of `dlsym` is written for x86-64. On other processors only programs that link to the driver are seen.
 
 mod arena;
+mod asked;
+mod c_library;
 mod copy;
 mod cupti;
 mod dlsym;
@@ -25,5 +27,6 @@ mod real;
 mod record;
 mod replace;
 mod report;
+mod say;
 mod settings;
 mod state;

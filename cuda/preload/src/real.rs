@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use gpureplay_cuda_abi::{Driver, Status};
 
-use crate::dlsym::look_up;
+use crate::c_library::look_up;
 
 static LIBRARY: LazyLock<usize> = LazyLock::new(|| {
     // SAFETY: a C string and a flag; the library's constructors are the driver's.

@@ -9,9 +9,9 @@ use gpureplay_cuda_abi::{Handle, LaunchParameter, MAX_PARAMETER_BYTES, Status, a
 use gpureplay_cuda_recording as recording;
 use gpureplay_cuda_recording::{Device, FORMAT, ImageReference, Origin, RegionKind, Writer};
 
+use crate::asked::Launch;
 use crate::copy;
 use crate::functions::{Function, Layout};
-use crate::launch::Launch;
 use crate::memory::Kind;
 use crate::real::{current_device, driver, synchronize};
 use crate::settings::{Record, settings};

@@ -9,7 +9,7 @@ use gpureplay_cuda_abi::{Driver, Handle, Status};
 
 use crate::functions::{Function, function_layout};
 use crate::real::driver;
-use crate::report::say;
+use crate::say::say;
 
 /// Modules of the given images, loaded into the context of the first launch.
 static MODULES: Mutex<Option<Vec<Handle>>> = Mutex::new(None);

@@ -2,11 +2,10 @@
 //! What the library says on standard error, and the counts of a process.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::copy::COPIED;
+use crate::say::say;
 use crate::settings::settings;
 
 /// Launches that came through the hooks, but those of graphs.
@@ -20,12 +19,10 @@ pub(crate) static GRAPH_KERNELS: AtomicU64 = AtomicU64::new(0);
 /// Launches that were recorded.
 pub(crate) static RECORDED: AtomicU64 = AtomicU64::new(0);
 
-static REFUSED: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
+/// Bytes that were copied, and the nanoseconds it took.
+pub(crate) static COPIED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
-/// One line. A closed standard error is no reason to stop a program.
-pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "[gpureplay] {text}");
-}
+static REFUSED: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
 
 /// A launch was wanted and is not recorded. Each reason is said once, and counted.
 pub(crate) fn refuse(kernel: &str, reason: &str) {

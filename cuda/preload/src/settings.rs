@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-use crate::report::say;
+use crate::say::say;
 
 /// What is done with the program.
 pub(crate) enum Mode {

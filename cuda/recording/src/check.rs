@@ -3,7 +3,7 @@
 
 use gpureplay_cuda_abi::{MAX_PARAMETER_BYTES, attribute};
 
-use crate::launch::FORMAT;
+use crate::format::FORMAT;
 use crate::{Launch, RecordingError};
 
 /// Memory of one launch, in bytes.
@@ -19,6 +19,10 @@ const ADDRESS_END: u64 = 1 << 47;
 /// The lowest address that a host region may have: Linux refuses lower ones.
 const ADDRESS_START: u64 = 1 << 16;
 
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
 pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
     if launch.format != FORMAT {
         return Err(RecordingError::Format {
@@ -30,8 +34,15 @@ pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
         field,
         reason: reason.to_owned(),
     };
-    if launch.kernel.is_empty() || launch.kernel.contains('\0') {
-        return Err(field("kernel", "is no name"));
+    // Names are printed: they hold nothing that a terminal would obey.
+    for (name, text) in [
+        ("kernel", &launch.kernel),
+        ("entry", &launch.origin.entry),
+        ("device", &launch.device.name),
+    ] {
+        if !is_name(text) {
+            return Err(field(name, "is no name"));
+        }
     }
     for (name, sizes) in [("grid", launch.grid), ("block", launch.block)] {
         if sizes.contains(&0) {
@@ -98,7 +109,7 @@ pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
                 reason,
             })
         };
-        if variable.name.is_empty() || variable.name.contains('\0') {
+        if !is_name(&variable.name) {
             return Err(field("variable", "has no name"));
         }
         match variable.address.checked_add(variable.size) {

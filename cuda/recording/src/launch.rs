@@ -9,9 +9,6 @@ use crate::check::check;
 use crate::hash::hex;
 use crate::{Hash, RecordingError};
 
-/// The version of the format that is written and read.
-pub const FORMAT: u32 = 1;
-
 /// One launch of a kernel, with everything that it needs to run alone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

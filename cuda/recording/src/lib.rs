@@ -6,6 +6,7 @@
 //! | Path | Holds |
 //! | --- | --- |
 //! | `launches/K.toml` | one [`Launch`]: kernel, sizes, parameters, regions of memory before and after |
+//! | `launches/K.sig` | a signature over it, if it is signed |
 //! | `images/HASH` | a kernel image as the program gave it to the driver |
 //! | `objects/HH/HASH` | a chunk of memory, or a list of the hashes of chunks |
 //!
@@ -18,6 +19,7 @@
 
 mod check;
 mod error;
+mod format;
 mod hash;
 mod launch;
 mod store;
@@ -25,8 +27,9 @@ mod write;
 
 pub use check::{MAX_BYTES, MAX_REGIONS};
 pub use error::RecordingError;
+pub use format::FORMAT;
 pub use hash::Hash;
-pub use launch::{Device, FORMAT, ImageReference, Launch, Origin, Region, RegionKind, Variable};
+pub use launch::{Device, ImageReference, Launch, Origin, Region, RegionKind, Variable};
 pub use store::{CHUNK, Store};
 pub use write::Writer;
 
@@ -87,12 +90,22 @@ impl Recording {
         Ok(numbers)
     }
 
-    /// One launch, checked.
+    fn manifest_path(&self, number: u32) -> PathBuf {
+        self.folder.join("launches").join(format!("{number}.toml"))
+    }
+
+    /// Where the signature of a launch lies, if it has one.
+    #[must_use]
+    pub fn signature_path(&self, number: u32) -> PathBuf {
+        self.folder.join("launches").join(format!("{number}.sig"))
+    }
+
+    /// The text of a launch's manifest, not checked.
     ///
     /// # Errors
-    /// If there is none of that number, or it says something that cannot be.
-    pub fn launch(&self, number: u32) -> Result<Launch, RecordingError> {
-        let path = self.folder.join("launches").join(format!("{number}.toml"));
+    /// If there is none of that number, or it is too long.
+    pub fn manifest(&self, number: u32) -> Result<String, RecordingError> {
+        let path = self.manifest_path(number);
         let failed = |error| RecordingError::file(&path, error);
         let file = fs::File::open(&path).map_err(failed)?;
         let mut text = String::new();
@@ -105,8 +118,19 @@ impl Recording {
                 limit: MAX_MANIFEST,
             });
         }
-        Launch::parse(&text).map_err(|error| match error {
-            RecordingError::Manifest { reason, .. } => RecordingError::Manifest { path, reason },
+        Ok(text)
+    }
+
+    /// One launch, checked.
+    ///
+    /// # Errors
+    /// If there is none of that number, or it says something that cannot be.
+    pub fn launch(&self, number: u32) -> Result<Launch, RecordingError> {
+        Launch::parse(&self.manifest(number)?).map_err(|error| match error {
+            RecordingError::Manifest { reason, .. } => RecordingError::Manifest {
+                path: self.manifest_path(number),
+                reason,
+            },
             other => other,
         })
     }

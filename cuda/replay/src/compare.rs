@@ -138,6 +138,51 @@ impl Verdict {
     }
 }
 
+/// The magnitude that half of the numbers in a piece of memory do not exceed, rounded down to a power of two; zeroes, infinities and
+/// what is no number do not count. The largest one would not do: memory that holds something else beside, or words of another
+/// type, has huge ones, beside which no error would be seen.
+fn magnitude(element: Element, bytes: &[u8]) -> f64 {
+    const EXPONENTS: usize = 1 << 11;
+    let exponent = |value: f64| (value.abs().to_bits() >> 52) as usize;
+    let mut counts = vec![0u64; EXPONENTS];
+    let numbers = bytes
+        .chunks_exact(element.size())
+        .map(|bytes| element.read(bytes));
+    for number in numbers.filter(|number| number.is_normal()) {
+        counts[exponent(number)] += 1;
+    }
+    let half = counts.iter().sum::<u64>().div_ceil(2);
+    let mut passed = 0;
+    let middle = counts.iter().position(|count| {
+        passed += count;
+        half > 0 && passed >= half
+    });
+    middle.map_or(0.0, |exponent| f64::from_bits((exponent as u64) << 52))
+}
+
+/// Words that differ after a replay: where, as recorded, as found.
+pub type Differing = (u64, u32, u32);
+
+/// The first words that differ, as many as are wanted in all.
+pub(crate) fn differing(
+    found: &mut Vec<Differing>,
+    most: usize,
+    address: u64,
+    got: &[u8],
+    want: &[u8],
+) {
+    let words = want.as_chunks::<4>().0.iter().zip(got.as_chunks::<4>().0);
+    let different = words.enumerate().filter(|(_, (want, got))| want != got);
+    let room = most.saturating_sub(found.len());
+    found.extend(different.take(room).map(|(word, (want, got))| {
+        (
+            address + word as u64 * 4,
+            u32::from_le_bytes(*want),
+            u32::from_le_bytes(*got),
+        )
+    }));
+}
+
 /// The sum of comparing several pieces of memory.
 #[derive(Default)]
 pub(crate) struct Sum {
@@ -168,12 +213,7 @@ impl Sum {
             });
         let size = element.size();
         let scale = if limit.is_some() {
-            let magnitudes = want
-                .chunks_exact(size)
-                .map(|bytes| element.read(bytes).abs());
-            magnitudes
-                .filter(|magnitude| magnitude.is_finite())
-                .fold(0.0, f64::max)
+            magnitude(element, want)
         } else {
             0.0
         };
@@ -282,6 +322,32 @@ mod tests {
             Verdict::Differs(_)
         ));
         assert_eq!(verdict(how(0.0), &nan, &nan, &[]), Verdict::Exact);
+    }
+
+    #[test]
+    fn huge_numbers_beside_hide_no_error() {
+        // Doubles that differ in their lower halves, read as singles: some of those are as large as singles get.
+        let doubles = |change: u64| -> Vec<u8> {
+            let bits = |index: u32| (f64::from(index) / 3.0).to_bits() ^ change;
+            (1..1000)
+                .flat_map(|index| bits(index).to_le_bytes())
+                .collect()
+        };
+        let how = |element, limit| Comparison {
+            tolerance: Some((element, limit)),
+        };
+        let (want, got) = (doubles(0), doubles(1 << 31));
+        let singles = verdict(how(Element::F32, 1e-4), &got, &want, &[]);
+        assert!(matches!(singles, Verdict::Differs(_)), "{singles}");
+        let right = verdict(how(Element::F64, 1e-6), &got, &want, &[]);
+        assert!(matches!(right, Verdict::Within { .. }), "{right}");
+        // What is nearly zero beside ordinary numbers is within their error.
+        let (near, zero) = (
+            self::singles(&[1e-12, 1.0, 2.0]),
+            self::singles(&[0.0, 1.0, 2.0]),
+        );
+        let near = verdict(how(Element::F32, 1e-4), &near, &zero, &[]);
+        assert!(matches!(near, Verdict::Within { .. }), "{near}");
     }
 
     #[test]

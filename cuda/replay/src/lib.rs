@@ -18,7 +18,7 @@ mod relocate;
 mod session;
 mod timing;
 
-pub use compare::{Comparison, Element, Verdict};
+pub use compare::{Comparison, Differing, Element, Verdict};
 pub use error::ReplayError;
 pub use gpu::{Gpu, GpuInfo};
 pub use limits::{Limits, Refusal, Sizes};

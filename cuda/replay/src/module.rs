@@ -44,9 +44,8 @@ impl Loaded {
         image: &[u8],
         options: JitOptions,
     ) -> Result<Self, ReplayError> {
-        let required = gpureplay_cuda_image::kernel(image, &launch.kernel)?
-            .ok_or_else(|| ReplayError::NoKernel(launch.kernel.clone()))?
-            .required_threads;
+        let kernel = gpureplay_cuda_image::kernel(image, &launch.kernel)?
+            .ok_or_else(|| ReplayError::NoKernel(launch.kernel.clone()))?;
         let mut bytes = if options == JitOptions::default() {
             image.to_vec()
         } else {
@@ -64,18 +63,23 @@ impl Loaded {
                 block: [0; 3],
                 grid: [0; 3],
                 shared: 0,
-                required,
+                required: kernel.required_threads,
                 registers: 0,
             },
         };
-        let prepared = loaded.prepare(gpu, launch);
+        let prepared = loaded.prepare(gpu, launch, kernel.parameters.len());
         if prepared.is_err() {
             loaded.unload(gpu);
         }
         prepared.map(|()| loaded)
     }
 
-    fn prepare(&mut self, gpu: &Gpu, launch: &Launch) -> Result<(), ReplayError> {
+    fn prepare(
+        &mut self,
+        gpu: &Gpu,
+        launch: &Launch,
+        parameters: usize,
+    ) -> Result<(), ReplayError> {
         let c_string = |text: &str| {
             CString::new(text).map_err(|_| ReplayError::Impossible("a name holds a zero byte"))
         };
@@ -90,7 +94,7 @@ impl Loaded {
         }
         driver("cuModuleGetFunction", status)?;
 
-        let found = self.layout(gpu)?;
+        let found = self.layout(gpu, parameters)?;
         if found != launch.layout {
             return Err(ReplayError::Parameters {
                 found,
@@ -132,9 +136,14 @@ impl Loaded {
         Ok(())
     }
 
-    fn layout(&self, gpu: &Gpu) -> Result<Vec<[usize; 2]>, ReplayError> {
+    /// Offset and size of each parameter. If the image says how many there are, the driver is not asked for more: a tool that
+    /// watches the driver would show that as an error.
+    fn layout(&self, gpu: &Gpu, known: usize) -> Result<Vec<[usize; 2]>, ReplayError> {
         let mut layout = Vec::new();
         loop {
+            if known > 0 && layout.len() == known {
+                return Ok(layout);
+            }
             let (mut offset, mut size) = (0, 0);
             // SAFETY: pointers to locals, a function that is loaded.
             let status = unsafe {

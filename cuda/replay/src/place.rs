@@ -4,7 +4,7 @@
 use gpureplay_cuda_abi::{
     AccessDescriptor, AllocationProperties, PAGE, RESERVATION, Status, attribute,
 };
-use gpureplay_cuda_recording::{Launch, RegionKind};
+use gpureplay_cuda_recording::{Launch, Region, RegionKind};
 
 use crate::error::driver;
 use crate::{Gpu, ReplayError};
@@ -12,19 +12,48 @@ use crate::{Gpu, ReplayError};
 /// Pages of the host, in bytes.
 const HOST_PAGE: u64 = 4096;
 
-/// The ranges that regions of a kind cover, rounded to whole pages and joined where they touch.
-fn ranges(launch: &Launch, kind: RegionKind, page: u64) -> Vec<(u64, u64)> {
+/// Ranges rounded to whole pages and joined where they touch; they ascend and do not overlap.
+fn rounded(regions: impl Iterator<Item = (u64, u64)>, page: u64) -> Vec<(u64, u64)> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     // The recording's rules: regions ascend, do not overlap, and end below 2^47.
-    for region in launch.regions.iter().filter(|region| region.kind == kind) {
-        let start = region.address / page * page;
-        let end = (region.address + region.size).next_multiple_of(page);
+    for (start, end) in regions {
+        let (start, end) = (start / page * page, end.next_multiple_of(page));
         match ranges.last_mut() {
             Some(last) if start <= last.1 => last.1 = last.1.max(end),
             _ => ranges.push((start, end)),
         }
     }
     ranges
+}
+
+fn span(region: &Region) -> (u64, u64) {
+    (region.address, region.address + region.size)
+}
+
+/// For each region, whether device memory takes its place in a replay. Device memory does; so does memory of the host inside of a
+/// block that is reserved for device memory, since nothing else can lie there. A kernel sees no difference.
+pub(crate) fn on_device(launch: &Launch) -> Vec<bool> {
+    let device = launch
+        .regions
+        .iter()
+        .filter(|region| region.kind == RegionKind::Device);
+    let blocks = rounded(device.map(span), RESERVATION);
+    let in_block = |region: &Region| {
+        let (start, end) = span(region);
+        blocks.iter().any(|block| start < block.1 && end > block.0)
+    };
+    launch
+        .regions
+        .iter()
+        .map(|region| region.kind == RegionKind::Device || in_block(region))
+        .collect()
+}
+
+/// The ranges that regions of the device, or of the host, take in a replay.
+fn ranges(launch: &Launch, device: bool, page: u64) -> Vec<(u64, u64)> {
+    let regions = launch.regions.iter().zip(on_device(launch));
+    let wanted = regions.filter(|(_, on_device)| *on_device == device);
+    rounded(wanted.map(|(region, _)| span(region)), page)
 }
 
 fn bytes(start: u64, end: u64) -> Result<usize, ReplayError> {
@@ -35,7 +64,7 @@ fn bytes(start: u64, end: u64) -> Result<usize, ReplayError> {
 /// Reserves the addresses of all device memory. The driver rounds wanted addresses up to blocks of 32 MiB, so whole blocks
 /// are reserved.
 pub(crate) fn reserve(gpu: &Gpu, launch: &Launch) -> Result<(), ReplayError> {
-    for (start, end) in ranges(launch, RegionKind::Device, RESERVATION) {
+    for (start, end) in ranges(launch, true, RESERVATION) {
         let size = bytes(start, end)?;
         let mut address = 0;
         // SAFETY: a pointer to a local.
@@ -64,7 +93,7 @@ pub(crate) fn reserve(gpu: &Gpu, launch: &Launch) -> Result<(), ReplayError> {
 pub(crate) fn map(gpu: &Gpu, launch: &Launch) -> Result<(), ReplayError> {
     let properties = AllocationProperties::pinned(gpu.device);
     let access = AccessDescriptor::read_write(gpu.device);
-    for (start, end) in ranges(launch, RegionKind::Device, PAGE) {
+    for (start, end) in ranges(launch, true, PAGE) {
         let size = bytes(start, end)?;
         let mut handle = 0;
         // SAFETY: pointers to locals; the range lies in a reservation of ours.
@@ -81,7 +110,7 @@ pub(crate) fn map(gpu: &Gpu, launch: &Launch) -> Result<(), ReplayError> {
             )?;
         }
     }
-    for (start, end) in ranges(launch, RegionKind::Host, HOST_PAGE) {
+    for (start, end) in ranges(launch, false, HOST_PAGE) {
         let size = bytes(start, end)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
         let wanted = start as *mut libc::c_void;

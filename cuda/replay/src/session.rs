@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use gpureplay_cuda_abi::{
     Handle, LaunchAttribute, LaunchConfiguration, LaunchParameter, Status, attribute,
 };
-use gpureplay_cuda_recording::{Launch, Recording, RegionKind};
+use gpureplay_cuda_recording::{Launch, Recording};
 
-use crate::compare::{Sum, noisy};
+use crate::compare::{Differing, Sum, differing, noisy};
 use crate::error::driver;
 use crate::poison::Piece;
 use crate::relocate::{Move, Moves, undo};
@@ -59,30 +59,28 @@ pub struct Session {
     cold: Option<(u64, usize)>,
     rewritten: Vec<(Rewritten, Rewritten)>,
     rewritten_parameters: Rewritten,
+    /// For each piece, whether it is left out of comparisons.
+    ignored: Vec<bool>,
 }
 
 impl Session {
-    /// Reads a launch, has its addresses, and fills them.
+    /// Has a launch's addresses, and fills them; the launch is one of the recording.
     ///
     /// # Errors
     /// If the recording is damaged, an address is taken ([`ReplayError::Collision`]), or the driver refuses.
     pub fn open(
         gpu: Gpu,
         recording: &Recording,
-        number: u32,
+        launch: Launch,
         time_limit: Duration,
     ) -> Result<Self, ReplayError> {
-        let launch = recording.launch(number)?;
         // Before the context: it takes addresses of its own.
         place::reserve(&gpu, &launch)?;
         let store = recording.store();
         let image = store.image(launch.image.hash, launch.image.size)?;
         let mut contents = Vec::new();
-        for region in &launch.regions {
-            let kind = match region.kind {
-                RegionKind::Device => Kind::Device,
-                RegionKind::Host => Kind::Host,
-            };
+        for (region, on_device) in launch.regions.iter().zip(place::on_device(&launch)) {
+            let kind = if on_device { Kind::Device } else { Kind::Host };
             contents.push(Contents {
                 address: region.address,
                 kind,
@@ -109,6 +107,7 @@ impl Session {
         place::map(&gpu, &launch)?;
         Ok(Self {
             rewritten: vec![Default::default(); contents.len()],
+            ignored: vec![false; contents.len()],
             rewritten_parameters: Vec::new(),
             parameters: launch.parameters.clone(),
             gpu,
@@ -140,6 +139,20 @@ impl Session {
             block: self.launch.block,
             shared: self.launch.shared,
         }
+    }
+
+    /// From now on, the region that holds this address is left out of comparisons: room for stacks that a runtime keeps in
+    /// memory of the device, for example. Says whether there is one.
+    pub fn ignore(&mut self, address: u64) -> bool {
+        let mut found = false;
+        for (contents, ignored) in self.contents.iter().zip(&mut self.ignored) {
+            let offset = address.checked_sub(contents.address);
+            if offset.is_some_and(|offset| offset < contents.before.len() as u64) {
+                *ignored = true;
+                found = true;
+            }
+        }
+        found
     }
 
     /// From now on, the second-level cache is filled with other memory before each timed run.
@@ -311,6 +324,9 @@ impl Session {
         self.restore(loaded, true)?;
         let mut sum = Sum::default();
         for (index, contents) in self.contents.iter().enumerate() {
+            if self.ignored[index] {
+                continue;
+            }
             let got = self.read(loaded, contents)?;
             let want = contents.after.as_ref().unwrap_or(&contents.before);
             sum.add(
@@ -332,6 +348,9 @@ impl Session {
     ) -> Result<Verdict, ReplayError> {
         let (mut sum, mut null) = (Sum::default(), Sum::default());
         for (index, contents) in self.contents.iter().enumerate() {
+            if self.ignored[index] {
+                continue;
+            }
             let mask = mask.0.get(index).map_or(&[] as &[u32], Vec::as_slice);
             let want = contents.after.as_ref().unwrap_or(&contents.before);
             let got = self.read(loaded, contents)?;
@@ -347,6 +366,22 @@ impl Session {
         })
     }
 
+    /// Words of memory that are other than the recorded launch left them, the first `most` of them; right after [`Session::run`].
+    ///
+    /// # Errors
+    /// If memory cannot be read.
+    pub fn differing(&self, loaded: &Loaded, most: usize) -> Result<Vec<Differing>, ReplayError> {
+        let mut found = Vec::new();
+        for (contents, ignored) in self.contents.iter().zip(&self.ignored) {
+            if found.len() < most && !ignored {
+                let got = self.read(loaded, contents)?;
+                let want = contents.after.as_ref().unwrap_or(&contents.before);
+                differing(&mut found, most, contents.address, &got, want);
+            }
+        }
+        Ok(found)
+    }
+
     fn pieces(&self) -> Vec<Piece<'_>> {
         let pieces = self.contents.iter().map(|contents| Piece {
             before: &contents.before,
@@ -360,6 +395,9 @@ impl Session {
         let mut sum = Sum::default();
         let pieces = self.contents.iter().zip(self.pieces()).zip(memory);
         for (index, ((contents, piece), got)) in pieces.enumerate() {
+            if self.ignored[index] {
+                continue;
+            }
             let mask = mask.0.get(index).map_or(&[] as &[u32], Vec::as_slice);
             sum.add(how, contents.address, got, piece.after, mask);
         }

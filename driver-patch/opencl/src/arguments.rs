@@ -10,6 +10,7 @@ use crate::abi::{
     ARG_NAME, ARG_TYPE_CONST, ARG_TYPE_NAME, ARG_TYPE_QUALIFIER, Handle, KERNEL_FUNCTION_NAME,
     KERNEL_NUM_ARGS, SUCCESS, Status, signature,
 };
+use crate::set::Set;
 use crate::state::{self, Described};
 use crate::table::next;
 
@@ -97,31 +98,6 @@ pub(crate) fn current(kernel: Handle) -> (String, Vec<Argument>) {
     };
     let arguments = described.into_iter().enumerate().map(argument);
     (name, arguments.collect())
-}
-
-/// What the app set an argument to.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Set {
-    /// The object whose handle it looks like.
-    object: Option<u32>,
-    /// Its bytes, as far as they are kept; `None` for work-group memory and what the layer did not see.
-    bytes: Option<Vec<u8>>,
-    /// Bytes of work-group memory.
-    local: Option<u64>,
-}
-
-impl Set {
-    /// As an argument of a type; the runtime may not know which.
-    fn value(&self, type_name: &str) -> Value {
-        let may_be_object =
-            type_name.is_empty() || type_name.contains('*') || type_name.contains("image");
-        match (self.object, &self.bytes, self.local) {
-            (Some(object), ..) if may_be_object => Value::Object(object),
-            (_, Some(bytes), _) => Value::Scalar(bytes.clone()),
-            (_, None, Some(size)) => Value::Local(size),
-            (_, None, None) => Value::Unknown,
-        }
-    }
 }
 
 /// Remembers what the app set an argument to; `bytes` is `None` for work-group memory.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use gpureplay_trace::note::{Note, Object, ObjectKind};
 
 use crate::abi::Handle;
-use crate::arguments::Set;
+use crate::set::Set;
 use crate::sink;
 
 /// A region of a memory object that the app has mapped.

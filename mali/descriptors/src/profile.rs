@@ -77,6 +77,11 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Bits of a virtual address.
+    pub const fn virtual_bits(&self) -> u32 {
+        self.mmu_features & 0xff
+    }
+
     /// Bits of a physical address.
     pub const fn physical_bits(&self) -> u32 {
         self.mmu_features >> 8 & 0xff

@@ -121,6 +121,7 @@ impl Collector {
             ));
         }
         job.thread_storage_bytes = findings.thread_storage;
+        job.group_storage_bytes = findings.group_storage;
         job.clauses = clauses(&findings);
         if let Some(found) = &findings.heat {
             self.fill_heat(job, found);

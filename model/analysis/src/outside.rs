@@ -94,15 +94,22 @@ impl Outside {
             Some(AreaKind::Descriptors | AreaKind::Code) if !writes => return,
             _ => {}
         }
-        let out = |byte: &u64| !self.map.covered(*byte).0;
-        let mut found = (at..at.saturating_add(bytes)).filter(out);
-        let Some(lowest) = found.next() else { return };
-        let more = found.clone().count() as u64;
+        let (inside, _, end) = self.map.covered(at);
+        let last = at.saturating_add(bytes - 1);
+        let (lowest, highest, bytes) = if !inside && last < end {
+            (at, last, bytes)
+        } else {
+            let out = |byte: &u64| !self.map.covered(*byte).0;
+            let mut found = (at..=last).filter(out);
+            let Some(lowest) = found.next() else { return };
+            let more = found.clone().count() as u64;
+            (lowest, found.next_back().unwrap_or(lowest), 1 + more)
+        };
         let stray = Stray {
             lanes: 1,
-            bytes: 1 + more,
+            bytes,
             lowest,
-            highest: found.next_back().unwrap_or(lowest),
+            highest,
             thread: access.visit.lanes.thread(lane),
         };
         let key = (access.visit.site.clause, writes);

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mali_model::probe::{Access, Analyser, Launch, Part, Place, Site, Storages, Visit, Wanted};
+use mali_model::probe::{
+    Access, AccessKind, Analyser, Launch, Part, Place, Site, Storages, Visit, Wanted,
+};
 
 use crate::counts::{Count, Counts};
 use crate::heat::Heat;
@@ -26,6 +28,7 @@ pub(crate) struct Findings {
     pub(crate) races: Option<Races>,
     pub(crate) uninit: Option<Uninit>,
     pub(crate) thread_storage: u64,
+    pub(crate) group_storage: u64,
     /// Accesses that nobody told of.
     pub(crate) unseen: u64,
 }
@@ -70,6 +73,7 @@ impl Analyser for JobAnalyser {
             races: what.races.then(|| Races::new(storages, size, threads)),
             uninit: self.written.as_ref().map(taken),
             thread_storage: 0,
+            group_storage: 0,
             unseen: 0,
         })
     }
@@ -88,10 +92,36 @@ struct JobPart {
     races: Option<Races>,
     uninit: Option<Uninit>,
     thread_storage: u64,
+    group_storage: u64,
     unseen: u64,
 }
 
 impl JobPart {
+    /// Adds up heat. Where the storage of a work group lies is a matter of chance: its bytes are counted, and not its places.
+    fn heat(&mut self, access: &Access<'_>, pattern: Pattern) {
+        let Some(heat) = &mut self.heat else { return };
+        if self.storages.is_empty() {
+            return heat.access(access, pattern);
+        }
+        let group = |lane: &usize| self.storages.place(access.address(*lane)) == Place::Group;
+        let lanes = access.visit.lanes.iter().filter(group);
+        let group = lanes.fold(0u64, |mask, lane| mask | 1 << lane);
+        if group == 0 {
+            return heat.access(access, pattern);
+        }
+        let times = if access.kind == AccessKind::Atomic {
+            2
+        } else {
+            1
+        };
+        self.group_storage += u64::from(group.count_ones()) * u64::from(access.bytes) * times;
+        let mut others = *access;
+        others.visit.lanes.active &= !group;
+        if others.visit.lanes.active != 0 {
+            heat.access(&others, Pattern::of(&others));
+        }
+    }
+
     /// The access without lanes that reach thread storage.
     fn shared<'a>(&mut self, access: &Access<'a>) -> Access<'a> {
         let mut access = *access;
@@ -100,7 +130,12 @@ impl JobPart {
             let lanes = access.visit.lanes.iter().filter(own);
             let own = lanes.fold(0, |mask, lane| mask | 1 << lane);
             access.visit.lanes.active &= !own;
-            self.thread_storage += u64::from(own.count_ones()) * u64::from(access.bytes);
+            let times = if access.kind == AccessKind::Atomic {
+                2
+            } else {
+                1
+            };
+            self.thread_storage += u64::from(own.count_ones()) * u64::from(access.bytes) * times;
         }
         access
     }
@@ -120,9 +155,7 @@ impl Part for JobPart {
         if self.what.lines {
             self.lines.access(access, pattern);
         }
-        if let Some(heat) = &mut self.heat {
-            heat.access(access, pattern);
-        }
+        self.heat(access, pattern);
         if let Some(outside) = &mut self.outside {
             outside.access(access, pattern);
         }
@@ -160,6 +193,7 @@ impl Part for JobPart {
         // Races and reads of nothing are looked for by one thread.
         all.races = part.races.or(all.races.take());
         all.thread_storage += part.thread_storage;
+        all.group_storage += part.group_storage;
         all.unseen += part.unseen;
     }
 }

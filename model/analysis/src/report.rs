@@ -103,6 +103,8 @@ pub struct Job {
     pub totals: Option<Totals>,
     /// Bytes of thread storage that were accessed, which the analyses leave out.
     pub thread_storage_bytes: u64,
+    /// Bytes of storage of work groups that were accessed, which are not in the heat maps: where it lies is a matter of chance.
+    pub group_storage_bytes: u64,
     /// Executions and accesses by clause, by ascending address.
     pub clauses: Vec<Clause>,
     /// Heat by area, in the order of the recording.
@@ -180,12 +182,12 @@ pub struct Memory {
 impl Memory {
     /// Adds another instruction's.
     pub fn add(&mut self, other: &Memory) {
-        self.accesses += other.accesses;
-        self.asked += other.asked;
-        self.used += other.used;
-        self.lines += other.lines;
-        self.read += other.read;
-        self.written += other.written;
+        self.accesses = self.accesses.saturating_add(other.accesses);
+        self.asked = self.asked.saturating_add(other.asked);
+        self.used = self.used.saturating_add(other.used);
+        self.lines = self.lines.saturating_add(other.lines);
+        self.read = self.read.saturating_add(other.read);
+        self.written = self.written.saturating_add(other.written);
     }
 
     /// The share of the bytes of its lines that it used, 0 to 1.

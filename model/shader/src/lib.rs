@@ -31,6 +31,7 @@ mod stage;
 mod statistics;
 mod threads;
 mod translate;
+mod words;
 
 pub use control::{Control, JOB_COST, WorkLimit};
 pub use dispatch::{Architecture, Cores, Dispatch, ThreadStorage, WorkgroupStorage};

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use crate::control::{DECODING_COST, SPECIALISING_COST};
 use crate::core::Core;
 use crate::engine::deal::Deal;
-use crate::engine::worker::{Layout, Worker};
+use crate::engine::layout::Layout;
+use crate::engine::worker::Worker;
 use crate::ir::{Program, STAGE_WORDS};
 use crate::optimise::specialise::specialised;
 use crate::probe::{self, Analyser, Probing, Wanted};
@@ -165,7 +166,9 @@ fn launch(
                 return Ok(worker.totals());
             }
             let end = start.saturating_add(step).min(sets);
-            for set in (start..end).map(|number| deal.set(number)) {
+            let in_order = wanted.is_some_and(|wanted| wanted.in_order);
+            let dealt = |number| if in_order { number } else { deal.set(number) };
+            for set in (start..end).map(dealt) {
                 if stop.load(Relaxed) {
                     return Ok(worker.totals());
                 }

@@ -201,7 +201,8 @@ gpureplay_status gpureplay_session_open(const gpureplay_recording *recording,
 // `session` comes from gpureplay_session_open and is not used again.
 void gpureplay_session_close(gpureplay_session *session);
 
-// Gives an input, a weight or an intermediate tensor a value, for all runs that follow. The bytes are copied. `element` is the
+// Gives an input, a weight or an intermediate tensor a value, for all runs that follow, or a state the value that the next run starts
+// from. The bytes are copied. `element` is the
 // gpureplay_element_type of the data and must be the tensor's.
 //
 // # Safety
@@ -224,11 +225,17 @@ gpureplay_status gpureplay_bind_file(gpureplay_session *session, const char *nam
 // `session` comes from gpureplay_session_open; `path` is a string.
 gpureplay_status gpureplay_bind_weights(gpureplay_session *session, const char *path);
 
-// Takes a value away: a weight has the recording's again, an intermediate what its layer computes.
+// Takes a value away: a weight and a state have the recording's again, an intermediate what its layer computes.
 //
 // # Safety
 // `session` comes from gpureplay_session_open; `name` is a string.
 gpureplay_status gpureplay_unbind(gpureplay_session *session, const char *name);
+
+// Gives every state the value again that it has when the recording is opened.
+//
+// # Safety
+// `session` comes from gpureplay_session_open.
+gpureplay_status gpureplay_reset_states(gpureplay_session *session);
 
 // Runs the whole network. The first run loads the recording onto the device.
 //
@@ -261,7 +268,7 @@ gpureplay_status gpureplay_use_recorded_values(gpureplay_session *session,
 gpureplay_status gpureplay_keep(gpureplay_session *session,
                                 const char *name);
 
-// Copies the value of an output after a run, or of another tensor as it is in GPU memory now. `element` is the
+// Copies the value of an output after a run, what the next run starts from of a state, or another tensor as it is in GPU memory now. `element` is the
 // gpureplay_element_type that is expected and must be the tensor's.
 //
 // # Safety

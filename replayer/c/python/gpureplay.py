@@ -150,8 +150,12 @@ class Session:
         _call("bind_weights", self._open(), os.fsencode(path))
 
     def unbind(self, name: str) -> None:
-        """Takes a value away: a weight has the recording's again, an intermediate what its layer computes."""
+        """Takes a value away: a weight and a state have the recording's again, an intermediate what its layer computes."""
         _call("unbind", self._open(), name.encode())
+
+    def reset_states(self) -> None:
+        """Gives every state the value again that it has when the recording is opened."""
+        _call("reset_states", self._open())
 
     def keep(self, name: str) -> None:
         """Keeps the value that an intermediate has when its layer ends, for `read`."""
@@ -180,7 +184,7 @@ class Session:
         return {name: self.read(name) for name in outputs}
 
     def read(self, name: str) -> np.ndarray:
-        """The value of an output after a run, or of another tensor as it is in GPU memory now."""
+        """The value of an output after a run, what the next run starts from of a state, or another tensor as it is in GPU memory now."""
         tensor = self._tensor(name)
         array = np.empty(tensor.shape, tensor.dtype)
         element = ctypes.c_uint32(_DTYPES.index(tensor.dtype))

@@ -17,7 +17,8 @@ pub use recording::{
 };
 pub use session::{
     SessionHandle, gpureplay_bind, gpureplay_bind_file, gpureplay_bind_weights, gpureplay_keep,
-    gpureplay_read, gpureplay_run, gpureplay_run_layers, gpureplay_session_close,
-    gpureplay_session_open, gpureplay_timing, gpureplay_unbind, gpureplay_use_recorded_values,
+    gpureplay_read, gpureplay_reset_states, gpureplay_run, gpureplay_run_layers,
+    gpureplay_session_close, gpureplay_session_open, gpureplay_timing, gpureplay_unbind,
+    gpureplay_use_recorded_values,
 };
 pub use types::{ElementType, RunTiming, SessionOptions, Status, TensorDescription, TensorKind};

@@ -112,7 +112,8 @@ fn fits(name: &str, info: &TensorInfo, element: u32, bytes: usize) -> Result<(),
     Ok(())
 }
 
-/// Gives an input, a weight or an intermediate tensor a value, for all runs that follow. The bytes are copied. `element` is the
+/// Gives an input, a weight or an intermediate tensor a value, for all runs that follow, or a state the value that the next run starts
+/// from. The bytes are copied. `element` is the
 /// gpureplay_element_type of the data and must be the tensor's.
 ///
 /// # Safety
@@ -180,7 +181,7 @@ pub unsafe extern "C" fn gpureplay_bind_weights(
     }
 }
 
-/// Takes a value away: a weight has the recording's again, an intermediate what its layer computes.
+/// Takes a value away: a weight and a state have the recording's again, an intermediate what its layer computes.
 ///
 /// # Safety
 /// `session` comes from gpureplay_session_open; `name` is a string.
@@ -191,6 +192,21 @@ pub unsafe extern "C" fn gpureplay_unbind(
 ) -> Status {
     // SAFETY: this function's own contract.
     unsafe { with(session, |session| Ok(session.unbind(text(name, "name")?)?)) }
+}
+
+/// Gives every state the value again that it has when the recording is opened.
+///
+/// # Safety
+/// `session` comes from gpureplay_session_open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpureplay_reset_states(session: *mut SessionHandle) -> Status {
+    // SAFETY: this function's own contract.
+    unsafe {
+        with(session, |session| {
+            session.reset_states();
+            Ok(())
+        })
+    }
 }
 
 /// Runs the whole network. The first run loads the recording onto the device.
@@ -251,7 +267,7 @@ pub unsafe extern "C" fn gpureplay_keep(
     unsafe { with(session, |session| Ok(session.keep(text(name, "name")?)?)) }
 }
 
-/// Copies the value of an output after a run, or of another tensor as it is in GPU memory now. `element` is the
+/// Copies the value of an output after a run, what the next run starts from of a state, or another tensor as it is in GPU memory now. `element` is the
 /// gpureplay_element_type that is expected and must be the tensor's.
 ///
 /// # Safety

@@ -7,13 +7,14 @@ mod commands;
 mod common;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use commands::{
-    analyse, bench, compile, diff, disasm, doctor, dump, extract, import, info, jobs, keygen, pack,
-    patch, record, run, sign, tag, tune, unpack, verify,
+    analyse, bench, compile, completions, diff, disasm, doctor, dump, extract, import, info, jobs,
+    keygen, manual, pack, patch, record, retarget, run, sign, tag, tune, unpack, verify,
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
@@ -28,11 +29,16 @@ Exit codes:
   4  an input or another file is missing or does not fit
   5  the device could not be used, or the replay failed on it
   6  a result could not be written
+130  interrupted before there was anything to report
+With --json a failure is on standard output too: {\"error\":{\"kind\":\"input\",\"exit_code\":4,\"text\":\"...\"}}
 `record` passes on the exit code of an app that fails.";
+
+/// The version, and the commit where the build knows it.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("GPUREPLAY_COMMIT"));
 
 /// Record a GPU app once, replay it without the GPU stack.
 #[derive(Parser)]
-#[command(version, about, after_help = EXIT_CODES, propagate_version = true)]
+#[command(name = "gpureplay", version = VERSION, about, after_help = EXIT_CODES, propagate_version = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -64,7 +70,10 @@ enum Command {
     Patch(patch::Patch),
     Tune(tune::Tune),
     Unpack(unpack::Unpack),
+    Retarget(retarget::Retarget),
     Cuda(gpureplay_cuda_command::Cuda),
+    Completions(completions::Completions),
+    Manual(manual::Manual),
 }
 
 /// Whether words, the first the program's name, are a command line; nothing is done.
@@ -80,7 +89,24 @@ pub fn check(words: impl IntoIterator<Item = OsString>) -> std::result::Result<(
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    execute(std::env::args_os())
+}
+
+/// Does what these words say, the first of which is the program's name.
+pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let arguments = match Arguments::try_parse_from(&words) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            if error.use_stderr() && wants_json(&words) {
+                let text = error.to_string().trim_end().to_owned();
+                failed_in_json(&Failure::Usage(text));
+            }
+            // As if the words were those of the process; nobody is left to tell that this failed.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
     if arguments.quiet {
         terminal::be_quiet();
     }
@@ -106,18 +132,36 @@ pub fn main() -> ExitCode {
         Command::Patch(command) => command.execute(),
         Command::Tune(command) => command.execute(),
         Command::Unpack(command) => command.execute(),
+        Command::Retarget(command) => command.execute(),
         Command::Cuda(command) => return command.execute(),
+        Command::Completions(command) => command.execute(),
+        Command::Manual(command) => command.execute(),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Mismatch) => ExitCode::from(1),
         Err(failure) => {
             if !failure.is_closed_pipe() {
+                if wants_json(&words) && !terminal::has_printed() {
+                    failed_in_json(&failure);
+                }
                 terminal::error(&failure);
             }
             ExitCode::from(failure.exit_code())
         }
     }
+}
+
+/// Whether the words ask for JSON, those of an app to record left out.
+fn wants_json(words: &[OsString]) -> bool {
+    let mut own = words.iter().take_while(|word| *word != "--");
+    own.any(|word| word == "--json")
+}
+
+/// Who reads JSON gets the failure as JSON.
+fn failed_in_json(failure: &Failure) {
+    // The exit code and the line on standard error say it in any case.
+    let _ = writeln!(terminal::stdout(), "{}", failure.json());
 }
 
 /// What each subcommand returns.

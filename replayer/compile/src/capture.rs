@@ -163,6 +163,17 @@ impl Capture {
         Ok(capture)
     }
 
+    /// What was recorded up to a submission and a note, both without them; nothing is known of later memory.
+    #[must_use]
+    pub fn until(mut self, jobs: usize, notes: usize) -> Capture {
+        self.jobs.truncate(jobs);
+        self.opencl.truncate(notes);
+        let end = self.end();
+        self.memory.forget_after(end);
+        self.mapped.retain(|moment, _| *moment <= end);
+        self
+    }
+
     /// GPU_ID as it was read.
     pub fn gpu_id(&self) -> u32 {
         self.identity.get(&gpu::GPU_ID).copied().unwrap_or(0)

@@ -6,7 +6,7 @@ use gpureplay_trace::{Problem, TraceError};
 use mali_regs::JobStatus;
 
 use crate::chain::ChainError;
-use crate::tag::TagError;
+use crate::tag::error::TagError;
 
 /// Why a trace does not become a recording.
 #[derive(Debug, thiserror::Error)]
@@ -191,5 +191,5 @@ pub enum CompileError {
     Unverified(gpureplay_core::Violation),
     /// Two runs differ in what the inputs do not explain.
     #[error("{0}")]
-    Differential(#[from] crate::differential::Unexplained),
+    Differential(#[from] crate::differential::unexplained::Unexplained),
 }

@@ -128,6 +128,15 @@ impl Memory {
         }
     }
 
+    /// Forgets what changed after this moment.
+    pub fn forget_after(&mut self, moment: Moment) {
+        self.changed.retain(|changed, _| *changed <= moment);
+        for history in self.pages.values_mut() {
+            history.retain(|(changed, _)| *changed <= moment);
+        }
+        self.pages.retain(|_, history| !history.is_empty());
+    }
+
     /// What the page at `va` holds at this moment; `None` if it is not known yet.
     pub fn at(&self, moment: Moment, va: u64) -> Option<Content> {
         let history = self.pages.get(&va)?;

@@ -93,7 +93,7 @@ pub(crate) fn identity(register: u32) -> bool {
 }
 
 /// Whether a recording for this GPU may write this value. On a GPU that is not known, settings may be zero only.
-pub(crate) fn writable(gpu_id: u32, register: u32, value: u32) -> bool {
+pub fn writable(gpu_id: u32, register: u32, value: u32) -> bool {
     // Version 6 or 7, product 0 to 3.
     let product = if gpu_id & 0xe00c_0000 == 0x6000_0000 {
         1u8 << (gpu_id >> 16 & 3 | gpu_id >> 26 & 4)

@@ -22,6 +22,7 @@ pub mod middleware;
 pub mod page_table;
 pub mod verify;
 
+pub use allow::writable;
 pub use engine::{NoTensors, Options, Session, Tensors, Workspace};
 pub use error::{DeviceError, ErrorKind, NO_ACTION, ReplayError};
 pub use gpu::{Chain, Gpu, Lines, Wrapper};

@@ -3,7 +3,8 @@
 //!
 //! `GPUREPLAY_RECORDING` names a recording.gpr; without it the image takes what lies at the machine's load address.
 //! `GPUREPLAY_INPUTS` names .npy files, separated by colons, in the order of the recording's tensors that need
-//! a value (inputs, and weights that it does not hold). With the feature `signature` the recording is a signed pack, which
+//! a value (inputs, and weights that it does not hold). `GPUREPLAY_RUNS` is how often it runs, each time from the states that the run
+//! before left (1 if nothing is said). With the feature `signature` the recording is a signed pack, which
 //! `GPUREPLAY_PUBLIC_KEY` (64 hexadecimal digits; none is trusted without) and `GPUREPLAY_COUNTER` (the smallest that is
 //! accepted) decide about.
 
@@ -80,5 +81,13 @@ fn main() {
     }
     source += "];\n";
     source += &trust();
+    println!("cargo::rerun-if-env-changed=GPUREPLAY_RUNS");
+    let runs = env::var("GPUREPLAY_RUNS").unwrap_or_default();
+    let runs: u32 = if runs.is_empty() {
+        1
+    } else {
+        runs.parse::<u32>().expect("GPUREPLAY_RUNS is no number").max(1)
+    };
+    source += &format!("const RUNS: u32 = {runs};\n");
     fs::write(out.join("linked.rs"), source).expect("write");
 }

@@ -20,6 +20,9 @@ use crate::provenance;
 use crate::scene::{Outcome, Scene, job};
 use crate::shader;
 
+/// Bytes that are written, with their addresses.
+type Writes = Vec<(u64, Vec<u8>)>;
+
 /// What is changed about a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -58,15 +61,12 @@ pub struct Changed {
     pub tried: Tried,
 }
 
-/// Bytes and where they go.
-type Uploads = Vec<(u64, Vec<u8>)>;
-
 /// What the changed job needs besides its own descriptors.
 struct Addition {
     /// Regions behind all others.
     regions: Vec<Region>,
     /// Code, which only set-up may upload.
-    code: Uploads,
+    code: Vec<(u64, Vec<u8>)>,
 }
 
 /// A job that can be changed, with the memory that it finds for each of several inputs.
@@ -149,10 +149,10 @@ impl<'r> Subject<'r> {
     }
 
     /// The bytes of the job's descriptors that a change changes, and what it needs besides.
-    fn parts(&self, change: &Change) -> Result<(Uploads, Addition)> {
+    fn parts(&self, change: &Change) -> Result<(Writes, Addition)> {
         change.launch.check(self.compute, self.jobs.profile)?;
         let words = change.launch.words(self.compute)?.into_iter();
-        let mut words: Uploads = words
+        let mut words: Vec<(u64, Vec<u8>)> = words
             .map(|(offset, bytes)| (self.job.address.wrapping_add(offset), bytes))
             .collect();
         let mut addition = Addition {
@@ -355,7 +355,7 @@ impl<'r> Subject<'r> {
                 .iter()
                 .any(|region| (region.va.get()..region.end()).contains(address))
         };
-        let restored: Uploads = words
+        let restored: Vec<(u64, Vec<u8>)> = words
             .iter()
             .filter(|(address, _)| !own(address))
             .map(|(address, bytes)| (*address, first.memory.bytes(*address, bytes.len())))

@@ -16,7 +16,7 @@ mod report;
 mod rules;
 
 pub use image::Image;
-pub use program::{Full, Submission, submissions};
+pub use program::{Event, Full, Submission, events, submissions};
 pub use report::{Chain, Job, Report, Use};
 pub use rules::{DeepRule, DeepViolation};
 
@@ -33,14 +33,30 @@ const MAX_STEPS: u64 = 1 << 26;
 /// # Errors
 /// The first rule that is broken, in the order of the program.
 pub fn check(verified: &Verified<'_>) -> Result<Report, DeepViolation> {
-    let recording = verified.recording();
-    let profile = Profile::by_product(GpuId(recording.gpu_id()).product());
-    let profile = profile.ok_or_else(|| DeepViolation {
+    check_for(verified, profile(verified)?)
+}
+
+/// The GPU that a recording is for.
+///
+/// # Errors
+/// Nothing is known about it: [`DeepRule::KnownGpu`].
+pub fn profile(verified: &Verified<'_>) -> Result<&'static Profile, DeepViolation> {
+    let id = verified.recording().gpu_id();
+    let profile = Profile::by_product(GpuId(id).product());
+    profile.ok_or_else(|| DeepViolation {
         rule: DeepRule::KnownGpu,
         action: 0,
-        address: recording.gpu_id().into(),
+        address: id.into(),
         text: "no descriptors are known for this GPU".into(),
-    })?;
+    })
+}
+
+/// As [`check`], for another GPU than the one that was recorded: it may have more cores or threads, for which there must be storage.
+///
+/// # Errors
+/// The first rule that is broken, in the order of the program.
+pub fn check_for(verified: &Verified<'_>, profile: &Profile) -> Result<Report, DeepViolation> {
+    let recording = verified.recording();
     let mut report = Report::default();
     let mut steps = MAX_STEPS;
     submissions(verified, |submission| {

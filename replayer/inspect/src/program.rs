@@ -35,6 +35,23 @@ pub struct Full {
     pub address: u64,
 }
 
+/// A step of the program that this crate shows.
+pub enum Event<'a> {
+    /// An action has put bytes into memory: an upload, a fill, a header that was made ready.
+    Changed {
+        /// Index of the action.
+        action: u32,
+        /// GPU address of the first byte.
+        va: u64,
+        /// Bytes.
+        length: u64,
+        /// Memory after it.
+        memory: &'a Image,
+    },
+    /// A chain is submitted.
+    Submitted(Submission<'a>),
+}
+
 /// Does what the CPU does in a replay, and shows each chain that is submitted.
 ///
 /// # Errors
@@ -42,6 +59,20 @@ pub struct Full {
 pub fn submissions<E: From<Full>>(
     verified: &Verified<'_>,
     mut visit: impl FnMut(&Submission<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    events(verified, |event| match event {
+        Event::Submitted(submission) => visit(submission),
+        Event::Changed { .. } => Ok(()),
+    })
+}
+
+/// Does what the CPU does in a replay, and shows each change of memory and each chain that is submitted.
+///
+/// # Errors
+/// What `visit` returns, or [`Full`].
+pub fn events<E: From<Full>>(
+    verified: &Verified<'_>,
+    mut visit: impl FnMut(&Event<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let recording = verified.recording();
     let mut memory = Image::default();
@@ -52,6 +83,7 @@ pub fn submissions<E: From<Full>>(
         let first = entry.first_action.get();
         let mut rearmed = Vec::new();
         for (action, step) in (first..).zip(recording.segment_actions(entry)) {
+            let mut changed = None;
             let full = |address| E::from(Full { action, address });
             match step {
                 Ok(Action::Upload {
@@ -66,16 +98,19 @@ pub fn submissions<E: From<Full>>(
                     // Verified recordings decode.
                     let stored = memory.write(va, bytes.unwrap_or(&[]));
                     stored.ok_or_else(|| full(va))?;
+                    changed = Some((va, length.into()));
                 }
                 Ok(Action::Fill { va, length, byte }) => {
                     memory.fill(va, length, byte).ok_or_else(|| full(va))?;
+                    changed = Some((va, length.into()));
                 }
                 Ok(Action::Rearm { va }) => {
                     memory.write(va, &[0; 16]).ok_or_else(|| full(va))?;
                     rearmed.push(va);
+                    changed = Some((va, 16));
                 }
                 Ok(Action::Submit { slot, chain, .. }) => {
-                    visit(&Submission {
+                    visit(&Event::Submitted(Submission {
                         number,
                         segment,
                         action,
@@ -83,11 +118,19 @@ pub fn submissions<E: From<Full>>(
                         head: chain,
                         rearmed: &rearmed,
                         memory: &memory,
-                    })?;
+                    }))?;
                     number += 1;
                     rearmed.clear();
                 }
                 _ => {}
+            }
+            if let Some((va, length)) = changed {
+                visit(&Event::Changed {
+                    action,
+                    va,
+                    length,
+                    memory: &memory,
+                })?;
             }
         }
     }

@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod figures;
 pub mod measure;
 pub mod registers;
 pub mod report;

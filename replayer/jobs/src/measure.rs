@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use gpureplay_library::{ChainSpan, Error, Events, Session, Transfer};
 use mali_model::{Access, JobReport, Observer};
 
-use crate::report::{Measurement, Spread, Work};
+use crate::figures::{Measurement, Spread, Work};
 use crate::table::{Chain, Jobs};
 
 /// Pages that are named in errors and events.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values for the tensors of one recording, on the caller's side.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use gpureplay_io::{Tensor, shown};
 
 use crate::error::{Error, Result};
 use crate::files::Files;
+use crate::manifest::Case;
 use crate::states::States;
 use crate::tensors::{Layer, TensorInfo, crossing, list, misfit};
 use crate::values;
@@ -104,10 +105,34 @@ impl Bindings {
     /// As for [`Bindings::bind`], or the file cannot be read.
     pub fn bind_file(&mut self, files: &Files, name: &str, path: &Path) -> Result<()> {
         let (_, info) = self.bindable(name)?;
-        let image = files.manifest.as_ref();
-        let image = image.and_then(|manifest| manifest.images.get(name));
-        let value = values::read_with(|file| files.open_file(file), path, info, image)?;
+        let value = read(files, info, path)?;
         self.bind(name, value, &shown(path))
+    }
+
+    /// The manifest's case whose inputs have exactly the values that these inputs are bound to, whatever files they came from.
+    pub fn case<'a>(
+        &self,
+        files: &'a Files,
+        inputs: &BTreeMap<String, PathBuf>,
+    ) -> Option<&'a Case> {
+        let same = |(name, file): (&String, &PathBuf)| {
+            inputs.contains_key(name) && self.holds(files, name, &files.directory.join(file))
+        };
+        files
+            .manifest
+            .as_ref()?
+            .cases
+            .iter()
+            .find(|case| case.inputs.len() == inputs.len() && case.inputs.iter().all(same))
+    }
+
+    /// Whether a tensor is bound to the value that a file has.
+    fn holds(&self, files: &Files, name: &str, path: &Path) -> bool {
+        let Ok((index, info)) = self.bindable(name) else {
+            return false;
+        };
+        let bound = self.value(index);
+        bound.is_some_and(|bound| read(files, info, path).is_ok_and(|value| value == *bound))
     }
 
     /// Gives every weight the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
@@ -115,11 +140,16 @@ impl Bindings {
     /// # Errors
     /// The recording has no weights, one of them is not there, or a value does not fit.
     pub fn bind_all_weights(&mut self, path: &Path) -> Result<()> {
-        let weights = self.tensors.iter();
-        let weights = weights.filter(|tensor| tensor.kind == TensorKind::Weight);
+        self.bind_all_of(TensorKind::Weight, path)
+    }
+
+    /// Gives every tensor of a kind the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
+    pub(crate) fn bind_all_of(&mut self, kind: TensorKind, path: &Path) -> Result<()> {
+        let weights = self.tensors.iter().filter(|tensor| tensor.kind == kind);
         let weights: Vec<TensorInfo> = weights.cloned().collect();
         if weights.is_empty() {
-            return Err(Error::file(path, "the recording has no weights"));
+            let reason = format!("the recording has no {}s", kind.name());
+            return Err(Error::file(path, reason));
         }
         for (info, (value, from)) in weights.iter().zip(all_of(path, &weights)?) {
             self.bind(&info.name, value, &from)?;
@@ -295,6 +325,13 @@ impl Tensors for Bindings {
         room.filled = true;
         Some(&mut room.bytes)
     }
+}
+
+/// The value that a file has for a tensor; a picture as the manifest says.
+fn read(files: &Files, info: &TensorInfo, path: &Path) -> Result<Tensor> {
+    let image = files.manifest.as_ref();
+    let image = image.and_then(|manifest| manifest.images.get(&info.name));
+    values::read_with(|file| files.open_file(file), path, info, image)
 }
 
 /// Requires a value to have the type and the shape of a tensor.

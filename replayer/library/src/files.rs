@@ -93,11 +93,6 @@ impl Files {
         self.manifest.as_ref()?.cases.first()
     }
 
-    /// The manifest's case whose inputs are exactly these files.
-    pub fn case_for(&self, inputs: &BTreeMap<String, PathBuf>) -> Option<&Case> {
-        self.manifest.as_ref()?.case_for(&self.directory, inputs)
-    }
-
     /// Checks the bytes, and that the manifest was made for them.
     ///
     /// # Errors

@@ -255,22 +255,6 @@ impl Manifest {
         let stated = self.outputs.get(output).and_then(|output| output.tolerance);
         stated.unwrap_or(DEFAULT_TOLERANCE)
     }
-
-    /// The case whose inputs are exactly these files.
-    pub fn case_for(&self, directory: &Path, inputs: &BTreeMap<String, PathBuf>) -> Option<&Case> {
-        let same = |left: &Path, right: &Path| match (left.canonicalize(), right.canonicalize()) {
-            (Ok(left), Ok(right)) => left == right,
-            _ => false,
-        };
-        self.cases.iter().find(|case| {
-            case.inputs.len() == inputs.len()
-                && case.inputs.iter().all(|(name, file)| {
-                    inputs
-                        .get(name)
-                        .is_some_and(|given| same(given, &directory.join(file)))
-                })
-        })
-    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Tensors, Wrapper};
+use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Tensors, Wrapper, writable};
 use gpureplay_format::Recording;
+use mali_regs::gpu::GPU_ID;
+use mali_regs::{Class, lookup};
 
 use crate::bindings::Bindings;
 use crate::device::Device;
@@ -215,6 +217,8 @@ impl Clock {
 pub(crate) struct Timed {
     pub(crate) device: Device,
     clock: Clock,
+    /// GPU_ID of a device that need not be the GPU that was recorded: settings that this GPU does not have are not written.
+    other_gpu: Option<u32>,
     /// When the last chain was started.
     started: Instant,
 }
@@ -224,8 +228,14 @@ impl Timed {
         Self {
             device,
             clock,
+            other_gpu: None,
             started: Instant::now(),
         }
+    }
+
+    /// Says whether the device may be another GPU than the recorded one.
+    pub(crate) fn may_be_another(&mut self, yes: bool) {
+        self.other_gpu = yes.then(|| self.gpu().read32(GPU_ID));
     }
 
     fn gpu(&mut self) -> &mut dyn Gpu {
@@ -244,6 +254,13 @@ impl Wrapper for Timed {
         self.gpu().read32(register)
     }
     fn write32(&mut self, register: u32, value: u32) {
+        let is_setting = || lookup(register).is_some_and(|one| one.class() == Class::Quirk);
+        if let Some(id) = self.other_gpu
+            && is_setting()
+            && !writable(id, register, value)
+        {
+            return;
+        }
         self.clock.counts().timing.registers += 1;
         self.gpu().write32(register, value);
     }

@@ -58,14 +58,14 @@ impl Reader {
     }
 }
 
-/// The values of all these weights in a `.safetensors` file or in a directory, each with where it comes from.
+/// The values of all these tensors in a `.safetensors` file or in a directory, each with where it comes from.
 pub(crate) fn all_of(path: &Path, weights: &[TensorInfo]) -> Result<Vec<(Tensor, String)>> {
     if path.is_dir() {
         let one = |info: &TensorInfo| {
             let file = PathBuf::from(format!("{}.npy", info.name));
             // A recording names its tensors; it does not choose directories.
             if file.components().count() != 1 || file.is_absolute() {
-                let reason = format!("no file can have the name of weight {}", info.name);
+                let reason = format!("no file can have the name of {}", info.name);
                 return Err(Error::file(path, reason));
             }
             let file = path.join(file);
@@ -77,7 +77,7 @@ pub(crate) fn all_of(path: &Path, weights: &[TensorInfo]) -> Result<Vec<(Tensor,
     if !values::is_safetensors(path) {
         return Err(Error::file(
             path,
-            "weights come from a directory with NAME.npy files, or from a .safetensors file",
+            "many values come from a directory with NAME.npy files, or from a .safetensors file",
         ));
     }
     let file = File::open(path).map_err(|error| Error::file(path, error))?;

@@ -9,10 +9,10 @@ use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Error, ModelOptions, Recording, Session, weights::sha256};
 use mali_analysis::report::{FORMAT, Report};
 use mali_analysis::{Collector, What};
-use mali_isa::Unit;
-use mali_isa::{InstructionText, Placed};
+use mali_isa::{InstructionText, Placed, Unit};
+use mali_model::Observer;
 
-use crate::map::map_of;
+use crate::map::{given, map_of};
 
 /// Runs a recording and analyses what its jobs do.
 ///
@@ -34,6 +34,10 @@ pub fn analyse<E: From<Error>>(
     let collector = Arc::new(Collector::new(what, map_of(view), move |index| {
         chosen.contains(&index)
     }));
+    // Uploads leave out zeros, which fresh memory holds.
+    for (address, bytes) in given(view) {
+        collector.wrote(address, bytes);
+    }
     let device = Device::open_observed(
         &Choice::Model(None),
         view.gpu_id(),

@@ -14,10 +14,29 @@ pub struct Notes {
     pub jobs: Vec<usize>,
     /// Clauses by offset in the shader.
     clauses: BTreeMap<u64, Clause>,
-    /// Findings by offset of the clause, as text.
-    findings: BTreeMap<u64, Vec<String>>,
+    /// Findings by offset of the clause and kind.
+    findings: BTreeMap<(u64, Finding), Found>,
     line_bytes: u64,
     warp_lanes: u32,
+}
+
+/// Kinds of findings, in the order of their lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Finding {
+    Race,
+    Unwritten,
+    WrittenOutside,
+    ReadOutside,
+}
+
+/// Findings of one kind at one clause.
+#[derive(Clone, Debug, PartialEq)]
+struct Found {
+    /// The first, as text.
+    text: String,
+    /// Bytes, or how often.
+    sum: u64,
+    jobs: Vec<usize>,
 }
 
 impl Notes {
@@ -45,48 +64,33 @@ impl Notes {
                     }
                 }
             }
-            let mut note = |clause: u64, text: String| {
-                let findings = notes.findings.entry(clause.wrapping_sub(shader));
-                findings.or_default().push(text);
-            };
             for race in &job.races {
-                let other = race.clauses.map(|clause| clause.wrapping_sub(shader) / 16);
-                for clause in race.clauses {
-                    note(
-                        clause,
-                        format!(
-                            "race in job {}: {} of clause_{} and clause_{}, {} times, first at {}",
-                            job.index,
-                            race.kind.name(),
-                            other[0],
-                            other[1],
-                            race.times,
-                            race.at
-                        ),
+                let [first, second] = race.clauses.map(|clause| clause.wrapping_sub(shader));
+                let places = [first, second].into_iter();
+                for at in places.take(if first == second { 1 } else { 2 }) {
+                    let text = format!(
+                        "race: {} of clause_{} and clause_{}, first at {}",
+                        race.kind.name(),
+                        first / 16,
+                        second / 16,
+                        race.at
                     );
-                    if race.clauses[0] == race.clauses[1] {
-                        break;
-                    }
+                    notes.note(at, Finding::Race, race.times, job.index, text);
                 }
             }
             for found in &job.uninit {
-                note(
-                    found.clause,
-                    format!(
-                        "job {} reads {} bytes that nobody wrote, first at {}",
-                        job.index, found.bytes, found.at
-                    ),
-                );
+                let text = format!("reads bytes that nobody wrote, first at {}", found.at);
+                let at = found.clause.wrapping_sub(shader);
+                notes.note(at, Finding::Unwritten, found.bytes, job.index, text);
             }
             for found in &job.outside {
-                let verb = if found.writes { "writes" } else { "reads" };
-                note(
-                    found.clause,
-                    format!(
-                        "job {} {verb} {} bytes outside of tensors, first at {}",
-                        job.index, found.bytes, found.at
-                    ),
-                );
+                let (verb, kind) = match found.writes {
+                    true => ("writes", Finding::WrittenOutside),
+                    false => ("reads", Finding::ReadOutside),
+                };
+                let text = format!("{verb} bytes outside of tensors, first at {}", found.at);
+                let at = found.clause.wrapping_sub(shader);
+                notes.note(at, kind, found.bytes, job.index, text);
             }
         }
         (!notes.jobs.is_empty()).then_some(notes)
@@ -112,8 +116,33 @@ impl Notes {
             None if !self.clauses.is_empty() => lines.push("never executed".into()),
             None => {}
         }
-        lines.extend(self.findings.get(&offset).into_iter().flatten().cloned());
+        let here = (offset, Finding::Race)..=(offset, Finding::ReadOutside);
+        for ((_, kind), found) in self.findings.range(here) {
+            let unit = if *kind == Finding::Race {
+                "times"
+            } else {
+                "bytes"
+            };
+            let jobs = match found.jobs.as_slice() {
+                [one] => format!("job {one}"),
+                [first, .., last] => format!("{} jobs, {first} to {last}", found.jobs.len()),
+                [] => String::new(),
+            };
+            lines.push(format!("{} ({} {unit}, {jobs})", found.text, found.sum));
+        }
         lines
+    }
+
+    fn note(&mut self, at: u64, kind: Finding, sum: u64, job: usize, text: String) {
+        let found = self.findings.entry((at, kind)).or_insert(Found {
+            text,
+            sum: 0,
+            jobs: Vec::new(),
+        });
+        found.sum = found.sum.saturating_add(sum);
+        if found.jobs.last() != Some(&job) {
+            found.jobs.push(job);
+        }
     }
 
     fn memory(&self, memory: &Memory) -> String {
@@ -151,9 +180,9 @@ impl Notes {
 }
 
 fn add(sum: &mut Clause, clause: &Clause) {
-    sum.warps += clause.warps;
-    sum.lanes += clause.lanes;
-    sum.divergent += clause.divergent;
+    sum.warps = sum.warps.saturating_add(clause.warps);
+    sum.lanes = sum.lanes.saturating_add(clause.lanes);
+    sum.divergent = sum.divergent.saturating_add(clause.divergent);
     match (&mut sum.memory, &clause.memory) {
         (Some(sum), Some(memory)) => sum.add(memory),
         (sum @ None, memory) => *sum = *memory,

@@ -2,7 +2,7 @@
 //! The memory of a recording for its analyses: regions and tensors by name.
 
 use gpureplay_format::layout::{PieceEntry, TensorEntry};
-use gpureplay_format::{ElementType, Recording, RegionKind};
+use gpureplay_format::{ElementType, Recording, RegionKind, TensorKind};
 use mali_analysis::{Area, AreaKind, Map};
 
 /// Runs of elements that the gaps of tensors are kept of; a tensor that has more counts as one range.
@@ -45,6 +45,16 @@ pub fn map_of(recording: &Recording<'_>) -> Map {
         covered.extend(ranges);
     }
     Map::new(regions.collect(), tensors, covered)
+}
+
+/// Where the inputs and weights lie: the recording or its user has a value for each of their bytes.
+pub(crate) fn given(recording: &Recording<'_>) -> Vec<(u64, u64)> {
+    let tensors = recording.tensors().iter();
+    let given = tensors.filter(|tensor| {
+        let kind = TensorKind::from_code(tensor.kind.into());
+        matches!(kind, Some(TensorKind::Input | TensorKind::Weight))
+    });
+    given.flat_map(|tensor| ranges(recording, tensor)).collect()
 }
 
 /// Where the elements of a tensor lie.

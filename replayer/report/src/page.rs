@@ -54,6 +54,8 @@ struct AnalysedJob<'a> {
     lines: u64,
     accesses: u64,
     heat: Vec<Heat<'a>>,
+    /// How many findings there are; of each kind some are listed.
+    findings: usize,
     races: &'a [Race],
     uninit: &'a [Unwritten],
     outside: &'a [Outside],
@@ -118,6 +120,13 @@ fn heat(area: &AreaHeat) -> Heat<'_> {
     }
 }
 
+/// The findings of a job that the page lists, of each kind.
+const MOST: usize = 6;
+
+fn some<T>(all: &[T]) -> &[T] {
+    all.get(..MOST).unwrap_or(all)
+}
+
 fn analysed(job: &Job) -> AnalysedJob<'_> {
     let sum = |of: &dyn Fn(&mali_analysis::report::Clause) -> u64| job.clauses.iter().map(of).sum();
     let memory = |of: fn(&mali_analysis::report::Memory) -> u64| -> u64 {
@@ -136,9 +145,10 @@ fn analysed(job: &Job) -> AnalysedJob<'_> {
         lines: memory(|memory| memory.lines),
         accesses: memory(|memory| memory.accesses),
         heat: job.heat.iter().map(heat).collect(),
-        races: &job.races,
-        uninit: &job.uninit,
-        outside: &job.outside,
+        findings: job.races.len() + job.uninit.len() + job.outside.len(),
+        races: some(&job.races),
+        uninit: some(&job.uninit),
+        outside: some(&job.outside),
     }
 }
 

@@ -14,12 +14,14 @@
 mod check;
 pub mod layout;
 pub mod note;
+mod passing;
 mod reader;
 mod record;
 mod text;
 mod writer;
 
 pub use check::{Check, Problem};
+pub use passing::Submissions;
 pub use reader::{Reader, TraceError};
 pub use record::{
     Begin, Context, Driver, ErrorCode, Event, Line, Phase, Record, RecordType, RegionFlags,

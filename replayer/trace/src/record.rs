@@ -128,14 +128,12 @@ numbered! {
         Late = 7, "the GPU was set up before the recording started; register";
         /// A doorbell without a memory dump; detail: the chain's head.
         Dump = 8, "a job started without a memory dump before it; chain";
-        /// An access outside the GPU's registers; detail: the bus address.
-        Foreign = 9, "an access outside the GPU's registers; bus address";
-        /// A register access of unexpected width; detail: bytes.
-        Width = 10, "a register access of unexpected width; bytes";
-        /// The reader went away.
-        Reader = 11, "the reader went away";
+        /// Jobs were lost in a reset, or never ended; detail: slots.
+        JobLost = 9, "jobs were lost in a reset or never ended; slots";
         /// A probe was not run by the kernel; detail: times.
-        Missed = 12, "the kernel did not run a probe; times";
+        Missed = 10, "the kernel did not run a probe; times";
+        /// A page changed that neither the app nor a listed job can have changed; detail: its GPU virtual address.
+        Unseen = 11, "a page changed that nobody can have changed (load the recorder with dirty=0); GPU address";
     }
 }
 

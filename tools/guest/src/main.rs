@@ -27,7 +27,7 @@ use conformance::{operators::Operators, piglit::Piglit};
 use devices::Devices;
 use firmware::Firmware;
 use kbase::Kbase;
-use networks::{Networks, granularity::Granularity};
+use networks::{Networks, granularity::Granularity, recording::RecordingTimes};
 use optee::Optee;
 use record::Record;
 use run::{Run, shell::Shell};
@@ -52,6 +52,7 @@ enum Command {
     Record(Record),
     Networks(Networks),
     Granularity(Granularity),
+    RecordingTimes(RecordingTimes),
     Test(Test),
     Devices(Devices),
     BenchStartup(BenchStartup),
@@ -75,6 +76,7 @@ impl Command {
             Command::Record(command) => command.execute(),
             Command::Networks(command) => command.execute(),
             Command::Granularity(command) => command.execute(),
+            Command::RecordingTimes(command) => command.execute(),
             Command::Test(command) => command.execute(),
             Command::Devices(command) => command.execute(),
             Command::BenchStartup(command) => command.execute(),

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use gpureplay_core::middleware::{FaultKind, Faulty};
 use gpureplay_core::{Gpu, Limits, NO_ACTION, Options, Session, Verified, Workspace, verify};
+use gpureplay_format::layout::TensorEntry;
 use gpureplay_format::{Action, Recording, TensorKind};
 
 use crate::rig::{Rig, Values, profile};
@@ -84,7 +85,12 @@ pub fn campaign(
         rows.push(row);
     }
     let segments = recording.segments().iter();
-    let given = [TensorKind::Input.code(), TensorKind::Output.code()];
+    // What a run goes on from is in memory: the trial gives no states, and reads those that it leaves.
+    let given = |entry: &TensorEntry, read: bool| {
+        entry.kind == TensorKind::Input.code()
+            || entry.kind == TensorKind::Output.code()
+            || entry.kind == TensorKind::State.code() && read
+    };
     let reaching = segments
         .flat_map(|segment| recording.segment_actions(segment).flatten())
         .filter(|action| match action {
@@ -93,7 +99,7 @@ pub fn campaign(
             Action::BindInput { tensor } | Action::BindOutput { tensor } => recording
                 .tensors()
                 .get(*tensor as usize)
-                .is_some_and(|entry| given.contains(&entry.kind)),
+                .is_some_and(|entry| given(entry, matches!(action, Action::BindOutput { .. }))),
             _ => true,
         });
     Ok(Summary {

@@ -4,6 +4,7 @@
 mod deep;
 mod file;
 mod program;
+mod state;
 mod tables;
 mod trust;
 
@@ -51,6 +52,7 @@ pub fn of(shipped: &Shipped) -> Vec<Mutant> {
     let mut mutants = file::mutants(&parts);
     mutants.extend(tables::mutants(&parts));
     mutants.extend(program::mutants(&parts));
+    mutants.extend(state::mutants(&parts));
     mutants.extend(deep::mutants(&parts));
     mutants.extend(trust::mutants(&parts));
     mutants
@@ -71,6 +73,9 @@ pub fn refused_by(mutant: &Mutant) -> Option<&'static str> {
     };
     if let Err(violation) = gpureplay_inspect::check(&verified) {
         return Some(violation.rule.name());
+    }
+    if let Err(broken) = gpureplay_library::host_rules::check(verified.recording()) {
+        return Some(broken.rule.name());
     }
     let gpu = mutant.gpu?;
     let mut rig = Rig::new(profile(gpu)).ok()?;

@@ -167,14 +167,14 @@ impl Wrapper for Rig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Values {
     inputs: Vec<Option<Vec<u8>>>,
-    /// Outputs by tensor; empty for others.
+    /// Outputs by tensor, and what a run leaves of states; empty for others.
     pub outputs: Vec<Vec<u8>>,
 }
 
 impl Values {
     /// Small numbers for every input, and for weights that have no value.
     pub fn new(verified: &Verified<'_>) -> Self {
-        use gpureplay_format::TensorKind::{Input, Output};
+        use gpureplay_format::TensorKind::{Input, Output, State};
         let recording = verified.recording();
         let bytes = |tensor: &gpureplay_format::layout::TensorEntry| {
             recording.tensor_bytes(tensor).unwrap_or(0) as usize
@@ -194,7 +194,7 @@ impl Values {
             })
         };
         let output = |tensor: &gpureplay_format::layout::TensorEntry| match tensor.kind {
-            kind if kind == Output.code() => vec![0; bytes(tensor)],
+            kind if kind == Output.code() || kind == State.code() => vec![0; bytes(tensor)],
             _ => Vec::new(),
         };
         let tensors = recording.tensors().iter();

@@ -105,9 +105,10 @@ fn in_c(top: &Path, library: &Path, work: &Path) -> Result<End> {
         .arg("-o")
         .arg(&program)
         .arg(library);
-    if let Some(folder) = library.parent() {
-        compile.arg(format!("-Wl,-rpath,{}", folder.display()));
-    }
+    // A program asks for the library by the version of its interface.
+    let versioned = work.join("libgpureplay.so.0");
+    std::os::unix::fs::symlink(library, &versioned).map_err(Error::io("create", &versioned))?;
+    compile.arg(format!("-Wl,-rpath,{}", work.display()));
     good("compiling the example in C", &mut compile)?;
     let text = all_digits(top, || Command::new(&program))?;
 

@@ -5,6 +5,7 @@
 mod bench;
 mod check;
 mod cuda;
+mod dist;
 mod error;
 mod examples;
 mod figures;
@@ -36,6 +37,7 @@ enum Task {
     Guest(guest::Guest),
     /// Benchmarks: the model beside pocl.
     Bench(bench::Bench),
+    Dist(dist::Dist),
     Examples(examples::Examples),
     /// Draws figs/*.svg from the Graphviz sources beside them.
     Figures,
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Task::Cuda(cuda) => cuda.execute(),
         Task::Guest(guest) => guest.execute(None),
         Task::Bench(bench) => bench.execute(),
+        Task::Dist(dist) => dist.execute(),
         Task::Examples(examples) => examples.execute(),
         Task::Figures => figures::draw(),
         Task::Links(links) => links.execute(),

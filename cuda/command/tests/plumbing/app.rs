@@ -470,6 +470,26 @@ fn program() {
             );
             println!("answer {}", program.read(wrong, 1)[0]);
         }
+        "host" => {
+            // Memory of the host among that of the device, as drivers place it, and a pair of which a kernel changes one.
+            let (p, mut host) = (program.numbers(1000), 0u64);
+            call!(program.driver, cuMemHostAlloc(&raw mut host => *mut u64, 400 => usize, 0 => u32));
+            program.write(host, &[0; 400]);
+            let node: Vec<u8> = [0, host, 100]
+                .iter()
+                .flat_map(|word: &u64| word.to_le_bytes())
+                .collect();
+            let second: Vec<u8> = [program.memory(&node), p, 1000]
+                .iter()
+                .flat_map(|word| word.to_le_bytes())
+                .collect();
+            program.one("chase", program.memory(&second));
+            println!(
+                "answer {} {}",
+                program.read(p, 11)[10],
+                program.read(host, 100)[99]
+            );
+        }
         "many" => {
             // Allocations of many sizes, some freed: what is left is used by one kernel.
             let sizes = [40usize, 4096, 3 << 20, 100, 40 << 20, 8];

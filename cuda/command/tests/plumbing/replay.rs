@@ -61,6 +61,8 @@ fn a_kernel_that_changes_nothing_is_inconclusive_and_noise_can_be_left_out() {
     let noise = stage.run("run rec#1");
     assert_eq!(noise.code, Some(1), "{noise:?}");
     assert!(noise.out.contains("differs in"), "{noise:?}");
+    let shown = stage.run("run rec#1 --show 1");
+    assert_eq!(shown.out.matches(": recorded ").count(), 1, "{shown:?}");
     let masked = stage.run("run rec#1 --mask 2");
     assert_eq!(masked.code, Some(0), "{masked:?}");
     assert!(masked.err.contains("differ between 3 runs"), "{masked:?}");
@@ -155,6 +157,45 @@ fn taken_addresses_are_had_in_another_process() {
             .count();
         assert_eq!(tried, collisions.min(7), "{said:?}");
     }
+}
+
+#[test]
+fn memory_of_the_host_among_that_of_the_device_is_no_collision() {
+    let stage = recorded("host");
+    let info = stage.run("info rec").out;
+    assert!(info.contains("400 B of host memory, changed"), "{info}");
+    let said = stage.run("run rec");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(!said.err.contains("another process"), "{said:?}");
+    assert_eq!(stage.run("run rec --null").code, Some(1));
+}
+
+#[test]
+fn regions_are_left_out_by_address() {
+    let stage = recorded("others");
+    let region = |text: &str| {
+        let line = text.lines().find(|line| line.starts_with("region"));
+        let word = line
+            .and_then(|line| line.split_whitespace().nth(1))
+            .unwrap();
+        word.trim_end_matches(',').to_owned()
+    };
+    let address = region(&stage.run("info rec#1").out);
+    assert_eq!(stage.run("run rec#1").code, Some(1));
+    // Nothing is left that a launch changes.
+    let ignored = stage.run(&format!("run rec#1 --ignore {address}"));
+    assert_eq!(ignored.code, Some(1), "{ignored:?}");
+    assert!(ignored.out.contains("inconclusive"), "{ignored:?}");
+    let stage = recorded("host");
+    let info = stage.run("info rec").out;
+    let host = info
+        .lines()
+        .find(|line| line.contains("of host memory"))
+        .unwrap();
+    let said = stage.run(&format!("run rec --ignore {}", region(host)));
+    assert!(said.out.contains("right, bit for bit"), "{said:?}");
+    assert_eq!(stage.run("run rec --ignore 0x10").code, Some(2));
+    assert_eq!(stage.run("run rec --ignore 10").code, Some(2));
 }
 
 #[test]
@@ -312,4 +353,60 @@ fn without_a_driver_the_command_says_so() {
         "{said:?}"
     );
     assert_eq!(stage.run("doctor").code, Some(0));
+}
+
+#[test]
+fn only_what_the_owner_of_a_key_signed_is_replayed() {
+    let stage = recorded("scale");
+    let seed = |byte| gpureplay_sign::SecretKey::from_seed([byte; 32]).unwrap();
+    let (mine, other) = (seed(7), seed(8));
+    let write = |name: &str, text: &str| std::fs::write(stage.path(name), text).unwrap();
+    write("mine.pem", &mine.to_pem());
+    write("mine.pub.pem", &mine.public().to_pem());
+    write("other.pub.pem", &other.public().to_pem());
+    let refused = |words: &str, reason: &str| {
+        let said = stage.run(words);
+        assert_eq!(said.code, Some(3), "{words}: {said:?}");
+        assert!(said.err.contains(reason), "{words}: {said:?}");
+    };
+    let run = "run rec#0 --require-signature mine.pub.pem";
+    refused(run, "0.sig: there is none");
+    assert_eq!(stage.run("sign --key mine.pub.pem rec").code, Some(2));
+    let signed = stage.run("sign --key mine.pem --counter 5 rec");
+    assert_eq!(signed.code, Some(0), "{signed:?}");
+    assert!(
+        signed.out.contains("2 launches signed, counter 5"),
+        "{signed:?}"
+    );
+    let again = stage.run("sign --key mine.pem rec#0");
+    assert_eq!(again.code, Some(2), "{again:?}");
+    for verb in ["run rec#1", "verify rec", "tune rec#0 --repetitions 1"] {
+        let said = stage.run(&format!(
+            "{verb} --require-signature mine.pub.pem --minimum-counter 5"
+        ));
+        assert_eq!(said.code, Some(0), "{verb}: {said:?}");
+    }
+    refused(
+        &format!("{run} --minimum-counter 6"),
+        "its counter is 5, but at least 6",
+    );
+    refused(
+        "run rec#0 --require-signature other.pub.pem",
+        "made with another key",
+    );
+    // A launch that another one's signature does not cover, and one that was changed.
+    let launches = stage.path("rec/launches");
+    std::fs::copy(launches.join("1.sig"), launches.join("0.sig")).unwrap();
+    refused(run, "0.sig: does not fit the launch");
+    assert_eq!(stage.run("sign --key mine.pem --force rec#0").code, Some(0));
+    assert_eq!(stage.run(run).code, Some(0));
+    let manifest = std::fs::read_to_string(launches.join("0.toml")).unwrap();
+    std::fs::write(
+        launches.join("0.toml"),
+        manifest.replace("occurrence = 0", "occurrence = 1"),
+    )
+    .unwrap();
+    refused(run, "0.sig: does not fit the launch");
+    std::fs::write(launches.join("0.sig"), "nonsense").unwrap();
+    refused(run, "0.sig: is no signature");
 }

@@ -154,6 +154,9 @@ impl Session {
             let mut sum = Sum::default();
             let pieces = self.contents.iter().zip(memory).zip(&want);
             for (index, ((contents, got), want)) in pieces.enumerate() {
+                if self.ignored[index] {
+                    continue;
+                }
                 let mask = mask.0.get(index).map_or(&[] as &[u32], Vec::as_slice);
                 sum.add(how, contents.address, got, want, mask);
             }

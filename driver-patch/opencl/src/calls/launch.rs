@@ -8,7 +8,7 @@ use gpureplay_trace::note::{Launch, Note};
 
 use super::{ABSENT, Command, command, functions, unseen};
 use crate::abi::{Handle, SUCCESS, Status, signature};
-use crate::arguments::Set;
+use crate::set::Set;
 use crate::state::{self, Kernel};
 use crate::table::next;
 use crate::{arguments, sink};

@@ -91,6 +91,30 @@ fn racy_kernels_race_and_safe_ones_do_not_on_both_generations() {
 }
 
 #[test]
+fn what_reads_textures_is_not_complete() {
+    let Some(samples) = dump::folder() else {
+        println!("skipped: no shader samples on this machine");
+        return;
+    };
+    let case = Case {
+        file: "img.cl",
+        kernel: "img_lin",
+        global: [16, 8, 1],
+        local: [4, 2, 1],
+        args: &[],
+        racy: false,
+        bytes: false,
+    };
+    let job = analysed(&samples, 0x7212, &case, 1);
+    assert!(
+        job.incomplete.iter().any(|why| why.contains("textures")),
+        "{:?}",
+        job.incomplete
+    );
+    assert!(job.races.is_empty());
+}
+
+#[test]
 fn oclgrind_says_the_same() {
     let Some(samples) = dump::folder() else {
         println!("skipped: no shader samples on this machine");

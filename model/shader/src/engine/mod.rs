@@ -7,4 +7,5 @@
 
 pub(crate) mod batch;
 pub(crate) mod deal;
+pub(crate) mod layout;
 pub(crate) mod worker;

@@ -4,37 +4,12 @@
 use std::sync::Arc;
 
 use super::batch::Batch;
+use super::layout::Layout;
 use crate::core::Core;
 use crate::ir::{Program, special};
 use crate::operations::graphics;
 use crate::rows::{LANES, Row, Rows, lanes};
 use crate::{Dispatch, ShaderFault, Statistics};
-
-/// How work groups are laid out in batches; the same for all host threads.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
-    /// Threads of a work group.
-    pub(crate) size: u32,
-    /// Lanes from one work group to the next when several share a batch; a whole number of warps if lanes see one
-    /// another.
-    pub(crate) pitch: u32,
-    /// Work groups that run together.
-    pub(crate) together: u32,
-    /// Work groups in all.
-    pub(crate) workgroups: u64,
-}
-
-impl Layout {
-    /// Lanes that a host thread has.
-    pub(crate) fn lanes(&self) -> u32 {
-        self.pitch * self.together
-    }
-
-    /// Batches of lanes that a host thread has.
-    pub(crate) fn batches(&self) -> usize {
-        (self.lanes() as usize).div_ceil(LANES).max(1)
-    }
-}
 
 /// Runs work groups, one set after the other.
 pub(crate) struct Worker<'s> {

@@ -7,13 +7,13 @@ use super::image::{
     SINK, components, conversion, finish, load_converted, put_address, register_format, sampler,
     texture, words,
 };
-use super::memory::bytes_of;
 use crate::core::Core;
 use crate::core::Trouble;
 use crate::image::{self, Coordinates, RegisterFormat, Texel, TexelFormat, Texels};
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::rows::{LANES, REGISTERS, Rows, lanes};
 use crate::stage::{AttributeTable, Fragments, Lookup, Preload, Stage};
+use crate::words::bytes_of;
 use crate::{Architecture, FaultKind};
 
 /// Register that holds the low word of the address of the vertex's position; the high word is in the next one.

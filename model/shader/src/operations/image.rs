@@ -3,7 +3,7 @@
 
 use mali_descriptors::PixelFormat;
 
-use super::memory::{address, bytes_of, words_of};
+use super::memory::address;
 use crate::core::{Core, Descriptors, Trouble};
 use crate::image::{
     self, Dimension, ImageBuffer, Kind, RegisterFormat, Sampler, Texel, TexelFormat, Texels,
@@ -11,6 +11,7 @@ use crate::image::{
 };
 use crate::ir::micro::MicroOp;
 use crate::rows::{REGISTERS, Rows, lanes};
+use crate::words::{bytes_of, words_of};
 use crate::{Architecture, FaultKind};
 
 /// The address of a texel that does not exist.

@@ -13,12 +13,10 @@ use crate::core::{OFFSET, Tlb};
 use crate::ir::micro::MicroOp;
 use crate::rows::{CHUNK, GROUP, LANES, Row, Rows, lanes};
 use crate::rows::{repeat, spread};
+use crate::words::{Words, bytes_of, words_of};
 
 /// What a lane costs that accesses memory by itself, in sixteenths of a clause.
 const LANE_COST: u32 = 6;
-
-/// Words of an access of any size.
-type Words = [u32; 4];
 
 /// Reads from a page. With ALIGNED the caller has checked the alignment.
 #[inline(always)]
@@ -373,26 +371,6 @@ fn load_lane<const BYTES: usize>(core: &mut Core<'_>, va: u64) -> Result<Words, 
     let mut bytes = [0; 16];
     core.read.read(va, &mut bytes[..BYTES])?;
     Ok(words_of(bytes))
-}
-
-/// The words of 16 bytes.
-pub(crate) fn words_of(bytes: [u8; 16]) -> Words {
-    let value = u128::from_le_bytes(bytes);
-    [
-        value as u32,
-        (value >> 32) as u32,
-        (value >> 64) as u32,
-        (value >> 96) as u32,
-    ]
-}
-
-/// The bytes of four words.
-pub(crate) fn bytes_of(words: Words) -> [u8; 16] {
-    let mut bytes = [0; 16];
-    for (to, word) in bytes.chunks_exact_mut(4).zip(words) {
-        to.copy_from_slice(&word.to_le_bytes());
-    }
-    bytes
 }
 
 /// Stores BYTES bytes for each active lane from rows `d` on to the address in rows `a` (low) and `b` (high).

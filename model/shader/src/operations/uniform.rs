@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads from uniform buffers: an index and an offset instead of an address.
 
-use super::memory::words_of;
 use crate::core::Core;
 use crate::core::Trouble;
 use crate::ir::micro::{MicroOp, OnMemory};
 use crate::rows::{Rows, lanes};
+use crate::words::words_of;
 
 /// Words of a load of any size.
 type Words = [u32; 4];

@@ -39,7 +39,7 @@ use mali_isa::Message;
 
 pub(crate) use self::insert::{insert, insert_into};
 use crate::Dispatch;
-use crate::engine::worker::Layout;
+use crate::engine::layout::Layout;
 use crate::ir::{Clause, Program};
 use crate::rows::LANES;
 
@@ -127,11 +127,14 @@ impl Storages {
     /// The storages of a dispatch.
     pub fn of(dispatch: &Dispatch) -> Storages {
         let (thread, group) = (&dispatch.thread_storage, &dispatch.workgroup_storage);
-        // The storage of a core follows that of the core before.
+        // One core's follows that of the core before.
         let cores = u64::from(64 - dispatch.cores.usable.leading_zeros()).max(1);
         let bytes = |base: u64, each: u32, count: u32| match base {
             0 => (0, 0),
-            base => (base, u64::from(each) * u64::from(count) * cores),
+            base => {
+                let one = u64::from(each) * u64::from(count);
+                (base, one.saturating_mul(cores))
+            }
         };
         Storages {
             thread: bytes(thread.base, thread.bytes_per_thread, thread.threads),
@@ -284,7 +287,7 @@ impl Access<'_> {
     /// What a lane writes, as bytes.
     pub fn value(&self, lane: usize) -> Option<[u8; 16]> {
         let words = self.values?.map(|row| row[lane % LANES]);
-        Some(crate::operations::memory::bytes_of(words))
+        Some(crate::words::bytes_of(words))
     }
 
     /// Whether the active lanes, of which there are several, all have the same address.

@@ -3,17 +3,24 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
-use gpureplay_library::Recording;
+use gpureplay_jobs::measure::{Watch, measure};
+use gpureplay_jobs::{Jobs as Table, Measured, Report as Jobs};
+use gpureplay_library::device::{Choice, Device};
+use gpureplay_library::{Recording, Session};
 use gpureplay_report::What;
 use gpureplay_report::analyse::analyse;
+use gpureplay_report::report::{NamedVerdict, Report, Verdict};
+use mali_model::Observer;
 
 use crate::Result;
 use crate::common::analysis_text;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::JobOptions;
 use crate::common::model_options::ModelOptions;
+use crate::common::page_options::PageOptions;
 use crate::common::tensor_arguments::{TensorFile, bind_or_take_case};
 use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
@@ -25,6 +32,8 @@ Examples:
   gpureplay analyse recordings/lenet-g52 --what races,uninit,out-of-tensor
       three verdicts; exit code 1 if something was found or not everything could be looked at
   gpureplay analyse recordings/lenet-g52 --jobs layer:conv2 --what heat --json > heat.json
+  gpureplay analyse recordings/lenet-g52 --html lenet.html
+      one page: time bars, heat maps, findings, shaders with what was found
   gpureplay analyse recordings/lenet-g52 --json > all.json
   gpureplay disasm recordings/lenet-g52 --annotate all.json
       what was found, beside the instructions
@@ -47,8 +56,10 @@ pub(crate) struct Analyse {
     #[arg(short, long = "input", value_name = "[NAME=]FILE")]
     inputs: Vec<TensorFile>,
     /// Print as JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "html")]
     json: bool,
+    #[command(flatten)]
+    page: PageOptions,
     #[command(flatten)]
     model: ModelOptions,
     #[command(flatten)]
@@ -58,6 +69,7 @@ pub(crate) struct Analyse {
 impl Analyse {
     pub(crate) fn execute(&self) -> Result {
         let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
+        let destinations = self.page.claim(&recording)?;
         let (table, selected) = self.jobs.select(&recording)?;
         let report = analyse(
             &recording,
@@ -67,18 +79,16 @@ impl Analyse {
             self.model.into(),
             |session| bind_or_take_case(&self.inputs, session),
         )?;
-        let mut out = terminal::buffered_stdout();
-        if self.json {
-            let text = serde_json::to_string(&report)
-                .map_err(|error| Failure::Output(error.to_string()))?;
-            writeln!(out, "{text}")?;
+        if self.page.wanted() {
+            let measured = self.measure(&recording, &table)?;
+            let selection = self.jobs.text();
+            let jobs = Jobs::new(&recording, &table, &selected, selection, Some(&measured));
+            let page = &self.page;
+            page.write(&destinations, &jobs, &table, Some(&report))?;
         } else {
-            analysis_text::print(&mut out, &report)?;
+            self.print(&report)?;
         }
-        out.flush()?;
-        let clean = |verdict: &gpureplay_report::report::NamedVerdict| {
-            verdict.verdict == gpureplay_report::report::Verdict::Clean
-        };
+        let clean = |verdict: &NamedVerdict| verdict.verdict == Verdict::Clean;
         match (&report.ended_early, report.verdicts.iter().all(clean)) {
             (Some(why), _) => Err(Failure::Device(format!(
                 "the run ended early, so that the analysis is not complete: {why}"
@@ -86,5 +96,31 @@ impl Analyse {
             (None, true) => Ok(Outcome::Done),
             (None, false) => Ok(Outcome::Mismatch),
         }
+    }
+
+    /// Times and work of a run without analysers.
+    fn measure(&self, recording: &Recording, table: &Table) -> Result<Measured> {
+        let watch = Arc::new(Watch::default());
+        let observer: Arc<dyn Observer> = watch.clone();
+        let id = recording.verified().recording().gpu_id();
+        let choice = Choice::Model(None);
+        let device = Device::open_observed(&choice, id, self.model.into(), Some(observer))?;
+        let mut session = Session::on(recording.clone(), device);
+        bind_or_take_case(&self.inputs, &mut session)?;
+        let measured = measure(&mut session, table, Some(&watch), 0, 1)?;
+        session.close()?;
+        Ok(measured)
+    }
+
+    fn print(&self, report: &Report) -> Result<()> {
+        let mut out = terminal::buffered_stdout();
+        if self.json {
+            let text = serde_json::to_string(report)
+                .map_err(|error| Failure::Output(error.to_string()))?;
+            writeln!(out, "{text}")?;
+        } else {
+            analysis_text::print(&mut out, report)?;
+        }
+        Ok(out.flush()?)
     }
 }

@@ -9,8 +9,10 @@ use gpureplay_compile::{Capture, Role, differential};
 use gpureplay_io::Tensor;
 
 use crate::common::failure::{Failure, Outcome};
-use crate::common::new_recording::{Choices, NamedFile, Product, read_typed, stage};
+use crate::common::named_file::NamedFile;
+use crate::common::new_recording::{Choices, Product, read_typed};
 use crate::common::noted::suggestion;
+use crate::common::terminal::stage;
 use gpureplay_library::shown;
 
 use crate::{Result, text};
@@ -24,6 +26,8 @@ Examples:
 
 A trace with notes of OpenCL calls (`gpureplay record` makes them) needs no files: what the app wrote and read are its tensors.
   gpureplay compile raw.trace --second raw2.trace -o recordings/net --name im2col.src_ptr=image --tensor image=f32[1,224,224,3]
+Of an app that goes on from step to step (training, a recurrent network) two steps or more are recorded; what a step leaves for the next one is found.
+  gpureplay compile steps.trace --second steps2.trace -o recordings/train --name move.weight=fc.weight
 
 The files are those that the app read and wrote while it was recorded. Their elements are found in GPU memory by their
 bit patterns, so they should differ from each other: `gpureplay tag` makes such files.";
@@ -64,13 +68,8 @@ impl Compile {
         let files = self.choices.read_files()?;
         let capture = read_trace(&self.trace)?;
         let second = self.second.as_deref().map(read_trace).transpose()?;
-        let mut product = Product::build(
-            &capture,
-            second.as_ref(),
-            &files,
-            &self.choices,
-            &self.command,
-        )?;
+        let (mut product, capture, second) =
+            Product::build(capture, second, &files, &self.choices, &self.command)?;
         if self.suggest {
             write!(
                 std::io::stdout(),
@@ -137,7 +136,8 @@ pub(crate) fn compare(
     files: &[(String, Tensor)],
 ) -> Result<String> {
     stage("comparing the two runs");
-    let agreement = differential::compare(first, &product.compiled.tensors, second, files)
+    let (tensors, earlier) = (&product.compiled.tensors, &product.noted.earlier);
+    let agreement = differential::compare(first, tensors, second, files, earlier)
         .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
     let renamed = match agreement.renamed_addresses {
         0 => String::new(),

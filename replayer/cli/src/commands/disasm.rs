@@ -8,8 +8,11 @@ use std::path::PathBuf;
 use clap::Args;
 use gpureplay_jobs::{Code, Jobs};
 use gpureplay_library::{Recording, escaped, shown};
+use gpureplay_report::annotate::Notes;
+use gpureplay_report::report::Report as Analysis;
 use serde::Serialize;
 
+use crate::common::analysis_file;
 use crate::common::arguments::whole_number;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
@@ -22,6 +25,8 @@ Examples:
   gpureplay disasm recordings/saxpy-g52
   gpureplay disasm recordings/digits-g52 --job 3
   gpureplay disasm recordings/lenet-g52 --jobs layer:conv2
+  gpureplay analyse recordings/lenet-g52 --json > lenet.json
+  gpureplay disasm recordings/lenet-g52 --jobs layer:conv2 --annotate lenet.json
   gpureplay disasm recordings/digits-g52 --json | jq -r '.shaders[].hash'
 Shaders are found by walking the job chains that the recording submits. docs/isa.md describes the text.";
 
@@ -44,6 +49,9 @@ pub(crate) struct Disasm {
     save: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
+    /// Write what `gpureplay analyse --json` found in this recording beside the clauses
+    #[arg(long, value_name = "ANALYSIS.json")]
+    annotate: Option<PathBuf>,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -120,11 +128,17 @@ impl Disasm {
                 }
             }
         }
+        let analysis = self.annotate.as_deref();
+        let analysis = analysis.map(|path| analysis_file::read(path, &recording));
+        let analysis = analysis.transpose()?;
         let report = Report {
             recording: files.name(),
             gpu: table.gpu.to_string(),
             jobs,
-            shaders: shaders.iter().map(describe).collect(),
+            shaders: shaders
+                .iter()
+                .map(|shader| describe(shader, analysis.as_ref()))
+                .collect(),
         };
         let mut out = terminal::buffered_stdout();
         if self.json {
@@ -180,16 +194,22 @@ fn found(table: &Jobs) -> Vec<Found<'_>> {
     found
 }
 
-fn describe(shader: &Found<'_>) -> ShaderReport {
+fn describe(shader: &Found<'_>, analysis: Option<&Analysis>) -> ShaderReport {
     let code = shader.code.ok();
+    let hash = code.map(|code| format!("{:016x}", code.identity.hash));
+    let notes = analysis.zip(hash.as_deref());
+    let notes = notes.and_then(|(analysis, hash)| Notes::of(analysis, hash));
     ShaderReport {
         address: format!("{:#x}", shader.address),
         jobs: shader.jobs.clone(),
-        hash: code.map(|code| format!("{:016x}", code.identity.hash)),
+        hash,
         bytes: code.map(|code| code.identity.bytes),
         clauses: code.map(|code| code.identity.clauses),
         instructions: code.map(|code| code.shader.instructions()),
-        text: code.map(|code| code.shader.to_string()),
+        text: code.map(|code| match &notes {
+            Some(notes) => notes.text(&code.shader),
+            None => code.shader.to_string(),
+        }),
         error: shader.code.err().map(str::to_owned),
     }
 }

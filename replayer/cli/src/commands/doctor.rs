@@ -9,6 +9,7 @@ use gpureplay_linux::{Board, machine};
 
 use crate::Result;
 use crate::common::failure::Outcome;
+use crate::common::machine_gpu;
 use crate::common::terminal;
 
 const EXAMPLES: &str = "\
@@ -40,7 +41,10 @@ fn board(name: &str) -> std::result::Result<Board, String> {
 
 impl Doctor {
     pub(crate) fn execute(&self) -> Result {
-        let findings = machine::doctor(Path::new("/"), self.board.as_ref());
+        let root = Path::new("/");
+        let mut findings = machine::doctor(root, self.board.as_ref());
+        // Behind the GPU's node: which one it is, and what fits it.
+        findings.insert(findings.len().min(1), machine_gpu::finding(root));
         let mut out = terminal::stdout();
         if self.json {
             let list: Vec<_> = findings

@@ -17,6 +17,7 @@ use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::JobOptions;
 use crate::common::job_tables;
 use crate::common::model_options::ModelOptions;
+use crate::common::page_options::PageOptions;
 use crate::common::tensor_arguments::{TensorFile, bind_or_take_case};
 use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
@@ -31,6 +32,8 @@ Examples:
   gpureplay jobs recordings/lenet-g52 --jobs hash:b84c,0..3 --json
       jobs are chosen by number, /regular expression/, kernel:NAME, hash:98aa or layer:NAME
   gpureplay jobs recordings/lenet-g52 --runs 20 --csv > jobs.csv
+  gpureplay jobs recordings/lenet-g52 --html lenet.html
+      one page with time bars, roofline and shaders; `gpureplay analyse --html` adds heat maps and findings
   gpureplay jobs recordings/lenet-g52 --static
       what the file says; nothing runs
 docs/job-tools.md explains the columns, docs/job-report.schema.json describes the JSON.";
@@ -65,11 +68,13 @@ pub(crate) struct Jobs {
     #[arg(long = "static", conflicts_with_all = ["inputs", "device", "warmup", "runs"])]
     still: bool,
     /// Print as JSON
-    #[arg(long, conflicts_with = "csv")]
+    #[arg(long, conflicts_with_all = ["csv", "html"])]
     json: bool,
     /// Print as comma-separated values
-    #[arg(long)]
+    #[arg(long, conflicts_with = "html")]
     csv: bool,
+    #[command(flatten)]
+    page: PageOptions,
     #[command(flatten)]
     model: ModelOptions,
     #[command(flatten)]
@@ -79,7 +84,12 @@ pub(crate) struct Jobs {
 impl Jobs {
     pub(crate) fn execute(&self) -> Result {
         let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
-        let report = self.report(&recording)?;
+        let destinations = self.page.claim(&recording)?;
+        let (table, report) = self.report(&recording)?;
+        if self.page.wanted() {
+            self.page.write(&destinations, &report, &table, None)?;
+            return Ok(Outcome::Done);
+        }
         let mut out = terminal::buffered_stdout();
         match (self.json, self.csv) {
             (true, _) => job_tables::json(&mut out, &report)?,
@@ -89,19 +99,20 @@ impl Jobs {
         Ok(Outcome::Done)
     }
 
-    fn report(&self, recording: &Recording) -> Result<Report> {
+    fn report(&self, recording: &Recording) -> Result<(Table, Report)> {
         let (table, selected) = self.jobs.select(recording)?;
         let measured = match self.still {
             true => None,
             false => Some(self.measure(recording, &table)?),
         };
-        Ok(Report::new(
+        let report = Report::new(
             recording,
             &table,
             &selected,
             self.jobs.text(),
             measured.as_ref(),
-        ))
+        );
+        Ok((table, report))
     }
 
     fn measure(&self, recording: &Recording, table: &Table) -> Result<Measured> {

@@ -17,7 +17,7 @@ const EXAMPLES: &str = "\
 Examples:
   gpureplay pack recordings/digits-g52 -o digits.gprpack
   gpureplay run digits.gprpack
-      every command takes the pack instead of the directory";
+      commands that read a recording take the pack instead of its directory; `sign` writes into a directory";
 
 /// Put a recording, its signature, its manifest and all files that the manifest names into one file
 ///

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use clap::Args;
-use gpureplay_compile::CompileError;
-use gpureplay_trace::{Event, Reader};
+use gpureplay_compile::{CompileError, TensorFile};
+use gpureplay_trace::Submissions;
 use nix::fcntl::OFlag;
+use nix::sys::personality::{self, Persona};
 
 use gpureplay_library::shown;
 
@@ -19,7 +20,9 @@ use crate::Result;
 use crate::commands::compile::{compare, read_trace};
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
-use crate::common::new_recording::{Choices, Product, stage};
+use crate::common::new_recording::{Choices, Product};
+use crate::common::terminal;
+use crate::common::terminal::stage;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -92,40 +95,54 @@ impl Record {
             destinations.claim(raw)?;
         }
         let layer = self.layer()?;
-        let trace = Trace::create(self.raw.as_deref(), "first")?;
+        let mut trace = Trace::create(self.raw.as_deref(), "first")?;
         self.run(app, layer.as_deref(), &trace)?;
         if let Some(directory) = &directory {
             files.extend(self.choices.read_outputs()?);
-            let capture = read_trace(&trace.path)?;
-            let other = match second {
-                [] => None,
+            let mut product = match second {
+                [] => self.product(&trace, None, &files)?,
                 second => {
-                    let again = Trace::create(None, "second")?;
-                    self.run(second, layer.as_deref(), &again)?;
-                    Some((read_trace(&again.path)?, again))
+                    let other = Trace::create(None, "second")?;
+                    self.run(second, layer.as_deref(), &other)?;
+                    match self.product(&trace, Some(&other), &files) {
+                        // A first run that compiles kernels uses other memory than one that finds them compiled.
+                        Err(Failure::Recording(reason)) => {
+                            terminal::note(format!(
+                                "the two runs differ, perhaps because the first one had kernels to compile: recording it again ({reason})"
+                            ));
+                            drop(trace);
+                            trace = Trace::create(self.raw.as_deref(), "first")?;
+                            self.run(app, layer.as_deref(), &trace)?;
+                            self.product(&trace, Some(&other), &files)?
+                        }
+                        product => product?,
+                    }
                 }
             };
-            let other = other
-                .as_ref()
-                .map(|(capture, trace)| (capture, &*trace.path));
-            let mut product = Product::build(
-                &capture,
-                other.map(|(capture, _)| capture),
-                &files,
-                &self.choices,
-                &self.command_line(),
-            )?;
-            if let Some((other, path)) = other {
-                let files = product.noted.second.clone();
-                product.checked = Some(compare((&capture, other, path), &product, &files)?);
-            }
             product.write(directory, &self.choices, &trace.path)?;
             product.report(directory, self.json)?;
-        } else {
-            submissions(&trace.path)?;
         }
         trace.keep_if_named()?;
         Ok(Outcome::Done)
+    }
+
+    /// Compiles a trace, and checks it against a second one.
+    fn product(
+        &self,
+        trace: &Trace,
+        other: Option<&Trace>,
+        files: &[TensorFile],
+    ) -> Result<Product> {
+        let capture = read_trace(&trace.path)?;
+        let second = other.map(|other| read_trace(&other.path)).transpose()?;
+        let command = self.command_line();
+        let (mut product, capture, second) =
+            Product::build(capture, second, files, &self.choices, &command)?;
+        if let (Some(second), Some(other)) = (&second, other) {
+            let files = product.noted.second.clone();
+            product.checked = Some(compare((&capture, second, &other.path), &product, &files)?);
+        }
+        Ok(product)
     }
 
     /// The app, and the one of the second run, which is empty without --twice.
@@ -161,7 +178,7 @@ impl Record {
     /// Runs an app while its trace is written.
     fn run(&self, app: &[String], layer: Option<&Path>, trace: &Trace) -> Result<()> {
         let kernel_log = KernelLog::open();
-        let status = record(&self.device, app, layer, &trace.path)?;
+        let (status, submissions) = record(&self.device, app, layer, &trace.path)?;
         if let Err(failure) = app_succeeded(app, status) {
             if self.keep && trace.destination.is_some() {
                 trace.keep_if_named()?;
@@ -169,6 +186,7 @@ impl Record {
             return Err(failure);
         }
         match kernel_log.and_then(KernelLog::first_fault) {
+            None if submissions == 0 => Err(Failure::Recording(CompileError::NoJobs.to_string())),
             None => Ok(()),
             Some(line) => Err(Failure::Device(format!(
                 "the kernel reports a GPU fault during the recording: {line}"
@@ -252,36 +270,24 @@ fn default_directory(app: &[String]) -> PathBuf {
     PathBuf::from(format!("{}-recording", name.to_string_lossy()))
 }
 
-/// Counts what the app submitted to the GPU.
-///
-/// # Errors
-/// The trace cannot be read, or the app submitted nothing.
-fn submissions(path: &Path) -> Result<u64> {
-    let wrong = |error: String| Failure::Recording(format!("{}: {error}", shown(path)));
-    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
-    let mut reader = Reader::new(file);
-    let mut count = 0;
-    while let Some(record) = reader
-        .next_record()
-        .map_err(|error| wrong(error.to_string()))?
-    {
-        count += u64::from(matches!(record.event, Event::Submit { .. }));
-    }
-    match count {
-        0 => Err(Failure::Recording(CompileError::NoJobs.to_string())),
-        count => Ok(count),
-    }
-}
-
-/// Runs the app while the device's stream goes into a file.
-fn record(device: &Path, app: &[String], layer: Option<&Path>, trace: &Path) -> Result<ExitStatus> {
+/// Runs the app while the device's stream goes into a file. Also returns how many submissions that has.
+fn record(
+    device: &Path,
+    app: &[String],
+    layer: Option<&Path>,
+    trace: &Path,
+) -> Result<(ExitStatus, u64)> {
     let mut stream = File::open(device).map_err(|error| cannot_record(device, &error))?;
     let copy = {
         let mut file = OpenOptions::new()
             .write(true)
             .open(trace)
             .map_err(|error| Failure::Output(format!("{}: {error}", shown(trace))))?;
-        std::thread::spawn(move || copy_all(&mut stream, &mut file).and_then(|()| file.sync_all()))
+        std::thread::spawn(move || {
+            let submissions = copy_all(&mut stream, &mut file)?;
+            file.sync_all()?;
+            Ok(submissions)
+        })
     };
     stage("running the app");
     let (program, arguments) = app
@@ -299,6 +305,8 @@ fn record(device: &Path, app: &[String], layer: Option<&Path>, trace: &Path) -> 
         command.env("OPENCL_LAYERS", layers);
         command.env("GPUREPLAY_NOTES", device);
     }
+    // The app inherits it: libraries sort buffers by host addresses, and two runs must do the same.
+    let _ = personality::get().and_then(|old| personality::set(old | Persona::ADDR_NO_RANDOMIZE));
     let status = command.status();
     // Whatever happened to the app: the recording ends here.
     let stopped = OpenOptions::new()
@@ -310,7 +318,7 @@ fn record(device: &Path, app: &[String], layer: Option<&Path>, trace: &Path) -> 
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the reader panicked"))),
         // The stream would never end.
-        Err(_) => Ok(()),
+        Err(_) => Ok(0),
     };
     let status = status.map_err(|error| Failure::Usage(format!("{program}: {error}")))?;
     stopped.map_err(|error| {
@@ -319,21 +327,26 @@ fn record(device: &Path, app: &[String], layer: Option<&Path>, trace: &Path) -> 
             shown(device)
         ))
     })?;
-    copied.map_err(|error| {
+    let submissions = copied.map_err(|error| {
         Failure::Device(format!("{}: reading the trace: {error}", shown(device)))
     })?;
-    Ok(status)
+    Ok((status, submissions))
 }
 
 /// Copies to the end of a stream in large pieces: on a file system of the network each write is a message, and the driver
-/// waits while its log is full.
-fn copy_all(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+/// waits while its log is full. Returns how many submissions passed.
+fn copy_all(from: &mut impl Read, to: &mut impl Write) -> io::Result<u64> {
     const PIECE: usize = 4 << 20;
     let mut piece = vec![0; PIECE];
+    let mut submissions = Submissions::default();
     loop {
         match from.read(&mut piece) {
-            Ok(0) => return Ok(()),
-            Ok(length) => to.write_all(piece.get(..length).unwrap_or_default())?,
+            Ok(0) => return Ok(submissions.count()),
+            Ok(length) => {
+                let piece = piece.get(..length).unwrap_or_default();
+                submissions.pass(piece);
+                to.write_all(piece)?;
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -468,5 +481,23 @@ mod tests {
         let error =
             cannot_record(Path::new("/dev/gpureplay"), &ErrorKind::NotFound.into()).to_string();
         assert!(error.contains("insmod gpureplay_recorder.ko"), "{error}");
+    }
+
+    /// `record` refuses a trace in which nothing was submitted.
+    #[test]
+    fn finding_11_submissions_are_counted_while_the_trace_passes() {
+        for submitted in [0, 3] {
+            let driver = gpureplay_trace::Driver::Panfrost;
+            let mut writer =
+                gpureplay_trace::Writer::begin(Vec::new(), driver, true, "panfrost", "6.12")
+                    .unwrap();
+            for _ in 0..submitted {
+                writer.submit(1, 0, 0x1000).unwrap();
+            }
+            let trace = writer.end().unwrap();
+            let mut copy = Vec::new();
+            assert_eq!(copy_all(&mut &*trace, &mut copy).unwrap(), submitted);
+            assert!(copy == trace);
+        }
     }
 }

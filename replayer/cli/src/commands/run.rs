@@ -24,6 +24,7 @@ use crate::common::job_watch::{JobWatch, WatchOptions};
 use crate::common::layer_options::LayerOptions;
 use crate::common::model_options::ModelOptions;
 use crate::common::progress::Progress;
+use crate::common::repeat::{self, StateOptions};
 use crate::common::run_report::{OutputReport, Report, SpecialValues};
 use crate::common::tensor_arguments::TensorFile;
 use crate::common::terminal;
@@ -51,13 +52,16 @@ Examples:
       a time line of layers, chains, jobs and uploads, for ui.perfetto.dev; --trace - prints a table
   gpureplay run recordings/digits-g52 --jobs layer:conv2 --per-job
       how long the jobs of a layer take
+  gpureplay run recordings/train-digits-g52 --state-in initial.safetensors --repeat 352 --inputs batches/ \\
+      --output loss=losses.npy --state-out learnt.safetensors
+      352 steps of training, each with its own batch, and what was learnt
   gpureplay run recordings/digits-g52 --inject job-fault@300 --retry 1
       a job fails, the GPU is reset, and the second attempt gives the right answer";
 
 /// Replay a recording with new inputs
 ///
 /// Inputs are .npy files of the declared type and shape. Outputs are compared with the expected ones where the manifest
-/// knows a case with the same input files.
+/// knows a case with the same inputs.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Run {
@@ -73,6 +77,8 @@ pub(crate) struct Run {
     inputs: Vec<TensorFile>,
     #[command(flatten)]
     many: ManyInputs,
+    #[command(flatten)]
+    states: StateOptions,
     /// Another trained model: a .safetensors file with all weights, or a directory with a NAME.npy for each
     #[arg(long, value_name = "DIR|FILE.safetensors")]
     weights: Option<PathBuf>,
@@ -127,6 +133,9 @@ impl Run {
     pub(crate) fn execute(&self) -> Result {
         let started = Instant::now();
         let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
+        if self.states.repeat.is_some() {
+            return self.execute_repeatedly(&recording);
+        }
         if self.many.given() {
             return self.execute_many(&recording);
         }
@@ -152,10 +161,11 @@ impl Run {
         }
         // The manifest expects what the recorded weights give to a network whose layers all run.
         let case = match &self.weights {
-            None if selection.running().start == 0 => files.case_for(&inputs),
+            None if selection.running().start == 0 => session.bindings().case(files, &inputs),
             _ => None,
         };
-        let mut destinations = self.destinations(files, &inputs, output_files.values())?;
+        let mut destinations =
+            self.destinations((files, &session), &inputs, output_files.values())?;
         if let Some(watch) = &watch {
             watch.claim(&mut destinations)?;
             watch.begin(&mut session);
@@ -166,6 +176,7 @@ impl Run {
                     .into(),
             ));
         }
+        let case = case.filter(|_| self.states.state_in.is_none());
         let expectations = Expectations::new(files, session.bindings(), case, &expected)?;
         let counts = jobs(&recording, running);
 
@@ -180,6 +191,7 @@ impl Run {
             None => None,
         };
         let retries = result?;
+        self.states.write(&destinations, &mut session)?;
 
         let mut outputs = BTreeMap::new();
         for (name, tensor) in session.outputs() {
@@ -237,8 +249,44 @@ impl Run {
         Ok(report.outcome())
     }
 
+    /// Runs many times, each from what the run before left.
+    fn execute_repeatedly(&self, recording: &Recording) -> Result {
+        let runs = self.states.repeat.unwrap_or(1);
+        let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
+        let (mut session, inputs) = self.session(recording, None)?;
+        let output_files = named(
+            &self.outputs,
+            session.bindings(),
+            TensorKind::Output,
+            "--output",
+        )?;
+        let files = recording.files();
+        let destinations = self.destinations((files, &session), &inputs, output_files.values())?;
+        let from = self.many.inputs_from.as_deref();
+        let result = repeat::run(&mut session, (runs, from), &output_files, &destinations)?;
+        self.states.write(&destinations, &mut session)?;
+        session.close()?;
+        if let Some(inject) = self.inject {
+            inject.must_have_happened(session.device())?;
+        }
+        match self.json {
+            true => result.print_json(&mut terminal::stdout())?,
+            false => {
+                let mut out = terminal::report(destinations.takes_standard_output());
+                result.print(&mut out)?;
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
     /// Runs once for each of many inputs.
     fn execute_many(&self, recording: &Recording) -> Result {
+        if !self.outputs.is_empty() || self.inject.is_some() || self.states.state_out.is_some() {
+            return Err(Failure::Usage(
+                "--inputs without --repeat takes no --output, --inject and --state-out: each input is an inference of its own"
+                    .into(),
+            ));
+        }
         let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
         let (mut session, _) = self.session(recording, None)?;
         let files = recording.files();
@@ -277,6 +325,7 @@ impl Run {
         for (name, path) in &inputs {
             session.bind_file(name, path)?;
         }
+        self.states.bind(&mut session)?;
         Ok((session, inputs))
     }
 
@@ -290,8 +339,14 @@ impl Run {
     ) -> Result<u32> {
         // Only the model counts jobs as they end.
         let device = session.device().filter(|device| device.is_model());
-        let _progress = device
-            .map(|device| Progress::start("replaying", device.job_counter(), jobs + setup_jobs));
+        let _progress = device.map(|device| {
+            Progress::start(
+                "replaying",
+                device.job_counter(),
+                Some(jobs + setup_jobs),
+                "jobs",
+            )
+        });
         if let Some(watch) = watch.as_deref_mut() {
             let started = Instant::now();
             // What fails here is tried again below.
@@ -320,7 +375,7 @@ impl Run {
     /// Takes the places of all results, none of which is a file that is read.
     fn destinations<'a>(
         &self,
-        files: &Files,
+        (files, session): (&Files, &Session),
         inputs: &BTreeMap<String, PathBuf>,
         outputs: impl Iterator<Item = &'a PathBuf>,
     ) -> Result<Destinations> {
@@ -331,10 +386,14 @@ impl Run {
         for path in inputs.values().chain(&self.weights).chain(given) {
             destinations.reads(path);
         }
+        if let Some(directory) = &self.many.inputs_from {
+            destinations.reads(directory);
+        }
         self.classes.reads(&mut destinations);
         for path in outputs {
             destinations.claim_tensor(path)?;
         }
+        self.states.claim(&mut destinations, session)?;
         Ok(destinations)
     }
 
@@ -349,7 +408,8 @@ impl Run {
             let mut tensors = bindings.tensors().iter();
             tensors.any(|t| t.name == *name && t.kind == TensorKind::Weight)
         };
-        if inputs.keys().all(weight) && !self.many.given() {
+        let many = self.many.given() || self.states.repeat.is_some() && !inputs.is_empty();
+        if inputs.keys().all(weight) && !many {
             for (name, file) in files.case().into_iter().flat_map(|case| &case.inputs) {
                 let file = files.directory.join(file);
                 inputs.entry(name.clone()).or_insert(file);

@@ -2,16 +2,18 @@
 //! `gpureplay verify`: check a recording without a device.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use gpureplay_core::Rule;
+use gpureplay_core::{Rule, Verified};
 use gpureplay_format::Section;
 use gpureplay_inspect::DeepRule;
+use gpureplay_retarget::{Options, TargetRule, fits};
 
 use crate::common::deep_report::Reach;
 use crate::common::failure::{Failure, Outcome};
+use crate::common::gpu_argument::{Gpu, gpu};
 use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
 use crate::{Result, text};
@@ -23,7 +25,9 @@ Examples:
   gpureplay verify recordings/*
   gpureplay verify --rules
   gpureplay verify --deep recordings/digits-g52
-      also what every job of it can read and write";
+      also what every job of it can read and write
+  gpureplay verify --deep --for rk3566 recordings/*
+      which of them could run on the GPU of this board: instructions, limits, formats, storage";
 
 /// Check recordings against all rules, without a device
 #[derive(Args)]
@@ -35,6 +39,12 @@ pub(crate) struct Verify {
     /// Also walk every job chain: what descriptors point at, and what each shader can reach
     #[arg(long)]
     deep: bool,
+    /// The GPU, or a board that has it, on which the jobs are to run as they are; `gpureplay retarget` also changes them
+    #[arg(long = "for", value_name = "GPU|BOARD", requires = "deep", value_parser = gpu)]
+    target: Option<Gpu>,
+    /// With --for: allow architecture versions 6 and 7 to be mixed; never seen on silicon
+    #[arg(long, requires = "target")]
+    mix_versions: bool,
     /// List the rules that are checked; needs no recording
     #[arg(long)]
     rules: bool,
@@ -59,6 +69,7 @@ impl Verify {
                 let deep = deep
                     .transpose()
                     .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
+                self.fits(path, &verified)?;
                 let reach = deep.map(|report| Reach::new(verified.recording(), &report));
                 let missing = files.missing();
                 if !missing.is_empty() {
@@ -118,6 +129,23 @@ impl Verify {
     }
 }
 
+impl Verify {
+    /// Whether the jobs could run on the GPU that is asked for, if one is.
+    fn fits(&self, path: &Path, verified: &Verified<'_>) -> Result<()> {
+        let Some(gpu) = &self.target else {
+            return Ok(());
+        };
+        let options = Options {
+            mix_versions: self.mix_versions,
+        };
+        fits(verified, gpu.profile, &options).map_err(|refusal| {
+            let path = shown(path);
+            Failure::Recording(format!("{path} for {}: {refusal}", gpu.name))
+        })?;
+        Ok(())
+    }
+}
+
 /// Name, demand, and whether only `--deep` checks it.
 fn all_rules() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
     let rules = Rule::ALL.iter();
@@ -125,7 +153,9 @@ fn all_rules() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
     let host = HostRule::ALL.iter();
     let rules = rules.chain(host.map(|rule| (rule.name(), rule.demands().trim(), false)));
     let deep = DeepRule::ALL.iter();
-    rules.chain(deep.map(|rule| (rule.name(), rule.demands().trim(), true)))
+    let rules = rules.chain(deep.map(|rule| (rule.name(), rule.demands().trim(), true)));
+    let target = TargetRule::ALL.iter();
+    rules.chain(target.map(|rule| (rule.name(), rule.demands().trim(), true)))
 }
 
 fn rules() -> Vec<serde_json::Value> {

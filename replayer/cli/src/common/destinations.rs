@@ -59,6 +59,15 @@ impl Destinations {
         }
     }
 
+    /// The same without the places that were claimed, for another set of results.
+    pub(crate) fn again(&self) -> Self {
+        Self {
+            existing: self.existing,
+            read: self.read.clone(),
+            claimed: Vec::new(),
+        }
+    }
+
     /// A file that the command reads. One that is not there needs no care.
     pub(crate) fn reads(&mut self, path: &Path) {
         let (file, _) = values::split(path);
@@ -184,6 +193,14 @@ impl Destinations {
     /// As for [`Destinations::write`].
     pub(crate) fn write_tensor(&self, path: &Path, tensor: &Tensor) -> Result<()> {
         Ok(values::write(path, tensor, self.existing)?)
+    }
+
+    /// Writes named tensors as a .safetensors file.
+    ///
+    /// # Errors
+    /// As for [`Destinations::write`].
+    pub(crate) fn write_tensors(&self, path: &Path, tensors: &[(String, Tensor)]) -> Result<()> {
+        Ok(values::write_all(path, tensors, self.existing)?)
     }
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay run --inputs`: many inputs in one process, and how many of the answers are right.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use gpureplay_library::values::read_any;
+use gpureplay_library::values::read_if;
 use gpureplay_library::{
-    Element, Number, Session, Tensor, TensorInfo, TensorKind, escaped, list, shown,
+    Element, ElementType, Number, Session, Tensor, TensorInfo, TensorKind, escaped, list, shown,
 };
 use serde::Serialize;
 
@@ -19,17 +20,22 @@ use crate::{Result, text};
 const ENDINGS: [&str; 6] = ["npy", "bin", "raw", "png", "jpg", "jpeg"];
 /// Most classes whose confusion is printed as a table.
 const TABLE: usize = 16;
+/// Bytes of values in a file of inputs, at most.
+const MAX_INPUTS: u64 = 4 << 30;
+/// Bytes of a line in a file of classes, at most.
+const MAX_LINE: u64 = 1024;
 
 /// Options about many inputs.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ManyInputs {
-    /// Run once for each file of a directory, in the order of their names, or for each element of an .npy file with one more dimension
+    /// Run once for each file of a directory, in the order of their names, or for each element of an .npy file with one more dimension; with
+    /// --repeat a directory with a NAME.npy for each input
     #[arg(
         long = "inputs",
         value_name = "DIR|FILE.npy",
-        conflicts_with_all = ["outputs", "expected", "trace", "output_layer", "layers", "until", "inject"]
+        conflicts_with_all = ["expected", "trace", "output_layer", "layers", "until"]
     )]
-    inputs_from: Option<PathBuf>,
+    pub(crate) inputs_from: Option<PathBuf>,
     /// The right class of each of them: an .npy file of integers, or a text file with a number or a name per line
     #[arg(long, value_name = "FILE", requires = "inputs_from")]
     truth: Option<PathBuf>,
@@ -86,7 +92,13 @@ impl ManyInputs {
         for (index, (name, source)) in sources.into_iter().enumerate() {
             match source {
                 Source::File(path) => session.bind_file(&input.name, path)?,
-                Source::Value(value) => session.bind(&input.name, value)?,
+                Source::Part(all, number) => {
+                    let at = number * input.bytes;
+                    let bytes = all.bytes().get(at..at + input.bytes).unwrap_or_default();
+                    let value = Tensor::new(input.dtype, &input.shape, bytes.to_vec());
+                    let value = value.map_err(|error| Failure::Input(error.to_string()))?;
+                    session.bind(&input.name, value)?;
+                }
             }
             session.run()?;
             let values = session.read(&output.name)?;
@@ -141,37 +153,35 @@ impl ManyInputs {
 /// Where one input comes from.
 enum Source {
     File(PathBuf),
-    Value(Tensor),
+    /// One of those in a file, by its number.
+    Part(Rc<Tensor>, usize),
 }
 
 /// All inputs with their names.
 fn sources(from: &Path, input: &TensorInfo) -> Result<Vec<(String, Source)>> {
     let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(from)));
     if !from.is_dir() {
-        let all = read_any(from)?;
-        let [count, shape @ ..] = all.shape() else {
-            return Err(wrong("has no dimension of inputs".into()));
-        };
-        if shape != input.shape || all.dtype() != input.dtype {
-            let found = text::typed_shape(all.dtype(), all.shape());
+        let mut found = String::new();
+        let all = read_if(from, MAX_INPUTS, |dtype, shape| {
+            found = text::typed_shape(dtype, shape);
+            shape
+                .split_first()
+                .is_some_and(|(_, one)| one == input.shape)
+                && dtype == input.dtype
+        })?;
+        let Some(all) = all else {
             let (name, count) = (&input.name, "N".to_owned());
             let extents = input.shape.iter().map(u64::to_string);
             let extents: Vec<String> = std::iter::once(count).chain(extents).collect();
             let wanted = format!("{}[{}]", input.dtype.name(), extents.join(","));
             return Err(wrong(format!(
-                "expected {wanted} for inputs of `{name}`, got {found}"
+                "expected {wanted} for inputs of `{name}`, {MAX_INPUTS} bytes at most, got {found}"
             )));
-        }
-        let bytes = all
-            .bytes()
-            .chunks_exact(input.bytes.max(1))
-            .take(*count as usize);
-        let value = |(index, bytes): (usize, &[u8])| {
-            let value = Tensor::new(input.dtype, &input.shape, bytes.to_vec());
-            let value = value.map_err(|error| wrong(error.to_string()))?;
-            Ok((index.to_string(), Source::Value(value)))
         };
-        let values: Vec<_> = bytes.enumerate().map(value).collect::<Result<_>>()?;
+        let count = all.bytes().len() / input.bytes.max(1);
+        let all = Rc::new(all);
+        let value = |index: usize| (index.to_string(), Source::Part(all.clone(), index));
+        let values: Vec<_> = (0..count).map(value).collect();
         return match values.is_empty() {
             true => Err(wrong("holds no inputs".into())),
             false => Ok(values),
@@ -234,17 +244,36 @@ fn read_truth(path: &Path, labels: &[String], classes: usize, inputs: usize) -> 
     let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(path)));
     let npy = path.extension().is_some_and(|ending| ending == "npy");
     let truth: Vec<usize> = if npy {
-        let tensor = read_any(path)?;
-        if tensor.dtype().is_float() {
-            return Err(wrong("expected integers".into()));
-        }
+        let mut found = None;
+        let tensor = read_if(path, MAX_INPUTS, |dtype: ElementType, shape| {
+            let elements = shape
+                .iter()
+                .try_fold(1u64, |all, &each| all.checked_mul(each));
+            found = elements.filter(|_| !dtype.is_float());
+            found == Some(inputs as u64)
+        })?;
+        let Some(tensor) = tensor else {
+            return Err(wrong(match found {
+                Some(found) => format!("{found} classes for {inputs} inputs"),
+                None => "expected integers".into(),
+            }));
+        };
         let class = |value: f64| match value {
             value if value >= 0.0 && value < classes as f64 => Ok(value as usize),
             value => Err(wrong(format!("{value} is no class; there are {classes}"))),
         };
         tensor.values().map(class).collect::<Result<_>>()?
     } else {
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let limit = (inputs as u64).saturating_mul(MAX_LINE);
+        let mut text = String::new();
+        std::fs::File::open(path)
+            .and_then(|file| file.take(limit + 1).read_to_string(&mut text))
+            .map_err(|error| wrong(error.to_string()))?;
+        if text.len() as u64 > limit {
+            return Err(wrong(format!(
+                "more than {limit} bytes for {inputs} inputs"
+            )));
+        }
         let class = |(line, name): (usize, &str)| {
             let by_name = labels.iter().position(|label| label == name.trim());
             let by_number = || name.trim().parse().ok().filter(|class| *class < classes);

@@ -6,6 +6,8 @@ use std::io;
 
 use gpureplay_library::{Class, Error};
 
+use crate::common::interrupt;
+
 /// How a command that did its work ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -35,6 +37,8 @@ pub(crate) enum Failure {
         /// Exit code of the process.
         code: u8,
     },
+    /// The user ended it before there was anything to report.
+    Interrupted,
     /// Whoever read our output has gone away.
     ClosedPipe,
 }
@@ -49,7 +53,30 @@ impl Failure {
             Self::Device(_) => 5,
             Self::App { code, .. } => *code,
             Self::Output(_) | Self::ClosedPipe => 6,
+            Self::Interrupted => interrupt::EXIT_CODE,
         }
+    }
+
+    /// Whose failure it is, for programs that read it.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Usage(_) => "usage",
+            Self::Recording(_) => "recording",
+            Self::Input(_) => "input",
+            Self::Device(_) => "device",
+            Self::App { .. } => "app",
+            Self::Output(_) | Self::ClosedPipe => "output",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// As `--json` prints it: `{"error":{"kind":"input","exit_code":4,"text":"..."}}`.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::json!({ "error": {
+            "kind": self.kind(),
+            "exit_code": self.exit_code(),
+            "text": self.to_string(),
+        }})
     }
 
     pub(crate) fn is_closed_pipe(&self) -> bool {
@@ -66,6 +93,7 @@ impl fmt::Display for Failure {
             | Self::Device(text)
             | Self::Output(text)
             | Self::App { text, .. } => f.write_str(text),
+            Self::Interrupted => f.write_str("interrupted before the first counted run"),
             Self::ClosedPipe => f.write_str("the reader of the output has gone away"),
         }
     }

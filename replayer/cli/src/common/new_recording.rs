@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
-use gpureplay_compile::notes::Form;
+use gpureplay_compile::notes::{Form, Kept, Turn};
 use gpureplay_compile::{
     Capture, Compiled, Found, Granularity, Options, Role, TensorFile, compile_found,
 };
@@ -22,44 +22,15 @@ use serde::Serialize;
 use crate::common::arguments::tolerance;
 use crate::common::destinations::Destinations;
 use crate::common::failure::Failure;
+use crate::common::named_file::{NamedFile, is_name};
 use crate::common::page_reads;
-use crate::common::terminal;
+use crate::common::steps::{self, StateArgument, Step};
+use crate::common::terminal::{self, stage};
 use crate::manifest::{self, Case, Manifest, Output};
 use gpureplay_library::{escaped, shown};
 
 use crate::common::noted::{self, NoteOptions, Noted};
 use crate::{Result, files, text};
-
-/// `NAME=FILE` on the command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NamedFile {
-    /// Name that the tensor gets.
-    pub(crate) name: String,
-    /// The file.
-    pub(crate) path: PathBuf,
-}
-
-impl FromStr for NamedFile {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        match text.split_once('=') {
-            Some((name, path)) if !path.is_empty() && is_name(name) => Ok(Self {
-                name: name.to_owned(),
-                path: path.into(),
-            }),
-            _ => Err("expected NAME=FILE, with a name of letters, digits, '.', '_', '-'".into()),
-        }
-    }
-}
-
-fn is_name(name: &str) -> bool {
-    !name.is_empty()
-        && !name.starts_with('.')
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
-}
 
 /// `KEY=VALUE` on the command line.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,6 +100,10 @@ pub(crate) struct Choices {
     /// Keep the weights beside the recording instead of inside it
     #[arg(long)]
     pub(crate) external_weights: bool,
+    /// What a run changes and the next run goes on from: the file with its first value, or the name of a tensor that the app's OpenCL
+    /// calls show. Of a trace with several like steps they are found, and the recording has one step
+    #[arg(long, value_name = "NAME[=FILE]")]
+    pub(crate) state: Vec<StateArgument>,
     /// A reference's values of what a layer computes, equal to the GPU's up to rounding
     #[arg(long, value_name = "NAME=FILE")]
     pub(crate) intermediate: Vec<NamedFile>,
@@ -172,6 +147,7 @@ impl Choices {
             || self.intermediates.is_some()
             || !self.weight.is_empty()
             || self.weights.is_some()
+            || self.state.iter().any(|state| state.path().is_some())
     }
 
     /// Reads all files.
@@ -189,12 +165,17 @@ impl Choices {
         }
         let inputs = self.input.iter().map(|file| (Role::Input, file));
         let weights = weights.iter().map(|file| (Role::Weight, file));
+        let states = self.state.iter().filter_map(|state| match state {
+            StateArgument::File(file) => Some((Role::State, file)),
+            StateArgument::Named(_) => None,
+        });
         let mut intermediates = self.intermediate.clone();
         if let Some(directory) = &self.intermediates {
             intermediates.extend(npy_files(directory)?);
         }
         let files = inputs
             .chain(weights)
+            .chain(states)
             .chain(intermediates.iter().map(|file| (Role::Intermediate, file)))
             .map(|(role, file)| read(role, file))
             .collect::<Result<Vec<_>>>()?;
@@ -209,6 +190,9 @@ impl Choices {
         let named = [&self.input, &self.output, &self.weight, &self.intermediate];
         for file in named.into_iter().flatten() {
             destinations.reads(&file.path);
+        }
+        for path in self.state.iter().filter_map(StateArgument::path) {
+            destinations.reads(path);
         }
         for directory in self.weights.iter().chain(&self.intermediates) {
             for file in npy_files(directory).into_iter().flatten() {
@@ -307,13 +291,6 @@ fn warn_of_equal_elements(file: &TensorFile) {
     }
 }
 
-/// Says on a terminal what takes time.
-pub(crate) fn stage(what: &str) {
-    if std::io::stderr().is_terminal() {
-        terminal::note(what);
-    }
-}
-
 /// A recording with everything that belongs beside it.
 pub(crate) struct Product {
     /// The recording.
@@ -349,11 +326,34 @@ struct TensorReport<'a> {
     before_job: usize,
 }
 
+/// The turn of a loop that is recorded, and what the turns hand on.
+type OneStep = (Turn, Vec<Kept>);
+
 impl Product {
-    /// Compiles a trace and describes the result. A second trace tells inputs from weights where no files do.
+    /// Compiles a trace and describes the result. A second trace tells inputs from weights where no files do. Of a trace with several
+    /// steps that go on from each other only the first is used; the traces as they were used come back.
     pub(crate) fn build(
-        capture: &Capture,
-        second: Option<&Capture>,
+        capture: Capture,
+        second: Option<Capture>,
+        files: &[TensorFile],
+        choices: &Choices,
+        command: &str,
+    ) -> Result<(Self, Capture, Option<Capture>)> {
+        let (capture, second, step) = match steps::find(capture, second)? {
+            Ok(Step {
+                capture,
+                second,
+                turn,
+                kept,
+            }) => (capture, second, Some((turn, kept))),
+            Err((capture, second)) => (capture, second, None),
+        };
+        let product = Self::of_step((&capture, second.as_ref(), step), files, choices, command)?;
+        Ok((product, capture, second))
+    }
+
+    fn of_step(
+        (capture, second, step): (&Capture, Option<&Capture>, Option<OneStep>),
         files: &[TensorFile],
         choices: &Choices,
         command: &str,
@@ -370,7 +370,16 @@ impl Product {
                 })
                 .ok()
         };
-        let (tensors, noted) = noted::find(capture, second, files, &choices.notes)?;
+        let named = choices.state.iter().filter_map(|state| match state {
+            StateArgument::Named(name) => Some(name.clone()),
+            StateArgument::File(_) => None,
+        });
+        let wanted = noted::Wanted {
+            options: &choices.notes,
+            states: named.collect(),
+            step,
+        };
+        let (tensors, noted) = noted::find(capture, second, files, wanted)?;
         let compiled = compile_found(capture, tensors, &choices.options(), observe)
             .map_err(|error| Failure::Recording(error.to_string()))?;
         let mut manifest = describe(capture, &compiled, choices, command);

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
-use gpureplay_compile::notes::{self, Form, Launches, Proposal, launches};
+use gpureplay_compile::notes::{self, Form, Kept, Launches, Proposal, Turn, launches};
 use gpureplay_compile::{Capture, Found, Role, TensorFile, tag_all};
 use gpureplay_io::Tensor;
 use serde::Deserialize;
@@ -119,8 +120,20 @@ pub(crate) struct Noted {
     pub(crate) launches: Launches,
     /// Values of the second run, by tensor.
     pub(crate) second: Vec<(String, Tensor)>,
+    /// What the app wrote in earlier turns of a loop.
+    pub(crate) earlier: Vec<Range<u64>>,
     /// What the user should know.
     pub(crate) remarks: Vec<String>,
+}
+
+/// What is wanted of the tensors that notes show.
+pub(crate) struct Wanted<'a> {
+    /// The user's options.
+    pub(crate) options: &'a NoteOptions,
+    /// Names of states.
+    pub(crate) states: Vec<String>,
+    /// The trace is one step of several, and this is what it leaves for the next one.
+    pub(crate) step: Option<(Turn, Vec<Kept>)>,
 }
 
 /// Finds tensors: those of files by their bit patterns, then those that notes show, for each part of which no file is named.
@@ -128,7 +141,7 @@ pub(crate) fn find(
     capture: &Capture,
     second: Option<&Capture>,
     files: &[TensorFile],
-    options: &NoteOptions,
+    wanted: Wanted<'_>,
 ) -> Result<(Vec<Found>, Noted)> {
     let mut tensors =
         tag_all(capture, files).map_err(|error| Failure::Recording(error.to_string()))?;
@@ -139,19 +152,31 @@ pub(crate) fn find(
         ..Noted::default()
     };
     let named = |role| files.iter().any(|file| file.role == role);
-    let whole = named(Role::Input) && named(Role::Output);
+    let states = wanted.step.is_some() || !wanted.states.is_empty();
+    let whole = named(Role::Input) && named(Role::Output) && !states;
     if !whole && (files.is_empty() || !capture.opencl.is_empty()) {
-        let choices = options.choices()?;
+        let mut choices = wanted.options.choices()?;
+        choices.states = wanted.states;
+        if let Some((turn, kept)) = wanted.step {
+            noted.remarks.push(format!(
+                "the app does the same {} times: the recording is the first time, and goes on from {}",
+                turn.turns,
+                text::count(kept.len() as u64, "state")
+            ));
+            (choices.step, choices.kept) = (Some(turn), kept);
+        }
         let mut proposal = notes::propose(capture, second, &choices)
             .map_err(|error| Failure::Recording(error.to_string()))?;
         proposal.leave_to(&tensors);
         let wanted = |tensor: &Found| match tensor.role {
+            Role::State => true,
             Role::Weight => files.is_empty(),
             role => !named(role),
         };
         proposal.tensors.retain(wanted);
         noted.remarks.extend(remarks(&proposal));
         noted.second = proposal.second;
+        noted.earlier = proposal.earlier;
         tensors.extend(proposal.tensors);
     }
     Ok((tensors, noted))

@@ -7,6 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::common::terminal::is_quiet;
+
 /// How long work may take before it is worth a line.
 const PATIENCE: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -18,12 +20,22 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Starts to watch `done`, which somebody counts up to `total`.
-    pub(crate) fn start(what: &str, done: Arc<AtomicU64>, total: u64) -> Self {
+    /// Starts to watch `done`, which somebody counts up to `total` if that is known; `units` says what is counted.
+    pub(crate) fn start(
+        what: &'static str,
+        done: Arc<AtomicU64>,
+        total: Option<u64>,
+        units: &'static str,
+    ) -> Self {
         let shared = Arc::new((Mutex::new(false), Condvar::new()));
-        let thread = std::io::stderr().is_terminal().then(|| {
-            let (shared, what) = (shared.clone(), what.to_owned());
-            std::thread::spawn(move || watch(&what, &done, total, &shared))
+        let wanted = std::io::stderr().is_terminal() && !is_quiet();
+        let thread = wanted.then(|| {
+            let shared = shared.clone();
+            let of = total.map_or(String::new(), |total| format!(" of {total}"));
+            std::thread::spawn(move || {
+                let text = || format!("{what}: {}{of} {units}", done.load(Ordering::Relaxed));
+                watch(text, &shared);
+            })
         });
         Self { shared, thread }
     }
@@ -40,7 +52,7 @@ impl Drop for Progress {
     }
 }
 
-fn watch(what: &str, done: &AtomicU64, total: u64, shared: &(Mutex<bool>, Condvar)) {
+fn watch(text: impl Fn() -> String, shared: &(Mutex<bool>, Condvar)) {
     let start = Instant::now();
     let mut shown = false;
     let mut over = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,11 +64,7 @@ fn watch(what: &str, done: &AtomicU64, total: u64, shared: &(Mutex<bool>, Condva
         over = wait.0;
         if start.elapsed() >= PATIENCE && !*over {
             shown = true;
-            let done = done.load(Ordering::Relaxed);
-            eprint!(
-                "\r{what}: {done} of {total} jobs, {:.1} s ",
-                start.elapsed().as_secs_f64()
-            );
+            eprint!("\r{}, {:.1} s ", text(), start.elapsed().as_secs_f64());
             let _ = std::io::stderr().flush();
         }
     }

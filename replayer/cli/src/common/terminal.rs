@@ -5,13 +5,21 @@
 //! escape function.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gpureplay_library::{escaped, escaped_lines};
 
 /// `--quiet`: only errors and what was asked for by name are printed.
 static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Whether anything was printed that is no error.
+static PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether anything was printed that is no error: a second JSON document behind a first one would be none.
+pub(crate) fn has_printed() -> bool {
+    PRINTED.load(Ordering::Relaxed)
+}
 
 /// Leaves reports and notes out from now on.
 pub(crate) fn be_quiet() {
@@ -40,6 +48,7 @@ impl Lines {
 
     fn write_line(&mut self) -> io::Result<()> {
         let line = std::mem::take(&mut self.line);
+        PRINTED.fetch_or(!line.is_empty(), Ordering::Relaxed);
         let text = String::from_utf8_lossy(&line);
         self.stream.write_all(escaped_lines(&text).as_bytes())
     }
@@ -93,6 +102,13 @@ pub(crate) fn report(output_is_taken: bool) -> Lines {
 pub(crate) fn note(text: impl Display) {
     if !is_quiet() {
         error(text);
+    }
+}
+
+/// Says on a terminal what takes time.
+pub(crate) fn stage(what: &str) {
+    if std::io::stderr().is_terminal() {
+        note(what);
     }
 }
 

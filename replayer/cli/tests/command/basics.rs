@@ -362,7 +362,7 @@ fn a_benchmark_reports_phases_and_accesses() {
     for phase in phases {
         assert_eq!(report["phase_seconds"][phase].as_array().unwrap().len(), 5);
         let within = report["percentiles"][phase]["p50"].as_f64().unwrap();
-        assert!(within <= report["percentiles"][phase]["p99"].as_f64().unwrap());
+        assert!(within <= report["summaries"][phase]["maximum"].as_f64().unwrap());
         assert!(within < run, "{report}");
     }
 }

@@ -237,6 +237,193 @@ fn a_long_value_is_not_read_to_say_that_it_does_not_fit() {
     }
 }
 
+#[test]
+fn of_a_long_file_of_many_tensors_only_the_header_and_what_is_wanted_is_read() {
+    let file = File::new(&named("a", 1));
+    let archive = |header: &str, length: u64| {
+        let path = file.at("x.safetensors");
+        let head = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat();
+        std::fs::write(&path, &head).unwrap();
+        let sparse = std::fs::File::options().write(true).open(&path).unwrap();
+        sparse.set_len(head.len() as u64 + length).unwrap();
+        path
+    };
+    let big = 5u64 << 30;
+    let both = format!(
+        r#"{{"b":{{"dtype":"U8","shape":[{big}],"data_offsets":[0,{big}]}},"a":{{"dtype":"U8","shape":[16],"data_offsets":[{big},{}]}}}}"#,
+        big + 16
+    );
+    let ran = |path: &Path, name: &str| {
+        let input = format!("a={}#{name}", path.display());
+        let arguments = ["run", "--threads", "1", "--input", &input];
+        ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments)
+    };
+    let path = archive(&both, big + 16);
+    let (code, _, error) = ran(&path, "a");
+    assert_eq!(code, 0, "{error}");
+    let (code, _, error) = ran(&path, "b");
+    assert_eq!(code, 4, "{error}");
+    assert!(error.contains("u8[5368709120]"), "{error}");
+    // A header as long as it may be, and one byte longer.
+    let limit = 4 << 20;
+    let header = |length: usize| {
+        let one = r#"{"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]}}"#;
+        one.to_owned() + &" ".repeat(length - one.len())
+    };
+    let (code, _, error) = ran(&archive(&header(limit), 16), "a");
+    assert_eq!(code, 0, "{error}");
+    let (code, _, error) = ran(&archive(&header(limit + 1), 16), "a");
+    assert_eq!(code, 4, "{error}");
+    assert!(error.contains("a header of 4194305 bytes"), "{error}");
+    // Tensors that overlap.
+    let overlap = r#"{"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]},"b":{"dtype":"U8","shape":[16],"data_offsets":[8,24]}}"#;
+    let (code, _, error) = ran(&archive(overlap, 24), "a");
+    assert_eq!(code, 4, "{error}");
+    assert!(error.contains("not a .safetensors file"), "{error}");
+}
+
+#[test]
+fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit() {
+    let digits = shipped("digits-g52");
+    let folder = tempfile::tempdir().unwrap();
+    let sparse = |name: &str, head: &[u8], length: u64| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, head).unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.set_len(head.len() as u64 + length).unwrap();
+        path.display().to_string()
+    };
+    let npy = |dtype: &str, shape: &str| {
+        let text = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let length = (text.len() as u16).to_le_bytes();
+        [b"\x93NUMPY\x01\x00", &length[..], text.as_bytes()].concat()
+    };
+    // One input more than 4 GiB hold; as many as that would only take long.
+    let many = sparse("many.npy", &npy("<f4", "(16777217, 8, 8)"), (4 << 30) + 256);
+    let other = sparse("other.npy", &npy("<f8", "(2, 8, 8)"), 5 << 30);
+    for (path, reason) in [(&many, "bytes at most"), (&other, "f64[2,8,8]")] {
+        let arguments = ["run", "--threads", "1", "--inputs", path];
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, &digits, &arguments);
+        assert_eq!(code, 4, "{error}");
+        assert!(error.contains(reason), "{error}");
+    }
+    let two = [npy("<f4", "(2, 8, 8)"), vec![0; 512]].concat();
+    let two = sparse("two.npy", &two, 0);
+    let classes = sparse("classes.npy", &npy("<i8", "(5368709120,)"), 5 << 33);
+    let lines = sparse("classes.txt", b"", 5 << 30);
+    for (path, reason) in [
+        (&classes, "5368709120 classes for 2 inputs"),
+        (&lines, "more than 2048 bytes"),
+    ] {
+        let arguments = ["run", "--threads", "1", "--inputs", &two, "--truth", path];
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, &digits, &arguments);
+        assert_eq!(code, 4, "{error}");
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn manifests_that_nest_or_repeat_are_refused_in_little_memory() {
+    let file = File::new(&named("a", 1));
+    let path = file.at("manifest.toml");
+    let deep = 1 << 18;
+    let texts = [
+        format!(
+            "version = 1\nx = {}{}\n",
+            "[".repeat(deep),
+            "]".repeat(deep)
+        ),
+        format!(
+            "version = 1\nx = {}1{}\n",
+            "{a=".repeat(deep),
+            "}".repeat(deep)
+        ),
+        format!("version = 1\n[{}]\n", vec!["a"; deep].join(".")),
+        format!("version = 1\n{} = 1\n", vec!["a"; deep].join(".")),
+        "version = 1\n".repeat(1 << 16),
+    ];
+    for text in texts {
+        std::fs::write(&path, &text).unwrap();
+        let (code, _, error) = file.ran(&["info"]);
+        assert!((3..=4).contains(&code), "{code} {error}");
+        assert!(error.len() < 1 << 16, "{}", error.len());
+    }
+}
+
+/// A null job with 64-bit addresses, and its successor.
+fn null_job(next: u64) -> [u8; 32] {
+    let mut job = [0; 32];
+    job[16] = 1 << 1 | 1;
+    job[24..].copy_from_slice(&next.to_le_bytes());
+    job
+}
+
+#[test]
+fn checkpoints_take_no_memory_for_what_is_not_used() {
+    let mut builder = builder();
+    let pages = (1 << 30) / 4096;
+    builder.region(0x1_0000_0000, pages, Access::READ_WRITE, RegionKind::Data);
+    for number in 0..20 {
+        builder.segment("run", SegmentKind::Run);
+        if number % 7 == 0 {
+            builder.upload(JOBS, &null_job(0));
+            builder.submit(1, JOBS, 1000);
+        }
+    }
+    let file = File::new(&builder.finish().unwrap());
+    let arguments = ["run", "--threads", "1", "--retry", "1"];
+    let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+    assert_eq!(code, 0, "{error}");
+}
+
+#[test]
+fn a_job_that_follows_itself_is_not_tried_again() {
+    let mut builder = builder();
+    builder.segment("run", SegmentKind::Run);
+    builder.upload(JOBS, &null_job(JOBS));
+    builder.submit(1, JOBS, 1000);
+    let file = File::new(&builder.finish().unwrap());
+    let path = file.0.path();
+    // As often as it may be tried again, it does the work of one run.
+    for limit in [&[][..], &["--limit-work", "100000"]] {
+        let arguments = [&["run", "--threads", "1", "--retry", "1000000"], limit].concat();
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, path, &arguments);
+        assert_eq!(code, 5, "{error}");
+        assert!(error.contains("job 0x2000000 on slot 1"), "{error}");
+        assert!(error.contains("needs more work than the limit"), "{error}");
+    }
+}
+
+#[test]
+fn layers_are_chosen_in_time_that_grows_with_the_file() {
+    let mut builder = builder();
+    let count = 20_000;
+    for index in 0..count {
+        let (name, va) = (format!("t{index}"), DATA);
+        let tensor = Tensor::dense(&name, TensorKind::Intermediate, ElementType::U8, &[1], va);
+        builder.tensor(tensor);
+    }
+    let output = Tensor::dense("y", TensorKind::Output, ElementType::U8, &[1], DATA);
+    let output = builder.tensor(output);
+    let tensors: Vec<_> = (0..count).map(gpureplay_format::TensorId).collect();
+    for chunk in tensors.chunks(100) {
+        builder.segment("run", SegmentKind::Run);
+        for tensor in chunk {
+            builder.bind_input(*tensor);
+            builder.bind_output(*tensor);
+        }
+        builder.bind_output(output);
+    }
+    let file = File::new(&builder.finish().unwrap());
+    let began = std::time::Instant::now();
+    for range in ["200", "199..200", "100..150"] {
+        let arguments = ["run", "--threads", "1", "--layers", range];
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+        assert!(code == 0 || code == 4, "{code} {error}");
+    }
+    assert!(began.elapsed().as_secs() < 60);
+}
+
 fn shipped(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
     folder.join(name)

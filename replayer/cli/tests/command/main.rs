@@ -2,10 +2,12 @@
 //! The command `gpureplay`, as users and scripts run it.
 #![allow(clippy::unwrap_used)]
 
+mod analyse;
 mod basics;
 mod bounded;
 mod compile;
 mod digits;
+mod everyday;
 mod extract;
 mod faults;
 mod kbase;
@@ -14,6 +16,7 @@ mod links;
 mod misuse;
 mod patch;
 mod shipped;
+mod state;
 mod timeline;
 mod trace;
 mod trust;

@@ -13,7 +13,7 @@ fn shipped(name: &str) -> PathBuf {
         .join(name)
 }
 
-fn command() -> Command {
+pub(crate) fn command() -> Command {
     Command::new(env!("CARGO_BIN_EXE_gpureplay"))
 }
 
@@ -25,10 +25,10 @@ fn outcome(output: &Output) -> (i32, String, String) {
 }
 
 /// A copy of a shipped recording that may be damaged.
-struct Copy(tempfile::TempDir);
+pub(crate) struct Copy(tempfile::TempDir);
 
 impl Copy {
-    fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let copied = Command::new("cp")
             .arg("-r")
@@ -39,16 +39,16 @@ impl Copy {
         Self(folder)
     }
 
-    fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.0.path()
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// Every file and its contents.
-    fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
+    pub(crate) fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut files = Vec::new();
         let mut folders = vec![self.folder().to_path_buf()];
         while let Some(folder) = folders.pop() {
@@ -64,7 +64,7 @@ impl Copy {
         files
     }
 
-    fn ran(&self, arguments: &[&str]) -> (i32, String, String) {
+    pub(crate) fn ran(&self, arguments: &[&str]) -> (i32, String, String) {
         outcome(
             &command()
                 .current_dir(self.folder())
@@ -74,7 +74,7 @@ impl Copy {
         )
     }
 
-    fn manifest(&self, change: impl Fn(&str) -> String) {
+    pub(crate) fn manifest(&self, change: impl Fn(&str) -> String) {
         let path = self.at("rec/manifest.toml");
         let text = fs::read_to_string(&path).unwrap();
         let changed = change(&text);

@@ -72,6 +72,8 @@ pub(super) struct Launched {
     pub(super) id: u32,
     pub(super) kernel: String,
     pub(super) global: [u64; 3],
+    /// Submissions before it.
+    pub(super) jobs: usize,
     /// The objects among its arguments.
     pub(super) given: Vec<Given>,
     /// The other arguments that are known: index, name, bytes.
@@ -93,6 +95,14 @@ pub(super) enum Event {
 }
 
 impl Event {
+    /// Submissions before it.
+    pub(super) fn jobs(&self) -> usize {
+        match self {
+            Event::Host(host) => host.jobs,
+            Event::Launch(launch) => launch.jobs,
+        }
+    }
+
     /// Whether the same step happens in another run, whatever the values.
     pub(super) fn is_like(&self, other: &Event) -> bool {
         match (self, other) {
@@ -105,6 +115,32 @@ impl Event {
                 (&a.kernel, a.global) == (&b.kernel, b.global) && objects(a) == objects(b)
             }
             _ => false,
+        }
+    }
+}
+
+impl Event {
+    /// Whether the same step happens to other objects, whatever the values.
+    pub(super) fn is_like_but_for_objects(&self, other: &Event) -> bool {
+        match (self, other) {
+            (Event::Host(a), Event::Host(b)) => {
+                let what = |host: &Host| (host.direction, host.at.offset, host.size);
+                what(a) == what(b)
+            }
+            (Event::Launch(a), Event::Launch(b)) => {
+                let places =
+                    |launch: &Launched| launch.given.iter().map(|g| g.index).collect::<Vec<_>>();
+                (&a.kernel, a.global) == (&b.kernel, b.global) && places(a) == places(b)
+            }
+            _ => false,
+        }
+    }
+
+    /// The objects that it is about, in order.
+    pub(super) fn objects(&self) -> Vec<u32> {
+        match self {
+            Event::Host(host) => vec![host.at.object],
+            Event::Launch(launch) => launch.given.iter().map(|given| given.object).collect(),
         }
     }
 }
@@ -141,6 +177,8 @@ impl std::fmt::Display for Event {
 pub(super) struct Events {
     pub(super) roots: BTreeMap<u32, Root>,
     pub(super) list: Vec<Event>,
+    /// Which of the capture's notes each of them is.
+    pub(super) notes: Vec<usize>,
     /// Functions that the app called and that notes do not describe.
     pub(super) unseen: Vec<String>,
 }
@@ -152,6 +190,7 @@ impl Events {
         let (refused, later) = (refused(capture), contents(capture));
         let queued = Queued::of(capture);
         for (index, noted) in capture.opencl.iter().enumerate() {
+            let before = out.list.len();
             match &noted.note {
                 Note::Object(Object { id, kind, size }) => match kind {
                     ObjectKind::Part(of) => {
@@ -200,6 +239,7 @@ impl Events {
                         id: launch.id,
                         kernel: launch.kernel.clone(),
                         global: launch.global,
+                        jobs: queued.start(index, launch.queue).unwrap_or(noted.jobs),
                         given: given.collect(),
                         scalars: launch
                             .arguments
@@ -218,6 +258,9 @@ impl Events {
                     out.unseen.push(call.clone());
                 }
                 _ => {}
+            }
+            if out.list.len() > before {
+                out.notes.push(index);
             }
         }
         out.decide_unchanged();
@@ -283,6 +326,12 @@ impl Queued {
             }
         }
         Queued(out)
+    }
+
+    /// Submissions before a launch's own; `None` if they are not known.
+    fn start(&self, index: usize, queue: u32) -> Option<usize> {
+        let chains = self.0.get(&queue)?.get(&index)?.as_ref()?;
+        Some(chains.start)
     }
 
     /// Submissions before a transfer: a queue comes to it after the launches that it was given before, and before those after it.

@@ -5,13 +5,19 @@
 //! against the trace: sizes of launches against the job descriptors, contents of transfers against GPU memory. What does not agree gets no
 //! name, and a remark says so.
 
+mod error;
 mod events;
+mod form;
 mod launches;
 mod looped;
 mod matching;
 mod naming;
 mod place;
 mod propose;
+mod steps;
 
+pub use error::ProposeError;
+pub use form::Form;
 pub use launches::{Dispatch, Launches, launches};
-pub use propose::{Choices, Form, Proposal, ProposeError, propose};
+pub use propose::{Choices, Proposal, propose};
+pub use steps::{Kept, Turn, first_turn, kept};

@@ -121,6 +121,7 @@ mod tests {
             id: 0,
             kernel: "a<b>".into(),
             global: [1; 3],
+            jobs: 0,
             given: vec![],
             scalars: vec![],
         };

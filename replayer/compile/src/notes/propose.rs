@@ -2,46 +2,21 @@
 //! Tensors from what the host wrote and read: inputs, weights, outputs, without a file that names them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::str::FromStr;
+use std::ops::Range;
 
-use gpureplay_io::{Element, ElementType, Layout, Tensor};
+use gpureplay_io::{Element, Layout, Tensor};
 use gpureplay_trace::note::Direction;
 
+use super::error::ProposeError;
 use super::events::{Event, Events, Given, Host, Launched};
+use super::form::Form;
 use super::looped;
 use super::naming::{self, Taken};
 use super::place::{Located, locate};
+use super::steps::{Kept, Turn};
 use crate::capture::Capture;
 use crate::pages::Moment;
 use crate::tag::{Found, Role};
-
-/// Type and shape that the user states for a tensor, such as `f32[1,224,224,3]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Form {
-    /// Element type.
-    pub dtype: ElementType,
-    /// Extents, slowest first.
-    pub shape: Vec<u32>,
-}
-
-impl FromStr for Form {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not a type and shape such as f32[1,224,224,3]");
-        let (dtype, shape) = text.split_once('[').ok_or_else(wrong)?;
-        let shape = shape.strip_suffix(']').ok_or_else(wrong)?;
-        let extents = shape.split(',').map(|extent| extent.trim().parse());
-        let shape: Vec<u32> = extents.collect::<Result<_, _>>().map_err(|_| wrong())?;
-        match shape.contains(&0) {
-            false => Ok(Form {
-                dtype: ElementType::from_name(dtype.trim())?,
-                shape,
-            }),
-            true => Err(wrong()),
-        }
-    }
-}
 
 impl Form {
     /// Bytes of such a tensor; `None` if that exceeds 64 bits.
@@ -69,6 +44,12 @@ pub struct Choices {
     pub forms: BTreeMap<String, Form>,
     /// What both runs write alike is part of the recording instead of a tensor.
     pub fixed_weights: bool,
+    /// Of a step that the app repeats: the notes before it, and what it leaves for the next one.
+    pub step: Option<Turn>,
+    /// What a step leaves for the next one: states.
+    pub kept: Vec<Kept>,
+    /// Names of tensors that are states because the user says so.
+    pub states: Vec<String>,
 }
 
 /// Tensors found through notes.
@@ -80,6 +61,8 @@ pub struct Proposal {
     pub second: Vec<(String, Tensor)>,
     /// A second run told inputs from weights.
     pub sure: bool,
+    /// GPU memory that the app wrote in earlier turns of a loop, other values in each run.
+    pub earlier: Vec<Range<u64>>,
     /// How often the app does the same, if more than once; the tensors are those of the last time.
     pub turns: Option<usize>,
     /// What could not be told, for people.
@@ -102,64 +85,6 @@ impl Proposal {
         self.second
             .retain(|(name, _)| names.contains(name.as_str()));
     }
-}
-
-/// Why notes give no tensors.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProposeError {
-    /// The trace has no notes.
-    #[error(
-        "the trace has no notes of OpenCL calls: record with the layer, or name the app's files with --input and --output"
-    )]
-    NoNotes,
-    /// The runs do different things.
-    #[error(
-        "the two runs do not do the same work: step {step} is {first} in the first and {second} in the second; a recording cannot replay a computation that depends on its input's values"
-    )]
-    Steps {
-        /// Number of the step, from 0.
-        step: usize,
-        /// What the first run does.
-        first: String,
-        /// What the second run does.
-        second: String,
-    },
-    /// A launch gets another number.
-    #[error(
-        "launch {launch} ({kernel}) depends on the input: its argument '{argument}' differs between the two runs; a replay would use the recorded one"
-    )]
-    Scalar {
-        /// Number of the launch.
-        launch: u32,
-        /// Name of the kernel.
-        kernel: String,
-        /// Name of the argument, or its index.
-        argument: String,
-    },
-    /// A name that no tensor has.
-    #[error("no tensor is called '{name}'; there are {}", known.join(", "))]
-    Name {
-        /// The name.
-        name: String,
-        /// Names of the tensors.
-        known: Vec<String>,
-    },
-    /// Two tensors would have one name.
-    #[error("two tensors would be called '{name}'")]
-    Twice {
-        /// The name.
-        name: String,
-    },
-    /// A type and shape of another size.
-    #[error("'{name}' has {bytes} bytes; {form} has another size")]
-    Form {
-        /// Name of the tensor.
-        name: String,
-        /// Its bytes.
-        bytes: u64,
-        /// What the user stated.
-        form: Form,
-    },
 }
 
 /// Makes tensors from a trace's notes. A second run with other inputs tells inputs from weights; without one, what the app wrote last
@@ -187,6 +112,7 @@ pub fn propose(
         events: &events,
         first: turns.map_or(0, |turns| turns.last),
         fixed_weights: choices.fixed_weights,
+        step: choices.step.map(|turn| turn.first),
         taken: Taken::default(),
         proposal: Proposal {
             sure: second.is_some(),
@@ -204,8 +130,10 @@ pub fn propose(
             }
         }
     }
+    choices.kept.iter().for_each(|kept| builder.keep(kept));
     let mut proposal = builder.proposal;
     apply(&mut proposal, choices)?;
+    keep_named(&mut proposal, &choices.states)?;
     let has = |role| proposal.tensors.iter().any(|tensor| tensor.role == role);
     let (input, output) = (has(Role::Input), has(Role::Output));
     if !input {
@@ -256,6 +184,8 @@ struct Builder<'a> {
     /// The first step of which results and inputs count: that of the last turn of a loop.
     first: usize,
     fixed_weights: bool,
+    /// The first event of a step that the app repeats: what it writes from there on it writes in every step.
+    step: Option<usize>,
     taken: Taken,
     proposal: Proposal,
 }
@@ -346,11 +276,14 @@ impl Builder<'_> {
         };
         let (name, type_name) = (naming::name(launch, given), given.type_name.clone());
         let other = self.second.map(|(_, events)| &events.list[step]);
-        let differs = match other {
-            Some(Event::Host(other)) => other.hash != host.hash,
+        let differs = match (other, self.step) {
+            (_, Some(first)) if step >= first => true,
+            (Some(Event::Host(other)), _) => other.hash != host.hash,
+            (_, Some(_)) => false,
             _ => step >= inputs_from,
         };
         if differs && step < self.first {
+            self.earlier_turn(host);
             return;
         }
         let role = match differs {
@@ -361,6 +294,17 @@ impl Builder<'_> {
         if host.jobs < self.capture.jobs.len() {
             let moment = Moment::before(host.jobs);
             self.tensor(step, host, (role, name, &type_name), moment);
+        }
+    }
+
+    /// Remembers where an input of an earlier turn lies.
+    fn earlier_turn(&mut self, host: &Host) {
+        let moment = Moment::before(host.jobs);
+        let root = self.events.roots.get(&host.at.object);
+        let found = root.and_then(|root| locate(self.capture, root, host, moment));
+        if let Some(Located { va, bytes }) = found {
+            let end = va.saturating_add(bytes.len() as u64);
+            self.proposal.earlier.push(va..end);
         }
     }
 
@@ -412,17 +356,25 @@ impl Builder<'_> {
         (role, name, type_name): (Role, String, &str),
         moment: Moment,
     ) {
-        let name = self.taken.unique(name);
         let Some(root) = self.events.roots.get(&host.at.object) else {
             return;
         };
+        let found = match root.image {
+            true => None,
+            false => locate(self.capture, root, host, moment),
+        };
+        // Whoever clears memory means no weight by it.
+        let cleared = |found: &Located| found.bytes.iter().all(|byte| *byte == 0);
+        if role == Role::Weight && found.as_ref().is_some_and(cleared) {
+            return;
+        }
+        let name = self.taken.unique(name);
         if root.image {
             self.remark(format!(
                 "'{name}' is an image, of which the layout in memory is not known: name its file with --input or --output"
             ));
             return;
         }
-        let found = locate(self.capture, root, host, moment);
         let Some(Located { va, bytes }) = found else {
             self.remark(format!(
                 "'{name}' ({} bytes) was not found in GPU memory {}",
@@ -456,6 +408,43 @@ impl Builder<'_> {
         });
     }
 
+    /// Makes a state of what a step leaves for the next one: of the tensor that the app wrote there, or of memory that it never wrote.
+    fn keep(&mut self, kept: &Kept) {
+        let end = kept.va.saturating_add(kept.size);
+        let whole = |tensor: &&mut Found| tensor.layout.address_range() == Some((kept.va, end));
+        let mut tensors = self.proposal.tensors.iter_mut();
+        let given = tensors.find(|tensor| !tensor.is_result() && whole(tensor));
+        if let Some(tensor) = given {
+            tensor.role = Role::State;
+            return;
+        }
+        let name = self.taken.unique(kept.name.clone());
+        let Ok(length) = usize::try_from(kept.size) else {
+            return;
+        };
+        let mut bytes = vec![0; length];
+        // Memory that nobody wrote yet is zero.
+        self.capture
+            .memory
+            .read(Moment::before(0), kept.va, &mut bytes);
+        let dtype = naming::element(&kept.type_name, &bytes, true);
+        let Ok(elements) = u32::try_from(bytes.len() / dtype.bytes()) else {
+            return;
+        };
+        let Ok(tensor) = Tensor::new(dtype, &[u64::from(elements)], bytes) else {
+            return;
+        };
+        self.proposal.tensors.push(Found {
+            role: Role::State,
+            name,
+            shape: vec![elements],
+            layout: Layout::packed(kept.va, dtype, elements),
+            job: 0,
+            tensor,
+            converted_from: None,
+        });
+    }
+
     fn in_second_run(&self, step: usize, moment: Moment) -> Option<Located> {
         let (capture, events) = self.second?;
         let Event::Host(host) = events.list.get(step)? else {
@@ -463,6 +452,38 @@ impl Builder<'_> {
         };
         locate(capture, events.roots.get(&host.at.object)?, host, moment)
     }
+}
+
+/// Makes states of these tensors, and leaves out what the app reads from the memory of any state: a session reads that itself.
+fn keep_named(proposal: &mut Proposal, names: &[String]) -> Result<(), ProposeError> {
+    for name in names {
+        let mut tensors = proposal.tensors.iter_mut();
+        let found = tensors.find(|tensor| tensor.name == *name && !tensor.is_result());
+        let Some(found) = found else {
+            let known = proposal.tensors.iter();
+            return Err(ProposeError::Name {
+                name: name.clone(),
+                known: known.map(|tensor| tensor.name.clone()).collect(),
+            });
+        };
+        found.role = Role::State;
+    }
+    let states: Vec<(u64, u64)> = proposal
+        .tensors
+        .iter()
+        .filter(|tensor| tensor.role == Role::State)
+        .filter_map(|tensor| tensor.layout.address_range())
+        .collect();
+    proposal.tensors.retain(|tensor| {
+        let range = tensor.layout.address_range();
+        tensor.role == Role::State
+            || !range.is_some_and(|(low, high)| {
+                states
+                    .iter()
+                    .any(|(start, end)| *start < high && low < *end)
+            })
+    });
+    Ok(())
 }
 
 /// Gives tensors the names, types and shapes that the user chose.

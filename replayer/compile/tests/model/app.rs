@@ -166,7 +166,7 @@ pub(crate) fn compare(first: &Run, second: &Run, names: &[&str]) -> Result<Agree
         .into_iter()
         .map(|file| (file.name, file.tensor))
         .collect();
-    differential::compare(&capture, &found, &second.capture(), &others)
+    differential::compare(&capture, &found, &second.capture(), &others, &[])
 }
 
 pub(crate) fn file(role: Role, name: &str, tensor: &Tensor) -> TensorFile {

@@ -2,7 +2,9 @@
 //! Names and tensors from the notes of an OpenCL layer, without a file of the app's.
 
 use gpureplay_compile::notes::{self, Choices, Form, ProposeError, launches, propose};
-use gpureplay_compile::{Capture, Compiled, Found, Options, Role, compile_found, tag_all};
+use gpureplay_compile::{
+    Capture, Compiled, Found, Options, Role, compile_found, differential, tag_all,
+};
 use gpureplay_io::{ElementType, Tensor, simplify};
 use gpureplay_trace::note::{
     Argument, Content, Direction, Launch, Note, Object, ObjectKind, Place, Transfer, Value,
@@ -160,6 +162,7 @@ fn tensors_are_those_that_tagging_finds() {
         rename: rename.map(|(old, new)| (old.into(), new.into())).into(),
         forms: [("picture".to_owned(), "f32[32,32]".parse::<Form>().unwrap())].into(),
         fixed_weights: false,
+        ..Choices::default()
     };
     let found = propose(&first, Some(&second), &choices).unwrap();
     assert!(
@@ -269,6 +272,33 @@ fn an_input_that_is_read_back_is_no_output() {
     assert_eq!(
         names(&found.tensors),
         [(Role::Input, "twice.a"), (Role::Output, "twice.sum")]
+    );
+}
+
+#[test]
+fn memory_that_the_app_clears_is_no_weight() {
+    let record = |input: &Tensor| {
+        let mut app = Noted::start();
+        app.write(
+            TOTAL,
+            &Tensor::from_fn(ElementType::F32, &[COUNT as u64], |_| 0.0).unwrap(),
+        );
+        app.write(B, &tags(2));
+        app.write(A, input);
+        app.add("first", TOTAL, B, SUM);
+        app.add("second", SUM, A, OUT);
+        app.read(OUT);
+        app.finish()
+    };
+    let (first, second) = (record(&tags(1)), record(&tags(3)));
+    let found = propose(&first, Some(&second), &Choices::default()).unwrap();
+    assert_eq!(
+        names(&found.tensors),
+        [
+            (Role::Weight, "first.b"),
+            (Role::Input, "second.b"),
+            (Role::Output, "second.sum")
+        ]
     );
 }
 
@@ -384,6 +414,41 @@ fn of_a_loop_the_last_turn_counts() {
 }
 
 #[test]
+fn a_loop_may_make_its_buffers_anew() {
+    let record = |seeds: [u64; 2]| {
+        let mut app = Noted::start();
+        app.write(TOTAL, &tags(2));
+        for ([from, to], seed) in [[A, SUM], [B, OUT]].into_iter().zip(seeds) {
+            app.write(from, &tags(seed));
+            app.add("infer", from, TOTAL, to);
+            app.read(to);
+        }
+        app.finish()
+    };
+    let (first, second) = (record([10, 11]), record([20, 21]));
+    let found = propose(&first, Some(&second), &Choices::default()).unwrap();
+    assert_eq!(found.turns, Some(2));
+    assert_eq!(
+        names(&found.tensors),
+        [
+            (Role::Weight, "infer.b"),
+            (Role::Input, "infer.a"),
+            (Role::Output, "infer.sum")
+        ]
+    );
+    let first_input = A..A + 4 * COUNT as u64;
+    assert_eq!(
+        found.earlier.as_slice(),
+        core::slice::from_ref(&first_input)
+    );
+    let compare = |earlier: &[std::ops::Range<u64>]| {
+        differential::compare(&first, &found.tensors, &second, &found.second, earlier)
+    };
+    compare(&found.earlier).unwrap();
+    assert!(compare(&[]).unwrap_err().to_string().contains("bytes"));
+}
+
+#[test]
 fn a_computation_that_depends_on_values_is_refused() {
     let (a, b) = (tags(1), tags(2));
     let (_, two) = two_layers(&a, &b);
@@ -443,4 +508,89 @@ fn wishes_that_do_not_fit_name_what_there_is() {
     let silent = App::default().record(&tags(1), &tags(2)).capture();
     let error = notes::propose(&silent, None, &Choices::default()).unwrap_err();
     assert_eq!(error, ProposeError::NoNotes);
+}
+
+/// `total += input`, `out = total + b`, again and again; each launch of a step is given the number of that step if `numbered`.
+fn steps(inputs: &[Tensor], b: &Tensor, numbered: bool) -> (Vec<Tensor>, Capture) {
+    let mut app = Noted::start();
+    app.write(B, b);
+    app.write(TOTAL, &tags(9));
+    let mut out = Vec::new();
+    for (step, input) in (0u8..).zip(inputs) {
+        let size = (COUNT as u64, if numbered { step } else { 7 });
+        app.write(A, input);
+        app.add_with("step", [TOTAL, A, TOTAL], size);
+        app.add_with("answer", [TOTAL, B, OUT], size);
+        out.push(app.read(OUT));
+    }
+    // What an app reads at its end is no part of a step.
+    app.read(TOTAL);
+    (out, app.finish())
+}
+
+/// The pages that the submissions of so many steps read.
+fn step_reads(steps: usize) -> gpureplay_compile::Reads {
+    let one = [[TOTAL, A], [TOTAL, B]].map(|pages| pages.into_iter().collect());
+    std::iter::repeat_n(one, steps).flatten().collect()
+}
+
+#[test]
+fn what_a_step_leaves_for_the_next_one_is_a_state() {
+    let (b, inputs) = (tags(2), [tags(1), tags(3), tags(4)]);
+    let (out, capture) = steps(&inputs[..2], &b, false);
+    let kept = notes::kept(&capture, &step_reads(2)).unwrap();
+    let places: Vec<_> = kept
+        .iter()
+        .map(|kept| (kept.va, kept.name.as_str()))
+        .collect();
+    assert_eq!(places, [(TOTAL, "step.a")]);
+    let turn = notes::first_turn(&capture).unwrap();
+    assert_eq!((turn.turns, turn.jobs), (2, 2));
+    let first = capture.until(turn.jobs, turn.notes);
+    let choices = Choices {
+        step: Some(turn),
+        kept,
+        rename: [("answer.sum".to_owned(), "out".to_owned())].into(),
+        ..Choices::default()
+    };
+    let found = propose(&first, None, &choices).unwrap();
+    assert_eq!(
+        names(&found.tensors),
+        [
+            (Role::Weight, "answer.b"),
+            (Role::State, "step.a"),
+            (Role::Input, "step.b"),
+            (Role::Output, "out")
+        ]
+    );
+    let recording = compiled(&first, found.tensors);
+    let values: Vec<_> = inputs.iter().map(|input| [("step.b", input)]).collect();
+    let runs: Vec<&[_]> = values.iter().map(|values| values.as_slice()).collect();
+    let replayed = replay(&recording, &runs);
+    assert_eq!(flat(&replayed[0]), out[0]);
+    assert_eq!(flat(&replayed[1]), out[1]);
+    // A step that was never recorded.
+    let (live, _) = steps(&inputs, &b, false);
+    assert_eq!(flat(&replayed[2]), live[2]);
+}
+
+#[test]
+fn a_launch_that_depends_on_the_step_is_named() {
+    let (_, capture) = steps(&[tags(1), tags(3)], &tags(2), true);
+    let error = notes::kept(&capture, &step_reads(2)).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("launch 0 (step) depends on the step"),
+        "{text}"
+    );
+    assert!(text.contains("argument 'n'"), "{text}");
+}
+
+#[test]
+fn what_is_written_before_it_is_read_is_no_state() {
+    let (_, capture) = steps(&[tags(1), tags(3)], &tags(2), false);
+    // The second step reads the total only after it was written.
+    let mut reads = step_reads(2);
+    reads[2].remove(&TOTAL);
+    assert_eq!(notes::kept(&capture, &reads), Ok(vec![]));
 }

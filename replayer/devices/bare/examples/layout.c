@@ -16,6 +16,7 @@ AT(gpureplay_device, arena, 7 * W);
 AT(gpureplay_device, arena_bytes, 8 * W);
 AT(gpureplay_device, arena_bus, (9 * W + 7) & ~7ul);
 AT(gpureplay_device, aarch64_tables, ((9 * W + 7) & ~7ul) + 8);
+AT(gpureplay_device, cancelled, ((9 * W + 7) & ~7ul) + 8 + W);
 AT(gpureplay_io, index, 0);
 AT(gpureplay_io, bytes, W);
 AT(gpureplay_io, length, 2 * W);

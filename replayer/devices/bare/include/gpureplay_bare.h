@@ -27,6 +27,7 @@ struct gpureplay_device {
 	size_t arena_bytes;     /* all regions of the recording, and about 1/256 more for page tables */
 	uint64_t arena_bus;     /* the arena's address as the GPU sees it */
 	uint8_t aarch64_tables; /* 0: Mali LPAE page tables (panfrost's choice), 1: AArch64 (Arm's driver on Bifrost) */
+	int (*cancelled)(void *context); /* not 0: the run in progress should end; asked while it waits. NULL: never */
 };
 
 /* Working memory of one session. Must not move between open and close. */
@@ -42,7 +43,7 @@ struct gpureplay_io {
 };
 
 struct gpureplay_error {
-	int32_t status; /* 0 none, 1 damaged recording, 2 recording not allowed, 3 GPU or memory, 4 tensors */
+	int32_t status; /* 0 none, 1 damaged recording, 2 recording not allowed, 3 GPU or memory, 4 tensors, 5 cancelled */
 	uint32_t code;  /* 1: section; 2: rule, in the order of `gpureplay verify --rules`; 3, 4: kind of error */
 	uint32_t index; /* 2: entry of its section; 3, 4: action, or 0xffffffff */
 	uint32_t found; /* register, GPU status, tensor: what there is */
@@ -57,7 +58,7 @@ int gpureplay_open(struct gpureplay_session *session, const struct gpureplay_dev
 /* The index of a tensor, or -1. */
 int32_t gpureplay_find(const struct gpureplay_session *session, const char *name);
 
-/* Runs once. The first run, and the first after an error, also resets the GPU, maps and fills memory and powers it up.
+/* Runs once. A run that is cancelled ends as after an error. The first run, and the first after an error, also resets the GPU, maps and fills memory and powers it up.
  * Returns error->status. */
 int gpureplay_run(struct gpureplay_session *session, struct gpureplay_io *tensors, size_t count,
 		  struct gpureplay_error *error);

@@ -39,7 +39,7 @@ pub struct Tensor {
 #[repr(C)]
 #[derive(Default)]
 pub struct Error {
-    /// 0 no error, 1 damaged, 2 not allowed, 3 the GPU or its memory, 4 tensors.
+    /// 0 no error, 1 damaged, 2 not allowed, 3 the GPU or its memory, 4 tensors, 5 cancelled.
     pub status: i32,
     /// Damaged: the section. Not allowed: the rule. Otherwise the kind of error.
     pub code: u32,
@@ -51,6 +51,18 @@ pub struct Error {
     pub value: u64,
 }
 
+/// The bytes at a pointer of C, which may be null when there are none. Nothing in memory is longer than `isize::MAX`.
+///
+/// # Safety
+/// The pointer is null, or `length` bytes that nobody changes stay there for `'a`.
+unsafe fn bytes_at<'a>(pointer: *const u8, length: usize) -> &'a [u8] {
+    if pointer.is_null() || isize::try_from(length).is_err() {
+        return &[];
+    }
+    // SAFETY: neither null nor too long; the rest is the caller's promise.
+    unsafe { core::slice::from_raw_parts(pointer, length) }
+}
+
 struct Bound<'b>(&'b mut [Tensor]);
 
 impl Bound<'_> {
@@ -58,6 +70,7 @@ impl Bound<'_> {
         self.0
             .iter_mut()
             .find(|bound| bound.index as u32 == tensor && !bound.bytes.is_null())
+            .filter(|bound| isize::try_from(bound.length).is_ok())
     }
 }
 
@@ -65,7 +78,7 @@ impl Tensors for Bound<'_> {
     fn input(&mut self, tensor: u32) -> Option<&[u8]> {
         let bound = self.of(tensor)?;
         // SAFETY: the caller of `gpureplay_run` gives `length` bytes for the time of the call.
-        Some(unsafe { core::slice::from_raw_parts(bound.bytes, bound.length) })
+        Some(unsafe { bytes_at(bound.bytes, bound.length) })
     }
     fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
         let bound = self.of(tensor)?;
@@ -86,7 +99,7 @@ pub unsafe extern "C" fn gpureplay_open(
 ) -> i32 {
     *error = Error::default();
     // SAFETY: the caller's promise.
-    let bytes: &'static [u8] = unsafe { core::slice::from_raw_parts(recording, length) };
+    let bytes: &'static [u8] = unsafe { bytes_at(recording, length) };
     // SAFETY: `state` is writable and large enough; nothing reads it before it is written.
     unsafe { (&raw mut (*state).open).write(false) };
     let recording = match Recording::parse(bytes) {
@@ -152,10 +165,14 @@ pub unsafe extern "C" fn gpureplay_run(
     count: usize,
     error: &mut Error,
 ) -> i32 {
-    // SAFETY: the caller's promise.
-    let (state, tensors) =
-        unsafe { (&mut *state, core::slice::from_raw_parts_mut(tensors, count)) };
-    if !state.open {
+    let none = tensors.is_null() || isize::try_from(count).is_err();
+    // SAFETY: not null; the rest is the caller's promise.
+    let tensors = match none {
+        true => &mut [],
+        false => unsafe { core::slice::from_raw_parts_mut(tensors, count) },
+    };
+    // SAFETY: the caller's promise. No reference to the whole state is made: the session holds one to its workspace.
+    if !unsafe { (*state).open } {
         *error = Error {
             status: 3,
             code: u32::MAX,
@@ -163,24 +180,29 @@ pub unsafe extern "C" fn gpureplay_run(
         };
         return 3;
     }
-    // SAFETY: it is open.
-    let session = unsafe { state.session.assume_init_mut() };
-    conclude(session.run(&mut Bound(tensors)), error)
+    // SAFETY: it is open, and this borrows the session alone.
+    let session = unsafe { (*state).session.assume_init_mut() };
+    session.gpu().begin_run();
+    let result = session.run(&mut Bound(tensors));
+    let failed = result.is_err();
+    conclude(result, error);
+    if session.gpu().end_run() && failed {
+        (error.status, error.code) = (5, 0);
+    }
+    error.status
 }
 
 /// # Safety
 /// `state` was given to `gpureplay_open` and has not moved since.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_close(state: *mut State, error: &mut Error) -> i32 {
-    // SAFETY: the caller's promise.
-    let state = unsafe { &mut *state };
     *error = Error::default();
-    if !state.open {
+    // SAFETY: the caller's promise; as in `gpureplay_run` only parts of the state are touched.
+    if !unsafe { core::mem::replace(&mut (*state).open, false) } {
         return 0;
     }
-    state.open = false;
     // SAFETY: it was open; nobody uses it afterwards, and closing left nothing for a drop to do.
-    let session = unsafe { state.session.assume_init_mut() };
+    let session = unsafe { (*state).session.assume_init_mut() };
     conclude(session.close(), error)
 }
 

@@ -33,6 +33,8 @@ pub struct Callbacks {
     pub arena_bus: u64,
     /// 1: page tables in the AArch64 format; 0: in Mali's LPAE format.
     pub aarch64_tables: u8,
+    /// Whether the run in progress should end: not 0. None: it never should.
+    pub cancelled: Option<extern "C" fn(*mut c_void) -> i32>,
 }
 
 impl Callbacks {
@@ -58,6 +60,7 @@ impl Callbacks {
             arena_bytes: bytes,
             arena_bus: address as u64,
             aarch64_tables: 0,
+            cancelled: None,
         }
     }
 }
@@ -79,6 +82,11 @@ impl Machine for Callbacks {
         if let Some(wait) = self.wait_interrupt {
             wait(self.context, timeout_us);
         }
+    }
+
+    fn is_cancelled(&mut self) -> bool {
+        self.cancelled
+            .is_some_and(|cancelled| cancelled(self.context) != 0)
     }
 
     fn memory(&self) -> Memory {

@@ -2,7 +2,7 @@
 //! The GPU of a machine, with pages from the machine's memory.
 
 use gpureplay_core::page_table::{PageTables, TableMemory};
-use gpureplay_core::{DeviceError, Gpu, Lines};
+use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
 use mali_regs::gpu::GPU_INT_RAWSTAT;
 use mali_regs::job::JOB_INT_RAWSTAT;
@@ -12,6 +12,22 @@ use crate::callbacks::Callbacks;
 use crate::machine::Machine;
 
 const PAGE: usize = PAGE_SIZE as usize;
+
+/// What [`DeviceError::Refused`] says of a run that was cancelled.
+const CANCELLED: i32 = 1;
+/// Longer than any wait of a recording (`Limits::DEFAULT`), in microseconds.
+const HOUR_US: u64 = 3_600_000_000;
+
+/// Whether somebody may and does end a run.
+#[derive(Clone, Copy, Default)]
+struct Cancellation {
+    /// A run is in progress.
+    running: bool,
+    /// One of its chains is.
+    chain: bool,
+    /// It was cancelled.
+    cancelled: bool,
+}
 
 /// The machine's memory, handed out from its start on and taken back all at once.
 struct Arena<M> {
@@ -75,6 +91,9 @@ impl<M: Machine> TableMemory for Arena<M> {
 pub struct Device<M = Callbacks> {
     arena: Arena<M>,
     tables: Option<PageTables>,
+    cancellation: Cancellation,
+    /// How far the clock was put forward, in microseconds.
+    ahead_us: u64,
 }
 
 impl<M: Machine> Device<M> {
@@ -86,6 +105,39 @@ impl<M: Machine> Device<M> {
         Self {
             arena: Arena { machine, used: 0 },
             tables: None,
+            cancellation: Cancellation {
+                running: false,
+                chain: false,
+                cancelled: false,
+            },
+            ahead_us: 0,
+        }
+    }
+
+    /// From now on the machine is asked whether the run that begins is cancelled.
+    pub fn begin_run(&mut self) {
+        self.cancellation = Cancellation {
+            running: true,
+            ..Cancellation::default()
+        };
+    }
+
+    /// The machine is asked no more; whether the run was cancelled.
+    pub fn end_run(&mut self) -> bool {
+        let cancelled = self.cancellation.cancelled;
+        self.cancellation = Cancellation::default();
+        cancelled
+    }
+
+    fn proceed(&mut self) -> Result<(), DeviceError> {
+        let asked = &mut self.cancellation;
+        // What follows upon a cancellation, such as the reset, is not cancelled.
+        if asked.running && !asked.cancelled {
+            asked.cancelled = self.arena.machine.is_cancelled();
+        }
+        match asked.running && asked.cancelled {
+            true => Err(DeviceError::Refused(CANCELLED)),
+            false => Ok(()),
         }
     }
 
@@ -131,6 +183,12 @@ impl<M: Machine> Gpu for Device<M> {
     }
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
+        if self.cancellation.chain && self.proceed().is_err() {
+            // The wait for the chain is over; those of the reset that follows have their time.
+            self.cancellation.chain = false;
+            self.ahead_us = self.ahead_us.saturating_add(HOUR_US);
+            return Lines::NONE;
+        }
         self.arena.machine.wait_interrupt(timeout_us);
         let mut raised = 0;
         for (bit, register) in [
@@ -147,7 +205,17 @@ impl<M: Machine> Gpu for Device<M> {
     }
 
     fn now_us(&mut self) -> u64 {
-        self.arena.machine.now_us()
+        self.arena.machine.now_us().saturating_add(self.ahead_us)
+    }
+
+    fn before_chain(&mut self, _: &Chain) -> Result<(), DeviceError> {
+        self.proceed()?;
+        self.cancellation.chain = true;
+        Ok(())
+    }
+
+    fn after_chain(&mut self, _: &Chain, _: Result<(), ErrorKind>) {
+        self.cancellation.chain = false;
     }
 
     fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
@@ -189,6 +257,7 @@ impl<M: Machine> Gpu for Device<M> {
     }
 
     fn write_memory(&mut self, va: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.proceed()?;
         self.parts(va, bytes.len(), |arena, offset, done, size| {
             let from = bytes.as_ptr().wrapping_add(done);
             // SAFETY: `done + size` is within `bytes`, `offset + size` within the memory; they do not overlap.
@@ -212,6 +281,7 @@ impl<M: Machine> Gpu for Device<M> {
 
     fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
         let length = usize::try_from(length).map_err(|_| DeviceError::NotMapped(va))?;
+        self.proceed()?;
         self.parts(va, length, |arena, offset, _, size| {
             arena.fill(offset, size, byte)
         })

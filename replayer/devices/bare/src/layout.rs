@@ -22,6 +22,7 @@ const _: () = assert!(
         && offset_of!(Callbacks, arena_bytes) == 8 * W
         && offset_of!(Callbacks, arena_bus) == BUS
         && offset_of!(Callbacks, aarch64_tables) == BUS + 8
+        && offset_of!(Callbacks, cancelled) == BUS + 8 + W
 );
 const _: () = assert!(
     offset_of!(Tensor, index) == 0

@@ -31,6 +31,12 @@ pub trait Machine {
     /// has no interrupts.
     fn wait_interrupt(&mut self, timeout_us: u32);
 
+    /// Whether the run in progress should end: asked before each chain, while one runs, and before memory is copied. The run then fails,
+    /// and the GPU is reset as after any error.
+    fn is_cancelled(&mut self) -> bool {
+        false
+    }
+
     /// Memory that is the GPU's alone; always the same.
     fn memory(&self) -> Memory;
 

@@ -15,8 +15,8 @@ use mali_regs::mmu::MMU_INT_RAWSTAT;
 
 use crate::board::Board;
 use crate::chains::Chains;
+use crate::device_tree::find_gpu_of;
 use crate::error::OpenError;
-use crate::machine;
 use crate::mapped::Mapped;
 use crate::mappings::Mappings;
 use crate::own_tables::{OwnTables, TablePages};
@@ -42,7 +42,7 @@ impl DevMem {
     /// There is no GPU, a driver holds it, it is not coherent or not powered, the board is another one, or the kernel forbids
     /// access.
     pub fn open(board: Option<&Board>) -> Result<Self, OpenError> {
-        let node = machine::find_gpu_of(Path::new("/sys"), board)?;
+        let node = find_gpu_of(Path::new("/sys"), board)?;
         if let Some(driver) = node.driver {
             return Err(OpenError::Bound {
                 driver,

@@ -9,6 +9,7 @@
 mod barrier;
 pub mod board;
 mod chains;
+pub mod device_tree;
 pub mod devmem;
 pub mod error;
 pub mod machine;

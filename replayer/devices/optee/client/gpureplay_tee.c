@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* A program of the normal world that has recordings replayed in the secure world, by libteec. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tee_client_api.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gpureplay_tee.h"
 
 static const char usage[] =
-	"Usage: gpureplay-tee PACK [-n RUNS] [-i NAME:BYTES=FILE]... [-o NAME:BYTES=FILE]...\n"
+	"Usage: gpureplay_tee PACK [-n RUNS] [-c MS] [-i NAME:BYTES=FILE]... [-o NAME:BYTES=FILE]...\n"
 	"\n"
 	"Has the secure world replay a signed pack (`gpureplay pack`). Run number k takes the k-th BYTES of each input's\n"
-	"FILE (.npy or raw), and appends BYTES to each output's FILE.\n"
+	"FILE (.npy or raw), and appends BYTES to each output's FILE. With -c a run that takes longer than MS milliseconds\n"
+	"is cancelled.\n"
 	"\n"
 	"Example, one digit:\n"
-	"  gpureplay-tee digits.pack -i input:256=three.npy -o probabilities:40=answer.bin\n"
+	"  gpureplay_tee digits.pack -i input:256=three.npy -o probabilities:40=answer.bin\n"
 	"\n"
 	"Exit status: 0 done, 1 the secure world refused or failed, 2 wrong arguments or files.\n";
 
@@ -35,12 +38,20 @@ struct tensor {
 	FILE *file; /* outputs */
 };
 
+/* The run that is cancelled if it takes too long. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	TEEC_Operation *operation;
+	unsigned long milliseconds;
+} watched = { .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
+
 static void fail(int code, const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
-	fputs("gpureplay-tee: ", stderr);
+	fputs("gpureplay_tee: ", stderr);
 	vfprintf(stderr, format, arguments);
 	fputc('\n', stderr);
 	va_end(arguments);
@@ -125,6 +136,8 @@ static const char *meaning(TEEC_Result result)
 		return "the GPU failed";
 	case TEEC_ERROR_ITEM_NOT_FOUND:
 		return "there is no such tensor, or no GPU";
+	case TEEC_ERROR_CANCEL:
+		return "it was cancelled";
 	case TEEC_ERROR_BUSY:
 		return "another client has the GPU";
 	case TEEC_ERROR_OUT_OF_MEMORY:
@@ -140,6 +153,49 @@ static void check(TEEC_Result result, const char *what, const TEEC_Value *status
 		fail(1, "%s: %s (0x%08x, status %u, code %u)", what, meaning(result), result, status->a, status->b);
 	if (result)
 		fail(1, "%s: %s (0x%08x)", what, meaning(result), result);
+}
+
+/* Cancels the run if it does not end in time. */
+static void *watch(void *nothing)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += watched.milliseconds / 1000;
+	until.tv_nsec += watched.milliseconds % 1000 * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&watched.lock);
+	while (watched.operation)
+		if (pthread_cond_timedwait(&watched.ended, &watched.lock, &until) == ETIMEDOUT)
+			break;
+	if (watched.operation)
+		TEEC_RequestCancellation(watched.operation);
+	pthread_mutex_unlock(&watched.lock);
+	return nothing;
+}
+
+/* Invokes RUN, and cancels it after `watched.milliseconds` if that is not 0. */
+static TEEC_Result run_watched(TEEC_Session *session, TEEC_Operation *operation)
+{
+	uint32_t origin = 0;
+	TEEC_Result result;
+	pthread_t thread;
+
+	if (!watched.milliseconds)
+		return TEEC_InvokeCommand(session, GPUREPLAY_TEE_RUN, operation, &origin);
+	watched.operation = operation;
+	if (pthread_create(&thread, NULL, watch, NULL))
+		fail(2, "no thread to cancel the run");
+	result = TEEC_InvokeCommand(session, GPUREPLAY_TEE_RUN, operation, &origin);
+	pthread_mutex_lock(&watched.lock);
+	watched.operation = NULL;
+	pthread_cond_signal(&watched.ended);
+	pthread_mutex_unlock(&watched.lock);
+	pthread_join(thread, NULL);
+	return result;
 }
 
 static size_t padded(size_t bytes)
@@ -173,13 +229,16 @@ int main(int count, char **arguments)
 	TEEC_Result result;
 	uint8_t *pack, *in, *out;
 
-	for (int option; (option = getopt(count, arguments, "-hn:i:o:")) != -1;) {
+	for (int option; (option = getopt(count, arguments, "-hn:c:i:o:")) != -1;) {
 		switch (option) {
 		case 1:
 			path = optarg;
 			break;
 		case 'n':
 			runs = strtoul(optarg, NULL, 10);
+			break;
+		case 'c':
+			watched.milliseconds = strtoul(optarg, NULL, 10);
 			break;
 		case 'i':
 		case 'o':
@@ -201,9 +260,10 @@ int main(int count, char **arguments)
 	}
 	pack = contents(path, &length);
 	check(TEEC_InitializeContext(NULL, &context), "no trusted execution environment", NULL);
+	/* Many clients at once need more memory than there is. */
 	for (int turn = 0;; turn++) {
 		result = TEEC_OpenSession(&context, &session, &application, TEEC_LOGIN_PUBLIC, NULL, NULL, &origin);
-		if (result != TEEC_ERROR_BUSY || turn == TURNS)
+		if (result != TEEC_ERROR_OUT_OF_MEMORY || turn == TURNS)
 			break;
 		usleep(10000);
 	}
@@ -213,7 +273,12 @@ int main(int count, char **arguments)
 	operation.paramTypes = TEEC_PARAM_TYPES(TEEC_MEMREF_TEMP_INPUT, TEEC_VALUE_OUTPUT, TEEC_NONE, TEEC_NONE);
 	operation.params[0].tmpref.buffer = pack;
 	operation.params[0].tmpref.size = length;
-	result = TEEC_InvokeCommand(&session, GPUREPLAY_TEE_LOAD, &operation, &origin);
+	for (int turn = 0;; turn++) {
+		result = TEEC_InvokeCommand(&session, GPUREPLAY_TEE_LOAD, &operation, &origin);
+		if (result != TEEC_ERROR_BUSY || turn == TURNS)
+			break;
+		usleep(10000);
+	}
 	check(result, path, &operation.params[1].value);
 
 	for (size_t index = 0; index < input_count + output_count; index++) {
@@ -249,7 +314,7 @@ int main(int count, char **arguments)
 		operation.params[0].tmpref.size = in_bytes;
 		operation.params[1].tmpref.buffer = out;
 		operation.params[1].tmpref.size = out_bytes;
-		result = TEEC_InvokeCommand(&session, GPUREPLAY_TEE_RUN, &operation, &origin);
+		result = run_watched(&session, &operation);
 		check(result, "the run", &operation.params[2].value);
 		at = out;
 		for (size_t index = 0; index < output_count; index++) {

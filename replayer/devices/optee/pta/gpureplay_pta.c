@@ -7,6 +7,7 @@
 #include <io.h>
 #include <kernel/mutex.h>
 #include <kernel/pseudo_ta.h>
+#include <kernel/tee_ta_manager.h>
 #include <kernel/tee_time.h>
 #include <kernel/ts_manager.h>
 #include <kernel/user_ta.h>
@@ -26,9 +27,11 @@ register_phys_mem(MEM_AREA_IO_SEC, GPUREPLAY_GPU_BASE, GPUREPLAY_GPU_BYTES);
 register_phys_mem(MEM_AREA_IO_SEC, GPUREPLAY_CONFIGURATION, SMALL_PAGE_SIZE);
 register_phys_mem(MEM_AREA_RAM_NSEC, GPUREPLAY_CARVE_OUT, GPUREPLAY_CARVE_OUT_BYTES);
 
-/* The GPU: one recording at a time. */
+/* One session, and the GPU if the session has it. */
 struct gpu {
 	struct gpureplay_session session;
+	/* While a run is in progress: the session of the trusted application that asked for it. */
+	struct tee_ta_session *caller;
 	vaddr_t registers;
 	uint8_t *arena;
 	uint8_t *recording;
@@ -60,6 +63,14 @@ static void write_register(void *context, uint32_t offset, uint32_t value)
 static uint64_t now(void *context __unused)
 {
 	return barrier_read_counter_timer() / (read_cntfrq() / 1000000);
+}
+
+/* What the normal world asks of the trusted application's session: a bare flag, so it may be read at any time. */
+static int cancelled(void *context)
+{
+	struct gpu *gpu = context;
+
+	return gpu->caller && tee_ta_session_is_cancelled(gpu->caller, NULL);
 }
 
 /* Gives the function its address and lets it decode and master: the normal world may have moved it. */
@@ -98,6 +109,32 @@ static void unload(struct gpu *gpu)
 	memzero_explicit(&gpu->session, sizeof(gpu->session));
 }
 
+/* The GPU is this session's until it is given back. A session waits in the normal world, where it holds nothing. */
+static TEE_Result take(struct gpu *gpu)
+{
+	TEE_Result result = TEE_SUCCESS;
+
+	mutex_lock(&lock);
+	if (owner && owner != gpu)
+		result = TEE_ERROR_BUSY;
+	else if (!owner)
+		result = switch_on(gpu);
+	if (!result)
+		owner = gpu;
+	mutex_unlock(&lock);
+	return result;
+}
+
+/* What the session left is gone before another one has the GPU. */
+static void give_back(struct gpu *gpu)
+{
+	unload(gpu);
+	mutex_lock(&lock);
+	if (owner == gpu)
+		owner = NULL;
+	mutex_unlock(&lock);
+}
+
 static TEE_Result status_of(const struct gpureplay_error *error, TEE_Param *out)
 {
 	out->value.a = error->status;
@@ -110,6 +147,8 @@ static TEE_Result status_of(const struct gpureplay_error *error, TEE_Param *out)
 		return TEE_ERROR_SECURITY;
 	case 4:
 		return TEE_ERROR_BAD_PARAMETERS;
+	case 5:
+		return TEE_ERROR_CANCEL;
 	default:
 		return TEE_ERROR_COMMUNICATION;
 	}
@@ -117,16 +156,17 @@ static TEE_Result status_of(const struct gpureplay_error *error, TEE_Param *out)
 
 static TEE_Result load(struct gpu *gpu, uint32_t types, TEE_Param params[TEE_NUM_PARAMS])
 {
-	const struct gpureplay_device device = {
+	struct gpureplay_device device = {
 		.context = gpu,
 		.read32 = read_register,
 		.write32 = write_register,
 		.now_us = now,
-		.arena = gpu->arena,
 		.arena_bytes = GPUREPLAY_CARVE_OUT_BYTES,
 		.arena_bus = GPUREPLAY_CARVE_OUT,
+		.cancelled = cancelled,
 	};
 	struct gpureplay_error error = { };
+	TEE_Result result = TEE_SUCCESS;
 	size_t bytes = 0;
 
 	if (types != TEE_PARAM_TYPES(TEE_PARAM_TYPE_MEMREF_INPUT, TEE_PARAM_TYPE_VALUE_OUTPUT,
@@ -137,7 +177,11 @@ static TEE_Result load(struct gpu *gpu, uint32_t types, TEE_Param params[TEE_NUM
 		return TEE_ERROR_BAD_PARAMETERS;
 	if (bytes > GPUREPLAY_TEE_RECORDING_BYTES)
 		return TEE_ERROR_EXCESS_DATA;
+	result = take(gpu);
+	if (result)
+		return result;
 	unload(gpu);
+	device.arena = gpu->arena;
 	gpu->recording = malloc(bytes);
 	if (!gpu->recording)
 		return TEE_ERROR_OUT_OF_MEMORY;
@@ -219,15 +263,20 @@ static TEE_Result run(struct gpu *gpu, uint32_t types, TEE_Param params[TEE_NUM_
 	if (result)
 		return result;
 	gpu->used = true;
+	gpu->caller = to_ta_session(ts_get_calling_session());
 	gpureplay_run(&gpu->session, tensors, count, &error);
-	return status_of(&error, &params[2]);
+	gpu->caller = NULL;
+	result = status_of(&error, &params[2]);
+	/* After an error nothing stays: neither in the GPU nor in its memory. */
+	if (result)
+		give_back(gpu);
+	return result;
 }
 
 static TEE_Result open_session(uint32_t types __unused, TEE_Param params[TEE_NUM_PARAMS] __unused, void **context)
 {
 	static const TEE_UUID application = GPUREPLAY_TA_UUID;
 	struct ts_session *caller = ts_get_calling_session();
-	TEE_Result result = TEE_SUCCESS;
 	struct gpu *gpu = NULL;
 
 	if (!caller || !is_user_ta_ctx(caller->ctx) || memcmp(&caller->ctx->uuid, &application, sizeof(application)))
@@ -235,30 +284,18 @@ static TEE_Result open_session(uint32_t types __unused, TEE_Param params[TEE_NUM
 	gpu = calloc(1, sizeof(*gpu));
 	if (!gpu)
 		return TEE_ERROR_OUT_OF_MEMORY;
-	mutex_lock(&lock);
-	if (owner)
-		result = TEE_ERROR_BUSY;
-	else
-		result = switch_on(gpu);
-	if (!result)
-		owner = gpu;
-	mutex_unlock(&lock);
-	if (result) {
-		free(gpu);
-		return result;
-	}
 	*context = gpu;
 	return TEE_SUCCESS;
 }
 
+/* OP-TEE closes a session that did not open, too: without a context. */
 static void close_session(void *context)
 {
 	struct gpu *gpu = context;
 
-	unload(gpu);
-	mutex_lock(&lock);
-	owner = NULL;
-	mutex_unlock(&lock);
+	if (!gpu)
+		return;
+	give_back(gpu);
 	free(gpu);
 }
 
@@ -272,8 +309,10 @@ static TEE_Result invoke(void *context, uint32_t command, uint32_t types, TEE_Pa
 	case GPUREPLAY_TEE_RUN:
 		return run(context, types, params);
 	case GPUREPLAY_TEE_UNLOAD:
-		unload(context);
+		give_back(context);
 		return TEE_SUCCESS;
+	case GPUREPLAY_TEE_TAKE:
+		return take(context);
 	default:
 		return TEE_ERROR_NOT_SUPPORTED;
 	}

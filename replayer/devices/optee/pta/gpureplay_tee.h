@@ -14,16 +14,18 @@
 
 /* Commands; the same numbers for the application and the pseudo-TA. */
 enum gpureplay_tee_command {
-	/* [in] memory: the application takes a signed pack, the pseudo-TA a recording.
+	/* [in] memory: the application takes a signed pack, the pseudo-TA a recording. TEE_ERROR_BUSY: another session has the GPU.
 	 * The pseudo-TA: [out] value: a is the status and b the code of an error (gpureplay_bare.h). */
 	GPUREPLAY_TEE_LOAD = 0,
 	/* [in] memory: a tensor's name, without a final zero. [out] value: a is its index. */
 	GPUREPLAY_TEE_FIND = 1,
 	/* [in] memory: entries of inputs and weights. [inout] memory: entries of outputs, whose bytes are written.
-	 * [out] value: as for LOAD. */
+	 * [out] value: as for LOAD. After an error, and after a cancellation (TEE_ERROR_CANCEL), nothing is loaded any more. */
 	GPUREPLAY_TEE_RUN = 2,
-	/* Resets the GPU and clears its memory. Closing the session does the same. */
+	/* Resets the GPU, clears its memory, and lets other sessions have it. Closing the session does the same. */
 	GPUREPLAY_TEE_UNLOAD = 3,
+	/* The pseudo-TA only: the GPU is the session's until UNLOAD, or TEE_ERROR_BUSY. */
+	GPUREPLAY_TEE_TAKE = 4,
 };
 
 /* One tensor: this header, `length` bytes (dense, in C order, little-endian), and zeroes up to a multiple of eight.

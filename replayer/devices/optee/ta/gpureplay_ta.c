@@ -115,12 +115,15 @@ static TEE_Result load(struct session *session, uint32_t types, TEE_Param params
 	session->loaded = false;
 	params[1].value.a = 0;
 	params[1].value.b = 0;
+	/* Who must wait learns it before any work is done. */
+	result = to_gpu(session, GPUREPLAY_TEE_TAKE, 0, forward);
+	if (result)
+		return result;
 	result = stored_counter(&oldest);
 	if (!result)
 		result = copy_in(&params[0], GPUREPLAY_TEE_RECORDING_BYTES, &pack);
-	if (result)
-		return result;
-	result = refusal(gpureplay_trust_check(pack, params[0].memref.size, gpureplay_key, oldest, &found));
+	if (!result)
+		result = refusal(gpureplay_trust_check(pack, params[0].memref.size, gpureplay_key, oldest, &found));
 	if (!result) {
 		forward[0].memref.buffer = pack + found.offset;
 		forward[0].memref.size = found.length;
@@ -128,6 +131,8 @@ static TEE_Result load(struct session *session, uint32_t types, TEE_Param params
 		params[1].value = forward[1].value;
 	}
 	TEE_Free(pack);
+	if (result)
+		to_gpu(session, GPUREPLAY_TEE_UNLOAD, 0, forward);
 	session->loaded = !result;
 	session->counter = found.counter;
 	return result;
@@ -175,8 +180,13 @@ static TEE_Result run(struct session *session, uint32_t types, TEE_Param params[
 		forward[0].memref.size = params[0].memref.size;
 		forward[1].memref.buffer = outputs;
 		forward[1].memref.size = params[1].memref.size;
+		TEE_UnmaskCancellation();
 		result = to_gpu(session, GPUREPLAY_TEE_RUN, types, forward);
+		TEE_MaskCancellation();
 		params[2].value = forward[2].value;
+		session->loaded = !result;
+		if (result)
+			to_gpu(session, GPUREPLAY_TEE_UNLOAD, 0, forward);
 	}
 	if (!result)
 		result = raise_counter(session->counter);

@@ -99,9 +99,9 @@ impl Session {
             }
         }
         let recording = self.recording.clone();
-        if steps.first().map(|step| step.segment)
-            == recording.layers().first().map(|layer| layer.segment)
-        {
+        // Attempts share what one run may do.
+        let begins = recording.layers().first().map(|layer| layer.segment);
+        if !again && steps.first().map(|step| step.segment) == begins {
             self.engine(|engine, _| {
                 engine.gpu().device.begin_run();
                 Ok(())
@@ -146,11 +146,12 @@ impl Session {
         }
         let shared = self.recording.clone();
         self.bindings.bind_weights(shared.files())?;
-        let State::Idle(device) = std::mem::replace(&mut self.state, State::Lost) else {
+        let State::Idle(mut device) = std::mem::replace(&mut self.state, State::Lost) else {
             return Err(Error::NoDevice(
                 "the session's device was lost in a panic; open another session".into(),
             ));
         };
+        device.may_be_another(self.ignore_identity);
         let parts = Parts {
             recording: self.recording.clone(),
             workspace: MutBorrow::new(Box::default()),

@@ -12,7 +12,7 @@ const PAGE: usize = 4096;
 /// Bytes that are read at once.
 const STEP: usize = 64 * PAGE;
 /// Bytes of GPU memory that the checkpoints of one run may read together, unless a single one needs more.
-pub(super) const READ_PER_RUN: u64 = 8 << 30;
+pub(super) const READ_PER_RUN: u64 = 2 << 30;
 
 /// The state of an inference at a boundary.
 pub(super) struct Checkpoint {
@@ -152,11 +152,11 @@ mod tests {
 
     #[test]
     fn checkpoints_of_a_run_read_a_bounded_amount_of_memory() {
-        assert_eq!(taken(1 << 30, 8), 8);
+        assert_eq!(taken(READ_PER_RUN / 8, 8), 8);
         // One more than is affordable: every second.
-        assert_eq!(taken(1 << 30, 9), 4);
+        assert_eq!(taken(READ_PER_RUN / 8, 9), 4);
         assert_eq!(taken(0, 1 << 16), 1 << 16);
-        for (bytes, boundaries) in [(1 << 20, 1 << 16), (3 << 30, 1000), (4096, 1 << 20)] {
+        for (bytes, boundaries) in [(1 << 20, 1 << 16), (3 << 28, 1000), (4096, 1 << 20)] {
             assert!(taken(bytes, boundaries) * bytes <= READ_PER_RUN);
         }
         assert_eq!(taken(u64::MAX, 5), 1);

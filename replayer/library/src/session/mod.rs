@@ -276,6 +276,29 @@ impl Session {
         Ok(())
     }
 
+    /// Gives every state the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
+    ///
+    /// # Errors
+    /// The recording has no states, one of them is not there, or a value does not fit.
+    pub fn bind_states(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        self.bindings.bind_all_of(TensorKind::State, path.as_ref())
+    }
+
+    /// What the next run starts from: all states by name. Loads the recording if only set-up knows them.
+    ///
+    /// # Errors
+    /// As for [`Session::prepare`].
+    pub fn states(&mut self) -> Result<Vec<(String, Tensor)>> {
+        let states = self.recording.tensors().iter();
+        let states = states.filter(|info| info.kind == TensorKind::State);
+        let names: Vec<String> = states.map(|info| info.name.clone()).collect();
+        let value = |name: String| {
+            let value = self.read(&name)?;
+            Ok((name, value))
+        };
+        names.into_iter().map(value).collect()
+    }
+
     /// Gives every state the value again that it has when the recording is opened.
     pub fn reset_states(&mut self) {
         for (tensor, _) in self.bindings.states.sizes() {
@@ -379,7 +402,11 @@ impl Session {
     pub fn read(&mut self, name: &str) -> Result<Tensor> {
         let (index, info) = self.bindings.named(name)?;
         let info = info.clone();
+        if let Some(tensor) = self.bindings.found(index) {
+            return Ok(tensor);
+        }
         if info.kind == TensorKind::State {
+            // Only set-up knows it.
             self.prepare()?;
         }
         if let Some(tensor) = self.bindings.found(index) {

@@ -11,7 +11,7 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 
 use gpureplay_io::{
-    ElementType, MAX_NPY_PREFIX, NpyError, Tensor, parse_npy, read_npy, read_npy_if, shown,
+    Element, ElementType, MAX_NPY_PREFIX, NpyError, Tensor, parse_npy, read_npy, read_npy_if, shown,
 };
 
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ use crate::tensors::{TensorInfo, misfit};
 
 pub(crate) use self::safetensors::Archive;
 pub use image::{Channels, ImageFormat, Resize};
-pub use write::{OutputFormat, STANDARD_OUTPUT, is_standard_output, write};
+pub use write::{OutputFormat, STANDARD_OUTPUT, is_standard_output, write, write_all};
 
 /// The name that stands for standard input, of an `.npy` file.
 pub const STANDARD_INPUT: &str = "-";
@@ -134,6 +134,32 @@ impl Contents {
             (Self::One(_), Kind::Picture) => Err(Error::file(file, "a weight cannot be a picture")),
             (Self::One(bytes), _) => parse_npy(bytes).map_err(|error| Error::file(file, error)),
         }
+    }
+}
+
+/// Reads an `.npy` file whose type and shape `wanted` wants, and that holds at most `limit` bytes of values; `None` for another
+/// one, of which only the header is read.
+///
+/// # Errors
+/// The file is missing or not an `.npy` file.
+pub fn read_if(
+    path: &Path,
+    limit: u64,
+    mut wanted: impl FnMut(ElementType, &[u64]) -> bool,
+) -> Result<Option<Tensor>> {
+    let file = File::open(path).map_err(|error| Error::file(path, error))?;
+    let fits = |dtype: ElementType, shape: &[u64]| {
+        let elements = shape
+            .iter()
+            .try_fold(1u64, |all, extent| all.checked_mul(*extent));
+        let bytes = elements.and_then(|elements| elements.checked_mul(dtype.bytes() as u64));
+        wanted(dtype, shape) && bytes.is_some_and(|bytes| bytes <= limit)
+    };
+    match read_npy_if(file, fits) {
+        Ok(tensor) => Ok(Some(tensor)),
+        Err(NpyError::Unwanted { .. }) => Ok(None),
+        Err(NpyError::Io { source, .. }) => Err(Error::file(path, source)),
+        Err(error) => Err(Error::file(path, error)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_io::{ElementType, Tensor, escaped};
 use safetensors::Dtype;
-use safetensors::tensor::Metadata;
+use safetensors::tensor::{Metadata, TensorView};
 
 use crate::error::{Error, Result};
 use crate::tensors::{TensorInfo, misfit};
@@ -133,20 +133,43 @@ impl<R: Read + Seek> Archive<R> {
     }
 }
 
-fn dtype(dtype: Dtype) -> Option<ElementType> {
-    Some(match dtype {
-        Dtype::F32 => ElementType::F32,
-        Dtype::F16 => ElementType::F16,
-        Dtype::F64 => ElementType::F64,
-        Dtype::U8 => ElementType::U8,
-        Dtype::I8 => ElementType::I8,
-        Dtype::U16 => ElementType::U16,
-        Dtype::I16 => ElementType::I16,
-        Dtype::U32 => ElementType::U32,
-        Dtype::I32 => ElementType::I32,
-        Dtype::U64 => ElementType::U64,
-        Dtype::I64 => ElementType::I64,
-        Dtype::BOOL => ElementType::Bool,
-        _ => return None,
-    })
+/// A file with these tensors.
+pub(super) fn encode(tensors: &[(String, Tensor)]) -> std::result::Result<Vec<u8>, String> {
+    let mut views = Vec::new();
+    for (name, tensor) in tensors {
+        let known = type_of(tensor.dtype());
+        let shape = tensor.shape().iter().map(|extent| *extent as usize);
+        let view = TensorView::new(known, shape.collect(), tensor.bytes());
+        views.push((name, view.map_err(|error| format!("{name}: {error}"))?));
+    }
+    safetensors::serialize(views, None).map_err(|error| error.to_string())
+}
+
+/// The types that both sides have.
+const TYPES: [(Dtype, ElementType); 12] = [
+    (Dtype::F32, ElementType::F32),
+    (Dtype::F16, ElementType::F16),
+    (Dtype::F64, ElementType::F64),
+    (Dtype::U8, ElementType::U8),
+    (Dtype::I8, ElementType::I8),
+    (Dtype::U16, ElementType::U16),
+    (Dtype::I16, ElementType::I16),
+    (Dtype::U32, ElementType::U32),
+    (Dtype::I32, ElementType::I32),
+    (Dtype::U64, ElementType::U64),
+    (Dtype::I64, ElementType::I64),
+    (Dtype::BOOL, ElementType::Bool),
+];
+
+fn dtype(theirs: Dtype) -> Option<ElementType> {
+    let mut types = TYPES.iter();
+    types
+        .find(|(known, _)| *known == theirs)
+        .map(|(_, ours)| *ours)
+}
+
+fn type_of(ours: ElementType) -> Dtype {
+    let mut types = TYPES.iter();
+    let found = types.find(|(_, known)| *known == ours);
+    found.map_or(Dtype::U8, |(theirs, _)| *theirs)
 }

@@ -85,6 +85,19 @@ pub fn write(path: &Path, tensor: &Tensor, existing: Existing) -> Result<()> {
     })
 }
 
+/// Writes named tensors as a .safetensors file, which appears whole or not at all.
+///
+/// # Errors
+/// A file is there that is to be kept, or it cannot be written.
+pub fn write_all(path: &Path, tensors: &[(String, Tensor)], existing: Existing) -> Result<()> {
+    let wrong = |reason: String| Error::Write {
+        path: path.to_path_buf(),
+        reason,
+    };
+    let bytes = super::safetensors::encode(tensors).map_err(wrong)?;
+    write_whole(path, &bytes, existing).map_err(|error| wrong(error.to_string()))
+}
+
 /// Numbers as short as they can be and still come back exactly; JSON has no NaN and no infinity, they become strings.
 fn json(tensor: &Tensor) -> String {
     let number = |index: usize, value: f64| match tensor.dtype().is_float() {

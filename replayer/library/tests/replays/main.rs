@@ -6,4 +6,6 @@ mod device;
 mod pictures;
 mod session;
 mod signals;
+mod song;
+mod state;
 mod values;

@@ -46,7 +46,8 @@ const jobs = () => {
   const words = state.filter.toLowerCase();
   return report.jobs.filter(job => [job.index, job.layer, job.name, job.kernel, job.type].join(" ").toLowerCase().includes(words));
 };
-const problems = job => { const one = found.get(job.index); return one ? one.races.length + one.uninit.length + one.outside.length : 0; };
+// Accesses outside of tensors are no errors by themselves: buffers that have no name are not tensors.
+const problems = job => { const one = found.get(job.index); return one ? one.races.length + one.uninit.length : 0; };
 
 function choose(index) {
   state.job = index;
@@ -86,9 +87,10 @@ function jobsView() {
       make("td", { text: sizes(job.groups) + " of " + sizes(job.local) }),
       make("td", {}, bar),
       make("td", { class: "number", "data-field": "instructions", text: job.work ? whole(job.work.instructions) : "-" }),
-      make("td", { class: "number", "data-field": "read", text: job.work ? bytes(job.work.bytes_read) : "-" }),
-      make("td", { class: "number", "data-field": "written", text: job.work ? bytes(job.work.bytes_written) : "-" }),
-      make("td", { class: "number" + (count ? " bad" : ""), text: (used === null ? "" : (100 * used).toFixed(0) + " %") + (count ? " !" : "") })));
+      make("td", { class: "number", "data-field": "read", title: job.work ? whole(job.work.bytes_read) : null, text: job.work ? bytes(job.work.bytes_read) : "-" }),
+      make("td", { class: "number", "data-field": "written", title: job.work ? whole(job.work.bytes_written) : null, text: job.work ? bytes(job.work.bytes_written) : "-" }),
+      make("td", { class: "number" + (count ? " bad" : ""), title: count ? "races, or reads of memory that nobody wrote" : null,
+        text: (used === null ? "" : (100 * used).toFixed(0) + " %") + (count ? " !" : "") })));
   }
   const heads = ["#", "kernel", "groups of threads", metric.label, "instructions", "read", "written", analysis ? "lines used" : ""];
   const table = make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((text, at) => make("th", { class: at === 0 || at > 3 ? "number" : "", text })))), body);
@@ -154,7 +156,7 @@ function details(index) {
           ", a cell is " + bytes(area.cell_bytes))), picture));
     }
   }
-  if (problems(job)) out.push(make("p", { class: "bad", text: problems(job) + " findings: see Findings" }));
+  if (one.findings) out.push(make("p", { class: problems(job) ? "bad" : "soft", text: one.findings + " findings: see Findings" }));
   return out;
 }
 
@@ -238,7 +240,7 @@ function findingsView() {
   if (analysis.ended_early) out.push(make("p", { class: "bad", text: "The run ended early: " + analysis.ended_early }));
   out.push(pairs(analysis.verdicts.map(one => [one.what, one.verdict])));
   const list = (name, heads, of, row) => {
-    const rows = analysis.jobs.flatMap(job => of(job).map(one => make("tr", {}, make("td", { class: "number", text: job.index }), ...row(one).map(text => make("td", { text })))));
+    const rows = analysis.jobs.flatMap(job => of(job).map(one => make("tr", {}, make("td", { text: job.index }), ...row(one).map(text => make("td", { text })))));
     if (rows.length) out.push(make("h3", { text: name }), make("table", {}, make("thead", {}, make("tr", {}, ...["job", ...heads].map(text => make("th", { text })))), make("tbody", {}, ...rows)));
   };
   const hex = n => "0x" + n.toString(16), dash = text => text || "?";
@@ -246,6 +248,8 @@ function findingsView() {
     hex(one.clauses[0]) + " " + dash(one.instructions[0]), hex(one.clauses[1]) + " " + dash(one.instructions[1])]);
   list("Reads of memory that nobody wrote", ["bytes", "first at", "instruction"], job => job.uninit, one => [whole(one.bytes), one.at, dash(one.instruction)]);
   list("Accesses outside of tensors", ["bytes", "", "first at", "instruction"], job => job.outside, one => [whole(one.bytes), one.writes ? "written" : "read", one.at, dash(one.instruction)]);
+  const left = analysis.jobs.map(job => job.findings - job.races.length - job.uninit.length - job.outside.length).reduce((a, b) => a + b, 0);
+  if (left) out.push(make("p", { class: "soft", text: whole(left) + " more findings are not listed here; gpureplay analyse --json lists all." }));
   return [make("section", { class: "panel" }, ...out)];
 }
 
@@ -257,7 +261,7 @@ function shadersView() {
   const shader = data.shaders[state.shader] || data.shaders[0];
   const text = make("pre", { tabindex: 0 });
   for (const clause of shader.clauses) {
-    for (const note of clause.notes) text.append(make("span", { class: /^(race|job) /.test(note) ? "note bad" : "note", text: "# " + note + "\n" }));
+    for (const note of clause.notes) text.append(make("span", { class: /^(race:|reads |writes )/.test(note) ? "note bad" : "note", text: "# " + note + "\n" }));
     text.append(clause.text, "\n");
   }
   return [make("section", { class: "panel" }, make("div", { class: "tools" }, pick), text)];

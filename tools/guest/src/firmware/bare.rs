@@ -72,6 +72,8 @@ pub(crate) struct Linked<'a> {
     pub(crate) inputs: &'a [PathBuf],
     /// With the feature `signature`: the public key in hexadecimal, and the smallest counter that is accepted.
     pub(crate) trust: Option<(&'a str, u64)>,
+    /// How often the image runs the recording.
+    pub(crate) runs: u32,
 }
 
 /// Builds the bare-metal image.
@@ -100,6 +102,7 @@ pub(crate) fn firmware(folder: &Folder, linked: &Linked<'_>, features: &[&str]) 
     let environment = [
         ("GPUREPLAY_RECORDING", recording),
         ("GPUREPLAY_INPUTS", values),
+        ("GPUREPLAY_RUNS", linked.runs.to_string().into()),
         ("GPUREPLAY_PUBLIC_KEY", key.into()),
         ("GPUREPLAY_COUNTER", counter.to_string().into()),
     ];

@@ -258,6 +258,7 @@ pub(crate) fn signature(folder: &Folder) -> Result<Checked> {
         recording: None,
         inputs: &inputs,
         trust: Some((&key, 5)),
+        runs: 1,
     };
     let image = bare::firmware(folder, &parts, &["signature"])?;
     let mut forged = pack(7, 5)?;

@@ -43,6 +43,9 @@ pub(crate) struct Firmware {
     /// The GPU's model.
     #[arg(long, default_value = "g52")]
     gpu: String,
+    /// How often it runs, each time from the states that the run before left.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
     /// Do not boot.
     #[arg(long)]
     build_only: bool,
@@ -57,6 +60,7 @@ impl Firmware {
             recording: Some(&self.recording.join("recording.gpr")),
             inputs: &self.inputs,
             trust: None,
+            runs: self.runs,
         };
         let image = bare::firmware(&folder, &linked, &[])?;
         println!("{}", image.display());

@@ -4,6 +4,7 @@
 pub(crate) mod granularity;
 mod others;
 mod page;
+pub(crate) mod recording;
 
 use std::{
     fs,

@@ -5,44 +5,37 @@ use std::{
     collections::BTreeMap,
     fmt::Write as _,
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, ExitCode},
     time::Instant,
 };
 
 use gpureplay_io::{ElementType, Tensor, encode_npy, read_npy};
-use gpureplay_sign::{RECORDING, SIGNATURE, SecretKey, sign};
-use tempfile::TempDir;
+use gpureplay_sign::{SecretKey, sign};
 
-use super::{build, options, run, test_key};
+use super::{
+    build, clients,
+    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, failed, npy, pack, packed, read, recording},
+    test_key,
+};
 use crate::{
     build::payload,
     error::{Error, Result},
     folder::Folder,
-    run::session::{End, Outcome, SECURE_LOG},
+    run::session::End,
 };
-
-/// What a test found.
-type Checked = std::result::Result<String, String>;
-
-/// Seconds of one guest at most.
-const TIMEOUT: u64 = 1800;
-/// Bytes of one 8 x 8 picture, and of ten probabilities, in single precision.
-const DIGIT: usize = 256;
-const PROBABILITIES: usize = 40;
-
-/// A built secure world, and how much to try.
-struct Rig<'a> {
-    folder: &'a Folder,
-    built: build::Built,
-    full: bool,
-}
 
 type Test = fn(&Rig<'_>) -> Result<Checked>;
 
-const TESTS: [(&str, Test); 6] = [
+const TESTS: [(&str, Test); 9] = [
     ("held-out digits and lenet answer bit for bit", answers),
     ("many runs do not drift", many_runs),
+    ("two clients at once both end", clients::two),
+    ("a run is cancelled", clients::cancelled),
+    (
+        "a pack that changes while it is taken is refused or runs as it was signed",
+        clients::changed_meanwhile,
+    ),
     (
         "what is unsigned, foreign, old or changed is refused",
         refusals,
@@ -57,7 +50,6 @@ const TESTS: [(&str, Test); 6] = [
 
 /// Runs the tests whose name contains `filter`; a line each, and a sum.
 pub(crate) fn all(folder: &Folder, filter: Option<&str>, full: bool) -> Result<ExitCode> {
-    payload::build_host_command(folder)?;
     let rig = Rig {
         folder,
         built: build::build(folder, &test_key()?.public())?,
@@ -88,7 +80,6 @@ pub(crate) fn all(folder: &Folder, filter: Option<&str>, full: bool) -> Result<E
 
 /// Values, and refusals over two boots: what `guest test` runs.
 pub(crate) fn short(folder: &Folder) -> Result<std::result::Result<(), String>> {
-    payload::build_host_command(folder)?;
     let rig = Rig {
         folder,
         built: build::build(folder, &test_key()?.public())?,
@@ -100,98 +91,6 @@ pub(crate) fn short(folder: &Folder) -> Result<std::result::Result<(), String>> 
         }
     }
     Ok(Ok(()))
-}
-
-/// What the guest sees as /share.
-struct Share(TempDir);
-
-impl Share {
-    fn new() -> Result<Share> {
-        let directory = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
-        Ok(Share(directory))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let path = self.path(name);
-        fs::write(&path, bytes).map_err(Error::io("write", &path))
-    }
-
-    fn read(&self, name: &str) -> Result<Vec<u8>> {
-        read(&self.path(name))
-    }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(Error::io("read", path))
-}
-
-/// A pack of a recording's bytes, signed.
-fn pack(recording: &[u8], key: &SecretKey, counter: u64) -> Result<Vec<u8>> {
-    let fail = |error| Error::Usage(format!("cannot sign: {error:?}"));
-    let signature = sign(key, counter, recording, &BTreeMap::new()).map_err(fail)?;
-    packed(recording, Some(signature))
-}
-
-fn packed(recording: &[u8], signature: Option<Vec<u8>>) -> Result<Vec<u8>> {
-    let mut files = BTreeMap::from([(RECORDING.to_owned(), recording.to_vec())]);
-    files.extend(signature.map(|bytes| (SIGNATURE.to_owned(), bytes)));
-    gpureplay_sign::pack(&files).map_err(|error| Error::Usage(format!("cannot pack: {error:?}")))
-}
-
-fn recording(folder: &Folder, name: &str) -> PathBuf {
-    folder.repository.join("recordings").join(name)
-}
-
-impl Rig<'_> {
-    /// Runs a script in the normal world; `/share` is what the test wrote.
-    fn script(&self, share: &Share, text: &str) -> Result<Outcome> {
-        let options = crate::run::session::Options {
-            share: Some(share.0.path().to_path_buf()),
-            ..options(&self.built, TIMEOUT)
-        };
-        let words = ["bash", "-c", text].map(String::from);
-        run(self.folder, &options, &words)
-    }
-
-    /// Runs a script that must end well, and leave no message of the secure world.
-    fn clean(&self, share: &Share, text: &str) -> Result<Checked> {
-        let outcome = self.script(share, text)?;
-        if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
-            return Ok(Err(failed(&outcome)));
-        }
-        Ok(quiet(&outcome).map(|()| String::from_utf8_lossy(&outcome.stdout).into_owned()))
-    }
-}
-
-fn failed(outcome: &Outcome) -> String {
-    let stderr = fs::read_to_string(outcome.logs.join("stderr")).unwrap_or_default();
-    format!(
-        "{:?} {:?}, {}, logs: {}",
-        outcome.end,
-        outcome.faults.first(),
-        stderr.trim(),
-        outcome.logs.display()
-    )
-}
-
-/// The secure world logs errors only: after its start there must be none.
-fn quiet(outcome: &Outcome) -> std::result::Result<(), String> {
-    let log = fs::read(outcome.logs.join(SECURE_LOG))
-        .map_err(|error| format!("{SECURE_LOG}: {error}, logs: {}", outcome.logs.display()))?;
-    let log = String::from_utf8_lossy(&log);
-    let complaint = log
-        .lines()
-        .find(|line| line.starts_with("E/") || line.contains("anic"));
-    complaint.map_or(Ok(()), |line| {
-        Err(format!(
-            "secure world: {line}, logs: {}",
-            outcome.logs.display()
-        ))
-    })
 }
 
 /// What the command answers on the host's model, as bytes of the output.
@@ -225,15 +124,10 @@ fn on_the_command_line(folder: &Folder, name: &str, input: &Path, output: &str) 
     Ok(tensor.bytes().to_vec())
 }
 
-fn npy(path: &Path) -> Result<Vec<u8>> {
-    let tensor =
-        read_npy(path).map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
-    Ok(tensor.bytes().to_vec())
-}
-
 /// Digits, all or some of those that training did not see, and lenet's cases: the bytes of the command on the host's model.
 fn answers(rig: &Rig<'_>) -> Result<Checked> {
     let folder = rig.folder;
+    payload::build_host_command(folder)?;
     let share = Share::new()?;
     let digits = recording(folder, "digits-g52");
     let images = npy(&folder.repository.join("tools/digits/held-out/images.npy"))?;

@@ -3,6 +3,8 @@
 
 mod build;
 pub(crate) mod checks;
+mod clients;
+mod rig;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 

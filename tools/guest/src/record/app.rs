@@ -46,6 +46,10 @@ pub(crate) struct App {
     /// Names of the elements of the only output.
     #[serde(default)]
     pub(crate) labels: Vec<String>,
+    /// A file in tools for `compile --tensors`: the program repeats a step, and its OpenCL calls name what a step takes, leaves and gives.
+    /// Its files hold several steps; inputs and outputs are those of the first.
+    #[serde(default)]
+    pub(crate) tensors: Option<PathBuf>,
     /// A table of layers in tools/networks: every file in `weights` is a weight.
     #[serde(default)]
     pub(crate) network: bool,

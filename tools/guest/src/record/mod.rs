@@ -6,6 +6,7 @@
 
 pub(crate) mod app;
 mod manifest;
+mod noted;
 pub(crate) mod registers;
 
 use std::{
@@ -100,6 +101,10 @@ impl Record {
         };
         job.compile(&output)?;
         println!("{}", output.display());
+        match job.compare_noted(&payload::host_command(&folder), &output)? {
+            Ok(count) => println!("  OpenCL calls alone show the same {count} tensors"),
+            Err(text) => println!("  OpenCL calls alone show other tensors: {text}"),
+        }
         for name in &app.outputs {
             match job.replay(&output, name) {
                 Ok(error) => println!("  {name} for a second input: relative error {error:.1e}"),
@@ -158,9 +163,11 @@ impl Recording<'_> {
         // One file: each small one costs the guest several messages to the host.
         script += "tar -C /tmp/cache -cf shader-cache.tar .\n";
         script += &self.app.sample_script();
-        for set in SETS {
+        // The second recording looks at every page, and fails if one changed that the first would have left out.
+        for (set, dirty) in SETS.into_iter().zip([1, 2]) {
             script += &format!(
-                "begin=$(date +%s%N)\n\
+                "echo {dirty} > /sys/module/gpureplay_recorder/parameters/dirty\n\
+                 begin=$(date +%s%N)\n\
                  gpureplay record --raw trace{set} -- taskset -c 0 chrt -f 1 setarch --addr-no-randomize {}\n\
                  took record{set}\n",
                 self.app.command(set)
@@ -245,7 +252,12 @@ impl Recording<'_> {
             .args(["--description", &self.app.description])
             .arg("--command")
             .arg(format!("cargo xtask guest record {}", self.name));
-        for name in &self.app.inputs {
+        if let Some(tensors) = &self.app.tensors {
+            let tools = self.folder.repository.join("tools");
+            compile.arg("--tensors").arg(tools.join(tensors));
+        }
+        let from_files = self.app.tensors.is_none();
+        for name in self.app.inputs.iter().filter(|_| from_files) {
             compile.arg(format!("--input={name}=inputs/{name}.npy"));
             compile.arg(format!("--second-input={name}=inputs/{name}2.npy"));
         }
@@ -271,8 +283,10 @@ impl Recording<'_> {
                 self.app.tolerance
             };
             compile.arg(format!("--tolerance={name}={tolerance}"));
-            compile.arg(format!("--output={name}={name}.npy"));
-            compile.arg(format!("--second-output={name}={name}2.npy"));
+            if from_files {
+                compile.arg(format!("--output={name}={name}.npy"));
+                compile.arg(format!("--second-output={name}={name}2.npy"));
+            }
         }
         for (key, value) in self.provenance()? {
             compile.arg(format!("--provenance={key}={value}"));

@@ -448,6 +448,10 @@ fn record(folder: &Folder, name: &str) -> Result<Verdict> {
     ));
     let output = work.path().join("recording");
     recording.compile(&output)?;
+    if let Err(text) = recording.compare_noted(&payload::host_command(folder), &output)? {
+        verdict.failed += 1;
+        verdict.reason += &text;
+    }
     for name in &app.outputs {
         match recording.replay(&output, name) {
             Ok(_) => verdict.passed += 1,

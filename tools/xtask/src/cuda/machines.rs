@@ -10,6 +10,9 @@ use super::{
 };
 use crate::{error::Result, repository::output};
 
+/// Launches that are replayed under each tool.
+const LAUNCHES: usize = 2;
+
 /// NVIDIA's profilers on replays of the suite: whether they run, and what they say.
 pub(super) fn tools(bench: &Bench) -> Result<(String, usize)> {
     build_suite(bench)?;
@@ -45,9 +48,11 @@ pub(super) fn tools(bench: &Bench) -> Result<(String, usize)> {
     let mut wrong = 0;
     for (tool, words, mark) in tools {
         let (mut right, mut said) = (0, String::new());
-        for name in names.iter().take(4) {
-            let mut run = Command::new(tool);
-            run.current_dir(bench.work.path()).args(words);
+        for name in names.iter().take(LAUNCHES) {
+            let mut run = Command::new("timeout");
+            run.current_dir(bench.work.path())
+                .args(["120", tool])
+                .args(words);
             let Ok((ran, text)) = start(run.args([&command, "run", name])) else {
                 said = format!("{tool} is not here");
                 break;
@@ -59,7 +64,7 @@ pub(super) fn tools(bench: &Bench) -> Result<(String, usize)> {
                 |line| line.split_whitespace().collect::<Vec<_>>().join(" "),
             );
         }
-        let all = names.len().min(4);
+        let all = names.len().min(LAUNCHES);
         wrong += all - right;
         let row = format!(
             "| {tool} {} | {right} of {all} | {} |\n",

@@ -66,7 +66,7 @@ struct DeviceTest {
     /// An OpenMP program with offload to this GPU, built elsewhere from openmp.c; else gcc and clang are tried.
     #[arg(long, value_name = "FILE")]
     openmp: Option<PathBuf>,
-    /// A recording of the suite that another machine made, for the part elsewhere.
+    /// A folder of recordings of the suite that another machine made, for the part elsewhere.
     #[arg(long, value_name = "DIR")]
     recording: Option<PathBuf>,
     /// The page to write.

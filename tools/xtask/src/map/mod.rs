@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask map`: docs/architecture.md and docs/dependencies.md, made from the crates' manifests.
 
+mod circles;
 mod layers;
 mod marked;
 mod pages;
@@ -20,7 +21,8 @@ use reasons::Reasons;
 /// Writes the map of crates in docs/architecture.md and the table in docs/dependencies.md.
 ///
 /// Both come from `cargo metadata` of every workspace, from the attributes in the crates' roots and from docs/reasons.toml, which
-/// says why a dependency is there and why a crate has unsafe code. Refuses arrows that the layers forbid.
+/// says why a dependency is there and why a crate has unsafe code. Refuses arrows that the layers
+/// forbid, and files of a crate that need each other in a circle.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask map\n  cargo xtask map --check\n\n\
@@ -46,6 +48,7 @@ pub(crate) fn update(check: bool) -> Result<()> {
     let crates = crates()?;
     let reasons = Reasons::read(&top.join("docs/reasons.toml"))?;
     let mut complaints = layers::forbidden(&crates);
+    complaints.extend(circles::found(&crates)?);
     complaints.extend(reasons.complaints(&crates));
     if !complaints.is_empty() {
         return Err(Error::FellShort {

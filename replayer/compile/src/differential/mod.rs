@@ -5,12 +5,17 @@
 //! depends on the input in a way that a replay would not reproduce: a value that the CPU computed from it, a shape, a
 //! copy that tagging missed.
 
+pub(crate) mod unexplained;
+
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use gpureplay_io::Tensor;
 use gpureplay_trace::PAGE_SIZE;
 use mali_descriptors::JobType;
 use mali_descriptors::job::WRITTEN_BACK;
+
+pub use unexplained::Unexplained;
 
 use crate::capture::Capture;
 use crate::chain::work_items;
@@ -21,38 +26,6 @@ use crate::tag::{Found, Role};
 
 /// Differences that are listed; more are counted.
 const LISTED: usize = 8;
-
-/// A difference between two runs that no tensor explains.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unexplained {
-    /// The programs are not the same.
-    #[error(
-        "the two runs do not do the same work: {0}; a recording cannot replay a computation that depends on its input's values"
-    )]
-    Program(String),
-    /// The app wrote different bytes.
-    #[error("the two runs differ in {bytes} bytes that the app wrote and no bound tensor explains: {}{}", list.join("; "), if *more { "; …" } else { "" })]
-    Bytes {
-        /// How many bytes.
-        bytes: u64,
-        /// The first places.
-        list: Vec<String>,
-        /// There are more places than are listed.
-        more: bool,
-    },
-    /// A tensor of the second run is not where the first run's was.
-    #[error(
-        "{what} '{name}' of the second run is not where the first run's was: element {element:?} differs"
-    )]
-    Tensor {
-        /// Input, output or weight.
-        what: &'static str,
-        /// Its name.
-        name: String,
-        /// Index of the first element that differs.
-        element: Vec<u64>,
-    },
-}
 
 /// What a comparison covered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +43,8 @@ pub struct Agreement {
 /// Compares two runs.
 ///
 /// `found` are the tensors of the first run, `second_files` the files of the second by name; tensors without a second file
-/// must be the same in both.
+/// must be the same in both. `earlier` is what the app wrote into GPU memory in earlier turns of a loop, of which a replay repeats the last
+/// one ([`crate::notes::Proposal::earlier`]).
 ///
 /// # Errors
 /// The first kind of difference that is not explained.
@@ -79,6 +53,7 @@ pub fn compare(
     found: &[Found],
     second: &Capture,
     second_files: &[(String, Tensor)],
+    earlier: &[Range<u64>],
 ) -> Result<Agreement, Unexplained> {
     same_program(first, second)?;
     let mut agreement = Agreement::default();
@@ -89,6 +64,9 @@ pub fn compare(
         for run in tensor.layout.runs() {
             bound.add(run.address, run.address + run.count * size);
         }
+    }
+    for range in earlier {
+        bound.add(range.start, range.end);
     }
     let mut unexplained = Ranges::default();
     let (mut list, mut more) = (Vec::new(), false);

@@ -1,32 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay bench`: load once, run many times, say where the time goes.
 
+mod compare;
+mod report;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use gpureplay_library::device::{Choice, Device};
-use gpureplay_library::{Files, HeldSignals, Phase, Recording, Session, Timing, escaped};
-use serde::Serialize;
+use gpureplay_library::{Files, HeldSignals, Phase, Recording, Session, Timing};
 
+use compare::Saved;
+use report::Report;
+
+use crate::Result;
 use crate::common::arguments::{positive_number, whole_number};
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
+use crate::common::interrupt::Interrupt;
 use crate::common::job_watch::JobWatch;
 use crate::common::job_watch::WatchOptions;
 use crate::common::load_speed::Loading;
 use crate::common::model_options::ModelOptions;
-use crate::common::statistics::Percentiles;
+use crate::common::progress::Progress;
+use crate::common::statistics::{Percentiles, Summary};
 use crate::common::tensor_arguments::{TensorFile, bind_or_take_case};
 use crate::common::terminal;
-use crate::{Result, text};
 
 const EXAMPLES: &str = "\
 Examples:
   gpureplay bench recordings/acl-gemm-g52
   gpureplay bench recordings/acl-gemm-g52 --warmup 3 --runs 100 --export-json times.json
+  gpureplay bench recordings/acl-gemm-g52 --duration 10 --compare times.json
   gpureplay bench recordings/digits-g52 --jobs layer:conv2 --per-job
       how long each job of a layer takes, chain by chain";
 
@@ -35,6 +45,8 @@ Examples:
 /// Loading is everything before the first run: reading, verifying, reset,
 /// power, memory and set-up. Reading and verifying are done again some times, in turns with reading alone. A run is made of restoring
 /// what the run before changed, binding inputs, the device (each chain until its interrupt), reading outputs, and what the engine itself needs.
+///
+/// Ctrl-C ends the runs and reports those that were made; a second one ends the command.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
@@ -54,6 +66,12 @@ pub(crate) struct Bench {
     /// Runs that are counted
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = positive_number)]
     runs: u32,
+    /// Run until this time is over, at least once, instead of a number of times
+    #[arg(long, value_name = "SECONDS", conflicts_with = "runs", value_parser = seconds)]
+    duration: Option<Duration>,
+    /// Say how the times differ from those that `--export-json` has saved
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
     #[arg(
         short,
         long,
@@ -77,28 +95,6 @@ pub(crate) struct Bench {
     model: ModelOptions,
 }
 
-/// Numbers of a benchmark; times in seconds.
-#[derive(Serialize)]
-struct Report {
-    recording: String,
-    device: String,
-    file_bytes: usize,
-    read_seconds: f64,
-    verify_seconds: f64,
-    loading: Loading,
-    open_seconds: f64,
-    percentiles: BTreeMap<&'static str, Percentiles>,
-    run_seconds: Vec<f64>,
-    phase_seconds: BTreeMap<&'static str, Vec<f64>>,
-    job_seconds: Option<f64>,
-    register_accesses_per_run: f64,
-    interrupts_per_run: f64,
-    bytes_moved_per_run: f64,
-    /// The jobs and how long each took, if that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    per_job: Option<gpureplay_jobs::Report>,
-}
-
 /// What the runs of a session took.
 struct Measured {
     /// Time until the first run could start.
@@ -107,6 +103,8 @@ struct Measured {
     runs: Vec<f64>,
     /// What each of them is made of.
     counted: Vec<Timing>,
+    /// Runs before them.
+    warmed: u32,
 }
 
 impl Bench {
@@ -120,9 +118,15 @@ impl Bench {
         for input in &self.inputs {
             destinations.reads(&input.path);
         }
+        if let Some(path) = &self.compare {
+            destinations.reads(path);
+        }
         if let Some(path) = &self.export_json {
             destinations.claim(path)?;
         }
+        let saved = self.compare.as_deref().map(Saved::read).transpose()?;
+        // Threads that are started from here on leave Ctrl-C to it.
+        let interrupt = Interrupt::watch();
         let started = Instant::now();
         let recording = Recording::from_files(files)?;
         let verify = started.elapsed();
@@ -148,11 +152,12 @@ impl Bench {
             open,
             runs,
             counted,
-        } = self.measure(&mut session, watch.as_mut())?;
+            warmed,
+        } = self.measure(&mut session, watch.as_mut(), &interrupt)?;
 
         let per_job = match &mut watch {
             Some(watch) => {
-                let report = watch.report(&mut session, self.warmup);
+                let report = watch.report(&mut session, warmed);
                 watch.write(&report, &destinations, !self.json)?;
                 Some(report).filter(|_| self.watch.per_job())
             }
@@ -161,14 +166,16 @@ impl Bench {
         let working = session.working();
         let per_run = |count: fn(&Timing) -> u64| {
             let sum: u64 = counted.iter().map(count).sum();
-            sum as f64 / f64::from(self.runs)
+            sum as f64 / counted.len() as f64
         };
         let mut percentiles = BTreeMap::from([("run", Percentiles::of(&runs))]);
+        let mut summaries = BTreeMap::from([("run", Summary::of(&runs))]);
         let mut phase_seconds = BTreeMap::new();
         for phase in Phase::ALL {
             let times = counted.iter().map(|run| run.phase(phase).as_secs_f64());
             let times: Vec<f64> = times.collect();
             percentiles.insert(phase.name(), Percentiles::of(&times));
+            summaries.insert(phase.name(), Summary::of(&times));
             phase_seconds.insert(phase.name(), times);
         }
         let report = Report {
@@ -182,11 +189,14 @@ impl Bench {
             verify_seconds: verify.as_secs_f64(),
             loading,
             open_seconds: open.as_secs_f64(),
+            comparison: saved.map(|saved| saved.compared_with(&summaries)),
+            interrupted: interrupt.came(),
+            summaries,
             percentiles,
             run_seconds: runs,
             phase_seconds,
             job_seconds: working
-                .map(|time| time.as_secs_f64() / f64::from(self.runs + self.warmup)),
+                .map(|time| time.as_secs_f64() / (counted.len() as f64 + f64::from(warmed))),
             register_accesses_per_run: per_run(|run| run.registers),
             interrupts_per_run: per_run(|run| run.interrupts),
             bytes_moved_per_run: per_run(|run| run.bytes),
@@ -196,10 +206,7 @@ impl Bench {
             .map_err(|error| Failure::Output(error.to_string()))?;
         match self.json {
             true => writeln!(terminal::stdout(), "{text}")?,
-            false => print(
-                &mut terminal::report(destinations.takes_standard_output()),
-                &report,
-            )?,
+            false => report.print(&mut terminal::report(destinations.takes_standard_output()))?,
         }
         if let Some(path) = &self.export_json {
             destinations.write(path, (text + "\n").as_bytes())?;
@@ -207,8 +214,13 @@ impl Bench {
         Ok(Outcome::Done)
     }
 
-    /// Loads the recording once and runs it as often as was asked for.
-    fn measure(&self, session: &mut Session, mut watch: Option<&mut JobWatch>) -> Result<Measured> {
+    /// Loads the recording once and runs it as often, or as long, as was asked for.
+    fn measure(
+        &self,
+        session: &mut Session,
+        mut watch: Option<&mut JobWatch>,
+        interrupt: &Interrupt,
+    ) -> Result<Measured> {
         if let Some(watch) = &watch {
             watch.begin(session);
         }
@@ -218,75 +230,54 @@ impl Bench {
             open: started.elapsed(),
             runs: Vec::new(),
             counted: Vec::new(),
+            warmed: 0,
         };
         let layers = 0..session.recording().layers().len();
         if let Some(watch) = &mut watch {
             watch.loaded(session, measured.open);
         }
-        for _ in 0..self.warmup {
+        let done = Arc::new(AtomicU64::new(0));
+        let total = match self.duration {
+            None => Some(u64::from(self.warmup) + u64::from(self.runs)),
+            Some(_) => None,
+        };
+        let _progress = Progress::start("measuring", done.clone(), total, "runs");
+        let mut run = |session: &mut Session, counts: bool| -> Result<()> {
             session.run()?;
             if let Some(watch) = &mut watch {
-                watch.ran(session, layers.clone(), false);
+                watch.ran(session, layers.clone(), counts);
             }
+            done.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        };
+        while measured.warmed < self.warmup && !interrupt.came() {
+            run(session, false)?;
+            measured.warmed += 1;
         }
-        for _ in 0..self.runs {
-            session.run()?;
-            if let Some(watch) = &mut watch {
-                watch.ran(session, layers.clone(), true);
-            }
+        let started = Instant::now();
+        let enough = |runs: usize| match self.duration {
+            Some(duration) => runs > 0 && started.elapsed() >= duration,
+            None => runs as u64 >= u64::from(self.runs),
+        };
+        while !enough(measured.runs.len()) && !interrupt.came() {
+            run(session, true)?;
             let timing = *session.timing();
             measured.runs.push(timing.run.as_secs_f64());
             measured.counted.push(timing);
         }
         session.close()?;
-        Ok(measured)
+        match measured.runs.is_empty() {
+            true => Err(Failure::Interrupted),
+            false => Ok(measured),
+        }
     }
 }
 
-fn print(out: &mut impl Write, report: &Report) -> Result<()> {
-    let seconds = |value: f64| text::duration(Duration::from_secs_f64(value));
-    writeln!(out, "{} on {}", escaped(&report.recording), report.device)?;
-    writeln!(
-        out,
-        "  loading   {} reading {}, {} verifying, {} set-up",
-        seconds(report.read_seconds),
-        text::bytes(report.file_bytes as u64),
-        seconds(report.verify_seconds),
-        seconds(report.open_seconds)
-    )?;
-    writeln!(
-        out,
-        "  again     {} reading, {} with verifying: {:.0} % of the speed of reading",
-        seconds(report.loading.read_seconds),
-        seconds(report.loading.load_seconds),
-        report.loading.speed() * 100.0
-    )?;
-    writeln!(
-        out,
-        "  {:9} {:>9} {:>9} {:>9}   of {} runs",
-        "",
-        "50 %",
-        "90 %",
-        "99 %",
-        report.run_seconds.len()
-    )?;
-    for name in ["run"].into_iter().chain(Phase::ALL.map(Phase::name)) {
-        if let Some(times) = report.percentiles.get(name) {
-            writeln!(
-                out,
-                "  {name:9} {:>9} {:>9} {:>9}",
-                seconds(times.p50),
-                seconds(times.p90),
-                seconds(times.p99)
-            )?;
-        }
+/// A time of more than nothing, up to a week.
+fn seconds(text: &str) -> std::result::Result<Duration, String> {
+    const WEEK: f64 = 7.0 * 24.0 * 3600.0;
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= WEEK => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("expected seconds, more than 0 and at most a week".into()),
     }
-    writeln!(
-        out,
-        "  per run   {:.0} register accesses, {:.0} interrupts, {} moved",
-        report.register_accesses_per_run,
-        report.interrupts_per_run,
-        text::bytes(report.bytes_moved_per_run as u64)
-    )?;
-    Ok(())
 }

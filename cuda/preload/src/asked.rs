@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a program asks for when it launches a kernel.
+
+use std::ffi::c_void;
+
+use gpureplay_cuda_abi::{Handle, LaunchAttribute, Status};
+
+use crate::real;
+
+/// What a program asks for.
+pub(crate) struct Launch {
+    pub(crate) entry: &'static str,
+    pub(crate) function: Handle,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    pub(crate) stream: Handle,
+    /// Default streams are those of the thread.
+    pub(crate) per_thread: bool,
+    pub(crate) parameters: *const *const c_void,
+    pub(crate) extra: *const *const c_void,
+    pub(crate) attributes: Vec<LaunchAttribute>,
+}
+
+/// Whether a stream is being captured into a graph.
+pub(crate) fn is_capturing(launch: &Launch) -> bool {
+    let mut state = 0;
+    let Ok(driver) = real::driver() else {
+        return false;
+    };
+    // SAFETY: the stream is the program's, the pointer is to a local.
+    let status = unsafe {
+        if launch.per_thread {
+            driver.cuStreamIsCapturing_ptsz(launch.stream, &raw mut state)
+        } else {
+            driver.cuStreamIsCapturing(launch.stream, &raw mut state)
+        }
+    };
+    status == Status::SUCCESS && state != 0
+}

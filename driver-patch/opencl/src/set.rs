@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an app set a kernel argument to.
+
+use gpureplay_trace::note::Value;
+
+/// What the app set an argument to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Set {
+    /// The object whose handle it looks like.
+    pub(crate) object: Option<u32>,
+    /// Its bytes, as far as they are kept; `None` for work-group memory and what the layer did not see.
+    pub(crate) bytes: Option<Vec<u8>>,
+    /// Bytes of work-group memory.
+    pub(crate) local: Option<u64>,
+}
+
+impl Set {
+    /// As an argument of a type; the runtime may not know which.
+    pub(crate) fn value(&self, type_name: &str) -> Value {
+        let may_be_object =
+            type_name.is_empty() || type_name.contains('*') || type_name.contains("image");
+        match (self.object, &self.bytes, self.local) {
+            (Some(object), ..) if may_be_object => Value::Object(object),
+            (_, Some(bytes), _) => Value::Scalar(bytes.clone()),
+            (_, None, Some(size)) => Value::Local(size),
+            (_, None, None) => Value::Unknown,
+        }
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Words and bytes of an access to memory.
+
+/// Words of an access of any size.
+pub(crate) type Words = [u32; 4];
+
+/// The words of 16 bytes.
+pub(crate) fn words_of(bytes: [u8; 16]) -> Words {
+    let value = u128::from_le_bytes(bytes);
+    [
+        value as u32,
+        (value >> 32) as u32,
+        (value >> 64) as u32,
+        (value >> 96) as u32,
+    ]
+}
+
+/// The bytes of four words.
+pub(crate) fn bytes_of(words: Words) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    for (to, word) in bytes.chunks_exact_mut(4).zip(words) {
+        to.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}

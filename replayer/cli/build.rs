@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tells the command which commit it is built from.
+
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=GPUREPLAY_COMMIT");
+    println!("cargo::rerun-if-changed=build.rs");
+    let stated = std::env::var("GPUREPLAY_COMMIT").ok();
+    // Builds for development would be linked again after each commit: they do not say it.
+    let released = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    let commit = stated.or_else(|| released.then(found).flatten());
+    let text = commit.map_or(String::new(), |commit| format!(" ({})", commit.trim()));
+    println!("cargo::rustc-env=GPUREPLAY_COMMIT={text}");
+}
+
+/// The commit of the working tree, with a `+` if files differ from it; `None` outside of a checkout.
+fn found() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    for path in ["HEAD", "index"] {
+        let path = git(&["rev-parse", "--git-path", path])?;
+        if Path::new(&path).exists() {
+            println!("cargo::rerun-if-changed={path}");
+        }
+    }
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let changed = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+    Some(commit + if changed { "+" } else { "" })
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Times beside those of a saved report.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use gpureplay_library::{Phase, shown};
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::common::failure::Failure;
+use crate::common::statistics::{Summary, seconds};
+
+/// Longest saved report that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 28;
+
+/// A report that `bench --export-json` has saved, as far as it is compared.
+pub(super) struct Saved {
+    path: PathBuf,
+    summaries: BTreeMap<String, Summary>,
+}
+
+#[derive(Deserialize)]
+struct SavedReport {
+    summaries: BTreeMap<String, Summary>,
+}
+
+/// How the runs differ from saved ones.
+#[derive(Serialize)]
+pub(super) struct Comparison {
+    /// The saved report.
+    with: PathBuf,
+    /// The run as a whole, and its phases.
+    times: BTreeMap<&'static str, Difference>,
+}
+
+/// How the times of one thing differ.
+#[derive(Serialize)]
+struct Difference {
+    saved: Summary,
+    /// The change of the mean, as a part of the saved one; `None` if that is 0.
+    change: Option<f64>,
+    /// Whether chance hardly explains it.
+    significant: bool,
+}
+
+impl Saved {
+    /// Reads a saved report.
+    ///
+    /// # Errors
+    /// It cannot be read, or is none.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(path)));
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path).map_err(|error| wrong(error.to_string()))?;
+        file.take(MAX_BYTES)
+            .read_to_end(&mut bytes)
+            .map_err(|error| wrong(error.to_string()))?;
+        let saved: SavedReport = serde_json::from_slice(&bytes).map_err(|error| {
+            wrong(format!(
+                "not a report of `gpureplay bench --export-json`: {error}"
+            ))
+        })?;
+        let numbers = saved.summaries.values().all(|summary| {
+            let all = [
+                summary.mean,
+                summary.deviation,
+                summary.minimum,
+                summary.maximum,
+            ];
+            all.iter().all(|number| (0.0..=1e9).contains(number))
+        });
+        match numbers && saved.summaries.contains_key("run") {
+            true => Ok(Self {
+                path: path.to_path_buf(),
+                summaries: saved.summaries,
+            }),
+            false => Err(wrong("its times are no times".into())),
+        }
+    }
+
+    pub(super) fn compared_with(self, now: &BTreeMap<&'static str, Summary>) -> Comparison {
+        let difference = |(name, now): (&&'static str, &Summary)| {
+            let saved = *self.summaries.get(*name)?;
+            let difference = Difference {
+                saved,
+                change: (saved.mean > 0.0).then(|| now.change_from(&saved)),
+                significant: now.differs_from(&saved),
+            };
+            Some((*name, difference))
+        };
+        Comparison {
+            times: now.iter().filter_map(difference).collect(),
+            with: self.path,
+        }
+    }
+}
+
+impl Comparison {
+    pub(super) fn print(&self, out: &mut impl Write) -> Result<()> {
+        writeln!(out, "  beside {}", shown(&self.with))?;
+        for name in ["run"].into_iter().chain(Phase::ALL.map(Phase::name)) {
+            let Some(found) = self.times.get(name) else {
+                continue;
+            };
+            let change = match found.change {
+                _ if !found.significant => "no more than chance explains".into(),
+                Some(change) if change < 0.0 => format!("{:.1} % less now", change * -100.0),
+                Some(change) => format!("{:.1} % more now", change * 100.0),
+                None => "more now".into(),
+            };
+            writeln!(
+                out,
+                "  {name:9} {:>9} {:>10}   {change}",
+                seconds(found.saved.mean),
+                seconds(found.saved.deviation)
+            )?;
+        }
+        Ok(())
+    }
+}

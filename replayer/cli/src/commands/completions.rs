@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay completions`: what a shell needs to complete this command's words.
+
+use std::io::Write;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::common::failure::Outcome;
+use crate::{Arguments, Result};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay completions bash > /etc/bash_completion.d/gpureplay
+  gpureplay completions zsh > ~/.zfunc/_gpureplay
+  gpureplay completions fish > ~/.config/fish/completions/gpureplay.fish";
+
+/// Print what a shell needs to complete words of this command
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn execute(&self) -> Result {
+        let mut script = Vec::new();
+        clap_complete::generate(
+            self.shell,
+            &mut Arguments::command(),
+            "gpureplay",
+            &mut script,
+        );
+        let mut out = std::io::stdout().lock();
+        out.write_all(&script)?;
+        out.flush()?;
+        Ok(Outcome::Done)
+    }
+}

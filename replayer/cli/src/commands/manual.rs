@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay manual`: the help of all commands as man pages or as one page of Markdown.
+
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Command, CommandFactory};
+use clap_mangen::Man;
+
+use crate::common::destinations::{Destinations, Force};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::terminal;
+use crate::{Arguments, Result, text};
+use gpureplay_library::shown;
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay manual -o /usr/local/share/man/man1
+  gpureplay manual --markdown > commands.md";
+
+/// Write the help of all commands as man pages, or as one page of Markdown
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Manual {
+    /// Directory for man pages, one for each command
+    #[arg(short, long, value_name = "DIR", required_unless_present = "markdown")]
+    output: Option<PathBuf>,
+    /// Print one page of Markdown instead
+    #[arg(long, conflicts_with = "output")]
+    markdown: bool,
+    #[command(flatten)]
+    force: Force,
+}
+
+impl Manual {
+    pub(crate) fn execute(&self) -> Result {
+        let Some(directory) = &self.output else {
+            terminal::stdout().write_all(markdown().as_bytes())?;
+            return Ok(Outcome::Done);
+        };
+        std::fs::create_dir_all(directory)
+            .map_err(|error| Failure::Output(format!("{}: {error}", shown(directory))))?;
+        let mut destinations = Destinations::new(self.force.force);
+        let pages = pages().map_err(|error| Failure::Output(error.to_string()))?;
+        for (name, _) in &pages {
+            destinations.claim(&directory.join(name))?;
+        }
+        for (name, page) in &pages {
+            destinations.write(&directory.join(name), page)?;
+        }
+        writeln!(
+            terminal::report(false),
+            "{}: {}",
+            shown(directory),
+            text::count(pages.len() as u64, "page")
+        )?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// All commands with their names from the first word on, each before what it contains.
+fn all() -> Vec<(String, Command)> {
+    fn collect(command: &Command, before: &str, into: &mut Vec<(String, Command)>) {
+        let name = format!("{before}{}", command.get_name());
+        into.push((name.clone(), command.clone()));
+        for inner in command.get_subcommands().filter(|c| c.get_name() != "help") {
+            collect(inner, &format!("{name} "), into);
+        }
+    }
+    let mut root = Arguments::command().disable_help_subcommand(true);
+    root.build();
+    let mut commands = Vec::new();
+    collect(&root, "", &mut commands);
+    commands
+}
+
+/// Names and contents of the man pages.
+fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
+    let page = |(name, command): (String, Command)| {
+        let title = name.replace(' ', "-");
+        let mut page = Vec::new();
+        // Without a date: two builds give the same page.
+        Man::new(command)
+            .title(title.to_uppercase())
+            .section("1")
+            .render(&mut page)?;
+        Ok((format!("{title}.1"), page))
+    };
+    all().into_iter().map(page).collect()
+}
+
+/// One page with the help of every command.
+fn markdown() -> String {
+    let mut page = String::from(
+        "# Commands\n\nWhat `gpureplay COMMAND --help` says, made by `gpureplay manual --markdown`.\n",
+    );
+    for (name, mut command) in all() {
+        let help = command.render_long_help().to_string();
+        let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+        let _ = write!(
+            page,
+            "\n## {name}\n\n```text\n{}\n```\n",
+            lines.join("\n").trim_end()
+        );
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_commands_is_current() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
+        let page = markdown();
+        if std::env::var_os("GPUREPLAY_WRITE_COMMANDS").is_some() {
+            std::fs::write(path, &page).unwrap();
+        }
+        let found = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            found == page,
+            "docs/commands.md is out of date; GPUREPLAY_WRITE_COMMANDS=1 cargo test -p gpureplay --lib manual writes it"
+        );
+    }
+
+    #[test]
+    fn each_command_has_a_man_page() {
+        let pages = pages().unwrap();
+        let named = |wanted: &str| pages.iter().find(|(name, _)| name == wanted).unwrap();
+        let run = String::from_utf8(named("gpureplay-run.1").1.clone()).unwrap();
+        assert!(
+            run.contains(".SH OPTIONS") && run.contains("tolerance"),
+            "{run}"
+        );
+        assert!(pages.len() > Arguments::command().get_subcommands().count());
+    }
+}

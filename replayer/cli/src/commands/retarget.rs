@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay retarget`: a recording of one GPU as one of another GPU.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use gpureplay_library::files::FILE_NAME;
+use gpureplay_library::weights::sha256;
+use gpureplay_library::{Files, manifest, shown};
+use gpureplay_retarget::{CompareError, Compared, Effort, Options, Retargeted, compare, retarget};
+use serde_json::json;
+
+use crate::common::destinations::{Destinations, Force};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::gpu_argument::{Gpu, gpu};
+use crate::common::model_options::ModelOptions;
+use crate::common::new_directory::NewDirectory;
+use crate::common::terminal;
+use crate::{Result, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay retarget recordings/digits-g52 --gpu rk3566 -o digits-rk3566
+      recorded on one GPU, to be replayed on the GPU of a board
+  gpureplay retarget recordings/lenet-g52 --gpu g31 --gpu g76 -o lenet
+      writes lenet/g31 and lenet/g76
+  gpureplay verify --deep --for g31 recordings/*
+      which recordings could run there as they are
+Nothing is written before everything is proved. No real GPU takes part: say so when you pass the recording on.";
+
+/// Make a recording fit another GPU of the same family
+///
+/// Changes what ties it to the recorded GPU: identity, settings, storage for the threads of its cores. Refuses, and names rule and job,
+/// where the other GPU lacks an instruction, a limit or a format, or where a shader looks at cores or warps that differ. Then both recordings run
+/// on the models of their GPUs, and all memory is compared after every chain.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Retarget {
+    /// Directory with a recording.gpr, such a file, or a pack
+    recording: PathBuf,
+    /// The GPU, or a board that has it; may be given several times
+    #[arg(long = "gpu", value_name = "GPU|BOARD", required = true, value_parser = gpu)]
+    gpus: Vec<Gpu>,
+    /// The directory to write; with several GPUs one in it for each
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Allow architecture versions 6 (G71, G72) and 7 to be mixed, with changed descriptors; never seen on silicon
+    #[arg(long)]
+    mix_versions: bool,
+    /// How many inputs are compared: cases of the manifest, then random values [default: all cases]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    inputs: usize,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    force: Force,
+    #[command(flatten)]
+    model: ModelOptions,
+}
+
+/// What was made for one GPU.
+struct Made {
+    gpu: Gpu,
+    directory: PathBuf,
+    retargeted: Retargeted,
+    compared: Compared,
+}
+
+impl Retarget {
+    pub(crate) fn execute(&self) -> Result {
+        let files = Files::read(&self.recording)?;
+        let verified = files.verify()?;
+        let mut destinations = Destinations::new(self.force.force);
+        destinations.reads_recording(&files);
+        let mut places = Vec::new();
+        for gpu in &self.gpus {
+            let directory = match self.gpus.len() {
+                1 => self.output.clone(),
+                _ => self.output.join(&gpu.name),
+            };
+            places.push(NewDirectory::new(directory, self.force)?);
+        }
+        let options = Options {
+            mix_versions: self.mix_versions,
+        };
+        let model = gpureplay_library::ModelOptions::from(self.model);
+        let effort = Effort {
+            inputs: self.inputs,
+            work_limit: model.work_limit,
+        };
+        let mut all = Vec::new();
+        for (gpu, place) in self.gpus.iter().zip(&places) {
+            let refused = |text: String| {
+                let from = shown(&self.recording);
+                Failure::Recording(format!("{from} for {}: {text}", gpu.name))
+            };
+            let retargeted = retarget(&verified, gpu.profile, &options)
+                .map_err(|refusal| refused(refusal.to_string()))?;
+            let read = || Files::read(&self.recording);
+            let compared = compare(read, &retargeted, effort).map_err(|error| match error {
+                CompareError::Library(error) => Failure::from(error),
+                CompareError::NoMemory(_) => Failure::Device(error.to_string()),
+                CompareError::Refused(refusal) => refused(refusal.to_string()),
+            })?;
+            all.push(Made {
+                gpu: gpu.clone(),
+                directory: place.path().to_path_buf(),
+                retargeted,
+                compared,
+            });
+        }
+        // All are proved before the first is written.
+        for (made, place) in all.iter().zip(places) {
+            let contents = self.contents(&files, made)?;
+            place.write(&contents, &destinations)?;
+        }
+        self.report(&files, &all)?;
+        Ok(Outcome::Done)
+    }
+
+    /// The files of the new directory, by name.
+    fn contents(&self, files: &Files, made: &Made) -> Result<BTreeMap<String, Vec<u8>>> {
+        let mut contents = files.beside()?;
+        let bytes = made.retargeted.bytes.clone();
+        if let Some(manifest) = &files.manifest {
+            let mut manifest = manifest.clone();
+            let name = made.directory.file_name().and_then(|name| name.to_str());
+            manifest.name = name.unwrap_or(&made.gpu.name).to_owned();
+            let mut know = |key: &str, value: String| manifest.provenance.insert(key.into(), value);
+            let recorded = know("gpu", made.retargeted.target.gpu_id.to_string());
+            let source = made.retargeted.source.gpu_id.to_string();
+            know("recorded on", recorded.unwrap_or(source));
+            know("retargeted from", sha256(&files.bytes));
+            know("retargeted", self.claim(made));
+            know("sha256", sha256(&bytes));
+            let text = manifest.to_text()?;
+            contents.insert(manifest::FILE_NAME.into(), text.into_bytes());
+        }
+        contents.insert(FILE_NAME.into(), bytes);
+        Ok(contents)
+    }
+
+    /// What is known about the result, in one line.
+    fn claim(&self, made: &Made) -> String {
+        let Compared { inputs, chains, .. } = made.compared;
+        let mixed = made.retargeted.source.architecture != made.retargeted.target.architecture;
+        format!(
+            "by gpureplay {} for {}; memory is equal on the models of both GPUs after each of {} for {}; not seen on silicon{}",
+            env!("CARGO_PKG_VERSION"),
+            made.gpu.name,
+            text::count(chains as u64, "chain"),
+            text::count(inputs as u64, "input"),
+            if mixed {
+                "; architecture versions are mixed"
+            } else {
+                ""
+            }
+        )
+    }
+
+    fn report(&self, files: &Files, all: &[Made]) -> Result<()> {
+        let signed = files.signature()?.is_some();
+        if self.json {
+            let list: Vec<_> = all.iter().map(as_json).collect();
+            let text = serde_json::to_string_pretty(&list)
+                .map_err(|error| Failure::Output(error.to_string()))?;
+            writeln!(terminal::stdout(), "{text}")?;
+            return Ok(());
+        }
+        let mut out = terminal::report(false);
+        for made in all {
+            let Compared {
+                inputs,
+                chains,
+                bytes,
+                races,
+            } = made.compared;
+            writeln!(
+                out,
+                "{}  {}, {} proved; {} equal after each of {} for {}",
+                shown(&made.directory),
+                made.retargeted.target.gpu_id,
+                text::count(made.retargeted.jobs as u64, "job"),
+                text::bytes(bytes),
+                text::count(chains as u64, "chain"),
+                text::count(inputs as u64, "input"),
+            )?;
+            for line in changes(&made.retargeted) {
+                writeln!(out, "  {line}")?;
+            }
+            if let Some(chain) = races {
+                writeln!(
+                    out,
+                    "  note: memory after chain {chain} depends on the order of work groups, on the recorded GPU too; outputs do not"
+                )?;
+            }
+        }
+        if signed {
+            writeln!(
+                out,
+                "the signature of {} is not that of what was written; sign it with `gpureplay sign`",
+                shown(&files.path)
+            )?;
+        }
+        writeln!(
+            out,
+            "not seen on silicon: the models of the GPUs were compared"
+        )?;
+        Ok(())
+    }
+}
+
+/// What was changed, a line each.
+fn changes(made: &Retargeted) -> Vec<String> {
+    let mut lines = vec![format!(
+        "identity: {} instead of {}",
+        made.target.gpu_id, made.source.gpu_id
+    )];
+    for setting in &made.settings {
+        let name = text::register(setting.register.into());
+        lines.push(match setting.value {
+            Some(value) => format!("{name}: {value:#x} instead of {:#x}", setting.recorded),
+            None => format!("{name}: not written ({:#x})", setting.recorded),
+        });
+    }
+    for grown in &made.grown {
+        lines.push(format!(
+            "storage at {:#x}: {} at {:#x}, for {} cores",
+            grown.old,
+            text::bytes(u64::from(grown.pages) * 4096),
+            grown.new,
+            made.target.core_id_range()
+        ));
+    }
+    let words = made.descriptors.len() as u64;
+    if words > 0 {
+        lines.push(format!("{} of descriptors", text::count(words, "word")));
+    }
+    lines
+}
+
+fn as_json(made: &Made) -> serde_json::Value {
+    let retargeted = &made.retargeted;
+    let settings: Vec<_> = retargeted
+        .settings
+        .iter()
+        .map(|one| {
+            json!({ "register": text::register(one.register.into()), "recorded": one.recorded, "value": one.value })
+        })
+        .collect();
+    let grown: Vec<_> = retargeted
+        .grown
+        .iter()
+        .map(|one| {
+            json!({ "from": format!("{:#x}", one.old), "to": format!("{:#x}", one.new), "bytes": u64::from(one.pages) * 4096 })
+        })
+        .collect();
+    json!({
+        "directory": made.directory,
+        "gpu": retargeted.target.gpu_id.to_string(),
+        "recorded_gpu": retargeted.source.gpu_id.to_string(),
+        "jobs": retargeted.jobs,
+        "settings": settings,
+        "storage": grown,
+        "descriptor_words": retargeted.descriptors.len(),
+        "inputs": made.compared.inputs,
+        "chains": made.compared.chains,
+        "bytes_compared": made.compared.bytes,
+        "racing_chain": made.compared.races,
+        "seen_on_silicon": false,
+    })
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Ctrl-C as a wish to end soon: what is done by then is still reported.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::sys::signal::{SigSet, Signal};
+
+/// What a shell takes for a process that SIGINT has ended.
+pub(crate) const EXIT_CODE: u8 = 128 + Signal::SIGINT as u8;
+
+/// Notes SIGINT from its creation on. The second one ends the process.
+pub(crate) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Call it before other threads are started: they inherit that SIGINT waits. Where it cannot wait, it acts as ever.
+    pub(crate) fn watch() -> Self {
+        let came = Arc::new(AtomicBool::new(false));
+        let mut interrupt = SigSet::empty();
+        interrupt.add(Signal::SIGINT);
+        if interrupt.thread_block().is_ok() {
+            let came = came.clone();
+            std::thread::spawn(move || {
+                while interrupt.wait().is_ok() {
+                    if came.swap(true, Ordering::Relaxed) {
+                        std::process::exit(EXIT_CODE.into());
+                    }
+                }
+            });
+        }
+        Self(came)
+    }
+
+    /// Whether it came.
+    pub(crate) fn came(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Traces of an app that repeats a step: the first step becomes the recording, the second one shows what it goes on from.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use gpureplay_compile::notes::{Kept, Turn, first_turn, kept};
+use gpureplay_compile::{Capture, Options, compile_found};
+
+use crate::Result;
+use crate::common::failure::Failure;
+use crate::common::named_file::NamedFile;
+use crate::common::page_reads;
+use crate::common::terminal::stage;
+
+/// `NAME` or `NAME=FILE` on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StateArgument {
+    /// A tensor that the app's OpenCL calls show.
+    Named(String),
+    /// A file with the first value.
+    File(NamedFile),
+}
+
+impl FromStr for StateArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text.contains('=') {
+            true => text.parse().map(Self::File),
+            false if text.is_empty() => Err("expected NAME or NAME=FILE".into()),
+            false => Ok(Self::Named(text.to_owned())),
+        }
+    }
+}
+
+impl StateArgument {
+    /// The file, where one is named.
+    pub(crate) fn path(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Named(_) => None,
+            Self::File(file) => Some(&file.path),
+        }
+    }
+}
+
+/// The first step of a trace, if the app repeats one that goes on from what it left.
+pub(crate) struct Step {
+    /// The trace up to the end of that step.
+    pub(crate) capture: Capture,
+    /// The second trace up to there.
+    pub(crate) second: Option<Capture>,
+    /// Where the step is.
+    pub(crate) turn: Turn,
+    /// What it leaves for the next one.
+    pub(crate) kept: Vec<Kept>,
+}
+
+/// Looks for a step that is repeated and leaves something for the next one.
+///
+/// # Errors
+/// The steps are not alike: the traces come back with the reason.
+pub(crate) fn find(
+    capture: Capture,
+    second: Option<Capture>,
+) -> Result<std::result::Result<Step, (Capture, Option<Capture>)>> {
+    let Some(turn) = first_turn(&capture) else {
+        return Ok(Err((capture, second)));
+    };
+    stage("replaying the repeated steps once, to see what they leave for each other");
+    let wrong = |error: String| Failure::Recording(format!("the app's steps: {error}"));
+    let whole = compile_found(&capture, Vec::new(), &Options::default(), |_, _| None)
+        .map_err(|error| wrong(error.to_string()))?;
+    let reads = page_reads::observe(&capture, &whole.recording, &[]).map_err(wrong)?;
+    // An app that classifies one picture after the other leaves nothing, and may launch what it likes.
+    let kept = match kept(&capture, &reads) {
+        Ok(kept) if kept.is_empty() => return Ok(Err((capture, second))),
+        kept => kept.map_err(|error| Failure::Recording(error.to_string()))?,
+    };
+    let second = match second.map(|second| (first_turn(&second), second)) {
+        None => None,
+        Some((Some(other), second)) => Some(second.until(other.jobs, other.notes)),
+        Some((None, _)) => {
+            return Err(wrong(
+                "the second trace does not repeat a step: record as many steps as in the first"
+                    .into(),
+            ));
+        }
+    };
+    Ok(Ok(Step {
+        capture: capture.until(turn.jobs, turn.notes),
+        second,
+        turn,
+        kept,
+    }))
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What people use every day: times, packs, completions, the manual, failures as JSON.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::user_files::{Copy, command};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn finding_14_every_command_that_reads_a_recording_takes_its_pack() {
+    let copy = Copy::of("saxpy-g52");
+    assert_eq!(copy.ran(&["pack", "rec", "-o", "a.pack"]).0, 0);
+    {
+        let pack = "a.pack";
+        for words in [
+            &["run", pack][..],
+            &["info", pack],
+            &["verify", pack, "--deep"],
+            &["bench", pack, "--runs", "1", "--warmup", "0"],
+            &["dump", pack],
+            &["disasm", pack],
+            &["jobs", pack],
+            &["diff", pack, "--against", "model"],
+            &["pack", pack, "-o", "again.pack", "--force"],
+        ] {
+            let (code, _, error) = copy.ran(words);
+            assert_eq!(code, 0, "{words:?}: {error}");
+        }
+        // A pack of a pack is the same pack.
+        assert!(fs::read(copy.at("again.pack")).unwrap() == fs::read(copy.at("a.pack")).unwrap());
+    }
+    // What signs writes beside the recording, and says so.
+    assert_eq!(copy.ran(&["keygen", "k"]).0, 0);
+    let (code, _, error) = copy.ran(&["sign", "--key", "k.pem", "a.pack"]);
+    assert_eq!(code, 3);
+    assert!(error.contains("give a recording's directory"), "{error}");
+}
+
+#[test]
+fn finding_16_bench_has_statistics_and_compares_with_saved_ones() {
+    let copy = Copy::of("saxpy-g52");
+    let bench = |more: &[&str]| copy.ran(&[&["bench", "rec", "--warmup", "1"], more].concat());
+    let (code, text, error) = bench(&["--runs", "12", "--export-json", "old.json"]);
+    assert_eq!(code, 0, "{error}");
+    for word in ["mean", "deviation", "least", "most", "of 12 runs"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let report = json(&fs::read_to_string(copy.at("old.json")).unwrap());
+    let (runs, summary) = (&report["run_seconds"], &report["summaries"]["run"]);
+    let times: Vec<f64> = runs
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t.as_f64().unwrap())
+        .collect();
+    let mean = times.iter().sum::<f64>() / 12.0;
+    assert!((summary["mean"].as_f64().unwrap() - mean).abs() < mean * 1e-9);
+    assert_eq!(
+        summary["minimum"].as_f64(),
+        times.iter().copied().reduce(f64::min)
+    );
+    assert_eq!(summary["runs"], 12);
+    // Twelve runs say nothing of 99 in 100, one run nothing of a deviation.
+    assert!(
+        report["percentiles"]["run"]["p90"].is_f64()
+            && report["percentiles"]["run"]["p99"].is_null()
+    );
+    assert!(!bench(&["--runs", "1"]).1.contains("99 % of 1"));
+    // Beside runs that took a hundred times as long.
+    let mut slow = report.clone();
+    slow["summaries"]["run"]["mean"] = (mean * 100.0).into();
+    slow["summaries"]["run"]["deviation"] = (mean * 0.1).into();
+    fs::write(copy.at("slow.json"), slow.to_string()).unwrap();
+    let (code, text, error) = bench(&["--runs", "12", "--compare", "slow.json"]);
+    assert_eq!(code, 0, "{error}");
+    let line = text
+        .lines()
+        .skip_while(|line| !line.contains("beside slow.json"))
+        .nth(1)
+        .unwrap();
+    assert!(line.contains("% less now"), "{text}");
+    let (code, out, _) = bench(&["--runs", "12", "--compare", "slow.json", "--json"]);
+    let change = json(&out)["comparison"]["times"]["run"]["change"]
+        .as_f64()
+        .unwrap();
+    assert!(code == 0 && change < -0.5, "{change}");
+    for wrong in [
+        "{}",
+        "[1]",
+        "nonsense",
+        r#"{"summaries":{"run":{"runs":1,"mean":-1,"deviation":0,"minimum":0,"maximum":0,"outliers":0}}}"#,
+    ] {
+        fs::write(copy.at("wrong.json"), wrong).unwrap();
+        let (code, _, error) = bench(&["--runs", "1", "--compare", "wrong.json"]);
+        assert!(
+            code == 4 && error.contains("wrong.json"),
+            "{wrong}: {code} {error}"
+        );
+    }
+    // For a time instead of a number.
+    let (code, out, _) = bench(&["--duration", "0.3", "--json"]);
+    let report = json(&out);
+    let sum: f64 = report["run_seconds"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t.as_f64().unwrap())
+        .sum();
+    assert!(code == 0 && sum < 5.0, "{sum}");
+    for wrong in ["0", "-1", "NaN", "1e300", "x"] {
+        assert_eq!(bench(&[&format!("--duration={wrong}")]).0, 2, "{wrong}");
+    }
+}
+
+#[test]
+fn finding_16_ctrl_c_reports_the_runs_until_then() {
+    let copy = Copy::of("saxpy-g52");
+    let child = command()
+        .current_dir(copy.folder())
+        .args(["bench", "rec", "--runs", "4000000000", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(4));
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    let report = json(&String::from_utf8_lossy(&output.stdout));
+    assert_eq!(report["interrupted"], true);
+    assert!(!report["run_seconds"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn finding_18_a_case_is_known_by_its_values() {
+    let copy = Copy::of("digits-g52");
+    let given = copy.at("rec/inputs/0.npy");
+    assert!(given.exists());
+    fs::copy(&given, copy.at("elsewhere.npy")).unwrap();
+    let (code, out, error) = copy.ran(&["run", "rec", "--input", "elsewhere.npy"]);
+    assert!(code == 0 && out.contains("matches"), "{out}{error}");
+    // Another value in the same place is no case.
+    let mut bytes = fs::read(&given).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 0x10;
+    fs::write(copy.at("elsewhere.npy"), bytes).unwrap();
+    let (code, out, error) = copy.ran(&["run", "rec", "--input", "elsewhere.npy"]);
+    assert!(code == 0 && !out.contains("matches"), "{out}{error}");
+}
+
+#[test]
+fn failures_are_json_where_json_is_asked_for() {
+    let copy = Copy::of("saxpy-g52");
+    for (words, code, kind) in [
+        (&["run", "nothing", "--json"][..], 3, "recording"),
+        (
+            &["run", "rec", "--input", "x=nothing.npy", "--json"],
+            4,
+            "input",
+        ),
+        (
+            &["run", "rec", "--device", "model:g71", "--json"],
+            5,
+            "device",
+        ),
+        (
+            &["run", "rec", "--output", "nothing/o.npy", "--json"],
+            6,
+            "output",
+        ),
+        (&["run", "rec", "--layers", "99..", "--json"], 2, "usage"),
+        (&["run", "rec", "--no-such-option", "--json"], 2, "usage"),
+        (&["info", "nothing", "--json"], 3, "recording"),
+        (&["bench", "nothing", "--json"], 3, "recording"),
+    ] {
+        let (found, out, error) = copy.ran(words);
+        assert_eq!(found, code, "{words:?}: {error}");
+        let failure = &json(&out)["error"];
+        assert_eq!(failure["kind"], kind, "{words:?}: {out}");
+        assert_eq!(failure["exit_code"], code, "{words:?}");
+        let first = failure["text"]
+            .as_str()
+            .unwrap()
+            .lines()
+            .next()
+            .unwrap()
+            .to_owned();
+        assert!(
+            !first.is_empty() && error.contains(&first),
+            "{words:?}: {first:?} {error}"
+        );
+    }
+    // A report that says it itself stays alone.
+    let (code, out, _) = copy.ran(&["verify", "nothing", "--json"]);
+    assert!(code == 3 && json(&out)[0]["sound"] == false, "{out}");
+    // Without --json nothing is on standard output; the words of an app to record are its own.
+    assert_eq!(copy.ran(&["run", "nothing"]).1, "");
+    assert_eq!(
+        copy.ran(&["record", "--device", "nothing", "--", "true", "--json"])
+            .1,
+        ""
+    );
+}
+
+#[test]
+fn shells_and_man_know_the_command() {
+    let copy = Copy::of("saxpy-g52");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let (code, script, _) = copy.ran(&["completions", shell]);
+        assert!(code == 0 && script.contains("tolerance"), "{shell}");
+    }
+    // Bash completes a command's name by the script.
+    fs::write(copy.at("script"), copy.ran(&["completions", "bash"]).1).unwrap();
+    let complete = "source ./script; COMP_WORDS=(gpureplay ver); COMP_CWORD=1; _gpureplay gpureplay ver gpureplay; echo \"${COMPREPLY[@]}\"";
+    let completed = Command::new("bash")
+        .current_dir(copy.folder())
+        .args(["-c", complete])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&completed.stdout).trim(), "verify");
+    let (code, out, error) = copy.ran(&["manual", "-o", "man"]);
+    assert_eq!(code, 0, "{error}");
+    assert!(out.contains("pages"), "{out}");
+    let mut page = String::new();
+    let file = fs::File::open(copy.at("man/gpureplay-bench.1")).unwrap();
+    BufReader::new(file).read_to_string(&mut page).unwrap();
+    assert!(
+        page.starts_with(".ie") && page.contains("export\\-json"),
+        "{page}"
+    );
+    assert_eq!(
+        copy.ran(&["manual", "-o", "man"]).0,
+        6,
+        "pages are not replaced without --force"
+    );
+    assert_eq!(copy.ran(&["manual", "-o", "man", "--force"]).0, 0);
+    let (_, version, _) = copy.ran(&["--version"]);
+    assert!(
+        version.starts_with(concat!("gpureplay ", env!("CARGO_PKG_VERSION"))),
+        "{version}"
+    );
+}
+
+#[test]
+fn nothing_is_coloured_but_on_a_terminal() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let help = |no_color: bool| {
+        // `script` gives the command a terminal.
+        let mut script = Command::new("script");
+        script.args([
+            "-qec",
+            &format!("{} run --nonsense", env!("CARGO_BIN_EXE_gpureplay")),
+            "/dev/null",
+        ]);
+        script
+            .current_dir(folder)
+            .env("TERM", "xterm")
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR");
+        if no_color {
+            script.env("NO_COLOR", "1");
+        }
+        let output = script.stdin(Stdio::null()).output().unwrap();
+        BufReader::new(&*output.stdout)
+            .lines()
+            .map(Result::unwrap)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    assert!(help(false).contains("\x1b["), "{}", help(false));
+    assert!(!help(true).contains("\x1b["), "{}", help(true));
+    let output = command().args(["run", "--nonsense"]).output().unwrap();
+    assert!(!output.stderr.contains(&0x1b));
+}

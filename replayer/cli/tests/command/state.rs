@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs that go on from each other: `--repeat`, `--state-in`, `--state-out`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn recording() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/train-digits-g52")
+}
+
+/// Trains in a directory, with the batch that was recorded in every step.
+fn train(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+        .current_dir(directory)
+        .arg("run")
+        .arg(recording())
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn losses(directory: &Path, name: &str, arguments: &[&str]) -> Vec<u8> {
+    let to = format!("loss={name}");
+    let output = train(directory, &[arguments, &["--output", &to]].concat());
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}");
+    std::fs::read(directory.join(name)).unwrap()
+}
+
+#[test]
+fn a_file_of_states_goes_on_with_the_training() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let whole = losses(path, "whole.bin", &["--repeat", "4"]);
+    assert_eq!(whole.len(), 4 * 4);
+    let first = losses(
+        path,
+        "first.bin",
+        &["--repeat", "2", "--state-out", "s.safetensors"],
+    );
+    // A job of the second half fails, and the second attempt begins where the first half ended.
+    let second = losses(
+        path,
+        "second.bin",
+        &[
+            "--repeat",
+            "2",
+            "--state-in",
+            "s.safetensors",
+            "--inject",
+            "job-fault@300",
+            "--retry",
+            "1",
+        ],
+    );
+    assert_eq!([first, second].concat(), whole);
+    // One run goes on as well.
+    let third = losses(path, "third.bin", &["--state-in", "s.safetensors"]);
+    assert_eq!(third, whole[8..12]);
+}
+
+#[test]
+fn inputs_come_run_by_run_from_a_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let inputs = recording().join("inputs");
+    let inputs = inputs.to_str().unwrap();
+    let path = directory.path();
+    let whole = losses(path, "whole.bin", &["--repeat", "2"]);
+    let same = losses(path, "same.bin", &["--repeat", "2", "--inputs", inputs]);
+    assert_eq!(same, whole);
+    let wrong = train(path, &["--repeat", "2", "--inputs", "."]);
+    assert_eq!(wrong.status.code(), Some(4));
+    let text = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(text.contains("has no NAME.npy of an input"), "{text}");
+    let wrong = train(path, &["--state-out", "states.npy"]);
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[test]
+fn a_thousand_characters_are_those_of_numpy() {
+    let directory = tempfile::tempdir().unwrap();
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let recording = top.join("recordings/generate-g52");
+    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+        .current_dir(directory.path())
+        .arg("run")
+        .arg(&recording)
+        .arg("--input")
+        .arg(recording.join("inputs/forced2.npy"))
+        .args(["--repeat", "1000", "--output", "song.bin"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}");
+    let written = std::fs::read(directory.path().join("song.bin")).unwrap();
+    let expected = std::fs::read(top.join("tools/generation/written.txt")).unwrap();
+    assert_eq!(
+        String::from_utf8(written).unwrap(),
+        String::from_utf8(expected).unwrap()
+    );
+}

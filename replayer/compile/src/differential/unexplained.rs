@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What stays unexplained when two runs are compared.
+
+/// A difference between two runs that no tensor explains.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unexplained {
+    /// The programs are not the same.
+    #[error(
+        "the two runs do not do the same work: {0}; a recording cannot replay a computation that depends on its input's values"
+    )]
+    Program(String),
+    /// The app wrote different bytes.
+    #[error("the two runs differ in {bytes} bytes that the app wrote and no bound tensor explains: {}{}", list.join("; "), if *more { "; …" } else { "" })]
+    Bytes {
+        /// How many bytes.
+        bytes: u64,
+        /// The first places.
+        list: Vec<String>,
+        /// There are more places than are listed.
+        more: bool,
+    },
+    /// A tensor of the second run is not where the first run's was.
+    #[error(
+        "{what} '{name}' of the second run is not where the first run's was: element {element:?} differs"
+    )]
+    Tensor {
+        /// Input, output or weight.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// Index of the first element that differs.
+        element: Vec<u64>,
+    },
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why notes give no tensors.
+
+use super::form::Form;
+
+/// Why notes give no tensors.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProposeError {
+    /// The trace has no notes.
+    #[error(
+        "the trace has no notes of OpenCL calls: record with the layer, or name the app's files with --input and --output"
+    )]
+    NoNotes,
+    /// The runs do different things.
+    #[error(
+        "the two runs do not do the same work: step {step} is {first} in the first and {second} in the second; a recording cannot replay a computation that depends on its input's values"
+    )]
+    Steps {
+        /// Number of the step, from 0.
+        step: usize,
+        /// What the first run does.
+        first: String,
+        /// What the second run does.
+        second: String,
+    },
+    /// A launch gets another number.
+    #[error(
+        "launch {launch} ({kernel}) depends on the input: its argument '{argument}' differs between the two runs; a replay would use the recorded one"
+    )]
+    Scalar {
+        /// Number of the launch.
+        launch: u32,
+        /// Name of the kernel.
+        kernel: String,
+        /// Name of the argument, or its index.
+        argument: String,
+    },
+    /// A launch gets another number in the next step.
+    #[error(
+        "launch {launch} ({kernel}) depends on the step: its argument '{argument}' is another in the second step, and a replay would use the first one's; give the kernel a buffer with it, which becomes an input or a state"
+    )]
+    Step {
+        /// Number of the launch.
+        launch: u32,
+        /// Name of the kernel.
+        kernel: String,
+        /// Name of the argument, or its index.
+        argument: String,
+    },
+    /// A name that no tensor has.
+    #[error("no tensor is called '{name}'; there are {}", known.join(", "))]
+    Name {
+        /// The name.
+        name: String,
+        /// Names of the tensors.
+        known: Vec<String>,
+    },
+    /// Two tensors would have one name.
+    #[error("two tensors would be called '{name}'")]
+    Twice {
+        /// The name.
+        name: String,
+    },
+    /// A type and shape of another size.
+    #[error("'{name}' has {bytes} bytes; {form} has another size")]
+    Form {
+        /// Name of the tensor.
+        name: String,
+        /// Its bytes.
+        bytes: u64,
+        /// What the user stated.
+        form: Form,
+    },
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An app that does one step again and again, such as a step of training: what a step leaves for the next one.
+//!
+//! A recording holds one step. The second one that was recorded shows what it goes on from: memory objects that the first step wrote, that the
+//! app did not write since, and that the second step reads before it writes them.
+
+use gpureplay_trace::PAGE_SIZE;
+use gpureplay_trace::note::Direction;
+
+use super::error::ProposeError;
+use super::events::{Event, Events, Host, Root};
+use super::looped;
+use super::naming;
+use super::place::locate;
+use crate::capture::Capture;
+use crate::crossing::Reads;
+use crate::pages::Moment;
+
+const PAGE: u64 = PAGE_SIZE as u64;
+
+/// The first of several like steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Steps that were recorded, at least two.
+    pub turns: usize,
+    /// Submissions before the second step.
+    pub jobs: usize,
+    /// Notes before the second step, for [`Capture::until`].
+    pub notes: usize,
+    /// The first event of the first step.
+    pub(super) first: usize,
+    /// Events of a step.
+    period: usize,
+}
+
+/// A memory object that a step leaves to the next one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// GPU virtual address.
+    pub va: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Kernel and argument that use it first.
+    pub name: String,
+    /// The argument's type.
+    pub type_name: String,
+}
+
+/// The first step of an app that does the same several times; what it reads after its last step does not matter.
+pub fn first_turn(capture: &Capture) -> Option<Turn> {
+    turn_of(&Events::of(capture))
+}
+
+fn turn_of(events: &Events) -> Option<Turn> {
+    let list = events.list.as_slice();
+    let reads =
+        |event: &&Event| matches!(event, Event::Host(host) if host.direction == Direction::Read);
+    let trailing = list.iter().rev().take_while(reads).count();
+    let ends = (list.len() - trailing..=list.len()).rev();
+    let (end, found) = ends
+        .filter_map(|end| Some((end, looped::find(list.get(..end)?)?)))
+        .next()?;
+    let second = found.first + (end - found.last);
+    Some(Turn {
+        turns: found.turns,
+        jobs: list.get(second)?.jobs(),
+        notes: *events.notes.get(second)?,
+        first: found.first,
+        period: end - found.last,
+    })
+}
+
+/// What the first step leaves for the second one. `reads`: what each submission reads.
+///
+/// # Errors
+/// It leaves something, and a launch of the second step has another argument than that of the first one: a recording would repeat the
+/// first one's.
+pub fn kept(capture: &Capture, reads: &Reads) -> Result<Vec<Kept>, ProposeError> {
+    let events = Events::of(capture);
+    let Some(turn) = turn_of(&events) else {
+        return Ok(Vec::new());
+    };
+    let steps = |number: usize| {
+        let start = turn.first + number * turn.period;
+        events
+            .list
+            .get(start..start + turn.period)
+            .unwrap_or_default()
+    };
+    let (first, second) = (steps(0), steps(1));
+    let begin = first.first().map_or(0, Event::jobs);
+    let after = turn.first + 2 * turn.period;
+    let end = events
+        .list
+        .get(after)
+        .map_or(capture.jobs.len(), Event::jobs);
+    let written_by_host = |object: u32| {
+        first.iter().chain(second).any(|event| {
+            matches!(event, Event::Host(host)
+                if host.at.object == object && host.direction != Direction::Read)
+        })
+    };
+    let mut out = Vec::new();
+    for (object, root) in &events.roots {
+        if root.image || written_by_host(*object) {
+            continue;
+        }
+        let given = first.iter().find_map(|event| match event {
+            Event::Launch(launch) => Some((launch, launch.given(*object)?)),
+            Event::Host(_) => None,
+        });
+        let (Some((launch, given)), Some(va)) = (given, place(capture, &events, *object, root))
+        else {
+            continue;
+        };
+        let range = (va, va.saturating_add(root.size));
+        let writes = |job: &usize| writes(capture, *job, range);
+        let reads = |job: &usize| reads_from(reads, *job, range);
+        let read = (turn.jobs..end).find(reads);
+        let written = (turn.jobs..end).find(writes);
+        let goes_on = read.is_some_and(|read| written.is_none_or(|written| read <= written));
+        if goes_on && (begin..turn.jobs).any(|job| writes(&job)) {
+            out.push(Kept {
+                va,
+                size: root.size,
+                name: naming::name(launch, given),
+                type_name: given.type_name.clone(),
+            });
+        }
+    }
+    // Steps that leave nothing may be given what they like: each is an inference of its own.
+    if !out.is_empty() {
+        same_numbers(first, second)?;
+    }
+    Ok(out)
+}
+
+/// Launches of two steps are given the same numbers.
+fn same_numbers(first: &[Event], second: &[Event]) -> Result<(), ProposeError> {
+    for pair in first.iter().zip(second) {
+        let (Event::Launch(a), Event::Launch(b)) = pair else {
+            continue;
+        };
+        let differs = a.scalars.iter().zip(&b.scalars).find(|(a, b)| a != b);
+        if let Some(((index, name, _), _)) = differs {
+            return Err(ProposeError::Step {
+                launch: a.id,
+                kernel: a.kernel.clone(),
+                argument: match name.as_str() {
+                    "" => index.to_string(),
+                    name => name.to_owned(),
+                },
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Where an object lies: where the content of a transfer is found, or else the buffer that the driver mapped when it was made.
+fn place(capture: &Capture, events: &Events, object: u32, root: &Root) -> Option<u64> {
+    let transfers = events.list.iter().filter_map(|event| match event {
+        Event::Host(host) if host.at.object == object => Some(host),
+        _ => None,
+    });
+    let moment = |host: &Host| match host.direction {
+        Direction::Read => host.jobs.checked_sub(1).map(Moment::after),
+        _ => (host.jobs < capture.jobs.len()).then(|| Moment::before(host.jobs)),
+    };
+    let found = transfers
+        .filter_map(|host| {
+            let located = locate(capture, root, host, moment(host)?)?;
+            located.va.checked_sub(host.at.offset)
+        })
+        .next();
+    let mapped = root.mapped.filter(|buffer| buffer.size >= root.size);
+    found.or(mapped.map(|buffer| buffer.va))
+}
+
+/// Whether a submission changes memory of a range.
+fn writes(capture: &Capture, job: usize, (start, end): (u64, u64)) -> bool {
+    let moment = Moment::after(job);
+    let pages = capture.memory.changed(moment);
+    let from = pages.partition_point(|va| va + PAGE <= start);
+    let pages = pages.iter().skip(from).take_while(|va| **va < end);
+    pages.into_iter().any(|va| {
+        let changed = capture.memory.difference(moment, *va);
+        changed
+            .iter()
+            .any(|(from, to)| va + (*from as u64) < end && va + *to as u64 > start)
+    })
+}
+
+/// Whether a submission reads a page of a range.
+fn reads_from(reads: &Reads, job: usize, (start, end): (u64, u64)) -> bool {
+    let pages = reads.get(job);
+    pages.is_some_and(|pages| pages.range(start - start % PAGE..end).next().is_some())
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Times and work of jobs.
+
+use std::collections::BTreeMap;
+
+use mali_model::Message;
+use serde::{Deserialize, Serialize};
+
+/// How times and work were found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// The device.
+    pub device: String,
+    /// Clock of all seconds of the report: `host`, the clock of the machine that replays, from the start command of a chain until
+    /// its end is known. On the model it says how fast the model is, not the GPU.
+    pub clock: String,
+    /// What counts of work are: `model`, what the model's shader cores did. Nothing on devices that do not count.
+    pub work: Option<String>,
+    /// Runs that were counted.
+    pub runs: u32,
+    /// Runs before them that were not.
+    pub warmup: u32,
+}
+
+/// Spread of a time over runs, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The shortest.
+    pub min: f64,
+    /// The median.
+    pub median: f64,
+    /// The longest.
+    pub max: f64,
+    /// Half of the runs lie within so much of the median.
+    pub deviation: f64,
+}
+
+impl Spread {
+    /// Of several times; nothing of none.
+    pub fn of(times: &[f64]) -> Option<Self> {
+        let median = |sorted: &[f64]| {
+            let middle = sorted.len() / 2;
+            let (low, high) = (middle.saturating_sub(1), middle);
+            let low = if sorted.len().is_multiple_of(2) {
+                low
+            } else {
+                high
+            };
+            Some((sorted.get(low)? + sorted.get(high)?) / 2.0)
+        };
+        let mut sorted = times.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let middle = median(&sorted)?;
+        let mut away: Vec<f64> = sorted.iter().map(|time| (time - middle).abs()).collect();
+        away.sort_by(f64::total_cmp);
+        Some(Self {
+            min: *sorted.first()?,
+            median: middle,
+            max: *sorted.last()?,
+            deviation: median(&away)?,
+        })
+    }
+}
+
+/// What the model's shader cores did for a job. Operations count once for each thread that took part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// Work groups that ran.
+    pub workgroups: u64,
+    /// Threads that ran.
+    pub threads: u64,
+    /// Instructions of all units, without those that do nothing: `fma`, `add` and `messages` together.
+    pub instructions: u64,
+    /// Of these, those of the FMA unit.
+    pub fma: u64,
+    /// Those of the ADD unit, without messages.
+    pub add: u64,
+    /// Messages by kind: loads, stores, ….
+    pub messages: BTreeMap<String, u64>,
+    /// Bytes that loads read.
+    pub bytes_read: u64,
+    /// Bytes that stores wrote.
+    pub bytes_written: u64,
+}
+
+impl Work {
+    /// From what the model counts.
+    pub fn of(counts: &mali_model::Statistics) -> Self {
+        let kinds = Message::ALL.iter();
+        let counted = kinds.map(|&kind| (kind.name().to_owned(), counts.messages_of(kind)));
+        Self {
+            workgroups: counts.workgroups,
+            threads: counts.threads,
+            instructions: counts.lane_operations(),
+            fma: counts.fma,
+            add: counts.add,
+            messages: counted.filter(|(_, count)| *count != 0).collect(),
+            bytes_read: counts.bytes_read,
+            bytes_written: counts.bytes_written,
+        }
+    }
+
+    /// Adds the work of another job.
+    pub fn add(&mut self, other: &Self) {
+        self.workgroups = self.workgroups.saturating_add(other.workgroups);
+        self.threads = self.threads.saturating_add(other.threads);
+        self.instructions = self.instructions.saturating_add(other.instructions);
+        self.fma = self.fma.saturating_add(other.fma);
+        self.add = self.add.saturating_add(other.add);
+        for (kind, count) in &other.messages {
+            let sum = self.messages.entry(kind.clone()).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+        self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
+        self.bytes_written = self.bytes_written.saturating_add(other.bytes_written);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_has_its_median() {
+        let spread = Spread::of(&[3.0, 1.0, 2.0, 10.0]).unwrap();
+        assert_eq!((spread.min, spread.median, spread.max), (1.0, 2.5, 10.0));
+        assert_eq!(spread.deviation, 1.0);
+        let one = Spread::of(&[2.0]).unwrap();
+        assert_eq!((one.median, one.deviation), (2.0, 0.0));
+        assert_eq!(Spread::of(&[]), None);
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A recurrent network that writes a song: what a session keeps from run to run, and that no fault changes it.
+
+use std::path::PathBuf;
+
+use gpureplay_core::middleware::FaultKind;
+use gpureplay_library::device::{Choice, Fault};
+use gpureplay_library::{Device, Options, Recording, Session, Tensor};
+
+fn generate() -> Recording {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../recordings/generate-g52");
+    Recording::open(path).unwrap()
+}
+
+/// A session that takes no token but its own. One host thread: tests run in parallel already.
+fn session(fault: Option<Fault>) -> Session {
+    let recording = generate();
+    let mut options = Options::default();
+    options.model.threads = Some(1);
+    let id = recording.verified().recording().gpu_id();
+    let device = Device::open(&Choice::Model(None), id, options.model).unwrap();
+    let mut session = Session::on(
+        recording,
+        match fault {
+            Some(fault) => device.with_fault(fault),
+            None => device,
+        },
+    );
+    let own = Tensor::from_fn(gpureplay_library::ElementType::I32, &[1], |_| -1.0).unwrap();
+    session.bind("forced", own).unwrap();
+    session
+}
+
+fn write(session: &mut Session, characters: usize) -> String {
+    let mut text = String::new();
+    for _ in 0..characters {
+        session.run().unwrap();
+        let read = session.read("character").unwrap();
+        text.push(char::from(read.bytes()[0]));
+    }
+    text
+}
+
+#[test]
+fn each_run_goes_on_from_the_last_one() {
+    let mut session = session(None);
+    // Before the first run a state is what set-up gives it.
+    assert!(session.read("hidden").unwrap().values().all(|v| v == 0.0));
+    assert_eq!(write(&mut session, 30), "ten little frogs on the log, o");
+    let states = session.states().unwrap();
+    let names: Vec<&str> = states.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["hidden", "token"]);
+    let rest = write(&mut session, 26);
+    assert_eq!(rest, "ne hopped off, nine left.\n");
+
+    // What was kept is where it goes on, also on another device.
+    for (name, value) in &states {
+        session.bind(name, value.clone()).unwrap();
+    }
+    assert_eq!(write(&mut session, 26), rest);
+    let mut other = self::session(None);
+    for (name, value) in states {
+        other.bind(&name, value).unwrap();
+    }
+    assert_eq!(write(&mut other, 26), rest);
+
+    // A session that gives the device back keeps them, and one that is reset begins again.
+    assert_eq!(write(&mut session, 6), "nine l");
+    session.close().unwrap();
+    assert_eq!(write(&mut session, 6), "ittle ");
+    session.reset_states();
+    assert_eq!(write(&mut session, 10), "ten little");
+    session.unbind("token").unwrap();
+    session.unbind("hidden").unwrap();
+    assert_eq!(write(&mut session, 10), "ten little");
+}
+
+#[test]
+fn a_run_that_fails_leaves_the_states_as_they_were() {
+    let mut counting = session(Some(Fault::At(FaultKind::Memory, u64::MAX)));
+    counting.prepare().unwrap();
+    let calls = |session: &mut Session| session.device().unwrap().fault().unwrap().0;
+    write(&mut counting, 3);
+    let first = calls(&mut counting);
+    write(&mut counting, 1);
+    let second = calls(&mut counting);
+    let expected = counting.states().unwrap();
+    let ten = "ten little";
+    let mut failed = 0;
+    for kind in [
+        FaultKind::FailedJob,
+        FaultKind::Memory,
+        FaultKind::LostWrite,
+        FaultKind::PowerLoss,
+    ] {
+        for call in first..second {
+            let mut session = session(Some(Fault::At(kind, call)));
+            assert_eq!(write(&mut session, 3), ten[..3]);
+            let before = session.states().unwrap();
+            if session.run().is_err() {
+                failed += 1;
+                assert_eq!(session.states().unwrap(), before, "{} {call}", kind.name());
+                session.run().unwrap();
+            }
+            assert_eq!(
+                session.states().unwrap(),
+                expected,
+                "{} {call}",
+                kind.name()
+            );
+            assert_eq!(write(&mut session, 6), ten[4..]);
+        }
+    }
+    println!("{failed} of {} runs failed", 4 * (second - first));
+    assert!(failed > 20, "{failed}");
+}
+
+#[test]
+fn attempts_go_on_from_the_state_before_the_run() {
+    let mut counting = session(Some(Fault::At(FaultKind::Memory, u64::MAX)));
+    write(&mut counting, 2);
+    let calls = counting.device().unwrap().fault().unwrap().0;
+    for call in (calls..calls + 60).step_by(7) {
+        let mut session = session(Some(Fault::At(FaultKind::FailedJob, call)));
+        session.set_retries(1);
+        assert_eq!(write(&mut session, 20), "ten little frogs on ");
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A step of training: what a session keeps from run to run, and that a fault does not change it.
+
+use std::path::PathBuf;
+
+use gpureplay_core::middleware::FaultKind;
+use gpureplay_library::device::{Choice, Fault};
+use gpureplay_library::{Device, ModelOptions, Recording, Session, Tensor};
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../recordings/train-digits-g52")
+}
+
+/// A session that learns the same batch again and again.
+fn session(fault: Option<Fault>) -> Session {
+    let recording = Recording::open(folder()).unwrap();
+    let id = recording.verified().recording().gpu_id();
+    let device = Device::open(&Choice::Model(None), id, ModelOptions::default()).unwrap();
+    let mut session = Session::on(
+        recording,
+        match fault {
+            Some(fault) => device.with_fault(fault),
+            None => device,
+        },
+    );
+    for name in ["images", "labels", "rate"] {
+        let file = folder().join(format!("inputs/{name}.npy"));
+        session.bind_file(name, file).unwrap();
+    }
+    session
+}
+
+fn step(session: &mut Session) -> f64 {
+    session.run().unwrap();
+    session.read("loss").unwrap().value(0)
+}
+
+fn calls(session: &mut Session) -> u64 {
+    session.device().unwrap().fault().unwrap().0
+}
+
+#[test]
+fn each_run_goes_on_from_the_last_one() {
+    let mut session = session(None);
+    // Before the first run a state is what set-up gives it.
+    let velocity = session.read("fc.bias.velocity").unwrap();
+    assert!(velocity.values().all(|value| value == 0.0));
+    let losses: Vec<f64> = (0..4).map(|_| step(&mut session)).collect();
+    // The same pictures again: the network knows them better each time.
+    assert!(
+        losses.windows(2).all(|pair| pair[1] < pair[0]),
+        "{losses:?}"
+    );
+    let states = session.states().unwrap();
+    assert_eq!(states.len(), 16);
+    let next = step(&mut session);
+
+    // What was kept is where it goes on, also after the device was given back.
+    session.close().unwrap();
+    for (name, value) in &states {
+        session.bind(name, value.clone()).unwrap();
+    }
+    assert_eq!(step(&mut session), next);
+    session.reset_states();
+    assert_eq!(step(&mut session), losses[0]);
+    session.close().unwrap();
+    assert_eq!(step(&mut session), losses[1]);
+    for (name, _) in &states {
+        session.unbind(name).unwrap();
+    }
+    assert_eq!(step(&mut session), losses[0]);
+}
+
+/// The states after two steps, and the calls of the second one.
+fn two_steps() -> (Vec<(String, Tensor)>, std::ops::Range<u64>) {
+    let mut session = session(Some(Fault::At(FaultKind::Memory, u64::MAX)));
+    step(&mut session);
+    let first = calls(&mut session);
+    step(&mut session);
+    let second = calls(&mut session);
+    (session.states().unwrap(), first..second)
+}
+
+#[test]
+fn a_run_that_fails_leaves_the_states_as_they_were() {
+    let (expected, calls) = two_steps();
+    let (mut failed, mut tried) = (0, 0);
+    let stride = ((calls.end - calls.start) / 11).max(1) as usize;
+    for kind in [FaultKind::FailedJob, FaultKind::Memory] {
+        // The last calls read the states out, when jobs have changed them already.
+        for call in calls.clone().step_by(stride).chain([calls.end - 2]) {
+            let mut session = session(Some(Fault::At(kind, call)));
+            step(&mut session);
+            let before = session.states().unwrap();
+            tried += 1;
+            if session.run().is_err() {
+                failed += 1;
+                assert_eq!(session.states().unwrap(), before, "{} {call}", kind.name());
+                step(&mut session);
+            }
+            assert_eq!(
+                session.states().unwrap(),
+                expected,
+                "{} {call}",
+                kind.name()
+            );
+        }
+    }
+    println!("{failed} of {tried} runs failed");
+    assert!(failed * 2 > tried, "{failed} of {tried}");
+}
+
+#[test]
+fn an_attempt_goes_on_from_the_states_before_the_run() {
+    let (expected, calls) = two_steps();
+    let middle = (calls.start + calls.end) / 2;
+    let mut session = session(Some(Fault::At(FaultKind::FailedJob, middle)));
+    session.set_retries(1);
+    step(&mut session);
+    step(&mut session);
+    assert_eq!(session.timing().retries, 1);
+    assert_eq!(session.states().unwrap(), expected);
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The shipped recordings, and those of silicon, on other GPUs.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use gpureplay_import::{built_in, convert, read_directory};
+use gpureplay_inspect::check_for;
+use gpureplay_library::{Device, Files, Recording, Session};
+use gpureplay_retarget::{Effort, Options, TargetRule, compare, fits, retarget};
+use mali_descriptors::Profile;
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../recordings")
+        .join(name)
+}
+
+fn profile(name: &str) -> &'static Profile {
+    Profile::by_name(name).unwrap()
+}
+
+const SHIPPED: [&str; 6] = [
+    "acl-conv-g52",
+    "acl-gemm-g52",
+    "digits-g52",
+    "lenet-g52",
+    "saxpy-g52",
+    "saxpy-kbase-g52",
+];
+
+#[test]
+fn shipped_recordings_compute_the_same_on_other_gpus() {
+    for name in SHIPPED {
+        let read = || Files::read(&folder(name));
+        let files = read().unwrap();
+        let verified = files.verify().unwrap();
+        for gpu in ["g31", "g76", "odroid-n2-plus", "rk3566", "g31-rzg2l"] {
+            let what = format!("{name} on {gpu}");
+            let made = retarget(&verified, profile(gpu), &Options::default());
+            let made = made.unwrap_or_else(|refusal| panic!("{what}: {refusal}"));
+            // More cores need more storage, where there is any.
+            let grows = gpu == "g76" && !name.starts_with("saxpy");
+            assert_eq!(!made.grown.is_empty(), grows, "{what}");
+            let effort = Effort {
+                inputs: 10,
+                ..Effort::default()
+            };
+            let compared = compare(read, &made, effort).unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert!(compared.chains > 0 && compared.bytes > 0, "{what}");
+            assert_eq!(compared.races, None, "{what}");
+            println!("{what}: {compared:?}, {} jobs", made.jobs);
+        }
+    }
+}
+
+/// A recording of silicon that `gpureplay import` makes, as files without a manifest.
+fn silicon(name: &str) -> Option<Vec<u8>> {
+    let given = std::env::var_os("GPUREPLAY_SHARED").map(PathBuf::from);
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let shared = given.into_iter().chain(above.map(|one| one.join("shared")));
+    let mut found = shared.map(|one| one.join("gpureplay-recordings").join(name));
+    let Some(directory) = found.find(|one| one.is_dir()) else {
+        eprintln!("SKIPPED: no directory shared/gpureplay-recordings/{name}");
+        return None;
+    };
+    let original = read_directory(&directory).unwrap();
+    let plain = convert(&original, &gpureplay_import::Options::default()).unwrap();
+    let options = gpureplay_import::Options {
+        description: built_in(plain.fingerprint).unwrap(),
+        ..gpureplay_import::Options::default()
+    };
+    Some(convert(&original, &options).unwrap().recording)
+}
+
+fn silicon_on_g72(name: &str, inputs: usize) {
+    let Some(bytes) = silicon(name) else { return };
+    let read = || Files::from_bytes(bytes.clone(), &gpureplay_library::Trust::default());
+    let files = read().unwrap();
+    let verified = files.verify().unwrap();
+    let made = retarget(&verified, profile("g72"), &Options::default());
+    let made = made.unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
+    let effort = Effort {
+        inputs,
+        work_limit: Some(1 << 40),
+    };
+    let compared = compare(read, &made, effort).unwrap_or_else(|error| panic!("{name}: {error}"));
+    println!("{name}: {compared:?}, {} jobs", made.jobs);
+    // What only silicon recordings of version 6 have shown is not taken to version 7.
+    let mixed = Options { mix_versions: true };
+    let refusal = retarget(&verified, profile("g52"), &mixed).unwrap_err();
+    assert_eq!(refusal.rule, TargetRule::Instructions, "{refusal}");
+}
+
+#[test]
+fn silicon_mnist_on_g72() {
+    silicon_on_g72("mnist", 10);
+}
+
+/// Takes over a minute on two cores: `cargo test --release -p gpureplay-retarget -- --ignored`.
+#[test]
+#[ignore = "long: cargo test --release -p gpureplay-retarget -- --ignored"]
+fn silicon_alexnet_on_g72() {
+    silicon_on_g72("alexnet", 1);
+}
+
+#[test]
+fn an_instruction_that_g71_lacks_is_named_with_clause_and_job() {
+    let files = Files::read(&folder("digits-g52")).unwrap();
+    let verified = files.verify().unwrap();
+    let plain = retarget(&verified, profile("g71"), &Options::default()).unwrap_err();
+    assert_eq!(plain.rule, TargetRule::Version);
+    let mixed = Options { mix_versions: true };
+    let refusal = retarget(&verified, profile("g71"), &mixed).unwrap_err();
+    assert_eq!(refusal.rule, TargetRule::Instructions);
+    assert!(refusal.job.is_some());
+    let text = refusal.to_string();
+    for part in [
+        "+FRCP.f32 in clause 0x",
+        "of submission ",
+        "Mali-G71 lacks it",
+        "by job 0x",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    println!("{text}");
+    // saxpy divides nothing.
+    let read = || Files::read(&folder("saxpy-g52"));
+    let files = read().unwrap();
+    let verified = files.verify().unwrap();
+    let made = retarget(&verified, profile("g71"), &mixed).unwrap();
+    assert!(!made.descriptors.is_empty() || made.source.architecture == made.target.architecture);
+    compare(read, &made, Effort::default()).unwrap();
+}
+
+#[test]
+fn a_recording_whose_storage_was_not_grown_is_refused_and_faults() {
+    let name = "lenet-g52";
+    let files = Files::read(&folder(name)).unwrap();
+    let verified = files.verify().unwrap();
+    let g76 = profile("g76");
+    let refusal = fits(&verified, g76, &Options::default()).unwrap_err();
+    assert_eq!(refusal.rule, TargetRule::Deep, "{refusal}");
+    assert!(refusal.text.contains("buffer-region"), "{refusal}");
+    assert!(check_for(&verified, profile("g31")).is_ok());
+    // On the model of the larger GPU the jobs reach beyond their storage.
+    let recording = Recording::open(folder(name)).unwrap();
+    let choice = "model:g76".parse().unwrap();
+    let id = verified.recording().gpu_id();
+    let device = Device::open(&choice, id, gpureplay_library::ModelOptions::default()).unwrap();
+    let mut session = Session::on(recording.clone(), device);
+    session.ignore_identity(true);
+    let case = recording.manifest().unwrap().cases.first().unwrap().clone();
+    for (tensor, file) in &case.inputs {
+        session.bind_file(tensor, folder(name).join(file)).unwrap();
+    }
+    let error = session.run().unwrap_err().to_string();
+    assert!(error.contains("fault"), "{error}");
+}

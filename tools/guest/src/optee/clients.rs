@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of what clients do to each other and to their own calls: turns, cancellation, memory that changes during a call.
+
+use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
+
+use super::{
+    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, npy, pack, read, recording},
+    test_key,
+};
+use crate::error::{Error, Result};
+
+/// The GPU that the model is.
+const GPU: u32 = 0x7212_0000;
+/// Addresses of the long recording: its job and its tensors.
+const JOB: u64 = 0x200_0000;
+const DATA: u64 = 0x300_0000;
+/// Its chains, and microseconds that each may take.
+const CHAINS: u32 = 30_000;
+const CHAIN_TIMEOUT: u32 = 100_000;
+/// Milliseconds after which the client cancels.
+const PATIENCE: u32 = 1500;
+
+/// Writes the signed digits, an input for each name, and returns what the inputs must answer.
+fn digits(rig: &Rig<'_>, share: &Share, names: &[&str]) -> Result<Vec<Vec<u8>>> {
+    let folder = recording(rig.folder, "digits-g52");
+    let file = read(&folder.join("recording.gpr"))?;
+    share.write("digits.pack", &pack(&file, &test_key()?, 1)?)?;
+    let answer = |name: &&str| {
+        share.write(
+            &format!("{name}.bin"),
+            &npy(&folder.join(format!("inputs/{name}.npy")))?,
+        )?;
+        npy(&folder.join(format!("expected/{name}.npy")))
+    };
+    names.iter().map(answer).collect()
+}
+
+/// The command of the example client for one digit.
+fn client(input: &str, output: &str) -> String {
+    format!(
+        "gpureplay_tee digits.pack -i input:{DIGIT}={input}.bin -o probabilities:{PROBABILITIES}={output}.out"
+    )
+}
+
+/// Clients that start at the same time take turns: each ends, with the right answer.
+pub(super) fn two(rig: &Rig<'_>) -> Result<Checked> {
+    let share = Share::new()?;
+    let names = ["3", "7"];
+    let expected = digits(rig, &share, &names)?;
+    let rounds = if rig.full { 50 } else { 5 };
+    let script = format!(
+        "cd /share\nfor round in $(seq {rounds}); do\n\
+         {} > $round-3.said 2>&1 & first=$!\n\
+         {} > $round-7.said 2>&1 & second=$!\n\
+         wait $first && wait $second || exit 1\ndone\n",
+        client("3", "$round-3"),
+        client("7", "$round-7"),
+    );
+    if let Err(reason) = rig.clean(&share, &script)? {
+        return Ok(Err(reason));
+    }
+    for round in 1..=rounds {
+        for (name, expected) in names.iter().zip(&expected) {
+            if share.read(&format!("{round}-{name}.out"))? != *expected {
+                return Ok(Err(format!("round {round}, digit {name}: a wrong answer")));
+            }
+        }
+    }
+    Ok(Ok(format!("{rounds} times two")))
+}
+
+/// A recording that starts a job over and over: on this machine for a minute about.
+fn long() -> Result<Vec<u8>> {
+    let mut builder = Builder::new(GPU);
+    builder.identity(0, 0xffff_0000, GPU);
+    builder.region(JOB, 1, Access::READ_WRITE, RegionKind::Descriptors);
+    builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
+    let tensor = |name, kind, va| Tensor::dense(name, kind, ElementType::U8, &[8], va);
+    let input = builder.tensor(tensor("x", TensorKind::Input, DATA));
+    let output = builder.tensor(tensor("y", TensorKind::Output, DATA + 8));
+    let mut job = [0; 32];
+    // A null job with 64-bit addresses.
+    job[16] = 1 << 1 | 1;
+    builder.segment("run", SegmentKind::Run);
+    builder.bind_input(input);
+    builder.upload(JOB, &job);
+    for _ in 0..CHAINS {
+        builder.rearm(JOB);
+        builder.submit(1, JOB, CHAIN_TIMEOUT);
+    }
+    builder.bind_output(output);
+    builder
+        .finish()
+        .map_err(|error| Error::Usage(format!("{error:?}")))
+}
+
+/// A run that would take a minute ends when its client says so; nothing of it stays in the GPU's memory, and the next client is
+/// served.
+pub(super) fn cancelled(rig: &Rig<'_>) -> Result<Checked> {
+    let share = Share::new()?;
+    let expected = digits(rig, &share, &["3"])?;
+    share.write("long.pack", &pack(&long()?, &test_key()?, 1)?)?;
+    share.write("x.bin", b"8 bytes.")?;
+    let script = format!(
+        "cd /share; gpureplay_tee_memory > before\n\
+         begun=$(date +%s)\n\
+         gpureplay_tee long.pack -c {PATIENCE} -i x:8=x.bin -o y:8=y.out > said 2>&1 & run=$!\n\
+         sleep 1; gpureplay_tee_memory > during\n\
+         wait $run; echo $? >> said; echo $(($(date +%s) - begun)) > seconds\n\
+         gpureplay_tee_memory > after\n{}",
+        client("3", "3")
+    );
+    if let Err(reason) = rig.clean(&share, &script)? {
+        return Ok(Err(reason));
+    }
+    let text = |name: &str| -> Result<String> {
+        Ok(String::from_utf8_lossy(&share.read(name)?)
+            .trim()
+            .to_owned())
+    };
+    let (said, seconds) = (text("said")?, text("seconds")?);
+    if !said.contains("it was cancelled") || !said.ends_with("\n1") {
+        return Ok(Err(format!("expected a cancellation, got: {said}")));
+    }
+    if seconds.parse().map_or(true, |seconds: u32| seconds > 10) {
+        return Ok(Err(format!("the client waited for {seconds} s")));
+    }
+    let words = (text("before")?, text("during")?, text("after")?);
+    if words.0 != "0" || words.1 == "0" || words.2 != "0" {
+        return Ok(Err(format!(
+            "words of the GPU's memory that are not zero before, during, after: {words:?}"
+        )));
+    }
+    if expected.first() != Some(&share.read("3.out")?) {
+        return Ok(Err("a wrong answer afterwards".into()));
+    }
+    Ok(Ok(format!(
+        "after {seconds} s; {} words of the GPU's memory cleared",
+        words.1
+    )))
+}
+
+/// Bytes of a pack change in shared memory while it is taken: it is refused, or what was signed runs.
+pub(super) fn changed_meanwhile(rig: &Rig<'_>) -> Result<Checked> {
+    let share = Share::new()?;
+    let expected = digits(rig, &share, &["3"])?;
+    share.write("3.expected", &expected.concat())?;
+    let loads = if rig.full { 1000 } else { 100 };
+    let length = share.read("digits.pack")?.len();
+    let script = format!(
+        "cd /share; gpureplay_tee_race digits.pack {} input:3.bin probabilities:3.expected {loads}",
+        length / 2
+    );
+    let said = match rig.clean(&share, &script)? {
+        Ok(said) => said.trim().to_owned(),
+        Err(reason) => return Ok(Err(reason)),
+    };
+    // A test in which only one of the two happened shows nothing.
+    let both = !said.starts_with("0 refused") && !said.contains(" 0 ran right");
+    Ok(match both {
+        true => Ok(said),
+        false => Err(said),
+    })
+}

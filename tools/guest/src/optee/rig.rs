@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the tests of the secure world share: the guest, its folder, signed packs.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use gpureplay_io::read_npy;
+use gpureplay_sign::{RECORDING, SIGNATURE, SecretKey, sign};
+use tempfile::TempDir;
+
+use super::{build, options, run};
+use crate::{
+    error::{Error, Result},
+    folder::Folder,
+    run::session::{End, Outcome, SECURE_LOG},
+};
+
+/// What a test found.
+pub(super) type Checked = std::result::Result<String, String>;
+
+/// Seconds of one guest at most: of a sample, and of everything.
+const TIMEOUT: u64 = 300;
+const TIMEOUT_FULL: u64 = 1800;
+/// Bytes of one 8 x 8 picture, and of ten probabilities, in single precision.
+pub(super) const DIGIT: usize = 256;
+pub(super) const PROBABILITIES: usize = 40;
+
+/// A built secure world, and how much to try.
+pub(super) struct Rig<'a> {
+    pub(super) folder: &'a Folder,
+    pub(super) built: build::Built,
+    pub(super) full: bool,
+}
+
+/// What the guest sees as /share.
+pub(super) struct Share(TempDir);
+
+impl Share {
+    pub(super) fn new() -> Result<Share> {
+        let directory = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        Ok(Share(directory))
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.path(name);
+        fs::write(&path, bytes).map_err(Error::io("write", &path))
+    }
+
+    pub(super) fn read(&self, name: &str) -> Result<Vec<u8>> {
+        read(&self.path(name))
+    }
+}
+
+pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(Error::io("read", path))
+}
+
+/// A pack of a recording's bytes, signed.
+pub(super) fn pack(recording: &[u8], key: &SecretKey, counter: u64) -> Result<Vec<u8>> {
+    let fail = |error| Error::Usage(format!("cannot sign: {error:?}"));
+    let signature = sign(key, counter, recording, &BTreeMap::new()).map_err(fail)?;
+    packed(recording, Some(signature))
+}
+
+pub(super) fn packed(recording: &[u8], signature: Option<Vec<u8>>) -> Result<Vec<u8>> {
+    let mut files = BTreeMap::from([(RECORDING.to_owned(), recording.to_vec())]);
+    files.extend(signature.map(|bytes| (SIGNATURE.to_owned(), bytes)));
+    gpureplay_sign::pack(&files).map_err(|error| Error::Usage(format!("cannot pack: {error:?}")))
+}
+
+pub(super) fn recording(folder: &Folder, name: &str) -> PathBuf {
+    folder.repository.join("recordings").join(name)
+}
+
+impl Rig<'_> {
+    /// Runs a script in the normal world; `/share` is what the test wrote.
+    pub(super) fn script(&self, share: &Share, text: &str) -> Result<Outcome> {
+        let timeout = if self.full { TIMEOUT_FULL } else { TIMEOUT };
+        let options = crate::run::session::Options {
+            share: Some(share.0.path().to_path_buf()),
+            ..options(&self.built, timeout)
+        };
+        let words = ["bash", "-c", text].map(String::from);
+        run(self.folder, &options, &words)
+    }
+
+    /// Runs a script that must end well, and leave no message of the secure world.
+    pub(super) fn clean(&self, share: &Share, text: &str) -> Result<Checked> {
+        let outcome = self.script(share, text)?;
+        if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+            return Ok(Err(failed(&outcome)));
+        }
+        Ok(quiet(&outcome).map(|()| String::from_utf8_lossy(&outcome.stdout).into_owned()))
+    }
+}
+
+pub(super) fn failed(outcome: &Outcome) -> String {
+    let stderr = fs::read_to_string(outcome.logs.join("stderr")).unwrap_or_default();
+    format!(
+        "{:?} {:?}, {}, logs: {}",
+        outcome.end,
+        outcome.faults.first(),
+        stderr.trim(),
+        outcome.logs.display()
+    )
+}
+
+/// The secure world logs errors only: after its start there must be none.
+pub(super) fn quiet(outcome: &Outcome) -> std::result::Result<(), String> {
+    let log = fs::read(outcome.logs.join(SECURE_LOG))
+        .map_err(|error| format!("{SECURE_LOG}: {error}, logs: {}", outcome.logs.display()))?;
+    let log = String::from_utf8_lossy(&log);
+    let complaint = log
+        .lines()
+        .find(|line| line.starts_with("E/") || line.contains("anic"));
+    complaint.map_or(Ok(()), |line| {
+        Err(format!(
+            "secure world: {line}, logs: {}",
+            outcome.logs.display()
+        ))
+    })
+}
+
+pub(super) fn npy(path: &Path) -> Result<Vec<u8>> {
+    let tensor =
+        read_npy(path).map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
+    Ok(tensor.bytes().to_vec())
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Debian packages: the command, and the nano driver as source for DKMS.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{Source, run};
+use crate::error::{Error, Result};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A tree of files that becomes a package.
+struct Tree {
+    folder: tempfile::TempDir,
+}
+
+impl Tree {
+    fn new() -> Result<Self> {
+        let folder = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))
+            .map_err(Error::io("change", folder.path()))?;
+        Ok(Self { folder })
+    }
+
+    /// Puts a file into it.
+    fn put(&self, path: &str, contents: impl AsRef<[u8]>, mode: u32) -> Result<()> {
+        let path = self.folder.path().join(path);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+        }
+        fs::write(&path, contents).map_err(Error::io("write", &path))?;
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(&path, mode).map_err(Error::io("change", &path))
+    }
+
+    /// Packs it. Times are the commit's, so that two builds give the same bytes.
+    fn pack(self, source: &Source, to: PathBuf) -> Result<PathBuf> {
+        // Folders that were made on the way have the mode that the user's mask gives.
+        run(
+            "changing modes",
+            Command::new("find")
+                .arg(self.folder.path())
+                .args(["-type", "d", "-exec", "chmod", "755", "{}", "+"]),
+        )?;
+        let mut pack = Command::new("dpkg-deb");
+        pack.args(["--root-owner-group", "-Zxz", "--build"]);
+        pack.arg(self.folder.path()).arg(&to);
+        pack.env("SOURCE_DATE_EPOCH", &source.time);
+        pack.stdout(std::process::Stdio::null());
+        run("packing with dpkg-deb", &mut pack)?;
+        Ok(to)
+    }
+}
+
+fn control(name: &str, architecture: &str, more: &str) -> String {
+    format!(
+        "Package: {name}\nVersion: {VERSION}\nArchitecture: {architecture}\nMaintainer: gpureplay maintainers <maintainers@users.noreply.example>\n\
+         Section: utils\nPriority: optional\n{more}"
+    )
+}
+
+fn read(source: &Source, path: &str) -> Result<Vec<u8>> {
+    let path = source.top.join(path);
+    fs::read(&path).map_err(Error::io("read", &path))
+}
+
+/// The licences as Debian wants them beside a package.
+fn copyright(source: &Source, licences: &[&str]) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    for licence in licences {
+        text.extend(read(source, licence)?);
+        text.push(b'\n');
+    }
+    Ok(text)
+}
+
+/// The package of the command: the command itself writes its man pages and completions, so it must run on this machine
+/// or the package goes without them.
+pub(super) fn command(
+    source: &Source,
+    architecture: &str,
+    command: &Path,
+    packages: &Path,
+) -> Result<PathBuf> {
+    let tree = Tree::new()?;
+    let bytes = fs::read(command).map_err(Error::io("read", command))?;
+    tree.put("usr/bin/gpureplay", bytes, 0o755)?;
+    let says = |arguments: &[&str]| {
+        let output = Command::new(command).args(arguments).output().ok()?;
+        output.status.success().then_some(output.stdout)
+    };
+    if says(&["--version"]).is_some() {
+        for (shell, path) in [
+            ("bash", "usr/share/bash-completion/completions/gpureplay"),
+            ("zsh", "usr/share/zsh/vendor-completions/_gpureplay"),
+            ("fish", "usr/share/fish/vendor_completions.d/gpureplay.fish"),
+        ] {
+            tree.put(
+                path,
+                says(&["completions", shell]).unwrap_or_default(),
+                0o644,
+            )?;
+        }
+        let manual = tree.folder.path().join("usr/share/man/man1");
+        run(
+            "writing man pages",
+            Command::new(command)
+                .args(["--quiet", "manual", "--output"])
+                .arg(&manual),
+        )?;
+        let pages = fs::read_dir(&manual).map_err(Error::io("read", &manual))?;
+        let pages = pages.flatten().map(|page| page.path());
+        // Without name and time.
+        run(
+            "compressing man pages",
+            Command::new("gzip").args(["-9n"]).args(pages),
+        )?;
+    }
+    let licences = copyright(source, &["LICENSE-MIT", "LICENSE-APACHE"])?;
+    tree.put("usr/share/doc/gpureplay/copyright", licences, 0o644)?;
+    let text = "Description: records a GPU app once, replays it without the GPU stack\n \
+                Replays run on the GPU model, on the nano driver, or through /dev/mem.\n";
+    tree.put(
+        "DEBIAN/control",
+        control("gpureplay", architecture, text),
+        0o644,
+    )?;
+    tree.pack(
+        source,
+        packages.join(format!("gpureplay_{VERSION}_{architecture}.deb")),
+    )
+}
+
+/// The package of the nano driver: DKMS builds it for each kernel of the machine that it is installed on.
+pub(super) fn nano_driver(source: &Source, packages: &Path) -> Result<PathBuf> {
+    const NAME: &str = "gpureplay-nano";
+    let tree = Tree::new()?;
+    let folder = format!("usr/src/{NAME}-{VERSION}");
+    let from = source.top.join("nano-driver");
+    let files = fs::read_dir(&from).map_err(Error::io("read", &from))?;
+    for path in files.flatten().map(|file| file.path()) {
+        let name = super::name(&path);
+        if name == "Kbuild" || name.ends_with(".c") || name.ends_with(".h") {
+            let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+            tree.put(&format!("{folder}/{name}"), bytes, 0o644)?;
+        }
+    }
+    let settings = format!(
+        "PACKAGE_NAME=\"{NAME}\"\nPACKAGE_VERSION=\"{VERSION}\"\nBUILT_MODULE_NAME[0]=\"gpureplay_nano\"\n\
+         DEST_MODULE_LOCATION[0]=\"/updates/dkms\"\nMAKE[0]=\"make -C ${{kernel_source_dir}} M=${{dkms_tree}}/{NAME}/{VERSION}/build modules\"\n\
+         CLEAN=\"make -C ${{kernel_source_dir}} M=${{dkms_tree}}/{NAME}/{VERSION}/build clean\"\nAUTOINSTALL=\"yes\"\n"
+    );
+    tree.put(&format!("{folder}/dkms.conf"), settings, 0o644)?;
+    let rules = read(source, "nano-driver/60-gpureplay-nano.rules")?;
+    tree.put("usr/lib/udev/rules.d/60-gpureplay-nano.rules", rules, 0o644)?;
+    let licence = copyright(source, &["LICENSE-GPL-2.0"])?;
+    tree.put(
+        &format!("usr/share/doc/{NAME}-dkms/copyright"),
+        licence,
+        0o644,
+    )?;
+    let text = "Depends: dkms\nDescription: nano driver of gpureplay, built by DKMS\n \
+                A kernel module that owns a Mali GPU's page tables and checks every register write of a replay.\n";
+    tree.put(
+        "DEBIAN/control",
+        control(&format!("{NAME}-dkms"), "all", text),
+        0o644,
+    )?;
+    let add = format!(
+        "#!/bin/sh\nset -e\nif [ \"$1\" = configure ]; then\n\tdkms add -m {NAME} -v {VERSION} || true\n\
+         \tdkms build -m {NAME} -v {VERSION} && dkms install -m {NAME} -v {VERSION} || true\nfi\n"
+    );
+    let remove = format!("#!/bin/sh\nset -e\ndkms remove -m {NAME} -v {VERSION} --all || true\n");
+    tree.put("DEBIAN/postinst", add, 0o755)?;
+    tree.put("DEBIAN/prerm", remove, 0o755)?;
+    tree.pack(
+        source,
+        packages.join(format!("{NAME}-dkms_{VERSION}_all.deb")),
+    )
+}

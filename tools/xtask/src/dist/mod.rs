@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask dist`: what people install, made from this tree.
+
+mod deb;
+mod sbom;
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use clap::{Args, ValueEnum};
+
+use crate::{
+    error::{Error, Result},
+    repository::{git, output, root},
+};
+
+/// Makes what people install: a static command, Debian packages, a list of what is inside, and checksums.
+///
+/// The command is linked with musl's C library and needs nothing of the machine. Times in packages are that of the commit, paths of this
+/// machine are not in them: two builds of one commit give the same bytes, which `--twice` checks.
+#[derive(Args)]
+#[command(
+    after_help = "Needs the target (rustup target add x86_64-unknown-linux-musl), dpkg-deb, and for aarch64 aarch64-linux-gnu-gcc.\n\
+                  Examples:\n  cargo xtask dist\n  cargo xtask dist --machine aarch64 --twice\n  apt install ./target/dist/packages/gpureplay_0.1.0_amd64.deb"
+)]
+pub(crate) struct Dist {
+    /// Machine that it is for
+    #[arg(long, value_enum, default_value_t = Machine::X86_64)]
+    machine: Machine,
+    /// Build twice in different folders, and fail if one byte differs
+    #[arg(long)]
+    twice: bool,
+}
+
+/// A machine that packages are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Machine {
+    #[value(name = "x86_64")]
+    X86_64,
+    Aarch64,
+}
+
+impl Machine {
+    fn target(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64-unknown-linux-musl",
+            Self::Aarch64 => "aarch64-unknown-linux-musl",
+        }
+    }
+
+    /// Debian's name.
+    fn debian(self) -> &'static str {
+        match self {
+            Self::X86_64 => "amd64",
+            Self::Aarch64 => "arm64",
+        }
+    }
+}
+
+/// What is built from: the tree, its commit and the commit's time.
+struct Source {
+    top: PathBuf,
+    commit: String,
+    /// Seconds since 1970.
+    time: String,
+}
+
+impl Dist {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let top = root();
+        let line = |arguments: &[&str]| -> Result<String> {
+            Ok(git(arguments)?.into_iter().next().unwrap_or_default())
+        };
+        let source = Source {
+            commit: line(&["rev-parse", "--short=12", "HEAD"])?,
+            time: line(&["log", "-1", "--format=%ct"])?,
+            top: top.clone(),
+        };
+        let made = self.make(&source, &top.join("target/dist"))?;
+        if self.twice {
+            let again = self.make(&source, &top.join("target/dist-again"))?;
+            let differs = made
+                .iter()
+                .find(|(name, sum)| again.get(*name) != Some(sum));
+            if let Some((name, _)) = differs {
+                return Err(Error::FellShort {
+                    what: format!("{name} of two builds of {}", source.commit),
+                    remedy:
+                        "compare target/dist/packages and target/dist-again/packages (diffoscope)"
+                            .into(),
+                });
+            }
+            println!("two builds gave the same bytes");
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Builds in a folder; names of what was made and their SHA-256.
+    fn make(&self, source: &Source, folder: &Path) -> Result<BTreeMap<String, String>> {
+        let packages = folder.join("packages");
+        fs::create_dir_all(&packages).map_err(Error::io("create", &packages))?;
+        let command = self.build(source, folder)?;
+        let plain = packages.join(format!("gpureplay-{}", self.machine.debian()));
+        fs::copy(&command, &plain).map_err(Error::io("write", &plain))?;
+        let mut made = vec![plain];
+        made.push(deb::command(
+            source,
+            self.machine.debian(),
+            &command,
+            &packages,
+        )?);
+        made.push(deb::nano_driver(source, &packages)?);
+        made.push(sbom::write(source, &packages)?);
+        let sums = made
+            .iter()
+            .map(|path| Ok((name(path), sha256(path)?)))
+            .collect::<Result<BTreeMap<_, _>>>()?;
+        let lines: String = sums
+            .iter()
+            .map(|(name, sum)| format!("{sum}  {name}\n"))
+            .collect();
+        let path = packages.join(format!("SHA256SUMS-{}", self.machine.debian()));
+        fs::write(&path, lines).map_err(Error::io("write", &path))?;
+        for path in &made {
+            let bytes = fs::metadata(path).map_err(Error::io("read", path))?.len();
+            println!("{bytes:>10} bytes  {}", path.display());
+        }
+        Ok(sums)
+    }
+
+    /// Builds the command; where it is.
+    fn build(&self, source: &Source, folder: &Path) -> Result<PathBuf> {
+        let target = self.machine.target();
+        let home = env::var_os("CARGO_HOME")
+            .map(PathBuf::from)
+            .or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
+        let mut flags = vec![format!(
+            "--remap-path-prefix={}=/gpureplay",
+            source.top.display()
+        )];
+        if let Some(home) = home {
+            flags.push(format!("--remap-path-prefix={}=/cargo", home.display()));
+        }
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo
+            .current_dir(&source.top)
+            .args([
+                "build",
+                "--release",
+                "--locked",
+                "--package",
+                "gpureplay",
+                "--target",
+                target,
+            ])
+            .arg("--target-dir")
+            .arg(folder)
+            .env("RUSTFLAGS", flags.join(" "))
+            .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
+            .env("GPUREPLAY_COMMIT", &source.commit);
+        if self.machine == Machine::Aarch64 {
+            cargo.env(
+                "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER",
+                "aarch64-linux-gnu-gcc",
+            );
+        }
+        run("building the command", &mut cargo)?;
+        Ok(folder.join(target).join("release/gpureplay"))
+    }
+}
+
+/// Runs a program whose output goes to the terminal.
+fn run(what: &str, command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command
+        .status()
+        .map_err(|source| Error::Start { program, source })?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(Error::Failed {
+            what: what.into(),
+            status,
+            log: String::new(),
+        }),
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn sha256(path: &Path) -> Result<String> {
+    let text = output(Command::new("sha256sum").arg(path))?;
+    Ok(text
+        .split_whitespace()
+        .next()
+        .unwrap_or_default()
+        .to_owned())
+}
