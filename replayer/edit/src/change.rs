@@ -375,7 +375,8 @@ impl<'r> Subject<'r> {
     fn manifest(&self, change: &Change, tried: &Tried, bytes: &[u8]) -> Manifest {
         let mut manifest = self.recording.manifest().cloned().unwrap_or_default();
         manifest.version = gpureplay_library::manifest::VERSION;
-        manifest.name = format!("{}-edited", self.recording.name());
+        let name = self.recording.name();
+        manifest.name = format!("{}-edited", name.trim_end_matches("-edited"));
         let recorded = Launch::of(self.compute);
         let mut done = Vec::new();
         if change.launch != recorded {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The jobs of a recording: which there are ([`Jobs`]), which are meant ([`Selector`]), what they cost ([`measure`]), and all of
+//! The jobs of a recording: which there are ([`Jobs`]), which are meant ([`Selector`]), what they cost ([`mod@measure`]), and all of
 //! that as one structure for every form of output ([`Report`]).
 //!
 //! ```
