@@ -90,7 +90,7 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
     let places = if std::env::var_os("GPUREPLAY_EVERY_FAULT").is_some() {
         second - first
     } else {
-        6
+        2
     };
     let stride = ((second - first) / places).max(1) as usize;
     let (mut failed, mut tried) = (0, 0);

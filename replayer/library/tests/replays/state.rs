@@ -85,7 +85,7 @@ fn two_steps() -> (Vec<(String, Tensor)>, std::ops::Range<u64>) {
 fn a_run_that_fails_leaves_the_states_as_they_were() {
     let (expected, calls) = two_steps();
     let (mut failed, mut tried) = (0, 0);
-    let stride = ((calls.end - calls.start) / 4).max(1) as usize;
+    let stride = ((calls.end - calls.start) / 2).max(1) as usize;
     for kind in [FaultKind::FailedJob, FaultKind::Memory] {
         // The last calls read the states out, when jobs have changed them already.
         for call in calls.clone().step_by(stride).chain([calls.end - 2]) {

@@ -228,7 +228,7 @@ mod tests {
         let files = [
             ("", "mod a; mod b; mod c;"),
             ("a", "use crate::{b::{self, B}, c}; "),
-            ("b", "fn f() -> super::c::Thing { todo!() }"),
+            ("b", "fn f(thing: super::c::Thing) {}"),
             ("c", "impl C { fn g(&self) { crate::a::h() } }"),
         ];
         assert_eq!(of(&files), [["a", "b", "c"]]);
