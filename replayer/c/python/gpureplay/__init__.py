@@ -103,7 +103,8 @@ class Tensor:
 
 def version() -> str:
     """Version of the library."""
-    return _library.gpureplay_version().decode()
+    text: bytes = _library.gpureplay_version()
+    return text.decode()
 
 
 def _call(name: str, *arguments: object) -> None:

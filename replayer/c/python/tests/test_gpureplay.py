@@ -5,6 +5,8 @@
 
 Run it at the top of the tree, or let GPUREPLAY_DIGITS name the recording of the digits.
 """
+import base64
+import hashlib
 import os
 import threading
 from importlib import metadata
@@ -142,9 +144,24 @@ def test_a_closed_session_refuses(net):
         net.run({"input": image(3)})
 
 
-def test_the_version_is_the_package_s():
+@pytest.fixture
+def package():
     try:
-        version = metadata.version("gpureplay")
+        return metadata.distribution("gpureplay")
     except metadata.PackageNotFoundError:
         pytest.skip("the module is not installed")
-    assert gpureplay.version() == version
+
+
+def test_the_version_is_the_package_s(package):
+    assert gpureplay.version() == package.version
+
+
+def test_files_are_those_of_the_package_s_record(package):
+    files = {str(file): file for file in package.files}
+    assert {"gpureplay/__init__.py", "gpureplay/py.typed", "gpureplay/libgpureplay.so.0"} <= set(files)
+    assert Path(gpureplay.__file__) == Path(files["gpureplay/__init__.py"].locate())
+    for name in files:
+        if name.startswith("gpureplay/") and name.endswith((".py", ".0", ".typed")):
+            data = Path(files[name].locate()).read_bytes()
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            assert (files[name].hash.value, files[name].size) == (digest, len(data))
