@@ -182,10 +182,15 @@ impl Values {
         let input = |tensor: &gpureplay_format::layout::TensorEntry| {
             let needed = tensor.kind == Input.code() || tensor.flags & TENSOR_EXTERNAL != 0;
             let float = tensor.element == ElementType::F32.code();
+            // Integers may be classes or characters, which shaders use as indices.
+            let index = [ElementType::I32, ElementType::U32]
+                .iter()
+                .any(|integer| tensor.element == integer.code());
             needed.then(|| {
-                let word = |at: usize| match float {
-                    true => (((at % 17) as f32 - 8.0) / 8.0).to_le_bytes(),
-                    false => [(at % 251) as u8; 4],
+                let word = |at: usize| match (float, index) {
+                    (true, _) => (((at % 17) as f32 - 8.0) / 8.0).to_le_bytes(),
+                    (_, true) => ((at % 7) as u32).to_le_bytes(),
+                    _ => [(at % 251) as u8; 4],
                 };
                 (0..bytes(tensor).div_ceil(4))
                     .flat_map(word)

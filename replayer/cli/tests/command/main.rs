@@ -14,6 +14,7 @@ mod kbase;
 mod layers;
 mod links;
 mod misuse;
+mod patch;
 mod shipped;
 mod state;
 mod timeline;

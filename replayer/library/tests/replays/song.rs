@@ -75,6 +75,8 @@ fn each_run_goes_on_from_the_last_one() {
     assert_eq!(write(&mut session, 10), "ten little");
 }
 
+/// How often a device is called depends on how often it is asked whether a job is done, so a fault may come a little earlier or later than
+/// in another session: wherever it comes, the run that fails changes no state, and the text is the same.
 #[test]
 fn a_run_that_fails_leaves_the_states_as_they_were() {
     let mut counting = session(Some(Fault::At(FaultKind::Memory, u64::MAX)));
@@ -84,35 +86,40 @@ fn a_run_that_fails_leaves_the_states_as_they_were() {
     let first = calls(&mut counting);
     write(&mut counting, 1);
     let second = calls(&mut counting);
-    let expected = counting.states().unwrap();
-    let ten = "ten little";
-    let mut failed = 0;
+    // Every place in the full run, some of them here: a lost write costs the time of a wait that ends.
+    let places = if std::env::var_os("GPUREPLAY_EVERY_FAULT").is_some() {
+        second - first
+    } else {
+        6
+    };
+    let stride = ((second - first) / places).max(1) as usize;
+    let (mut failed, mut tried) = (0, 0);
     for kind in [
         FaultKind::FailedJob,
         FaultKind::Memory,
         FaultKind::LostWrite,
         FaultKind::PowerLoss,
     ] {
-        for call in first..second {
+        for call in (first..second).step_by(stride) {
+            tried += 1;
             let mut session = session(Some(Fault::At(kind, call)));
-            assert_eq!(write(&mut session, 3), ten[..3]);
-            let before = session.states().unwrap();
-            if session.run().is_err() {
-                failed += 1;
-                assert_eq!(session.states().unwrap(), before, "{} {call}", kind.name());
-                session.run().unwrap();
+            let mut text = String::new();
+            for _ in 0..10 {
+                let before = session.states().unwrap();
+                if session.run().is_err() {
+                    failed += 1;
+                    let after = session.states().unwrap();
+                    assert_eq!(after, before, "{} {call}", kind.name());
+                    session.run().unwrap();
+                }
+                let read = session.read("character").unwrap();
+                text.push(char::from(read.bytes()[0]));
             }
-            assert_eq!(
-                session.states().unwrap(),
-                expected,
-                "{} {call}",
-                kind.name()
-            );
-            assert_eq!(write(&mut session, 6), ten[4..]);
+            assert_eq!(text, "ten little", "{} {call}", kind.name());
         }
     }
-    println!("{failed} of {} runs failed", 4 * (second - first));
-    assert!(failed > 20, "{failed}");
+    println!("{failed} of {tried} sessions had a run that failed");
+    assert!(failed * 2 > tried, "{failed} of {tried}");
 }
 
 #[test]

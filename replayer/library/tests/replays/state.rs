@@ -85,25 +85,24 @@ fn two_steps() -> (Vec<(String, Tensor)>, std::ops::Range<u64>) {
 fn a_run_that_fails_leaves_the_states_as_they_were() {
     let (expected, calls) = two_steps();
     let (mut failed, mut tried) = (0, 0);
-    let stride = ((calls.end - calls.start) / 11).max(1) as usize;
+    let stride = ((calls.end - calls.start) / 4).max(1) as usize;
     for kind in [FaultKind::FailedJob, FaultKind::Memory] {
         // The last calls read the states out, when jobs have changed them already.
         for call in calls.clone().step_by(stride).chain([calls.end - 2]) {
             let mut session = session(Some(Fault::At(kind, call)));
-            step(&mut session);
-            let before = session.states().unwrap();
             tried += 1;
-            if session.run().is_err() {
-                failed += 1;
-                assert_eq!(session.states().unwrap(), before, "{} {call}", kind.name());
-                step(&mut session);
+            // Where exactly the fault comes depends on how often the device is asked whether a job is done.
+            for _ in 0..2 {
+                let before = session.states().unwrap();
+                if session.run().is_err() {
+                    failed += 1;
+                    let after = session.states().unwrap();
+                    assert!(after == before, "{} {call}", kind.name());
+                    step(&mut session);
+                }
             }
-            assert_eq!(
-                session.states().unwrap(),
-                expected,
-                "{} {call}",
-                kind.name()
-            );
+            let after = session.states().unwrap();
+            assert!(after == expected, "{} {call}", kind.name());
         }
     }
     println!("{failed} of {tried} runs failed");

@@ -71,6 +71,8 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     let chain = parts.clone().last(Submit).map_or(0, |entry| entry.d.get());
     let mut tensors = parts.clone();
     let is_input = |entry: &TensorEntry| entry.kind == TensorKind::Input.code();
+    let is_state = |entry: &TensorEntry| entry.kind == TensorKind::State.code();
+    let keeps_states = tensors.tensors().iter().any(is_state);
     let first_input = (0..)
         .zip(tensors.tensors())
         .find(|(_, entry)| is_input(entry));
@@ -345,7 +347,12 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         ),
         Mutant::new(
             "output overwritten",
-            "bound-tensor",
+            // What a run reads last of a recording with states is a state, which has rules of its own.
+            if keeps_states {
+                "state-bound"
+            } else {
+                "bound-tensor"
+            },
             last(BindOutput, &|entry| entry.op = BindInput.code()),
         ),
         Mutant::new(
