@@ -97,6 +97,13 @@ struct Source {
 impl Dist {
     /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
+        if self.check && self.machine.name() != env::consts::ARCH {
+            return Err(Error::Usage(format!(
+                "--check installs the packages on this machine ({}), and they are for {}",
+                env::consts::ARCH,
+                self.machine.name()
+            )));
+        }
         let source = Source::find()?;
         let made = self.make(&source, &source.top.join("target/dist"))?;
         if self.twice {

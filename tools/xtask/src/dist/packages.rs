@@ -20,18 +20,19 @@ use crate::{
 pub(super) const SUITE: &str = "trixie";
 
 /// What is tried, in the words of the lines that are printed.
-const CHECKS: [&str; 5] = [
+const CHECKS: [&str; 6] = [
     "apt install, the command",
     "pip install, Python",
     "apt install, C by pkg-config",
     "C by pkg-config --static",
+    "C with -fsanitize=address,undefined",
     "apt purge",
 ];
 
 /// Installs what `cargo xtask dist` made in a fresh Debian root, by apt and by pip, and asks it which digits are in ten pictures.
 ///
 /// The root has a compiler, NumPy and pytest of the distribution, and no network once it is there. The command, the module and the
-/// example in C (linked with the shared and with the static library) must give the probabilities of the recorded stack, bit for bit.
+/// example in C (linked with the shared and with the static library, and with sanitizers) must give the probabilities of the recorded stack, bit for bit.
 #[derive(Args)]
 #[command(
     after_help = "Needs root, mmdebstrap, and a Debian mirror in apt's configuration (or in GPUREPLAY_DEBIAN_MIRROR).\n\
@@ -66,6 +67,7 @@ pub(super) fn check(suite: &str) -> Result<ExitCode> {
         Debian::python,
         Debian::c_shared,
         Debian::c_static,
+        Debian::c_sanitized,
         Debian::purge,
     ];
     for (name, check) in CHECKS.into_iter().zip(checks) {
@@ -290,6 +292,12 @@ impl<'a> Debian<'a> {
             ))),
             false => Ok(text),
         }
+    }
+
+    /// Leaks are errors too.
+    fn c_sanitized(&self) -> Result<String> {
+        let options = "-g -fsanitize=address,undefined -fno-sanitize-recover=all";
+        self.compiled(options, "/try/sanitized")
     }
 
     /// Compiles the example that is installed, and asks it.
