@@ -39,7 +39,7 @@ const SONAME: &str = "libgpureplay.so.0";
 /// machine are not in them: two builds of one commit give the same bytes, which `--twice` checks.
 #[derive(Args)]
 #[command(
-    after_help = "Needs the target (rustup target add x86_64-unknown-linux-musl), dpkg-deb, and readelf, python3, and for aarch64 aarch64-linux-gnu-gcc.\n\
+    after_help = "Needs the target (rustup target add x86_64-unknown-linux-musl), dpkg-deb, and readelf, python3, and for aarch64 the packages gcc-aarch64-linux-gnu and libc6-dev-arm64-cross.\n\
                   Examples:\n  cargo xtask dist\n  cargo xtask dist --machine aarch64 --twice\n  cargo xtask dist --check\n  \
                   apt install ./target/dist/packages/gpureplay_0.1.0_amd64.deb"
 )]
