@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use build::{Build, cc::Cc, dtb::Dtb, static_command::Static};
+use build::{Build, cc::Cc, dtb::Dtb, mirror::Sources, static_command::Static};
 use conformance::{operators::Operators, piglit::Piglit};
 use devices::Devices;
 use firmware::Firmware;
@@ -64,6 +64,7 @@ enum Command {
     Operators(Operators),
     Kbase(Kbase),
     Size(Size),
+    Sources(Sources),
 }
 
 impl Command {
@@ -88,6 +89,7 @@ impl Command {
             Command::Operators(command) => command.execute(),
             Command::Kbase(command) => command.execute(),
             Command::Size(command) => command.execute(),
+            Command::Sources(command) => command.execute(),
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::{
 pub(crate) struct Examples {}
 
 /// How one example ended.
-enum End {
+pub(crate) enum End {
     /// What it did.
     Passed(String),
     /// What is missing.
@@ -42,26 +42,50 @@ impl Examples {
         let top = root();
         let work = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
         let library = build_library(&top)?;
-        let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-        let mut count = |name: &str, end: Result<End>| match end {
+        let mut counts = Counts::default();
+        counts.add("C", in_c(&top, &library, work.path()));
+        counts.add("Python", in_python(&top, &library));
+        counts.add("Rust, a layer on the CPU", in_rust(&top));
+        Ok(counts.finish())
+    }
+}
+
+/// How many passed, failed, and were skipped.
+#[derive(Default)]
+pub(crate) struct Counts {
+    passed: u32,
+    failed: u32,
+    skipped: u32,
+}
+
+impl Counts {
+    /// Prints one line and counts it.
+    pub(crate) fn add(&mut self, name: &str, end: Result<End>) {
+        match end {
             Ok(End::Passed(text)) => {
-                passed += 1;
+                self.passed += 1;
                 println!("ok   {name}: {text}");
             }
             Ok(End::Skipped(text)) => {
-                skipped += 1;
+                self.skipped += 1;
                 println!("skip {name}: {text}");
             }
             Err(error) => {
-                failed += 1;
+                self.failed += 1;
                 println!("FAIL {name}: {error}");
             }
-        };
-        count("C", in_c(&top, &library, work.path()));
-        count("Python", in_python(&top, &library));
-        count("Rust, a layer on the CPU", in_rust(&top));
+        }
+    }
+
+    /// Prints the last line; the exit code.
+    pub(crate) fn finish(self) -> ExitCode {
+        let Self {
+            passed,
+            failed,
+            skipped,
+        } = self;
         println!("{passed} passed, {failed} failed, {skipped} skipped");
-        Ok(ExitCode::from(u8::from(failed > 0)))
+        ExitCode::from(u8::from(failed > 0))
     }
 }
 
@@ -160,7 +184,8 @@ fn in_rust(top: &Path) -> Result<End> {
     Ok(End::Passed(text))
 }
 
-fn digits(top: &Path) -> PathBuf {
+/// The recording that the examples replay.
+pub(crate) fn digits(top: &Path) -> PathBuf {
     top.join("recordings/digits-g52")
 }
 
@@ -173,18 +198,22 @@ fn all_digits(top: &Path, program: impl Fn() -> Command) -> Result<String> {
         run.arg(recording.join(format!("inputs/{digit}.npy")));
         let output = good("the example", &mut run)?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let path = recording.join(format!("expected/{digit}.npy"));
-        let expected = read_npy(&path)
-            .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
-        let expected: Vec<f32> = expected.values().map(|value| value as f32).collect();
+        let expected = probabilities(&recording.join(format!("expected/{digit}.npy")))?;
         same(&text, digit, &expected)
             .map_err(|text| Error::Usage(format!("digit {digit}: {text}")))?;
     }
     Ok("10 digits, 100 probabilities as the recorded stack's, bit for bit".into())
 }
 
+/// The ten numbers of a file.
+pub(crate) fn probabilities(path: &Path) -> Result<Vec<f32>> {
+    let tensor =
+        read_npy(path).map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
+    Ok(tensor.values().map(|value| value as f32).collect())
+}
+
 /// Whether an example's output names the digit and ends with the probabilities.
-fn same(text: &str, digit: usize, expected: &[f32]) -> std::result::Result<(), String> {
+pub(crate) fn same(text: &str, digit: usize, expected: &[f32]) -> std::result::Result<(), String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let from = words.len().saturating_sub(expected.len());
     let found = words.get(from..).unwrap_or_default();
@@ -215,7 +244,7 @@ fn started(command: &mut Command) -> Result<Output> {
 }
 
 /// Runs a program that has to succeed.
-fn good(what: &str, command: &mut Command) -> Result<Output> {
+pub(crate) fn good(what: &str, command: &mut Command) -> Result<Output> {
     let output = started(command)?;
     if output.status.success() {
         return Ok(output);

@@ -1,12 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The Debian mirror: taken from the machine's own apt configuration, never named by us.
 
-use std::{fmt::Write as _, fs, path::Path, process::Command};
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use clap::Args;
 
 use crate::error::{Error, Result};
 
 /// Environment variable for machines whose apt does not point at Debian.
 const MIRROR_VARIABLE: &str = "GPUREPLAY_DEBIAN_MIRROR";
+
+/// Writes apt's sources for a new Debian root into a folder: sources.list, sources-old.list (the release before), apt.conf.
+#[derive(Args)]
+#[command(after_help = "Example:\n  cargo xtask guest sources /tmp/sources")]
+pub(crate) struct Sources {
+    /// A folder that exists.
+    folder: PathBuf,
+}
+
+impl Sources {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        write_sources(&self.folder)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
 
 /// Writes `sources.list` (the guest's suite and its backports), `sources-old.list` (the older kernel) and `apt.conf`
 /// (how this machine reaches its mirror) into the guest folder. Files that would not change are left alone.

@@ -1,60 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian packages: the command, and the nano driver as source for DKMS.
+//! Debian packages: the command, the library for C, and the nano driver as source for DKMS.
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use super::{Source, run};
+use super::{
+    Machine, SONAME, Source, VERSION,
+    library::{Layout, Library, Part},
+    run,
+    tree::Tree,
+};
 use crate::error::{Error, Result};
-
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// A tree of files that becomes a package.
-struct Tree {
-    folder: tempfile::TempDir,
-}
-
-impl Tree {
-    fn new() -> Result<Self> {
-        let folder = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))
-            .map_err(Error::io("change", folder.path()))?;
-        Ok(Self { folder })
-    }
-
-    /// Puts a file into it.
-    fn put(&self, path: &str, contents: impl AsRef<[u8]>, mode: u32) -> Result<()> {
-        let path = self.folder.path().join(path);
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
-        }
-        fs::write(&path, contents).map_err(Error::io("write", &path))?;
-        let mode = fs::Permissions::from_mode(mode);
-        fs::set_permissions(&path, mode).map_err(Error::io("change", &path))
-    }
-
-    /// Packs it. Times are the commit's, so that two builds give the same bytes.
-    fn pack(self, source: &Source, to: PathBuf) -> Result<PathBuf> {
-        // Folders that were made on the way have the mode that the user's mask gives.
-        run(
-            "changing modes",
-            Command::new("find")
-                .arg(self.folder.path())
-                .args(["-type", "d", "-exec", "chmod", "755", "{}", "+"]),
-        )?;
-        let mut pack = Command::new("dpkg-deb");
-        pack.args(["--root-owner-group", "-Zxz", "--build"]);
-        pack.arg(self.folder.path()).arg(&to);
-        pack.env("SOURCE_DATE_EPOCH", &source.time);
-        pack.stdout(std::process::Stdio::null());
-        run("packing with dpkg-deb", &mut pack)?;
-        Ok(to)
-    }
-}
 
 fn control(name: &str, architecture: &str, more: &str) -> String {
     format!(
@@ -105,7 +64,7 @@ pub(super) fn command(
                 0o644,
             )?;
         }
-        let manual = tree.folder.path().join("usr/share/man/man1");
+        let manual = tree.path().join("usr/share/man/man1");
         run(
             "writing man pages",
             Command::new(command)
@@ -133,6 +92,76 @@ pub(super) fn command(
         source,
         packages.join(format!("gpureplay_{VERSION}_{architecture}.deb")),
     )
+}
+
+/// The packages of the library for C: what programs need when they run, and what compilers need.
+pub(super) fn library(
+    source: &Source,
+    machine: Machine,
+    library: &Library,
+    packages: &Path,
+) -> Result<[PathBuf; 2]> {
+    let architecture = machine.debian();
+    let (major, minor) = library.needs.glibc;
+    let layout = Layout {
+        prefix: "/usr".into(),
+        libraries: format!("lib/{}", machine.multiarch()),
+    };
+    let runtime = format!(
+        "libgpureplay{}",
+        SONAME.rsplit('.').next().unwrap_or_default()
+    );
+    let development = "libgpureplay-dev".to_owned();
+    let pack = |name: &str, part: Part, text: &str, more: &[(&str, String)]| {
+        let tree = Tree::new()?;
+        for placed in library.placed(source, &layout)? {
+            if placed.part == part {
+                tree.place(&placed)?;
+            }
+        }
+        let licences = copyright(source, &["LICENSE-MIT", "LICENSE-APACHE"])?;
+        tree.put(&format!("usr/share/doc/{name}/copyright"), licences, 0o644)?;
+        for (path, contents) in more {
+            tree.put(path, contents, 0o644)?;
+        }
+        let text = format!("Multi-Arch: same\n{text}");
+        tree.put("DEBIAN/control", control(name, architecture, &text), 0o644)?;
+        tree.pack(
+            source,
+            packages.join(format!("{name}_{VERSION}_{architecture}.deb")),
+        )
+    };
+    let example = String::from_utf8_lossy(&read(source, "replayer/c/examples/digits.c")?).into();
+    Ok([
+        pack(
+            &runtime,
+            Part::Runtime,
+            &format!(
+                "Depends: libc6 (>= {major}.{minor}), libgcc-s1\nDescription: replays of recorded GPU computations, shared library\n \
+                 What programs need that call gpureplay through its C interface.\n"
+            ),
+            &[
+                // The loader's cache, and the package that a program's own package then depends on.
+                ("DEBIAN/triggers", "activate-noawait ldconfig\n".into()),
+                (
+                    "DEBIAN/shlibs",
+                    format!("libgpureplay 0 {runtime} (>= {VERSION})\n"),
+                ),
+            ],
+        )?,
+        pack(
+            &development,
+            Part::Development,
+            &format!(
+                "Depends: {runtime} (= {VERSION})\nDescription: replays of recorded GPU computations, for programs in C\n \
+                 Header, static library, gpureplay.pc, and an example.\n"
+            ),
+            &[(
+                &format!("usr/share/doc/{development}/examples/digits.c"),
+                example,
+            )],
+        )?,
+    ])
 }
 
 /// The package of the nano driver: DKMS builds it for each kernel of the machine that it is installed on.

@@ -2,7 +2,14 @@
 //! `cargo xtask dist`: what people install, made from this tree.
 
 mod deb;
+mod install;
+mod library;
+pub(crate) mod packages;
 mod sbom;
+mod tree;
+mod wheel;
+
+pub(crate) use install::Install;
 
 use std::{
     collections::BTreeMap,
@@ -18,14 +25,23 @@ use crate::{
     repository::{git, output, root},
 };
 
-/// Makes what people install: a static command, Debian packages, a list of what is inside, and checksums.
+use library::Library;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What programs in C ask for when they start; `replayer/c/build.rs` writes it into the library.
+const SONAME: &str = "libgpureplay.so.0";
+
+/// Makes what people install: a static command, Debian packages, a wheel for Python, a list of what is inside, and checksums.
 ///
-/// The command is linked with musl's C library and needs nothing of the machine. Times in packages are that of the commit, paths of this
+/// The command is linked with musl's C library and needs nothing of the machine. The library for C and Python needs a GNU C library of
+/// the version that the wheel's name says. Times in packages are that of the commit, paths of this
 /// machine are not in them: two builds of one commit give the same bytes, which `--twice` checks.
 #[derive(Args)]
 #[command(
-    after_help = "Needs the target (rustup target add x86_64-unknown-linux-musl), dpkg-deb, and for aarch64 aarch64-linux-gnu-gcc.\n\
-                  Examples:\n  cargo xtask dist\n  cargo xtask dist --machine aarch64 --twice\n  apt install ./target/dist/packages/gpureplay_0.1.0_amd64.deb"
+    after_help = "Needs the target (rustup target add x86_64-unknown-linux-musl), dpkg-deb, and readelf, python3, and for aarch64 the packages gcc-aarch64-linux-gnu and libc6-dev-arm64-cross.\n\
+                  Examples:\n  cargo xtask dist\n  cargo xtask dist --machine aarch64 --twice\n  cargo xtask dist --check\n  \
+                  apt install ./target/dist/packages/gpureplay_0.1.0_amd64.deb"
 )]
 pub(crate) struct Dist {
     /// Machine that it is for
@@ -34,6 +50,9 @@ pub(crate) struct Dist {
     /// Build twice in different folders, and fail if one byte differs
     #[arg(long)]
     twice: bool,
+    /// Then install them in a fresh Debian root and use them there, as `cargo xtask packages` does
+    #[arg(long)]
+    check: bool,
 }
 
 /// A machine that packages are made for.
@@ -45,11 +64,17 @@ enum Machine {
 }
 
 impl Machine {
-    fn target(self) -> &'static str {
+    /// The name that compilers and wheels have for it.
+    fn name(self) -> &'static str {
         match self {
-            Self::X86_64 => "x86_64-unknown-linux-musl",
-            Self::Aarch64 => "aarch64-unknown-linux-musl",
+            Self::X86_64 => "x86_64",
+            Self::Aarch64 => "aarch64",
         }
+    }
+
+    /// Debian's folder of its libraries.
+    fn multiarch(self) -> String {
+        format!("{}-linux-gnu", self.name())
     }
 
     /// Debian's name.
@@ -72,18 +97,17 @@ struct Source {
 impl Dist {
     /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
-        let top = root();
-        let line = |arguments: &[&str]| -> Result<String> {
-            Ok(git(arguments)?.into_iter().next().unwrap_or_default())
-        };
-        let source = Source {
-            commit: line(&["rev-parse", "--short=12", "HEAD"])?,
-            time: line(&["log", "-1", "--format=%ct"])?,
-            top: top.clone(),
-        };
-        let made = self.make(&source, &top.join("target/dist"))?;
+        if self.check && self.machine.name() != env::consts::ARCH {
+            return Err(Error::Usage(format!(
+                "--check installs the packages on this machine ({}), and they are for {}",
+                env::consts::ARCH,
+                self.machine.name()
+            )));
+        }
+        let source = Source::find()?;
+        let made = self.make(&source, &source.top.join("target/dist"))?;
         if self.twice {
-            let again = self.make(&source, &top.join("target/dist-again"))?;
+            let again = self.make(&source, &source.top.join("target/dist-again"))?;
             let differs = made
                 .iter()
                 .find(|(name, sum)| again.get(*name) != Some(sum));
@@ -97,14 +121,20 @@ impl Dist {
             }
             println!("two builds gave the same bytes");
         }
-        Ok(ExitCode::SUCCESS)
+        match self.check {
+            true => packages::check(packages::SUITE),
+            false => Ok(ExitCode::SUCCESS),
+        }
     }
 
     /// Builds in a folder; names of what was made and their SHA-256.
     fn make(&self, source: &Source, folder: &Path) -> Result<BTreeMap<String, String>> {
         let packages = folder.join("packages");
         fs::create_dir_all(&packages).map_err(Error::io("create", &packages))?;
-        let command = self.build(source, folder)?;
+        let command = source.build(folder, self.machine, "musl", "gpureplay")?;
+        let command = command.join("gpureplay");
+        let library = source.build(folder, self.machine, "gnu", "gpureplay-c")?;
+        let library = Library::built(&library)?;
         let plain = packages.join(format!("gpureplay-{}", self.machine.debian()));
         fs::copy(&command, &plain).map_err(Error::io("write", &plain))?;
         let mut made = vec![plain];
@@ -114,6 +144,8 @@ impl Dist {
             &command,
             &packages,
         )?);
+        made.extend(deb::library(source, self.machine, &library, &packages)?);
+        made.push(wheel::write(source, self.machine, &library, &packages)?);
         made.push(deb::nano_driver(source, &packages)?);
         made.push(sbom::write(source, &packages)?);
         let sums = made
@@ -132,45 +164,52 @@ impl Dist {
         }
         Ok(sums)
     }
+}
 
-    /// Builds the command; where it is.
-    fn build(&self, source: &Source, folder: &Path) -> Result<PathBuf> {
-        let target = self.machine.target();
+impl Source {
+    fn find() -> Result<Self> {
+        let line = |arguments: &[&str]| -> Result<String> {
+            Ok(git(arguments)?.into_iter().next().unwrap_or_default())
+        };
+        Ok(Self {
+            commit: line(&["rev-parse", "--short=12", "HEAD"])?,
+            time: line(&["log", "-1", "--format=%ct"])?,
+            top: root(),
+        })
+    }
+
+    /// Builds a crate for a machine and a C library (`musl` or `gnu`) below a folder; where its files are.
+    fn build(&self, folder: &Path, machine: Machine, c: &str, package: &str) -> Result<PathBuf> {
+        let target = format!("{}-unknown-linux-{c}", machine.name());
         let home = env::var_os("CARGO_HOME")
             .map(PathBuf::from)
             .or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
         let mut flags = vec![format!(
             "--remap-path-prefix={}=/gpureplay",
-            source.top.display()
+            self.top.display()
         )];
         if let Some(home) = home {
             flags.push(format!("--remap-path-prefix={}=/cargo", home.display()));
         }
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo
-            .current_dir(&source.top)
-            .args([
-                "build",
-                "--release",
-                "--locked",
-                "--package",
-                "gpureplay",
-                "--target",
-                target,
-            ])
+            .current_dir(&self.top)
+            .args(["build", "--release", "--locked", "--package", package])
+            .args(["--target", &target])
             .arg("--target-dir")
             .arg(folder)
             .env("RUSTFLAGS", flags.join(" "))
             .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
-            .env("GPUREPLAY_COMMIT", &source.commit);
-        if self.machine == Machine::Aarch64 {
-            cargo.env(
-                "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER",
-                "aarch64-linux-gnu-gcc",
+            .env("GPUREPLAY_COMMIT", &self.commit);
+        if machine == Machine::Aarch64 {
+            let linker = format!(
+                "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_{}_LINKER",
+                c.to_uppercase()
             );
+            cargo.env(linker, "aarch64-linux-gnu-gcc");
         }
-        run("building the command", &mut cargo)?;
-        Ok(folder.join(target).join("release/gpureplay"))
+        run(&format!("building {package}"), &mut cargo)?;
+        Ok(folder.join(target).join("release"))
     }
 }
 

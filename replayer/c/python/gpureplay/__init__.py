@@ -4,20 +4,33 @@
     with gpureplay.open("recordings/digits-g52") as net:
         out = net.run({"input": image})["probabilities"]
 
-GPUREPLAY_LIBRARY names the shared library; `cargo build --release -p gpureplay-c` makes target/release/libgpureplay.so.
+The shared library is the one that GPUREPLAY_LIBRARY names, the one beside this file (in a wheel), or the one that is installed.
+In a source tree, `cargo build --release -p gpureplay-c` makes target/release/libgpureplay.so.
 """
 from __future__ import annotations
 
 import builtins
 import ctypes
 import os
+import pathlib
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Mapping, Optional, Union
 
 import numpy as np
 
-_library = ctypes.CDLL(os.environ.get("GPUREPLAY_LIBRARY", "libgpureplay.so"))
+_SONAME = "libgpureplay.so.0"
+
+
+def _library_path() -> str:
+    named = os.environ.get("GPUREPLAY_LIBRARY")
+    if named:
+        return named
+    beside = pathlib.Path(__file__).with_name(_SONAME)
+    return str(beside) if beside.exists() else _SONAME
+
+
+_library = ctypes.CDLL(_library_path())
 _library.gpureplay_last_error.restype = ctypes.c_char_p
 _library.gpureplay_version.restype = ctypes.c_char_p
 _library.gpureplay_tensor_count.restype = ctypes.c_size_t
@@ -90,7 +103,8 @@ class Tensor:
 
 def version() -> str:
     """Version of the library."""
-    return _library.gpureplay_version().decode()
+    text: bytes = _library.gpureplay_version()
+    return text.decode()
 
 
 def _call(name: str, *arguments: object) -> None:

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The library for C: what it needs of the machine, and which files an installation of it has.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{SONAME, Source, VERSION};
+use crate::{
+    error::{Error, Result},
+    repository::output,
+};
+
+/// What every Linux distribution of the manylinux family has, and our library may therefore ask for (PEP 600).
+const EVERYWHERE: [&str; 5] = [
+    "libc.so.6",
+    "libm.so.6",
+    "libgcc_s.so.1",
+    "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+];
+
+/// What a shared library asks of the machine.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Needs {
+    /// Oldest version of the GNU C library that has all functions: major, minor.
+    pub(super) glibc: (u32, u32),
+    /// Names of other libraries.
+    libraries: BTreeSet<String>,
+}
+
+impl Needs {
+    /// Reads them from what `readelf --wide --dynamic --version-info` prints.
+    fn of(text: &str) -> Self {
+        let between = |line: &str, from: &str, to: char| -> Option<String> {
+            let rest = line.split_once(from)?.1;
+            Some(rest.split(to).next()?.trim().to_owned())
+        };
+        let mut needs = Self {
+            glibc: (0, 0),
+            libraries: BTreeSet::new(),
+        };
+        for line in text.lines() {
+            if line.contains("(NEEDED)") {
+                needs.libraries.extend(between(line, "[", ']'));
+            }
+            // A version that it defines itself has an index, and no number of a version.
+            let version = between(line, "Name: GLIBC_", ' ').filter(|_| line.contains("Version:"));
+            if let Some((major, minor)) = version.as_deref().and_then(|text| text.split_once('.')) {
+                let minor = minor.split('.').next().unwrap_or_default();
+                if let (Ok(major), Ok(minor)) = (major.parse(), minor.parse()) {
+                    needs.glibc = needs.glibc.max((major, minor));
+                }
+            }
+        }
+        needs
+    }
+}
+
+/// A library that was built.
+pub(super) struct Library {
+    /// The shared library.
+    pub(super) shared: PathBuf,
+    archive: PathBuf,
+    pub(super) needs: Needs,
+}
+
+/// Where an installation puts things.
+pub(super) struct Layout {
+    /// `/usr`, for example.
+    pub(super) prefix: String,
+    /// Folder of libraries below the prefix.
+    pub(super) libraries: String,
+}
+
+/// Who needs a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Programs that run.
+    Runtime,
+    /// Compilers.
+    Development,
+}
+
+/// A file of an installation.
+pub(super) struct Placed {
+    /// Absolute, with the prefix.
+    path: String,
+    pub(super) part: Part,
+    what: What,
+}
+
+enum What {
+    File(Vec<u8>),
+    /// A symbolic link to a name in the same folder.
+    Link(String),
+}
+
+impl Library {
+    /// Takes the library that cargo put into a folder. It must need nothing that is not everywhere.
+    pub(super) fn built(release: &Path) -> Result<Self> {
+        let shared = release.join("libgpureplay.so");
+        let mut readelf = Command::new("readelf");
+        readelf.args(["--wide", "--dynamic", "--version-info"]);
+        let needs = Needs::of(&output(readelf.arg(&shared).env("LC_ALL", "C"))?);
+        let strange = needs
+            .libraries
+            .iter()
+            .find(|name| !EVERYWHERE.contains(&name.as_str()));
+        if let Some(name) = strange {
+            return Err(Error::FellShort {
+                what: format!("{}: it needs {name}", shared.display()),
+                remedy: "a wheel for every Linux may not; link that library statically".into(),
+            });
+        }
+        if needs.glibc == (0, 0) {
+            return Err(Error::FellShort {
+                what: format!("{}: it names no version of the C library", shared.display()),
+                remedy: "readelf --version-info shows what it does name".into(),
+            });
+        }
+        Ok(Self {
+            archive: release.join("libgpureplay.a"),
+            shared,
+            needs,
+        })
+    }
+
+    /// All files of an installation.
+    pub(super) fn placed(&self, source: &Source, layout: &Layout) -> Result<Vec<Placed>> {
+        let read = |path: &Path| fs::read(path).map_err(Error::io("read", path));
+        let header = source.top.join("replayer/c/include/gpureplay.h");
+        let Layout { prefix, libraries } = layout;
+        let in_libraries = |name: &str| format!("{prefix}/{libraries}/{name}");
+        let real = format!("libgpureplay.so.{VERSION}");
+        let placed = |path, part, what| Placed { path, part, what };
+        Ok(vec![
+            placed(
+                in_libraries(&real),
+                Part::Runtime,
+                What::File(read(&self.shared)?),
+            ),
+            placed(in_libraries(SONAME), Part::Runtime, What::Link(real)),
+            placed(
+                in_libraries("libgpureplay.so"),
+                Part::Development,
+                What::Link(SONAME.into()),
+            ),
+            placed(
+                in_libraries("libgpureplay.a"),
+                Part::Development,
+                What::File(read(&self.archive)?),
+            ),
+            placed(
+                format!("{prefix}/include/gpureplay.h"),
+                Part::Development,
+                What::File(read(&header)?),
+            ),
+            placed(
+                in_libraries("pkgconfig/gpureplay.pc"),
+                Part::Development,
+                What::File(layout.description().into_bytes()),
+            ),
+        ])
+    }
+}
+
+impl Layout {
+    /// What pkg-config reads. The private libraries are those that `rustc --print native-static-libs` names and a C compiler does not
+    /// add by itself.
+    fn description(&self) -> String {
+        let Self { prefix, libraries } = self;
+        format!(
+            "prefix={prefix}\nlibdir=${{prefix}}/{libraries}\nincludedir=${{prefix}}/include\n\n\
+             Name: gpureplay\nDescription: Replays of recorded GPU computations\nVersion: {VERSION}\n\
+             Libs: -L${{libdir}} -lgpureplay\nLibs.private: -lutil -lrt -lpthread -lm -ldl\nCflags: -I${{includedir}}\n"
+        )
+    }
+}
+
+impl Placed {
+    /// Writes it below a folder that stands for the root of a system; where it is.
+    pub(super) fn write_below(&self, root: &Path) -> Result<PathBuf> {
+        let path = root.join(self.path.trim_start_matches('/'));
+        // A program that has the old file open keeps it.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io("remove", &path)(error));
+            }
+            _ => {}
+        }
+        match &self.what {
+            What::File(bytes) => write_file(&path, bytes, 0o644)?,
+            What::Link(to) => {
+                make_parent(&path)?;
+                symlink(to, &path).map_err(Error::io("create", &path))?;
+            }
+        }
+        Ok(path)
+    }
+}
+
+/// Writes a file of a mode, and the folders above it.
+pub(super) fn write_file(path: &Path, contents: &[u8], mode: u32) -> Result<()> {
+    make_parent(path)?;
+    fs::write(path, contents).map_err(Error::io("write", path))?;
+    let mode = fs::Permissions::from_mode(mode);
+    fs::set_permissions(path, mode).map_err(Error::io("change", path))
+}
+
+fn make_parent(path: &Path) -> Result<()> {
+    match path.parent() {
+        Some(folder) => fs::create_dir_all(folder).map_err(Error::io("create", folder)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Layout, Needs};
+
+    #[test]
+    fn needs_are_the_newest_version_and_all_libraries() {
+        let text = " 0x1 (NEEDED)  Shared library: [libm.so.6]\n \
+                    0x1 (NEEDED)  Shared library: [libc.so.6]\n \
+                    0xe (SONAME)  Library soname: [libgpureplay.so.0]\n  \
+                    0x0010:   Name: GLIBC_2.9  Flags: none  Version: 4\n  \
+                    0x0020:   Name: GLIBC_2.34  Flags: none  Version: 3\n  \
+                    0x0030:   Name: GLIBC_2.2.5  Flags: none  Version: 2\n  \
+                    0x001c: Rev: 1  Flags: none  Index: 2  Cnt: 1  Name: GLIBC_9.9\n  \
+                    0x0040:   Name: GCC_4.2.0  Flags: none  Version: 5\n";
+        let needs = Needs::of(text);
+        assert_eq!(needs.glibc, (2, 34));
+        let libraries: Vec<&str> = needs.libraries.iter().map(String::as_str).collect();
+        assert_eq!(libraries, ["libc.so.6", "libm.so.6"]);
+        assert_eq!(Needs::of("").glibc, (0, 0));
+    }
+
+    #[test]
+    fn pkg_config_gets_the_layout() {
+        let layout = Layout {
+            prefix: "/opt/x".into(),
+            libraries: "lib64".into(),
+        };
+        let text = layout.description();
+        assert!(text.starts_with("prefix=/opt/x\nlibdir=${prefix}/lib64\n"));
+        assert!(text.contains("\nLibs: -L${libdir} -lgpureplay\n"));
+    }
+}

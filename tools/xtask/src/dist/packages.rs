@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask packages`: installs what `cargo xtask dist` made in a fresh Debian root, and uses it there.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use clap::Args;
+
+use super::{SONAME, VERSION, library::write_file};
+use crate::{
+    error::{Error, Result},
+    examples::{Counts, End, digits, good, probabilities, same},
+    repository::root,
+};
+
+/// The release of Debian that is tried unless another one is named.
+pub(super) const SUITE: &str = "trixie";
+
+/// What is tried, in the words of the lines that are printed.
+const CHECKS: [&str; 6] = [
+    "apt install, the command",
+    "pip install, Python",
+    "apt install, C by pkg-config",
+    "C by pkg-config --static",
+    "C with -fsanitize=address,undefined",
+    "apt purge",
+];
+
+/// Installs what `cargo xtask dist` made in a fresh Debian root, by apt and by pip, and asks it which digits are in ten pictures.
+///
+/// The root has a compiler, NumPy and pytest of the distribution, and no network once it is there. The command, the module and the
+/// example in C (linked with the shared and with the static library, and with sanitizers) must give the probabilities of the recorded stack, bit for bit.
+#[derive(Args)]
+#[command(
+    after_help = "Needs root, mmdebstrap, and a Debian mirror in apt's configuration (or in GPUREPLAY_DEBIAN_MIRROR).\n\
+                  Examples:\n  cargo xtask dist && cargo xtask packages\n  cargo xtask packages --suite bookworm"
+)]
+pub(crate) struct Packages {
+    /// Release of Debian
+    #[arg(long, default_value = SUITE, value_parser = ["trixie", "bookworm"])]
+    suite: String,
+}
+
+impl Packages {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        check(&self.suite)
+    }
+}
+
+/// Tries all packages in a root of a release.
+pub(super) fn check(suite: &str) -> Result<ExitCode> {
+    let mut counts = Counts::default();
+    if let Some(reason) = hindrance() {
+        for name in CHECKS {
+            counts.add(name, Ok(End::Skipped(reason.into())));
+        }
+        return Ok(counts.finish());
+    }
+    let made = Made::find(&root())?;
+    let debian = Debian::make(suite, &made)?;
+    let checks = [
+        Debian::command,
+        Debian::python,
+        Debian::c_shared,
+        Debian::c_static,
+        Debian::c_sanitized,
+        Debian::purge,
+    ];
+    for (name, check) in CHECKS.into_iter().zip(checks) {
+        let name = format!("{suite}, {name}");
+        counts.add(&name, check(&debian).map(End::Passed));
+    }
+    Ok(counts.finish())
+}
+
+/// Why a root cannot be made here.
+fn hindrance() -> Option<&'static str> {
+    let answers = |program: &str, argument: &str| {
+        let output = Command::new(program).arg(argument).output().ok()?;
+        output.status.success().then_some(output.stdout)
+    };
+    if answers("id", "-u").is_none_or(|text| text.trim_ascii() != b"0") {
+        return Some("a Debian root is made by root only");
+    }
+    answers("mmdebstrap", "--version")
+        .is_none()
+        .then_some("mmdebstrap is not there (apt-get install mmdebstrap)")
+}
+
+/// What `cargo xtask dist` made for this machine.
+struct Made {
+    top: PathBuf,
+    debs: Vec<PathBuf>,
+    wheel: PathBuf,
+}
+
+impl Made {
+    fn find(top: &Path) -> Result<Self> {
+        let folder = top.join("target/dist/packages");
+        let debian = match env::consts::ARCH {
+            "x86_64" => "amd64",
+            _ => "arm64",
+        };
+        let missing = |what: String| Error::Missing {
+            what,
+            remedy: "run `cargo xtask dist`".into(),
+        };
+        let debs = ["gpureplay", "libgpureplay0", "libgpureplay-dev"].map(|name| {
+            let path = folder.join(format!("{name}_{VERSION}_{debian}.deb"));
+            match path.is_file() {
+                true => Ok(path),
+                false => Err(missing(path.display().to_string())),
+            }
+        });
+        let begin = format!("gpureplay-{VERSION}-");
+        let end = format!("_{}.whl", env::consts::ARCH);
+        let files = fs::read_dir(&folder).map_err(Error::io("read", &folder))?;
+        let mut wheels = files.flatten().map(|file| file.path()).filter(|path| {
+            let name = super::name(path);
+            name.starts_with(&begin) && name.ends_with(&end)
+        });
+        let wheel = wheels
+            .next()
+            .ok_or_else(|| missing(format!("{begin}...{end} in {}", folder.display())))?;
+        if let Some(second) = wheels.next() {
+            return Err(Error::Usage(format!(
+                "there are two wheels, {} and {}: remove the old one",
+                wheel.display(),
+                second.display()
+            )));
+        }
+        Ok(Self {
+            top: top.to_owned(),
+            debs: debs.into_iter().collect::<Result<_>>()?,
+            wheel,
+        })
+    }
+}
+
+/// Enters a root: its own mounts, which end with the command, and no network.
+const ENTER: &str = "set -e; root=$1; shift; mount -t proc proc \"$root/proc\"; mount --rbind /dev \"$root/dev\"; \
+                     exec chroot \"$root\" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 TERM=dumb \
+                     DEBIAN_FRONTEND=noninteractive PIP_DISABLE_PIP_VERSION_CHECK=1 GPUREPLAY_DIGITS=/digits \"$@\"";
+
+/// A fresh Debian root with the packages beside, not installed.
+struct Debian<'a> {
+    folder: tempfile::TempDir,
+    made: &'a Made,
+}
+
+impl<'a> Debian<'a> {
+    fn make(suite: &str, made: &'a Made) -> Result<Self> {
+        let folder = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
+        let mut sources = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        sources
+            .current_dir(&made.top)
+            .args(["run", "--quiet", "--package", "gpureplay-guest"]);
+        sources.args(["--", "sources"]).arg(folder.path());
+        good("finding the Debian mirror", &mut sources)?;
+        let debian = Self { folder, made };
+        let list = match suite {
+            "bookworm" => "sources-old.list",
+            _ => "sources.list",
+        };
+        let mut bootstrap = Command::new("mmdebstrap");
+        bootstrap.args(["--quiet", "--variant=apt", "--mode=root"]);
+        bootstrap
+            .args(["--include=gcc,libc6-dev,pkgconf,python3-numpy,python3-venv,python3-pytest"]);
+        let options = debian.folder.path().join("apt.conf");
+        bootstrap.arg(format!("--aptopt={}", options.display()));
+        bootstrap.arg(suite).arg(debian.root());
+        bootstrap.arg(debian.folder.path().join(list));
+        good("mmdebstrap", &mut bootstrap)?;
+
+        let read = |path: &Path| fs::read(path).map_err(Error::io("read", path));
+        for package in made.debs.iter().chain([&made.wheel]) {
+            let to = debian.root().join("packages").join(super::name(package));
+            write_file(&to, &read(package)?, 0o644)?;
+        }
+        for file in ["examples/digits.py", "python/tests/test_gpureplay.py"] {
+            let from = made.top.join("replayer/c").join(file);
+            let to = debian.root().join("try").join(super::name(&from));
+            write_file(&to, &read(&from)?, 0o644)?;
+        }
+        let mut copy = Command::new("cp");
+        copy.arg("-rL").arg(digits(&made.top));
+        good(
+            "copying the recording",
+            copy.arg(debian.root().join("digits")),
+        )?;
+        Ok(debian)
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("root")
+    }
+
+    /// Runs a command in the root; what it printed.
+    fn run(&self, words: &[&str]) -> Result<String> {
+        let mut enter = Command::new("unshare");
+        enter.args(["--mount", "--net", "--propagation", "private"]);
+        enter.args(["sh", "-c", ENTER, "sh"]);
+        enter.arg(self.root()).args(words);
+        let output = good(&words.join(" "), &mut enter)?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Installs one of the packages.
+    fn install(&self, name: &str) -> Result<()> {
+        let begin = format!("{name}_");
+        for path in &self.made.debs {
+            let file = super::name(path);
+            if file.starts_with(&begin) {
+                self.run(&["apt-get", "install", "-y", &format!("./packages/{file}")])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks which digits are in ten pictures: `ask` gets the path of one and answers with a text that names the digit and ends with
+    /// the probabilities.
+    fn ten(&self, ask: impl Fn(&str) -> Result<String>) -> Result<String> {
+        for digit in 0..10 {
+            let text = ask(&format!("/digits/inputs/{digit}.npy"))?;
+            let expected = digits(&self.made.top).join(format!("expected/{digit}.npy"));
+            same(&text, digit, &probabilities(&expected)?)
+                .map_err(|text| Error::Usage(format!("digit {digit}: {text}")))?;
+        }
+        Ok(
+            "answers 3 to the picture of a three; 10 digits, 100 probabilities as the recorded stack's, bit for bit"
+                .into(),
+        )
+    }
+
+    fn command(&self) -> Result<String> {
+        self.install("gpureplay")?;
+        let version = self.run(&["gpureplay", "--version"])?;
+        if !version.contains(VERSION) {
+            return Err(Error::Usage(format!(
+                "version {VERSION} was expected in {version:?}"
+            )));
+        }
+        self.ten(|picture| {
+            let mut words = vec!["gpureplay", "run", "/digits", "--input", picture];
+            words.extend(["--force", "--output", "probabilities=/try/answer.npy"]);
+            let mut text = self.run(&words)?;
+            for probability in probabilities(&self.root().join("try/answer.npy"))? {
+                text += &format!(" {probability:e}");
+            }
+            Ok(text)
+        })
+    }
+
+    fn python(&self) -> Result<String> {
+        self.run(&["python3", "-m", "venv", "--system-site-packages", "/venv"])?;
+        let wheel = format!("/packages/{}", super::name(&self.made.wheel));
+        self.run(&["/venv/bin/pip", "install", &wheel])?;
+        let text = self
+            .ten(|picture| self.run(&["/venv/bin/python", "/try/digits.py", "/digits", picture]))?;
+        let tests = "/try/test_gpureplay.py";
+        let tested = self.run(&["/venv/bin/python", "-m", "pytest", "-q", tests])?;
+        let tested = tested.lines().last().unwrap_or_default();
+        if !tested.contains(" passed") || tested.contains("skipped") {
+            return Err(Error::Usage(format!(
+                "pytest should pass all and skip none, it says {tested:?}"
+            )));
+        }
+        Ok(format!("{text}; pytest: {tested}"))
+    }
+
+    fn c_shared(&self) -> Result<String> {
+        self.install("libgpureplay0")?;
+        self.install("libgpureplay-dev")?;
+        let text = self.compiled("", "/try/shared")?;
+        let needs = self.run(&["readelf", "-d", "/try/shared"])?;
+        match needs.contains(SONAME) {
+            true => Ok(text),
+            false => Err(Error::Usage(format!("the program does not need {SONAME}"))),
+        }
+    }
+
+    fn c_static(&self) -> Result<String> {
+        let text = self.compiled("-static", "/try/static")?;
+        let needs = self.run(&["readelf", "-d", "/try/static"])?;
+        match needs.contains("(NEEDED)") {
+            true => Err(Error::Usage(format!(
+                "the program needs a library:\n{needs}"
+            ))),
+            false => Ok(text),
+        }
+    }
+
+    /// Leaks are errors too.
+    fn c_sanitized(&self) -> Result<String> {
+        let options = "-g -fsanitize=address,undefined -fno-sanitize-recover=all";
+        self.compiled(options, "/try/sanitized")
+    }
+
+    /// Compiles the example that is installed, and asks it.
+    fn compiled(&self, option: &str, program: &str) -> Result<String> {
+        let example = "/usr/share/doc/libgpureplay-dev/examples/digits.c";
+        let pkg_config = match option {
+            "-static" => "pkg-config --static",
+            _ => "pkg-config",
+        };
+        let compile =
+            format!("cc {option} {example} -o {program} $({pkg_config} --cflags --libs gpureplay)");
+        self.run(&["sh", "-c", &compile])?;
+        self.ten(|picture| self.run(&[program, "/digits", picture]))
+    }
+
+    fn purge(&self) -> Result<String> {
+        let names = ["gpureplay", "libgpureplay0", "libgpureplay-dev"];
+        let purge: Vec<&str> = ["apt-get", "purge", "-y"]
+            .into_iter()
+            .chain(names)
+            .collect();
+        self.run(&purge)?;
+        let left = self.run(&["find", "/usr", "/etc", "/var", "-name", "*gpureplay*"])?;
+        match left.is_empty() {
+            true => Ok("no file is left".into()),
+            false => Err(Error::Usage(format!("files are left:\n{left}"))),
+        }
+    }
+}

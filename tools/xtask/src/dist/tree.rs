@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A tree of files on its way into a Debian package.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{
+    Source,
+    library::{Placed, write_file},
+    run,
+};
+use crate::error::{Error, Result};
+
+/// A tree of files that becomes a package.
+pub(super) struct Tree {
+    folder: tempfile::TempDir,
+}
+
+impl Tree {
+    pub(super) fn new() -> Result<Self> {
+        let folder = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))
+            .map_err(Error::io("change", folder.path()))?;
+        Ok(Self { folder })
+    }
+
+    /// Puts a file into it.
+    pub(super) fn put(&self, path: &str, contents: impl AsRef<[u8]>, mode: u32) -> Result<()> {
+        write_file(&self.path().join(path), contents.as_ref(), mode)
+    }
+
+    /// Puts an installed file or link into it.
+    pub(super) fn place(&self, placed: &Placed) -> Result<()> {
+        placed.write_below(self.path()).map(drop)
+    }
+
+    /// Where it lies.
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Packs it. Times are the commit's, so that two builds give the same bytes.
+    pub(super) fn pack(self, source: &Source, to: PathBuf) -> Result<PathBuf> {
+        // Folders that were made on the way have the mode that the user's mask gives.
+        run(
+            "changing modes",
+            Command::new("find")
+                .arg(self.folder.path())
+                .args(["-type", "d", "-exec", "chmod", "755", "{}", "+"]),
+        )?;
+        let mut pack = Command::new("dpkg-deb");
+        pack.args(["--root-owner-group", "-Zxz", "--build"]);
+        pack.arg(self.folder.path()).arg(&to);
+        pack.env("SOURCE_DATE_EPOCH", &source.time);
+        pack.stdout(std::process::Stdio::null());
+        run("packing with dpkg-deb", &mut pack)?;
+        Ok(to)
+    }
+}
