@@ -66,6 +66,8 @@ impl Callbacks {
 }
 
 impl Machine for Callbacks {
+    const CANCELS: bool = true;
+
     fn read32(&mut self, register: u32) -> u32 {
         (self.read32)(self.context, register)
     }

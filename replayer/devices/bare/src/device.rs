@@ -130,6 +130,9 @@ impl<M: Machine> Device<M> {
     }
 
     fn proceed(&mut self) -> Result<(), DeviceError> {
+        if !M::CANCELS {
+            return Ok(());
+        }
         let asked = &mut self.cancellation;
         // What follows upon a cancellation, such as the reset, is not cancelled.
         if asked.running && !asked.cancelled {
@@ -183,7 +186,7 @@ impl<M: Machine> Gpu for Device<M> {
     }
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
-        if self.cancellation.chain && self.proceed().is_err() {
+        if M::CANCELS && self.cancellation.chain && self.proceed().is_err() {
             // The wait for the chain is over; those of the reset that follows have their time.
             self.cancellation.chain = false;
             self.ahead_us = self.ahead_us.saturating_add(HOUR_US);
@@ -205,17 +208,22 @@ impl<M: Machine> Gpu for Device<M> {
     }
 
     fn now_us(&mut self) -> u64 {
-        self.arena.machine.now_us().saturating_add(self.ahead_us)
+        let ahead_us = if M::CANCELS { self.ahead_us } else { 0 };
+        self.arena.machine.now_us().saturating_add(ahead_us)
     }
 
     fn before_chain(&mut self, _: &Chain) -> Result<(), DeviceError> {
         self.proceed()?;
-        self.cancellation.chain = true;
+        if M::CANCELS {
+            self.cancellation.chain = true;
+        }
         Ok(())
     }
 
     fn after_chain(&mut self, _: &Chain, _: Result<(), ErrorKind>) {
-        self.cancellation.chain = false;
+        if M::CANCELS {
+            self.cancellation.chain = false;
+        }
     }
 
     fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {

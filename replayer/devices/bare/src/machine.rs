@@ -18,6 +18,9 @@ pub struct Memory {
 ///
 /// A firmware in Rust implements this; one in C fills [`crate::Callbacks`], which implement it.
 pub trait Machine {
+    /// Whether [`Machine::is_cancelled`] is asked at all. A firmware that cancels nothing does not carry the code for it.
+    const CANCELS: bool = false;
+
     /// Reads the GPU's register at a byte offset.
     fn read32(&mut self, register: u32) -> u32;
 

@@ -49,11 +49,11 @@ static mut STATES: [[u8; STATE_BYTES]; 2] = [[0; STATE_BYTES]; 2];
 /// The values that were linked in, and room for one output.
 struct Linked<'a> {
     recording: Recording<'a>,
-    output: &'a mut [u8],
+    output: &'a mut [u8; OUTPUT_BYTES],
     /// The tensor that `output` holds, and its bytes.
     found: Option<(u32, usize)>,
     /// What the last run left of the states, one behind the other, and what the current one leaves.
-    states: [&'a mut [u8]; 2],
+    states: [&'a mut [u8; STATE_BYTES]; 2],
     /// A run has left its states.
     left: bool,
     /// The device has lost them: the next run puts them back.
