@@ -71,6 +71,35 @@ pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
     Ok(Ok(()))
 }
 
+/// A recurrent network writes the text that the command on the host's model and NumPy write (`tools/generation/written.txt`): its state goes from
+/// run to run on bare metal too.
+pub(crate) fn writes(folder: &Folder) -> Result<Checked> {
+    let recording = folder.repository.join("recordings/generate-g52");
+    let inputs = [recording.join("inputs/forced2.npy")];
+    let written = read(&folder.repository.join("tools/generation/written.txt"))?;
+    let parts = Linked {
+        recording: Some(&recording.join("recording.gpr")),
+        inputs: &inputs,
+        runs: u32::try_from(written.len()).unwrap_or(u32::MAX),
+        ..Linked::default()
+    };
+    let image = bare::firmware(folder, &parts, &[])?;
+    let has = Machine {
+        gpu: Gpu::Model("g52"),
+        loaded: None,
+        flash: None,
+    };
+    let said = boot(folder, &image, &has)?;
+    let said = said.replace('\r', "");
+    let expected = format!("text {}\n", String::from_utf8_lossy(&written));
+    Ok(
+        match said.contains(&expected) && said.contains("\nDONE\n") {
+            true => Ok(()),
+            false => Err(format!("the image said: {said}")),
+        },
+    )
+}
+
 /// The number after a word in what the image said.
 fn reported(said: &str, word: &str) -> Option<u64> {
     let (_, rest) = said.split_once(word)?;

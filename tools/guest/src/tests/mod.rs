@@ -190,6 +190,10 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("firmware answers", |folder| {
         Ok(Verdict::of(checks::answers(folder)?))
     }),
+    (
+        "firmware writes a thousand characters from its own state",
+        |folder| Ok(Verdict::of(checks::writes(folder)?)),
+    ),
     ("firmware refuses what is damaged or foreign", |folder| {
         Ok(Verdict::of(checks::refuses(folder)?))
     }),
