@@ -3,7 +3,7 @@
 
 use gpureplay_jobs::Compute;
 use mali_descriptors::{Architecture, Profile};
-use mali_isa::{Message, Shader, Unit};
+use mali_isa::{Message, Product, Shader, Unit};
 
 use crate::error::{EditError, Result};
 use crate::flow::Flow;
@@ -164,24 +164,23 @@ fn resources(shader: &Shader, compute: &Compute) -> Result<()> {
     Ok(())
 }
 
-/// Instructions that some products do not have: what Mesa's compiler never emits for them (`bifrost_quirks.h`).
+/// The product has every instruction, by the table of instructions.
 fn opcodes(shader: &Shader, profile: &Profile) -> Result<()> {
-    let lacks: &[&str] = match profile.architecture {
-        Architecture::V6 if profile.name.starts_with("g71") => {
-            &["FRCP.f32", "FRSQ.f32", "FEXP.f32", "FLOGD.f32", "CLPER.i32"]
-        }
-        _ if ["g72", "g31"].contains(&profile.name) => &["CLPER.i32"],
-        _ => &[],
+    let Some(product) = profile.gpu_id.name().and_then(Product::by_name) else {
+        return gate(
+            "opcodes",
+            format!("which instructions a {} has is not known", profile.name),
+        );
     };
     for (placed, tuple, unit) in instructions(shader) {
-        let name = tuple.instruction(unit).op.info().name;
-        if lacks.contains(&name) {
+        let info = tuple.instruction(unit).op.info();
+        if !info.products.contains(product) {
             return gate(
                 "opcodes",
                 format!(
-                    "{name} in clause_{} does not exist on Mali-{}",
-                    placed / 16,
-                    profile.name.to_uppercase()
+                    "{} in clause_{} is no instruction of {product}",
+                    info.name,
+                    placed / 16
                 ),
             );
         }
