@@ -10,9 +10,10 @@ use std::{
 };
 
 use super::{SONAME, Source, VERSION};
+use gpureplay_task::output;
+
 use crate::{
     error::{Error, Result},
-    repository::output,
 };
 
 /// What every Linux distribution of the manylinux family has, and our library may therefore ask for (PEP 600).

@@ -12,9 +12,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Source;
+use gpureplay_task::output;
+
 use crate::{
     error::{Error, Result},
-    repository::output,
 };
 
 #[derive(Deserialize)]
