@@ -79,10 +79,7 @@ pub enum Error {
 
 impl Error {
     /// Wraps an I/O error with what was tried on which file.
-    pub fn io(
-        what: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Error {
+    pub fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();
         move |source| Error::Io { what, path, source }
     }

@@ -14,9 +14,7 @@ use serde_json::json;
 use super::Source;
 use gpureplay_task::output;
 
-use crate::{
-    error::{Error, Result},
-};
+use crate::error::{Error, Result};
 
 #[derive(Deserialize)]
 struct Metadata {
