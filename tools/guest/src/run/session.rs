@@ -7,7 +7,10 @@ use std::{
     os::unix::net::UnixListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    sync::{
+        atomic::{AtomicU32, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -26,7 +29,7 @@ use crate::{
 };
 
 /// Runs whose logs are kept.
-const KEPT_RUNS: usize = 30;
+const KEPT_RUNS: usize = 80;
 /// How long the model server may take to open its socket.
 const MODEL_START: Duration = Duration::from_secs(10);
 
@@ -515,7 +518,10 @@ fn log_dir(folder: &Folder, options: &Options) -> Result<PathBuf> {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |time| time.as_millis());
-    let logs = runs.join(format!("{seconds}-{}", std::process::id()));
+    // Two may begin in the same millisecond.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let logs = runs.join(format!("{seconds}-{}-{number}", std::process::id()));
     create_dir(&logs)?;
     let mut old: Vec<PathBuf> = fs::read_dir(&runs)
         .map_err(Error::io("read", &runs))?

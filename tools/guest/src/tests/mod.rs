@@ -9,6 +9,8 @@ use std::{
     env,
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Mutex,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -44,6 +46,9 @@ pub(crate) struct Test {
     /// Use the programs in target/guest/opt and target/debug as they are.
     #[arg(long)]
     no_build: bool,
+    /// Guests that run at the same time, for tests that build nothing; the others run alone, after them.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
+    jobs: u32,
     /// Print the tests' names.
     #[arg(long)]
     list: bool,
@@ -81,6 +86,13 @@ impl Verdict {
             reason: reason.into(),
             ..Verdict::default()
         }
+    }
+
+    /// Counts what another test found; its reason is printed by then.
+    fn add(&mut self, other: &Verdict) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
     }
 
     fn of(result: std::result::Result<(), String>) -> Verdict {
@@ -208,6 +220,68 @@ const TESTS: &[(&str, TestFunction)] = &[
     }),
 ];
 
+/// Beginnings and ends of the names of tests that only boot a guest: they may run beside others.
+const BESIDE_OTHERS: [&str; 9] = [
+    "kernels give",
+    "sample kernels",
+    "what kernels print",
+    "OpenGL ES",
+    "images of",
+    "filled images",
+    "image samplers",
+    "a sample of",
+    "on the stock driver",
+];
+
+fn beside_others(name: &str) -> bool {
+    let mut known = BESIDE_OTHERS.iter();
+    known.any(|part| name.starts_with(part) || name.ends_with(part))
+}
+
+/// Runs one test and prints its line.
+fn run(folder: &Folder, name: &str, test: TestFunction) -> Verdict {
+    let start = Instant::now();
+    let verdict = test(folder).unwrap_or_else(|error| Verdict::fail(error.to_string()));
+    let word = match &verdict {
+        Verdict { failed: 1.., .. } => "FAIL",
+        Verdict { passed: 0, .. } => "skip",
+        _ => "ok  ",
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let reason = if verdict.reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", verdict.reason)
+    };
+    println!("{word} {name} ({seconds:.0} s){reason}");
+    verdict
+}
+
+/// Runs tests, so many at a time, and adds up what they found.
+fn run_all(folder: &Folder, tests: &[&(&str, TestFunction)], jobs: u32) -> Verdict {
+    let waiting = Mutex::new(tests.iter());
+    let work = || {
+        let mut sum = Verdict::default();
+        loop {
+            let Some((name, test)) = waiting.lock().ok().and_then(|mut them| them.next()) else {
+                return sum;
+            };
+            sum.add(&run(folder, name, *test));
+        }
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        let mut sum = Verdict::default();
+        for worker in workers {
+            match worker.join() {
+                Ok(part) => sum.add(&part),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        sum
+    })
+}
+
 impl Test {
     /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
@@ -224,26 +298,11 @@ impl Test {
             payload::prepare(&folder, Driver::Patched)?;
             payload::build_host_command(&folder)?;
         }
-        let mut sum = Verdict::default();
-        for (name, test) in TESTS.iter().filter(|(name, _)| wanted(name)) {
-            let start = Instant::now();
-            let verdict = test(&folder).unwrap_or_else(|error| Verdict::fail(error.to_string()));
-            let word = match &verdict {
-                Verdict { failed: 1.., .. } => "FAIL",
-                Verdict { passed: 0, .. } => "skip",
-                _ => "ok  ",
-            };
-            let seconds = start.elapsed().as_secs_f64();
-            let reason = if verdict.reason.is_empty() {
-                String::new()
-            } else {
-                format!(": {}", verdict.reason)
-            };
-            println!("{word} {name} ({seconds:.0} s){reason}");
-            sum.passed += verdict.passed;
-            sum.failed += verdict.failed;
-            sum.skipped += verdict.skipped;
-        }
+        let tests = TESTS.iter().filter(|(name, _)| wanted(name));
+        let (beside, alone): (Vec<_>, Vec<_>) =
+            tests.partition(|(name, _)| self.jobs > 1 && beside_others(name));
+        let mut sum = run_all(&folder, &beside, self.jobs);
+        sum.add(&run_all(&folder, &alone, 1));
         println!(
             "{} passed, {} failed, {} skipped",
             sum.passed, sum.failed, sum.skipped
@@ -510,4 +569,30 @@ fn own_driver(folder: &Folder) -> Result<Verdict> {
 
 fn temporary() -> Result<TempDir> {
     tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))
+}
+
+#[cfg(test)]
+mod names {
+    use super::*;
+
+    #[test]
+    fn tests_that_run_beside_others_exist_and_build_nothing() {
+        for part in BESIDE_OTHERS {
+            let mut names = TESTS.iter().map(|(name, _)| name);
+            assert!(
+                names.any(|name| name.starts_with(part) || name.ends_with(part)),
+                "{part}"
+            );
+        }
+        let builds = [
+            "firmware",
+            "compile",
+            "nano driver",
+            "own app",
+            "secure world",
+        ];
+        for (name, _) in TESTS.iter().filter(|(name, _)| beside_others(name)) {
+            assert!(!builds.iter().any(|word| name.contains(word)), "{name}");
+        }
+    }
 }
