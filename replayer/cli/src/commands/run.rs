@@ -21,6 +21,7 @@ use crate::common::device_option::DeviceOption;
 use crate::common::evaluation::ManyInputs;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::fault_argument::Inject;
+use crate::common::interrupt::Interrupt;
 use crate::common::job_watch::{JobWatch, WatchOptions};
 use crate::common::layer_options::LayerOptions;
 use crate::common::model_options::ModelOptions;
@@ -56,6 +57,8 @@ Examples:
   gpureplay run recordings/train-digits-g52 --state-in initial.safetensors --repeat 352 --inputs batches/ \\
       --output loss=losses.npy --state-out learnt.safetensors
       352 steps of training, each with its own batch, and what was learnt
+  gpureplay run digits.pack --device optee --input 3.npy --output answer.npy
+      in OP-TEE's secure world, which checks signature and counter of the pack itself
   gpureplay run recordings/digits-g52 --inject job-fault@300 --retry 1
       a job fails, the GPU is reset, and the second attempt gives the right answer";
 
@@ -209,14 +212,10 @@ impl Run {
         }
         let timing = *session.timing();
         let working = session.working();
-        let device = session.device();
         let report = Report {
             recording: files.name(),
-            device: device
-                .as_ref()
-                .map_or("", |device| device.description())
-                .to_owned(),
-            on_model: device.is_some_and(|device| device.is_model()),
+            device: session.description(),
+            on_model: session.device().is_some_and(|device| device.is_model()),
             layers: self.layers.chosen().then(|| selection.clone()),
             recorded_values: selection.takes_recorded_values(),
             inputs: inputs
@@ -299,16 +298,25 @@ impl Run {
         recording: &Recording,
         watch: Option<&JobWatch>,
     ) -> Result<(Session, BTreeMap<String, PathBuf>)> {
-        let observer = watch.and_then(JobWatch::observer);
-        let id = recording.verified().recording().gpu_id();
-        let device = Device::open_observed(&self.on.device, id, self.model.into(), observer)?;
-        let mut session = Session::on(
-            recording.clone(),
-            match self.inject {
-                Some(inject) => device.with_fault(inject.0),
-                None => device,
-            },
-        );
+        let mut session = match self.on.device {
+            Choice::Optee if self.inject.is_some() || watch.is_some() => {
+                return Err(Failure::Usage(
+                    "--device optee: nothing disturbs or watches the GPU inside of the secure world; leave --inject, --trace, \
+                     --trace-lines and --per-job out"
+                        .into(),
+                ));
+            }
+            Choice::Optee => {
+                // The kernel ends no process in the middle of a call of the secure world.
+                let interrupt = Interrupt::watch();
+                let session = Session::in_secure_world(recording.clone())?;
+                if let Some(canceller) = session.canceller() {
+                    interrupt.cancels(canceller);
+                }
+                session
+            }
+            _ => self.session_here(recording, watch)?,
+        };
         session.ignore_identity(self.wrong_gpu);
         session.set_retries(self.retry);
         session.use_recorded_values(self.layers.recorded_values);
@@ -321,6 +329,18 @@ impl Run {
         }
         self.states.bind(&mut session)?;
         Ok((session, inputs))
+    }
+
+    /// A session on a device that this process uses itself.
+    fn session_here(&self, recording: &Recording, watch: Option<&JobWatch>) -> Result<Session> {
+        let observer = watch.and_then(JobWatch::observer);
+        let id = recording.verified().recording().gpu_id();
+        let device = Device::open_observed(&self.on.device, id, self.model.into(), observer)?;
+        let device = match self.inject {
+            Some(inject) => device.with_fault(inject.0),
+            None => device,
+        };
+        Ok(Session::on(recording.clone(), device))
     }
 
     /// Replays, shows how far it is, and closes the device. Gives the number of attempts that failed.

@@ -4,6 +4,7 @@
 pub(crate) mod driver;
 mod kernel_log;
 pub(crate) mod machine;
+pub(crate) mod secure_log;
 pub(crate) mod session;
 pub(crate) mod shader_cache;
 pub(crate) mod shell;
@@ -102,6 +103,7 @@ impl BootOptions {
             stream,
             warm: !self.cold,
             firmware: None,
+            quiet_secure_world: false,
         })
     }
 }
@@ -192,6 +194,7 @@ pub(crate) fn report(outcome: &Outcome, allow_gpu_errors: bool, timeout: u64) ->
         End::GuestDied => ("the guest died before the command ended".to_owned(), 121),
         End::ModelDied => ("the model server died".to_owned(), 122),
         End::NoDriver(why) => (format!("the GPU driver did not come up: {why}"), 123),
+        End::SecureWorld(lines) => (format!("the secure world complains: {lines}"), 125),
         End::Timeout => (format!("no end after {timeout} s"), 124),
     };
     outcome.print_logs();

@@ -24,6 +24,7 @@ use crate::{
         driver::Driver,
         kernel_log,
         machine::{self, CHANNELS, Machine},
+        secure_log::SecureLog,
         shader_cache,
     },
 };
@@ -67,6 +68,8 @@ pub(crate) struct Options {
     pub(crate) warm: bool,
     /// Firmware with a secure world, which starts before the kernel.
     pub(crate) firmware: Option<PathBuf>,
+    /// A message of the secure world, which logs errors only, ends the run.
+    pub(crate) quiet_secure_world: bool,
 }
 
 impl Default for Options {
@@ -86,6 +89,7 @@ impl Default for Options {
             stream: false,
             warm: true,
             firmware: None,
+            quiet_secure_world: false,
         }
     }
 }
@@ -103,6 +107,8 @@ pub(crate) enum End {
     ModelDied,
     /// The GPU driver did not come up, and why.
     NoDriver(String),
+    /// The secure world complained; its first lines.
+    SecureWorld(String),
 }
 
 /// What a run left.
@@ -112,7 +118,7 @@ pub(crate) struct Outcome {
     pub(crate) end: End,
     /// The command's standard output.
     pub(crate) stdout: Vec<u8>,
-    /// Directory with kernel.log, model.log, stdout, stderr, qemu.log.
+    /// Directory with kernel.log, model.log, stdout, stderr, qemu.log, secure.log.
     pub(crate) logs: PathBuf,
     /// Lines of the kernel log that report a fault.
     pub(crate) faults: Vec<String>,
@@ -203,7 +209,9 @@ pub(crate) fn run(
     };
     run.start_qemu(machine.command(), command.is_none())?;
     drop(sender);
-    run.watch(&events, options.timeout)
+    let watched = options.firmware.is_some() && options.quiet_secure_world;
+    let watched = watched.then(|| SecureLog::new(secure_log));
+    run.watch(&events, options.timeout, watched)
 }
 
 /// A run in progress. Dropping it ends both processes.
@@ -261,7 +269,12 @@ impl Running {
     }
 
     /// Reads the channels until the guest is gone or the time is up.
-    fn watch(mut self, events: &Receiver<Event>, timeout: Duration) -> Result<Outcome> {
+    fn watch(
+        mut self,
+        events: &Receiver<Event>,
+        timeout: Duration,
+        mut secure: Option<SecureLog>,
+    ) -> Result<Outcome> {
         let mut files = LogFiles::create(&self.logs)?;
         let mut closed = 0;
         let mut end = None;
@@ -281,6 +294,16 @@ impl Running {
                 continue;
             }
             last_look = Some(Instant::now());
+            // Once the machine is switched off, TF-A has its own opinion of how long that may take.
+            let running = end.is_none() && self.exit.is_none();
+            if let Some(log) = secure.as_mut().filter(|_| running)
+                && !log.look().is_empty()
+            {
+                // What belongs to it comes at once.
+                std::thread::sleep(Duration::from_millis(200));
+                end = Some(End::SecureWorld(log.look().join("\n")));
+                self.kill_qemu();
+            }
             let model_ended = matches!(self.model.try_wait(), Ok(Some(_)));
             let qemu_ended = match self.qemu.as_mut().map(Child::try_wait) {
                 Some(Ok(None)) => false,
