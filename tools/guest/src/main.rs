@@ -8,6 +8,7 @@ mod devices;
 mod document;
 mod firmware;
 mod folder;
+mod foreign;
 mod kbase;
 mod networks;
 mod optee;
@@ -26,6 +27,7 @@ use build::{Build, cc::Cc, dtb::Dtb, mirror::Sources, static_command::Static};
 use conformance::{operators::Operators, piglit::Piglit};
 use devices::Devices;
 use firmware::Firmware;
+use foreign::Foreign;
 use kbase::Kbase;
 use networks::{Networks, granularity::Granularity, recording::RecordingTimes};
 use optee::Optee;
@@ -62,6 +64,7 @@ enum Command {
     Optee(Optee),
     Piglit(Piglit),
     Operators(Operators),
+    Foreign(Foreign),
     Kbase(Kbase),
     Size(Size),
     Sources(Sources),
@@ -87,6 +90,7 @@ impl Command {
             Command::Optee(command) => command.execute(),
             Command::Piglit(command) => command.execute(),
             Command::Operators(command) => command.execute(),
+            Command::Foreign(command) => command.execute(),
             Command::Kbase(command) => command.execute(),
             Command::Size(command) => command.execute(),
             Command::Sources(command) => command.execute(),

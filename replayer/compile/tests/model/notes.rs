@@ -337,6 +337,41 @@ fn a_buffer_that_is_written_twice_is_two_inputs_at_their_places() {
 }
 
 #[test]
+fn what_the_app_carries_from_one_launch_to_another_one_is_said() {
+    let record = |seed| {
+        let mut app = Noted::start();
+        app.write(B, &tags(2));
+        app.write(A, &tags(seed));
+        app.add("first", A, B, SUM);
+        let middle = app.read(SUM);
+        app.write(TOTAL, &middle);
+        app.add("second", TOTAL, B, OUT);
+        app.read(OUT);
+        app.finish()
+    };
+    let found = propose(&record(1), Some(&record(5)), &Choices::default()).unwrap();
+    let inputs = found.tensors.iter().filter(|t| t.role == Role::Input);
+    assert_eq!(
+        inputs.map(|t| t.name.as_str()).collect::<Vec<_>>(),
+        ["first.a", "second.a"]
+    );
+    let said = "'second.a' is what the app read before as 'first.sum'";
+    assert!(
+        found.remarks.iter().any(|text| text.starts_with(said)),
+        "{:?}",
+        found.remarks
+    );
+    let (_, plain) = two_layers(&tags(1), &tags(2));
+    let found = propose(&plain, None, &Choices::default()).unwrap();
+    assert!(
+        !found
+            .remarks
+            .iter()
+            .any(|text| text.contains("read before"))
+    );
+}
+
+#[test]
 fn an_app_that_waits_only_at_the_end_has_its_transfers_between_its_launches() {
     let record = |a: &Tensor, b: &Tensor| {
         let mut app = Noted::start();

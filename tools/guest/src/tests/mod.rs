@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `guest test`: the full-system tests, one line each, and a sum.
 
+mod cases;
 mod complaints;
 mod opencl;
 mod page;
+mod recorder;
 
 use std::{
     env,
@@ -24,7 +26,7 @@ use crate::{
     error::{Error, Result},
     firmware::checks,
     folder::Folder,
-    kbase, optee,
+    foreign, kbase, optee,
     record::{
         Recording,
         app::{self, App, SETS},
@@ -179,6 +181,18 @@ const TESTS: &[(&str, TestFunction)] = &[
     (
         "OpenCL calls name LeNet's kernels and tensors, and change nothing",
         |folder| Ok(Verdict::of(opencl::names(folder)?)),
+    ),
+    (
+        "a page that changes behind the recorder's back fails the recording",
+        |folder| Ok(Verdict::of(recorder::notices(folder)?)),
+    ),
+    (
+        "hard cases of OpenCL are recorded with the right tensors or refused",
+        cases::all,
+    ),
+    (
+        "programs of others are recorded with two inputs and replayed with a third",
+        |folder| Ok(sample(foreign::run_sample(folder)?)),
     ),
     ("the page about your own app does what it says", |folder| {
         Ok(Verdict::of(page::own_app(folder)?))
