@@ -22,7 +22,7 @@
 #include <linux/vmalloc.h>
 
 #define LINE_SHIFT	6
-#define LINE_BYTES	(1UL << LINE_SHIFT)
+#define LINE_BYTES	BIT(LINE_SHIFT)
 
 /* The model's registers behind those of the GPU: model/server/src/maintenance.rs. */
 #define FIRST		0xf000
@@ -370,7 +370,7 @@ static int on_module(struct notifier_block *block, unsigned long event, void *da
 	return NOTIFY_DONE;
 }
 
-/* Probes that the kernel skipped, because one was hit inside of another: what the model was not told. */
+/* Probes that were skipped, since one was hit inside of another: what the model was not told. */
 static int get_missed(char *buffer, const struct kernel_param *parameter)
 {
 	unsigned long missed = 0;

@@ -96,6 +96,7 @@ static struct platform_driver power_driver = {
 		.suppress_bind_attrs = true,
 	},
 };
+
 /* Never unloaded: the GPU would lose its power domain. */
 builtin_platform_driver(power_driver);
 
