@@ -40,17 +40,17 @@ off() { # the GPU has no power, and nobody missed it
 }
 
 # Power and supply are on while they are needed, and not longer.
-[ "$(< $supply/num_users)" = 0 ]
+others=$(< $supply/num_users)
 off
 load /opt/gpureplay/nano/gpureplay_nano.ko
-[ "$(< $supply/num_users)" = 1 ]
+[ "$(< $supply/num_users)" = $((others + 1)) ]
 off
 for device in nano nano:direct; do replay $device 2 | tail -n 1; done
 off
 endless nano
 [ "$(domain power)" = 1 ]
 unload_while_used
-[ "$(< $supply/num_users)" = 0 ]
+[ "$(< $supply/num_users)" = $others ]
 off
 say "unbound under a replay: power switched $(domain switched) times"
 
