@@ -27,6 +27,7 @@ use crate::{
     error::{Error, Result},
     folder::{Folder, create_dir},
     run::{
+        board::Board,
         driver::Driver,
         report,
         session::{self, End, Options, Outcome},
@@ -56,6 +57,9 @@ pub(crate) struct Record {
     /// Keep traces, inputs and outputs of the guest in this directory; those of networks stay in target/guest/networks/NAME.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// Caches that are not coherent with the GPU: what the recorder does not clean and invalidate is wrong in the log.
+    #[arg(long)]
+    non_coherent: bool,
     /// Use the programs in target/guest/opt and target/debug as they are.
     #[arg(long)]
     no_build: bool,
@@ -75,6 +79,9 @@ impl Record {
             payload::prepare(&folder, Driver::Patched)?;
             payload::build_host_command(&folder)?;
         }
+        if self.non_coherent && !self.no_build {
+            payload::board_modules(&folder)?;
+        }
         let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
         let work = match &self.keep {
             Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
@@ -89,6 +96,7 @@ impl Record {
             gpu: &self.gpu,
             work: &work,
             timeout: Duration::from_secs(self.timeout),
+            non_coherent: self.non_coherent,
         };
         let outcome = job.trace(true)?;
         if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
@@ -146,6 +154,8 @@ pub(crate) struct Recording<'a> {
     pub(crate) work: &'a Path,
     /// Limit for the guest.
     pub(crate) timeout: Duration,
+    /// The GPU and the processor's caches do not see each other.
+    pub(crate) non_coherent: bool,
 }
 
 impl Recording<'_> {
@@ -184,6 +194,10 @@ impl Recording<'_> {
                 self.register_log().display().to_string(),
             ],
             stream,
+            board: Board {
+                non_coherent: self.non_coherent,
+                ..Board::default()
+            },
             ..Options::default()
         };
         let command = ["bash", "-c", &script].map(String::from);

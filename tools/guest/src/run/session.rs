@@ -21,6 +21,7 @@ use crate::{
     error::{Error, Result},
     folder::{Folder, create_dir},
     run::{
+        board::Board,
         driver::Driver,
         kernel_log,
         machine::{self, CHANNELS, Machine},
@@ -70,6 +71,8 @@ pub(crate) struct Options {
     pub(crate) firmware: Option<PathBuf>,
     /// A message of the secure world, which logs errors only, ends the run.
     pub(crate) quiet_secure_world: bool,
+    /// What is around the GPU.
+    pub(crate) board: Board,
 }
 
 impl Default for Options {
@@ -90,6 +93,7 @@ impl Default for Options {
             warm: true,
             firmware: None,
             quiet_secure_world: false,
+            board: Board::default(),
         }
     }
 }
@@ -175,6 +179,8 @@ pub(crate) fn run(
     create_dir(&folder.payload())?;
     let share = options.share.clone().unwrap_or(empty);
 
+    let tree = options.board.tree(folder, &options.cpu, private.path())?;
+
     let (sender, events) = channel();
     listen(private.path(), &sender)?;
     let mut run = Running {
@@ -204,6 +210,7 @@ pub(crate) fn run(
         extra: options.extra.as_deref(),
         kernel_options: &options.kernel_options,
         interactive: command.is_none(),
+        tree: tree.as_deref(),
         firmware: options.firmware.as_deref(),
         secure_log: options.firmware.is_some().then_some(secure_log.as_path()),
     };
@@ -499,6 +506,7 @@ fn start_model(server: &Path, options: &Options, private: &Path, logs: &Path) ->
         .arg(machine::socket(private, "qmp"))
         .arg("--log")
         .arg(logs.join("model.log"))
+        .args(options.board.model_options())
         .args(&options.model_options)
         .stdin(Stdio::null())
         .stdout(output)
@@ -517,8 +525,14 @@ fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) 
         let path = host.join(name);
         fs::write(&path, bytes).map_err(Error::io("write", path))
     };
+    let first = options.board.start(options.driver);
+    let driver = match first {
+        Some(_) => Driver::None,
+        None => options.driver,
+    };
     if let Some(command) = command {
-        let words = command.iter().flat_map(|word| [word.as_bytes(), b"\0"]);
+        let words = first.iter().flatten().chain(command);
+        let words = words.flat_map(|word| [word.as_bytes(), b"\0"]);
         write("command", words.flatten().copied().collect())?;
     }
     let environment: String = options
@@ -527,7 +541,7 @@ fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) 
         .map(|(name, value)| format!("export {name}='{}'\n", value.replace('\'', r"'\''")))
         .collect();
     write("environment", environment.into_bytes())?;
-    write("driver", options.driver.name().into())
+    write("driver", driver.name().into())
 }
 
 /// Makes this run's log directory and removes the oldest ones.

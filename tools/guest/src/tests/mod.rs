@@ -2,6 +2,8 @@
 //! `guest test`: the full-system tests, one line each, and a sum.
 
 mod cases;
+mod around;
+mod caches;
 mod complaints;
 mod opencl;
 mod page;
@@ -208,6 +210,18 @@ const TESTS: &[(&str, TestFunction)] = &[
     (
         "replays, kills and a hostile client on the nano driver and /dev/mem, then panfrost again",
         devices,
+    ),
+    (
+        "non-coherent caches: panfrost computes, saxpy is recorded and replays",
+        caches::panfrost,
+    ),
+    (
+        "non-coherent caches: the nano driver is right, and wrong without any one of its calls",
+        |folder| Ok(Verdict::of(caches::nano(folder)?)),
+    ),
+    (
+        "the nano driver with a power domain, little memory, locked down, asleep",
+        |folder| Ok(Verdict::of(around::nano(folder)?)),
     ),
     (
         "a job on Arm's own driver is recorded and replays",
@@ -444,6 +458,11 @@ fn kernels(folder: &Folder, gpu: &str, command: &str, share: Option<&Path>) -> R
         share: share.map(Path::to_path_buf),
         ..Options::default()
     };
+    kernels_with(folder, options, command)
+}
+
+/// The same with other options.
+fn kernels_with(folder: &Folder, options: Options, command: &str) -> Result<Verdict> {
     let outcome = script(folder, &options, command)?;
     let output = String::from_utf8_lossy(&outcome.stdout);
     let counts = output.lines().next_back().and_then(|line| {
@@ -505,6 +524,11 @@ fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
 /// An example program recorded on the patched driver and replayed with another input; and the recorder's register
 /// writes are the model's, one for one.
 fn record(folder: &Folder, name: &str) -> Result<Verdict> {
+    record_on(folder, name, false)
+}
+
+/// The same, on a machine that is coherent or not.
+fn record_on(folder: &Folder, name: &str, non_coherent: bool) -> Result<Verdict> {
     let app = App::find(folder, name)?;
     let work = temporary()?;
     let recording = Recording {
@@ -514,6 +538,7 @@ fn record(folder: &Folder, name: &str) -> Result<Verdict> {
         gpu: "g52",
         work: work.path(),
         timeout: Duration::from_secs(1800),
+        non_coherent,
     };
     let outcome = recording.trace(false)?;
     if let Err(text) = clean(&outcome) {
