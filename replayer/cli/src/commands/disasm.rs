@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use gpureplay_edit::Interface;
 use gpureplay_jobs::{Code, Jobs};
 use gpureplay_library::{Recording, escaped, shown};
 use gpureplay_report::annotate::Notes;
@@ -44,7 +45,7 @@ pub(crate) struct Disasm {
     /// Only the shader at this address
     #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "jobs")]
     shader: Option<u64>,
-    /// Also write the code of each shader to DIR/HASH.bin
+    /// Also write the code of each shader to DIR/HASH.bin, and what its first job gives it to DIR/HASH.toml
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
     #[command(flatten)]
@@ -114,17 +115,33 @@ impl Disasm {
             let mut destinations = Destinations::new(self.force.force);
             destinations.reads_recording(files);
             for shader in &shaders {
-                if let Ok(code) = shader.code {
-                    let path = directory.join(format!("{:016x}.bin", code.identity.hash));
+                let Ok(code) = shader.code else {
+                    continue;
+                };
+                let path = directory.join(format!("{:016x}.bin", code.identity.hash));
+                std::fs::create_dir_all(directory)
+                    .map_err(|error| Failure::Output(format!("{}: {error}", shown(directory))))?;
+                let job = shader.jobs.first().and_then(|job| table.jobs.get(*job));
+                let interface = job.and_then(|job| Interface::of(job, table.profile));
+                let interface = interface.map(|it| toml::to_string(&it)).transpose();
+                let interface = interface.map_err(|error| Failure::Output(error.to_string()))?;
+                let files = [
+                    (
+                        path.with_extension("toml"),
+                        interface.map(String::into_bytes),
+                    ),
+                    (path, Some(code.bytes.clone())),
+                ];
+                for (path, contents) in files {
+                    let Some(contents) = contents else {
+                        continue;
+                    };
                     // The name follows from the contents.
-                    if std::fs::read(&path).is_ok_and(|there| there == code.bytes) {
+                    if std::fs::read(&path).is_ok_and(|there| there == contents) {
                         continue;
                     }
-                    std::fs::create_dir_all(directory).map_err(|error| {
-                        Failure::Output(format!("{}: {error}", shown(directory)))
-                    })?;
                     destinations.claim(&path)?;
-                    destinations.write(&path, &code.bytes)?;
+                    destinations.write(&path, &contents)?;
                 }
             }
         }
