@@ -40,15 +40,6 @@ impl Kernel {
     pub fn is_recorded(&self) -> bool {
         matches!(self, Self::Recorded)
     }
-
-    /// The code that is not the recorded one.
-    pub(crate) fn code(&self) -> Option<&[u8]> {
-        match self {
-            Self::Recorded => None,
-            Self::Shader(shader) => Some(&shader.bytes),
-            Self::Job(taken) => Some(taken.code()),
-        }
-    }
 }
 
 impl From<Vec<u8>> for Kernel {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which memory of one recording stands for which of another: tensors by name or as the user says, and else regions that both have.
+//! Which memory of one recording stands for which of another: tensors by name or as the user says, and else the same
+//! place of a region that both have.
 
 use gpureplay_format::layout::{PieceEntry, Region};
 use gpureplay_format::{ElementType, Recording as View, RegionKind};
@@ -133,11 +134,11 @@ impl Pointers {
                 spans.extend(together(tensor, other)?);
             }
         }
-        // What is in no tensor of either recording is in the same place, if both have the same region there.
-        let mut known: Vec<(u64, u64)> = spans.iter().map(|span| (span.first, span.end)).collect();
-        for tensor in our_tensors.iter().chain(&their_tensors) {
-            known.extend(tensor.pieces.iter().map(|(extent, _)| *extent));
-        }
+        // All else is in the same place if both have the same region there, but not where a tensor of theirs has gone to.
+        let gone = spans.iter().filter(|span| span.to != span.first);
+        let gone = gone.map(|span| (span.to, span.to.saturating_add(span.end - span.first)));
+        let mut known: Vec<(u64, u64)> = gone.collect();
+        known.extend(spans.iter().map(|span| (span.first, span.end)));
         known.sort_unstable();
         for region in their_view.regions().iter().filter(is_data) {
             let same = |other: &Region| {

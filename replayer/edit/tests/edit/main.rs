@@ -5,6 +5,7 @@
 mod extracted;
 mod launches;
 mod shaders;
+mod whole;
 
 use std::path::PathBuf;
 

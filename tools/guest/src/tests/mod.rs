@@ -4,6 +4,7 @@
 mod complaints;
 mod opencl;
 mod page;
+mod pairs;
 
 use std::{
     env,
@@ -171,6 +172,9 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("the page about your own app does what it says", |folder| {
         Ok(Verdict::of(page::own_app(folder)?))
     }),
+    ("two replaced kernels are the re-recorded ones", |folder| {
+        Ok(Verdict::of(pairs::replaced(folder, pairs::SAMPLE, false)?))
+    }),
     (
         "the nano driver compiles for three kernels without a complaint",
         |folder| Ok(silence(&complaints::nano(folder)?)),
@@ -208,6 +212,12 @@ const TESTS: &[(&str, TestFunction)] = &[
     }),
 ];
 
+/// Tests that run only if a filter means them: a sample of each is in [`TESTS`].
+const LONG: &[(&str, TestFunction)] = &[(
+    "all pairs of replaced kernels, and binaries that do not fit",
+    |folder| Ok(Verdict::of(pairs::replaced(folder, usize::MAX, true)?)),
+)];
+
 impl Test {
     /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
@@ -215,6 +225,9 @@ impl Test {
         if self.list {
             for (name, _) in TESTS {
                 println!("{name}");
+            }
+            for (name, _) in LONG {
+                println!("{name} (only by its name)");
             }
             return Ok(ExitCode::SUCCESS);
         }
@@ -225,7 +238,8 @@ impl Test {
             payload::build_host_command(&folder)?;
         }
         let mut sum = Verdict::default();
-        for (name, test) in TESTS.iter().filter(|(name, _)| wanted(name)) {
+        let long = LONG.iter().filter(|_| self.filter.is_some());
+        for (name, test) in TESTS.iter().chain(long).filter(|(name, _)| wanted(name)) {
             let start = Instant::now();
             let verdict = test(&folder).unwrap_or_else(|error| Verdict::fail(error.to_string()));
             let word = match &verdict {
