@@ -16,6 +16,8 @@ use crate::scene::{Memory, Scene, job};
 
 /// Descriptors and uniforms lie at multiples of this.
 const ALIGNMENT: u64 = 64;
+/// The address of a uniform buffer is kept in units of 16 bytes.
+const UNIFORM_SHIFT: u32 = 4;
 
 /// A whole job, ready to be put into one recording.
 #[derive(Clone, Debug)]
@@ -303,7 +305,7 @@ impl Taken {
         for (buffer, held) in &self.buffers {
             let buffer: UniformBuffer = match held.is_empty() {
                 true => *buffer,
-                false => buffer.with("Pointer", put(held.clone())),
+                false => buffer.with("Pointer", put(held.clone()) >> UNIFORM_SHIFT),
             };
             table.extend(buffer.to_bytes());
         }

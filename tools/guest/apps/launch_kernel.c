@@ -12,7 +12,7 @@
 static const char usage[] =
 	"usage: launch_kernel FILE.cl [--kernel NAME] [--options TEXT] [--global XxYxZ] [--local XxYxZ] [ARGUMENT...]\n"
 	"arguments, in the kernel's order:\n"
-	"  in:FILE            a buffer with the file's bytes\n"
+	"  in:FILE            a buffer with the file's bytes; of a .npy file, its elements\n"
 	"  out:BYTES:FILE     a buffer of zeros, written to the file after the launch\n"
 	"  inout:FILE:FILE    a buffer with the first file's bytes, written to the second after the launch\n"
 	"  local:BYTES        storage of a work group\n"
@@ -39,7 +39,13 @@ static char *read_file(const char *path, size_t *bytes)
 	if (!data || fread(data, 1, (size_t)size, file) != (size_t)size)
 		fail("cannot be read", path);
 	fclose(file);
-	*bytes = (size_t)size;
+	/* The header of a .npy file: magic number, version, length, text. */
+	size_t header = size < 10 || memcmp(data, "\x93NUMPY\1", 7) ? 0 : 10 + (unsigned char)data[8] + 256 * (unsigned char)data[9];
+	if (header > (size_t)size)
+		fail("is cut off", path);
+	*bytes = (size_t)size - header;
+	memmove(data, data + header, *bytes);
+	data[*bytes] = 0;
 	return data;
 }
 

