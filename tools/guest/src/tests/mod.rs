@@ -7,6 +7,7 @@ mod caches;
 mod complaints;
 mod opencl;
 mod page;
+mod pairs;
 mod recorder;
 
 use std::{
@@ -199,6 +200,9 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("the page about your own app does what it says", |folder| {
         Ok(Verdict::of(page::own_app(folder)?))
     }),
+    ("two replaced kernels are the re-recorded ones", |folder| {
+        Ok(Verdict::of(pairs::replaced(folder, pairs::SAMPLE, false)?))
+    }),
     (
         "the nano driver compiles for three kernels without a complaint",
         |folder| Ok(silence(&complaints::nano(folder)?)),
@@ -247,6 +251,12 @@ const TESTS: &[(&str, TestFunction)] = &[
         Ok(Verdict::of(optee::checks::short(folder)?))
     }),
 ];
+
+/// Tests that run only if a filter means them: a sample of each is in [`TESTS`].
+const LONG: &[(&str, TestFunction)] = &[(
+    "all pairs of replaced kernels, and binaries that do not fit",
+    |folder| Ok(Verdict::of(pairs::replaced(folder, usize::MAX, true)?)),
+)];
 
 /// Beginnings and ends of the names of tests that only boot a guest: they may run beside others.
 const BESIDE_OTHERS: [&str; 9] = [
@@ -318,6 +328,9 @@ impl Test {
             for (name, _) in TESTS {
                 println!("{name}");
             }
+            for (name, _) in LONG {
+                println!("{name} (only by its name)");
+            }
             return Ok(ExitCode::SUCCESS);
         }
         let folder = Folder::find()?;
@@ -326,7 +339,8 @@ impl Test {
             payload::prepare(&folder, Driver::Patched)?;
             payload::build_host_command(&folder)?;
         }
-        let tests = TESTS.iter().filter(|(name, _)| wanted(name));
+        let long = LONG.iter().filter(|_| self.filter.is_some());
+        let tests = TESTS.iter().chain(long).filter(|(name, _)| wanted(name));
         let (beside, alone): (Vec<_>, Vec<_>) =
             tests.partition(|(name, _)| self.jobs > 1 && beside_others(name));
         let mut sum = run_all(&folder, &beside, self.jobs);
