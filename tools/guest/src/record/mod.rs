@@ -152,6 +152,9 @@ impl Recording<'_> {
     /// Runs the program under `gpureplay record` in the guest, once per set of inputs.
     pub(crate) fn trace(&self, stream: bool) -> Result<Outcome> {
         app::write_files(self.folder, self.name, self.work)?;
+        if self.app.uses_clblast() {
+            payload::clblast(self.folder)?;
+        }
         // Runs that are to be compared must allocate alike: after one that has filled the runtime's shader cache, with
         // everything at the same host addresses, by which libraries sort their buffers, and with a program's threads
         // taking turns where they block rather than racing. What the first run answers is the live stack's word.
@@ -415,6 +418,11 @@ impl Recording<'_> {
         if self.app.uses_compute_library() {
             let library = version("libarm-compute-dev")?;
             pairs.push(("framework", format!("Arm Compute Library {library}")));
+        }
+        if self.app.uses_clblast() {
+            let path = self.folder.local.join("clblast/version");
+            let version = fs::read_to_string(&path).map_err(Error::io("read", path))?;
+            pairs.push(("framework", format!("CLBlast {}", version.trim())));
         }
         if self.app.network {
             let weights = "generated from a seed by tools/networks/layers.py: not trained";

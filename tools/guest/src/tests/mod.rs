@@ -4,6 +4,7 @@
 mod complaints;
 mod opencl;
 mod page;
+mod state;
 
 use std::{
     env,
@@ -39,7 +40,7 @@ use crate::{
                         cargo xtask guest test --list"
 )]
 pub(crate) struct Test {
-    /// Only tests whose name contains this.
+    /// Only tests whose name contains this; one that takes long runs only if this is its whole name.
     filter: Option<String>,
     /// Use the programs in target/guest/opt and target/debug as they are.
     #[arg(long)]
@@ -164,6 +165,27 @@ const TESTS: &[(&str, TestFunction)] = &[
         record(folder, "digits")
     }),
     ("record and replay lenet", |folder| record(folder, "lenet")),
+    ("record and replay decode", |folder| {
+        record(folder, "decode")
+    }),
+    ("record and replay train-perceptron", |folder| {
+        record(folder, "train-perceptron")
+    }),
+    (
+        "a transformer with a cache writes a thousand characters",
+        |folder| Ok(Verdict::of(state::decodes(folder)?)),
+    ),
+    ("launches that depend on the step are named", |folder| {
+        Ok(Verdict::of(state::names_launches(folder)?))
+    }),
+    (
+        "training live, by replay and by NumPy agrees for some steps",
+        |folder| Ok(Verdict::of(state::learns_a_little(folder)?)),
+    ),
+    (
+        "states on the nano driver: runs without end, and faults at some calls",
+        |folder| Ok(Verdict::of(state::nano(folder, SOME_CALLS)?)),
+    ),
     (
         "OpenCL calls name LeNet's kernels and tensors, and change nothing",
         |folder| Ok(Verdict::of(opencl::names(folder)?)),
@@ -194,6 +216,10 @@ const TESTS: &[(&str, TestFunction)] = &[
         "firmware writes a thousand characters from its own state",
         |folder| Ok(Verdict::of(checks::writes(folder)?)),
     ),
+    (
+        "firmware keeps its state after faults at some calls",
+        |folder| Ok(Verdict::of(checks::recovers(folder, SOME_CALLS)?)),
+    ),
     ("firmware refuses what is damaged or foreign", |folder| {
         Ok(Verdict::of(checks::refuses(folder)?))
     }),
@@ -208,12 +234,40 @@ const TESTS: &[(&str, TestFunction)] = &[
     }),
 ];
 
+/// Tests that take long: only those that `guest test NAME` names in full run.
+const LONG: &[(&str, TestFunction)] = &[
+    (
+        "long: training live, by replay and by NumPy agrees for all steps",
+        |folder| {
+            Ok(match state::learns(folder)? {
+                Some(result) => Verdict::of(result),
+                None => Verdict::skip(
+                    "GPUREPLAY_BATCHES names no folder with what tools/training/data.py writes, for each network",
+                ),
+            })
+        },
+    ),
+    (
+        "long: states on the nano driver: faults at every call",
+        |folder| Ok(Verdict::of(state::nano(folder, 1)?)),
+    ),
+    ("long: firmware keeps its state after faults at every call", |folder| {
+        Ok(Verdict::of(checks::recovers(folder, 1)?))
+    }),
+    ("record and replay train-clblast", |folder| {
+        record(folder, "train-clblast")
+    }),
+];
+
+/// Calls between two faults of a short test.
+const SOME_CALLS: u32 = 40;
+
 impl Test {
     /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let wanted = |name: &str| self.filter.as_ref().is_none_or(|part| name.contains(part));
         if self.list {
-            for (name, _) in TESTS {
+            for (name, _) in TESTS.iter().chain(LONG) {
                 println!("{name}");
             }
             return Ok(ExitCode::SUCCESS);
@@ -225,7 +279,8 @@ impl Test {
             payload::build_host_command(&folder)?;
         }
         let mut sum = Verdict::default();
-        for (name, test) in TESTS.iter().filter(|(name, _)| wanted(name)) {
+        let long = LONG.iter().filter(|(name, _)| self.filter.as_deref() == Some(*name));
+        for (name, test) in TESTS.iter().filter(|(name, _)| wanted(name)).chain(long) {
             let start = Instant::now();
             let verdict = test(&folder).unwrap_or_else(|error| Verdict::fail(error.to_string()));
             let word = match &verdict {
