@@ -106,7 +106,11 @@ fn pages(start: u64, end: u64) -> impl Iterator<Item = (u64, usize, usize)> {
 
 /// Words and masks of the bytes of a page from an offset up to another.
 fn masks(from: usize, to: usize) -> impl Iterator<Item = (usize, u64)> {
-    let words = if from < to { from / 64..to.div_ceil(64) } else { 0..0 };
+    let words = if from < to {
+        from / 64..to.div_ceil(64)
+    } else {
+        0..0
+    };
     words.map(move |word| {
         let low = from.saturating_sub(word * 64);
         let high = (to - word * 64).min(64);

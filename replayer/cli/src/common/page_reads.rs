@@ -183,7 +183,9 @@ pub(crate) fn observe(capture: &Capture, bytes: &[u8], tensors: &[Found]) -> Res
     let pages = Arc::new(Pages::default());
     run(bytes, tensors, pages.clone())?;
     let chains = pages.0.by_submission(capture)?.into_iter();
-    let reads: Reads = chains.map(|jobs| jobs.into_iter().flatten().collect()).collect();
+    let reads: Reads = chains
+        .map(|jobs| jobs.into_iter().flatten().collect())
+        .collect();
     if reads.iter().any(BTreeSet::is_empty) {
         return Err("the model ran other jobs than were recorded".into());
     }

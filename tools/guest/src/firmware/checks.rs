@@ -135,9 +135,14 @@ pub(crate) fn writes(folder: &Folder) -> Result<Checked> {
 /// A step that is disturbed at every `stride`-th call of the device, and done again, leaves the states of one that is not.
 pub(crate) fn recovers(folder: &Folder, stride: u32) -> Result<Checked> {
     let said = go_on(folder, &GENERATE, 2, stride)?;
-    let counts = (reported(&said, "faults "), reported(&said, "runs that failed "));
+    let counts = (
+        reported(&said, "faults "),
+        reported(&said, "runs that failed "),
+    );
     Ok(match counts {
-        (Some(tried), Some(failed)) if failed * 2 > tried && said.contains("states equal\nDONE\n") => {
+        (Some(tried), Some(failed))
+            if failed * 2 > tried && said.contains("states equal\nDONE\n") =>
+        {
             Ok(())
         }
         _ => Err(format!("the image said: {said}")),

@@ -251,9 +251,10 @@ const LONG: &[(&str, TestFunction)] = &[
         "long: states on the nano driver: faults at every call",
         |folder| Ok(Verdict::of(state::nano(folder, 1)?)),
     ),
-    ("long: firmware keeps its state after faults at every call", |folder| {
-        Ok(Verdict::of(checks::recovers(folder, 1)?))
-    }),
+    (
+        "long: firmware keeps its state after faults at every call",
+        |folder| Ok(Verdict::of(checks::recovers(folder, 1)?)),
+    ),
     ("record and replay train-clblast", |folder| {
         record(folder, "train-clblast")
     }),
@@ -279,7 +280,9 @@ impl Test {
             payload::build_host_command(&folder)?;
         }
         let mut sum = Verdict::default();
-        let long = LONG.iter().filter(|(name, _)| self.filter.as_deref() == Some(*name));
+        let long = LONG
+            .iter()
+            .filter(|(name, _)| self.filter.as_deref() == Some(*name));
         for (name, test) in TESTS.iter().filter(|(name, _)| wanted(name)).chain(long) {
             let start = Instant::now();
             let verdict = test(&folder).unwrap_or_else(|error| Verdict::fail(error.to_string()));

@@ -46,7 +46,11 @@ fn share(folder: &Folder, from: &str, to: &Path) -> Result<()> {
 /// A thousand characters that the transformer writes live are NumPy's.
 pub(super) fn decodes(folder: &Folder) -> Result<Checked> {
     let work = temporary()?;
-    share(folder, "tools/decoding/weights", &work.path().join("weights"))?;
+    share(
+        folder,
+        "tools/decoding/weights",
+        &work.path().join("weights"),
+    )?;
     share(folder, "tools/decoding/steps", &work.path().join("steps"))?;
     let options = Options {
         share: Some(work.path().to_path_buf()),
@@ -64,7 +68,10 @@ pub(super) fn decodes(folder: &Folder) -> Result<Checked> {
         .map_err(text)
         .and_then(|live| match live.bytes() == expected {
             true => Ok(()),
-            false => Err(format!("it wrote {}", String::from_utf8_lossy(live.bytes()))),
+            false => Err(format!(
+                "it wrote {}",
+                String::from_utf8_lossy(live.bytes())
+            )),
         }))
 }
 
@@ -155,7 +162,11 @@ pub(super) fn learns_a_little(folder: &Folder) -> Result<Checked> {
         let arguments = ["--sample", SAMPLE, "--network", training.network];
         let mut words: Vec<&std::ffi::OsStr> = arguments.iter().map(|word| word.as_ref()).collect();
         words.push(work.path().as_os_str());
-        payload::python(folder, &folder.repository.join("tools/training/data.py"), &words)?;
+        payload::python(
+            folder,
+            &folder.repository.join("tools/training/data.py"),
+            &words,
+        )?;
         if let Err(reason) = training.check(folder, work.path())? {
             return Ok(Err(reason));
         }
@@ -213,7 +224,11 @@ impl Training {
             .args(["--repeat", &steps.to_string()])
             .args(["--output", "loss=replayed.npy"])
             .args(["--state-out", "learnt.safetensors"]);
-        logged(&mut replay, "training by replay", &folder.local.join("log/train.log"))?;
+        logged(
+            &mut replay,
+            "training by replay",
+            &folder.local.join("log/train.log"),
+        )?;
         let replayed = match read("replayed.npy") {
             Ok(replayed) => replayed,
             Err(reason) => return Ok(Err(reason)),
@@ -231,9 +246,16 @@ impl Training {
         let words = ["--right", "--network", self.network];
         let mut words: Vec<&std::ffi::OsStr> = words.iter().map(|word| word.as_ref()).collect();
         words.push(work.as_os_str());
-        payload::python(folder, &folder.repository.join("tools/training/data.py"), &words)?;
+        payload::python(
+            folder,
+            &folder.repository.join("tools/training/data.py"),
+            &words,
+        )?;
         let said = last_lines(&folder.local.join("log/data.log"), 1);
-        let right: Vec<u32> = said.split(' ').filter_map(|word| word.parse().ok()).collect();
+        let right: Vec<u32> = said
+            .split(' ')
+            .filter_map(|word| word.parse().ok())
+            .collect();
         let [numpy, live, replayed] = right[..] else {
             return Ok(Err(format!("data.py said: {said}")));
         };
@@ -241,10 +263,12 @@ impl Training {
             "     {}: of 360 held-out images NumPy names {numpy} rightly, live training {live}, the replay {replayed}",
             self.app
         );
-        Ok(match live.abs_diff(numpy).max(replayed.abs_diff(numpy)) <= IMAGES {
-            true => Ok(()),
-            false => Err(format!("{}: {said} held-out images are right", self.app)),
-        })
+        Ok(
+            match live.abs_diff(numpy).max(replayed.abs_diff(numpy)) <= IMAGES {
+                true => Ok(()),
+                false => Err(format!("{}: {said} held-out images are right", self.app)),
+            },
+        )
     }
 }
 
@@ -268,7 +292,11 @@ pub(super) fn nano(folder: &Folder, stride: u32) -> Result<Checked> {
     payload::nano_driver(folder)?;
     let work = temporary()?;
     for name in ["generate-g52", "decode-g52"] {
-        share(folder, &format!("recordings/{name}"), &work.path().join(name))?;
+        share(
+            folder,
+            &format!("recordings/{name}"),
+            &work.path().join(name),
+        )?;
     }
     share(folder, "tools/decoding/steps", &work.path().join("steps"))?;
     let commands = format!(
