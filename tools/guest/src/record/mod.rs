@@ -56,6 +56,9 @@ pub(crate) struct Record {
     /// Keep traces, inputs and outputs of the guest in this directory; those of networks stay in target/guest/networks/NAME.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// Do not boot: compile the traces that an earlier run kept in the directory of --keep.
+    #[arg(long, requires = "keep")]
+    no_boot: bool,
     /// Use the programs in target/guest/opt and target/debug as they are.
     #[arg(long)]
     no_build: bool,
@@ -90,10 +93,12 @@ impl Record {
             work: &work,
             timeout: Duration::from_secs(self.timeout),
         };
-        let outcome = job.trace(true)?;
-        if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
-            let code = report(&outcome, false, self.timeout);
-            return Ok(ExitCode::from(if code == 0 { 1 } else { code }));
+        if !self.no_boot {
+            let outcome = job.trace(true)?;
+            if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+                let code = report(&outcome, false, self.timeout);
+                return Ok(ExitCode::from(if code == 0 { 1 } else { code }));
+            }
         }
         let output = match &self.output {
             Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,

@@ -304,8 +304,8 @@ pub(super) fn nano(folder: &Folder, stride: u32) -> Result<Checked> {
     let commands = format!(
         "set -e\ngpu=$(ls /sys/bus/platform/devices | grep '\\.gpu$')\n\
          insmod /opt/gpureplay/nano/gpureplay_nano.ko\n\
-         [ -e /dev/gpureplay ] || {{ echo gpureplay-nano > /sys/bus/platform/devices/$gpu/driver_override; \
-         echo $gpu > /sys/bus/platform/drivers_probe; }}\n\
+         echo gpureplay-nano > /sys/bus/platform/devices/$gpu/driver_override\n\
+         echo $gpu > /sys/bus/platform/drivers_probe\n\
          gpureplay run generate-g52 --device nano --input generate-g52/inputs/forced2.npy --repeat 1000 --output song.bin >&2\n\
          gpureplay run decode-g52 --device nano --inputs steps --repeat 1000 --output rhyme.bin >&2\n\
          /opt/gpureplay/nano/state_faults generate-g52 nano {stride} forced=generate-g52/inputs/forced2.npy\n"
