@@ -9,6 +9,7 @@ mod opencl;
 mod page;
 mod pairs;
 mod recorder;
+mod state;
 
 use std::{
     env,
@@ -46,7 +47,7 @@ use crate::{
                         cargo xtask guest test --list"
 )]
 pub(crate) struct Test {
-    /// Only tests whose name contains this.
+    /// Only tests whose name contains this; one that takes long runs only if this is its whole name.
     filter: Option<String>,
     /// Use the programs in target/guest/opt and target/debug as they are.
     #[arg(long)]
@@ -181,6 +182,27 @@ const TESTS: &[(&str, TestFunction)] = &[
         record(folder, "digits")
     }),
     ("record and replay lenet", |folder| record(folder, "lenet")),
+    ("record and replay decode", |folder| {
+        record(folder, "decode")
+    }),
+    ("record and replay train-perceptron", |folder| {
+        record(folder, "train-perceptron")
+    }),
+    (
+        "a transformer with a cache writes a thousand characters",
+        |folder| Ok(Verdict::of(state::decodes(folder)?)),
+    ),
+    ("launches that depend on the step are named", |folder| {
+        Ok(Verdict::of(state::names_launches(folder)?))
+    }),
+    (
+        "training live, by replay and by NumPy agrees for some steps",
+        |folder| Ok(Verdict::of(state::learns_a_little(folder)?)),
+    ),
+    (
+        "states on the nano driver: runs without end, and faults at some calls",
+        |folder| Ok(Verdict::of(state::nano(folder, SOME_CALLS)?)),
+    ),
     (
         "OpenCL calls name LeNet's kernels and tensors, and change nothing",
         |folder| Ok(Verdict::of(opencl::names(folder)?)),
@@ -238,6 +260,10 @@ const TESTS: &[(&str, TestFunction)] = &[
         "firmware writes a thousand characters from its own state",
         |folder| Ok(Verdict::of(checks::writes(folder)?)),
     ),
+    (
+        "firmware keeps its state after faults at some calls",
+        |folder| Ok(Verdict::of(checks::recovers(folder, SOME_CALLS)?)),
+    ),
     ("firmware refuses what is damaged or foreign", |folder| {
         Ok(Verdict::of(checks::refuses(folder)?))
     }),
@@ -252,11 +278,38 @@ const TESTS: &[(&str, TestFunction)] = &[
     }),
 ];
 
-/// Tests that run only if a filter means them: a sample of each is in [`TESTS`].
-const LONG: &[(&str, TestFunction)] = &[(
-    "all pairs of replaced kernels, and binaries that do not fit",
-    |folder| Ok(Verdict::of(pairs::replaced(folder, usize::MAX, true)?)),
-)];
+/// Tests that take long: only those that `guest test NAME` names in full run.
+const LONG: &[(&str, TestFunction)] = &[
+    (
+        "long: all pairs of replaced kernels, and binaries that do not fit",
+        |folder| Ok(Verdict::of(pairs::replaced(folder, usize::MAX, true)?)),
+    ),
+    (
+        "long: training live, by replay and by NumPy agrees for all steps",
+        |folder| {
+            Ok(match state::learns(folder)? {
+                Some(result) => Verdict::of(result),
+                None => Verdict::skip(
+                    "GPUREPLAY_BATCHES names no folder with what tools/training/data.py writes, for each network",
+                ),
+            })
+        },
+    ),
+    (
+        "long: states on the nano driver: faults at every call",
+        |folder| Ok(Verdict::of(state::nano(folder, 1)?)),
+    ),
+    (
+        "long: firmware keeps its state after faults at every call",
+        |folder| Ok(Verdict::of(checks::recovers(folder, 1)?)),
+    ),
+    ("record and replay train-clblast", |folder| {
+        record(folder, "train-clblast")
+    }),
+];
+
+/// Calls between two faults of a short test.
+const SOME_CALLS: u32 = 40;
 
 /// Beginnings and ends of the names of tests that only boot a guest: they may run beside others.
 const BESIDE_OTHERS: [&str; 9] = [
@@ -325,11 +378,8 @@ impl Test {
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let wanted = |name: &str| self.filter.as_ref().is_none_or(|part| name.contains(part));
         if self.list {
-            for (name, _) in TESTS {
+            for (name, _) in TESTS.iter().chain(LONG) {
                 println!("{name}");
-            }
-            for (name, _) in LONG {
-                println!("{name} (only by its name)");
             }
             return Ok(ExitCode::SUCCESS);
         }
@@ -339,8 +389,10 @@ impl Test {
             payload::prepare(&folder, Driver::Patched)?;
             payload::build_host_command(&folder)?;
         }
-        let long = LONG.iter().filter(|_| self.filter.is_some());
-        let tests = TESTS.iter().chain(long).filter(|(name, _)| wanted(name));
+        let long = LONG
+            .iter()
+            .filter(|(name, _)| self.filter.as_deref() == Some(*name));
+        let tests = TESTS.iter().filter(|(name, _)| wanted(name)).chain(long);
         let (beside, alone): (Vec<_>, Vec<_>) =
             tests.partition(|(name, _)| self.jobs > 1 && beside_others(name));
         let mut sum = run_all(&folder, &beside, self.jobs);
