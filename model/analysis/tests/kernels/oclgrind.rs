@@ -136,5 +136,5 @@ pub(crate) fn text(kernels: &Path, case: &Case) -> String {
         "{}: {text}",
         case.kernel
     );
-    text
+    text.into_owned()
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `guest test`: the full-system tests, one line each, and a sum.
 
-mod cases;
 mod around;
 mod caches;
+mod cases;
 mod complaints;
 mod opencl;
 mod page;
