@@ -29,6 +29,7 @@
 mod beneath;
 pub mod bindings;
 mod choice;
+mod counters;
 pub mod device;
 mod digest;
 mod error;
@@ -54,6 +55,7 @@ pub mod values;
 pub mod weights;
 
 pub use bindings::Bindings;
+pub use counters::Counters;
 pub use device::{Device, ModelOptions};
 pub use error::{Class, Error, Result};
 pub use files::Files;

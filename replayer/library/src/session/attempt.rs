@@ -161,6 +161,7 @@ impl Session {
             ));
         };
         device.may_be_another(self.ignore_identity);
+        device.count_gpu(self.counts_gpu);
         let parts = Parts {
             recording: self.recording.clone(),
             workspace: MutBorrow::new(Box::default()),

@@ -93,6 +93,7 @@ pub struct Session {
     recording: Recording,
     bindings: Bindings,
     ignore_identity: bool,
+    counts_gpu: bool,
     retries: u32,
     state: State,
     /// The layer that runs next if the values before it are to be those of this inference.
@@ -157,6 +158,7 @@ impl Session {
         Self {
             bindings,
             ignore_identity: false,
+            counts_gpu: false,
             retries: 0,
             holds_signals: false,
             state,
@@ -173,6 +175,12 @@ impl Session {
     /// Whether to replay on a GPU that is not the one that was recorded; results may be wrong and jobs may fault.
     pub fn ignore_identity(&mut self, yes: bool) {
         self.ignore_identity = yes;
+    }
+
+    /// Whether the GPU's own counters are read around each chain from the next loading on: see [`crate::ChainSpan::counters`]. It costs some
+    /// register accesses for each chain.
+    pub fn count_gpu(&mut self, yes: bool) {
+        self.counts_gpu = yes;
     }
 
     /// How many attempts may follow a failed one, in each run.

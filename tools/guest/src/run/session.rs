@@ -7,7 +7,10 @@ use std::{
     os::unix::net::UnixListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    sync::{
+        atomic::{AtomicU32, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -18,6 +21,7 @@ use crate::{
     error::{Error, Result},
     folder::{Folder, create_dir},
     run::{
+        board::Board,
         driver::Driver,
         kernel_log,
         machine::{self, CHANNELS, Machine},
@@ -27,7 +31,7 @@ use crate::{
 };
 
 /// Runs whose logs are kept.
-const KEPT_RUNS: usize = 30;
+const KEPT_RUNS: usize = 80;
 /// How long the model server may take to open its socket.
 const MODEL_START: Duration = Duration::from_secs(10);
 
@@ -67,6 +71,8 @@ pub(crate) struct Options {
     pub(crate) firmware: Option<PathBuf>,
     /// A message of the secure world, which logs errors only, ends the run.
     pub(crate) quiet_secure_world: bool,
+    /// What is around the GPU.
+    pub(crate) board: Board,
 }
 
 impl Default for Options {
@@ -87,6 +93,7 @@ impl Default for Options {
             warm: true,
             firmware: None,
             quiet_secure_world: false,
+            board: Board::default(),
         }
     }
 }
@@ -172,6 +179,8 @@ pub(crate) fn run(
     create_dir(&folder.payload())?;
     let share = options.share.clone().unwrap_or(empty);
 
+    let tree = options.board.tree(folder, &options.cpu, private.path())?;
+
     let (sender, events) = channel();
     listen(private.path(), &sender)?;
     let mut run = Running {
@@ -201,6 +210,7 @@ pub(crate) fn run(
         extra: options.extra.as_deref(),
         kernel_options: &options.kernel_options,
         interactive: command.is_none(),
+        tree: tree.as_deref(),
         firmware: options.firmware.as_deref(),
         secure_log: options.firmware.is_some().then_some(secure_log.as_path()),
     };
@@ -496,6 +506,7 @@ fn start_model(server: &Path, options: &Options, private: &Path, logs: &Path) ->
         .arg(machine::socket(private, "qmp"))
         .arg("--log")
         .arg(logs.join("model.log"))
+        .args(options.board.model_options())
         .args(&options.model_options)
         .stdin(Stdio::null())
         .stdout(output)
@@ -514,8 +525,14 @@ fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) 
         let path = host.join(name);
         fs::write(&path, bytes).map_err(Error::io("write", path))
     };
+    let first = options.board.start(options.driver);
+    let driver = match first {
+        Some(_) => Driver::None,
+        None => options.driver,
+    };
     if let Some(command) = command {
-        let words = command.iter().flat_map(|word| [word.as_bytes(), b"\0"]);
+        let words = first.iter().flatten().chain(command);
+        let words = words.flat_map(|word| [word.as_bytes(), b"\0"]);
         write("command", words.flatten().copied().collect())?;
     }
     let environment: String = options
@@ -524,7 +541,7 @@ fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) 
         .map(|(name, value)| format!("export {name}='{}'\n", value.replace('\'', r"'\''")))
         .collect();
     write("environment", environment.into_bytes())?;
-    write("driver", options.driver.name().into())
+    write("driver", driver.name().into())
 }
 
 /// Makes this run's log directory and removes the oldest ones.
@@ -538,7 +555,10 @@ fn log_dir(folder: &Folder, options: &Options) -> Result<PathBuf> {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |time| time.as_millis());
-    let logs = runs.join(format!("{seconds}-{}", std::process::id()));
+    // Two may begin in the same millisecond.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let logs = runs.join(format!("{seconds}-{}-{number}", std::process::id()));
     create_dir(&logs)?;
     let mut old: Vec<PathBuf> = fs::read_dir(&runs)
         .map_err(Error::io("read", &runs))?
