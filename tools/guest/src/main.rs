@@ -3,10 +3,10 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod compile_kernel;
 mod conformance;
 mod devices;
 mod document;
-mod error;
 mod firmware;
 mod folder;
 mod foreign;
@@ -22,8 +22,10 @@ mod tests;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use gpureplay_task::error;
 
 use build::{Build, cc::Cc, dtb::Dtb, mirror::Sources, static_command::Static};
+use compile_kernel::CompileKernel;
 use conformance::{operators::Operators, piglit::Piglit};
 use devices::Devices;
 use firmware::Firmware;
@@ -49,6 +51,7 @@ struct Cli {
 enum Command {
     Build(Build),
     Cc(Cc),
+    CompileKernel(CompileKernel),
     Run(Run),
     Shell(Shell),
     Record(Record),
@@ -75,6 +78,7 @@ impl Command {
         match self {
             Command::Build(command) => command.execute(),
             Command::Cc(command) => command.execute(),
+            Command::CompileKernel(command) => command.execute(),
             Command::Run(command) => command.execute(),
             Command::Shell(command) => command.execute(),
             Command::Record(command) => command.execute(),

@@ -57,6 +57,16 @@ pub enum ProposeError {
         /// Name of the argument, or its index.
         argument: String,
     },
+    /// A launch or a transfer has another size in the next step.
+    #[error(
+        "{first} depends on the step: in the second step it is {second}, and a replay would repeat the first one; let every step have the size of the largest, and give the kernel a buffer, such as a mask, that says what counts"
+    )]
+    StepSize {
+        /// What the first step does.
+        first: String,
+        /// What the second step does.
+        second: String,
+    },
     /// A name that no tensor has.
     #[error("no tensor is called '{name}'; there are {}", known.join(", "))]
     Name {
