@@ -2,34 +2,42 @@
 //! A job with other sizes or another shader: tried on the model beside the recorded one, and then put into the recording.
 
 use gpureplay_format::layout::Region;
-use gpureplay_format::{Access, ElementType, Recording as View, RegionKind};
+use gpureplay_format::{Access, RegionKind};
 use gpureplay_jobs::report::Work;
 use gpureplay_jobs::{Compute, Job, Jobs};
 use gpureplay_library::{Bindings, Manifest, Recording};
-use mali_descriptors::{
-    Draw, Memory as Readable, RendererState, clause_address, descriptor_address, job as places,
-};
-use zerocopy::little_endian::{U16, U32, U64};
+use mali_descriptors::Memory as Readable;
 
+use crate::addition::{self, Addition, Writes};
 use crate::draft::Draft;
 use crate::error::{EditError, Result};
 use crate::footprint::{Bytes, PAGE};
+use crate::interface;
+use crate::kernel::Kernel;
 use crate::launch::{Launch, text};
 use crate::proof::{Proof, prove};
 use crate::provenance;
 use crate::scene::{Outcome, Scene, job};
 use crate::shader;
-
-/// Bytes that are written, with their addresses.
-type Writes = Vec<(u64, Vec<u8>)>;
+use crate::taken::Taken;
+use crate::tensors::tensors;
 
 /// What is changed about a job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Change {
-    /// Its sizes.
+    /// Its sizes. A whole job has those that it was recorded with.
     pub launch: Launch,
-    /// Its code, from the first clause on; the recorded one if there is none.
-    pub code: Option<Vec<u8>>,
+    /// What it runs.
+    pub kernel: Kernel,
+}
+
+impl From<std::sync::Arc<Taken>> for Change {
+    fn from(taken: std::sync::Arc<Taken>) -> Self {
+        Self {
+            launch: taken.launch(),
+            kernel: Kernel::Job(taken),
+        }
+    }
 }
 
 /// A job with a change that has been tried.
@@ -59,14 +67,6 @@ pub struct Changed {
     pub manifest: Manifest,
     /// How the change did.
     pub tried: Tried,
-}
-
-/// What the changed job needs besides its own descriptors.
-struct Addition {
-    /// Regions behind all others.
-    regions: Vec<Region>,
-    /// Code, which only set-up may upload.
-    code: Vec<(u64, Vec<u8>)>,
 }
 
 /// A job that can be changed, with the memory that it finds for each of several inputs.
@@ -139,72 +139,56 @@ impl<'r> Subject<'r> {
     /// Whether a change changes nothing.
     fn is_nothing(&self, change: &Change) -> bool {
         let recorded = self.compute.code.as_ref().ok().map(|code| &code.bytes);
-        let same = change.code.as_ref().is_none_or(|code| {
-            recorded.is_some_and(|recorded| {
+        let same = match &change.kernel {
+            Kernel::Recorded => true,
+            Kernel::Shader(shader) => recorded.is_some_and(|recorded| {
+                let code = &shader.bytes;
                 let (code, padding) = code.split_at_checked(recorded.len()).unwrap_or((code, &[]));
                 code == recorded && padding.iter().all(|byte| *byte == 0)
-            })
-        });
+            }),
+            Kernel::Job(taken) => {
+                let first = self.scenes.first();
+                first.is_some_and(|(scene, _)| taken.is(&scene.memory, self.compute))
+            }
+        };
         change.launch == Launch::of(self.compute) && same
     }
 
     /// The bytes of the job's descriptors that a change changes, and what it needs besides.
     fn parts(&self, change: &Change) -> Result<(Writes, Addition)> {
-        change.launch.check(self.compute, self.jobs.profile)?;
-        let words = change.launch.words(self.compute)?.into_iter();
-        let mut words: Vec<(u64, Vec<u8>)> = words
-            .map(|(offset, bytes)| (self.job.address.wrapping_add(offset), bytes))
-            .collect();
-        let mut addition = Addition {
-            regions: Vec::new(),
-            code: Vec::new(),
-        };
-        let Some(code) = &change.code else {
-            return Ok((words, addition));
-        };
-        let fitting = shader::fits(code, self.compute, self.jobs.profile)?;
-        let size = usize::try_from(fitting.size()).unwrap_or(usize::MAX);
-        let code = code.get(..size).unwrap_or(code);
+        let profile = self.jobs.profile;
         let view = self.recording.verified().recording();
         let end = view.regions().last().map_or(0, Region::end);
-        // A page that is not mapped lies before it.
-        let at = end.saturating_add(PAGE);
-        let pages = u32::try_from(code.len().div_ceil(PAGE as usize)).unwrap_or(u32::MAX);
-        let state_at = at.saturating_add(u64::from(pages) * PAGE);
-        if (state_at.saturating_add(PAGE)) >> 32 != self.compute.shader >> 32 {
-            return Err(EditError::Gate {
-                gate: "executable region",
-                reason: format!(
-                    "the next free memory, {at:#x}, is not within the same 4 GiB as the recorded shader, where branches reach"
-                ),
-            });
+        if let Kernel::Job(taken) = &change.kernel {
+            if change.launch != taken.launch() {
+                return Err(EditError::Size(
+                    "a whole job keeps its sizes: its uniforms may hold them; change the sizes in a second step".into(),
+                ));
+            }
+            let first = self.scenes.first();
+            if let Some((scene, _)) = first {
+                taken.replaces(view, &scene.memory, self.compute)?;
+            }
+            change.launch.check(taken.compute(), profile)?;
+            shader::fits(taken.code(), taken.compute(), profile)?;
+            return addition::whole(taken, self.compute, profile, self.job.address, end);
         }
-        let region = |va, pages, access: Access, kind: RegionKind| Region {
-            va: U64::new(va),
-            pages: U32::new(pages),
-            access: access.0,
-            kind: kind.code(),
-            zero: U16::ZERO,
+        change.launch.check(self.compute, profile)?;
+        let words = change.launch.words(self.compute)?.into_iter();
+        let mut words: Writes = words
+            .map(|(offset, bytes)| (self.job.address.wrapping_add(offset), bytes))
+            .collect();
+        let Kernel::Shader(shader) = &change.kernel else {
+            return Ok((words, Addition::default()));
         };
-        addition.regions = vec![
-            region(at, pages, Access::READ_EXECUTE, RegionKind::Code),
-            region(state_at, 1, Access::READ_WRITE, RegionKind::Descriptors),
-        ];
-        addition.code.push((at, code.to_vec()));
-        // The state may be shared with other jobs, so this one gets its own.
-        let old = self.compute.draw.state();
-        let recorded = self.compute.state.shader();
-        let state: RendererState = self
-            .compute
-            .state
-            .with("Shader", at | (recorded - clause_address(recorded)));
-        words.push((state_at, state.to_bytes().to_vec()));
-        let draw: Draw = self
-            .compute
-            .draw
-            .with("State", state_at | (old - descriptor_address(old)));
-        let draw_at = self.job.address.wrapping_add(places::COMPUTE_DRAW);
-        words.push((draw_at, draw.to_bytes().to_vec()));
+        let fitting = shader::fits(&shader.bytes, self.compute, profile)?;
+        if let Some(interface) = &shader.interface {
+            interface.fits(&shader.bytes, self.compute, profile)?;
+        }
+        let size = usize::try_from(fitting.size()).unwrap_or(usize::MAX);
+        let code = shader.bytes.get(..size).unwrap_or(&shader.bytes);
+        let (more, addition) = addition::shader(code, self.compute, self.job.address, end)?;
+        words.extend(more);
         Ok((words, addition))
     }
 
@@ -216,9 +200,10 @@ impl<'r> Subject<'r> {
     pub fn try_out(&self, change: &Change) -> Result<Tried> {
         let (words, addition) = self.parts(change)?;
         let recorded = Launch::of(self.compute);
-        let proof = match change.launch.global() == recorded.global() {
-            true => self.proof.clone(),
-            false => Proof::Unproven(vec![format!(
+        let proof = match (&change.kernel, change.launch.global() == recorded.global()) {
+            (Kernel::Job(_), _) => Proof::Unproven(vec!["the whole job is another one".into()]),
+            (_, true) => self.proof.clone(),
+            (_, false) => Proof::Unproven(vec![format!(
                 "there are {} threads in place of {}",
                 text(change.launch.global()),
                 text(recorded.global())
@@ -260,7 +245,7 @@ impl<'r> Subject<'r> {
             tried.before = work(outcome);
             tried.after = work(&found);
         }
-        if let (Some((at, old, new)), None) = (tried.first, &change.code) {
+        if let (Some((at, old, new)), Kernel::Recorded) = (tried.first, &change.kernel) {
             return Err(EditError::Differs(format!(
                 "job {} with work groups of {} and {} threads computes something else: {} bytes differ, first {at:#x}, which is {new:#04x} in place of {old:#04x} (sizes are {})",
                 self.job.index,
@@ -379,8 +364,13 @@ impl<'r> Subject<'r> {
         manifest.name = format!("{}-edited", name.trim_end_matches("-edited"));
         let recorded = Launch::of(self.compute);
         let mut done = Vec::new();
-        if change.launch != recorded {
-            done.push(format!(
+        let equal = match tried.different {
+            0 => format!("equal for {} inputs on the model", tried.inputs),
+            bytes => format!("which gives {bytes} other bytes"),
+        };
+        match &change.kernel {
+            Kernel::Job(taken) => done.push(format!("{} in its place, {equal}", taken.origin())),
+            _ if change.launch != recorded => done.push(format!(
                 "work groups of {} in place of {}, {} threads in place of {}, {}",
                 text(change.launch.local),
                 text(recorded.local),
@@ -391,27 +381,12 @@ impl<'r> Subject<'r> {
                     unproven =>
                         format!("{unproven}; equal for {} inputs on the model", tried.inputs),
                 }
-            ));
+            )),
+            _ => {}
         }
-        if let Some(code) = &change.code {
-            let hash = mali_isa::Shader::identify(|offset: u32| {
-                let at = offset as usize;
-                let word = code
-                    .get(at..at.saturating_add(16))
-                    .and_then(|it| it.try_into().ok());
-                word.ok_or(mali_isa::DecodeError::Truncated { offset: at })
-            });
-            let hash = hash.map_or_else(
-                |_| String::new(),
-                |(_, identity)| format!("{:016x}", identity.hash),
-            );
-            done.push(format!(
-                "shader {hash} in its place, {}",
-                match tried.different {
-                    0 => format!("equal for {} inputs on the model", tried.inputs),
-                    bytes => format!("which gives {bytes} other bytes"),
-                }
-            ));
+        if let Kernel::Shader(shader) = &change.kernel {
+            let hash = interface::hash(&shader.bytes).unwrap_or_default();
+            done.push(format!("shader {hash} in its place, {equal}"));
         }
         let what = format!(
             "job {} ({}) changed: {}",
@@ -424,6 +399,9 @@ impl<'r> Subject<'r> {
             if named.submission == self.job.chain {
                 named.global = change.launch.global().into();
                 named.local = Some(change.launch.local.map(u64::from).into());
+                if let Kernel::Job(taken) = &change.kernel {
+                    named.kernel = taken.title().to_owned();
+                }
             }
         }
         if tried.different > 0 {
@@ -456,39 +434,4 @@ fn scene_bytes(scene: &Scene, outcome: &Outcome, address: u64, length: u64) -> V
         at = stop;
     }
     bytes
-}
-
-/// The bytes of all tensors of a recording.
-fn tensors(view: &View<'_>) -> Bytes {
-    let mut all = Bytes::default();
-    for tensor in view.tensors() {
-        let size = ElementType::from_code(tensor.element.into()).map_or(1, ElementType::size);
-        for piece in view.pieces(tensor).unwrap_or_default() {
-            let axes = view.axes(piece).unwrap_or_default();
-            let (outer, run) = match axes.split_last() {
-                Some((last, outer)) if last.byte_stride.get() == size => {
-                    (outer, u64::from(last.extent.get()) * u64::from(size))
-                }
-                _ => (axes, size.into()),
-            };
-            let mut places = vec![piece.va.get()];
-            for axis in outer {
-                places = places
-                    .iter()
-                    .flat_map(|va| {
-                        (0..axis.extent.get()).map(move |step| {
-                            va.wrapping_add(u64::from(step) * u64::from(axis.byte_stride.get()))
-                        })
-                    })
-                    .collect();
-                if places.len() > 1 << 24 {
-                    return all;
-                }
-            }
-            for place in places {
-                all.add(place, run);
-            }
-        }
-    }
-    all
 }

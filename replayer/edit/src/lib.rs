@@ -6,6 +6,7 @@
 //! the recording.
 #![forbid(unsafe_code)]
 
+mod addition;
 mod change;
 mod draft;
 mod error;
@@ -13,11 +14,16 @@ mod extract;
 mod flow;
 mod footprint;
 mod inputs;
+pub mod interface;
+mod kernel;
 pub mod launch;
+mod pointers;
 pub mod proof;
 mod provenance;
 mod scene;
 pub mod shader;
+mod taken;
+mod tensors;
 pub mod tune;
 
 pub use change::{Change, Changed, Subject, Tried};
@@ -26,7 +32,11 @@ pub use extract::{Extracted, extract};
 pub use flow::Flow;
 pub use footprint::{Bytes, Footprint};
 pub use inputs::inputs;
+pub use interface::Interface;
+pub use kernel::{Kernel, ShaderFile};
 pub use launch::Launch;
+pub use pointers::Pair;
 pub use proof::Proof;
 pub use provenance::edited;
 pub use scene::{Memory, Outcome, Scene, Submit};
+pub use taken::Taken;

@@ -2,11 +2,12 @@
 //! Another shader for a job: whether it fits what the job gives it.
 
 use gpureplay_jobs::Compute;
-use mali_descriptors::{Architecture, Profile};
+use mali_descriptors::Profile;
 use mali_isa::{Message, Product, Shader, Unit};
 
 use crate::error::{EditError, Result};
 use crate::flow::Flow;
+use crate::interface::{preloads, registers};
 
 /// First of the registers that hold ids when a thread starts.
 const FIRST_ID: u32 = 55;
@@ -44,18 +45,8 @@ pub fn fits(code: &[u8], compute: &Compute, profile: &Profile) -> Result<Shader>
             ),
         );
     }
-    let preloads = [
-        state.preload_local_xy(),
-        state.preload_local_z(),
-        state.preload_workgroup_x(),
-        state.preload_workgroup_y(),
-        state.preload_workgroup_z(),
-        state.preload_global_x(),
-        state.preload_global_y(),
-        state.preload_global_z(),
-    ];
-    for (register, preloaded) in (FIRST_ID..).zip(preloads) {
-        if flow.initial >> register & 1 == 1 && preloaded == 0 {
+    for (register, (_, preloaded)) in (FIRST_ID..).zip(preloads(state)) {
+        if flow.initial >> register & 1 == 1 && !preloaded {
             return gate(
                 "initial registers",
                 format!(
@@ -64,7 +55,7 @@ pub fn fits(code: &[u8], compute: &Compute, profile: &Profile) -> Result<Shader>
             );
         }
     }
-    let few = profile.architecture == Architecture::V7 && state.register_allocation() == 2;
+    let few = registers(compute, profile) == 32;
     if few && flow.named & !OF_32 != 0 {
         let register = (flow.named & !OF_32).trailing_zeros();
         return gate(

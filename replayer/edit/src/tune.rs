@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::change::{Change, Subject};
 use crate::error::Result;
+use crate::kernel::Kernel;
 use crate::launch::{Launch, text};
 
 /// A change with a name.
@@ -84,7 +85,7 @@ const CLEARLY: f64 = 0.01;
 pub fn tune(subject: &Subject<'_>, candidates: &[Candidate], runs: u32) -> Result<Tuning> {
     let recorded = Change {
         launch: Launch::of(subject.compute()),
-        code: None,
+        kernel: Kernel::Recorded,
     };
     let base = subject.try_out(&recorded)?;
     let mut rows = vec![Row {
@@ -166,9 +167,13 @@ fn row(subject: &Subject<'_>, candidate: &Candidate) -> Row {
             }
             row.standing = Standing::Equal;
             row.cost = row.work.as_ref().map(cost);
-            row.proven = tried.proof.is_proven() && change.code.is_none();
-            if change.code.is_some() {
-                row.reason = format!("another shader, equal for {} inputs", tried.inputs);
+            row.proven = tried.proof.is_proven() && change.kernel.is_recorded();
+            if !change.kernel.is_recorded() {
+                let what = match change.kernel {
+                    Kernel::Job(_) => "another job",
+                    _ => "another shader",
+                };
+                row.reason = format!("{what}, equal for {} inputs", tried.inputs);
             } else if !row.proven {
                 row.reason = format!("{}; equal for {} inputs", tried.proof, tried.inputs);
             }

@@ -22,7 +22,7 @@ pub struct Measurement {
     pub warmup: u32,
 }
 
-/// Spread of a time over runs, in seconds.
+/// Spread of a number over runs: of seconds, or of counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The shortest.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gpureplay_library::{ChainSpan, Error, Events, Session, Transfer};
+use gpureplay_library::{ChainSpan, Counters, Error, Events, Session, Transfer};
 use mali_model::{Access, JobReport, Observer};
 
 use crate::figures::{Measurement, Spread, Work};
@@ -104,6 +104,8 @@ pub struct Measured {
     pub measurement: Measurement,
     /// By number of the chain: seconds of each run.
     chains: BTreeMap<usize, Vec<f64>>,
+    /// By number of the chain: what the GPU's counters say of each run, where they are read.
+    counters: BTreeMap<usize, Vec<Counters>>,
     /// By number of the job: seconds of each run.
     jobs: BTreeMap<usize, Vec<f64>>,
     /// By number of the job.
@@ -120,6 +122,16 @@ impl Measured {
     /// Time of a chain.
     pub fn chain(&self, number: usize) -> Option<Spread> {
         Spread::of(self.chains.get(&number)?)
+    }
+
+    /// Cycles of the GPU's clock, and ticks of the system's counter, of a chain, if they were asked for.
+    pub fn counters(&self, number: usize) -> [Option<Spread>; 2] {
+        let all = self.counters.get(&number).map_or(&[][..], Vec::as_slice);
+        let spread = |of: fn(&Counters) -> u64| {
+            let counts: Vec<f64> = all.iter().map(|it| of(it) as f64).collect();
+            Spread::of(&counts)
+        };
+        [spread(|it| it.cycles), spread(|it| it.timestamp)]
     }
 
     /// Seconds of a chain in each run.
@@ -167,6 +179,10 @@ impl Measured {
             }
             let seconds = span.duration.as_secs_f64();
             self.chains.entry(chain.number).or_default().push(seconds);
+            if let Some(counters) = span.counters {
+                let all = self.counters.entry(chain.number).or_default();
+                all.push(counters);
+            }
             self.spans.insert(chain.number, *span);
             for (index, job) in chain.jobs.clone().zip(ended.by_ref()) {
                 let seconds = job.report.duration.as_secs_f64();

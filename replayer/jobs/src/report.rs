@@ -68,6 +68,12 @@ pub struct ChainReport {
     pub jobs: Vec<usize>,
     /// Time on the clock of the measurement. Set-up runs once, so its chains have one time.
     pub seconds: Option<Spread>,
+    /// Cycles of the GPU's clock around the chain, if the GPU's counters were read.
+    #[serde(default)]
+    pub gpu_cycles: Option<Spread>,
+    /// Ticks of the system's counter around the chain, if the GPU's counters were read.
+    #[serde(default)]
+    pub gpu_ticks: Option<Spread>,
 }
 
 /// A job.
@@ -221,17 +227,23 @@ fn chains(
     numbers.dedup();
     let chains = numbers.into_iter().filter_map(|at| jobs.chains.get(at));
     chains
-        .map(|chain| ChainReport {
-            number: chain.number,
-            phase: phase(phases, chain.segment),
-            layer: chain
-                .layer
-                .and_then(|at| jobs.layers.get(at))
-                .map(|layer| layer.name.clone()),
-            slot: chain.slot,
-            address: format!("{:#x}", chain.head),
-            jobs: chain.jobs.clone().collect(),
-            seconds: measured.and_then(|measured| measured.chain(chain.number)),
+        .map(|chain| {
+            let counters = measured.map(|measured| measured.counters(chain.number));
+            let [gpu_cycles, gpu_ticks] = counters.unwrap_or_default();
+            ChainReport {
+                number: chain.number,
+                phase: phase(phases, chain.segment),
+                layer: chain
+                    .layer
+                    .and_then(|at| jobs.layers.get(at))
+                    .map(|layer| layer.name.clone()),
+                slot: chain.slot,
+                address: format!("{:#x}", chain.head),
+                jobs: chain.jobs.clone().collect(),
+                seconds: measured.and_then(|measured| measured.chain(chain.number)),
+                gpu_cycles,
+                gpu_ticks,
+            }
         })
         .collect()
 }

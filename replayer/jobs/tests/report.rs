@@ -130,3 +130,36 @@ fn work_does_not_depend_on_host_threads() {
     assert!(one.iter().all(|(_, work)| work.is_some()));
     assert_eq!(one, work(4));
 }
+
+#[test]
+fn the_gpus_own_counters_are_read_only_if_they_are_asked_for() {
+    let folder = format!("{}/../../recordings/digits-g52", env!("CARGO_MANIFEST_DIR"));
+    let recording = Recording::open(&folder).unwrap();
+    let jobs = Jobs::of(&recording).unwrap();
+    let all: Vec<usize> = (0..jobs.jobs.len()).collect();
+    let mut registers = Vec::new();
+    for wanted in [false, true] {
+        let device = Device::open(&Choice::Model(None), jobs.gpu.0, ModelOptions::default());
+        let mut session = Session::on(recording.clone(), device.unwrap());
+        session.count_gpu(wanted);
+        for (name, file) in &recording.files().case().unwrap().inputs {
+            let file = recording.files().directory.join(file);
+            session.bind_file(name, file).unwrap();
+        }
+        let measured = measure(&mut session, &jobs, None, 0, 3).unwrap();
+        registers.push(session.timing().registers);
+        let report = Report::new(&recording, &jobs, &all, None, Some(&measured));
+        assert_eq!(report.chains.len(), 20);
+        for chain in &report.chains {
+            assert_eq!(
+                (chain.gpu_cycles.is_some(), chain.gpu_ticks.is_some()),
+                (wanted, wanted)
+            );
+            // The model's counters follow the host's clock, and run at least as long as the chain.
+            let cycles = chain.gpu_cycles.map_or(1.0, |it| it.min);
+            assert!(cycles > 0.0 && chain.seconds.is_some(), "{chain:?}");
+        }
+    }
+    // The engine's own accesses are the same.
+    assert_eq!(registers[0], registers[1]);
+}

@@ -29,6 +29,7 @@
 mod beneath;
 pub mod bindings;
 mod choice;
+mod counters;
 pub mod device;
 mod digest;
 mod error;
@@ -54,11 +55,13 @@ pub mod values;
 pub mod weights;
 
 pub use bindings::Bindings;
+pub use counters::Counters;
 pub use device::{Device, ModelOptions};
 pub use error::{Class, Error, Result};
 pub use files::Files;
 pub use gpureplay_format::TensorKind;
 pub use gpureplay_io::{Element, ElementType, Existing, Tensor, escaped, escaped_lines, shown};
+pub use gpureplay_optee::Canceller;
 pub use manifest::Manifest;
 pub use number::Number;
 pub use recording::Recording;

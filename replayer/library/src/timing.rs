@@ -10,6 +10,7 @@ use mali_regs::gpu::GPU_ID;
 use mali_regs::{Class, lookup};
 
 use crate::bindings::Bindings;
+use crate::counters::Counters;
 use crate::device::Device;
 use crate::text;
 
@@ -82,6 +83,8 @@ pub struct ChainSpan {
     pub start: Duration,
     /// How long it took.
     pub duration: Duration,
+    /// What the GPU's own counters say, if they were asked for.
+    pub counters: Option<Counters>,
 }
 
 /// Bytes that the CPU put into GPU memory, and when.
@@ -201,6 +204,11 @@ impl Clock {
         self.counts().keeps_transfers = yes;
     }
 
+    /// A whole run with so many chains happened where nothing else can be counted.
+    pub(crate) fn ran_elsewhere(&self, chains: u32) {
+        self.counts().timing.chains += chains;
+    }
+
     /// What happened in the last loading, and since.
     pub(crate) fn events(&self) -> (Events, Events) {
         let counts = self.counts();
@@ -221,6 +229,10 @@ pub(crate) struct Timed {
     other_gpu: Option<u32>,
     /// When the last chain was started.
     started: Instant,
+    /// The GPU's counters are read around each chain.
+    counts_gpu: bool,
+    /// Where they were when the last chain was started.
+    before: Option<Counters>,
 }
 
 impl Timed {
@@ -230,7 +242,14 @@ impl Timed {
             clock,
             other_gpu: None,
             started: Instant::now(),
+            counts_gpu: false,
+            before: None,
         }
+    }
+
+    /// Says whether the GPU's counters are read around each chain.
+    pub(crate) fn count_gpu(&mut self, yes: bool) {
+        self.counts_gpu = yes;
     }
 
     /// Says whether the device may be another GPU than the recorded one.
@@ -295,12 +314,15 @@ impl Wrapper for Timed {
         result
     }
     fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
+        self.before = self.counts_gpu.then(|| Counters::start(self.gpu()));
         self.started = Instant::now();
         self.clock.counts().timing.chains += 1;
         self.gpu().before_chain(chain)
     }
     fn after_chain(&mut self, chain: &Chain, result: Result<(), ErrorKind>) {
         let time = self.started.elapsed();
+        let before = self.before.take();
+        let counters = before.map(|before| before.stop(self.gpu()));
         let mut counts = self.clock.counts();
         counts.add(Phase::Device, time);
         let start = self.started.saturating_duration_since(counts.began);
@@ -310,6 +332,7 @@ impl Wrapper for Timed {
                 slot: chain.slot,
                 start,
                 duration: time,
+                counters,
             });
         }
         drop(counts);

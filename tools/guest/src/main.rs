@@ -3,12 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod compile_kernel;
 mod conformance;
 mod devices;
 mod document;
-mod error;
 mod firmware;
 mod folder;
+mod foreign;
 mod kbase;
 mod networks;
 mod optee;
@@ -21,11 +22,14 @@ mod tests;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use gpureplay_task::error;
 
 use build::{Build, cc::Cc, dtb::Dtb, mirror::Sources, static_command::Static};
+use compile_kernel::CompileKernel;
 use conformance::{operators::Operators, piglit::Piglit};
 use devices::Devices;
 use firmware::Firmware;
+use foreign::Foreign;
 use kbase::Kbase;
 use networks::{Networks, granularity::Granularity, recording::RecordingTimes};
 use optee::Optee;
@@ -47,6 +51,7 @@ struct Cli {
 enum Command {
     Build(Build),
     Cc(Cc),
+    CompileKernel(CompileKernel),
     Run(Run),
     Shell(Shell),
     Record(Record),
@@ -62,6 +67,7 @@ enum Command {
     Optee(Optee),
     Piglit(Piglit),
     Operators(Operators),
+    Foreign(Foreign),
     Kbase(Kbase),
     Size(Size),
     Sources(Sources),
@@ -72,6 +78,7 @@ impl Command {
         match self {
             Command::Build(command) => command.execute(),
             Command::Cc(command) => command.execute(),
+            Command::CompileKernel(command) => command.execute(),
             Command::Run(command) => command.execute(),
             Command::Shell(command) => command.execute(),
             Command::Record(command) => command.execute(),
@@ -87,6 +94,7 @@ impl Command {
             Command::Optee(command) => command.execute(),
             Command::Piglit(command) => command.execute(),
             Command::Operators(command) => command.execute(),
+            Command::Foreign(command) => command.execute(),
             Command::Kbase(command) => command.execute(),
             Command::Size(command) => command.execute(),
             Command::Sources(command) => command.execute(),

@@ -5,6 +5,7 @@
 #[path = "../../../gpu/tests/samples/bench.rs"]
 mod bench;
 mod cases;
+mod counts;
 #[path = "../../../gpu/tests/samples/dump.rs"]
 mod dump;
 #[path = "../../../gpu/tests/samples/machine.rs"]
@@ -161,4 +162,35 @@ fn oclgrind_says_the_same() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(compared >= 24, "{compared}");
+}
+
+#[test]
+fn explore_counts() {
+    let Some(samples) = dump::folder() else {
+        return;
+    };
+    for case in CASES
+        .iter()
+        .filter(|case| !case.args.iter().any(|arg| matches!(arg, Arg::Same(_))))
+    {
+        for product in [0x7212, 0x6000] {
+            let trace = format!("{product:04x}/{}.trace.txt.xz", case.kernel);
+            let dump = Dump::read(&samples.join(trace));
+            let job = analysed(&samples, product, case, 2);
+            let counts = counts::executed(&job, &dump);
+            let counts: Vec<_> = counts
+                .iter()
+                .filter(|(name, _)| **name != "NOP")
+                .map(|(name, count)| format!("{name} {count}"))
+                .collect();
+            println!(
+                "{product:04x} {} {:?} x {:?}: {}",
+                case.kernel,
+                case.global,
+                case.local,
+                counts.join(", ")
+            );
+        }
+        println!("{}", oclgrind::text(&samples.join("kernels"), case));
+    }
 }

@@ -22,6 +22,36 @@ pub(crate) fn is_there() -> bool {
 }
 
 pub(crate) fn run(kernels: &Path, case: &Case) -> Theirs {
+    let text = text(kernels, case);
+    let bytes = |of: &str| {
+        let lines = text.lines().filter(|line| line.contains(of));
+        let numbers = lines.filter_map(|line| {
+            let (_, rest) = line.split_once('(')?;
+            rest.split_once(" bytes")?
+                .0
+                .replace(',', "")
+                .parse::<u64>()
+                .ok()
+        });
+        numbers.sum::<u64>()
+    };
+    // Moves of vectors are calls, of which it counts the number alone: those here are of four floats.
+    let calls = |of: &str| {
+        let lines = text.lines().filter(|line| line.contains(of));
+        let numbers = lines.filter_map(|line| line.split_once(" - ")?.0.trim().parse::<u64>().ok());
+        16 * numbers.sum::<u64>()
+    };
+    Theirs {
+        races: text.contains("race at"),
+        bytes: [
+            bytes("- load global") + calls("vload4"),
+            bytes("- store global") + calls("vstore4"),
+        ],
+    }
+}
+
+/// All that it prints about a case.
+pub(crate) fn text(kernels: &Path, case: &Case) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut source = std::fs::read_to_string(kernels.join(case.file)).unwrap();
     // The kernel with as many buffers as it is given.
@@ -106,29 +136,5 @@ pub(crate) fn run(kernels: &Path, case: &Case) -> Theirs {
         "{}: {text}",
         case.kernel
     );
-    let bytes = |of: &str| {
-        let lines = text.lines().filter(|line| line.contains(of));
-        let numbers = lines.filter_map(|line| {
-            let (_, rest) = line.split_once('(')?;
-            rest.split_once(" bytes")?
-                .0
-                .replace(',', "")
-                .parse::<u64>()
-                .ok()
-        });
-        numbers.sum::<u64>()
-    };
-    // Moves of vectors are calls, of which it counts the number alone: those here are of four floats.
-    let calls = |of: &str| {
-        let lines = text.lines().filter(|line| line.contains(of));
-        let numbers = lines.filter_map(|line| line.split_once(" - ")?.0.trim().parse::<u64>().ok());
-        16 * numbers.sum::<u64>()
-    };
-    Theirs {
-        races: text.contains("race at"),
-        bytes: [
-            bytes("- load global") + calls("vload4"),
-            bytes("- store global") + calls("vstore4"),
-        ],
-    }
+    text.into_owned()
 }

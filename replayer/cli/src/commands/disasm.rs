@@ -6,15 +6,18 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use gpureplay_edit::Interface;
 use gpureplay_jobs::{Code, Jobs};
 use gpureplay_library::{Recording, escaped, shown};
 use gpureplay_report::annotate::Notes;
 use gpureplay_report::report::Report as Analysis;
+use mali_isa::{DecodeError, Shader, WORD_BYTES};
 use serde::Serialize;
 
 use crate::common::analysis_file;
 use crate::common::arguments::whole_number;
 use crate::common::destinations::{Destinations, Force};
+use crate::common::edited;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::JobOptions;
 use crate::common::terminal;
@@ -27,6 +30,7 @@ Examples:
   gpureplay disasm recordings/lenet-g52 --jobs layer:conv2
   gpureplay analyse recordings/lenet-g52 --json > lenet.json
   gpureplay disasm recordings/lenet-g52 --jobs layer:conv2 --annotate lenet.json
+  gpureplay disasm code/e18c719edd19456a.bin      a file of --save, or of cargo xtask guest compile-kernel
   gpureplay disasm recordings/digits-g52 --json | jq -r '.shaders[].hash'
 Shaders are found by walking the job chains that the recording submits. docs/isa.md describes the text.";
 
@@ -34,7 +38,7 @@ Shaders are found by walking the job chains that the recording submits. docs/isa
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Disasm {
-    /// Directory with a recording.gpr, such a file, or a pack
+    /// Directory with a recording.gpr, such a file, a pack, or a file with a shader's code that ends in .bin
     recording: PathBuf,
     /// Only the shader of this job, counted from 0 as `gpureplay jobs` lists them
     #[arg(long, value_name = "N", conflicts_with_all = ["shader", "jobs"], value_parser = whole_number::<usize>)]
@@ -44,7 +48,7 @@ pub(crate) struct Disasm {
     /// Only the shader at this address
     #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "jobs")]
     shader: Option<u64>,
-    /// Also write the code of each shader to DIR/HASH.bin
+    /// Also write the code of each shader to DIR/HASH.bin, and what its first job gives it to DIR/HASH.toml
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
     #[command(flatten)]
@@ -85,6 +89,9 @@ struct ShaderReport {
 
 impl Disasm {
     pub(crate) fn execute(&self) -> Result {
+        if self.recording.extension().is_some_and(|end| end == "bin") && self.recording.is_file() {
+            return self.file();
+        }
         let recording = Recording::open(&self.recording)?;
         let files = recording.files();
         let (table, selected) = self.jobs.select(&recording)?;
@@ -114,17 +121,33 @@ impl Disasm {
             let mut destinations = Destinations::new(self.force.force);
             destinations.reads_recording(files);
             for shader in &shaders {
-                if let Ok(code) = shader.code {
-                    let path = directory.join(format!("{:016x}.bin", code.identity.hash));
+                let Ok(code) = shader.code else {
+                    continue;
+                };
+                let path = directory.join(format!("{:016x}.bin", code.identity.hash));
+                std::fs::create_dir_all(directory)
+                    .map_err(|error| Failure::Output(format!("{}: {error}", shown(directory))))?;
+                let job = shader.jobs.first().and_then(|job| table.jobs.get(*job));
+                let interface = job.and_then(|job| Interface::of(job, table.profile));
+                let interface = interface.map(|it| toml::to_string(&it)).transpose();
+                let interface = interface.map_err(|error| Failure::Output(error.to_string()))?;
+                let files = [
+                    (
+                        path.with_extension("toml"),
+                        interface.map(String::into_bytes),
+                    ),
+                    (path, Some(code.bytes.clone())),
+                ];
+                for (path, contents) in files {
+                    let Some(contents) = contents else {
+                        continue;
+                    };
                     // The name follows from the contents.
-                    if std::fs::read(&path).is_ok_and(|there| there == code.bytes) {
+                    if std::fs::read(&path).is_ok_and(|there| there == contents) {
                         continue;
                     }
-                    std::fs::create_dir_all(directory).map_err(|error| {
-                        Failure::Output(format!("{}: {error}", shown(directory)))
-                    })?;
                     destinations.claim(&path)?;
-                    destinations.write(&path, &code.bytes)?;
+                    destinations.write(&path, &contents)?;
                 }
             }
         }
@@ -158,6 +181,62 @@ impl Disasm {
             ))),
             None => Ok(Outcome::Done),
         }
+    }
+}
+
+impl Disasm {
+    /// A file with code, which belongs to no recording.
+    fn file(&self) -> Result {
+        let of_recordings = self.job.is_some()
+            || self.shader.is_some()
+            || self.jobs.chosen()
+            || self.save.is_some()
+            || self.annotate.is_some();
+        if of_recordings {
+            return Err(Failure::Usage(format!(
+                "{}: --job, --jobs, --shader, --save and --annotate are about recordings, and this is a shader's code",
+                shown(&self.recording)
+            )));
+        }
+        let file = edited::read_shader(&self.recording)?;
+        let word = |offset: u32| {
+            let at = offset as usize;
+            let word = file.bytes.get(at..at.saturating_add(WORD_BYTES));
+            let word = word.and_then(|it| it.try_into().ok());
+            word.ok_or(DecodeError::Truncated { offset: at })
+        };
+        let (shader, identity) = Shader::identify(word).map_err(|error| {
+            Failure::Recording(format!("{}: is no shader: {error}", shown(&self.recording)))
+        })?;
+        let code = Code {
+            shader,
+            identity,
+            bytes: file.bytes.clone(),
+        };
+        let found = Found {
+            address: 0,
+            jobs: Vec::new(),
+            code: Ok(&code),
+        };
+        let gpu = file
+            .interface
+            .map_or_else(|| "unknown GPU".into(), |it| it.gpu);
+        let report = Report {
+            recording: self.recording.display().to_string(),
+            gpu,
+            jobs: 0,
+            shaders: vec![describe(&found, None)],
+        };
+        let mut out = terminal::buffered_stdout();
+        if self.json {
+            let text = serde_json::to_string_pretty(&report)
+                .map_err(|error| Failure::Output(error.to_string()))?;
+            writeln!(out, "{text}")?;
+        } else {
+            print(&mut out, &report)?;
+        }
+        out.flush()?;
+        Ok(Outcome::Done)
     }
 }
 

@@ -7,18 +7,24 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gpureplay_format::layout::{MAGIC, Segment};
 use gpureplay_format::{Access, Action, ActionFault, Payload, RegionKind, SegmentKind};
+use gpureplay_inspect::submissions;
+use gpureplay_jobs::{Jobs, JobsError, Selector};
 use gpureplay_trace::{Check, Reader, Style, write_record};
+use mali_descriptors::walk::{Found, Problem, Visitor, walk_chain};
+use mali_descriptors::{JobType, Text};
 use mali_regs::GpuId;
 
 use crate::common::failure::{Failure, Outcome};
+use crate::common::job_options::table;
 use crate::common::listing::{Listing, Unverified};
 use crate::common::terminal;
 use crate::{Result, text};
-use gpureplay_library::{Files, shown};
+use gpureplay_library::{Files, Recording, shown};
 
 const EXAMPLES: &str = "\
 Examples:
   gpureplay dump recordings/acl-gemm-g52
+  gpureplay dump recordings/lenet-g52 --jobs layer:conv2      what these jobs need: actions before their chains, and their descriptors
   gpureplay dump raw.trace --all      a recorder's log, with register names";
 
 /// Print a recording's regions, tensors and actions, or a recorder's raw trace
@@ -30,6 +36,10 @@ pub(crate) struct Dump {
     /// Also print the bytes of uploads and pages
     #[arg(long)]
     all: bool,
+    /// Only the actions that lead to these jobs, and their descriptors: 3, 3..7, 18.., /regular expression/, kernel:NAME, hash:98aa, layer:conv2,
+    /// or a list of these with commas
+    #[arg(long, value_name = "SELECTOR", conflicts_with = "unverified")]
+    jobs: Option<Selector>,
     #[command(flatten)]
     unverified: Unverified,
 }
@@ -38,13 +48,75 @@ impl Dump {
     pub(crate) fn execute(&self) -> Result {
         let mut out = terminal::buffered_stdout();
         if self.file.is_dir() || starts_with_magic(&self.file)? {
-            let files = Files::read(&self.file)?;
-            dump_recording(&mut out, &mut self.unverified.list(&files)?, self.all)?;
+            match &self.jobs {
+                Some(selector) => self.dump_jobs(&mut out, selector)?,
+                None => {
+                    let files = Files::read(&self.file)?;
+                    dump_recording(&mut out, &mut self.unverified.list(&files)?, self.all)?;
+                }
+            }
+        } else if self.jobs.is_some() {
+            return Err(Failure::Usage(format!(
+                "--jobs selects jobs of a recording, and {} is a raw trace",
+                shown(&self.file)
+            )));
         } else {
             self.dump_trace(&mut out)?;
         }
         out.flush()?;
         Ok(Outcome::Done)
+    }
+
+    /// The chains of chosen jobs: the actions since the chain before, and the jobs' descriptors.
+    fn dump_jobs(&self, out: &mut impl Write, selector: &Selector) -> Result<()> {
+        let recording = Recording::open(&self.file)?;
+        let jobs = table(&recording)?;
+        let selected = selector.select(&jobs)?;
+        let described = descriptors(&recording, &jobs, &selected)?;
+        let listing = self.unverified.list(recording.files())?;
+        for (number, text) in described {
+            let Some(chain) = jobs.chains.get(number) else {
+                continue;
+            };
+            let layer = chain.layer.and_then(|at| jobs.layers.get(at));
+            writeln!(
+                out,
+                "chain {number}{}",
+                layer.map_or_else(String::new, |layer| format!(", layer {}", layer.name))
+            )?;
+            let earlier = number.checked_sub(1).and_then(|at| jobs.chains.get(at));
+            let earlier = earlier.filter(|earlier| earlier.segment == chain.segment);
+            let view = &listing.recording;
+            let segment = view.segments().get(chain.segment as usize);
+            if let Some(segment) = segment {
+                let first = segment.first_action.get();
+                let after = earlier.map_or(first, |earlier| earlier.action.saturating_add(1));
+                let actions = (first..).zip(view.segment_actions(segment));
+                for (index, action) in actions.filter(|(at, _)| (after..=chain.action).contains(at))
+                {
+                    write!(out, "  {index:5} ")?;
+                    match action {
+                        Ok(action) => {
+                            dump_action(out, &listing, &action)?;
+                            if let (
+                                true,
+                                Action::Upload {
+                                    va,
+                                    payload: Payload::Raw(bytes),
+                                    ..
+                                },
+                            ) = (self.all, action)
+                            {
+                                dump_bytes(out, va, bytes)?;
+                            }
+                        }
+                        Err(_) => writeln!(out, "damaged")?,
+                    }
+                }
+            }
+            out.write_all(text.as_bytes())?;
+        }
+        Ok(())
     }
 
     fn dump_trace(&self, out: &mut impl Write) -> Result<()> {
@@ -72,6 +144,76 @@ impl Dump {
         let problem = first_problem.map_or_else(|| check.finish(), Err);
         problem.map_err(|problem| wrong(problem.to_string()))
     }
+}
+
+/// Passes on what belongs to chosen jobs.
+struct Chosen<'a> {
+    text: Text<'a>,
+    /// Number of the next job.
+    next: usize,
+    selected: &'a [usize],
+    on: bool,
+}
+
+impl Visitor for Chosen<'_> {
+    fn job(&mut self, address: u64, kind: Option<JobType>) {
+        self.on = self.selected.contains(&self.next);
+        self.next += 1;
+        if self.on {
+            self.text.job(address, kind);
+        }
+    }
+
+    fn descriptor(&mut self, found: &Found<'_>) {
+        if self.on {
+            self.text.descriptor(found);
+        }
+    }
+
+    fn problem(&mut self, address: u64, problem: &Problem) {
+        if self.on {
+            self.text.problem(address, problem);
+        }
+    }
+}
+
+/// The descriptors of chosen jobs as text, by the number of their chain.
+fn descriptors(
+    recording: &Recording,
+    jobs: &Jobs,
+    selected: &[usize],
+) -> Result<Vec<(usize, String)>> {
+    let mut all = Vec::new();
+    let mut numbers = 0..;
+    let walked: std::result::Result<(), JobsError> =
+        submissions(recording.verified(), |submission| {
+            let number = numbers.next().unwrap_or_default();
+            let chain = jobs.chains.get(number).map(|chain| chain.jobs.clone());
+            let Some(range) =
+                chain.filter(|range| range.clone().any(|job| selected.contains(&job)))
+            else {
+                return Ok(());
+            };
+            let mut text = String::new();
+            let mut chosen = Chosen {
+                text: Text::new(&mut text, jobs.profile.architecture),
+                next: range.start,
+                selected,
+                on: false,
+            };
+            walk_chain(
+                submission.memory,
+                jobs.profile,
+                submission.head,
+                &mut chosen,
+            );
+            all.push((number, text));
+            Ok(())
+        });
+    walked.map_err(|error| {
+        Failure::Recording(format!("{}: {error}", shown(&recording.files().path)))
+    })?;
+    Ok(all)
 }
 
 fn starts_with_magic(path: &Path) -> Result<bool> {

@@ -6,7 +6,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use gpureplay_edit::{Change, Launch, Proof, Subject, inputs, launch};
+use std::sync::Arc;
+
+use gpureplay_edit::{Change, Kernel, Launch, Pair, Proof, Subject, inputs, launch};
 use gpureplay_jobs::Selector;
 use gpureplay_library::{Recording, shown};
 
@@ -29,7 +31,8 @@ Examples:
   gpureplay patch recordings/digits-g52 --job 11 --shader mine.bin -o patched
       another shader, if it fits what the job gives its threads
   gpureplay patch recordings/digits-g52 --job 11 --from other:11 -o patched
-      the shader of a job of another recording
+      a whole job of another recording: its shader, uniforms, storage and sizes, with pointers to the tensors of the same names
+  gpureplay patch recordings/saxpy-g52 --job 0 --from other:0 --map left=x --map right=y -o patched
 Without -o the change is tried only.";
 
 /// Change one job of a recording: its work groups, its threads, or its shader
@@ -51,12 +54,16 @@ pub(crate) struct Patch {
     /// Threads of the whole dispatch
     #[arg(long, value_name = "X[xY[xZ]]", value_parser = launch::parse)]
     global: Option<[u32; 3]>,
-    /// File with a shader, from its first clause on, as `gpureplay disasm --save` writes them
+    /// File with a shader, from its first clause on, as `gpureplay disasm --save` writes them. What the file of the same name ending in
+    /// .toml says about its interface must fit as well
     #[arg(long, value_name = "FILE.bin", conflicts_with = "from")]
     shader: Option<PathBuf>,
-    /// A job of another recording, whose shader is taken
-    #[arg(long, value_name = "RECORDING:JOB")]
+    /// A job of another recording, which is taken as a whole; pointers lead to tensors of the same names, or to what --map says
+    #[arg(long, value_name = "RECORDING:JOB", conflicts_with_all = ["local", "global"])]
     from: Option<String>,
+    /// Where data of the other recording is in this one: a tensor's name or an address on each side; may be repeated
+    #[arg(long, value_name = "THEIRS=OURS", requires = "from")]
+    map: Vec<Pair>,
     /// How many inputs the change is tried with: the manifest's cases, then the first one's elements in another order
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive_number)]
     inputs: u32,
@@ -90,24 +97,30 @@ impl Patch {
         let index = one(&self.job, &jobs)?;
         let inputs = inputs(&recording, self.inputs as usize)?;
         let subject = Subject::new(&recording, &jobs, index, &inputs)?;
-        let code = match (&self.shader, &self.from) {
-            (Some(path), _) => Some(edited::read_code(path)?),
-            (None, Some(text)) => Some(edited::code_of(text)?),
-            (None, None) => None,
-        };
         let recorded = Launch::of(subject.compute());
-        let global = self
-            .global
-            .map_or(recorded.global(), |sizes| sizes.map(u64::from));
-        let change = Change {
-            launch: Launch::over(global, self.local.unwrap_or(recorded.local))?,
-            code,
+        let change = match &self.from {
+            Some(text) => Arc::new(edited::taken(text, &recording, &self.map)?).into(),
+            None => {
+                let global = self
+                    .global
+                    .map_or(recorded.global(), |sizes| sizes.map(u64::from));
+                let kernel = match &self.shader {
+                    Some(path) => Kernel::Shader(edited::read_shader(path)?),
+                    None => Kernel::Recorded,
+                };
+                Change {
+                    launch: Launch::over(global, self.local.unwrap_or(recorded.local))?,
+                    kernel,
+                }
+            }
         };
         let changed = subject.apply(&change)?;
         let mut out = terminal::report(false);
         let tried = &changed.tried;
         let same_threads = change.launch.global() == recorded.global();
-        if change.launch != recorded {
+        if let Kernel::Job(taken) = &change.kernel {
+            writeln!(out, "job {index}: {} in its place", taken.origin())?;
+        } else if change.launch != recorded {
             let verdict = match &tried.proof {
                 Proof::Proven => "proven to compute the same for every input".to_owned(),
                 unproven => unproven.to_string(),
@@ -167,6 +180,9 @@ impl Patch {
             self.shader.as_ref().map(|path| path.display().to_string()),
         );
         add("from", self.from.clone());
+        for Pair { theirs, ours } in &self.map {
+            add("map", Some(format!("{theirs}={ours}")));
+        }
         command
     }
 }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_edit::tune::{Candidate, Row, Standing, Tuning, tune};
-use gpureplay_edit::{Change, Launch, Subject, inputs, launch};
+use std::sync::Arc;
+
+use gpureplay_edit::{Change, Kernel, Launch, Pair, Subject, inputs, launch};
 use gpureplay_jobs::Selector;
 use gpureplay_library::{Recording, shown};
 
@@ -43,9 +45,12 @@ pub(crate) struct Tune {
     /// Sizes of work groups to try
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = launch::parse)]
     local: Vec<[u32; 3]>,
-    /// Shaders to try: a file, or a job of another recording
+    /// Shaders to try: a file, or a whole job of another recording
     #[arg(long, value_name = "FILE.bin|RECORDING:JOB")]
     variant: Vec<String>,
+    /// Where data of a variant's recording is in this one: a tensor's name or an address on each side; may be repeated
+    #[arg(long, value_name = "THEIRS=OURS", requires = "variant")]
+    map: Vec<Pair>,
     /// How many inputs each is tried with
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = positive_number)]
     inputs: u32,
@@ -95,7 +100,7 @@ impl Tune {
         let index = one(&self.job, &jobs)?;
         let inputs = inputs(&recording, self.inputs as usize)?;
         let subject = Subject::new(&recording, &jobs, index, &inputs)?;
-        let candidates = self.candidates(&subject);
+        let candidates = self.candidates(&recording, &subject);
         let tuning = tune(&subject, &candidates, self.runs)?;
         if let Some(path) = &self.csv {
             destinations.write(path, csv(&tuning).as_bytes())?;
@@ -141,27 +146,29 @@ impl Tune {
         Ok(Outcome::Done)
     }
 
-    fn candidates(&self, subject: &Subject<'_>) -> Vec<Candidate> {
+    fn candidates(&self, recording: &Recording, subject: &Subject<'_>) -> Vec<Candidate> {
         let recorded = Launch::of(subject.compute());
         let sizes = self.local.iter().map(|local| Candidate {
             name: format!("local {}", local.map(|size| size.to_string()).join("x")),
             change: Launch::over(recorded.global(), *local)
-                .map(|launch| Change { launch, code: None })
+                .map(|launch| Change {
+                    launch,
+                    kernel: Kernel::Recorded,
+                })
                 .map_err(|error| error.to_string()),
         });
         let shaders = self.variant.iter().map(|text| {
-            let code = match Path::new(text).is_file() {
-                true => edited::read_code(Path::new(text)),
-                false => edited::code_of(text),
+            let change = match Path::new(text).is_file() {
+                true => edited::read_shader(Path::new(text)).map(|shader| Change {
+                    launch: recorded,
+                    kernel: Kernel::Shader(shader),
+                }),
+                false => edited::taken(text, recording, &self.map)
+                    .map(|taken| Change::from(Arc::new(taken))),
             };
             Candidate {
                 name: text.clone(),
-                change: code
-                    .map(|code| Change {
-                        launch: recorded,
-                        code: Some(code),
-                    })
-                    .map_err(|failure| failure.to_string()),
+                change: change.map_err(|failure| failure.to_string()),
             }
         });
         sizes.chain(shaders).collect()

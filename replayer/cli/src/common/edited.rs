@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpureplay_edit::EditError;
+use gpureplay_edit::{EditError, Pair, ShaderFile, Taken};
 use gpureplay_io::encode_npy;
 use gpureplay_jobs::Selector;
 use gpureplay_library::files::{FILE_NAME, SIGNATURE_NAME};
@@ -15,6 +15,7 @@ use crate::Result;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::Failure;
 use crate::common::job_options::{one, table};
+use crate::common::new_directory::NewDirectory;
 use crate::common::tensor_arguments::TensorFile;
 use gpureplay_library::TensorKind;
 
@@ -40,39 +41,62 @@ pub(crate) fn bindings(recording: &Recording, inputs: &[TensorFile]) -> Result<B
 /// Longest file with a shader that is read.
 const MAX_CODE: u64 = 1 << 24;
 
+/// Longest file about a shader's interface that is read.
+const MAX_INTERFACE: u64 = 1 << 16;
+
+/// What a file holds that is no longer than `most`.
+fn read(path: &Path, most: u64, what: &str) -> Result<Vec<u8>> {
+    let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(path)));
+    let metadata = fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
+    if !metadata.is_file() || metadata.len() == 0 || metadata.len() > most {
+        return Err(wrong(format!("is no file with {what}")));
+    }
+    fs::read(path).map_err(|error| wrong(error.to_string()))
+}
+
 /// The code in a file.
 ///
 /// # Errors
 /// It cannot be read, or is no file of code by its length.
 pub(crate) fn read_code(path: &Path) -> Result<Vec<u8>> {
-    let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(path)));
-    let metadata = fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
-    if !metadata.is_file() || metadata.len() == 0 || metadata.len() > MAX_CODE {
-        return Err(wrong("is no file with the code of a shader".into()));
-    }
-    fs::read(path).map_err(|error| wrong(error.to_string()))
+    read(path, MAX_CODE, "the code of a shader")
 }
 
-/// The code of a job of another recording: `RECORDING:JOB`.
+/// The shader in a file, and its interface, if the file with the same name and the ending `.toml` says it.
 ///
 /// # Errors
-/// There is no such recording, or no such job.
-pub(crate) fn code_of(text: &str) -> Result<Vec<u8>> {
+/// A file cannot be read, or says something else.
+pub(crate) fn read_shader(path: &Path) -> Result<ShaderFile> {
+    let bytes = read_code(path)?;
+    let beside = path.with_extension("toml");
+    let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(&beside)));
+    let interface = match beside.symlink_metadata() {
+        Ok(_) if beside != path => {
+            let text = read(&beside, MAX_INTERFACE, "a shader's interface")?;
+            let text = String::from_utf8(text).map_err(|error| wrong(error.to_string()))?;
+            Some(toml::from_str(&text).map_err(|error| wrong(error.to_string()))?)
+        }
+        _ => None,
+    };
+    Ok(ShaderFile { bytes, interface })
+}
+
+/// A whole job of another recording, `RECORDING:JOB`, with the values of its first case.
+///
+/// # Errors
+/// There is no such recording, no such job, or the job does not fit the recording.
+pub(crate) fn taken(text: &str, ours: &Recording, pairs: &[Pair]) -> Result<Taken> {
     let (path, job) = text.split_once(':').ok_or_else(|| {
         Failure::Usage(format!(
             "{text}: expected a file with a shader, or RECORDING:JOB"
         ))
     })?;
-    let recording = Recording::open(path)?;
-    let jobs = table(&recording)?;
+    let theirs = Recording::open(path)?;
+    let jobs = table(&theirs)?;
     let selector: Selector = job.parse()?;
     let index = one(&selector, &jobs)?;
-    let compute = jobs.jobs.get(index).and_then(|job| job.compute.as_ref());
-    let code = compute.and_then(|compute| compute.code.as_ref().ok());
-    let code = code.ok_or_else(|| {
-        Failure::Input(format!("{text}: this job has no shader that can be read"))
-    })?;
-    Ok(code.bytes.clone())
+    let values = bindings(&theirs, &[])?;
+    Ok(Taken::new(ours, &theirs, &jobs, index, &values, pairs)?)
 }
 
 /// The files that the manifest of a changed recording names, from the recorded one.
@@ -91,7 +115,7 @@ pub(crate) fn beside(
 
 /// The directory of a new recording.
 pub(crate) struct Edited {
-    folder: PathBuf,
+    place: NewDirectory,
     force: Force,
 }
 
@@ -101,21 +125,15 @@ impl Edited {
     /// # Errors
     /// Something is there that is not to be replaced.
     pub(crate) fn claim(folder: &Path, force: Force) -> Result<Self> {
-        let occupied = match fs::read_dir(folder) {
-            Ok(mut entries) => entries.next().is_some(),
-            Err(_) => folder.symlink_metadata().is_ok(),
-        };
-        let replaces = force.force && folder.join(FILE_NAME).is_file();
-        if occupied && !replaces {
+        let place = NewDirectory::new(folder.to_path_buf(), force)?;
+        let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+        if occupied && !folder.join(FILE_NAME).is_file() {
             return Err(Failure::Output(format!(
-                "{}: exists; choose another directory, or replace the recording there with --force",
+                "{}: holds something else than a recording; choose another directory",
                 shown(folder)
             )));
         }
-        Ok(Self {
-            folder: folder.to_path_buf(),
-            force,
-        })
+        Ok(Self { place, force })
     }
 
     /// Writes the recording, its manifest, and values as `expected/NAME.npy`. It has no signature, and one that was there goes away.
@@ -142,13 +160,10 @@ impl Edited {
         expected: &BTreeMap<String, Tensor>,
         more: &BTreeMap<PathBuf, Vec<u8>>,
     ) -> Result<()> {
-        let mut destinations = Destinations::new(self.force.force);
-        let failed = |path: &Path, error: std::io::Error| {
-            Failure::Output(format!("{}: {error}", shown(path)))
-        };
-        let signature = self.folder.join(SIGNATURE_NAME);
+        let signature = self.place.path().join(SIGNATURE_NAME);
         if self.force.force && signature.symlink_metadata().is_ok() {
-            fs::remove_file(&signature).map_err(|error| failed(&signature, error))?;
+            fs::remove_file(&signature)
+                .map_err(|error| Failure::Output(format!("{}: {error}", shown(&signature))))?;
         }
         let mut files: BTreeMap<PathBuf, Vec<u8>> = more.clone();
         files.insert(
@@ -159,20 +174,9 @@ impl Edited {
             let npy = encode_npy(tensor);
             files.insert(Path::new("expected").join(format!("{name}.npy")), npy);
         }
-        // The recording comes last: a directory without one is no recording.
-        for (path, contents) in files
-            .iter()
-            .map(|(path, it)| (path, &it[..]))
-            .chain([(&PathBuf::from(FILE_NAME), bytes)])
-        {
-            let path = self.folder.join(path);
-            if let Some(parent) = path.parent() {
-                fs::create_dir_all(parent).map_err(|error| failed(parent, error))?;
-            }
-            destinations.claim_here(&path)?;
-            destinations.write_here(&path, contents)?;
-        }
-        Ok(())
+        files.insert(FILE_NAME.into(), bytes.to_vec());
+        let destinations = Destinations::new(self.force.force);
+        self.place.write(&files, &destinations)
     }
 }
 

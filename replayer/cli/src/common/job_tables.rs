@@ -352,11 +352,16 @@ pub(crate) fn durations(out: &mut impl Write, report: &Report) -> Result<()> {
     let names = [
         "job", "layer", "kernel", "chain", "time", "least", "most", "alone",
     ];
-    let mut rows = vec![names.map(str::to_owned).to_vec()];
+    let counted = report.chains.iter().any(|chain| chain.gpu_cycles.is_some());
+    let mut names = names.map(str::to_owned).to_vec();
+    if counted {
+        names.extend(["GPU cycles", "GPU ticks"].map(str::to_owned));
+    }
+    let mut rows = vec![names];
     for job in &report.jobs {
         let kernel = job.name.as_ref().or(job.kernel.as_ref());
         let chain = chain_time(report, job);
-        rows.push(vec![
+        let mut row = vec![
             job.index.to_string(),
             job.layer.clone().unwrap_or_else(|| job.phase.clone()),
             kernel.unwrap_or(&job.kind).clone(),
@@ -365,7 +370,19 @@ pub(crate) fn durations(out: &mut impl Write, report: &Report) -> Result<()> {
             chain.map_or_else(dash, |it| seconds(it.min)),
             chain.map_or_else(dash, |it| seconds(it.max)),
             job.seconds.map_or_else(dash, |it| seconds(it.median)),
-        ]);
+        ];
+        if counted {
+            let chain = report.chains.iter().find(|chain| chain.number == job.chain);
+            let counts = [
+                chain.and_then(|it| it.gpu_cycles),
+                chain.and_then(|it| it.gpu_ticks),
+            ];
+            let text = |it: gpureplay_jobs::report::Spread| {
+                format!("{:.0} ± {:.0}", it.median, it.deviation)
+            };
+            row.extend(counts.map(|count| count.map_or_else(dash, text)));
+        }
+        rows.push(row);
     }
     table(out, &rows, &[1, 2])
 }

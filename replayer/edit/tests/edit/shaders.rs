@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use gpureplay_edit::shader::fits;
 use gpureplay_edit::tune::{Candidate, Standing, tune};
-use gpureplay_edit::{Change, EditError, Launch, Subject, inputs};
+use gpureplay_edit::{Change, EditError, Kernel, Launch, Subject, inputs};
 use gpureplay_jobs::Jobs;
 use gpureplay_library::{Options, Recording};
 
@@ -79,7 +79,7 @@ fn wrong_and_cheaper(subject: &Subject<'_>) -> Vec<u8> {
         code[bit / 8] ^= 1 << (bit % 8);
         let change = Change {
             launch,
-            code: Some(code.clone()),
+            kernel: code.clone().into(),
         };
         let Ok(tried) = subject.try_out(&change) else {
             continue;
@@ -102,13 +102,16 @@ fn a_wrong_variant_is_never_the_best() {
         name: "planted".into(),
         change: Ok(Change {
             launch,
-            code: Some(wrong_and_cheaper(&subject)),
+            kernel: wrong_and_cheaper(&subject).into(),
         }),
     };
     let size = |local: [u32; 3]| Candidate {
         name: format!("{local:?}"),
         change: Launch::over(launch.global(), local)
-            .map(|launch| Change { launch, code: None })
+            .map(|launch| Change {
+                launch,
+                kernel: Kernel::Recorded,
+            })
             .map_err(|error| error.to_string()),
     };
     let candidates = [
@@ -158,7 +161,7 @@ fn another_shader_is_put_into_the_recording_for_one_job_only() {
     let changed = subject
         .apply(&Change {
             launch,
-            code: Some(code),
+            kernel: code.into(),
         })
         .unwrap();
     assert!(changed.tried.different > 0);

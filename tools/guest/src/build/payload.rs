@@ -83,6 +83,21 @@ fn apps(folder: &Folder) -> Result<()> {
     run(folder, &mut make, "test programs")
 }
 
+/// Unpacks Debian's CLBlast beside the guest, once, and compiles the programs that use it.
+pub(crate) fn clblast(folder: &Folder) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    let unpacked = folder.local.join("clblast");
+    if !unpacked.join("version").is_file() {
+        let mut unpack = in_root(folder);
+        unpack
+            .arg("bash")
+            .arg(folder.recipe().join("clblast.sh"))
+            .arg(&unpacked);
+        run(folder, &mut unpack, "CLBlast")?;
+    }
+    apps(folder)
+}
+
 /// Where cargo keeps crates.
 pub(crate) fn cargo_home() -> PathBuf {
     env::var_os("CARGO_HOME").map_or_else(
@@ -119,6 +134,9 @@ fn device_tests(folder: &Folder) -> Result<()> {
     let example = ["-p", "gpureplay-linux", "--example", "device_test"];
     let built = cross(folder, &example, "device test")?;
     install(&built.join("examples/device_test"), &to)?;
+    let example = ["-p", "gpureplay-library", "--example", "state_faults"];
+    let built = cross(folder, &example, "faults of states")?;
+    install(&built.join("examples/state_faults"), &to)?;
     let mut compile = in_root(folder);
     compile
         .args([

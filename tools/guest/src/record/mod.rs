@@ -60,6 +60,9 @@ pub(crate) struct Record {
     /// Caches that are not coherent with the GPU: what the recorder does not clean and invalidate is wrong in the log.
     #[arg(long)]
     non_coherent: bool,
+    /// Do not boot: compile the traces that an earlier run kept in the directory of --keep.
+    #[arg(long, requires = "keep")]
+    no_boot: bool,
     /// Use the programs in target/guest/opt and target/debug as they are.
     #[arg(long)]
     no_build: bool,
@@ -98,10 +101,12 @@ impl Record {
             timeout: Duration::from_secs(self.timeout),
             non_coherent: self.non_coherent,
         };
-        let outcome = job.trace(true)?;
-        if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
-            let code = report(&outcome, false, self.timeout);
-            return Ok(ExitCode::from(if code == 0 { 1 } else { code }));
+        if !self.no_boot {
+            let outcome = job.trace(true)?;
+            if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+                let code = report(&outcome, false, self.timeout);
+                return Ok(ExitCode::from(if code == 0 { 1 } else { code }));
+            }
         }
         let output = match &self.output {
             Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
@@ -162,6 +167,9 @@ impl Recording<'_> {
     /// Runs the program under `gpureplay record` in the guest, once per set of inputs.
     pub(crate) fn trace(&self, stream: bool) -> Result<Outcome> {
         app::write_files(self.folder, self.name, self.work)?;
+        if self.app.uses_clblast() {
+            payload::clblast(self.folder)?;
+        }
         // Runs that are to be compared must allocate alike: after one that has filled the runtime's shader cache, with
         // everything at the same host addresses, by which libraries sort their buffers, and with a program's threads
         // taking turns where they block rather than racing. What the first run answers is the live stack's word.
@@ -429,6 +437,11 @@ impl Recording<'_> {
         if self.app.uses_compute_library() {
             let library = version("libarm-compute-dev")?;
             pairs.push(("framework", format!("Arm Compute Library {library}")));
+        }
+        if self.app.uses_clblast() {
+            let path = self.folder.local.join("clblast/version");
+            let version = fs::read_to_string(&path).map_err(Error::io("read", path))?;
+            pairs.push(("framework", format!("CLBlast {}", version.trim())));
         }
         if self.app.network {
             let weights = "generated from a seed by tools/networks/layers.py: not trained";

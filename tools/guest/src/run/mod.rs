@@ -5,6 +5,7 @@ pub(crate) mod board;
 pub(crate) mod driver;
 mod kernel_log;
 pub(crate) mod machine;
+pub(crate) mod secure_log;
 pub(crate) mod session;
 pub(crate) mod shader_cache;
 pub(crate) mod shell;
@@ -110,6 +111,7 @@ impl BootOptions {
             stream,
             warm: !self.cold,
             firmware: None,
+            quiet_secure_world: false,
             board: Board {
                 non_coherent: self.non_coherent,
                 power_domain: self.power_domain,
@@ -207,6 +209,7 @@ pub(crate) fn report(outcome: &Outcome, allow_gpu_errors: bool, timeout: u64) ->
         End::GuestDied => ("the guest died before the command ended".to_owned(), 121),
         End::ModelDied => ("the model server died".to_owned(), 122),
         End::NoDriver(why) => (format!("the GPU driver did not come up: {why}"), 123),
+        End::SecureWorld(lines) => (format!("the secure world complains: {lines}"), 125),
         End::Timeout => (format!("no end after {timeout} s"), 124),
     };
     outcome.print_logs();

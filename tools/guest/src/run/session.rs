@@ -7,7 +7,10 @@ use std::{
     os::unix::net::UnixListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    sync::{
+        atomic::{AtomicU32, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -22,12 +25,13 @@ use crate::{
         driver::Driver,
         kernel_log,
         machine::{self, CHANNELS, Machine},
+        secure_log::SecureLog,
         shader_cache,
     },
 };
 
 /// Runs whose logs are kept.
-const KEPT_RUNS: usize = 30;
+const KEPT_RUNS: usize = 80;
 /// How long the model server may take to open its socket.
 const MODEL_START: Duration = Duration::from_secs(10);
 
@@ -65,6 +69,8 @@ pub(crate) struct Options {
     pub(crate) warm: bool,
     /// Firmware with a secure world, which starts before the kernel.
     pub(crate) firmware: Option<PathBuf>,
+    /// A message of the secure world, which logs errors only, ends the run.
+    pub(crate) quiet_secure_world: bool,
     /// What is around the GPU.
     pub(crate) board: Board,
 }
@@ -86,6 +92,7 @@ impl Default for Options {
             stream: false,
             warm: true,
             firmware: None,
+            quiet_secure_world: false,
             board: Board::default(),
         }
     }
@@ -104,6 +111,8 @@ pub(crate) enum End {
     ModelDied,
     /// The GPU driver did not come up, and why.
     NoDriver(String),
+    /// The secure world complained; its first lines.
+    SecureWorld(String),
 }
 
 /// What a run left.
@@ -113,7 +122,7 @@ pub(crate) struct Outcome {
     pub(crate) end: End,
     /// The command's standard output.
     pub(crate) stdout: Vec<u8>,
-    /// Directory with kernel.log, model.log, stdout, stderr, qemu.log.
+    /// Directory with kernel.log, model.log, stdout, stderr, qemu.log, secure.log.
     pub(crate) logs: PathBuf,
     /// Lines of the kernel log that report a fault.
     pub(crate) faults: Vec<String>,
@@ -207,7 +216,9 @@ pub(crate) fn run(
     };
     run.start_qemu(machine.command(), command.is_none())?;
     drop(sender);
-    run.watch(&events, options.timeout)
+    let watched = options.firmware.is_some() && options.quiet_secure_world;
+    let watched = watched.then(|| SecureLog::new(secure_log));
+    run.watch(&events, options.timeout, watched)
 }
 
 /// A run in progress. Dropping it ends both processes.
@@ -265,7 +276,12 @@ impl Running {
     }
 
     /// Reads the channels until the guest is gone or the time is up.
-    fn watch(mut self, events: &Receiver<Event>, timeout: Duration) -> Result<Outcome> {
+    fn watch(
+        mut self,
+        events: &Receiver<Event>,
+        timeout: Duration,
+        mut secure: Option<SecureLog>,
+    ) -> Result<Outcome> {
         let mut files = LogFiles::create(&self.logs)?;
         let mut closed = 0;
         let mut end = None;
@@ -285,6 +301,16 @@ impl Running {
                 continue;
             }
             last_look = Some(Instant::now());
+            // Once the machine is switched off, TF-A has its own opinion of how long that may take.
+            let running = end.is_none() && self.exit.is_none();
+            if let Some(log) = secure.as_mut().filter(|_| running)
+                && !log.look().is_empty()
+            {
+                // What belongs to it comes at once.
+                std::thread::sleep(Duration::from_millis(200));
+                end = Some(End::SecureWorld(log.look().join("\n")));
+                self.kill_qemu();
+            }
             let model_ended = matches!(self.model.try_wait(), Ok(Some(_)));
             let qemu_ended = match self.qemu.as_mut().map(Child::try_wait) {
                 Some(Ok(None)) => false,
@@ -529,7 +555,10 @@ fn log_dir(folder: &Folder, options: &Options) -> Result<PathBuf> {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |time| time.as_millis());
-    let logs = runs.join(format!("{seconds}-{}", std::process::id()));
+    // Two may begin in the same millisecond.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let logs = runs.join(format!("{seconds}-{}-{number}", std::process::id()));
     create_dir(&logs)?;
     let mut old: Vec<PathBuf> = fs::read_dir(&runs)
         .map_err(Error::io("read", &runs))?

@@ -5,6 +5,7 @@
 mod tests;
 mod written;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,6 +22,7 @@ use written::{Written, written};
 
 use crate::common::failure::{Failure, Outcome};
 use crate::common::fault_argument::Inject;
+use crate::common::job_options::JobOptions;
 use crate::common::model_options::ModelOptions;
 use crate::common::tensor_arguments::{TensorFile, bind_or_take_case};
 use crate::common::terminal;
@@ -37,8 +39,8 @@ Exit code 1: the devices differ.";
 
 /// Replay on two devices in lock-step and name the first difference
 ///
-/// Registers are compared whenever the engine reads one, and all memory that jobs may write after every chain, thread
-/// storage left out. Counters and what tells one GPU from another are not compared. Where memory differs, the chain is run
+/// Registers are compared whenever the engine reads one, and all memory that jobs may write after every chain (with --jobs: after the
+/// chains of these), thread storage left out. Counters and what tells one GPU from another are not compared. Where memory differs, the chain is run
 /// again on the model to find the instruction that writes the byte.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -54,6 +56,8 @@ pub(crate) struct Diff {
     /// File for an input; the manifest's first case without any
     #[arg(short, long = "input", value_name = "[NAME=]FILE")]
     inputs: Vec<TensorFile>,
+    #[command(flatten)]
+    jobs: JobOptions,
     /// Disturb the second device: KIND@CALL or a seed
     #[arg(long, value_name = "FAULT")]
     inject: Option<Inject>,
@@ -87,6 +91,10 @@ struct Report {
 struct Pair {
     both: LockStep<Device, Device>,
     memory: Vec<(u64, u64)>,
+    /// Chains after which memory is compared, by number; all if there is no such set.
+    after: Option<BTreeSet<usize>>,
+    /// Number of the next chain that ends.
+    next: usize,
     /// Where the outcome goes when the devices are closed.
     outcome: Arc<Mutex<Outcomes>>,
 }
@@ -132,7 +140,12 @@ impl gpureplay_core::Wrapper for Pair {
 
     fn after_chain(&mut self, chain: &Chain, result: std::result::Result<(), ErrorKind>) {
         Gpu::after_chain(&mut self.both, chain, result);
-        if result.is_ok() {
+        let wanted = self
+            .after
+            .as_ref()
+            .is_none_or(|after| after.contains(&self.next));
+        self.next += 1;
+        if result.is_ok() && wanted {
             self.compare();
         }
     }
@@ -165,8 +178,17 @@ impl Diff {
         if let Some(inject) = self.inject {
             second = second.with_fault(inject.0);
         }
+        let after = self.jobs.chosen().then(|| self.jobs.select(&recording));
+        let after = after.transpose()?.map(|(jobs, selected)| {
+            let selected = selected.iter().filter_map(|job| jobs.jobs.get(*job));
+            selected.map(|job| job.chain).collect()
+        });
         let bind = |session: &mut Session| bind_or_take_case(&self.inputs, session);
-        let (found, bindings) = lock_step(&recording, self.wrong_gpu, bind, (first, second))?;
+        let how = How {
+            ignore_identity: self.wrong_gpu,
+            after,
+        };
+        let (found, bindings) = lock_step(&recording, how, bind, (first, second))?;
         if let (Some(inject), Some((calls, false))) = (self.inject, found.fault) {
             return Err(inject.never(calls));
         }
@@ -191,15 +213,24 @@ impl Diff {
 struct Found {
     divergence: Option<Divergence>,
     fault: Option<(u64, bool)>,
-    /// Chains of the run.
+    /// Chains after which memory was compared.
     chains: u32,
     error: Option<String>,
+}
+
+/// How two devices are compared.
+#[derive(Default)]
+struct How {
+    /// The devices need not be the GPU that was recorded.
+    ignore_identity: bool,
+    /// Chains after which memory is compared, by number; all if there is no such set.
+    after: Option<BTreeSet<usize>>,
 }
 
 /// Replays on two devices; also the values that were bound.
 fn lock_step(
     recording: &Recording,
-    ignore_identity: bool,
+    how: How,
     bind: impl FnOnce(&mut Session) -> Result<()>,
     (first, second): (Device, Device),
 ) -> Result<(Found, Bindings)> {
@@ -208,21 +239,28 @@ fn lock_step(
         Access(region.access).contains(Access::WRITE) && region.kind != RegionKind::Scratch.code()
     });
     let outcome = Arc::new(Mutex::new(Outcomes::default()));
+    let compared = how
+        .after
+        .as_ref()
+        .and_then(|after| u32::try_from(after.len()).ok());
     let pair = Pair {
         both: LockStep::new(first, second, may_differ),
         memory: regions
             .map(|region| (region.va.get(), region.bytes()))
             .collect(),
+        after: how.after,
+        next: 0,
         outcome: outcome.clone(),
     };
     let mut session = Session::on(
         recording.clone(),
         Device::custom(Box::new(pair), "two devices"),
     );
-    session.ignore_identity(ignore_identity);
+    session.ignore_identity(how.ignore_identity);
     bind(&mut session)?;
     let result = session.run().and_then(|()| session.close());
-    let (chains, bindings) = (session.timing().chains, session.bindings().clone());
+    let chains = compared.unwrap_or(session.timing().chains);
+    let bindings = session.bindings().clone();
     drop(session);
     let Outcomes { divergence, fault } = *outcome.lock().unwrap_or_else(PoisonError::into_inner);
     let error = match result {

@@ -63,7 +63,7 @@ fn differ(name: &str, flip: impl FnOnce(&Recording<'_>) -> Flip) -> Report {
     let second = Watched::new(second, flip(view));
     let second = Device::custom(Box::new(second), "model");
     let bind = |session: &mut Session| bind_or_take_case(&[], session);
-    let (found, bindings) = lock_step(&recording, false, bind, (first, second)).unwrap();
+    let (found, bindings) = lock_step(&recording, How::default(), bind, (first, second)).unwrap();
     report(&recording, &found, &bindings)
 }
 

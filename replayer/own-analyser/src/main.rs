@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An analyser of one's own: how far apart the addresses of neighbouring threads are, for each job of a recording.
 //!
-//! `cargo run --release -p gpureplay-library --example own_analyser recordings/lenet-g52`
+//! `cargo run --release --manifest-path replayer/own-analyser/Cargo.toml recordings/lenet-g52`
 //!
 //! The model asks an [`Observer`] before each compute job who looks into it; each of its host threads then gets a [`Part`], which is
 //! told of every access. Parts may come in any order, so that what they find is added up.
+#![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -82,8 +83,8 @@ impl Part for StridePart {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("which recording?")?;
+/// Runs a recording once with its first case's inputs. The distances by job.
+fn analyse(path: &str) -> Result<Vec<Strides>, Box<dyn std::error::Error>> {
     let recording = Recording::open(path)?;
     let watch = Arc::new(Watch::default());
     let gpu = recording.verified().recording().gpu_id();
@@ -97,7 +98,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     session.run()?;
     session.close()?;
-    let jobs = watch.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut jobs = watch.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *jobs))
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::args().nth(1).ok_or("which recording?")?;
+    let jobs = analyse(&path)?;
     for (index, strides) in jobs.iter().enumerate() {
         let all: u64 = strides.values().sum();
         let most = strides.iter().max_by_key(|(_, count)| **count);
@@ -109,4 +116,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_of_saxpy_are_one_number_apart() {
+        let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recordings/saxpy-g52");
+        let [strides] = &analyse(recording).expect("it runs")[..] else {
+            panic!("saxpy has one job");
+        };
+        // 1000 threads in warps of 8, seven pairs of neighbours in each; two loads and a store of 4 bytes.
+        assert_eq!(strides, &Strides::from([(4, 125 * 7 * 3)]));
+    }
 }

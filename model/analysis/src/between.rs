@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Accesses of two jobs to the same byte, one of which writes, that nothing orders: the GPU may run jobs of one chain at the same time, unless one
+//! depends on the other or a barrier stands between them.
+//!
+//! Of each word the first clause that writes it, that reads it, and that changes it atomically is kept, with the bytes: enough to notice
+//! that jobs race for a byte, but not to list all pairs.
+
+use std::collections::{BTreeMap, HashMap};
+
+use mali_model::probe::{Access, AccessKind, Place, Storages};
+
+use crate::pages::PAGE;
+use crate::report::RaceKind;
+
+const WORDS: usize = PAGE as usize / 4;
+/// Pages that are kept of each job, 16 KiB each: 256 MiB at most.
+const MOST: usize = 1 << 14;
+
+/// Which jobs may run at the same time as an earlier one, by their numbers.
+pub type Unordered = BTreeMap<usize, Vec<usize>>;
+
+/// What reached a word: a store, a load, an atomic operation.
+#[derive(Clone, Copy, Default)]
+struct Word {
+    /// The low half of the clause's address, which is never 0.
+    clauses: [u32; 3],
+    /// Bytes of the word.
+    bytes: [u8; 3],
+}
+
+const STORE: usize = 0;
+const LOAD: usize = 1;
+const ATOMIC: usize = 2;
+
+/// Everything that a job reaches, storage of threads and work groups left out.
+#[derive(Default)]
+pub(crate) struct Reach {
+    pages: HashMap<u64, Box<[Word; WORDS]>>,
+    storages: Storages,
+    /// The high half of the addresses of all clauses.
+    high: u64,
+    pub(crate) full: bool,
+}
+
+/// Instructions of two jobs that race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Pair {
+    pub(crate) kind: RaceKind,
+    pub(crate) clauses: [u64; 2],
+}
+
+/// How often, and where first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) words: u64,
+    pub(crate) address: u64,
+}
+
+impl Reach {
+    pub(crate) fn new(storages: Storages) -> Self {
+        Self {
+            storages,
+            ..Self::default()
+        }
+    }
+
+    /// Adds an access.
+    pub(crate) fn access(&mut self, access: &Access<'_>) {
+        let kind = match access.kind {
+            AccessKind::Store => STORE,
+            AccessKind::Load => LOAD,
+            AccessKind::Atomic => ATOMIC,
+        };
+        let clause = access.visit.site.clause;
+        self.high = clause >> 32;
+        for lane in access.visit.lanes.iter() {
+            let address = access.address(lane);
+            if self.storages.place(address) == Place::Global {
+                self.mark(address, access.bytes.into(), kind, clause as u32);
+            }
+        }
+    }
+
+    fn mark(&mut self, address: u64, bytes: u64, kind: usize, clause: u32) {
+        for at in address..address.saturating_add(bytes) {
+            let page = at - at % PAGE;
+            if self.pages.len() >= MOST && !self.pages.contains_key(&page) {
+                self.full = true;
+                return;
+            }
+            let words = self.pages.entry(page);
+            let words = words.or_insert_with(|| Box::new([Word::default(); WORDS]));
+            let word = &mut words[(at - page) as usize / 4];
+            if word.bytes[kind] == 0 {
+                word.clauses[kind] = clause;
+            }
+            word.bytes[kind] |= 1 << (at % 4);
+        }
+    }
+
+    /// The races of an earlier job with this one.
+    pub(crate) fn races(&self, earlier: &Reach) -> BTreeMap<Pair, Found> {
+        const PAIRS: [(usize, usize, RaceKind); 7] = [
+            (STORE, STORE, RaceKind::WriteWrite),
+            (STORE, LOAD, RaceKind::WriteRead),
+            (LOAD, STORE, RaceKind::ReadWrite),
+            (STORE, ATOMIC, RaceKind::WriteWrite),
+            (ATOMIC, STORE, RaceKind::WriteWrite),
+            (LOAD, ATOMIC, RaceKind::ReadWrite),
+            (ATOMIC, LOAD, RaceKind::WriteRead),
+        ];
+        let mut found: BTreeMap<Pair, Found> = BTreeMap::new();
+        for (page, theirs) in &earlier.pages {
+            let Some(mine) = self.pages.get(page) else {
+                continue;
+            };
+            for (at, (first, second)) in (0u64..).zip(theirs.iter().zip(mine.iter())) {
+                for (one, other, kind) in PAIRS {
+                    if first.bytes[one] & second.bytes[other] == 0 {
+                        continue;
+                    }
+                    let clauses = [
+                        earlier.high << 32 | u64::from(first.clauses[one]),
+                        self.high << 32 | u64::from(second.clauses[other]),
+                    ];
+                    let address = page + 4 * at;
+                    let all = found.entry(Pair { kind, clauses }).or_insert(Found {
+                        words: 0,
+                        address,
+                    });
+                    all.words += 1;
+                    all.address = all.address.min(address);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// What jobs reached that a later one may race with.
+#[derive(Default)]
+pub(crate) struct Between {
+    unordered: Unordered,
+    kept: BTreeMap<usize, (u64, Reach)>,
+}
+
+impl Between {
+    pub(crate) fn new(unordered: Unordered) -> Self {
+        Self {
+            unordered,
+            kept: BTreeMap::new(),
+        }
+    }
+
+    /// Whether it matters what a job reaches.
+    pub(crate) fn concerns(&self, job: usize) -> bool {
+        self.unordered.contains_key(&job) || self.unordered.values().any(|it| it.contains(&job))
+    }
+
+    /// A job has ended: its races with earlier ones, with their number and the address of their shader.
+    pub(crate) fn ended(
+        &mut self,
+        job: usize,
+        shader: u64,
+        reach: Reach,
+    ) -> Vec<(usize, Pair, Found)> {
+        let earlier = self.unordered.get(&job).into_iter().flatten();
+        let races = earlier
+            .filter_map(|at| Some((*at, self.kept.get(at)?)))
+            .flat_map(|(at, (_, earlier))| {
+                let found = reach.races(earlier).into_iter();
+                found.map(move |(pair, found)| (at, pair, found))
+            })
+            .collect();
+        self.kept.insert(job, (shader, reach));
+        let unordered = &self.unordered;
+        let later = |kept: usize| {
+            let mut after = unordered.range(job + 1..);
+            after.any(|(_, jobs)| jobs.contains(&kept))
+        };
+        self.kept.retain(|kept, _| later(*kept));
+        races
+    }
+}

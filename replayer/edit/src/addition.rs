@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory that a changed job needs besides its own descriptors: where its parts go, behind all regions of the recording.
+
+use gpureplay_format::layout::Region;
+use gpureplay_format::{Access, RegionKind};
+use gpureplay_jobs::Compute;
+use mali_descriptors::{
+    Draw, Profile, RendererState, clause_address, descriptor_address, job as places,
+};
+use zerocopy::little_endian::{U16, U32, U64};
+
+use crate::error::{EditError, Result};
+use crate::footprint::PAGE;
+use crate::taken::{Places, Taken};
+
+/// Bytes that are written, with their addresses.
+pub(crate) type Writes = Vec<(u64, Vec<u8>)>;
+
+/// What the changed job needs besides its own descriptors.
+#[derive(Debug, Default)]
+pub(crate) struct Addition {
+    /// Regions behind all others.
+    pub(crate) regions: Vec<Region>,
+    /// Code, which only set-up may upload.
+    pub(crate) code: Writes,
+}
+
+fn region(va: u64, bytes: u64, access: Access, kind: RegionKind) -> Region {
+    Region {
+        va: U64::new(va),
+        pages: U32::new(u32::try_from(bytes.div_ceil(PAGE)).unwrap_or(u32::MAX)),
+        access: access.0,
+        kind: kind.code(),
+        zero: U16::ZERO,
+    }
+}
+
+/// Refuses memory that the recorded shader's pointers do not reach.
+fn within_reach(end: u64, compute: &Compute) -> Result<()> {
+    if end >> 32 == compute.shader >> 32 {
+        return Ok(());
+    }
+    Err(EditError::Gate {
+        gate: "executable region",
+        reason: format!(
+            "the next free memory ends at {end:#x}, which is not within the same 4 GiB as the recorded shader, where branches reach"
+        ),
+    })
+}
+
+/// Another shader in memory of its own, with a renderer state of its own: the recorded state may be shared with other jobs. `end`: where
+/// the recording's regions end; `job`: address of the job's header. Gives the words of descriptors that change.
+///
+/// # Errors
+/// There is no memory for it.
+pub(crate) fn shader(
+    code: &[u8],
+    compute: &Compute,
+    job: u64,
+    end: u64,
+) -> Result<(Writes, Addition)> {
+    // A page that is not mapped lies before it.
+    let at = end.saturating_add(PAGE);
+    let bytes = (code.len() as u64).next_multiple_of(PAGE);
+    let state_at = at.saturating_add(bytes);
+    within_reach(state_at.saturating_add(PAGE), compute)?;
+    let addition = Addition {
+        regions: vec![
+            region(at, bytes, Access::READ_EXECUTE, RegionKind::Code),
+            region(state_at, PAGE, Access::READ_WRITE, RegionKind::Descriptors),
+        ],
+        code: vec![(at, code.to_vec())],
+    };
+    let old = compute.draw.state();
+    let recorded = compute.state.shader();
+    let state: RendererState = compute
+        .state
+        .with("Shader", at | (recorded - clause_address(recorded)));
+    let draw: Draw = compute
+        .draw
+        .with("State", state_at | (old - descriptor_address(old)));
+    let words = vec![
+        (state_at, state.to_bytes().to_vec()),
+        (
+            job.wrapping_add(places::COMPUTE_DRAW),
+            draw.to_bytes().to_vec(),
+        ),
+    ];
+    Ok((words, addition))
+}
+
+/// A whole job in memory of its own; only the header stays. As [`shader`].
+///
+/// # Errors
+/// There is no memory for it.
+pub(crate) fn whole(
+    taken: &Taken,
+    compute: &Compute,
+    profile: &Profile,
+    job: u64,
+    end: u64,
+) -> Result<(Writes, Addition)> {
+    let code = end.saturating_add(PAGE);
+    let code_bytes = (taken.code().len() as u64).next_multiple_of(PAGE);
+    let descriptors = code.saturating_add(code_bytes);
+    let nowhere = Places {
+        code,
+        descriptors,
+        threads: 0,
+        groups: 0,
+    };
+    // Where storage lies does not change how long descriptors are.
+    let laid = taken.lay(nowhere).descriptors;
+    let ends = laid
+        .iter()
+        .map(|(at, bytes)| at.saturating_add(bytes.len() as u64));
+    let length = ends.max().unwrap_or(descriptors) - descriptors;
+    let length = length.max(1).next_multiple_of(PAGE);
+    let [threads, groups] = taken.storage(profile);
+    let mut addition = Addition {
+        regions: vec![
+            region(code, code_bytes, Access::READ_EXECUTE, RegionKind::Code),
+            region(
+                descriptors,
+                length,
+                Access::READ_WRITE,
+                RegionKind::Descriptors,
+            ),
+        ],
+        code: vec![(code, taken.code().to_vec())],
+    };
+    let mut next = descriptors.saturating_add(length);
+    let mut storage = |bytes: u64| {
+        // A page that is not mapped lies before each.
+        let at = next.saturating_add(PAGE);
+        if bytes > 0 {
+            addition
+                .regions
+                .push(region(at, bytes, Access::READ_WRITE, RegionKind::Scratch));
+            next = at.saturating_add(bytes);
+        }
+        at
+    };
+    let (threads, groups) = (storage(threads), storage(groups));
+    within_reach(next, compute)?;
+    let laid = taken.lay(Places {
+        code,
+        descriptors,
+        threads,
+        groups,
+    });
+    let mut words = laid.descriptors;
+    let payload = laid.payload.into_iter();
+    words.extend(payload.map(|(offset, bytes)| (job.wrapping_add(offset), bytes)));
+    Ok((words, addition))
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a changed job runs: its recorded shader, another one, or a whole job of another recording.
+
+use std::sync::Arc;
+
+use crate::interface::Interface;
+use crate::taken::Taken;
+
+/// A shader in bytes, from its first clause on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShaderFile {
+    /// The code.
+    pub bytes: Vec<u8>,
+    /// What the job that it was compiled for gave it, where that is known.
+    pub interface: Option<Interface>,
+}
+
+impl From<Vec<u8>> for ShaderFile {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            interface: None,
+        }
+    }
+}
+
+/// What a job runs.
+#[derive(Clone, Debug)]
+pub enum Kernel {
+    /// The recorded shader.
+    Recorded,
+    /// Another shader; all else of the job stays.
+    Shader(ShaderFile),
+    /// A whole job of another recording: shader, uniforms, storage, sizes.
+    Job(Arc<Taken>),
+}
+
+impl Kernel {
+    /// Whether it is the recorded shader.
+    pub fn is_recorded(&self) -> bool {
+        matches!(self, Self::Recorded)
+    }
+}
+
+impl From<Vec<u8>> for Kernel {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Shader(bytes.into())
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Each gate by itself: a shader that fits its own job does not fit the same job with one thing less.
+
+use std::path::PathBuf;
+
+use gpureplay_edit::shader::fits;
+use gpureplay_edit::{Change, EditError, Kernel, Launch, Proof, Subject, inputs};
+use gpureplay_format::encode::assemble;
+use gpureplay_format::layout::Region;
+use gpureplay_jobs::{Compute, Jobs};
+use gpureplay_library::Recording;
+use mali_descriptors::{LocalStorage, RendererState};
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::U64;
+
+use crate::shipped;
+
+/// A softmax whose threads wait for their work group and share storage; its manifest has the command that recorded it.
+fn softmax() -> (Recording, Jobs) {
+    let folder = PathBuf::from(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/data/softmax-g52"
+    ));
+    let recording = Recording::open(folder).unwrap();
+    let jobs = Jobs::of(&recording).unwrap();
+    (recording, jobs)
+}
+
+/// The gate that refuses a job's own shader when the job is changed like this.
+fn gate(jobs: &Jobs, index: usize, change: impl FnOnce(&mut Compute)) -> &'static str {
+    let mut compute = jobs.jobs[index].compute.clone().unwrap();
+    let code = compute.code.as_ref().unwrap().bytes.clone();
+    assert!(fits(&code, &compute, jobs.profile).is_ok());
+    change(&mut compute);
+    match fits(&code, &compute, jobs.profile) {
+        Err(EditError::Gate { gate, .. }) => gate,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn without(field: &'static str) -> impl FnOnce(&mut Compute) {
+    move |compute| {
+        let state: RendererState = compute.state.with(field, 0);
+        compute.state = state;
+    }
+}
+
+#[test]
+fn each_gate_refuses_what_lacks_its_one_thing() {
+    let (_, jobs) = softmax();
+    let refused = |change: &dyn Fn(&mut Compute)| gate(&jobs, 0, |compute| change(compute));
+    assert_eq!(
+        gate(&jobs, 0, without("Shader contains barrier")),
+        "barrier"
+    );
+    // No work group memory.
+    let no_storage = |compute: &mut Compute| {
+        let storage: LocalStorage = compute.storage.unwrap().with("WLS instances", 31);
+        compute.storage = Some(storage);
+    };
+    assert_eq!(refused(&no_storage), "group storage");
+    assert_eq!(gate(&jobs, 0, without("Uniform buffer count")), "resources");
+    assert_eq!(
+        gate(&jobs, 0, without("Preload local invocation XY")),
+        "initial registers"
+    );
+    assert_eq!(gate(&jobs, 0, without("Uniform count")), "uniforms");
+    // A convolution that needs all registers and storage of its threads.
+    let (_, training, _) = shipped("train-digits-g52");
+    let no_stack = |compute: &mut Compute| {
+        let storage: LocalStorage = compute.storage.unwrap().with("TLS base pointer", 0);
+        compute.storage = Some(storage);
+    };
+    assert_eq!(gate(&training, 0, no_stack), "thread storage");
+    let few = |compute: &mut Compute| {
+        let state: RendererState = compute.state.with("Shader register allocation", 2);
+        compute.state = state;
+    };
+    assert_eq!(gate(&training, 0, few), "register allocation");
+}
+
+/// The same recording with one more region at an address, behind all others.
+fn with_region_at(recording: &Recording, va: u64) -> Recording {
+    let view = recording.verified().recording();
+    let mut regions: Vec<Region> = view.regions().to_vec();
+    let mut last = regions[0];
+    (last.va, last.pages) = (U64::new(va), 1.into());
+    regions.push(last);
+    let bytes = assemble(
+        view.gpu_id(),
+        view.header().flags.get(),
+        &[
+            view.identity().as_bytes(),
+            regions.as_bytes(),
+            view.segments().as_bytes(),
+            view.action_entries().as_bytes(),
+            view.tensors().as_bytes(),
+            view.piece_entries().as_bytes(),
+            view.axis_entries().as_bytes(),
+            view.strings(),
+            view.data(),
+        ],
+    );
+    Recording::from_bytes(bytes).unwrap()
+}
+
+#[test]
+fn code_stays_where_branches_reach() {
+    let (saxpy, _, bindings) = shipped("saxpy-g52");
+    for (va, fits) in [
+        (0x0e00_0000, true),
+        (0xffff_f000, false),
+        (0x1_2345_6000, false),
+    ] {
+        let recording = with_region_at(&saxpy, va);
+        let jobs = Jobs::of(&recording).unwrap();
+        let subject = Subject::new(&recording, &jobs, 0, std::slice::from_ref(&bindings)).unwrap();
+        let code = subject.compute().code.as_ref().unwrap().bytes.clone();
+        let change = Change {
+            launch: Launch::of(subject.compute()),
+            kernel: code.into(),
+        };
+        match subject.try_out(&change) {
+            Ok(_) => assert!(fits, "{va:#x}"),
+            Err(EditError::Gate { gate, .. }) => {
+                assert_eq!((gate, fits), ("executable region", false))
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn a_softmax_with_a_barrier_is_unproven_and_another_size_is_found_wrong() {
+    let (recording, jobs) = softmax();
+    let values = inputs(&recording, 2).unwrap();
+    let subject = Subject::new(&recording, &jobs, 0, &values).unwrap();
+    assert!(
+        subject.compute().state.contains_barrier() != 0 && subject.compute().group_storage() > 0
+    );
+    let Proof::Unproven(reasons) = subject.proof() else {
+        panic!("proven");
+    };
+    for reason in [
+        "place in its work group",
+        "has a barrier",
+        "a work group shares",
+    ] {
+        assert!(reasons.iter().any(|it| it.contains(reason)), "{reasons:?}");
+    }
+    for local in [8, 32] {
+        let change = Change {
+            launch: Launch::over([256, 1, 1], [local, 1, 1]).unwrap(),
+            kernel: Kernel::Recorded,
+        };
+        let error = subject.try_out(&change).unwrap_err();
+        assert!(matches!(error, EditError::Differs(_)), "{error}");
+        assert!(error.to_string().contains("unproven, because"), "{error}");
+    }
+    // As it was recorded it is equal, and still unproven.
+    let change = Change {
+        launch: Launch::of(subject.compute()),
+        kernel: Kernel::Recorded,
+    };
+    let tried = subject.try_out(&change).unwrap();
+    assert!(tried.different == 0 && !tried.proof.is_proven());
+}

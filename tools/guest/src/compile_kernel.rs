@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest compile-kernel`: an OpenCL kernel compiled by Mesa for a GPU, as `gpureplay patch --shader` takes it.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Duration,
+};
+
+use clap::Args;
+
+use crate::{
+    build::{payload, step::logged},
+    error::{Error, Result},
+    folder::{Folder, create_dir},
+    run::{
+        driver::Driver,
+        report,
+        session::{self, End, Options},
+    },
+};
+
+/// Compiles an OpenCL kernel with the guest's Mesa, and writes its binary, and its interface beside it.
+///
+/// The kernel is launched once on the model of the GPU, with the recorder loaded: what Mesa gave the GPU is the binary. Uniforms, initial registers,
+/// registers, barrier and storage that the launch gave it stand in the file of the same name that ends in .toml; `gpureplay patch --shader` checks
+/// that a job gives as much. Without arguments the kernel gets buffers of zeros, 4096 bytes for each local pointer, and zeros.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask guest compile-kernel blur.cl -o blur.bin\n  \
+                        cargo xtask guest compile-kernel nn.cl --kernel softmax --gpu g71 --options '-DWIDTH=8' --global 64 --local 16 \
+                        --recording softmax -o softmax.bin out:4096:out.bin i32:16\n  \
+                        gpureplay patch recordings/digits-g52 --job 11 --shader blur.bin -o patched"
+)]
+pub(crate) struct CompileKernel {
+    /// File with OpenCL C.
+    file: PathBuf,
+    /// The kernel, if the file has several.
+    #[arg(long, value_name = "NAME")]
+    kernel: Option<String>,
+    /// Which GPU it is compiled for.
+    #[arg(long, default_value = "g52", value_name = "NAME")]
+    gpu: String,
+    /// Options of the compiler.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    options: Option<String>,
+    /// Work-items of the launch.
+    #[arg(long, value_name = "XxYxZ")]
+    global: Option<String>,
+    /// Work-items of a group.
+    #[arg(long, value_name = "XxYxZ")]
+    local: Option<String>,
+    /// File for the binary.
+    #[arg(short, long, value_name = "FILE.bin")]
+    output: PathBuf,
+    /// Keep the recording of the launch in this new directory: `gpureplay patch --from DIR:0` takes the whole job from it.
+    #[arg(long, value_name = "DIR")]
+    recording: Option<PathBuf>,
+    /// Use the programs in target/guest/opt and target/debug as they are.
+    #[arg(long)]
+    no_build: bool,
+    /// Arguments in the kernel's order: out:BYTES:FILE (a buffer of zeros; the file is left in the guest), local:BYTES, i32:N, f32:X.
+    #[arg(value_name = "ARGUMENT")]
+    arguments: Vec<String>,
+}
+
+/// What the recording is called in the shared folder, and the kernel's file.
+const RECORDING: &str = "recording";
+const SOURCE: &str = "kernel.cl";
+/// Longest time for boot, compiler and launch.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+impl CompileKernel {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let interface = self.output.with_extension("toml");
+        if interface == self.output {
+            return Err(Error::Usage(format!(
+                "-o {}: the interface goes to the file of this name; choose another ending, such as .bin",
+                self.output.display()
+            )));
+        }
+        if let Some(directory) = self
+            .recording
+            .as_ref()
+            .filter(|directory| directory.exists())
+        {
+            return Err(Error::Usage(format!(
+                "--recording {}: exists",
+                directory.display()
+            )));
+        }
+        let folder = Folder::find()?;
+        folder.require_built()?;
+        if !self.no_build {
+            payload::prepare(&folder, Driver::Patched)?;
+            payload::build_host_command(&folder)?;
+        }
+        let share = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
+        copy(&self.file, &share.path().join(SOURCE))?;
+        let options = Options {
+            gpu: self.gpu.clone(),
+            driver: Driver::Patched,
+            share: Some(share.path().to_path_buf()),
+            timeout: TIMEOUT,
+            stream: true,
+            ..Options::default()
+        };
+        let outcome = session::run(&folder, &options, Some(&self.command()))?;
+        if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+            return Ok(ExitCode::from(
+                report(&outcome, false, TIMEOUT.as_secs()).max(1),
+            ));
+        }
+        let code = save(&folder, &share.path().join(RECORDING), share.path())?;
+        copy(&code, &self.output)?;
+        copy(&code.with_extension("toml"), &interface)?;
+        if let Some(directory) = &self.recording {
+            create_dir(directory)?;
+            for name in ["recording.gpr", "manifest.toml"] {
+                copy(
+                    &share.path().join(RECORDING).join(name),
+                    &directory.join(name),
+                )?;
+            }
+        }
+        println!("{}, {}", self.output.display(), interface.display());
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The command in the guest.
+    fn command(&self) -> Vec<String> {
+        let mut words: Vec<String> = [
+            "gpureplay",
+            "record",
+            "-o",
+            RECORDING,
+            "--",
+            "launch_kernel",
+            SOURCE,
+        ]
+        .map(String::from)
+        .into();
+        for (option, value) in [
+            ("--kernel", &self.kernel),
+            ("--options", &self.options),
+            ("--global", &self.global),
+            ("--local", &self.local),
+        ] {
+            words.extend(
+                value
+                    .iter()
+                    .flat_map(|value| [option.to_owned(), value.clone()]),
+            );
+        }
+        words.extend(self.arguments.iter().cloned());
+        words
+    }
+}
+
+/// Lets the host's command write the code of the only job of a recording, and its interface. Gives the file with the code.
+pub(crate) fn save(folder: &Folder, recording: &Path, work: &Path) -> Result<PathBuf> {
+    let code = work.join("code");
+    let mut disasm = Command::new(payload::host_command(folder));
+    disasm.args(["disasm", "--job", "0"]);
+    disasm.arg(payload::with("--save=", &code)).arg(recording);
+    logged(
+        &mut disasm,
+        "the binary",
+        &folder.local.join("log/compile-kernel.log"),
+    )?;
+    let entries = fs::read_dir(&code).map_err(Error::io("read", &code))?;
+    let mut files = entries.flatten().map(|entry| entry.path());
+    let found = files.find(|path| path.extension().is_some_and(|end| end == "bin"));
+    found.ok_or_else(|| Error::Missing {
+        what: "the kernel's binary".into(),
+        remedy: "look at target/guest/log/compile-kernel.log".into(),
+    })
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to)
+        .map(drop)
+        .map_err(Error::io("copy", from))
+}
