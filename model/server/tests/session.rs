@@ -39,6 +39,10 @@ struct Session {
 
 impl Session {
     fn start(name: &str) -> Session {
+        Session::start_with(name, &[])
+    }
+
+    fn start_with(name: &str, options: &[&str]) -> Session {
         let folder =
             std::env::temp_dir().join(format!("mali-session-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -49,6 +53,7 @@ impl Session {
             .arg(&socket)
             .args(["--gpu", "g31", "--threads", "1", "--register-log"])
             .arg(folder.join("registers.log"))
+            .args(options)
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
@@ -141,6 +146,39 @@ impl Session {
         self.write32(low + 4, (value >> 32) as u32);
     }
 
+    /// Starts the job of [`guest_memory`] on slot 1.
+    fn submit(&mut self) {
+        for on in [gpu::L2_PWRON_LO, gpu::SHADER_PWRON_LO] {
+            self.write32(on, 1);
+        }
+        self.write64(
+            address_space::offset(0, address_space::TRANSTAB_LO),
+            RAM | 7,
+        );
+        self.write32(address_space::offset(0, address_space::COMMAND), 1);
+        self.write32(job::JOB_INT_MASK, u32::MAX);
+        self.write64(job_slot::offset(1, job_slot::HEAD_NEXT_LO), 0x8000);
+        self.write64(job_slot::offset(1, job_slot::AFFINITY_NEXT_LO), 1);
+        self.write32(job_slot::offset(1, job_slot::COMMAND_NEXT), 1);
+    }
+
+    /// Waits until a bit of a register is set.
+    fn wait_until(&mut self, register: u32, bit: u32) {
+        let start = Instant::now();
+        while self.read32(register) & bit == 0 {
+            assert!(start.elapsed() < Duration::from_secs(30), "{register:#x}");
+        }
+    }
+
+    /// Tells what the processor did to lines of the first `bytes` of memory.
+    fn maintain(&mut self, operation: u32, bytes: u64) {
+        self.write32(0xf004, (RAM / 64) as u32);
+        self.write32(0xf008, (bytes / 64) as u32);
+        let before = self.read32(0xf010);
+        self.write32(0xf00c, operation);
+        assert_eq!(self.read32(0xf010), before + 1);
+    }
+
     fn map(&mut self, memory: &File) -> Result<Vec<u8>, u32> {
         let range = [32, 3, 0, 0, RAM as u32, 0, RAM_SIZE as u32, 0];
         self.words(DMA_MAP, &range, &[memory.as_fd()])
@@ -197,18 +235,7 @@ fn a_job_runs_in_guest_memory_and_interrupts() {
         .unwrap();
 
     assert_eq!(session.read32(gpu::GPU_ID), 0x7093_0000);
-    for on in [gpu::L2_PWRON_LO, gpu::SHADER_PWRON_LO] {
-        session.write32(on, 1);
-    }
-    session.write64(
-        address_space::offset(0, address_space::TRANSTAB_LO),
-        RAM | 7,
-    );
-    session.write32(address_space::offset(0, address_space::COMMAND), 1);
-    session.write32(job::JOB_INT_MASK, u32::MAX);
-    session.write64(job_slot::offset(1, job_slot::HEAD_NEXT_LO), 0x8000);
-    session.write64(job_slot::offset(1, job_slot::AFFINITY_NEXT_LO), 1);
-    session.write32(job_slot::offset(1, job_slot::COMMAND_NEXT), 1);
+    session.submit();
     wait_for(&event);
     assert_eq!(session.read32(job::JOB_INT_STAT), job::done(1));
     assert_eq!(word(&memory, 0x9000), 0x1122_3344_5566_7788);
@@ -233,14 +260,60 @@ fn a_job_runs_in_guest_memory_and_interrupts() {
     session.write32(job::JOB_INT_CLEAR, u32::MAX);
     session.words(SET_IRQS, &[20, 0x11, 0, 0, 1], &[]).unwrap();
     session.write32(job_slot::offset(1, job_slot::COMMAND_NEXT), 1);
-    let start = Instant::now();
-    while session.read32(mali_regs::mmu::MMU_INT_RAWSTAT) == 0 {
-        assert!(start.elapsed() < Duration::from_secs(30), "no fault");
-    }
+    session.wait_until(mali_regs::mmu::MMU_INT_RAWSTAT, u32::MAX);
     assert_eq!(
         session.read32(mali_regs::mmu::MMU_INT_RAWSTAT),
         mali_regs::mmu::bus_error(0)
     );
+}
+
+#[test]
+fn caches_that_are_not_coherent_have_to_be_maintained() {
+    let mut session = Session::start_with("apart", &["--non-coherent"]);
+    let memory = guest_memory();
+    session.map(&memory).unwrap();
+    assert_eq!(session.read32(0xf000), 0x4341_4348);
+    // Nothing was cleaned: the GPU finds no page table.
+    session.submit();
+    session.wait_until(mali_regs::mmu::MMU_INT_RAWSTAT, u32::MAX);
+    session.write32(gpu::GPU_CMD, mali_regs::GpuCommand::HardReset as u32);
+    session.write32(mali_regs::mmu::MMU_INT_CLEAR, u32::MAX);
+    session.write32(job::JOB_INT_CLEAR, u32::MAX);
+
+    session.maintain(1, RAM_SIZE);
+    session.submit();
+    session.wait_until(job::JOB_INT_RAWSTAT, u32::MAX);
+    assert_eq!(session.read32(job::JOB_INT_RAWSTAT), job::done(1));
+    assert_ne!(word(&memory, 0x9000), 0x1122_3344_5566_7788);
+    session.maintain(2, 0xa000);
+    assert_eq!(word(&memory, 0x9000), 0x1122_3344_5566_7788);
+    // What is not maintained any more is seen by both.
+    session.maintain(4, 0xa000);
+    session.write32(job::JOB_INT_CLEAR, u32::MAX);
+    memory.write_all_at(&[0; 8], 0x9000).unwrap();
+    memory.write_all_at(&[0; 8], 0x8000).unwrap();
+    session.submit();
+    session.wait_until(job::JOB_INT_RAWSTAT, u32::MAX);
+    assert_eq!(word(&memory, 0x9000), 0x1122_3344_5566_7788);
+}
+
+#[test]
+fn a_gpu_without_power_answers_nothing() {
+    let mut session = Session::start_with("power", &["--power-domain"]);
+    assert_eq!(session.read32(gpu::GPU_ID), 0x7093_0000);
+    session.write32(0xf014, 0);
+    assert_eq!((session.read32(0xf014), session.read32(0xf018)), (0, 0));
+    assert_eq!(session.read32(gpu::GPU_ID), 0);
+    session.write32(gpu::GPU_INT_MASK, 1);
+    assert_eq!(session.read32(0xf018), 2);
+    session.write32(0xf014, 1);
+    assert_eq!(session.read32(gpu::GPU_ID), 0x7093_0000);
+    assert_eq!(session.read32(gpu::GPU_INT_MASK), 0);
+    assert_eq!(session.read32(0xf018), 2);
+    let mut session = Session::start("no-power");
+    session.write32(0xf014, 0);
+    assert_eq!(session.read32(0xf000), 0);
+    assert_eq!(session.read32(gpu::GPU_ID), 0x7093_0000);
 }
 
 #[test]

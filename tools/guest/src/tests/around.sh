@@ -88,8 +88,11 @@ echo devices > /sys/power/pm_test
 echo 1 > /sys/module/suspend/parameters/pm_test_delay
 for device in nano nano:direct; do
 	device_test acl-conv-g52/recording.gpr $device 0 $(< acl-conv-g52/words) > running 2> ended & endless=$!
-	read -r -t 2 -u 9 || true
-	[ "$(< running)" = running ]
+	for ((tries = 0; tries < 60; tries++)); do
+		[ "$(< running)" = running ] && break
+		read -r -t 0.5 -u 9 || true
+	done
+	read -r -t 1 -u 9 || true
 	echo freeze > /sys/power/state
 	if wait $endless; then exit 1; fi
 	say "slept under a replay on $device: $(< ended)"

@@ -2,6 +2,7 @@
 //! `guest test`: the full-system tests, one line each, and a sum.
 
 mod around;
+mod barriers;
 mod caches;
 mod cases;
 mod complaints;
@@ -244,6 +245,10 @@ const TESTS: &[(&str, TestFunction)] = &[
     (
         "non-coherent caches: the nano driver is right, and wrong without any one of its calls",
         |folder| Ok(Verdict::of(caches::nano(folder)?)),
+    ),
+    (
+        "the nano driver has a barrier at every access to a register",
+        |folder| Ok(Verdict::of(barriers::nano(folder)?)),
     ),
     (
         "the nano driver with a power domain, little memory, locked down, asleep",
