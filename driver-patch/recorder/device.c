@@ -9,6 +9,7 @@
 #include <linux/export.h>
 #include <linux/ioport.h>
 #include <linux/mutex.h>
+#include <linux/notifier.h>
 #include <linux/platform_device.h>
 #include <linux/pm_runtime.h>
 
@@ -42,6 +43,7 @@ static struct {
 	u8 *byte[MAX_BYTES];
 	u8 pinned_byte[MAX_BYTES];
 	u8 saved_byte[MAX_BYTES];
+	bool watched;		/* its bus tells when its driver goes */
 	void *power_driver;
 	void (*power_release)(void *driver);
 } gpu;
@@ -143,6 +145,29 @@ static void forget_values(void *data)
 	mutex_unlock(&device_mutex);
 }
 
+/*
+ * Whatever the driver is, the bus says that it will be removed before it is:
+ * its memory, which it may free by itself, is used for the last time.
+ */
+static int driver_changes(struct notifier_block *block, unsigned long event,
+			  void *data)
+{
+	if (event != BUS_NOTIFY_UNBIND_DRIVER)
+		return NOTIFY_DONE;
+	forget_values(data);
+	mutex_lock(&device_mutex);
+	if (gpu.dev == data && gpu.power_release) {
+		gpu.power_release(gpu.power_driver);
+		gpu.power_release = NULL;
+	}
+	mutex_unlock(&device_mutex);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block driver_watch = {
+	.notifier_call = driver_changes,
+};
+
 /* Once for all values of a driver: managed releases run in reverse order. */
 static void forget_later(void)
 {
@@ -205,6 +230,8 @@ EXPORT_SYMBOL_GPL(gpureplay_pin_power);
  */
 void gpureplay_detach(struct device *dev)
 {
+	bool watched = false;
+
 	mutex_lock(&device_mutex);
 	if (gpu.dev == dev) {
 		WRITE_ONCE(gpu.registers, NULL);
@@ -216,8 +243,12 @@ void gpureplay_detach(struct device *dev)
 		if (gpu.pinned)
 			pm_runtime_put_noidle(dev);
 		gpu.pinned = false;
+		watched = gpu.watched;
+		gpu.watched = false;
 	}
 	mutex_unlock(&device_mutex);
+	if (watched)
+		bus_unregister_notifier(dev->bus, &driver_watch);
 	log_note("%s: the driver has let go of the GPU", dev_name(dev));
 	put_device(dev);
 }
@@ -253,6 +284,7 @@ static bool device_take(struct device *dev, void __iomem *registers,
 	gpu.managed = false;
 	gpu.forgets = false;
 	gpu.power_release = NULL;
+	gpu.watched = false;
 	gpu.dev = get_device(dev);
 	WRITE_ONCE(gpu.registers, registers);
 	mutex_unlock(&device_mutex);
@@ -262,6 +294,11 @@ static bool device_take(struct device *dev, void __iomem *registers,
 static void device_watch(struct device *dev, enum gpureplay_driver driver)
 {
 	dev_info(dev, "gpureplay: the recorder watches this GPU\n");
+	if (dev->bus && !bus_register_notifier(dev->bus, &driver_watch)) {
+		mutex_lock(&device_mutex);
+		gpu.watched = true;
+		mutex_unlock(&device_mutex);
+	}
 
 	if (!gpureplay_is_recording())
 		return;

@@ -12,6 +12,7 @@
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/pfn.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -64,6 +65,7 @@ static struct {
 	u64 clean;		/* pages that were not looked at */
 	u64 audited;		/* pages that were looked at though they are clean */
 	u64 logged;		/* pages */
+	u64 unaudited;		/* pages that went without a last look */
 	u64 audited_ns;		/* searches with clean pages */
 	u64 begun_ns;		/* when the recording began */
 	u64 walks;
@@ -498,13 +500,40 @@ static struct mapped_page *list_find(const struct page_list *list, u64 va)
 }
 
 /**
+ * dump_audit_begin - wait until no dump runs, and keep others from beginning
+ *
+ * Whoever frees memory because there is none left does not wait: it may be the
+ * dump that needs some.
+ *
+ * Return: whether dump_audit() may be called, until dump_audit_end().
+ */
+bool dump_audit_begin(void)
+{
+	if (current->flags & PF_MEMALLOC)
+		return !atomic_cmpxchg(&busy, 0, 1);
+	wait_event(not_busy, !atomic_cmpxchg(&busy, 0, 1));
+	return true;
+}
+
+void dump_audit_end(void)
+{
+	atomic_set(&busy, 0);
+	wake_up(&not_busy);
+}
+
+/* A buffer goes while nobody can look at it. Callers take turns. */
+void dump_audit_skipped(size_t pages)
+{
+	work.unaudited += pages;
+}
+
+/**
  * dump_audit - look at a buffer's pages for the last time
  * @va: first address
  * @pages: how many
  * @touched: a bit for each that the app may have written since the last dump
  *
- * What differs from the log without a reason was missed. Does nothing while a
- * dump runs: whoever frees memory must not wait for it.
+ * What differs from the log without a reason was missed.
  */
 void dump_audit(u64 va, size_t pages, const unsigned long *touched)
 {
@@ -512,8 +541,7 @@ void dump_audit(u64 va, size_t pages, const unsigned long *touched)
 	size_t i;
 	unsigned int as;
 
-	if (READ_ONCE(dirty) == DIRTY_ALL || !dev ||
-	    atomic_cmpxchg(&busy, 0, 1))
+	if (READ_ONCE(dirty) == DIRTY_ALL || !dev)
 		return;
 	for (as = 0; as < ADDRESS_SPACES && log_is_active(); as++) {
 		for (i = 0; i < pages && spaces[as].known.count; i++) {
@@ -528,8 +556,6 @@ void dump_audit(u64 va, size_t pages, const unsigned long *touched)
 				log_error(GPUREPLAY_ERROR_UNSEEN, at);
 		}
 	}
-	atomic_set(&busy, 0);
-	wake_up(&not_busy);
 }
 
 /**
@@ -537,7 +563,7 @@ void dump_audit(u64 va, size_t pages, const unsigned long *touched)
  * @as: number of the address space
  * @slot: the job slot on whose behalf
  * @phase: GPUREPLAY_PHASE_*
- * @may_sleep: wait for a slow reader, get more memory
+ * @may_sleep: wait for a slow reader and for an audit, get more memory
  *
  * Return: whether the log holds all of it.
  */
@@ -547,7 +573,11 @@ bool dump_pages(unsigned int as, u8 slot, u32 phase, bool may_sleep)
 	u64 begin = ktime_get_ns();
 	bool done = false;
 
-	if (!dev || atomic_cmpxchg(&busy, 0, 1))
+	if (!dev)
+		return false;
+	if (may_sleep)
+		wait_event(not_busy, !atomic_cmpxchg(&busy, 0, 1));
+	else if (atomic_cmpxchg(&busy, 0, 1))
 		return false;
 	if (log_is_active())
 		done = dump_space(dev, as, slot, phase, may_sleep);
@@ -561,6 +591,9 @@ bool dump_pages(unsigned int as, u8 slot, u32 phase, bool may_sleep)
 /* What the recording cost, for whoever reads its last note. Nothing runs any more. */
 void dump_note(void)
 {
+	if (work.unaudited)
+		log_note("%llu pages were freed without a last look",
+			 work.unaudited);
 	log_note("dumps %llu, pages hashed %llu, clean %llu, audited %llu, logged %llu",
 		 work.dumps, work.hashed, work.clean, work.audited,
 		 work.logged);

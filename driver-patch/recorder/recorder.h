@@ -104,7 +104,10 @@ u64 jobs_completed(void);
 int dump_create(void);
 void dump_destroy(void);
 bool dump_pages(unsigned int as, u8 slot, u32 phase, bool may_sleep);
+bool dump_audit_begin(void);
+void dump_audit_end(void);
 void dump_audit(u64 va, size_t pages, const unsigned long *touched);
+void dump_audit_skipped(size_t pages);
 void dump_note(void);
 
 /* walk.c */

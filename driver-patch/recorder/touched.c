@@ -206,18 +206,27 @@ static bool is_touched(const struct buffer *buffer, size_t page)
 void gpureplay_untrack(const void *object, u64 va)
 {
 	struct buffer *buffer, *next;
+	bool recording = gpureplay_is_recording();
+	/* Before the mutex: a dump takes both in this order. */
+	bool audit = recording && dump_audit_begin();
 
 	mutex_lock(&buffers_mutex);
 	list_for_each_entry_safe(buffer, next, &buffers, link) {
 		if (buffer->object != object || buffer->va != va)
 			continue;
 		/* The last chance to find out that a change was missed. */
-		if (buffer->dumped && !several && !READ_ONCE(*buffer->shared) &&
-		    gpureplay_is_recording())
-			dump_audit(va, buffer->pages, buffer->bits);
+		if (recording && buffer->dumped && !several &&
+		    !READ_ONCE(*buffer->shared)) {
+			if (audit)
+				dump_audit(va, buffer->pages, buffer->bits);
+			else
+				dump_audit_skipped(buffer->pages);
+		}
 		forget(buffer);
 	}
 	mutex_unlock(&buffers_mutex);
+	if (audit)
+		dump_audit_end();
 }
 EXPORT_SYMBOL_GPL(gpureplay_untrack);
 

@@ -26,7 +26,6 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import numpy as np  # noqa: E402  (after the variables that it reads)
-from sklearn.datasets import load_digits  # noqa: E402
 
 import network  # noqa: E402
 
@@ -147,6 +146,8 @@ def main():
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=5)
     options = parser.parse_args()
+
+    from sklearn.datasets import load_digits
 
     digits = load_digits()
     images, labels = digits.images / 16, digits.target

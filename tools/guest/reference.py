@@ -86,12 +86,24 @@ def samples(app):
 
 
 def train_digits(top):
-    """Two steps of training for each set; what is expected is the loss of the first."""
     sys.path.insert(0, str(TOOLS / "training"))
     import step
 
+    training(top, step, step.network.LAYERS, step.gradients)
+
+
+def train_perceptron(top):
+    sys.path.insert(0, str(TOOLS / "training"))
+    import perceptron
+    import step
+
+    training(top, step, perceptron.LAYERS, perceptron.gradients)
+
+
+def training(top, step, layers, gradients):
+    """Two steps of training for each set; what is expected is the loss of the first."""
     (top / "initial").mkdir(parents=True, exist_ok=True)
-    for name, array in step.initial(5).items():
+    for name, array in step.initial(5, layers=layers).items():
         np.save(top / "initial" / f"{name}.npy", array)
     generator = np.random.default_rng(SEED)
     for suffix, rate in (("", 0.02), ("2", 0.03)):
@@ -99,7 +111,7 @@ def train_digits(top):
         labels = generator.integers(0, 10, (2, step.BATCH)).astype(np.int32)
         rates = np.full((2, 1), rate, np.float32)
         write_steps(top, suffix, {"images": images, "labels": labels, "rate": rates})
-        loss, _ = step.gradients(step.initial(5, np.float64), images[0].astype(np.float64), labels[0])
+        loss, _ = gradients(step.initial(5, np.float64, layers), images[0].astype(np.float64), labels[0])
         np.save(top / "expected" / f"loss{suffix}.npy", np.array([loss], np.float32))
 
 
@@ -120,6 +132,22 @@ def generate(top):
         np.save(top / "expected" / f"character{suffix}.npy", letters[tokens])
 
 
+def decode(top):
+    """Two characters for each set; the first set begins in the middle of a text, with a cache that holds nothing of it."""
+    sys.path.insert(0, str(TOOLS / "decoding"))
+    import network
+
+    (top / "weights").mkdir(parents=True, exist_ok=True)
+    weights = {path.stem: np.load(path) for path in sorted((TOOLS / "decoding" / "weights").glob("*.npy"))}
+    for name, array in weights.items():
+        np.save(top / "weights" / f"{name}.npy", array)
+    letters = np.frombuffer(network.ALPHABET.encode(), np.uint8)
+    for suffix, first in (("", network.ALPHABET.index("t")), ("2", -1)):
+        write_steps(top, suffix, network.inputs(2, [first]))
+        tokens, _ = network.generate(weights, 1, [first])
+        np.save(top / "expected" / f"character{suffix}.npy", letters[tokens])
+
+
 def write_steps(top, suffix, arrays):
     """What the program reads, and the first step alone."""
     for folder in ("steps", "inputs", "expected"):
@@ -137,7 +165,13 @@ def main():
         import layers as network
 
         return network.write(sys.argv[1], sys.argv[2])
-    by_steps = {"train-digits": train_digits, "generate": generate}
+    by_steps = {
+        "train-digits": train_digits,
+        "train-clblast": train_digits,
+        "train-perceptron": train_perceptron,
+        "generate": generate,
+        "decode": decode,
+    }
     if len(sys.argv) == 3 and sys.argv[1] in by_steps:
         return by_steps[sys.argv[1]](pathlib.Path(sys.argv[2]))
     apps = {"saxpy": saxpy, "acl-gemm": acl_gemm, "acl-conv": acl_conv, "digits": digits}

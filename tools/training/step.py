@@ -19,16 +19,16 @@ MOMENTUM = 0.9
 WEIGHTS = [f"{layer}.{part}" for layer in network.LAYERS for part in ("weight", "bias")]
 
 
-def initial(seed, dtype=np.float32):
+def initial(seed, dtype=np.float32, layers=network.LAYERS):
     """Random weights, as float32 has them, and velocities of zero, by name."""
     random = np.random.default_rng(seed)
     state = {}
-    for layer, shape in network.LAYERS.items():
+    for layer, shape in layers.items():
         scale = np.sqrt(2 / np.prod(shape[1:]))
         state[f"{layer}.weight"] = random.normal(0, scale, shape).astype(np.float32).astype(dtype)
         # Not zero, so that they can be found in GPU memory.
         state[f"{layer}.bias"] = random.normal(0, 0.01, shape[:1]).astype(np.float32).astype(dtype)
-    for name in WEIGHTS:
+    for name in list(state):
         state[f"{name}.velocity"] = np.zeros_like(state[name])
     return state
 
@@ -91,9 +91,9 @@ def gradients(weights, images, labels):
     return loss, found
 
 
-def step(state, images, labels, rate):
+def step(state, images, labels, rate, gradients=gradients):
     """Moves the weights; the loss before that."""
-    dtype = state["fc.bias"].dtype.type
+    dtype = next(iter(state.values())).dtype.type
     loss, found = gradients(state, images.astype(dtype), labels)
     for name, gradient in found.items():
         velocity = dtype(MOMENTUM) * state[f"{name}.velocity"] - dtype(rate) * gradient.astype(dtype)

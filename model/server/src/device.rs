@@ -4,12 +4,13 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use mali_memory::Mapped;
+use mali_memory::Cached;
 use mali_model::{Gpu, Level, Log, Work};
 
 use crate::config_space::ConfigSpace;
 use crate::intx::Intx;
 use crate::logging::RegisterLog;
+use crate::outside;
 use crate::protocol::{Command, Header, Malformed, Reply, errno, irq, region};
 use crate::warden::Warden;
 
@@ -23,10 +24,12 @@ const DEVICE_FLAGS: u32 = 0b11;
 const REGION_FLAGS: u32 = 0b11;
 
 struct State {
-    gpu: Gpu<Mapped>,
+    gpu: Gpu<Cached>,
     config: ConfigSpace,
     intx: Intx,
     registers: Option<RegisterLog>,
+    /// Registers for what happens outside of the GPU, if modules of the guest are to tell.
+    outside: Option<outside::Registers>,
     reads: u64,
     writes: u64,
     quit: bool,
@@ -37,13 +40,65 @@ impl State {
         let level = self.gpu.irq().any();
         self.intx.set_level(level);
     }
+
+    fn read32(&mut self, log: &dyn Log, register: u32) -> u32 {
+        if let Some(outside) = &mut self.outside {
+            if register >= outside::FIRST {
+                return outside.read(register);
+            }
+            if !outside.powered() {
+                outside.miss(log, register);
+                return 0;
+            }
+        }
+        let value = self.gpu.read32(register);
+        self.reads += 1;
+        if let Some(log) = &mut self.registers {
+            log.access('R', register, value);
+        }
+        value
+    }
+
+    fn write32(&mut self, memory: &Cached, log: &dyn Log, register: u32, value: u32) {
+        if let Some(outside) = &mut self.outside {
+            if register >= outside::FIRST {
+                let before = outside.powered();
+                outside.write(memory, log, register, value);
+                if before && !outside.powered() {
+                    if self.gpu.is_busy() {
+                        outside.interrupt(log);
+                    }
+                    self.lose_state();
+                }
+                return;
+            }
+            if !outside.powered() {
+                outside.miss(log, register);
+                return;
+            }
+        }
+        self.writes += 1;
+        if let Some(log) = &mut self.registers {
+            log.access('W', register, value);
+        }
+        self.gpu.write32(register, value);
+    }
+
+    /// As after a power-up: nothing runs, nothing is pending.
+    fn lose_state(&mut self) {
+        self.gpu.write32(
+            mali_regs::gpu::GPU_CMD,
+            mali_regs::GpuCommand::HardReset as u32,
+        );
+        self.gpu.write32(mali_regs::gpu::GPU_INT_CLEAR, u32::MAX);
+    }
 }
 
 /// The device, shared by the thread that serves QEMU and the one that runs jobs.
 pub(crate) struct Device {
     state: Mutex<State>,
     work: Condvar,
-    memory: Arc<Mapped>,
+    memory: Arc<Cached>,
     log: Arc<dyn Log>,
     warden: Option<Arc<Warden>>,
 }
@@ -58,8 +113,9 @@ pub(crate) struct Totals {
 
 impl Device {
     pub(crate) fn new(
-        gpu: Gpu<Mapped>,
+        gpu: Gpu<Cached>,
         registers: Option<RegisterLog>,
+        outside: Option<outside::Registers>,
         log: Arc<dyn Log>,
         warden: Option<Arc<Warden>>,
     ) -> Device {
@@ -71,6 +127,7 @@ impl Device {
                 config,
                 intx: Intx::default(),
                 registers,
+                outside,
                 reads: 0,
                 writes: 0,
                 quit: false,
@@ -225,11 +282,7 @@ impl Device {
                 let mut rest = data.as_mut_slice();
                 while !rest.is_empty() {
                     let register = at as u32 & !3;
-                    let value = state.gpu.read32(register);
-                    state.reads += 1;
-                    if let Some(log) = &mut state.registers {
-                        log.access('R', register, value);
-                    }
+                    let value = state.read32(&*self.log, register);
                     let within = (at & 3) as usize;
                     let bytes = &value.to_le_bytes()[within..];
                     let length = bytes.len().min(rest.len());
@@ -265,11 +318,7 @@ impl Device {
                 }
                 for (register, word) in (offset as u32..).step_by(4).zip(words) {
                     let value = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-                    state.writes += 1;
-                    if let Some(log) = &mut state.registers {
-                        log.access('W', register, value);
-                    }
-                    state.gpu.write32(register, value);
+                    state.write32(&self.memory, &*self.log, register, value);
                 }
                 state.update_interrupt();
                 if state.gpu.has_work() {
@@ -284,11 +333,7 @@ impl Device {
     fn reset(&self) {
         self.log.write(Level::Info, format_args!("device reset"));
         let mut state = self.lock();
-        state.gpu.write32(
-            mali_regs::gpu::GPU_CMD,
-            mali_regs::GpuCommand::HardReset as u32,
-        );
-        state.gpu.write32(mali_regs::gpu::GPU_INT_CLEAR, u32::MAX);
+        state.lose_state();
         state.config.reset();
         state.intx.reset();
     }
@@ -313,6 +358,7 @@ impl Device {
             }
             loop {
                 let finished = work.execute();
+                self.memory.written();
                 let mut state = self.lock();
                 state.gpu.finish(finished);
                 state.update_interrupt();
@@ -327,7 +373,7 @@ impl Device {
         }
     }
 
-    fn wait_for_work(&self) -> Option<Work<Mapped>> {
+    fn wait_for_work(&self) -> Option<Work<Cached>> {
         let mut state = self.lock();
         loop {
             if state.quit {
@@ -352,6 +398,9 @@ impl Device {
             mali_regs::GpuCommand::HardReset as u32,
         );
         self.work.notify_all();
+        if let Some(outside) = &state.outside {
+            outside.report(&*self.log);
+        }
         Totals {
             reads: state.reads,
             writes: state.writes,
@@ -418,8 +467,8 @@ mod tests {
 
     fn device() -> Device {
         let profile = Profile::by_name("g52").unwrap();
-        let gpu = Gpu::new(profile, Arc::new(Mapped::new()), Options::default());
-        Device::new(gpu, None, Arc::new(NoLog), None)
+        let gpu = Gpu::new(profile, Arc::new(Cached::coherent()), Options::default());
+        Device::new(gpu, None, None, Arc::new(NoLog), None)
     }
 
     fn send(device: &Device, command: u16, words: &[u32]) -> Result<Vec<u8>, u32> {

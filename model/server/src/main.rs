@@ -11,6 +11,7 @@ mod connection;
 mod device;
 mod intx;
 mod logging;
+mod outside;
 mod protocol;
 mod qmp;
 mod warden;
@@ -23,7 +24,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use mali_memory::Mapped;
+use mali_memory::Cached;
 use mali_model::{FaultPolicy, Gpu, Level, Log, Options, Profile};
 
 use crate::connection::{Connection, Socket};
@@ -83,6 +84,15 @@ struct Arguments {
     /// Seconds after which the guest continues although a job runs, so that its driver times out
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     job_limit: u64,
+
+    /// The GPU does not see into the processor's caches, nor the processor past them, until a module in the guest says what
+    /// was cleaned and invalidated (tools/guest/modules)
+    #[arg(long)]
+    non_coherent: bool,
+
+    /// A module in the guest may switch the GPU's power off (tools/guest/modules)
+    #[arg(long)]
+    power_domain: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -137,7 +147,11 @@ fn serve(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
             Duration::from_secs(arguments.job_limit),
         )
     });
-    let device = device(arguments, registers, &log, warden.clone());
+    let memory = match arguments.non_coherent {
+        true => Cached::apart()?,
+        false => Cached::coherent(),
+    };
+    let device = device(arguments, memory, registers, &log, warden.clone());
     let mut connection = socket.accept()?;
     let result = thread::scope(|scope| {
         scope.spawn(|| device.run_jobs());
@@ -164,6 +178,7 @@ fn serve(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 
 fn device(
     arguments: &Arguments,
+    memory: Cached,
     registers: Option<RegisterLog>,
     log: &Arc<dyn Log>,
     warden: Option<Arc<Warden>>,
@@ -185,8 +200,9 @@ fn device(
         stalled: Some(stalled),
         ..Options::default()
     };
-    let gpu = Gpu::new(arguments.gpu, Arc::new(Mapped::new()), options);
-    let device = Arc::new(Device::new(gpu, registers, log.clone(), warden));
+    let gpu = Gpu::new(arguments.gpu, Arc::new(memory), options);
+    let outside = (arguments.non_coherent || arguments.power_domain).then(outside::Registers::new);
+    let device = Arc::new(Device::new(gpu, registers, outside, log.clone(), warden));
     let _ = this.set(Arc::downgrade(&device));
     device
 }

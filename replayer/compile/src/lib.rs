@@ -30,6 +30,7 @@ pub mod plan;
 pub mod ranges;
 mod relocation;
 pub mod tag;
+pub mod touched;
 
 use gpureplay_io::Tensor;
 
@@ -38,6 +39,7 @@ pub use crossing::Reads;
 pub use emit::{Granularity, Options};
 pub use error::CompileError;
 pub use tag::{Found, Role};
+pub use touched::Touched;
 
 /// A file that the app reads or writes.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,8 @@
 //! `GPUREPLAY_RECORDING` names a recording.gpr; without it the image takes what lies at the machine's load address.
 //! `GPUREPLAY_INPUTS` names .npy files, separated by colons, in the order of the recording's tensors that need
 //! a value (inputs, and weights that it does not hold). `GPUREPLAY_RUNS` is how often it runs, each time from the states that the run
-//! before left (1 if nothing is said). With the feature `signature` the recording is a signed pack, which
+//! before left (1 if nothing is said); a file may then have a value for each run along its first dimension. `GPUREPLAY_FAULTS`
+//! makes an image that does nothing but disturb a step at every so manieth call of the device (`src/faults.rs`). With the feature `signature` the recording is a signed pack, which
 //! `GPUREPLAY_PUBLIC_KEY` (64 hexadecimal digits; none is trusted without) and `GPUREPLAY_COUNTER` (the smallest that is
 //! accepted) decide about.
 
@@ -89,5 +90,13 @@ fn main() {
         runs.parse::<u32>().expect("GPUREPLAY_RUNS is no number").max(1)
     };
     source += &format!("const RUNS: u32 = {runs};\n");
+    println!("cargo::rerun-if-env-changed=GPUREPLAY_FAULTS");
+    let faults = env::var("GPUREPLAY_FAULTS").unwrap_or_default();
+    let faults: u64 = if faults.is_empty() {
+        0
+    } else {
+        faults.parse().expect("GPUREPLAY_FAULTS is no number")
+    };
+    source += &format!("const FAULTS: u64 = {faults};\n");
     fs::write(out.join("linked.rs"), source).expect("write");
 }

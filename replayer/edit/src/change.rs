@@ -12,6 +12,7 @@ use crate::addition::{self, Addition, Writes};
 use crate::draft::Draft;
 use crate::error::{EditError, Result};
 use crate::footprint::{Bytes, PAGE};
+use crate::interface;
 use crate::kernel::Kernel;
 use crate::launch::{Launch, text};
 use crate::proof::{Proof, prove};
@@ -384,7 +385,7 @@ impl<'r> Subject<'r> {
             _ => {}
         }
         if let Kernel::Shader(shader) = &change.kernel {
-            let hash = shader::hash(&shader.bytes).unwrap_or_default();
+            let hash = interface::hash(&shader.bytes).unwrap_or_default();
             done.push(format!("shader {hash} in its place, {equal}"));
         }
         let what = format!(

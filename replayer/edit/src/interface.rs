@@ -4,13 +4,26 @@
 
 use gpureplay_jobs::{Compute, Job};
 use mali_descriptors::{Architecture, Profile, RendererState};
+use mali_isa::Shader;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{EditError, Result};
-use crate::shader::hash;
 
 /// Version of the file.
 const VERSION: u32 = 1;
+
+/// What code is known by, in hexadecimal; none if it cannot be read.
+pub(crate) fn hash(code: &[u8]) -> Option<String> {
+    let identity = Shader::identify(|offset: u32| {
+        let at = offset as usize;
+        let word = code
+            .get(at..at.saturating_add(16))
+            .and_then(|it| it.try_into().ok());
+        word.ok_or(mali_isa::DecodeError::Truncated { offset: at })
+    });
+    let (_, identity) = identity.ok()?;
+    Some(format!("{:016x}", identity.hash))
+}
 
 /// What a shader was given. Numbers are counts, storage is bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

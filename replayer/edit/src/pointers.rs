@@ -67,10 +67,13 @@ fn extent(view: &View<'_>, piece: &PieceEntry, element: u32) -> (u64, u64) {
     (first, end)
 }
 
-/// A tensor: its name, and the extents and shapes of its pieces.
+/// A piece of a tensor: its first byte and its end, and its axes.
+type Piece = ((u64, u64), Vec<[u32; 3]>);
+
+/// A tensor: its name and its pieces.
 struct Placed<'v> {
     name: &'v str,
-    pieces: Vec<((u64, u64), Vec<[u32; 3]>)>,
+    pieces: Vec<Piece>,
 }
 
 fn placed<'v>(view: &View<'v>) -> Vec<Placed<'v>> {

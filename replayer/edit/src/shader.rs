@@ -88,19 +88,6 @@ pub fn fits(code: &[u8], compute: &Compute, profile: &Profile) -> Result<Shader>
     Ok(shader)
 }
 
-/// What code is known by, in hexadecimal; none if it cannot be read.
-pub(crate) fn hash(code: &[u8]) -> Option<String> {
-    let identity = Shader::identify(|offset: u32| {
-        let at = offset as usize;
-        let word = code
-            .get(at..at.saturating_add(16))
-            .and_then(|it| it.try_into().ok());
-        word.ok_or(mali_isa::DecodeError::Truncated { offset: at })
-    });
-    let (_, identity) = identity.ok()?;
-    Some(format!("{:016x}", identity.hash))
-}
-
 /// Numbers of textures, samplers, attributes and uniform buffers that instructions name.
 fn resources(shader: &Shader, compute: &Compute) -> Result<()> {
     let state = &compute.state;

@@ -25,6 +25,10 @@ struct Room {
     filled: bool,
 }
 
+/// Index and bytes of a tensor that goes to another engine, and of one that comes back.
+pub(crate) type In<'a> = (u32, &'a [u8]);
+pub(crate) type Out = (u32, Vec<u8>);
+
 /// What goes into the tensors of a recording, and room for what comes out.
 #[derive(Clone, Debug)]
 pub struct Bindings {
@@ -303,6 +307,47 @@ impl Bindings {
             .collect()
     }
 
+    /// What another engine needs for a whole run: index and bytes of what goes in, and of what comes out (of states both). Weights
+    /// are needed once.
+    ///
+    /// # Errors
+    /// A state has no value, or something else than outputs and states is to come out.
+    pub(crate) fn handed_over(&self, weights: bool) -> Result<(Vec<In<'_>>, Vec<Out>)> {
+        let (mut going, mut coming) = (Vec::new(), Vec::new());
+        for (index, info) in self.tensors.iter().enumerate() {
+            // A file has no more than 2^32 tensors.
+            let number = index as u32;
+            let bound = self.value(index).map(Tensor::bytes);
+            match info.kind {
+                TensorKind::Output => coming.push((number, vec![0; info.bytes])),
+                TensorKind::State => {
+                    let value = self.states.value(index).ok_or_else(|| Error::Unbound {
+                        path: self.path.clone(),
+                        kind: info.kind.name(),
+                        name: info.name.clone(),
+                        shape: info.to_string(),
+                    })?;
+                    coming.push((number, value.to_vec()));
+                }
+                _ if self.rooms.get(index).is_some_and(Option::is_some) => {
+                    return Err(Error::SecureWorld("it gives outputs and states only"));
+                }
+                TensorKind::Weight if !weights => {}
+                _ => going.extend(bound.map(|bytes| (number, bytes))),
+            }
+        }
+        Ok((going, coming))
+    }
+
+    /// What came out of another engine.
+    pub(crate) fn took_back(&mut self, coming: Vec<Out>) {
+        for (tensor, bytes) in coming {
+            if let Some(room) = self.output(tensor).filter(|room| room.len() == bytes.len()) {
+                room.copy_from_slice(&bytes);
+            }
+        }
+    }
+
     /// The bytes that are bound to a tensor.
     pub(crate) fn value(&self, index: usize) -> Option<&Tensor> {
         self.values.get(index)?.as_ref()
@@ -342,5 +387,81 @@ pub fn require(info: &TensorInfo, value: &Tensor, from: &str) -> Result<()> {
     match value.dtype() == info.dtype && value.shape() == info.shape {
         true => Ok(()),
         false => Err(misfit(info, value.dtype(), value.shape(), from)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::Recording;
+
+    fn bindings(name: &str) -> Bindings {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+        let recording = Recording::open(path.join(name)).unwrap();
+        Bindings::new(recording.verified().recording(), &path)
+    }
+
+    fn zeros(bindings: &Bindings, name: &str) -> Tensor {
+        let (_, info) = bindings.named(name).unwrap();
+        Tensor::new(info.dtype, &info.shape, vec![0; info.bytes]).unwrap()
+    }
+
+    #[test]
+    fn another_engine_gets_inputs_and_gives_outputs() {
+        let mut digits = bindings("digits-g52");
+        let (input, _) = digits.named("input").unwrap();
+        let (output, info) = digits.named("probabilities").unwrap();
+        let (room, weight) = (info.bytes, "conv1.weight");
+        digits.bind("input", zeros(&digits, "input"), "").unwrap();
+        digits.bind(weight, zeros(&digits, weight), "").unwrap();
+        let indices = |given: &[In<'_>]| given.iter().map(|(index, _)| *index).collect::<Vec<_>>();
+        let (going, coming) = digits.handed_over(true).unwrap();
+        let (weight, _) = digits.named(weight).unwrap();
+        let mut both = [input as u32, weight as u32];
+        both.sort_unstable();
+        assert_eq!(indices(&going), both);
+        assert_eq!(coming, [(output as u32, vec![0; room])]);
+        // Weights are there from the second run on.
+        let (going, _) = digits.handed_over(false).unwrap();
+        assert_eq!(indices(&going), [input as u32]);
+        assert!(digits.found(output).is_none());
+        digits.took_back(vec![(output as u32, vec![7; room])]);
+        assert_eq!(digits.found(output).unwrap().bytes(), vec![7; room]);
+        // An intermediate that is kept would be taken for one that is given.
+        digits.want("conv2").unwrap();
+        assert!(matches!(
+            digits.handed_over(false),
+            Err(Error::SecureWorld(_))
+        ));
+    }
+
+    #[test]
+    fn another_engine_gets_states_and_gives_them_back() {
+        let mut song = bindings("generate-g52");
+        let states: Vec<String> = song
+            .tensors()
+            .iter()
+            .filter(|info| info.kind == TensorKind::State)
+            .map(|info| info.name.clone())
+            .collect();
+        assert!(!states.is_empty());
+        // What set-up leaves in them only this side's engine could tell.
+        assert!(
+            matches!(song.handed_over(true), Err(Error::Unbound { kind, .. }) if kind == "state")
+        );
+        for state in &states {
+            song.bind(state, zeros(&song, state), "").unwrap();
+        }
+        song.states.begin();
+        let (_, mut coming) = song.handed_over(true).unwrap();
+        for (_, bytes) in &mut coming {
+            bytes.fill(1);
+        }
+        song.took_back(coming);
+        song.states.end();
+        for state in &states {
+            let (index, info) = song.named(state).unwrap();
+            assert_eq!(song.found(index).unwrap().bytes(), vec![1; info.bytes]);
+        }
     }
 }

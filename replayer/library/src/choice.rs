@@ -15,6 +15,8 @@ pub enum Choice {
     Nano(Mode),
     /// Registers through /dev/mem.
     DevMem(Option<Box<Board>>),
+    /// The trusted application in OP-TEE. It replays whole recordings, so it is no [`crate::Device`] but a session of its own.
+    Optee,
 }
 
 /// A kind of device.
@@ -70,6 +72,11 @@ pub const KINDS: &[Kind] = &[
                 Board::names().collect::<Vec<_>>().join(", ")
             )),
         },
+    },
+    Kind {
+        text: "optee",
+        what: "the trusted application in OP-TEE, which has the GPU: whole runs of recordings that are signed",
+        choose: |_| Ok(Choice::Optee),
     },
 ];
 
@@ -131,11 +138,21 @@ mod tests {
         assert_eq!(parsed("nano:shared"), Ok(Choice::Nano(Mode::Shared)));
         assert_eq!(parsed("nano:direct"), Ok(Choice::Nano(Mode::Direct)));
         assert_eq!(parsed("devmem"), Ok(Choice::DevMem(None)));
+        assert_eq!(parsed("optee"), Ok(Choice::Optee));
         let board = parsed("devmem:hikey960");
         assert!(matches!(&board, Ok(Choice::DevMem(Some(board))) if board.gpu.contains("G71")));
         let unknown = parsed("devmem:toaster").unwrap_err();
         assert!(unknown.contains("boards are: hikey960, "), "{unknown}");
-        for wrong in ["", "models", "nano:other", "nano:", "gpu", "devmem2"] {
+        for wrong in [
+            "",
+            "models",
+            "nano:other",
+            "nano:",
+            "gpu",
+            "devmem2",
+            "optee:",
+            "tee",
+        ] {
             let error = parsed(wrong).unwrap_err();
             assert!(
                 error.contains("model:GPU") && error.contains("devmem:BOARD"),

@@ -149,12 +149,17 @@ impl Device {
     ) -> Result<Self, Error> {
         let name = match choice {
             Choice::Model(name) => name,
-            _ if observer.is_some() => {
+            Choice::Nano(_) | Choice::DevMem(_) if observer.is_some() => {
                 return Err(Error::NoModel("only the model can trace jobs".into()));
             }
             Choice::Nano(mode) => {
                 let nano = Nano::open(Path::new(nano::PATH), *mode)?;
                 return Ok(Self::real(Body::Nano(nano), "nano driver"));
+            }
+            Choice::Optee => {
+                return Err(Error::SecureWorld(
+                    "it runs whole recordings and tells nothing of what happens inside",
+                ));
             }
             Choice::DevMem(board) => {
                 let memory = DevMem::open(board.as_deref())?;

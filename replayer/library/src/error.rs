@@ -218,6 +218,17 @@ pub enum Error {
         /// The same in words.
         text: String,
     },
+    /// The secure world refused the recording, or the replay failed there. The GPU was reset and its memory cleared.
+    #[error("{text}")]
+    Secure {
+        /// What its client says.
+        error: gpureplay_optee::Error,
+        /// The same in words, rules and sections by name.
+        text: String,
+    },
+    /// The secure world does not do this.
+    #[error("the secure world does not do this: {0}; choose another device for it")]
+    SecureWorld(&'static str),
     /// The name of an output's file says no format that is written.
     #[error(
         "{}: outputs are written as .npy, .bin, .raw or .json; give a name with one of these endings",
@@ -260,6 +271,8 @@ impl Error {
             | Self::Crossing { .. }
             | Self::File { .. }
             | Self::Hash { .. } => Class::Input,
+            Self::Secure { error, .. } => secure(error),
+            Self::SecureWorld(_) => Class::Usage,
             Self::Unusable(_) | Self::NoDevice(_) | Self::Replay { .. } => Class::Device,
             Self::Write { .. } => Class::Output,
         }
@@ -271,6 +284,17 @@ impl Error {
             path: path.to_path_buf(),
             reason: reason.to_string(),
         }
+    }
+}
+
+/// Whose an error of the secure world is: a recording that it refuses is the recording's.
+fn secure(error: &gpureplay_optee::Error) -> Class {
+    use gpureplay_optee::Error as E;
+    match error {
+        E::Unsigned | E::OtherKey | E::Older | E::Forged | E::NotAllowed { .. } => Class::Recording,
+        E::TooLarge { .. } | E::TooManyTensors { .. } => Class::Recording,
+        E::Tensors { .. } => Class::Input,
+        _ => Class::Device,
     }
 }
 

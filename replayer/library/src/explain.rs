@@ -3,7 +3,7 @@
 
 use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Rule, Violation};
 use gpureplay_format::layout::{MAJOR, Segment};
-use gpureplay_format::{Fault, ParseError, Recording, RegionKind};
+use gpureplay_format::{Fault, ParseError, Recording, RegionKind, Section};
 use mali_model::UsedUp;
 use mali_regs::{FaultStatus, JobStatus};
 
@@ -87,6 +87,47 @@ fn place(recording: &Recording<'_>, error: &ReplayError) -> String {
         None => String::new(),
     }
 }
+
+/// Why the secure world did not replay, with names where it has numbers.
+pub fn secure(error: &gpureplay_optee::Error) -> String {
+    use gpureplay_optee::Error as E;
+    let named = match *error {
+        E::NotAllowed { status: 1, code } => {
+            Section::from_code(code).map(|section| format!("section {} is damaged", section.name()))
+        }
+        E::NotAllowed { code, .. } => Rule::ALL.get(code as usize).map(|rule| {
+            let demands = rule.demands().trim();
+            format!("rule {} is broken: {demands}", rule.name())
+        }),
+        E::Gpu { code } | E::Tensors { code } => code
+            .checked_sub(1)
+            .and_then(|code| BARE_CODES.get(code as usize))
+            .map(|text| (*text).to_owned()),
+        _ => None,
+    };
+    match named {
+        Some(named) => format!("{error}: {named}"),
+        None => error.to_string(),
+    }
+}
+
+/// What the numbers mean that the library for firmware gives to errors, from 1 on (`conclude` in `replayer/devices/bare/src/c.rs`).
+const BARE_CODES: [&str; 14] = [
+    "the device failed: its memory does not suffice, or the GPU does not reset",
+    "it is not the GPU that was recorded",
+    "the recording uses addresses that this GPU does not translate",
+    "this GPU has no such job slot",
+    "shader cores or level-2 cache got no power",
+    "a job chain did not end in time",
+    "a job failed",
+    "a slot reported success, but a job was not done",
+    "MMU fault",
+    "the GPU reported a fault",
+    "a tensor was not given a value",
+    "a tensor was given a value of another size",
+    "the recording has no such segment",
+    "the engine met something that the verifier should have refused; please report this recording",
+];
 
 fn segment_of<'a>(recording: &Recording<'a>, action: u32) -> Option<&'a Segment> {
     recording.segments().iter().find(|segment| {
@@ -182,4 +223,71 @@ pub fn address_text(recording: &Recording<'_>, va: u64) -> String {
         region.va.get(),
         region.end()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use gpureplay_optee::Error as E;
+
+    use super::*;
+
+    /// The names between the braces of an array of C.
+    fn names(header: &str, array: &str) -> Vec<String> {
+        let (_, after) = header.split_once(&format!("{array}[] = {{")).unwrap();
+        let (inside, _) = after.split_once("};").unwrap();
+        let quoted = inside.split('"').skip(1).step_by(2);
+        quoted.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_client_in_c_knows_the_same_names() {
+        let header = include_str!("../../devices/optee/client/gpureplay_names.h");
+        let rules: Vec<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
+        assert_eq!(names(header, "gpureplay_rules"), rules);
+        let sections: Vec<&str> = Section::ALL.iter().map(|section| section.name()).collect();
+        assert_eq!(names(header, "gpureplay_sections"), sections);
+        // The codes are places in these lists.
+        assert!(
+            Section::ALL
+                .iter()
+                .zip(0..)
+                .all(|(section, code)| section.code() == code)
+        );
+        assert!(
+            Rule::ALL
+                .iter()
+                .zip(0..)
+                .all(|(rule, code)| *rule as u8 == code)
+        );
+    }
+
+    #[test]
+    fn refusals_of_the_secure_world_have_names() {
+        let rule = secure(&E::NotAllowed {
+            status: 2,
+            code: Rule::WriteXorExecute as u32,
+        });
+        assert!(
+            rule.contains("rule write-xor-execute is broken: No region"),
+            "{rule}"
+        );
+        let damaged = secure(&E::NotAllowed {
+            status: 1,
+            code: Section::Data.code().into(),
+        });
+        assert!(damaged.contains("section data is damaged"), "{damaged}");
+        // A number that nobody knows stays one.
+        let unknown = secure(&E::NotAllowed {
+            status: 2,
+            code: 999,
+        });
+        assert!(unknown.ends_with("(status 2, code 999)"), "{unknown}");
+        let failed = secure(&E::Gpu { code: 6 });
+        assert!(
+            failed.contains("a job chain did not end in time"),
+            "{failed}"
+        );
+        let missing = secure(&E::Tensors { code: 11 });
+        assert!(missing.contains("not given a value"), "{missing}");
+    }
 }

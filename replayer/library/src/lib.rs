@@ -61,6 +61,7 @@ pub use error::{Class, Error, Result};
 pub use files::Files;
 pub use gpureplay_format::TensorKind;
 pub use gpureplay_io::{Element, ElementType, Existing, Tensor, escaped, escaped_lines, shown};
+pub use gpureplay_optee::Canceller;
 pub use manifest::Manifest;
 pub use number::Number;
 pub use recording::Recording;

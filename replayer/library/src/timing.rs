@@ -204,6 +204,11 @@ impl Clock {
         self.counts().keeps_transfers = yes;
     }
 
+    /// A whole run with so many chains happened where nothing else can be counted.
+    pub(crate) fn ran_elsewhere(&self, chains: u32) {
+        self.counts().timing.chains += chains;
+    }
+
     /// What happened in the last loading, and since.
     pub(crate) fn events(&self) -> (Events, Events) {
         let counts = self.counts();

@@ -7,9 +7,9 @@ mod compile_kernel;
 mod conformance;
 mod devices;
 mod document;
-mod error;
 mod firmware;
 mod folder;
+mod foreign;
 mod kbase;
 mod networks;
 mod optee;
@@ -22,12 +22,14 @@ mod tests;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use gpureplay_task::error;
 
 use build::{Build, cc::Cc, dtb::Dtb, mirror::Sources, static_command::Static};
 use compile_kernel::CompileKernel;
 use conformance::{operators::Operators, piglit::Piglit};
 use devices::Devices;
 use firmware::Firmware;
+use foreign::Foreign;
 use kbase::Kbase;
 use networks::{Networks, granularity::Granularity, recording::RecordingTimes};
 use optee::Optee;
@@ -65,6 +67,7 @@ enum Command {
     Optee(Optee),
     Piglit(Piglit),
     Operators(Operators),
+    Foreign(Foreign),
     Kbase(Kbase),
     Size(Size),
     Sources(Sources),
@@ -91,6 +94,7 @@ impl Command {
             Command::Optee(command) => command.execute(),
             Command::Piglit(command) => command.execute(),
             Command::Operators(command) => command.execute(),
+            Command::Foreign(command) => command.execute(),
             Command::Kbase(command) => command.execute(),
             Command::Size(command) => command.execute(),
             Command::Sources(command) => command.execute(),

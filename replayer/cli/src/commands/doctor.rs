@@ -10,6 +10,7 @@ use gpureplay_linux::{Board, machine};
 use crate::Result;
 use crate::common::failure::Outcome;
 use crate::common::machine_gpu;
+use crate::common::secure_world;
 use crate::common::terminal;
 
 const EXAMPLES: &str = "\
@@ -18,7 +19,7 @@ Examples:
   gpureplay doctor --json
   gpureplay doctor --board hikey960      what this board needs, and whether the device tree agrees
 
-Ends with 0 when a replay with --device nano can start, with 1 when something stands in its way.";
+Ends with 0 when a replay with --device nano or --device optee can start, with 1 when something stands in the way of both.";
 
 /// Say what this machine offers for a replay on its own GPU, and what to do about what is missing
 #[derive(Args)]
@@ -45,6 +46,9 @@ impl Doctor {
         let mut findings = machine::doctor(root, self.board.as_ref());
         // Behind the GPU's node: which one it is, and what fits it.
         findings.insert(findings.len().min(1), machine_gpu::finding(root));
+        let secure = secure_world::finding();
+        let replays_there = secure.good;
+        findings.push(secure);
         let mut out = terminal::stdout();
         if self.json {
             let list: Vec<_> = findings
@@ -68,10 +72,11 @@ impl Doctor {
                 }
             }
         }
-        let ready = findings
+        let others = [&machine::DEV_MEM_ONLY[..], &[secure_world::SUBJECT]].concat();
+        let replays_here = findings
             .iter()
-            .all(|finding| finding.good || machine::DEV_MEM_ONLY.contains(&finding.subject));
-        Ok(if ready {
+            .all(|finding| finding.good || others.contains(&finding.subject));
+        Ok(if replays_here || replays_there {
             Outcome::Done
         } else {
             Outcome::Mismatch

@@ -17,9 +17,11 @@ use crate::Result;
 use crate::common::arguments::{tolerance, whole_number};
 use crate::common::classification::Choice as ClassChoice;
 use crate::common::destinations::{Destinations, Force};
+use crate::common::device_option::DeviceOption;
 use crate::common::evaluation::ManyInputs;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::fault_argument::Inject;
+use crate::common::interrupt::Interrupt;
 use crate::common::job_watch::{JobWatch, WatchOptions};
 use crate::common::layer_options::LayerOptions;
 use crate::common::model_options::ModelOptions;
@@ -55,6 +57,8 @@ Examples:
   gpureplay run recordings/train-digits-g52 --state-in initial.safetensors --repeat 352 --inputs batches/ \\
       --output loss=losses.npy --state-out learnt.safetensors
       352 steps of training, each with its own batch, and what was learnt
+  gpureplay run digits.pack --device optee --input 3.npy --output answer.npy
+      in OP-TEE's secure world, which checks signature and counter of the pack itself
   gpureplay run recordings/digits-g52 --inject job-fault@300 --retry 1
       a job fails, the GPU is reset, and the second attempt gives the right answer";
 
@@ -95,15 +99,8 @@ pub(crate) struct Run {
     /// Largest relative difference from the expected output [default: the manifest's, or 1e-5]
     #[arg(long, value_name = "RELATIVE", value_parser = tolerance)]
     tolerance: Option<f64>,
-    #[arg(
-        short,
-        long,
-        value_name = "DEVICE",
-        default_value = "model",
-        help = format!("What to replay on: {}", Choice::names()),
-        long_help = format!("What to replay on:\n{}", Choice::explained()),
-    )]
-    device: Choice,
+    #[command(flatten)]
+    on: DeviceOption,
     /// Replay even if the device is not the GPU that was recorded; results may be wrong and jobs may fault
     #[arg(long = "i-know-this-is-the-wrong-gpu")]
     wrong_gpu: bool,
@@ -141,9 +138,9 @@ impl Run {
         }
         let files = recording.files();
         let lines = self.trace_lines.as_ref();
-        let mut watch = JobWatch::new(&self.watch, lines, &recording, &self.device)?;
+        let mut watch = JobWatch::new(&self.watch, lines, &recording, &self.on.device)?;
         // Signals wait from before the device is opened until it is closed.
-        let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
+        let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
         let (mut session, inputs) = self.session(&recording, watch.as_ref())?;
         let classes = self.classes.read()?;
         let layers = recording.layers();
@@ -215,14 +212,10 @@ impl Run {
         }
         let timing = *session.timing();
         let working = session.working();
-        let device = session.device();
         let report = Report {
             recording: files.name(),
-            device: device
-                .as_ref()
-                .map_or("", |device| device.description())
-                .to_owned(),
-            on_model: device.is_some_and(|device| device.is_model()),
+            device: session.description(),
+            on_model: session.device().is_some_and(|device| device.is_model()),
             layers: self.layers.chosen().then(|| selection.clone()),
             recorded_values: selection.takes_recorded_values(),
             inputs: inputs
@@ -252,7 +245,7 @@ impl Run {
     /// Runs many times, each from what the run before left.
     fn execute_repeatedly(&self, recording: &Recording) -> Result {
         let runs = self.states.repeat.unwrap_or(1);
-        let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
+        let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
         let (mut session, inputs) = self.session(recording, None)?;
         let output_files = named(
             &self.outputs,
@@ -287,7 +280,7 @@ impl Run {
                     .into(),
             ));
         }
-        let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
+        let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
         let (mut session, _) = self.session(recording, None)?;
         let files = recording.files();
         let classes = self.classes.read()?;
@@ -305,16 +298,25 @@ impl Run {
         recording: &Recording,
         watch: Option<&JobWatch>,
     ) -> Result<(Session, BTreeMap<String, PathBuf>)> {
-        let observer = watch.and_then(JobWatch::observer);
-        let id = recording.verified().recording().gpu_id();
-        let device = Device::open_observed(&self.device, id, self.model.into(), observer)?;
-        let mut session = Session::on(
-            recording.clone(),
-            match self.inject {
-                Some(inject) => device.with_fault(inject.0),
-                None => device,
-            },
-        );
+        let mut session = match self.on.device {
+            Choice::Optee if self.inject.is_some() || watch.is_some() => {
+                return Err(Failure::Usage(
+                    "--device optee: nothing disturbs or watches the GPU inside of the secure world; leave --inject, --trace, \
+                     --trace-lines and --per-job out"
+                        .into(),
+                ));
+            }
+            Choice::Optee => {
+                // The kernel ends no process in the middle of a call of the secure world.
+                let interrupt = Interrupt::watch();
+                let session = Session::in_secure_world(recording.clone())?;
+                if let Some(canceller) = session.canceller() {
+                    interrupt.cancels(canceller);
+                }
+                session
+            }
+            _ => self.session_here(recording, watch)?,
+        };
         session.ignore_identity(self.wrong_gpu);
         session.set_retries(self.retry);
         session.use_recorded_values(self.layers.recorded_values);
@@ -327,6 +329,18 @@ impl Run {
         }
         self.states.bind(&mut session)?;
         Ok((session, inputs))
+    }
+
+    /// A session on a device that this process uses itself.
+    fn session_here(&self, recording: &Recording, watch: Option<&JobWatch>) -> Result<Session> {
+        let observer = watch.and_then(JobWatch::observer);
+        let id = recording.verified().recording().gpu_id();
+        let device = Device::open_observed(&self.on.device, id, self.model.into(), observer)?;
+        let device = match self.inject {
+            Some(inject) => device.with_fault(inject.0),
+            None => device,
+        };
+        Ok(Session::on(recording.clone(), device))
     }
 
     /// Replays, shows how far it is, and closes the device. Gives the number of attempts that failed.

@@ -135,10 +135,7 @@ impl ManyInputs {
         }
         Ok(Evaluation {
             recording: session.recording().name(),
-            device: session
-                .device()
-                .map_or("", |device| device.description())
-                .to_owned(),
+            device: session.description(),
             inputs: answers.len(),
             seconds,
             inputs_per_second: answers.len() as f64 / seconds,

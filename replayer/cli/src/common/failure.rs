@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io;
 
-use gpureplay_library::{Class, Error};
+use gpureplay_library::{Class, Error, TensorKind};
 
 use crate::common::interrupt;
 
@@ -105,11 +105,17 @@ impl From<Error> for Failure {
         let mut text = error.to_string();
         // What to do, in the command's words.
         match &error {
+            Error::Unbound { kind, .. } if *kind == TensorKind::State.name() => {
+                text += "; give all states with --state-in FILE.safetensors";
+            }
             Error::Unbound { name, .. } => text += &format!("; add --input {name}=FILE.npy"),
             Error::Crossing { .. } => text += " (--recorded-values)",
             Error::Unusable(_) => text += "; `gpureplay doctor` shows what this machine offers",
             Error::NoDevice(_) => text += "; --device names another one",
             Error::NoModel(_) => text += "; see --device",
+            Error::Secure { .. } if error.class() == Class::Device => {
+                text += " (`gpureplay doctor` shows what this machine offers)";
+            }
             _ => {}
         }
         match error.class() {

@@ -3,11 +3,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use gpureplay_library::Canceller;
 use nix::sys::signal::{SigSet, Signal};
 
 /// What a shell takes for a process that SIGINT has ended.
 pub(crate) const EXIT_CODE: u8 = 128 + Signal::SIGINT as u8;
+
+/// Time between two looks at whether it came.
+const STEP: Duration = Duration::from_millis(20);
 
 /// Notes SIGINT from its creation on. The second one ends the process.
 pub(crate) struct Interrupt(Arc<AtomicBool>);
@@ -29,6 +34,19 @@ impl Interrupt {
             });
         }
         Self(came)
+    }
+
+    /// Cancels runs in the secure world when it comes, from another thread.
+    pub(crate) fn cancels(self, canceller: Canceller) {
+        std::thread::spawn(move || {
+            loop {
+                // A wish that comes between two runs is for the next one.
+                if self.came() {
+                    canceller.cancel();
+                }
+                std::thread::sleep(STEP);
+            }
+        });
     }
 
     /// Whether it came.

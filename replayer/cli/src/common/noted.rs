@@ -165,8 +165,13 @@ pub(crate) fn find(
             ));
             (choices.step, choices.kept) = (Some(turn), kept);
         }
-        let mut proposal = notes::propose(capture, second, &choices)
-            .map_err(|error| Failure::Recording(error.to_string()))?;
+        let proposed = match second {
+            Some(second) if capture.opencl.is_empty() && second.opencl.is_empty() => {
+                notes::propose_unnoted(capture, second, &choices)
+            }
+            _ => notes::propose(capture, second, &choices),
+        };
+        let mut proposal = proposed.map_err(|error| Failure::Recording(error.to_string()))?;
         proposal.leave_to(&tensors);
         let wanted = |tensor: &Found| match tensor.role {
             Role::State => true,

@@ -1,30 +1,65 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the jobs of a new recording read: one replay on the model, with an observer.
+//! What the jobs of a new recording read and write: one replay on the model, with an observer.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gpureplay_compile::{Capture, Found, Reads, Role};
+use gpureplay_compile::{Capture, Found, Reads, Role, Touched};
 use gpureplay_library::device::Choice;
 use gpureplay_library::{Device, Error, ModelOptions, Recording, Session};
 use gpureplay_trace::PAGE_SIZE;
-use mali_model::{Access, JobReport, Observer};
+use mali_model::probe::{self, AccessKind, Analyser, Launch, Part, Visit, Wanted};
+use mali_model::{Access, Dispatch, JobReport, Observer};
 
-/// Pages that jobs read, by job in the order in which they end.
-#[derive(Default)]
-struct Pages {
-    running: Mutex<BTreeSet<u64>>,
-    ended: Mutex<Vec<BTreeSet<u64>>>,
+const PAGE: u64 = PAGE_SIZE as u64;
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// What jobs leave in an observer, job by job in the order in which they end.
+struct Jobs<T> {
+    running: Mutex<T>,
+    ended: Mutex<Vec<T>>,
+}
+
+impl<T: Default> Default for Jobs<T> {
+    fn default() -> Self {
+        Self {
+            running: Mutex::default(),
+            ended: Mutex::default(),
+        }
+    }
+}
+
+impl<T: Default> Jobs<T> {
+    fn end(&self) {
+        let job = std::mem::take(&mut *lock(&self.running));
+        lock(&self.ended).push(job);
+    }
+
+    /// What each submission's jobs left.
+    fn by_submission(&self, capture: &Capture) -> Result<Vec<Vec<T>>, String> {
+        let mut ended = lock(&self.ended);
+        let mut jobs = ended.drain(..);
+        let chains = capture.jobs.iter();
+        let found: Vec<Vec<T>> = chains
+            .map(|chain| jobs.by_ref().take(chain.headers.len()).collect())
+            .collect();
+        if found.iter().any(Vec::is_empty) || jobs.next().is_some() {
+            return Err("the model ran other jobs than were recorded".into());
+        }
+        Ok(found)
+    }
+}
+
+/// Pages that jobs read.
+#[derive(Default)]
+struct Pages(Jobs<BTreeSet<u64>>);
 
 impl Observer for Pages {
     fn job(&self, _: &JobReport) {
-        let pages = {
-            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *running)
-        };
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        ended.push(pages);
+        self.0.end();
     }
 
     fn wants_pages(&self) -> bool {
@@ -33,25 +68,161 @@ impl Observer for Pages {
 
     fn page(&self, va: u64, access: Access) {
         if access == Access::Read {
-            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-            running.insert(va - va % PAGE_SIZE as u64);
+            lock(&self.0.running).insert(va - va % PAGE);
         }
     }
 }
 
-/// Replays a recording with the values of its tensors.
+/// Bytes that a job reads and writes, and the pages, where bytes are not known.
+#[derive(Default)]
+struct Memory {
+    bytes: Touched,
+    pages: Touched,
+    /// Shaders reached memory in a way that shows no bytes: through textures and images.
+    unseen: bool,
+}
+
+/// Bytes that jobs read and write.
+#[derive(Default)]
+struct EachByte(Arc<Jobs<Memory>>);
+
+impl Observer for EachByte {
+    fn job(&self, _: &JobReport) {
+        self.0.end();
+    }
+
+    fn wants_pages(&self) -> bool {
+        true
+    }
+
+    fn page(&self, va: u64, access: Access) {
+        let mut running = lock(&self.0.running);
+        let pages = match access {
+            Access::Read => &mut running.pages.read,
+            _ => &mut running.pages.written,
+        };
+        pages.insert(va - va % PAGE, PAGE);
+    }
+
+    fn analyser(&self, _: u64, _: &Dispatch) -> Option<Box<dyn Analyser>> {
+        Some(Box::new(ByteAnalyser(self.0.clone())))
+    }
+}
+
+struct ByteAnalyser(Arc<Jobs<Memory>>);
+
+impl Analyser for ByteAnalyser {
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            accesses: true,
+            ..Wanted::default()
+        }
+    }
+
+    fn part(&self, _: &Launch<'_>) -> Box<dyn Part> {
+        Box::new(BytePart {
+            jobs: self.0.clone(),
+            found: Touched::default(),
+            unseen: false,
+        })
+    }
+}
+
+/// One host thread's share of a job.
+struct BytePart {
+    jobs: Arc<Jobs<Memory>>,
+    found: Touched,
+    unseen: bool,
+}
+
+impl BytePart {
+    fn add(&mut self, kind: AccessKind, at: u64, bytes: u64) {
+        if kind != AccessKind::Store {
+            self.found.read.insert(at, bytes);
+        }
+        if kind != AccessKind::Load {
+            self.found.written.insert(at, bytes);
+        }
+    }
+}
+
+impl Part for BytePart {
+    fn access(&mut self, access: &probe::Access<'_>) {
+        let bytes = u64::from(access.bytes);
+        let lanes = &access.visit.lanes;
+        let first = lanes.active.trailing_zeros() as usize;
+        if access.is_uniform() {
+            return self.add(access.kind, access.address(first), bytes);
+        }
+        if access.is_consecutive() {
+            let all = bytes * u64::from(lanes.active.count_ones());
+            return self.add(access.kind, access.address(first), all);
+        }
+        for lane in lanes.iter() {
+            self.add(access.kind, access.address(lane), bytes);
+        }
+    }
+
+    fn unseen(&mut self, _: &Visit<'_>) {
+        self.unseen = true;
+    }
+
+    fn finish(self: Box<Self>) {
+        let mut running = lock(&self.jobs.running);
+        running.bytes.read.add(&self.found.read);
+        running.bytes.written.add(&self.found.written);
+        running.unseen |= self.unseen;
+    }
+}
+
+/// The pages that each submission of a recording reads; it is replayed with the values of its tensors.
 ///
 /// # Errors
 /// Why the model does not replay it, in words.
 pub(crate) fn observe(capture: &Capture, bytes: &[u8], tensors: &[Found]) -> Result<Reads, String> {
+    let pages = Arc::new(Pages::default());
+    run(bytes, tensors, pages.clone())?;
+    let chains = pages.0.by_submission(capture)?.into_iter();
+    let reads: Reads = chains
+        .map(|jobs| jobs.into_iter().flatten().collect())
+        .collect();
+    if reads.iter().any(BTreeSet::is_empty) {
+        return Err("the model ran other jobs than were recorded".into());
+    }
+    Ok(reads)
+}
+
+/// The bytes that each submission of a recording without tensors reads and writes; a job that uses textures or images counts with whole pages.
+///
+/// # Errors
+/// Why the model does not replay it, in words.
+pub(crate) fn touched(capture: &Capture, bytes: &[u8]) -> Result<Vec<Touched>, String> {
+    let memory = Arc::new(EachByte::default());
+    run(bytes, &[], memory.clone())?;
+    let chains = memory.0.by_submission(capture)?.into_iter();
+    Ok(chains
+        .map(|jobs| {
+            let mut all = Touched::default();
+            for job in jobs {
+                all.then(match job.unseen {
+                    true => job.pages,
+                    false => job.bytes,
+                });
+            }
+            all
+        })
+        .collect())
+}
+
+/// Replays a recording with the values of its tensors.
+fn run(bytes: &[u8], tensors: &[Found], observer: Arc<dyn Observer>) -> Result<(), String> {
     let text = |error: Error| error.to_string();
     let recording = Recording::from_bytes(bytes.to_vec()).map_err(text)?;
-    let pages = Arc::new(Pages::default());
     let device = Device::open_observed(
         &Choice::Model(None),
         recording.verified().recording().gpu_id(),
         ModelOptions::default(),
-        Some(pages.clone()),
+        Some(observer),
     );
     let mut session = Session::on(recording, device.map_err(text)?);
     for tensor in tensors
@@ -62,16 +233,5 @@ pub(crate) fn observe(capture: &Capture, bytes: &[u8], tensors: &[Found]) -> Res
         bound.map_err(text)?;
     }
     session.run().map_err(text)?;
-    session.close().map_err(text)?;
-    let mut ended = pages.ended.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut jobs = ended.drain(..);
-    let reads: Reads = capture
-        .jobs
-        .iter()
-        .map(|chain| jobs.by_ref().take(chain.headers.len()).flatten().collect())
-        .collect();
-    if reads.iter().any(BTreeSet::is_empty) || jobs.next().is_some() {
-        return Err("the model ran other jobs than were recorded".into());
-    }
-    Ok(reads)
+    session.close().map_err(text)
 }

@@ -166,10 +166,7 @@ pub(crate) fn run(
     }
     Ok(Repeated {
         recording: session.recording().name(),
-        device: session
-            .device()
-            .map_or("", |device| device.description())
-            .to_owned(),
+        device: session.description(),
         runs,
         seconds,
         runs_per_second: f64::from(runs) / seconds,

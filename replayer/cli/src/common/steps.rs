@@ -71,9 +71,9 @@ pub(crate) fn find(
     let wrong = |error: String| Failure::Recording(format!("the app's steps: {error}"));
     let whole = compile_found(&capture, Vec::new(), &Options::default(), |_, _| None)
         .map_err(|error| wrong(error.to_string()))?;
-    let reads = page_reads::observe(&capture, &whole.recording, &[]).map_err(wrong)?;
+    let touched = page_reads::touched(&capture, &whole.recording).map_err(wrong)?;
     // An app that classifies one picture after the other leaves nothing, and may launch what it likes.
-    let kept = match kept(&capture, &reads) {
+    let kept = match kept(&capture, &touched) {
         Ok(kept) if kept.is_empty() => return Ok(Err((capture, second))),
         kept => kept.map_err(|error| Failure::Recording(error.to_string()))?,
     };

@@ -141,3 +141,31 @@ fn a_failure_without_a_failed_status_is_explained() {
     assert!(error.contains("reports a failure of job 0x"), "{error}");
     assert!(!error.contains("failed with DONE"), "{error}");
 }
+
+#[test]
+fn what_the_secure_world_does_not_do_is_refused() {
+    let secure = ["run", DIGITS, "--device", "optee"];
+    let more = |more: &[&str]| ran(&[&secure, more].concat());
+    for disturbing in [&["--inject", "job-fault@10"][..], &["--per-job"]] {
+        let (code, _, said) = more(disturbing);
+        assert_eq!(code, 2, "{said}");
+        assert!(
+            said.contains("--device optee: nothing disturbs or watches"),
+            "{said}"
+        );
+    }
+    let (code, _, said) = ran(&["diff", DIGITS, "--device", "optee", "--against", "model"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("it runs whole recordings"), "{said}");
+    // The other tests are in the guest, which has a secure world: `cargo xtask guest optee test command`.
+    if !Path::new("/dev/tee0").exists() {
+        let (code, _, said) = more(&[]);
+        assert_eq!(code, 5, "{said}");
+        assert!(
+            said.contains("tee0: no such device") && said.contains("doctor"),
+            "{said}"
+        );
+        let (_, found, _) = ran(&["doctor"]);
+        assert!(found.contains("bad  OP-TEE: /dev/tee0"), "{found}");
+    }
+}

@@ -76,26 +76,47 @@ fn inputs_come_run_by_run_from_a_directory() {
     assert_eq!(wrong.status.code(), Some(2));
 }
 
-#[test]
-fn a_thousand_characters_are_those_of_numpy() {
+/// Writes a thousand characters, and compares them with those that NumPy wrote.
+fn write(recording: &str, inputs: &[&str], written: &str) {
     let directory = tempfile::tempdir().unwrap();
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let recording = top.join("recordings/generate-g52");
+    let [option, values] = inputs else {
+        unreachable!()
+    };
     let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
         .current_dir(directory.path())
         .arg("run")
-        .arg(&recording)
-        .arg("--input")
-        .arg(recording.join("inputs/forced2.npy"))
-        .args(["--repeat", "1000", "--output", "song.bin"])
+        .arg(top.join(recording))
+        .arg(option)
+        .arg(top.join(values))
+        .args(["--repeat", "1000", "--output", "text.bin"])
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{text}");
-    let written = std::fs::read(directory.path().join("song.bin")).unwrap();
-    let expected = std::fs::read(top.join("tools/generation/written.txt")).unwrap();
+    let found = std::fs::read(directory.path().join("text.bin")).unwrap();
+    let expected = std::fs::read(top.join(written)).unwrap();
     assert_eq!(
-        String::from_utf8(written).unwrap(),
+        String::from_utf8(found).unwrap(),
         String::from_utf8(expected).unwrap()
+    );
+}
+
+#[test]
+fn a_thousand_characters_of_a_recurrent_network_are_those_of_numpy() {
+    write(
+        "recordings/generate-g52",
+        &["--input", "recordings/generate-g52/inputs/forced2.npy"],
+        "tools/generation/written.txt",
+    );
+}
+
+/// Its keys and values of the last 128 positions go from run to run, and each run has another place and another mask.
+#[test]
+fn a_thousand_characters_of_a_transformer_are_those_of_numpy() {
+    write(
+        "recordings/decode-g52",
+        &["--inputs", "tools/decoding/steps"],
+        "tools/decoding/written.txt",
     );
 }

@@ -8,9 +8,19 @@ use super::form::Form;
 pub enum ProposeError {
     /// The trace has no notes.
     #[error(
-        "the trace has no notes of OpenCL calls: record with the layer, or name the app's files with --input and --output"
+        "the trace has no notes of OpenCL calls: record with the layer, or a second run with another input (--second), or name the app's files with --input and --output"
     )]
     NoNotes,
+    /// Without notes, the runs have different numbers of jobs.
+    #[error(
+        "the two runs have {first} and {second} jobs; a recording cannot replay a computation that depends on its input's values"
+    )]
+    Jobs {
+        /// Jobs of the first run.
+        first: usize,
+        /// Jobs of the second one.
+        second: usize,
+    },
     /// The runs do different things.
     #[error(
         "the two runs do not do the same work: step {step} is {first} in the first and {second} in the second; a recording cannot replay a computation that depends on its input's values"
@@ -46,6 +56,16 @@ pub enum ProposeError {
         kernel: String,
         /// Name of the argument, or its index.
         argument: String,
+    },
+    /// A launch or a transfer has another size in the next step.
+    #[error(
+        "{first} depends on the step: in the second step it is {second}, and a replay would repeat the first one; let every step have the size of the largest, and give the kernel a buffer, such as a mask, that says what counts"
+    )]
+    StepSize {
+        /// What the first step does.
+        first: String,
+        /// What the second step does.
+        second: String,
     },
     /// A name that no tensor has.
     #[error("no tensor is called '{name}'; there are {}", known.join(", "))]

@@ -136,6 +136,19 @@ impl Event {
         }
     }
 
+    /// Whether the same step happens to other objects, or to more or fewer elements of them.
+    pub(super) fn is_like_but_for_sizes(&self, other: &Event) -> bool {
+        match (self, other) {
+            (Event::Host(a), Event::Host(b)) => a.direction == b.direction,
+            (Event::Launch(a), Event::Launch(b)) => {
+                let places =
+                    |launch: &Launched| launch.given.iter().map(|g| g.index).collect::<Vec<_>>();
+                a.kernel == b.kernel && places(a) == places(b)
+            }
+            _ => false,
+        }
+    }
+
     /// The objects that it is about, in order.
     pub(super) fn objects(&self) -> Vec<u32> {
         match self {

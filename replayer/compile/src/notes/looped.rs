@@ -23,11 +23,21 @@ const MAX_PERIOD: usize = 1 << 14;
 
 /// The shortest turn that is repeated at the end of the steps and that both launches a kernel and moves memory for the host.
 pub(super) fn find(events: &[Event]) -> Option<Loop> {
+    find_by(events, Event::is_like_but_for_objects)
+}
+
+/// The same, where steps of the turns may be of another size.
+pub(super) fn find_of_any_size(events: &[Event]) -> Option<Loop> {
+    find_by(events, Event::is_like_but_for_sizes)
+}
+
+/// The same, by what makes two steps alike.
+fn find_by(events: &[Event], alike: fn(&Event, &Event) -> bool) -> Option<Loop> {
     let count = events.len();
     (2..=(count / 2).min(MAX_PERIOD)).find_map(|period| {
         let last = count - period;
         // Cheap first: most periods end here.
-        if !events[count - 1].is_like_but_for_objects(events.get(last.checked_sub(1)?)?) {
+        if !alike(&events[count - 1], events.get(last.checked_sub(1)?)?) {
             return None;
         }
         let turn = &events[last..];
@@ -36,7 +46,7 @@ pub(super) fn find(events: &[Event]) -> Option<Loop> {
         let starts = (1..=last / period).map(|turns| last - turns * period);
         let same = |start: &usize| {
             let (earlier, later) = events[*start..].split_at(period);
-            are_alike(earlier, &later[..period])
+            are_alike(earlier, &later[..period], alike)
         };
         let turns = 1 + starts.take_while(same).count();
         (launches && moves && turns > 1).then(|| Loop {
@@ -49,10 +59,10 @@ pub(super) fn find(events: &[Event]) -> Option<Loop> {
 
 /// Whether two turns do the same, with the same objects or with new ones in the place of some: an app may make its buffers anew in each
 /// turn. Layers of a network look like that too, but one layer's result is the next one's input, and nobody reads it.
-fn are_alike(earlier: &[Event], later: &[Event]) -> bool {
+fn are_alike(earlier: &[Event], later: &[Event], alike: fn(&Event, &Event) -> bool) -> bool {
     let mut pairs: BTreeMap<u32, u32> = BTreeMap::new();
     for (a, b) in earlier.iter().zip(later) {
-        if !a.is_like_but_for_objects(b) {
+        if !alike(a, b) {
             return false;
         }
         for (old, new) in a.objects().into_iter().zip(b.objects()) {

@@ -3,7 +3,7 @@
 //!
 //! [`launches`] gives each chain to a launch, [`propose`] makes tensors of what the host wrote and read. Both check what the notes say
 //! against the trace: sizes of launches against the job descriptors, contents of transfers against GPU memory. What does not agree gets no
-//! name, and a remark says so.
+//! name, and a remark says so. Without notes, [`propose_unnoted`] takes what differs between two runs.
 
 mod error;
 mod events;
@@ -15,9 +15,11 @@ mod naming;
 mod place;
 mod propose;
 mod steps;
+mod traced;
 
 pub use error::ProposeError;
 pub use form::Form;
 pub use launches::{Dispatch, Launches, launches};
 pub use propose::{Choices, Proposal, propose};
 pub use steps::{Kept, Turn, first_turn, kept};
+pub use traced::propose_unnoted;

@@ -291,9 +291,36 @@ impl Builder<'_> {
             false if self.fixed_weights => return,
             false => Role::Weight,
         };
+        if role == Role::Input {
+            self.remark_on_carried(step, host, &name);
+        }
         if host.jobs < self.capture.jobs.len() {
             let moment = Moment::before(host.jobs);
             self.tensor(step, host, (role, name, &type_name), moment);
+        }
+    }
+
+    /// Says so if the app has read from the GPU what it writes here: a replay does not carry that over.
+    fn remark_on_carried(&mut self, step: usize, host: &Host, name: &str) {
+        let same = |(_, event): &(usize, &Event)| match event {
+            Event::Host(earlier) => {
+                earlier.direction == Direction::Read
+                    && !earlier.kept
+                    && earlier.size == host.size
+                    && earlier.hash.is_some()
+                    && earlier.hash == host.hash
+            }
+            Event::Launch(_) => false,
+        };
+        let earlier = self.events.list[..step].iter().enumerate().rfind(same);
+        let Some((at, Event::Host(read))) = earlier else {
+            return;
+        };
+        if let Some((launch, given)) = self.writer(at, read) {
+            let from = naming::name(launch, given);
+            self.remark(format!(
+                "'{name}' is what the app read before as '{from}': the app carries it from one launch to another one, a replay does not"
+            ));
         }
     }
 
@@ -487,7 +514,7 @@ fn keep_named(proposal: &mut Proposal, names: &[String]) -> Result<(), ProposeEr
 }
 
 /// Gives tensors the names, types and shapes that the user chose.
-fn apply(proposal: &mut Proposal, choices: &Choices) -> Result<(), ProposeError> {
+pub(super) fn apply(proposal: &mut Proposal, choices: &Choices) -> Result<(), ProposeError> {
     let known: Vec<String> = proposal.tensors.iter().map(|t| t.name.clone()).collect();
     let unknown = |name: &String| ProposeError::Name {
         name: name.clone(),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An app that does one step again and again, such as a step of training: what a step leaves for the next one.
 //!
-//! A recording holds one step. The second one that was recorded shows what it goes on from: memory objects that the first step wrote, that the
-//! app did not write since, and that the second step reads before it writes them.
+//! A recording holds one step. The second one that was recorded shows what it goes on from: memory objects of which it reads bytes that the
+//! first step wrote, and that neither the app nor the second step wrote since. A cache of keys and values is one of them: each step
+//! writes a part of it, and reads the rest.
 
-use gpureplay_trace::PAGE_SIZE;
+use std::ops::Range;
+
 use gpureplay_trace::note::Direction;
 
 use super::error::ProposeError;
@@ -13,10 +15,8 @@ use super::looped;
 use super::naming;
 use super::place::locate;
 use crate::capture::Capture;
-use crate::crossing::Reads;
 use crate::pages::Moment;
-
-const PAGE: u64 = PAGE_SIZE as u64;
+use crate::touched::{Bytes, Touched};
 
 /// The first of several like steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +56,12 @@ fn turn_of(events: &Events) -> Option<Turn> {
     let reads =
         |event: &&Event| matches!(event, Event::Host(host) if host.direction == Direction::Read);
     let trailing = list.iter().rev().take_while(reads).count();
-    let ends = (list.len() - trailing..=list.len()).rev();
-    let (end, found) = ends
-        .filter_map(|end| Some((end, looped::find(list.get(..end)?)?)))
-        .next()?;
+    let ends = || (list.len() - trailing..=list.len()).rev();
+    let by = |find: fn(&[Event]) -> Option<looped::Loop>| {
+        ends().find_map(|end| Some((end, find(list.get(..end)?)?)))
+    };
+    // Steps that are not of one size cannot be a recording: `kept` says so if they go on from each other.
+    let (end, found) = by(looped::find).or_else(|| by(looped::find_of_any_size))?;
     let second = found.first + (end - found.last);
     Some(Turn {
         turns: found.turns,
@@ -70,12 +72,12 @@ fn turn_of(events: &Events) -> Option<Turn> {
     })
 }
 
-/// What the first step leaves for the second one. `reads`: what each submission reads.
+/// What the first step leaves for the second one. `touched`: what each submission reads and writes.
 ///
 /// # Errors
-/// It leaves something, and a launch of the second step has another argument than that of the first one: a recording would repeat the
-/// first one's.
-pub fn kept(capture: &Capture, reads: &Reads) -> Result<Vec<Kept>, ProposeError> {
+/// It leaves something, and a launch of the second step has another argument or size than that of the first one, or a transfer has: a
+/// recording would repeat the first one's.
+pub fn kept(capture: &Capture, touched: &[Touched]) -> Result<Vec<Kept>, ProposeError> {
     let events = Events::of(capture);
     let Some(turn) = turn_of(&events) else {
         return Ok(Vec::new());
@@ -100,6 +102,7 @@ pub fn kept(capture: &Capture, reads: &Reads) -> Result<Vec<Kept>, ProposeError>
                 if host.at.object == object && host.direction != Direction::Read)
         })
     };
+    let taken = taken(touched, begin..turn.jobs, turn.jobs..end);
     let mut out = Vec::new();
     for (object, root) in &events.roots {
         if root.image || written_by_host(*object) {
@@ -113,13 +116,7 @@ pub fn kept(capture: &Capture, reads: &Reads) -> Result<Vec<Kept>, ProposeError>
         else {
             continue;
         };
-        let range = (va, va.saturating_add(root.size));
-        let writes = |job: &usize| writes(capture, *job, range);
-        let reads = |job: &usize| reads_from(reads, *job, range);
-        let read = (turn.jobs..end).find(reads);
-        let written = (turn.jobs..end).find(writes);
-        let goes_on = read.is_some_and(|read| written.is_none_or(|written| read <= written));
-        if goes_on && (begin..turn.jobs).any(|job| writes(&job)) {
+        if taken.any_in(va, va.saturating_add(root.size)) {
             out.push(Kept {
                 va,
                 size: root.size,
@@ -131,6 +128,7 @@ pub fn kept(capture: &Capture, reads: &Reads) -> Result<Vec<Kept>, ProposeError>
     // Steps that leave nothing may be given what they like: each is an inference of its own.
     if !out.is_empty() {
         same_numbers(first, second)?;
+        same_sizes(first, second)?;
     }
     Ok(out)
 }
@@ -156,6 +154,18 @@ fn same_numbers(first: &[Event], second: &[Event]) -> Result<(), ProposeError> {
     Ok(())
 }
 
+/// Launches and transfers of two steps are of the same size.
+fn same_sizes(first: &[Event], second: &[Event]) -> Result<(), ProposeError> {
+    let mut pairs = first.iter().zip(second);
+    match pairs.find(|(a, b)| !a.is_like_but_for_objects(b)) {
+        None => Ok(()),
+        Some((a, b)) => Err(ProposeError::StepSize {
+            first: a.to_string(),
+            second: b.to_string(),
+        }),
+    }
+}
+
 /// Where an object lies: where the content of a transfer is found, or else the buffer that the driver mapped when it was made.
 fn place(capture: &Capture, events: &Events, object: u32, root: &Root) -> Option<u64> {
     let transfers = events.list.iter().filter_map(|event| match event {
@@ -176,22 +186,14 @@ fn place(capture: &Capture, events: &Events, object: u32, root: &Root) -> Option
     found.or(mapped.map(|buffer| buffer.va))
 }
 
-/// Whether a submission changes memory of a range.
-fn writes(capture: &Capture, job: usize, (start, end): (u64, u64)) -> bool {
-    let moment = Moment::after(job);
-    let pages = capture.memory.changed(moment);
-    let from = pages.partition_point(|va| va + PAGE <= start);
-    let pages = pages.iter().skip(from).take_while(|va| **va < end);
-    pages.into_iter().any(|va| {
-        let changed = capture.memory.difference(moment, *va);
-        changed
-            .iter()
-            .any(|(from, to)| va + (*from as u64) < end && va + *to as u64 > start)
-    })
-}
-
-/// Whether a submission reads a page of a range.
-fn reads_from(reads: &Reads, job: usize, (start, end): (u64, u64)) -> bool {
-    let pages = reads.get(job);
-    pages.is_some_and(|pages| pages.range(start - start % PAGE..end).next().is_some())
+/// Bytes that the submissions of the second step read and that those of the first one wrote last.
+fn taken(touched: &[Touched], first: Range<usize>, second: Range<usize>) -> Bytes {
+    let of = |step: Range<usize>| touched.get(step).unwrap_or_default().iter();
+    let (mut left, mut taken) = (Bytes::default(), Bytes::default());
+    of(first).for_each(|job| left.add(&job.written));
+    for job in of(second) {
+        taken.add(&left.common(&job.read));
+        left.remove(&job.written);
+    }
+    taken
 }

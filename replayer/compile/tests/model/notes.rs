@@ -2,8 +2,9 @@
 //! Names and tensors from the notes of an OpenCL layer, without a file of the app's.
 
 use gpureplay_compile::notes::{self, Choices, Form, ProposeError, launches, propose};
+use gpureplay_compile::touched::Bytes;
 use gpureplay_compile::{
-    Capture, Compiled, Found, Options, Role, compile_found, differential, tag_all,
+    Capture, Compiled, Found, Options, Role, Touched, compile_found, differential, tag_all,
 };
 use gpureplay_io::{ElementType, Tensor, simplify};
 use gpureplay_trace::note::{
@@ -337,6 +338,41 @@ fn a_buffer_that_is_written_twice_is_two_inputs_at_their_places() {
 }
 
 #[test]
+fn what_the_app_carries_from_one_launch_to_another_one_is_said() {
+    let record = |seed| {
+        let mut app = Noted::start();
+        app.write(B, &tags(2));
+        app.write(A, &tags(seed));
+        app.add("first", A, B, SUM);
+        let middle = app.read(SUM);
+        app.write(TOTAL, &middle);
+        app.add("second", TOTAL, B, OUT);
+        app.read(OUT);
+        app.finish()
+    };
+    let found = propose(&record(1), Some(&record(5)), &Choices::default()).unwrap();
+    let inputs = found.tensors.iter().filter(|t| t.role == Role::Input);
+    assert_eq!(
+        inputs.map(|t| t.name.as_str()).collect::<Vec<_>>(),
+        ["first.a", "second.a"]
+    );
+    let said = "'second.a' is what the app read before as 'first.sum'";
+    assert!(
+        found.remarks.iter().any(|text| text.starts_with(said)),
+        "{:?}",
+        found.remarks
+    );
+    let (_, plain) = two_layers(&tags(1), &tags(2));
+    let found = propose(&plain, None, &Choices::default()).unwrap();
+    assert!(
+        !found
+            .remarks
+            .iter()
+            .any(|text| text.contains("read before"))
+    );
+}
+
+#[test]
 fn an_app_that_waits_only_at_the_end_has_its_transfers_between_its_launches() {
     let record = |a: &Tensor, b: &Tensor| {
         let mut app = Noted::start();
@@ -528,9 +564,28 @@ fn steps(inputs: &[Tensor], b: &Tensor, numbered: bool) -> (Vec<Tensor>, Capture
     (out, app.finish())
 }
 
-/// The pages that the submissions of so many steps read.
-fn step_reads(steps: usize) -> gpureplay_compile::Reads {
-    let one = [[TOTAL, A], [TOTAL, B]].map(|pages| pages.into_iter().collect());
+/// Bytes of a tensor from an element on.
+fn elements(at: u64, first: usize, count: usize) -> Bytes {
+    let mut out = Bytes::default();
+    out.insert(at + 4 * first as u64, 4 * count as u64);
+    out
+}
+
+/// What a job of `Noted::add_with` does to memory.
+fn sum_of(read: [u64; 2], written: u64) -> Touched {
+    let mut touched = Touched {
+        written: elements(written, 0, COUNT),
+        ..Touched::default()
+    };
+    for at in read {
+        touched.read.add(&elements(at, 0, COUNT));
+    }
+    touched
+}
+
+/// What the submissions of so many steps do to memory.
+fn step_memory(steps: usize) -> Vec<Touched> {
+    let one = [sum_of([TOTAL, A], TOTAL), sum_of([TOTAL, B], OUT)];
     std::iter::repeat_n(one, steps).flatten().collect()
 }
 
@@ -538,7 +593,7 @@ fn step_reads(steps: usize) -> gpureplay_compile::Reads {
 fn what_a_step_leaves_for_the_next_one_is_a_state() {
     let (b, inputs) = (tags(2), [tags(1), tags(3), tags(4)]);
     let (out, capture) = steps(&inputs[..2], &b, false);
-    let kept = notes::kept(&capture, &step_reads(2)).unwrap();
+    let kept = notes::kept(&capture, &step_memory(2)).unwrap();
     let places: Vec<_> = kept
         .iter()
         .map(|kept| (kept.va, kept.name.as_str()))
@@ -577,7 +632,7 @@ fn what_a_step_leaves_for_the_next_one_is_a_state() {
 #[test]
 fn a_launch_that_depends_on_the_step_is_named() {
     let (_, capture) = steps(&[tags(1), tags(3)], &tags(2), true);
-    let error = notes::kept(&capture, &step_reads(2)).unwrap_err();
+    let error = notes::kept(&capture, &step_memory(2)).unwrap_err();
     let text = error.to_string();
     assert!(
         text.contains("launch 0 (step) depends on the step"),
@@ -587,10 +642,55 @@ fn a_launch_that_depends_on_the_step_is_named() {
 }
 
 #[test]
+fn a_launch_whose_size_depends_on_the_step_is_named() {
+    let (b, inputs) = (tags(2), [tags(1), tags(3)]);
+    let record = |goes_on: bool| {
+        let mut app = Noted::start();
+        app.write(B, &b);
+        app.write(TOTAL, &tags(9));
+        for (step, input) in (0..).zip(&inputs) {
+            app.write(A, input);
+            app.add_with("step", [TOTAL, A, TOTAL], (COUNT as u64 - step, 7));
+            app.read(OUT);
+        }
+        let capture = app.finish();
+        let left = if goes_on { TOTAL } else { SUM };
+        let memory = [sum_of([left, A], TOTAL), sum_of([left, A], TOTAL)];
+        notes::kept(&capture, &memory)
+    };
+    let text = record(true).unwrap_err().to_string();
+    let expected = format!(
+        "launch 0 (step, {COUNT} x 1 x 1) depends on the step: in the second step it is launch 1 (step, {} x 1 x 1)",
+        COUNT - 1
+    );
+    assert!(text.contains(&expected), "{text}");
+    // Two inferences of two sizes leave nothing for each other.
+    assert_eq!(record(false), Ok(vec![]));
+}
+
+#[test]
 fn what_is_written_before_it_is_read_is_no_state() {
     let (_, capture) = steps(&[tags(1), tags(3)], &tags(2), false);
     // The second step reads the total only after it was written.
-    let mut reads = step_reads(2);
-    reads[2].remove(&TOTAL);
-    assert_eq!(notes::kept(&capture, &reads), Ok(vec![]));
+    let mut memory = step_memory(2);
+    memory[2].read = elements(A, 0, COUNT);
+    assert_eq!(notes::kept(&capture, &memory), Ok(vec![]));
+}
+
+/// A cache of keys and values: a step writes its own part of it before it reads all.
+#[test]
+fn what_is_written_in_part_before_it_is_read_is_a_state() {
+    let (_, capture) = steps(&[tags(1), tags(3)], &tags(2), false);
+    let mut memory = step_memory(2);
+    for (step, job) in [(0, 0), (1, 2)] {
+        memory[job].read = elements(A, 0, COUNT);
+        memory[job].written = elements(TOTAL, step, 1);
+    }
+    let kept = notes::kept(&capture, &memory).unwrap();
+    assert_eq!(kept.iter().map(|kept| kept.va).collect::<Vec<_>>(), [TOTAL]);
+    // Each step takes only its own part: nothing of it lasts.
+    for (step, job) in [(0, 1), (1, 3)] {
+        memory[job].read = elements(TOTAL, step, 1);
+    }
+    assert_eq!(notes::kept(&capture, &memory), Ok(vec![]));
 }

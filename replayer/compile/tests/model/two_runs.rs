@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two recorded runs must differ in what depends on the input, and in nothing else.
 
+use gpureplay_compile::notes::{Choices, propose_unnoted};
+use gpureplay_compile::{Role, differential};
+
 use crate::app::*;
 use crate::driver::Driver;
 
@@ -28,6 +31,54 @@ fn they_differ_in_their_inputs_only() {
     let third = App::default().record(&a2, &tags(6));
     let error = compare(&first, &third, &["a"]).unwrap_err().to_string();
     assert!(error.contains("0x3100000"), "{error}");
+}
+
+/// What differs between two runs, as tensors: of neither a note nor a file.
+#[test]
+fn without_notes_differences_are_tensors() {
+    let (a, a2, b) = (tags(1), tags(5), tags(2));
+    let read = Run::capture;
+    let (one, two) = (
+        App::default().record(&a, &b),
+        App::default().record(&a2, &b),
+    );
+    let (first, second) = (read(&one), read(&two));
+    let choices = Choices {
+        rename: [("input".to_owned(), "a".to_owned())].into(),
+        forms: [("a".to_owned(), "f32[32,32]".parse().unwrap())].into(),
+        ..Choices::default()
+    };
+    let found = propose_unnoted(&first, &second, &choices).unwrap();
+    let places = found.tensors.iter().map(|t| {
+        let address = t.layout.address_range().map(|(low, _)| low);
+        (t.role, t.name.as_str(), address, t.tensor.shape().to_vec())
+    });
+    assert_eq!(
+        places.collect::<Vec<_>>(),
+        [
+            (Role::Input, "a", Some(A), vec![32, 32]),
+            (Role::Output, "output", Some(OUT), vec![COUNT as u64]),
+        ]
+    );
+    // They are what tagging finds with the files, and explain all that differs.
+    assert_eq!(found.tensors[0].tensor.bytes(), a.bytes());
+    assert_eq!(found.tensors[1].tensor.bytes(), one.out.bytes());
+    differential::compare(&first, &found.tensors, &second, &found.second, &[]).unwrap();
+
+    // The same input twice, and another number of jobs.
+    let same = propose_unnoted(&first, &first, &Choices::default()).unwrap();
+    assert!(same.tensors.is_empty());
+    assert!(same.remarks.iter().any(|text| text.starts_with("no input")));
+    let longer = App::default().record_with(&a2, &b, |app| app.submit(POOL));
+    let error = propose_unnoted(&first, &read(&longer), &Choices::default()).unwrap_err();
+    assert!(error.to_string().contains("3 and 4 jobs"), "{error}");
+    // A shape that is larger than the buffer does not fit.
+    let large = Choices {
+        forms: [("input".to_owned(), "f32[4096]".parse().unwrap())].into(),
+        ..Choices::default()
+    };
+    let error = propose_unnoted(&first, &second, &large).unwrap_err();
+    assert!(error.to_string().contains("4096 bytes"), "{error}");
 }
 
 #[test]

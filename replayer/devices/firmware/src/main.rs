@@ -8,6 +8,7 @@ mod board;
 #[cfg(feature = "signature")]
 mod counter;
 mod cpu;
+mod faults;
 mod gic;
 mod machine;
 mod pci;
@@ -32,8 +33,10 @@ include!(concat!(env!("OUT_DIR"), "/linked.rs"));
 /// Vendor under which the model presents itself; the device id is the GPU's product id.
 const PCI_VENDOR: u32 = 0x1234;
 const OUTPUT_BYTES: usize = 64 << 10;
-/// Room for the states of a recording that runs more than once; one run needs none.
-const STATE_BYTES: usize = if RUNS > 1 { 256 << 10 } else { 0 };
+/// Whether states go on from run to run; an image that runs once has no room for them and no code.
+const GOES_ON: bool = RUNS > 1 || FAULTS > 0;
+/// Room for the states.
+const STATE_BYTES: usize = if GOES_ON { 256 << 10 } else { 0 };
 
 unsafe extern "C" {
     static __stack_bottom: u8;
@@ -58,12 +61,14 @@ struct Linked<'a> {
     left: bool,
     /// The device has lost them: the next run puts them back.
     lost: bool,
+    /// Runs that ended well.
+    runs: u32,
 }
 
 impl Linked<'_> {
     /// Where a state's bytes lie among those of all states; nothing for other tensors.
     fn state(&self, tensor: u32) -> Option<core::ops::Range<usize>> {
-        if RUNS <= 1 {
+        if !GOES_ON {
             return None;
         }
         let bytes = |entry: &TensorEntry| match entry.kind == TensorKind::State.code() {
@@ -84,6 +89,34 @@ impl Linked<'_> {
         self.states.swap(0, 1);
         self.left = true;
         self.lost = false;
+        self.runs = self.runs.wrapping_add(1);
+    }
+
+    /// Nothing has run yet.
+    fn restart(&mut self) {
+        self.left = false;
+        self.lost = false;
+        self.runs = 0;
+    }
+
+    /// A number that follows from the states that the last run left.
+    fn checksum(&self) -> u64 {
+        // FNV-1a, whose 64 bits two different states have in common by chance only.
+        let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        self.states[0].iter().fold(0xcbf2_9ce4_8422_2325, step)
+    }
+
+    /// The value of this run, of those that were linked in for a tensor: one for each run, and then from the first again.
+    fn value(&self, tensor: u32) -> Option<&'static [u8]> {
+        let all = *INPUTS.get(self.position(tensor)?)?;
+        if !GOES_ON {
+            return Some(all);
+        }
+        let entry = self.recording.tensors().get(tensor as usize)?;
+        let bytes = self.recording.tensor_bytes(entry)? as usize;
+        let values = all.len().checked_div(bytes)?;
+        let first = (self.runs as usize).checked_rem(values)?.wrapping_mul(bytes);
+        all.get(first..)?.get(..bytes)
     }
 
     /// Position of a tensor among those that need a value: inputs, and weights that the recording does not hold.
@@ -104,7 +137,7 @@ impl Tensors for Linked<'_> {
             let kept = self.states[0].get(range);
             return kept.filter(|_| self.left && self.lost);
         }
-        INPUTS.get(self.position(tensor)?).copied()
+        self.value(tensor)
     }
 
     fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
@@ -237,7 +270,12 @@ fn replay(start: u64) {
         states: [kept, coming],
         left: false,
         lost: false,
+        runs: 0,
     };
+    if FAULTS > 0 {
+        let mut device = device;
+        return faults::trials(&mut device, verified, workspace, &mut linked, FAULTS);
+    }
     let opened = cpu::ticks();
     let mut session = Session::new(device, verified, workspace, Options::default());
     if let Err(error) = session.prepare(&mut linked) {

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpureplay_names.h"
 #include "gpureplay_tee.h"
 
 static const char usage[] =
@@ -131,7 +132,7 @@ static const char *meaning(TEEC_Result result)
 	case 0xffff3072: /* TEE_ERROR_SIGNATURE_INVALID */
 		return "the signature does not fit the recording";
 	case TEEC_ERROR_SECURITY:
-		return "the recording breaks a rule";
+		return "the recording is damaged or breaks a rule";
 	case TEEC_ERROR_COMMUNICATION:
 		return "the GPU failed";
 	case TEEC_ERROR_ITEM_NOT_FOUND:
@@ -147,8 +148,14 @@ static const char *meaning(TEEC_Result result)
 	}
 }
 
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
 static void check(TEEC_Result result, const char *what, const TEEC_Value *status)
 {
+	if (result == TEEC_ERROR_SECURITY && status && status->a == 1 && status->b < COUNT(gpureplay_sections))
+		fail(1, "%s: the recording's section %s is damaged (0x%08x)", what, gpureplay_sections[status->b], result);
+	if (result == TEEC_ERROR_SECURITY && status && status->a == 2 && status->b < COUNT(gpureplay_rules))
+		fail(1, "%s: the recording's rule %s is broken (0x%08x)", what, gpureplay_rules[status->b], result);
 	if (result && status && (status->a || status->b))
 		fail(1, "%s: %s (0x%08x, status %u, code %u)", what, meaning(result), result, status->a, status->b);
 	if (result)

@@ -129,7 +129,7 @@ int main(int count, char **arguments)
 		fputs(usage, stderr);
 		return 2;
 	}
-	state = strtoull(arguments[3], NULL, 0) | 1;
+	state = strtoull(arguments[3], NULL, 0) * 2 + 1;
 	file = fopen(arguments[1], "rb");
 	if (!file || !pack)
 		return fprintf(stderr, "cannot read %s\n", arguments[1]), 2;
@@ -213,6 +213,6 @@ int main(int count, char **arguments)
 	TEEC_CloseSession(&session);
 	TEEC_ReleaseSharedMemory(&shared);
 	TEEC_FinalizeContext(&context);
-	printf("%lu calls, %lu succeeded, %lu lost the application\n", calls, good, lost);
+	printf("seed %s: %lu calls, %lu succeeded, %lu lost the application\n", arguments[3], calls, good, lost);
 	return lost ? 1 : 0;
 }

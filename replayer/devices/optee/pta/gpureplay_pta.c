@@ -36,6 +36,8 @@ struct gpu {
 	uint8_t *arena;
 	uint8_t *recording;
 	size_t recording_bytes;
+	/* Of the run in progress. The core's stacks are small. */
+	struct gpureplay_io tensors[GPUREPLAY_TEE_TENSORS];
 	/* Whether the carve-out may hold anything. */
 	bool used;
 };
@@ -247,7 +249,6 @@ static TEE_Result entries(TEE_Param *block, struct gpureplay_io *tensors, size_t
 
 static TEE_Result run(struct gpu *gpu, uint32_t types, TEE_Param params[TEE_NUM_PARAMS])
 {
-	struct gpureplay_io tensors[GPUREPLAY_TEE_TENSORS] = { };
 	struct gpureplay_error error = { };
 	TEE_Result result = TEE_SUCCESS;
 	size_t count = 0;
@@ -257,15 +258,16 @@ static TEE_Result run(struct gpu *gpu, uint32_t types, TEE_Param params[TEE_NUM_
 		return TEE_ERROR_BAD_PARAMETERS;
 	if (!gpu->recording)
 		return TEE_ERROR_BAD_STATE;
-	result = entries(&params[0], tensors, &count);
+	result = entries(&params[0], gpu->tensors, &count);
 	if (!result)
-		result = entries(&params[1], tensors, &count);
+		result = entries(&params[1], gpu->tensors, &count);
 	if (result)
 		return result;
 	gpu->used = true;
 	gpu->caller = to_ta_session(ts_get_calling_session());
-	gpureplay_run(&gpu->session, tensors, count, &error);
+	gpureplay_run(&gpu->session, gpu->tensors, count, &error);
 	gpu->caller = NULL;
+	memset(gpu->tensors, 0, sizeof(gpu->tensors));
 	result = status_of(&error, &params[2]);
 	/* After an error nothing stays: neither in the GPU nor in its memory. */
 	if (result)

@@ -36,7 +36,7 @@ struct gpureplay_tee_entry {
 };
 
 /* Bounds; the secure world refuses what is beyond. */
-#define GPUREPLAY_TEE_TENSORS 16u
+#define GPUREPLAY_TEE_TENSORS 32u
 #define GPUREPLAY_TEE_NAME_BYTES 256u
 #define GPUREPLAY_TEE_RECORDING_BYTES (2u << 20)
 #define GPUREPLAY_TEE_TENSOR_BYTES (1u << 20)

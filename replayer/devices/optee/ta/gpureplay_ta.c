@@ -15,6 +15,8 @@ struct session {
 	TEE_TASessionHandle gpu;
 	bool loaded;
 	uint64_t counter;
+	/* The stored counter is no smaller: storage is not asked again after each run. */
+	bool raised;
 };
 
 static const char counter_object[] = "gpureplay-counter";
@@ -74,10 +76,10 @@ static TEE_Result to_gpu(struct session *session, uint32_t command, uint32_t typ
 static TEE_Result copy_in(const TEE_Param *from, size_t most, uint8_t **copy)
 {
 	*copy = NULL;
-	if (!from->memref.buffer || !from->memref.size)
-		return TEE_ERROR_BAD_PARAMETERS;
 	if (from->memref.size > most)
 		return TEE_ERROR_EXCESS_DATA;
+	if (!from->memref.buffer || !from->memref.size)
+		return TEE_ERROR_BAD_PARAMETERS;
 	*copy = TEE_Malloc(from->memref.size, TEE_MALLOC_FILL_ZERO);
 	if (!*copy)
 		return TEE_ERROR_OUT_OF_MEMORY;
@@ -135,6 +137,7 @@ static TEE_Result load(struct session *session, uint32_t types, TEE_Param params
 		to_gpu(session, GPUREPLAY_TEE_UNLOAD, 0, forward);
 	session->loaded = !result;
 	session->counter = found.counter;
+	session->raised = false;
 	return result;
 }
 
@@ -172,7 +175,9 @@ static TEE_Result run(struct session *session, uint32_t types, TEE_Param params[
 		return TEE_ERROR_BAD_PARAMETERS;
 	if (!session->loaded)
 		return TEE_ERROR_BAD_STATE;
-	result = copy_in(&params[0], GPUREPLAY_TEE_TENSOR_BYTES, &inputs);
+	/* A recording without inputs has an empty block of them. */
+	if (params[0].memref.size)
+		result = copy_in(&params[0], GPUREPLAY_TEE_TENSOR_BYTES, &inputs);
 	if (!result)
 		result = copy_in(&params[1], GPUREPLAY_TEE_TENSOR_BYTES, &outputs);
 	if (!result) {
@@ -188,8 +193,10 @@ static TEE_Result run(struct session *session, uint32_t types, TEE_Param params[
 		if (result)
 			to_gpu(session, GPUREPLAY_TEE_UNLOAD, 0, forward);
 	}
-	if (!result)
+	if (!result && !session->raised) {
 		result = raise_counter(session->counter);
+		session->raised = !result;
+	}
 	/* What a failed run left in the outputs is not for the normal world. */
 	if (!result)
 		memcpy(params[1].memref.buffer, outputs, params[1].memref.size);

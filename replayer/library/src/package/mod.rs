@@ -314,6 +314,8 @@ impl Source<'_> {
             files.insert(file.name.to_owned(), contents);
         }
         files.insert(RECORDING.into(), trusted.recording.to_vec());
+        // A device that checks signatures itself wants it too.
+        files.insert(SIGNATURE.into(), signature.clone());
         Ok(files)
     }
 }

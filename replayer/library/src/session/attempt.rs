@@ -57,6 +57,9 @@ impl Session {
                 self.bindings.states.lost();
             }
             let again = match &result {
+                Err(Error::Secure { error, .. }) => {
+                    matches!(error, gpureplay_optee::Error::Gpu { .. }) && retries < self.retries
+                }
                 Err(Error::Replay { .. }) => {
                     let complete = steps.first().map(|step| step.segment) == begins;
                     // Another attempt would do as much again.
@@ -85,6 +88,9 @@ impl Session {
     }
 
     fn attempt(&mut self, steps: &[Step], again: bool) -> Result<()> {
+        if self.is_secure() {
+            return self.run_in_secure_world();
+        }
         let mut from = 0;
         if again {
             // After an error the engine starts from set-up.
@@ -146,6 +152,9 @@ impl Session {
         }
         let shared = self.recording.clone();
         self.bindings.bind_weights(shared.files())?;
+        if self.is_secure() {
+            return self.load_in_secure_world();
+        }
         let State::Idle(mut device) = std::mem::replace(&mut self.state, State::Lost) else {
             return Err(Error::NoDevice(
                 "the session's device was lost in a panic; open another session".into(),
@@ -201,6 +210,9 @@ impl Session {
     pub(super) fn unload(&mut self) {
         self.next = 0;
         self.checkpoint = None;
+        if let State::Secure(secure) = &mut self.state {
+            secure.unload();
+        }
         self.state = match std::mem::replace(&mut self.state, State::Lost) {
             State::Loaded(loaded) => State::Idle(Box::new(loaded.into_owner().device.into_inner())),
             other => other,

@@ -3,6 +3,7 @@
 
 mod attempt;
 mod checkpoint;
+mod secure;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -15,6 +16,7 @@ use gpureplay_io::Tensor;
 use self_cell::{MutBorrow, self_cell};
 
 use self::checkpoint::Checkpoint;
+use self::secure::Secure;
 use crate::bindings::Bindings;
 use crate::device::{Choice, Device, ModelOptions};
 use crate::error::{Error, Result};
@@ -72,6 +74,8 @@ enum State {
     Idle(Box<Timed>),
     /// It is.
     Loaded(Loaded),
+    /// Engine and device are the secure world's.
+    Secure(Box<Secure>),
     /// Between the two; stays only after a panic.
     Lost,
 }
@@ -118,6 +122,12 @@ impl Recording {
 
 impl Session {
     fn new(recording: Recording, options: Options) -> Result<Self> {
+        if options.device == Choice::Optee {
+            let mut session = Self::in_secure_world(recording)?;
+            session.ignore_identity(options.ignore_identity);
+            session.set_retries(options.retries);
+            return Ok(session);
+        }
         let gpu_id = recording.verified().recording().gpu_id();
         let mut device = Device::open(&options.device, gpu_id, options.model)?;
         if !options.ignore_identity {
@@ -133,17 +143,25 @@ impl Session {
     /// A session on a device of the caller's own, or on one that was opened before. The first run checks that it is the GPU that was
     /// recorded.
     pub fn on(recording: Recording, device: Device) -> Self {
+        let holds_signals = device.writes_to_process();
+        let clock = Clock::default();
+        let state = State::Idle(Box::new(Timed::new(device, clock.clone())));
+        let mut session = Self::with(recording, state, clock);
+        session.holds_signals = holds_signals;
+        session
+    }
+
+    fn with(recording: Recording, state: State, clock: Clock) -> Self {
         let view = recording.verified().recording();
         let bindings = Bindings::new(view, &recording.files().path);
         let sizes = sizes(view);
-        let clock = Clock::default();
         Self {
             bindings,
             ignore_identity: false,
             counts_gpu: false,
             retries: 0,
-            holds_signals: device.writes_to_process(),
-            state: State::Idle(Box::new(Timed::new(device, clock.clone()))),
+            holds_signals: false,
+            state,
             next: 0,
             recorded_values: false,
             clock,
@@ -181,14 +199,14 @@ impl Session {
         self.unload();
     }
 
-    /// The device; `None` after a panic in it.
+    /// The device; `None` after a panic in it, and in the secure world.
     pub fn device(&mut self) -> Option<&mut Device> {
         match &mut self.state {
             State::Idle(timed) => Some(&mut timed.device),
             State::Loaded(loaded) => {
                 Some(loaded.with_dependent_mut(|_, engine| &mut engine.gpu().device))
             }
-            State::Lost => None,
+            State::Secure(_) | State::Lost => None,
         }
     }
 
@@ -329,7 +347,7 @@ impl Session {
     /// be bound. A range that begins at 0, or not after the last one, begins a new inference.
     ///
     /// # Errors
-    /// As for [`Session::run`], or there are no such layers, or they read something that nobody computed or bound:
+    /// As for [`Session::run`], or there are no such layers, they are a part only in the secure world, or they read something that nobody computed or bound:
     /// [`Error::Crossing`] names it.
     pub fn run_layers(&mut self, layers: Range<usize>) -> Result<()> {
         let count = self.recording.layers().len();
@@ -338,6 +356,11 @@ impl Session {
                 name: format!("{}..{}", layers.start, layers.end),
                 known: layers_named(self.recording.layers()),
             });
+        }
+        if self.is_secure() && layers != (0..count) {
+            return Err(Error::SecureWorld(
+                "it runs all layers of a recording, not a part of them",
+            ));
         }
         let first = if layers.start >= self.next && self.next > 0 {
             self.next
@@ -382,6 +405,7 @@ impl Session {
         self.uninterrupted(|session| {
             let result = match &session.state {
                 State::Loaded(_) => session.engine(|engine, _| engine.close()),
+                // Resetting and clearing is the secure world's, whatever the recorded app did.
                 _ => Ok(()),
             };
             session.unload();
@@ -419,6 +443,11 @@ impl Session {
         }
         if let Some(tensor) = self.bindings.found(index) {
             return Ok(tensor);
+        }
+        if self.is_secure() {
+            return Err(Error::SecureWorld(
+                "it gives outputs, and states that were given to it, and nothing before a run",
+            ));
         }
         if !matches!(self.state, State::Loaded(_)) || info.kind == TensorKind::Output {
             return Err(Error::WrongKind {

@@ -83,6 +83,21 @@ fn apps(folder: &Folder) -> Result<()> {
     run(folder, &mut make, "test programs")
 }
 
+/// Unpacks Debian's CLBlast beside the guest, once, and compiles the programs that use it.
+pub(crate) fn clblast(folder: &Folder) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    let unpacked = folder.local.join("clblast");
+    if !unpacked.join("version").is_file() {
+        let mut unpack = in_root(folder);
+        unpack
+            .arg("bash")
+            .arg(folder.recipe().join("clblast.sh"))
+            .arg(&unpacked);
+        run(folder, &mut unpack, "CLBlast")?;
+    }
+    apps(folder)
+}
+
 /// Where cargo keeps crates.
 pub(crate) fn cargo_home() -> PathBuf {
     env::var_os("CARGO_HOME").map_or_else(
@@ -119,6 +134,9 @@ fn device_tests(folder: &Folder) -> Result<()> {
     let example = ["-p", "gpureplay-linux", "--example", "device_test"];
     let built = cross(folder, &example, "device test")?;
     install(&built.join("examples/device_test"), &to)?;
+    let example = ["-p", "gpureplay-library", "--example", "state_faults"];
+    let built = cross(folder, &example, "faults of states")?;
+    install(&built.join("examples/state_faults"), &to)?;
     let mut compile = in_root(folder);
     compile
         .args([
@@ -280,11 +298,31 @@ pub(crate) fn nano_driver(folder: &Folder) -> Result<()> {
     )
 }
 
+/// Builds the modules that tell the model what happens around the GPU, and takes the kernel's own for a supply.
+pub(crate) fn board_modules(folder: &Folder) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    let release = folder.stock_kernel()?;
+    let work = sources(folder, "tools/guest/modules", "test-modules")?;
+    let mut make = nano_make(folder, &release, &work);
+    run(folder, &mut make, "modules around the GPU")?;
+    let to = folder.payload().join("board");
+    for name in ["gpureplay_caches.ko", "gpureplay_power.ko"] {
+        install(&work.join(name), &to)?;
+    }
+    let modules = folder.guest.join("kernel/usr/lib/modules").join(release);
+    install(&modules.join("kernel/drivers/regulator/fixed.ko.xz"), &to)
+}
+
 /// A copy of the nano driver's sources to build in.
 pub(crate) fn nano_sources(folder: &Folder, name: &str) -> Result<PathBuf> {
+    sources(folder, "nano-driver", name)
+}
+
+/// A copy of a folder's files to build in.
+fn sources(folder: &Folder, from: &str, name: &str) -> Result<PathBuf> {
     let work = folder.local.join(name);
     create_dir(&work)?;
-    let sources = folder.repository.join("nano-driver");
+    let sources = folder.repository.join(from);
     for entry in fs::read_dir(&sources).map_err(Error::io("read", &sources))? {
         let path = entry.map_err(Error::io("read", &sources))?.path();
         if path.is_file() {
@@ -293,6 +331,35 @@ pub(crate) fn nano_sources(folder: &Folder, name: &str) -> Result<PathBuf> {
         }
     }
     Ok(work)
+}
+
+/// Builds the nano driver for the guest's kernel with one of its files changed, as the file `module`. Each change is what stands in the
+/// file, once, and what shall stand there.
+pub(crate) fn nano_mutant(
+    folder: &Folder,
+    file: &str,
+    changes: &[(&str, &str)],
+    module: &Path,
+) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    let release = folder.stock_kernel()?;
+    let work = nano_sources(folder, "nano-mutant")?;
+    let path = work.join(file);
+    let mut text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    for (from, to) in changes {
+        if text.matches(from).count() != 1 {
+            let message = format!("nano-driver/{file} has `{from}` not once");
+            return Err(Error::Usage(message));
+        }
+        text = text.replace(from, to);
+    }
+    fs::write(&path, text).map_err(Error::io("write", &path))?;
+    let mut make = nano_make(folder, &release, &work);
+    run(folder, &mut make, "changed nano driver")?;
+    let built = work.join("gpureplay_nano.ko");
+    fs::copy(&built, module)
+        .map(drop)
+        .map_err(Error::io("copy", built))
 }
 
 /// The command that builds the nano driver in `work` for a kernel.

@@ -156,7 +156,7 @@ impl Devices {
 
 /// Copies a recording into `share`, with what the model answers to its first case: `input` and `output` hold
 /// NAME=FILE words for the guest.
-fn expect(folder: &Folder, name: &str, share: &Path) -> Result<()> {
+pub(crate) fn expect(folder: &Folder, name: &str, share: &Path) -> Result<()> {
     let recording = folder.repository.join("recordings").join(name);
     let to = share.join(name);
     copy_dir(&recording, &to)?;

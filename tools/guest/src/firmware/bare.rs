@@ -74,6 +74,8 @@ pub(crate) struct Linked<'a> {
     pub(crate) trust: Option<(&'a str, u64)>,
     /// How often the image runs the recording.
     pub(crate) runs: u32,
+    /// Instead, it disturbs a step at every so manieth call of the device, if this is not 0.
+    pub(crate) faults: u32,
 }
 
 /// Builds the bare-metal image.
@@ -103,6 +105,7 @@ pub(crate) fn firmware(folder: &Folder, linked: &Linked<'_>, features: &[&str]) 
         ("GPUREPLAY_RECORDING", recording),
         ("GPUREPLAY_INPUTS", values),
         ("GPUREPLAY_RUNS", linked.runs.to_string().into()),
+        ("GPUREPLAY_FAULTS", linked.faults.to_string().into()),
         ("GPUREPLAY_PUBLIC_KEY", key.into()),
         ("GPUREPLAY_COUNTER", counter.to_string().into()),
     ];

@@ -50,6 +50,7 @@ pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
             gpu: Gpu::Model("g52"),
             loaded: (!linked).then_some(&file),
             flash: None,
+            long: false,
         };
         let said = boot(folder, &image, &has)?;
         if !said.contains(&format!("\nanswer {expected}\n")) || !said.contains("\nDONE\n") {
@@ -71,33 +72,81 @@ pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
     Ok(Ok(()))
 }
 
-/// A recurrent network writes the text that the command on the host's model and NumPy write (`tools/generation/written.txt`): its state goes from
-/// run to run on bare metal too.
-pub(crate) fn writes(folder: &Folder) -> Result<Checked> {
-    let recording = folder.repository.join("recordings/generate-g52");
-    let inputs = [recording.join("inputs/forced2.npy")];
-    let written = read(&folder.repository.join("tools/generation/written.txt"))?;
+/// What the long trials link in: a recording, its inputs, and the text that NumPy writes.
+struct Writer {
+    recording: &'static str,
+    inputs: &'static [&'static str],
+    text: &'static str,
+}
+
+const GENERATE: Writer = Writer {
+    recording: "recordings/generate-g52",
+    inputs: &["recordings/generate-g52/inputs/forced2.npy"],
+    text: "tools/generation/written.txt",
+};
+/// Its place and mask are other ones in each run.
+const DECODE: Writer = Writer {
+    recording: "recordings/decode-g52",
+    inputs: &[
+        "tools/decoding/steps/forced.npy",
+        "tools/decoding/steps/place.npy",
+        "tools/decoding/steps/mask.npy",
+    ],
+    text: "tools/decoding/written.txt",
+};
+
+/// Boots an image that goes on from run to run with the model as its GPU; what it says.
+fn go_on(folder: &Folder, writer: &Writer, runs: u32, faults: u32) -> Result<String> {
+    let at = |path: &&str| folder.repository.join(path);
+    let recording = folder.repository.join(writer.recording);
+    let inputs: Vec<PathBuf> = writer.inputs.iter().map(at).collect();
     let parts = Linked {
         recording: Some(&recording.join("recording.gpr")),
         inputs: &inputs,
-        runs: u32::try_from(written.len()).unwrap_or(u32::MAX),
-        ..Linked::default()
+        trust: None,
+        runs,
+        faults,
     };
     let image = bare::firmware(folder, &parts, &[])?;
     let has = Machine {
         gpu: Gpu::Model("g52"),
         loaded: None,
         flash: None,
+        long: true,
     };
-    let said = boot(folder, &image, &has)?;
-    let said = said.replace('\r', "");
-    let expected = format!("text {}\n", String::from_utf8_lossy(&written));
-    Ok(
-        match said.contains(&expected) && said.contains("\nDONE\n") {
-            true => Ok(()),
-            false => Err(format!("the image said: {said}")),
-        },
-    )
+    Ok(boot(folder, &image, &has)?.replace('\r', ""))
+}
+
+/// A recurrent network and a transformer write the text that the command on the host's model and NumPy write: their states go from run to run
+/// on bare metal too.
+pub(crate) fn writes(folder: &Folder) -> Result<Checked> {
+    for writer in [GENERATE, DECODE] {
+        let written = read(&folder.repository.join(writer.text))?;
+        let runs = u32::try_from(written.len()).unwrap_or(u32::MAX);
+        let said = go_on(folder, &writer, runs, 0)?;
+        let expected = format!("text {}\n", String::from_utf8_lossy(&written));
+        if !said.contains(&expected) || !said.contains("\nDONE\n") {
+            return Ok(Err(format!("{}: the image said: {said}", writer.recording)));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// A step that is disturbed at every `stride`-th call of the device, and done again, leaves the states of one that is not.
+pub(crate) fn recovers(folder: &Folder, stride: u32) -> Result<Checked> {
+    let said = go_on(folder, &GENERATE, 2, stride)?;
+    let counts = (
+        reported(&said, "faults "),
+        reported(&said, "runs that failed "),
+    );
+    Ok(match counts {
+        (Some(tried), Some(failed))
+            if failed * 2 > tried && said.contains("states equal\nDONE\n") =>
+        {
+            Ok(())
+        }
+        _ => Err(format!("the image said: {said}")),
+    })
 }
 
 /// The number after a word in what the image said.
@@ -190,6 +239,7 @@ fn check(folder: &Folder, image: &Path, cases: &[Case], flash: Option<&Path>) ->
             gpu: case.gpu,
             loaded: Some(&file),
             flash,
+            long: false,
         };
         let said = boot(folder, image, &has)?;
         let done = case.message == "DONE";
@@ -238,6 +288,7 @@ pub(crate) fn embedding(folder: &Folder) -> Result<Checked> {
             gpu: Gpu::Model("g52"),
             loaded: Some(&file),
             flash: None,
+            long: false,
         };
         let said = boot(folder, &image, &has)?;
         if said != format!("answer {expected}\nDONE\n") {
@@ -288,6 +339,7 @@ pub(crate) fn signature(folder: &Folder) -> Result<Checked> {
         inputs: &inputs,
         trust: Some((&key, 5)),
         runs: 1,
+        faults: 0,
     };
     let image = bare::firmware(folder, &parts, &["signature"])?;
     let mut forged = pack(7, 5)?;

@@ -25,8 +25,10 @@ use crate::{
 const LOAD_ADDRESS: &str = "0x50000000";
 /// Memory in MiB; the image relies on this much.
 const MEMORY: u32 = 512;
-/// A boot that takes longer hangs.
+/// A boot that takes longer hangs, if it runs a recording once.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// The same for an image that runs a recording a thousand times, or disturbs it.
+const LONG_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Builds the bare-metal image with a recording in it, boots it in QEMU, and prints what it says.
 #[derive(Args)]
@@ -38,7 +40,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) struct Firmware {
     /// Directory with a recording.gpr.
     recording: PathBuf,
-    /// Values of the tensors that need one, as .npy files in the recording's order.
+    /// Values of the tensors that need one, as .npy files in the recording's order; with --runs a file may hold a value for each run.
     inputs: Vec<PathBuf>,
     /// The GPU's model.
     #[arg(long, default_value = "g52")]
@@ -46,6 +48,9 @@ pub(crate) struct Firmware {
     /// How often it runs, each time from the states that the run before left.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
+    /// Disturb a step at every N-th call of the device in four ways, do it again, and compare the states.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    faults: u32,
     /// Do not boot.
     #[arg(long)]
     build_only: bool,
@@ -61,6 +66,7 @@ impl Firmware {
             inputs: &self.inputs,
             trust: None,
             runs: self.runs,
+            faults: self.faults,
         };
         let image = bare::firmware(&folder, &linked, &[])?;
         println!("{}", image.display());
@@ -72,6 +78,7 @@ impl Firmware {
             gpu: Gpu::Model(&self.gpu),
             loaded: None,
             flash: None,
+            long: self.runs > 1 || self.faults > 0,
         };
         let said = boot(&folder, &image, &has)?;
         print!("{said}");
@@ -99,6 +106,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) loaded: Option<&'a Path>,
     /// Contents of the second flash bank, 64 MiB.
     pub(crate) flash: Option<&'a Path>,
+    /// The image does more than one run.
+    pub(crate) long: bool,
 }
 
 /// Boots the image and returns what it said on its serial port.
@@ -189,7 +198,7 @@ pub(crate) fn boot(folder: &Folder, image: &Path, has: &Machine<'_>) -> Result<S
         if let Ok(Some(_)) = qemu.try_wait() {
             break true;
         }
-        if begin.elapsed() > TIMEOUT {
+        if begin.elapsed() > if has.long { LONG_TIMEOUT } else { TIMEOUT } {
             break false;
         }
         std::thread::sleep(Duration::from_millis(20));

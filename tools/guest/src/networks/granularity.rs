@@ -94,6 +94,7 @@ impl Granularity {
             gpu: "g52",
             work: &work,
             timeout: Duration::from_secs(self.timeout),
+            non_coherent: false,
         };
         if !work.join("trace2").is_file() {
             folder.require_built()?;

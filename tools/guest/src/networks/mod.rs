@@ -177,6 +177,7 @@ impl Networks {
             gpu: "g52",
             work: &work,
             timeout: Duration::from_secs(self.timeout),
+            non_coherent: false,
         };
         if self.times {
             return self.times(&job);

@@ -24,7 +24,7 @@ use crate::{
 /// Where the table goes.
 const DOCUMENT: &str = "docs/performance.md";
 
-/// Measures what recording costs: each program live, recorded, and recorded with every page checked, in turns.
+/// Measures what recording costs: each program live, live with the OpenCL layer, recorded, and recorded with every page checked, in turns.
 ///
 /// The checked runs fail if a page changed that the recorder would not have looked at. Times are the guest's, of the whole program,
 /// with its shaders in the cache; the median of the rounds counts.
@@ -51,12 +51,12 @@ pub(crate) struct RecordingTimes {
 }
 
 /// The ways to run a program, as the script calls them.
-const WAYS: [&str; 3] = ["live", "recorded", "checked"];
+const WAYS: [&str; 4] = ["live", "layered", "recorded", "checked"];
 
 /// Medians in seconds, and the recorder's notes of the last recorded run.
 struct Row {
     name: String,
-    seconds: [f64; 3],
+    seconds: [f64; 4],
     notes: [Vec<u64>; 2],
 }
 
@@ -133,8 +133,10 @@ took() {{
 mkdir /tmp/bin
 cp /opt/gpureplay/bin/gpureplay /opt/gpureplay/lib/libgpureplay_opencl.so /tmp/bin
 {command} > /dev/null
+layered() {{ took layered env OPENCL_LAYERS=/tmp/bin/libgpureplay_opencl.so GPUREPLAY_NOTES=/dev/null {command}; }}
 for round in $(seq {rounds}); do
-	took live {command}
+	# In turns: what comes second finds what the first one left in caches.
+	if ((round % 2)); then took live {command}; layered; else layered; took live {command}; fi
 	way 1; rm -f recorded.trace; took recorded /tmp/bin/gpureplay record --raw recorded.trace -- {command}
 	way 2; rm -f checked.trace; took checked /tmp/bin/gpureplay record --raw checked.trace -- {command}
 done
@@ -186,19 +188,20 @@ const COUNTERS: usize = 10;
 
 fn table(rows: &[Row]) -> String {
     let mut text = String::from(
-        "| Program | Live | Recorded | Ratio | Checked | Dumps | Pages hashed | Left out | Audited | Logged | In dumps | Waiting for the reader |\n\
-         | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n",
+        "| Program | Live | With the layer | Recorded | Ratio | Checked | Dumps | Pages hashed | Left out | Audited | Logged | In dumps | Waiting for the reader |\n\
+         | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n",
     );
     let mut ratios = Vec::new();
     for row in rows {
-        let [live, recorded, checked] = row.seconds;
+        let [live, layered, recorded, checked] = row.seconds;
         let ratio = recorded / live.max(1e-3);
         ratios.push(ratio);
         let at = |index: usize| row.notes[0].get(index).copied().unwrap_or_default();
         let _ = writeln!(
             text,
-            "| {} | {live:.1} s | {recorded:.1} s | {ratio:.2} | {checked:.1} s | {} | {} | {} | {} | {} | {:.1} s | {:.1} s |",
+            "| {} | {live:.1} s | {:+.1} % | {recorded:.1} s | {ratio:.2} | {checked:.1} s | {} | {} | {} | {} | {} | {:.1} s | {:.1} s |",
             row.name,
+            100.0 * (layered / live.max(1e-3) - 1.0),
             at(0),
             at(1),
             at(2),

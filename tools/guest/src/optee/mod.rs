@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `guest optee`: a secure world that replays, under QEMU: TF-A, OP-TEE with our pseudo-TA, U-Boot, and the guest's kernel.
 
+mod beside;
 mod build;
 pub(crate) mod checks;
 mod clients;
+mod leftovers;
+mod measure;
+mod refusals;
 mod rig;
+mod values;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
@@ -59,6 +64,12 @@ enum Task {
         /// The command and its arguments.
         #[arg(required = true, last = true, value_name = "COMMAND")]
         command: Vec<String>,
+    },
+    /// Measures the time of a call against the same replay in the normal world, and the sizes of the parts.
+    Measure {
+        /// Put the tables into docs/optee.md.
+        #[arg(long)]
+        write: bool,
     },
     /// Runs the tests.
     Test {
@@ -122,6 +133,15 @@ impl Optee {
                 };
                 let outcome = run(&folder, &options, &command)?;
                 Ok(ExitCode::from(report(&outcome, false, timeout)))
+            }
+            Task::Measure { write } => {
+                let rig = rig::Rig {
+                    folder: &folder,
+                    built: build::build(&folder, &test_key()?.public())?,
+                    full: false,
+                };
+                measure::measure(&rig, write)?;
+                Ok(ExitCode::SUCCESS)
             }
             Task::Test { filter, full } => checks::all(&folder, filter.as_deref(), full),
         }

@@ -15,7 +15,10 @@ use super::{build, options, run};
 use crate::{
     error::{Error, Result},
     folder::Folder,
-    run::session::{End, Outcome, SECURE_LOG},
+    run::{
+        secure_log::{LATE_POWER_OFF, is_complaint},
+        session::{End, Outcome, SECURE_LOG},
+    },
 };
 
 /// What a test found.
@@ -56,6 +59,11 @@ impl Share {
     pub(super) fn read(&self, name: &str) -> Result<Vec<u8>> {
         read(&self.path(name))
     }
+
+    /// A file as text.
+    pub(super) fn text(&self, name: &str) -> Result<String> {
+        Ok(String::from_utf8_lossy(&self.read(name)?).into_owned())
+    }
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
@@ -80,20 +88,25 @@ pub(super) fn recording(folder: &Folder, name: &str) -> PathBuf {
 }
 
 impl Rig<'_> {
-    /// Runs a script in the normal world; `/share` is what the test wrote.
+    /// Runs a script in the normal world, whatever the secure world says; `/share` is what the test wrote.
     pub(super) fn script(&self, share: &Share, text: &str) -> Result<Outcome> {
+        self.boot(share, text, false)
+    }
+
+    fn boot(&self, share: &Share, text: &str, quiet: bool) -> Result<Outcome> {
         let timeout = if self.full { TIMEOUT_FULL } else { TIMEOUT };
         let options = crate::run::session::Options {
             share: Some(share.0.path().to_path_buf()),
+            quiet_secure_world: quiet,
             ..options(&self.built, timeout)
         };
         let words = ["bash", "-c", text].map(String::from);
         run(self.folder, &options, &words)
     }
 
-    /// Runs a script that must end well, and leave no message of the secure world.
+    /// Runs a script that must end well. A message of the secure world ends it at once.
     pub(super) fn clean(&self, share: &Share, text: &str) -> Result<Checked> {
-        let outcome = self.script(share, text)?;
+        let outcome = self.boot(share, text, true)?;
         if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
             return Ok(Err(failed(&outcome)));
         }
@@ -112,14 +125,14 @@ pub(super) fn failed(outcome: &Outcome) -> String {
     )
 }
 
-/// The secure world logs errors only: after its start there must be none.
+/// The secure world logs errors only: from its start to the end there must be none.
 pub(super) fn quiet(outcome: &Outcome) -> std::result::Result<(), String> {
     let log = fs::read(outcome.logs.join(SECURE_LOG))
         .map_err(|error| format!("{SECURE_LOG}: {error}, logs: {}", outcome.logs.display()))?;
     let log = String::from_utf8_lossy(&log);
     let complaint = log
         .lines()
-        .find(|line| line.starts_with("E/") || line.contains("anic"));
+        .find(|line| is_complaint(line) && !line.starts_with(LATE_POWER_OFF));
     complaint.map_or(Ok(()), |line| {
         Err(format!(
             "secure world: {line}, logs: {}",

@@ -137,6 +137,11 @@ impl App {
         self.app.starts_with("acl_")
     }
 
+    /// True if the program uses CLBlast, which the guest's image has not.
+    pub(crate) fn uses_clblast(&self) -> bool {
+        self.app.starts_with("train_clblast")
+    }
+
     /// The command line for a set of files.
     pub(crate) fn command(&self, set: &str) -> String {
         self.app.replace("{s}", set)

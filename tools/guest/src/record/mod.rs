@@ -27,6 +27,7 @@ use crate::{
     error::{Error, Result},
     folder::{Folder, create_dir},
     run::{
+        board::Board,
         driver::Driver,
         report,
         session::{self, End, Options, Outcome},
@@ -56,6 +57,12 @@ pub(crate) struct Record {
     /// Keep traces, inputs and outputs of the guest in this directory; those of networks stay in target/guest/networks/NAME.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// Caches that are not coherent with the GPU: what the recorder does not clean and invalidate is wrong in the log.
+    #[arg(long)]
+    non_coherent: bool,
+    /// Do not boot: compile the traces that an earlier run kept in the directory of --keep.
+    #[arg(long, requires = "keep")]
+    no_boot: bool,
     /// Use the programs in target/guest/opt and target/debug as they are.
     #[arg(long)]
     no_build: bool,
@@ -75,6 +82,9 @@ impl Record {
             payload::prepare(&folder, Driver::Patched)?;
             payload::build_host_command(&folder)?;
         }
+        if self.non_coherent && !self.no_build {
+            payload::board_modules(&folder)?;
+        }
         let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
         let work = match &self.keep {
             Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
@@ -89,11 +99,14 @@ impl Record {
             gpu: &self.gpu,
             work: &work,
             timeout: Duration::from_secs(self.timeout),
+            non_coherent: self.non_coherent,
         };
-        let outcome = job.trace(true)?;
-        if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
-            let code = report(&outcome, false, self.timeout);
-            return Ok(ExitCode::from(if code == 0 { 1 } else { code }));
+        if !self.no_boot {
+            let outcome = job.trace(true)?;
+            if outcome.end != End::Exit(0) || !outcome.faults.is_empty() {
+                let code = report(&outcome, false, self.timeout);
+                return Ok(ExitCode::from(if code == 0 { 1 } else { code }));
+            }
         }
         let output = match &self.output {
             Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
@@ -146,12 +159,17 @@ pub(crate) struct Recording<'a> {
     pub(crate) work: &'a Path,
     /// Limit for the guest.
     pub(crate) timeout: Duration,
+    /// The GPU and the processor's caches do not see each other.
+    pub(crate) non_coherent: bool,
 }
 
 impl Recording<'_> {
     /// Runs the program under `gpureplay record` in the guest, once per set of inputs.
     pub(crate) fn trace(&self, stream: bool) -> Result<Outcome> {
         app::write_files(self.folder, self.name, self.work)?;
+        if self.app.uses_clblast() {
+            payload::clblast(self.folder)?;
+        }
         // Runs that are to be compared must allocate alike: after one that has filled the runtime's shader cache, with
         // everything at the same host addresses, by which libraries sort their buffers, and with a program's threads
         // taking turns where they block rather than racing. What the first run answers is the live stack's word.
@@ -184,6 +202,10 @@ impl Recording<'_> {
                 self.register_log().display().to_string(),
             ],
             stream,
+            board: Board {
+                non_coherent: self.non_coherent,
+                ..Board::default()
+            },
             ..Options::default()
         };
         let command = ["bash", "-c", &script].map(String::from);
@@ -415,6 +437,11 @@ impl Recording<'_> {
         if self.app.uses_compute_library() {
             let library = version("libarm-compute-dev")?;
             pairs.push(("framework", format!("Arm Compute Library {library}")));
+        }
+        if self.app.uses_clblast() {
+            let path = self.folder.local.join("clblast/version");
+            let version = fs::read_to_string(&path).map_err(Error::io("read", path))?;
+            pairs.push(("framework", format!("CLBlast {}", version.trim())));
         }
         if self.app.network {
             let weights = "generated from a seed by tools/networks/layers.py: not trained";

@@ -4,7 +4,7 @@
 use std::{fs::File, io::BufReader, path::Path};
 
 use gpureplay_trace::{Event, Reader};
-use mali_regs::mmu;
+use mali_regs::{job_slot, mmu};
 
 /// A register write: offset and value.
 type Write = (u32, u32);
@@ -29,6 +29,21 @@ pub(crate) fn page_faults(trace: &Path) -> Result<usize, String> {
         _ => {}
     })?;
     Ok(faults)
+}
+
+/// What the driver wrote to the job slots, one list for each job that it started. The number of cache flushes before it is no part of the job.
+pub(crate) fn starts(trace: &Path) -> Result<Vec<Vec<Write>>, String> {
+    let slots = job_slot::offset(0, 0)..job_slot::offset(3, 0);
+    let is_flush = |offset| (offset - slots.start) % job_slot::STRIDE == job_slot::FLUSH_ID_NEXT;
+    let (mut out, mut writes) = (Vec::new(), Vec::new());
+    each(trace, |event| match event {
+        Event::RegWrite { offset, value } if slots.contains(&offset) && !is_flush(offset) => {
+            writes.push((offset, value));
+        }
+        Event::Complete { .. } => out.push(std::mem::take(&mut writes)),
+        _ => {}
+    })?;
+    Ok(out)
 }
 
 fn writes_of_trace(path: &Path) -> Result<Vec<Write>, String> {

@@ -51,6 +51,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) kernel_options: &'a [String],
     /// The console is this terminal (a shell), not a socket.
     pub(crate) interactive: bool,
+    /// Device tree instead of the guest's own.
+    pub(crate) tree: Option<&'a Path>,
     /// Firmware that starts in the secure world and ends in the kernel; without it QEMU starts the kernel itself.
     pub(crate) firmware: Option<&'a Path>,
     /// Where the secure world's messages go.
@@ -113,8 +115,8 @@ impl Machine<'_> {
             // The device tree is QEMU's own, which names no GPU; the second line is the secure world's.
             Some(firmware) => command.arg("-bios").arg(firmware),
             None => {
-                let tree = self.folder.boot(&format!("{}.dtb", self.cpu));
-                command.arg("-dtb").arg(tree)
+                let own = self.folder.boot(&format!("{}.dtb", self.cpu));
+                command.arg("-dtb").arg(self.tree.unwrap_or(&own))
             }
         };
         self.shares(&mut command);
@@ -191,6 +193,15 @@ pub(crate) fn socket(private: &Path, name: &str) -> std::path::PathBuf {
 
 /// Adds a program of the build root, run by that root's own loader: no chroot, so no root.
 pub(crate) fn program(command: &mut Command, guest: &Path, name: &str) {
+    tool(command, guest, name);
+    let root = guest.join("build-root");
+    for data in ["usr/share/qemu", "usr/share/seabios", "usr/lib/ipxe/qemu"] {
+        command.arg("-L").arg(root.join(data));
+    }
+}
+
+/// The same for a program that needs no data of QEMU's.
+pub(crate) fn tool(command: &mut Command, guest: &Path, name: &str) {
     let root = guest.join("build-root");
     let libraries = root.join("usr/lib/x86_64-linux-gnu");
     let mut search = OsString::from(&libraries);
@@ -202,9 +213,6 @@ pub(crate) fn program(command: &mut Command, guest: &Path, name: &str) {
         .arg("--library-path")
         .arg(search)
         .arg(root.join("usr/bin").join(name));
-    for data in ["usr/share/qemu", "usr/share/seabios", "usr/lib/ipxe/qemu"] {
-        command.arg("-L").arg(root.join(data));
-    }
 }
 
 /// Puts a path into an option without forcing it through UTF-8.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `guest run`: one command in the guest, its output and exit code as if it had run here.
 
+pub(crate) mod board;
 pub(crate) mod driver;
 mod kernel_log;
 pub(crate) mod machine;
+pub(crate) mod secure_log;
 pub(crate) mod session;
 pub(crate) mod shader_cache;
 pub(crate) mod shell;
@@ -13,6 +15,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use clap::{Args, builder::PossibleValuesParser};
 
 use self::{
+    board::Board,
     driver::Driver,
     machine::{CPUS, MEMORY},
     session::{End, Options, Outcome},
@@ -54,6 +57,12 @@ pub(crate) struct BootOptions {
     /// Further word of the kernel's command line; may be repeated.
     #[arg(long = "kernel-option", value_name = "WORD")]
     pub(crate) kernel_options: Vec<String>,
+    /// Caches that are not coherent with the GPU: what is not cleaned or invalidated gives wrong results.
+    #[arg(long)]
+    pub(crate) non_coherent: bool,
+    /// A power domain and a supply of the GPU's own.
+    #[arg(long)]
+    pub(crate) power_domain: bool,
     /// Where to leave kernel.log, model.log, stdout and stderr; target/guest/runs if not given.
     #[arg(long, value_name = "DIR")]
     pub(crate) logs: Option<PathBuf>,
@@ -102,6 +111,11 @@ impl BootOptions {
             stream,
             warm: !self.cold,
             firmware: None,
+            quiet_secure_world: false,
+            board: Board {
+                non_coherent: self.non_coherent,
+                power_domain: self.power_domain,
+            },
         })
     }
 }
@@ -154,6 +168,9 @@ impl Run {
         folder.require_built()?;
         if !self.boot.no_build {
             payload::prepare(&folder, options.driver)?;
+            if options.board.has_modules() {
+                payload::board_modules(&folder)?;
+            }
         }
         let outcome = session::run(&folder, &options, Some(&self.command))?;
         if self.verbose {
@@ -192,6 +209,7 @@ pub(crate) fn report(outcome: &Outcome, allow_gpu_errors: bool, timeout: u64) ->
         End::GuestDied => ("the guest died before the command ended".to_owned(), 121),
         End::ModelDied => ("the model server died".to_owned(), 122),
         End::NoDriver(why) => (format!("the GPU driver did not come up: {why}"), 123),
+        End::SecureWorld(lines) => (format!("the secure world complains: {lines}"), 125),
         End::Timeout => (format!("no end after {timeout} s"), 124),
     };
     outcome.print_logs();

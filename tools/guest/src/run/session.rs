@@ -7,7 +7,10 @@ use std::{
     os::unix::net::UnixListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    sync::{
+        atomic::{AtomicU32, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -18,15 +21,17 @@ use crate::{
     error::{Error, Result},
     folder::{Folder, create_dir},
     run::{
+        board::Board,
         driver::Driver,
         kernel_log,
         machine::{self, CHANNELS, Machine},
+        secure_log::SecureLog,
         shader_cache,
     },
 };
 
 /// Runs whose logs are kept.
-const KEPT_RUNS: usize = 30;
+const KEPT_RUNS: usize = 80;
 /// How long the model server may take to open its socket.
 const MODEL_START: Duration = Duration::from_secs(10);
 
@@ -64,6 +69,10 @@ pub(crate) struct Options {
     pub(crate) warm: bool,
     /// Firmware with a secure world, which starts before the kernel.
     pub(crate) firmware: Option<PathBuf>,
+    /// A message of the secure world, which logs errors only, ends the run.
+    pub(crate) quiet_secure_world: bool,
+    /// What is around the GPU.
+    pub(crate) board: Board,
 }
 
 impl Default for Options {
@@ -83,6 +92,8 @@ impl Default for Options {
             stream: false,
             warm: true,
             firmware: None,
+            quiet_secure_world: false,
+            board: Board::default(),
         }
     }
 }
@@ -100,6 +111,8 @@ pub(crate) enum End {
     ModelDied,
     /// The GPU driver did not come up, and why.
     NoDriver(String),
+    /// The secure world complained; its first lines.
+    SecureWorld(String),
 }
 
 /// What a run left.
@@ -109,7 +122,7 @@ pub(crate) struct Outcome {
     pub(crate) end: End,
     /// The command's standard output.
     pub(crate) stdout: Vec<u8>,
-    /// Directory with kernel.log, model.log, stdout, stderr, qemu.log.
+    /// Directory with kernel.log, model.log, stdout, stderr, qemu.log, secure.log.
     pub(crate) logs: PathBuf,
     /// Lines of the kernel log that report a fault.
     pub(crate) faults: Vec<String>,
@@ -166,6 +179,8 @@ pub(crate) fn run(
     create_dir(&folder.payload())?;
     let share = options.share.clone().unwrap_or(empty);
 
+    let tree = options.board.tree(folder, &options.cpu, private.path())?;
+
     let (sender, events) = channel();
     listen(private.path(), &sender)?;
     let mut run = Running {
@@ -195,12 +210,15 @@ pub(crate) fn run(
         extra: options.extra.as_deref(),
         kernel_options: &options.kernel_options,
         interactive: command.is_none(),
+        tree: tree.as_deref(),
         firmware: options.firmware.as_deref(),
         secure_log: options.firmware.is_some().then_some(secure_log.as_path()),
     };
     run.start_qemu(machine.command(), command.is_none())?;
     drop(sender);
-    run.watch(&events, options.timeout)
+    let watched = options.firmware.is_some() && options.quiet_secure_world;
+    let watched = watched.then(|| SecureLog::new(secure_log));
+    run.watch(&events, options.timeout, watched)
 }
 
 /// A run in progress. Dropping it ends both processes.
@@ -258,7 +276,12 @@ impl Running {
     }
 
     /// Reads the channels until the guest is gone or the time is up.
-    fn watch(mut self, events: &Receiver<Event>, timeout: Duration) -> Result<Outcome> {
+    fn watch(
+        mut self,
+        events: &Receiver<Event>,
+        timeout: Duration,
+        mut secure: Option<SecureLog>,
+    ) -> Result<Outcome> {
         let mut files = LogFiles::create(&self.logs)?;
         let mut closed = 0;
         let mut end = None;
@@ -278,6 +301,16 @@ impl Running {
                 continue;
             }
             last_look = Some(Instant::now());
+            // Once the machine is switched off, TF-A has its own opinion of how long that may take.
+            let running = end.is_none() && self.exit.is_none();
+            if let Some(log) = secure.as_mut().filter(|_| running)
+                && !log.look().is_empty()
+            {
+                // What belongs to it comes at once.
+                std::thread::sleep(Duration::from_millis(200));
+                end = Some(End::SecureWorld(log.look().join("\n")));
+                self.kill_qemu();
+            }
             let model_ended = matches!(self.model.try_wait(), Ok(Some(_)));
             let qemu_ended = match self.qemu.as_mut().map(Child::try_wait) {
                 Some(Ok(None)) => false,
@@ -473,6 +506,7 @@ fn start_model(server: &Path, options: &Options, private: &Path, logs: &Path) ->
         .arg(machine::socket(private, "qmp"))
         .arg("--log")
         .arg(logs.join("model.log"))
+        .args(options.board.model_options())
         .args(&options.model_options)
         .stdin(Stdio::null())
         .stdout(output)
@@ -491,8 +525,14 @@ fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) 
         let path = host.join(name);
         fs::write(&path, bytes).map_err(Error::io("write", path))
     };
+    let first = options.board.start(options.driver);
+    let driver = match first {
+        Some(_) => Driver::None,
+        None => options.driver,
+    };
     if let Some(command) = command {
-        let words = command.iter().flat_map(|word| [word.as_bytes(), b"\0"]);
+        let words = first.iter().flatten().chain(command);
+        let words = words.flat_map(|word| [word.as_bytes(), b"\0"]);
         write("command", words.flatten().copied().collect())?;
     }
     let environment: String = options
@@ -501,7 +541,7 @@ fn write_host_files(host: &Path, options: &Options, command: Option<&[String]>) 
         .map(|(name, value)| format!("export {name}='{}'\n", value.replace('\'', r"'\''")))
         .collect();
     write("environment", environment.into_bytes())?;
-    write("driver", options.driver.name().into())
+    write("driver", driver.name().into())
 }
 
 /// Makes this run's log directory and removes the oldest ones.
@@ -515,7 +555,10 @@ fn log_dir(folder: &Folder, options: &Options) -> Result<PathBuf> {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |time| time.as_millis());
-    let logs = runs.join(format!("{seconds}-{}", std::process::id()));
+    // Two may begin in the same millisecond.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let logs = runs.join(format!("{seconds}-{}-{number}", std::process::id()));
     create_dir(&logs)?;
     let mut old: Vec<PathBuf> = fs::read_dir(&runs)
         .map_err(Error::io("read", &runs))?

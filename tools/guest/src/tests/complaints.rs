@@ -33,7 +33,7 @@ pub(crate) fn nano(folder: &Folder) -> Result<Vec<String>> {
         }
         complaints.extend(listen(&mut make, &release)?);
     }
-    complaints.extend(style(folder, &["nano-driver"])?);
+    complaints.extend(style(folder, &["nano-driver", "tools/guest/modules"])?);
     Ok(complaints)
 }
 

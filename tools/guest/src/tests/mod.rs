@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `guest test`: the full-system tests, one line each, and a sum.
 
+mod around;
+mod caches;
+mod cases;
 mod complaints;
 mod opencl;
 mod page;
 mod pairs;
+mod recorder;
+mod state;
 
 use std::{
     env,
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Mutex,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -23,7 +30,7 @@ use crate::{
     error::{Error, Result},
     firmware::checks,
     folder::Folder,
-    kbase, optee,
+    foreign, kbase, optee,
     record::{
         Recording,
         app::{self, App, SETS},
@@ -40,11 +47,14 @@ use crate::{
                         cargo xtask guest test --list"
 )]
 pub(crate) struct Test {
-    /// Only tests whose name contains this.
+    /// Only tests whose name contains this; one that takes long runs only if this is its whole name.
     filter: Option<String>,
     /// Use the programs in target/guest/opt and target/debug as they are.
     #[arg(long)]
     no_build: bool,
+    /// Guests that run at the same time, for tests that build nothing; the others run alone, after them.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
+    jobs: u32,
     /// Print the tests' names.
     #[arg(long)]
     list: bool,
@@ -82,6 +92,13 @@ impl Verdict {
             reason: reason.into(),
             ..Verdict::default()
         }
+    }
+
+    /// Counts what another test found; its reason is printed by then.
+    fn add(&mut self, other: &Verdict) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
     }
 
     fn of(result: std::result::Result<(), String>) -> Verdict {
@@ -165,9 +182,42 @@ const TESTS: &[(&str, TestFunction)] = &[
         record(folder, "digits")
     }),
     ("record and replay lenet", |folder| record(folder, "lenet")),
+    ("record and replay decode", |folder| {
+        record(folder, "decode")
+    }),
+    ("record and replay train-perceptron", |folder| {
+        record(folder, "train-perceptron")
+    }),
+    (
+        "a transformer with a cache writes a thousand characters",
+        |folder| Ok(Verdict::of(state::decodes(folder)?)),
+    ),
+    ("launches that depend on the step are named", |folder| {
+        Ok(Verdict::of(state::names_launches(folder)?))
+    }),
+    (
+        "training live, by replay and by NumPy agrees for some steps",
+        |folder| Ok(Verdict::of(state::learns_a_little(folder)?)),
+    ),
+    (
+        "states on the nano driver: runs without end, and faults at some calls",
+        |folder| Ok(Verdict::of(state::nano(folder, SOME_CALLS)?)),
+    ),
     (
         "OpenCL calls name LeNet's kernels and tensors, and change nothing",
         |folder| Ok(Verdict::of(opencl::names(folder)?)),
+    ),
+    (
+        "a page that changes behind the recorder's back fails the recording",
+        |folder| Ok(Verdict::of(recorder::notices(folder)?)),
+    ),
+    (
+        "hard cases of OpenCL are recorded with the right tensors or refused",
+        cases::all,
+    ),
+    (
+        "programs of others are recorded with two inputs and replayed with a third",
+        |folder| Ok(sample(foreign::run_sample(folder)?)),
     ),
     ("the page about your own app does what it says", |folder| {
         Ok(Verdict::of(page::own_app(folder)?))
@@ -188,6 +238,18 @@ const TESTS: &[(&str, TestFunction)] = &[
         devices,
     ),
     (
+        "non-coherent caches: panfrost computes, saxpy is recorded and replays",
+        caches::panfrost,
+    ),
+    (
+        "non-coherent caches: the nano driver is right, and wrong without any one of its calls",
+        |folder| Ok(Verdict::of(caches::nano(folder)?)),
+    ),
+    (
+        "the nano driver with a power domain, little memory, locked down, asleep",
+        |folder| Ok(Verdict::of(around::nano(folder)?)),
+    ),
+    (
         "a job on Arm's own driver is recorded and replays",
         own_driver,
     ),
@@ -197,6 +259,10 @@ const TESTS: &[(&str, TestFunction)] = &[
     (
         "firmware writes a thousand characters from its own state",
         |folder| Ok(Verdict::of(checks::writes(folder)?)),
+    ),
+    (
+        "firmware keeps its state after faults at some calls",
+        |folder| Ok(Verdict::of(checks::recovers(folder, SOME_CALLS)?)),
     ),
     ("firmware refuses what is damaged or foreign", |folder| {
         Ok(Verdict::of(checks::refuses(folder)?))
@@ -212,22 +278,108 @@ const TESTS: &[(&str, TestFunction)] = &[
     }),
 ];
 
-/// Tests that run only if a filter means them: a sample of each is in [`TESTS`].
-const LONG: &[(&str, TestFunction)] = &[(
-    "all pairs of replaced kernels, and binaries that do not fit",
-    |folder| Ok(Verdict::of(pairs::replaced(folder, usize::MAX, true)?)),
-)];
+/// Tests that take long: only those that `guest test NAME` names in full run.
+const LONG: &[(&str, TestFunction)] = &[
+    (
+        "long: all pairs of replaced kernels, and binaries that do not fit",
+        |folder| Ok(Verdict::of(pairs::replaced(folder, usize::MAX, true)?)),
+    ),
+    (
+        "long: training live, by replay and by NumPy agrees for all steps",
+        |folder| {
+            Ok(match state::learns(folder)? {
+                Some(result) => Verdict::of(result),
+                None => Verdict::skip(
+                    "GPUREPLAY_BATCHES names no folder with what tools/training/data.py writes, for each network",
+                ),
+            })
+        },
+    ),
+    (
+        "long: states on the nano driver: faults at every call",
+        |folder| Ok(Verdict::of(state::nano(folder, 1)?)),
+    ),
+    (
+        "long: firmware keeps its state after faults at every call",
+        |folder| Ok(Verdict::of(checks::recovers(folder, 1)?)),
+    ),
+    ("record and replay train-clblast", |folder| {
+        record(folder, "train-clblast")
+    }),
+];
+
+/// Calls between two faults of a short test.
+const SOME_CALLS: u32 = 40;
+
+/// Beginnings and ends of the names of tests that only boot a guest: they may run beside others.
+const BESIDE_OTHERS: [&str; 9] = [
+    "kernels give",
+    "sample kernels",
+    "what kernels print",
+    "OpenGL ES",
+    "images of",
+    "filled images",
+    "image samplers",
+    "a sample of",
+    "on the stock driver",
+];
+
+fn beside_others(name: &str) -> bool {
+    let mut known = BESIDE_OTHERS.iter();
+    known.any(|part| name.starts_with(part) || name.ends_with(part))
+}
+
+/// Runs one test and prints its line.
+fn run(folder: &Folder, name: &str, test: TestFunction) -> Verdict {
+    let start = Instant::now();
+    let verdict = test(folder).unwrap_or_else(|error| Verdict::fail(error.to_string()));
+    let word = match &verdict {
+        Verdict { failed: 1.., .. } => "FAIL",
+        Verdict { passed: 0, .. } => "skip",
+        _ => "ok  ",
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let reason = if verdict.reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", verdict.reason)
+    };
+    println!("{word} {name} ({seconds:.0} s){reason}");
+    verdict
+}
+
+/// Runs tests, so many at a time, and adds up what they found.
+fn run_all(folder: &Folder, tests: &[&(&str, TestFunction)], jobs: u32) -> Verdict {
+    let waiting = Mutex::new(tests.iter());
+    let work = || {
+        let mut sum = Verdict::default();
+        loop {
+            let Some((name, test)) = waiting.lock().ok().and_then(|mut them| them.next()) else {
+                return sum;
+            };
+            sum.add(&run(folder, name, *test));
+        }
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        let mut sum = Verdict::default();
+        for worker in workers {
+            match worker.join() {
+                Ok(part) => sum.add(&part),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        sum
+    })
+}
 
 impl Test {
     /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
         let wanted = |name: &str| self.filter.as_ref().is_none_or(|part| name.contains(part));
         if self.list {
-            for (name, _) in TESTS {
+            for (name, _) in TESTS.iter().chain(LONG) {
                 println!("{name}");
-            }
-            for (name, _) in LONG {
-                println!("{name} (only by its name)");
             }
             return Ok(ExitCode::SUCCESS);
         }
@@ -237,27 +389,14 @@ impl Test {
             payload::prepare(&folder, Driver::Patched)?;
             payload::build_host_command(&folder)?;
         }
-        let mut sum = Verdict::default();
-        let long = LONG.iter().filter(|_| self.filter.is_some());
-        for (name, test) in TESTS.iter().chain(long).filter(|(name, _)| wanted(name)) {
-            let start = Instant::now();
-            let verdict = test(&folder).unwrap_or_else(|error| Verdict::fail(error.to_string()));
-            let word = match &verdict {
-                Verdict { failed: 1.., .. } => "FAIL",
-                Verdict { passed: 0, .. } => "skip",
-                _ => "ok  ",
-            };
-            let seconds = start.elapsed().as_secs_f64();
-            let reason = if verdict.reason.is_empty() {
-                String::new()
-            } else {
-                format!(": {}", verdict.reason)
-            };
-            println!("{word} {name} ({seconds:.0} s){reason}");
-            sum.passed += verdict.passed;
-            sum.failed += verdict.failed;
-            sum.skipped += verdict.skipped;
-        }
+        let long = LONG
+            .iter()
+            .filter(|(name, _)| self.filter.as_deref() == Some(*name));
+        let tests = TESTS.iter().filter(|(name, _)| wanted(name)).chain(long);
+        let (beside, alone): (Vec<_>, Vec<_>) =
+            tests.partition(|(name, _)| self.jobs > 1 && beside_others(name));
+        let mut sum = run_all(&folder, &beside, self.jobs);
+        sum.add(&run_all(&folder, &alone, 1));
         println!(
             "{} passed, {} failed, {} skipped",
             sum.passed, sum.failed, sum.skipped
@@ -385,6 +524,11 @@ fn kernels(folder: &Folder, gpu: &str, command: &str, share: Option<&Path>) -> R
         share: share.map(Path::to_path_buf),
         ..Options::default()
     };
+    kernels_with(folder, options, command)
+}
+
+/// The same with other options.
+fn kernels_with(folder: &Folder, options: Options, command: &str) -> Result<Verdict> {
     let outcome = script(folder, &options, command)?;
     let output = String::from_utf8_lossy(&outcome.stdout);
     let counts = output.lines().next_back().and_then(|line| {
@@ -446,6 +590,11 @@ fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
 /// An example program recorded on the patched driver and replayed with another input; and the recorder's register
 /// writes are the model's, one for one.
 fn record(folder: &Folder, name: &str) -> Result<Verdict> {
+    record_on(folder, name, false)
+}
+
+/// The same, on a machine that is coherent or not.
+fn record_on(folder: &Folder, name: &str, non_coherent: bool) -> Result<Verdict> {
     let app = App::find(folder, name)?;
     let work = temporary()?;
     let recording = Recording {
@@ -455,6 +604,7 @@ fn record(folder: &Folder, name: &str) -> Result<Verdict> {
         gpu: "g52",
         work: work.path(),
         timeout: Duration::from_secs(1800),
+        non_coherent,
     };
     let outcome = recording.trace(false)?;
     if let Err(text) = clean(&outcome) {
@@ -524,4 +674,30 @@ fn own_driver(folder: &Folder) -> Result<Verdict> {
 
 fn temporary() -> Result<TempDir> {
     tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))
+}
+
+#[cfg(test)]
+mod names {
+    use super::*;
+
+    #[test]
+    fn tests_that_run_beside_others_exist_and_build_nothing() {
+        for part in BESIDE_OTHERS {
+            let mut names = TESTS.iter().map(|(name, _)| name);
+            assert!(
+                names.any(|name| name.starts_with(part) || name.ends_with(part)),
+                "{part}"
+            );
+        }
+        let builds = [
+            "firmware",
+            "compile",
+            "nano driver",
+            "own app",
+            "secure world",
+        ];
+        for (name, _) in TESTS.iter().filter(|(name, _)| beside_others(name)) {
+            assert!(!builds.iter().any(|word| name.contains(word)), "{name}");
+        }
+    }
 }

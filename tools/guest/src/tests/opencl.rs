@@ -8,7 +8,7 @@ use crate::{
     build::{payload, step::logged},
     error::Result,
     folder::Folder,
-    record::app,
+    record::{app, registers},
     run::driver::Driver,
     run::session::Options,
 };
@@ -84,7 +84,7 @@ fn check(work: &Path, replayed: &Path) -> std::result::Result<(), String> {
             ));
         }
     }
-    let [with, without] = [work.join("with"), work.join("without")].map(|trace| starts(&trace));
+    let [with, without] = ["with", "without"].map(|trace| registers::starts(&work.join(trace)));
     match (with?, without?) {
         (with, without) if with == without && with.len() == JOBS => Ok(()),
         (with, without) => Err(format!(
@@ -93,30 +93,4 @@ fn check(work: &Path, replayed: &Path) -> std::result::Result<(), String> {
             without.len()
         )),
     }
-}
-
-/// What the driver wrote to the job slots, one list for each job that it started. The number of cache flushes before it is no part of the job.
-fn starts(trace: &Path) -> std::result::Result<Vec<Vec<(u32, u32)>>, String> {
-    use gpureplay_trace::{Event, Reader};
-    use mali_regs::job_slot;
-
-    let wrong = |error: String| format!("{}: {error}", trace.display());
-    let file = fs::File::open(trace).map_err(|error| wrong(error.to_string()))?;
-    let mut reader = Reader::new(file);
-    let slots = job_slot::offset(0, 0)..job_slot::offset(3, 0);
-    let is_flush = |offset| (offset - slots.start) % job_slot::STRIDE == job_slot::FLUSH_ID_NEXT;
-    let (mut out, mut writes) = (Vec::new(), Vec::new());
-    while let Some(record) = reader
-        .next_record()
-        .map_err(|error| wrong(error.to_string()))?
-    {
-        match record.event {
-            Event::RegWrite { offset, value } if slots.contains(&offset) && !is_flush(offset) => {
-                writes.push((offset, value));
-            }
-            Event::Complete { .. } => out.push(std::mem::take(&mut writes)),
-            _ => {}
-        }
-    }
-    Ok(out)
 }

@@ -8,11 +8,13 @@
 //!     device_test memory 700
 //!     device_test pages
 //!     device_test moves
+//!     device_test zeroes
 //!
 //! Devices: nano, nano:direct, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
 //! `running` when the recording is open; 0 runs are endless. Ends with 1 at the first output that differs. `memory` holds that
 //! many MiB on the nano driver at once; `pages` prints how many pages are in use. `moves` makes the kernel move pages in all ways
-//! that it has, and compares what becomes of locked memory and of the pages that `devmem` gives to the GPU.
+//! that it has, and compares what becomes of locked memory and of the pages that `devmem` gives to the GPU. `zeroes` reads pages of
+//! the nano driver that nobody has written to.
 
 mod moves;
 
@@ -61,6 +63,7 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
             return Ok(nano::state(Path::new(nano::PATH))?.pages.to_string());
         }
         [command] if command == "moves" => return moves::test(),
+        [command] if command == "zeroes" => return zeroes(),
         [command, mib] if command == "memory" => return memory(mib.parse()?),
         [path, device, runs, files @ ..] => (path, device, runs, files),
         _ => return Err("usage: device_test RECORDING DEVICE RUNS NAME=FILE.npy...".into()),
@@ -133,6 +136,22 @@ fn replay(
     }
     session.finish().map_err(|error| format!("{error:?}"))?;
     Ok(())
+}
+
+/// New pages are zero in memory, where the GPU reads them, not only in the processor's caches.
+fn zeroes() -> Result<String, Box<dyn Error>> {
+    const VA: u64 = 0x1000_0000;
+    const PAGES: u32 = 64;
+    let mut gpu = Nano::open(Path::new(nano::PATH), Mode::Guarded)?;
+    let failed = |error| format!("{error:?}");
+    gpu.map(VA, PAGES, Access::READ).map_err(failed)?;
+    let mut bytes = vec![0xa5; PAGES as usize * PAGE_SIZE as usize];
+    gpu.read_memory(VA, &mut bytes).map_err(failed)?;
+    gpu.release();
+    match bytes.iter().position(|&byte| byte != 0) {
+        Some(at) => Err(format!("byte {at} of new pages is not zero").into()),
+        None => Ok(format!("{PAGES} new pages are zero")),
+    }
 }
 
 /// Maps much memory for the GPU, writes to its pages and reads back.

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tensors without notes and without files, from two runs with other inputs: for OpenGL ES, and for runtimes that no layer sees.
+//!
+//! What the app wrote before a job and what differs between the runs is an input; what the last job wrote and what differs is an output.
+//! Both are widened to what was written around them in the same buffer, since values may be alike in two runs by chance. A trace does not tell
+//! where a tensor ends if its first or last values are alike, nor its name: the user may state type and shape, up to the buffer's end.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use gpureplay_io::{Element, Layout, Tensor};
+use gpureplay_trace::PAGE_SIZE;
+use mali_descriptors::job::WRITTEN_BACK;
+
+use super::error::ProposeError;
+use super::naming::{self, Taken};
+use super::propose::{Choices, Proposal, apply};
+use crate::capture::Capture;
+use crate::pages::Moment;
+use crate::ranges::Ranges;
+use crate::relocation::Renaming;
+use crate::tag::{Found, Role};
+
+const PAGE: u64 = PAGE_SIZE as u64;
+/// Written bytes with less than this between them belong together.
+const GAP: u64 = 64;
+/// Differences of fewer bytes are numbers of the app or of its driver: the comparison of the runs names them.
+const LEAST: u64 = 32;
+
+/// What differs at one moment, widened to what was written around it.
+struct Difference {
+    at: Range<u64>,
+    /// End of its buffer.
+    end: u64,
+}
+
+/// Makes tensors from the differences between two runs.
+///
+/// # Errors
+/// The runs have different numbers of jobs, or a choice names no tensor or does not fit.
+pub fn propose_unnoted(
+    first: &Capture,
+    second: &Capture,
+    choices: &Choices,
+) -> Result<Proposal, ProposeError> {
+    if first.jobs.len() != second.jobs.len() {
+        return Err(ProposeError::Jobs {
+            first: first.jobs.len(),
+            second: second.jobs.len(),
+        });
+    }
+    let mut proposal = Proposal {
+        sure: true,
+        ..Proposal::default()
+    };
+    let mut taken = Taken::default();
+    for job in 0..first.jobs.len() {
+        let renaming = Renaming::find(first, second, job);
+        let runs = (first, second, &renaming);
+        let is_last = job + 1 == first.jobs.len();
+        let mut parts = vec![(Role::Input, Moment::before(job))];
+        parts.extend(is_last.then_some((Role::Output, Moment::after(job))));
+        for (role, moment) in parts {
+            for difference in differences(runs, moment, job) {
+                let base = match role {
+                    Role::Input => "input",
+                    _ => "output",
+                };
+                let name = taken.unique(base.to_owned());
+                add(
+                    &mut proposal,
+                    runs,
+                    choices,
+                    (role, name, moment),
+                    difference,
+                );
+            }
+        }
+    }
+    let has = |role| proposal.tensors.iter().any(|tensor| tensor.role == role);
+    let (input, output) = (has(Role::Input), has(Role::Output));
+    let mut remark = |text: &str| proposal.remarks.push(text.to_owned());
+    remark(
+        "the trace has no notes of OpenCL calls: tensors are what differs between the two runs; --tensors or --name and --tensor say more of them",
+    );
+    if !input {
+        remark("no input: the app wrote the same to the GPU in both runs");
+    }
+    if !output {
+        remark("no output: the last job computes the same in both runs");
+    }
+    apply(&mut proposal, choices)?;
+    Ok(proposal)
+}
+
+/// What differs between the runs in memory that was written at this moment, by buffers.
+fn differences(
+    (first, second, renaming): (&Capture, &Capture, &Renaming),
+    moment: Moment,
+    job: usize,
+) -> Vec<Difference> {
+    let mut ignored = Ranges::default();
+    for header in &first.jobs[job].headers {
+        ignored.add(header.address, header.address.saturating_add(WRITTEN_BACK));
+    }
+    // By the buffer: where it begins and ends, what was written, what differs.
+    let mut buffers: BTreeMap<(u64, u64), (Ranges, Ranges)> = BTreeMap::new();
+    for va in first.memory.changed(moment) {
+        let other = renaming.second_page(*va);
+        let place = first.buffer(job, *va);
+        let place = place.map_or((*va, va.saturating_add(PAGE)), |(_, start, size)| {
+            (start, start.saturating_add(size))
+        });
+        let (written, different) = buffers.entry(place).or_default();
+        let mut here = Ranges::default();
+        for (capture, page) in [(first, *va), (second, other)] {
+            for (start, end) in capture.memory.difference(moment, page) {
+                here.add(va + start as u64, va + end as u64);
+            }
+        }
+        let pages = (
+            first.memory.page(moment, *va),
+            second.memory.page(moment, other),
+        );
+        for at in renaming.different_words(pages.0, pages.1).0 {
+            let word = va + at as u64;
+            for (start, end) in here.within(word, word + 8) {
+                for (start, end) in ignored.outside(start, end) {
+                    different.add(start - start % 4, end.next_multiple_of(4));
+                }
+            }
+        }
+        for (start, end) in here.iter() {
+            written.add(start, end);
+        }
+    }
+    let mut out = Vec::new();
+    for ((start, end), (written, different)) in buffers {
+        if different.bytes() < LEAST {
+            continue;
+        }
+        let mut bounds = different.iter();
+        let Some((low, mut high)) = bounds.next() else {
+            continue;
+        };
+        if let Some((_, last)) = bounds.last() {
+            high = last;
+        }
+        let at = widened(&written, low..high, start);
+        out.push(Difference { at, end });
+    }
+    out
+}
+
+/// A range with what was written beside it, in whole words; from the start of the buffer if that is near.
+fn widened(written: &Ranges, mut at: Range<u64>, start: u64) -> Range<u64> {
+    for (low, high) in written.iter() {
+        if high >= at.end && low <= at.end.saturating_add(GAP) {
+            at.end = high;
+        }
+    }
+    let ranges: Vec<(u64, u64)> = written.iter().collect();
+    for (low, high) in ranges.into_iter().rev() {
+        if low < at.start && high.saturating_add(GAP) >= at.start {
+            at.start = low;
+        }
+    }
+    if at.start - start < GAP {
+        at.start = start;
+    }
+    at.start - at.start % 4..at.end.next_multiple_of(4)
+}
+
+/// Adds a tensor with its values in both runs.
+fn add(
+    proposal: &mut Proposal,
+    (first, second, renaming): (&Capture, &Capture, &Renaming),
+    choices: &Choices,
+    (role, name, moment): (Role, String, Moment),
+    Difference { at, end }: Difference,
+) {
+    // The user may know that it is longer than what differs.
+    let renamed = choices.rename.get(&name);
+    let form = choices.forms.get(&name);
+    let form = form.or_else(|| choices.forms.get(renamed?));
+    let stated = form.and_then(super::Form::bytes);
+    let found = at.end - at.start;
+    let room = end.saturating_sub(at.start);
+    let size = stated.map_or(found, |stated| found.max(stated.min(room)));
+    let Ok(length) = usize::try_from(size) else {
+        return;
+    };
+    let mut bytes = vec![0; length];
+    first.memory.read(moment, at.start, &mut bytes);
+    let dtype = naming::element("", &bytes, role == Role::Output);
+    let Ok(elements) = u32::try_from(length / dtype.bytes()) else {
+        return;
+    };
+    let flat = |bytes| Tensor::new(dtype, &[u64::from(elements)], bytes).ok();
+    let mut others = vec![0; length];
+    for (offset, byte) in others.chunks_mut(1).enumerate() {
+        let va = at.start + offset as u64;
+        let page = renaming.second_page(va - va % PAGE);
+        byte.copy_from_slice(&second.memory.page(moment, page)[(va % PAGE) as usize..][..1]);
+    }
+    let (Some(tensor), Some(other)) = (flat(bytes), flat(others)) else {
+        return;
+    };
+    proposal.second.push((name.clone(), other));
+    proposal.tensors.push(Found {
+        role,
+        name,
+        shape: vec![elements],
+        layout: Layout::packed(at.start, dtype, elements),
+        job: moment.job(),
+        tensor,
+        converted_from: None,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ranges, widened};
+
+    #[test]
+    fn what_was_written_beside_a_difference_belongs_to_it() {
+        let mut written = Ranges::default();
+        for (low, high) in [
+            (0x1010, 0x1020),
+            (0x1040, 0x1100),
+            (0x1104, 0x1180),
+            (0x1400, 0x1440),
+        ] {
+            written.add(low, high);
+        }
+        // Joined over small gaps, but not over a large one; the buffer begins near.
+        assert_eq!(widened(&written, 0x1050..0x1060, 0x1000), 0x1000..0x1180);
+        assert_eq!(widened(&written, 0x1410..0x1414, 0x1000), 0x1400..0x1440);
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Trials of an image that was built for them: a step is disturbed at each call of the device and done again, and its states must be those
+//! of a step that nobody disturbed.
+
+use gpureplay_core::middleware::{FaultKind, Faulty};
+use gpureplay_core::{Gpu, Options, Session, Verified, Workspace};
+
+use crate::Linked;
+use crate::uart::{number, text};
+
+const KINDS: [FaultKind; 4] = [
+    FaultKind::FailedJob,
+    FaultKind::Memory,
+    FaultKind::LostWrite,
+    FaultKind::PowerLoss,
+];
+/// Runs of a trial; the fault comes in the last one, or in one of those around it.
+const RUNS: u32 = 2;
+
+/// How a trial ended.
+struct Ended {
+    /// Checksum of the states.
+    states: u64,
+    /// The first call of the last run, and the one after its last.
+    calls: (u64, u64),
+    /// Runs that failed and were done again.
+    failed: u32,
+}
+
+fn trial<G: Gpu>(
+    gpu: &mut G,
+    verified: Verified<'_>,
+    workspace: &mut Workspace,
+    linked: &mut Linked<'_>,
+    (kind, at): (FaultKind, u64),
+) -> Option<Ended> {
+    linked.restart();
+    let mut faulty = Faulty::new(gpu, kind, at);
+    let mut ended = Ended {
+        states: 0,
+        calls: (0, 0),
+        failed: 0,
+    };
+    let mut session = Session::new(&mut faulty, verified, workspace, Options::default());
+    for _ in 0..RUNS {
+        ended.calls.0 = session.gpu().calls();
+        let mut done = session.run(linked).is_ok();
+        if !done {
+            ended.failed = ended.failed.wrapping_add(1);
+            linked.lost = true;
+            done = session.run(linked).is_ok();
+        }
+        if !done {
+            return None;
+        }
+        linked.keep();
+        ended.calls.1 = session.gpu().calls();
+    }
+    ended.states = linked.checksum();
+    session.close().ok()?;
+    Some(ended)
+}
+
+/// Disturbs a step at every call number that is a multiple of `stride`, and says what came out.
+pub fn trials<G: Gpu>(
+    gpu: &mut G,
+    verified: Verified<'_>,
+    workspace: &mut Workspace,
+    linked: &mut Linked<'_>,
+    stride: u64,
+) {
+    let mut run = |fault| trial(gpu, verified, workspace, linked, fault);
+    let Some(right) = run((FaultKind::Memory, u64::MAX)) else {
+        return text("FAILED without a fault\n");
+    };
+    let (mut tried, mut failed) = (0u32, 0u32);
+    for kind in KINDS {
+        let mut at = right.calls.0;
+        while at < right.calls.1 {
+            let ended = run((kind, at));
+            match &ended {
+                Some(ended) if ended.states == right.states => {
+                    failed = failed.wrapping_add(ended.failed);
+                }
+                _ => {
+                    text("DIFFERS ");
+                    text(kind.name());
+                    text(" at call ");
+                    number(at);
+                    return text("\n");
+                }
+            }
+            tried = tried.wrapping_add(1);
+            at = at.saturating_add(stride);
+        }
+    }
+    text("faults ");
+    number(tried.into());
+    text(", calls of a step ");
+    number(right.calls.1.wrapping_sub(right.calls.0));
+    text(", runs that failed ");
+    number(failed.into());
+    text(", states equal\nDONE\n");
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why the secure world did not replay.
+
+use std::path::PathBuf;
+
+use crate::application::answer;
+
+/// Why a call of the trusted application failed, each with what helps.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no TEE.
+    #[error(
+        "{path}: no such device; the kernel's OP-TEE driver finds no secure world (docs/optee.md)"
+    )]
+    NoDriver {
+        /// The first device that was looked for.
+        path: PathBuf,
+    },
+    /// The caller may not open it.
+    #[error("{path}: permission denied; run as root, or as a member of the device's group")]
+    Permission {
+        /// The device.
+        path: PathBuf,
+    },
+    /// There is a TEE, but it is not OP-TEE.
+    #[error("{path}: implementation {implementation} of a TEE, not OP-TEE")]
+    NotOptee {
+        /// The last device that was looked at.
+        path: PathBuf,
+        /// Its number in the kernel's header.
+        implementation: u32,
+    },
+    /// OP-TEE does not find the application, or it finds no GPU.
+    #[error(
+        "OP-TEE has no trusted application that replays, or the GPU's pseudo-TA is not in it; install the .ta file of `cargo xtask guest optee build` in /lib/optee_armtz, and let tee-supplicant run"
+    )]
+    NoApplication,
+    /// OP-TEE does not load the application.
+    #[error(
+        "OP-TEE has not opened the trusted application within {seconds} s; does tee-supplicant run? It gives OP-TEE the application's file"
+    )]
+    NoAnswer {
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// The secure world did not find the GPU.
+    #[error("the secure world finds no GPU where its gpureplay_board.h says")]
+    NoGpu,
+    /// A pack or a block of tensors is larger than the secure world takes.
+    #[error("{what}: {bytes} bytes, the secure world takes {most} at most")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// How large it is.
+        bytes: usize,
+        /// How large it may be.
+        most: usize,
+    },
+    /// A run has more tensors than the secure world takes.
+    #[error("{count} tensors in one run, the secure world takes {most} at most")]
+    TooManyTensors {
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// The pack has no signature.
+    #[error(
+        "the secure world refuses the recording: it has no signature (`gpureplay sign` makes one)"
+    )]
+    Unsigned,
+    /// The pack is signed with another key.
+    #[error(
+        "the secure world refuses the recording: it is signed with another key than the one in the trusted application"
+    )]
+    OtherKey,
+    /// The pack is older than one that ran.
+    #[error(
+        "the secure world refuses the recording: its counter is smaller than that of one that has run (`gpureplay sign --counter`)"
+    )]
+    Older,
+    /// The signature does not fit.
+    #[error(
+        "the secure world refuses the recording: its signature does not fit, one of them was changed after signing"
+    )]
+    Forged,
+    /// The recording is damaged or breaks a rule.
+    #[error("the secure world refuses the recording (status {status}, code {code})")]
+    NotAllowed {
+        /// 1: damaged, 2: not allowed; as `gpureplay_error` in `gpureplay_bare.h` has it.
+        status: u32,
+        /// The section, or the rule.
+        code: u32,
+    },
+    /// The GPU failed, or is not the one that was recorded.
+    #[error("the replay failed in the secure world (code {code})")]
+    Gpu {
+        /// Kind of the error, as `gpureplay_bare.h` numbers it.
+        code: u32,
+    },
+    /// A tensor has no value, or one of another size.
+    #[error("the secure world refuses the tensors (code {code})")]
+    Tensors {
+        /// Kind of the error, as `gpureplay_bare.h` numbers it.
+        code: u32,
+    },
+    /// The run was cancelled. The GPU was reset and its memory cleared.
+    #[error("the run was cancelled; the secure world has reset the GPU and cleared its memory")]
+    Cancelled,
+    /// Another client had the GPU all the time.
+    #[error(
+        "another client of the secure world has had the GPU for {seconds} s; end it, or try again"
+    )]
+    Busy {
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// The secure world has not enough memory.
+    #[error("the secure world has not enough memory for this")]
+    OutOfMemory,
+    /// Another answer.
+    #[error("{what}: the secure world answers {result:#010x} (origin {origin})")]
+    Other {
+        /// What was tried.
+        what: &'static str,
+        /// The answer, as GlobalPlatform numbers it.
+        result: u32,
+        /// Who gave it: 1 this side's interface, 2 the way there, 3 OP-TEE, 4 the application.
+        origin: u32,
+    },
+    /// The driver failed.
+    #[error("{what}: {error}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What the kernel says.
+        error: std::io::Error,
+    },
+}
+
+/// A failure of the kernel's interface.
+pub(crate) fn io(what: &str) -> impl FnOnce(std::io::Error) -> Error + '_ {
+    move |error| Error::Io {
+        what: what.to_owned(),
+        error,
+    }
+}
+
+/// What an answer to LOAD or RUN means; `status` is what came with it.
+pub(crate) fn answered(
+    what: &'static str,
+    (result, origin): (u32, u32),
+    (status, code): (u32, u32),
+) -> Error {
+    match (result, status) {
+        (answer::NO_DATA, _) => Error::Unsigned,
+        (answer::ACCESS_DENIED, _) => Error::OtherKey,
+        (answer::UNSUPPORTED_VERSION, _) => Error::Older,
+        (answer::SIGNATURE_INVALID, _) => Error::Forged,
+        (answer::SECURITY, 1 | 2) => Error::NotAllowed { status, code },
+        (answer::BAD_PARAMETERS, 4) => Error::Tensors { code },
+        (answer::COMMUNICATION, 3) => Error::Gpu { code },
+        (answer::CANCELLED, _) => Error::Cancelled,
+        (answer::OUT_OF_MEMORY, _) => Error::OutOfMemory,
+        (answer::ITEM_NOT_FOUND, _) => Error::NoGpu,
+        _ => Error::Other {
+            what,
+            result,
+            origin,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_have_names() {
+        let named = |result, status| answered("a run", (result, 4), (status, 7));
+        assert!(matches!(named(answer::NO_DATA, 0), Error::Unsigned));
+        assert!(matches!(named(answer::ACCESS_DENIED, 0), Error::OtherKey));
+        assert!(matches!(
+            named(answer::UNSUPPORTED_VERSION, 0),
+            Error::Older
+        ));
+        assert!(matches!(named(answer::SIGNATURE_INVALID, 0), Error::Forged));
+        let rule = named(answer::SECURITY, 2);
+        assert!(matches!(rule, Error::NotAllowed { status: 2, code: 7 }));
+        assert!(matches!(
+            named(answer::COMMUNICATION, 3),
+            Error::Gpu { code: 7 }
+        ));
+        assert!(matches!(named(answer::CANCELLED, 5), Error::Cancelled));
+        let tensors = named(answer::BAD_PARAMETERS, 4);
+        assert!(matches!(tensors, Error::Tensors { code: 7 }));
+        // The application's own refusal of parameters is not one of tensors.
+        let text = named(answer::BAD_PARAMETERS, 0).to_string();
+        assert_eq!(
+            text,
+            "a run: the secure world answers 0xffff0006 (origin 4)"
+        );
+        assert!(named(0xffff_0004, 0).to_string().contains("0xffff0004"));
+    }
+}

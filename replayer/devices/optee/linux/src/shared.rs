@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory that this process shares with the secure world.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use memmap2::{MmapOptions, MmapRaw};
+
+use crate::abi;
+use crate::error::{Error, io};
+
+/// One block. The secure world may change it while a call is in progress, so no reference to its bytes ever exists.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    map: MmapRaw,
+    /// The driver's number of it.
+    id: i32,
+}
+
+impl Shared {
+    /// Room for so many bytes.
+    pub(crate) fn new(tee: &File, bytes: usize) -> Result<Self, Error> {
+        let what = "memory that is shared with the secure world";
+        let mut wanted = abi::Allocate {
+            size: bytes.max(1) as u64,
+            ..abi::Allocate::default()
+        };
+        // SAFETY: the descriptor is open and the argument has the size that the request names.
+        let descriptor = unsafe { abi::allocate(tee.as_raw_fd(), &mut wanted) }
+            .map_err(|errno| io(what)(errno.into()))?;
+        // SAFETY: the driver just made it for us.
+        let file = File::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
+        let map = MmapOptions::new().len(bytes.max(1)).map_raw(&file);
+        Ok(Self {
+            map: map.map_err(io(what))?,
+            id: wanted.id,
+        })
+    }
+
+    /// Bytes that fit.
+    pub(crate) fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// The first bytes of it, as a parameter; all of it if it has not so many.
+    pub(crate) fn parameter(&self, kind: u64, bytes: usize) -> abi::Parameter {
+        abi::Parameter {
+            kind,
+            a: 0,
+            b: bytes.min(self.len()) as u64,
+            // What the driver counts from 0 on is no negative number.
+            c: u64::try_from(self.id).unwrap_or_default(),
+        }
+    }
+
+    /// Copies bytes to its start, as many as fit.
+    pub(crate) fn write(&self, bytes: &[u8]) {
+        let length = bytes.len().min(self.len());
+        // SAFETY: the range is inside of the mapping, to which no reference exists, so `bytes` does not overlap it.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.map.as_mut_ptr(), length) };
+    }
+
+    /// Copies bytes from its start, as many as there are.
+    pub(crate) fn read(&self, bytes: &mut [u8]) {
+        let length = bytes.len().min(self.len());
+        // SAFETY: as in `write`, in the other direction.
+        unsafe { std::ptr::copy_nonoverlapping(self.map.as_ptr(), bytes.as_mut_ptr(), length) };
+    }
+
+    /// Sets all of it to zero: what was a secret input is in nobody's memory longer than it must.
+    pub(crate) fn clear(&self) {
+        // SAFETY: the whole mapping, to which no reference exists.
+        unsafe { std::ptr::write_bytes(self.map.as_mut_ptr(), 0, self.len()) };
+    }
+}

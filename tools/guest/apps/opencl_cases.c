@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What apps do with OpenCL that makes recording hard, one case in a run:
+//   opencl_cases CASE IN.bin OUT.bin        both files hold 256 32-bit floating-point numbers
+// Exit code 3: the runtime does not have what the case needs.
+#define _GNU_SOURCE
+#include "opencl_gpu.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 256, BYTES = N * sizeof(float), ABSENT = 3 };
+
+static const char *source =
+	"kernel void scale(global const float *src, global const float *factors, global float *dst) {\n"
+	"	int i = get_global_id(0);\n"
+	"	dst[i] = src[i] * factors[i];\n"
+	"}\n"
+	"kernel void add(global const float *term, global float *sum) { int i = get_global_id(0); sum[i] += term[i]; }\n"
+	"kernel void power(global const float *base, int times, global float *dst) {\n"
+	"	int i = get_global_id(0);\n"
+	"	float value = 1;\n"
+	"	for (int n = 0; n < times; n++) value *= base[i];\n"
+	"	dst[i] = value;\n"
+	"}\n"
+	"kernel void texels(read_only image2d_t image, global float *dst) {\n"
+	"	const sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;\n"
+	"	int i = get_global_id(0);\n"
+	"	dst[i] = 2 * read_imagef(image, nearest, (int2)(i % 16, i / 16)).x;\n"
+	"}\n"
+	"kernel void speak(global const float *src, global float *dst) {\n"
+	"	int i = get_global_id(0);\n"
+	"	dst[i] = src[i] + 1;\n"
+	"	if (i == 0) printf(\"first %f\\n\", src[i]);\n"
+	"}\n";
+
+static struct gpu gpu;
+static cl_program program;
+static float in[N], out[N], factors[N];
+
+static cl_kernel kernel(const char *name)
+{
+	cl_int error;
+	cl_kernel made = clCreateKernel(program, name, &error);
+	must(error, name);
+	return made;
+}
+
+static cl_mem buffer(cl_mem_flags flags, void *values)
+{
+	cl_int error;
+	cl_mem made = clCreateBuffer(gpu.context, flags, BYTES, values, &error);
+	must(error, "buffer");
+	return made;
+}
+
+static void argument(cl_kernel k, cl_uint index, cl_mem object)
+{
+	must(clSetKernelArg(k, index, sizeof object, &object), "argument");
+}
+
+static void launch(cl_command_queue queue, cl_kernel k, size_t items, cl_uint count, const cl_event *list, cl_event *event)
+{
+	must(clEnqueueNDRangeKernel(queue, k, 1, NULL, &items, NULL, count, list, event), "launch");
+}
+
+static void write_to(cl_mem object, const float *values)
+{
+	must(clEnqueueWriteBuffer(gpu.queue, object, CL_TRUE, 0, BYTES, values, 0, NULL, NULL), "write");
+}
+
+static void read_from(cl_mem object, float *values)
+{
+	must(clEnqueueReadBuffer(gpu.queue, object, CL_TRUE, 0, BYTES, values, 0, NULL, NULL), "read");
+}
+
+static cl_mem fixed(void)
+{
+	return buffer(CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, factors);
+}
+
+/* scale of src with the fixed factors into dst. */
+static void scaled(cl_mem src, cl_mem dst)
+{
+	cl_kernel scale = kernel("scale");
+	argument(scale, 0, src);
+	argument(scale, 1, fixed());
+	argument(scale, 2, dst);
+	launch(gpu.queue, scale, N, 0, NULL, NULL);
+}
+
+/* The input is read back, before it is used and afterwards. */
+static void read_back(void)
+{
+	float copy[N];
+	cl_mem src = buffer(CL_MEM_READ_WRITE, NULL), dst = buffer(CL_MEM_READ_WRITE, NULL);
+	write_to(src, in);
+	read_from(src, copy);
+	scaled(src, dst);
+	read_from(src, copy);
+	must(memcmp(copy, in, BYTES), "the input changed");
+	read_from(dst, out);
+}
+
+/* One buffer is written twice, with a launch in between that has used the first content. */
+static void written_twice(void)
+{
+	float other[N];
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), dst = buffer(CL_MEM_READ_WRITE, NULL);
+	write_to(src, in);
+	scaled(src, dst);
+	for (int i = 0; i < N; i++)
+		other[i] = in[N - 1 - i];
+	write_to(src, other);
+	cl_kernel add = kernel("add");
+	argument(add, 0, src);
+	argument(add, 1, dst);
+	launch(gpu.queue, add, N, 0, NULL, NULL);
+	read_from(dst, out);
+}
+
+/* How often a kernel multiplies depends on the input. */
+static void by_number(void)
+{
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), dst = buffer(CL_MEM_READ_WRITE, NULL);
+	cl_int times = 1 + abs((int)(in[0] * 64)) % 7;
+	write_to(src, in);
+	cl_kernel power = kernel("power");
+	argument(power, 0, src);
+	must(clSetKernelArg(power, 1, sizeof times, &times), "times");
+	argument(power, 2, dst);
+	launch(gpu.queue, power, N, 0, NULL, NULL);
+	read_from(dst, out);
+}
+
+/* How many items a launch has depends on the input. */
+static void by_size(void)
+{
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), dst = buffer(CL_MEM_READ_WRITE, NULL);
+	write_to(src, in);
+	write_to(dst, in);
+	cl_kernel add = kernel("add");
+	argument(add, 0, src);
+	argument(add, 1, dst);
+	launch(gpu.queue, add, 32 + 32 * (abs((int)(in[0] * 64)) % 7), 0, NULL, NULL);
+	read_from(dst, out);
+}
+
+/* Which kernel runs depends on the input. */
+static void by_kernel(void)
+{
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), dst = buffer(CL_MEM_READ_WRITE, NULL);
+	write_to(src, in);
+	write_to(dst, in);
+	cl_kernel chosen = kernel(abs((int)(in[0] * 64)) % 2 ? "add" : "speak");
+	argument(chosen, 0, src);
+	argument(chosen, 1, dst);
+	launch(gpu.queue, chosen, N, 0, NULL, NULL);
+	read_from(dst, out);
+}
+
+static void image(void)
+{
+	cl_image_format format = { CL_R, CL_FLOAT };
+	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 16, .image_height = 16 };
+	cl_int error;
+	cl_mem picture = clCreateImage(gpu.context, CL_MEM_READ_ONLY, &format, &desc, NULL, &error);
+	must(error, "image");
+	cl_mem dst = buffer(CL_MEM_READ_WRITE, NULL);
+	size_t origin[3] = { 0 }, region[3] = { 16, 16, 1 };
+	must(clEnqueueWriteImage(gpu.queue, picture, CL_TRUE, origin, region, 0, 0, in, 0, NULL, NULL), "write image");
+	cl_kernel texels = kernel("texels");
+	argument(texels, 0, picture);
+	argument(texels, 1, dst);
+	launch(gpu.queue, texels, N, 0, NULL, NULL);
+	read_from(dst, out);
+}
+
+static void shared_memory(void)
+{
+	cl_device_svm_capabilities has = 0;
+	if (clGetDeviceInfo(gpu.device, CL_DEVICE_SVM_CAPABILITIES, sizeof has, &has, NULL) || !has)
+		exit(ABSENT);
+	float *src = clSVMAlloc(gpu.context, CL_MEM_READ_WRITE, BYTES, 0);
+	float *dst = clSVMAlloc(gpu.context, CL_MEM_READ_WRITE, BYTES, 0);
+	if (!src || !dst)
+		exit(ABSENT);
+	must(clEnqueueSVMMemcpy(gpu.queue, CL_TRUE, src, in, BYTES, 0, NULL, NULL), "copy in");
+	cl_kernel scale = kernel("scale");
+	must(clSetKernelArgSVMPointer(scale, 0, src), "argument");
+	argument(scale, 1, fixed());
+	must(clSetKernelArgSVMPointer(scale, 2, dst), "argument");
+	launch(gpu.queue, scale, N, 0, NULL, NULL);
+	must(clEnqueueSVMMemcpy(gpu.queue, CL_TRUE, out, dst, BYTES, 0, NULL, NULL), "copy out");
+}
+
+static void user_pointers(void)
+{
+	static float from[N] __attribute__((aligned(4096))), to[N] __attribute__((aligned(4096)));
+	memcpy(from, in, BYTES);
+	cl_mem src = buffer(CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, from);
+	cl_mem dst = buffer(CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, to);
+	scaled(src, dst);
+	cl_int error;
+	float *mapped = clEnqueueMapBuffer(gpu.queue, dst, CL_TRUE, CL_MAP_READ, 0, BYTES, 0, NULL, NULL, &error);
+	must(error, "map");
+	memcpy(out, mapped, BYTES);
+	must(clEnqueueUnmapMemObject(gpu.queue, dst, mapped, 0, NULL, NULL), "unmap");
+}
+
+static void sub_buffers(void)
+{
+	cl_int error;
+	cl_mem whole = clCreateBuffer(gpu.context, CL_MEM_READ_WRITE, 2 * 4096, NULL, &error);
+	must(error, "buffer");
+	cl_buffer_region first = { 0, BYTES }, second = { 4096, BYTES };
+	cl_mem src = clCreateSubBuffer(whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &first, &error);
+	must(error, "first part");
+	cl_mem dst = clCreateSubBuffer(whole, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &second, &error);
+	must(error, "second part");
+	write_to(src, in);
+	scaled(src, dst);
+	read_from(dst, out);
+}
+
+static void print(void)
+{
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), dst = buffer(CL_MEM_READ_WRITE, NULL);
+	write_to(src, in);
+	cl_kernel speak = kernel("speak");
+	argument(speak, 0, src);
+	argument(speak, 1, dst);
+	launch(gpu.queue, speak, N, 0, NULL, NULL);
+	read_from(dst, out);
+}
+
+static void out_of_order(void)
+{
+	cl_int error;
+	cl_queue_properties list[] = { CL_QUEUE_PROPERTIES, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0 };
+	cl_command_queue queue = clCreateCommandQueueWithProperties(gpu.context, gpu.device, list, &error);
+	if (error)
+		exit(ABSENT);
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), middle = buffer(CL_MEM_READ_WRITE, NULL);
+	cl_event written, made, added;
+	must(clEnqueueWriteBuffer(queue, src, CL_FALSE, 0, BYTES, in, 0, NULL, &written), "write");
+	cl_kernel scale = kernel("scale"), add = kernel("add");
+	argument(scale, 0, src);
+	argument(scale, 1, fixed());
+	argument(scale, 2, middle);
+	launch(queue, scale, N, 1, &written, &made);
+	argument(add, 0, src);
+	argument(add, 1, middle);
+	launch(queue, add, N, 1, &made, &added);
+	must(clEnqueueReadBuffer(queue, middle, CL_TRUE, 0, BYTES, out, 1, &added, NULL), "read");
+}
+
+static void two_queues(void)
+{
+	cl_int error;
+	cl_command_queue other = clCreateCommandQueueWithProperties(gpu.context, gpu.device, NULL, &error);
+	must(error, "second queue");
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), middle = buffer(CL_MEM_READ_WRITE, NULL);
+	write_to(src, in);
+	cl_event made;
+	cl_kernel scale = kernel("scale"), add = kernel("add");
+	argument(scale, 0, src);
+	argument(scale, 1, fixed());
+	argument(scale, 2, middle);
+	launch(gpu.queue, scale, N, 0, NULL, &made);
+	must(clFlush(gpu.queue), "flush");
+	argument(add, 0, src);
+	argument(add, 1, middle);
+	launch(other, add, N, 1, &made, NULL);
+	must(clEnqueueReadBuffer(other, middle, CL_TRUE, 0, BYTES, out, 0, NULL, NULL), "read");
+}
+
+/* The second context computes on with what the first one gave to the host. */
+static void two_contexts(void)
+{
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), dst = buffer(CL_MEM_READ_WRITE, NULL);
+	float middle[N];
+	write_to(src, in);
+	scaled(src, dst);
+	read_from(dst, middle);
+	gpu = open_gpu();
+	program = build_program(&gpu, source, "", "the cases");
+	src = buffer(CL_MEM_READ_ONLY, NULL), dst = buffer(CL_MEM_READ_WRITE, NULL);
+	write_to(src, middle);
+	scaled(src, dst);
+	read_from(dst, out);
+}
+
+static void *half(void *place)
+{
+	float *values = place;
+	cl_int error;
+	cl_command_queue queue = clCreateCommandQueueWithProperties(gpu.context, gpu.device, NULL, &error);
+	must(error, "queue of a thread");
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), dst = buffer(CL_MEM_READ_WRITE, NULL);
+	must(clEnqueueWriteBuffer(queue, src, CL_TRUE, 0, BYTES, in, 0, NULL, NULL), "write");
+	cl_kernel power = kernel("power");
+	cl_int times = values == out ? 2 : 3;
+	argument(power, 0, src);
+	must(clSetKernelArg(power, 1, sizeof times, &times), "times");
+	argument(power, 2, dst);
+	launch(queue, power, N, 0, NULL, NULL);
+	must(clEnqueueReadBuffer(queue, dst, CL_TRUE, 0, BYTES, values, 0, NULL, NULL), "read");
+	return NULL;
+}
+
+static void two_threads(void)
+{
+	static float cubes[N];
+	pthread_t other;
+	must(pthread_create(&other, NULL, half, cubes), "thread");
+	half(out);
+	must(pthread_join(other, NULL), "join");
+	for (int i = 0; i < N; i++)
+		out[i] += cubes[i];
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	{ "read-back", read_back }, { "written-twice", written_twice }, { "by-number", by_number },
+	{ "by-size", by_size }, { "by-kernel", by_kernel }, { "image", image },
+	{ "shared-memory", shared_memory }, { "user-pointers", user_pointers }, { "sub-buffers", sub_buffers },
+	{ "print", print }, { "out-of-order", out_of_order }, { "two-queues", two_queues },
+	{ "two-contexts", two_contexts }, { "two-threads", two_threads },
+};
+
+int main(int count, char **words)
+{
+	FILE *file = count == 4 ? fopen(words[2], "rb") : NULL;
+	if (!file || fread(in, sizeof *in, N, file) != N) {
+		fprintf(stderr, "usage: opencl_cases CASE IN.bin OUT.bin\n");
+		return 2;
+	}
+	fclose(file);
+	for (int i = 0; i < N; i++)
+		factors[i] = 0.5f + (i * 29 % 64) / 32.0f;
+	gpu = open_gpu();
+	program = build_program(&gpu, source, "", "the cases");
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		if (strcmp(cases[i].name, words[1]))
+			continue;
+		cases[i].run();
+		file = fopen(words[3], "wb");
+		must(!file || fwrite(out, sizeof *out, N, file) != N || fclose(file), words[3]);
+		return 0;
+	}
+	fprintf(stderr, "opencl_cases: no case is called %s\n", words[1]);
+	return 2;
+}

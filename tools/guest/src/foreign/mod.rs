@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `guest foreign`: programs that others wrote are recorded with two inputs and replayed with a third.
+
+mod judge;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use clap::Args;
+
+use crate::{
+    build::{
+        self, payload,
+        step::{Fingerprint, Step},
+    },
+    error::{Error, Result},
+    folder::{Folder, create_dir},
+    run::driver::Driver,
+    run::session::{self, End, Options},
+};
+
+/// A program, with what its recording must show.
+struct App {
+    /// Its name here, and for `files.py`.
+    name: &'static str,
+    /// The command line; `{s}` stands for the set of inputs.
+    command: &'static str,
+    /// Tensors that are alike in both runs.
+    weights: usize,
+    /// It runs in every test of the guest.
+    sample: bool,
+}
+
+/// Programs of Debian's packages, examples of a library's source, and callers of libraries.
+const APPS: &[App] = &[
+    App {
+        name: "clblast",
+        command: "gemm 96 80 64 {s}.bin weight.bin out-{s}.bin",
+        weights: 1,
+        sample: true,
+    },
+    App {
+        name: "pyopencl",
+        command: "python3 /mnt/foreign/bin/picture.py {s}.pgm out-{s}.bin",
+        weights: 1,
+        sample: true,
+    },
+    App {
+        name: "pyopencl-loop",
+        command: "python3 /mnt/foreign/bin/picture.py {s}.pgm out-{s}.bin 3",
+        weights: 1,
+        sample: true,
+    },
+    App {
+        name: "photo",
+        command: "photo {s}.png out-{s}.bin",
+        weights: 1,
+        sample: true,
+    },
+    App {
+        name: "graph-lenet",
+        command: "graph_lenet --target=CL --data=. --image={s}.npy --labels=labels.txt",
+        weights: 8,
+        sample: true,
+    },
+    App {
+        name: "graph-squeezenet",
+        command: "graph_squeezenet --target=CL --data=. --image={s}.ppm --labels=labels.txt",
+        weights: 52,
+        sample: false,
+    },
+    App {
+        name: "graph-mobilenet",
+        command: "graph_mobilenet --target=CL --model-id=1 --data=. --image={s}.ppm --labels=labels.txt",
+        weights: 137,
+        sample: false,
+    },
+];
+
+/// Records programs that others wrote: no file of theirs is named, and nothing of them changes.
+///
+/// Each runs live with two inputs, is recorded with two argument sets by one command, and is replayed with the second and a third input; the
+/// replays must give what the unrecorded program reads from the GPU, bit for bit. Further runs show that the OpenCL layer changes nothing, and what
+/// two traces tell without it.
+#[derive(Args)]
+#[command(after_help = "\
+Exit codes: 0 when all are right; 1 otherwise.
+
+Examples:
+  cargo xtask guest foreign
+  cargo xtask guest foreign clblast graph-squeezenet --keep target/foreign
+  cargo xtask guest foreign --list")]
+pub(crate) struct Foreign {
+    /// Programs; all if none is named.
+    names: Vec<String>,
+    /// Keep files, traces and recordings in this directory.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Print the programs' names.
+    #[arg(long)]
+    list: bool,
+    /// Use the programs in target/guest/opt and target/debug as they are.
+    #[arg(long)]
+    no_build: bool,
+    /// Seconds until the run is given up.
+    #[arg(long, default_value_t = 3600, value_name = "SECONDS")]
+    timeout: u64,
+}
+
+impl Foreign {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        if self.list {
+            APPS.iter().for_each(|app| println!("{}", app.name));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut apps = Vec::new();
+        for name in &self.names {
+            let found = APPS.iter().find(|app| app.name == name);
+            apps.push(found.ok_or_else(|| {
+                let known: Vec<&str> = APPS.iter().map(|app| app.name).collect();
+                Error::Usage(format!(
+                    "{name}: no such program; there are {}",
+                    known.join(", ")
+                ))
+            })?);
+        }
+        if apps.is_empty() {
+            apps = APPS.iter().collect();
+        }
+        let folder = Folder::find()?;
+        folder.require_built()?;
+        if !self.no_build {
+            payload::prepare(&folder, Driver::Patched)?;
+            payload::build_host_command(&folder)?;
+        }
+        let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+        let work = match &self.keep {
+            Some(dir) => std::path::absolute(dir).map_err(Error::io("find", dir))?,
+            None => temporary.path().to_path_buf(),
+        };
+        create_dir(&work)?;
+        let mut good = true;
+        for (name, found) in run(&folder, &work, &apps, self.timeout)? {
+            match found {
+                Ok(text) => println!("ok   {name}: {text}"),
+                Err(text) => {
+                    println!("FAIL {name}: {text}");
+                    good = false;
+                }
+            }
+        }
+        Ok(ExitCode::from(u8::from(!good)))
+    }
+}
+
+/// Records the programs that are quick; the number of right ones, and what is wrong with the others.
+pub(crate) fn run_sample(folder: &Folder) -> Result<(usize, Vec<String>)> {
+    let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    let apps: Vec<&App> = APPS.iter().filter(|app| app.sample).collect();
+    let found = run(folder, work.path(), &apps, 1800)?;
+    let wrong = |(name, found): &(&str, Found)| Some(format!("{name}: {}", found.as_ref().err()?));
+    let wrong: Vec<String> = found.iter().filter_map(wrong).collect();
+    Ok((found.len() - wrong.len(), wrong))
+}
+
+/// What a recording shows, or what is wrong with it.
+type Found = std::result::Result<String, String>;
+
+/// In the guest, for each program in its folder.
+const RUN: &str = r#"set -e
+export PATH=/mnt/foreign/bin:$PATH LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/mnt/foreign/lib PYTHONPATH=/mnt/foreign/python
+export OPENCL_LAYERS=/mnt/foreign/lib/libwitness.so
+app() { echo "${COMMAND//\{s\}/$1}"; }
+for set in b c; do WITNESS=live-$set.bin $(app $set) > live-$set.txt; done
+gpureplay record --twice -o recording -- $(app a) -- $(app b)
+# Runs that are compared take turns on one processor where they block.
+alike="taskset -c 0 chrt -f 1"
+WITNESS=with.bin gpureplay record --raw with -- $alike $(app c)
+WITNESS=without.bin gpureplay record --raw without --no-layer -- $alike $(app c)
+gpureplay record --raw without-b --no-layer -- $alike $(app b)
+"#;
+
+/// In the guest, for all of them: the programs' names are its arguments.
+const ALL: &str = r#"mkdir -p /mnt/foreign
+mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,ro,cache=loose extra /mnt/foreign || exit 1
+[ ! -e cache.tar ] || tar -C /tmp/cache -xf cache.tar
+for name in "$@"; do
+	(cd "$name" && COMMAND=$(< command) bash -x ../run.sh > log 2>&1)
+	echo "$name $?"
+done
+tar -C /tmp/cache -cf cache.new . && mv cache.new cache.tar
+"#;
+
+/// Runs the programs in one guest and looks at what they left in the folder.
+fn run<'a>(
+    folder: &Folder,
+    work: &Path,
+    apps: &[&'a App],
+    timeout: u64,
+) -> Result<Vec<(&'a str, Found)>> {
+    let tree = unpack(folder)?;
+    let put = |path: PathBuf, text: &str| fs::write(&path, text).map_err(Error::io("write", &path));
+    put(work.join("run.sh"), RUN)?;
+    for app in apps {
+        let own = work.join(app.name);
+        create_dir(&own)?;
+        put(own.join("command"), app.command)?;
+        let files = folder.recipe().join("foreign/files.py");
+        payload::python(folder, &files, &[app.name.as_ref(), own.as_os_str()])?;
+    }
+    let cache = cache_file(folder)?;
+    if cache.is_file() {
+        build::copy(&cache, &work.join("cache.tar"))?;
+    }
+    let mut command: Vec<String> = ["bash", "-c", ALL, "foreign"].map(String::from).into();
+    command.extend(apps.iter().map(|app| app.name.to_owned()));
+    let options = Options {
+        driver: Driver::Patched,
+        share: Some(work.to_path_buf()),
+        extra: Some(tree),
+        timeout: Duration::from_secs(timeout),
+        ..Options::default()
+    };
+    let outcome = session::run(folder, &options, Some(&command))?;
+    let said = String::from_utf8_lossy(&outcome.stdout);
+    if outcome.end == End::Exit(0) {
+        keep_cache(&work.join("cache.tar"), &cache)?;
+    }
+    let verdict = |app: &&'a App| {
+        let ended = said.lines().any(|line| line == format!("{} 0", app.name));
+        let found = match ended {
+            true => judge::judge(folder, app, &work.join(app.name)),
+            false => Err(format!(
+                "did not run to its end ({:?}, logs: {}): {}",
+                outcome.end,
+                outcome.logs.display(),
+                build::step::last_lines(&work.join(app.name).join("log"), 8)
+            )),
+        };
+        (app.name, found)
+    };
+    let mut found: Vec<_> = apps.iter().map(verdict).collect();
+    if let Some(fault) = outcome.faults.first() {
+        found.push(("the kernel's log", Err(fault.clone())));
+    }
+    Ok(found)
+}
+
+/// Unpacks and builds the programs beside the guest unless they are there.
+fn unpack(folder: &Folder) -> Result<PathBuf> {
+    let guest = &folder.guest;
+    let _lock = Folder::lock(guest)?;
+    let recipe = folder.recipe().join("foreign");
+    let sources = guest.join("foreign-sources");
+    create_dir(&guest.join("steps"))?;
+    create_dir(&sources)?;
+    build::copy(&recipe.join("foreign.sh"), &guest.join("steps/foreign.sh"))?;
+    for name in ["gemm.c", "photo.c", "witness.c", "picture.py"] {
+        build::copy(&recipe.join(name), &sources.join(name))?;
+    }
+    let step = Step {
+        name: "foreign",
+        makes: "programs of others",
+        inputs: &[
+            "sources.list",
+            "foreign-sources/gemm.c",
+            "foreign-sources/photo.c",
+            "foreign-sources/witness.c",
+            "foreign-sources/picture.py",
+        ],
+        after: &["build-root", "userland"],
+        environment: vec![],
+    };
+    step.run(guest)?;
+    Ok(guest.join("foreign"))
+}
+
+/// Where compiled kernels of earlier runs are kept.
+fn cache_file(folder: &Folder) -> Result<PathBuf> {
+    let mut hash = Fingerprint::default();
+    hash.file(&folder.guest.join("stamps/foreign"))?;
+    let name = format!("foreign-{}.tar", hash.text().trim_end());
+    Ok(folder.guest.join("cache").join(name))
+}
+
+fn keep_cache(made: &Path, to: &Path) -> Result<()> {
+    if let Some(parent) = to.parent() {
+        create_dir(parent)?;
+    }
+    let temporary = to.with_extension(format!("{}.new", std::process::id()));
+    build::copy(made, &temporary)?;
+    fs::rename(&temporary, to).map_err(Error::io("create", to))
+}

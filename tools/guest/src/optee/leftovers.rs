@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A test of what sessions leave: after each end of one, the GPU is reset and its memory holds nothing, read from Linux.
+
+use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
+
+use super::{
+    clients,
+    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, npy, pack},
+    test_key,
+    values::pack_recording,
+};
+use crate::error::{Error, Result};
+
+/// What `gpureplay_tee_memory` says of a GPU that is reset and of memory that is cleared.
+pub(super) const NOTHING: &str =
+    "0 words; level-2 cache 0, shader cores 0, page table 0, interrupt masks 0 0 0";
+
+/// Addresses of the recording that fails, and what its job may take in microseconds.
+const JOB: u64 = 0x200_0000;
+const DATA: u64 = 0x300_0000;
+const TIMEOUT: u32 = 100_000;
+/// Chains of the recording that is cancelled, and killed: some seconds. The kernel ends no process in the middle of a call.
+const CHAINS: u32 = 5_000;
+
+/// A recording that keeps all rules, and whose job the GPU refuses: its header says a type that there is not.
+fn faulty(gpu: u32) -> Result<Vec<u8>> {
+    let mut builder = Builder::new(gpu);
+    builder.identity(0, 0xffff_0000, gpu);
+    builder.region(JOB, 1, Access::READ_WRITE, RegionKind::Descriptors);
+    builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
+    let tensor = |name, kind, va| Tensor::dense(name, kind, ElementType::U8, &[8], va);
+    let input = builder.tensor(tensor("x", TensorKind::Input, DATA));
+    let output = builder.tensor(tensor("y", TensorKind::Output, DATA + 8));
+    let mut job = [0; 32];
+    // 64-bit addresses, and type 127.
+    job[16] = 127 << 1 | 1;
+    builder.segment("run", SegmentKind::Run);
+    builder.bind_input(input);
+    builder.upload(JOB, &job);
+    builder.submit(1, JOB, TIMEOUT);
+    builder.bind_output(output);
+    builder
+        .finish()
+        .map_err(|error| Error::Usage(format!("{error:?}")))
+}
+
+/// Ends of sessions: what the client must say, and whether it must fail.
+const ENDS: [(&str, &str); 6] = [
+    ("well", "1 runs\n0\n"),
+    ("a job that fails", "the GPU failed"),
+    ("another GPU", "the GPU failed"),
+    (
+        "a value of the wrong size",
+        "(0xffff0006, status 4, code 12)",
+    ),
+    ("cancelled", "it was cancelled"),
+    ("killed", "137\n"),
+];
+
+/// Each end of a session, then what is left.
+pub(super) fn nothing_stays(rig: &Rig<'_>) -> Result<Checked> {
+    let share = Share::new()?;
+    let digits = pack_recording(rig, &share, "digits")?;
+    share.write("3.bin", &npy(&digits.join("inputs/3.npy"))?)?;
+    share.write("x.bin", b"8 bytes.")?;
+    let key = test_key()?;
+    share.write("faulty.pack", &pack(&faulty(0x7212_0000)?, &key, 1)?)?;
+    share.write("other.pack", &pack(&faulty(0x7211_0000)?, &key, 1)?)?;
+    share.write("long.pack", &pack(&clients::long(CHAINS)?, &key, 1)?)?;
+    let digit = format!("-i input:{DIGIT}=3.bin -o probabilities:{PROBABILITIES}=3.out");
+    let eight = "-i x:8=x.bin -o y:8=y.out";
+    let script = format!(
+        "cd /share\n\
+         end() {{ local number=$1; shift; \"$@\" > $number.said 2>&1; echo $? >> $number.said; gpureplay_tee_memory > $number.left; }}\n\
+         end 0 gpureplay_tee digits.pack {digit}\n\
+         end 1 gpureplay_tee faulty.pack {eight}\n\
+         end 2 gpureplay_tee other.pack {eight}\n\
+         end 3 gpureplay_tee digits.pack -i input:128=3.bin -o probabilities:{PROBABILITIES}=3.out\n\
+         end 4 gpureplay_tee long.pack -c 500 {eight}\n\
+         (for look in $(seq 100); do gpureplay_tee_memory > during; grep -q '^0 words' during || break; done) &\n\
+         end 5 timeout -s KILL 1.5 gpureplay_tee long.pack {eight}\n\
+         gpureplay_tee digits.pack {digit}\n"
+    );
+    if let Err(reason) = rig.clean(&share, &script)? {
+        return Ok(Err(reason));
+    }
+    for (number, (end, message)) in ENDS.iter().enumerate() {
+        let said = share.text(&format!("{number}.said"))?;
+        if !said.contains(message) {
+            return Ok(Err(format!("{end}: expected `{message}`, got {said}")));
+        }
+        let left = share.text(&format!("{number}.left"))?;
+        if left.trim() != NOTHING {
+            return Ok(Err(format!("{end}: it left {left}")));
+        }
+    }
+    // What sees nothing where there is something shows nothing.
+    let during = share.text("during")?;
+    let used = ["0 words", "cache 0,", "cores 0,", "table 0,"];
+    if used
+        .iter()
+        .any(|nothing| during.starts_with(nothing) || during.contains(&format!(" {nothing}")))
+    {
+        return Ok(Err(format!("during a run: {during}")));
+    }
+    if share.read("3.out")? != npy(&digits.join("expected/3.npy"))? {
+        return Ok(Err("a wrong answer afterwards".into()));
+    }
+    Ok(Ok(format!(
+        "{} ends; during a run {}",
+        ENDS.len(),
+        during.trim()
+    )))
+}

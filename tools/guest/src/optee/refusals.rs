@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of what must not run: packs that the secure world refuses, each with the reason, and what the command says of them.
+
+use std::collections::BTreeMap;
+
+use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
+use gpureplay_sign::{SecretKey, sign};
+
+use super::{
+    clients,
+    rig::{Checked, Rig, Share, npy, pack, packed, read, recording},
+    test_key,
+};
+use crate::error::{Error, Result};
+
+/// Counter of what runs here, and one that is older.
+const COUNTER: u64 = 5;
+const OLD: u64 = 4;
+
+/// The key of somebody else.
+fn other_key() -> Result<SecretKey> {
+    SecretKey::from_seed([8; 32]).map_err(|error| Error::Usage(format!("{error:?}")))
+}
+
+/// A recording that is well formed and breaks a rule: one of its regions is writable and executable.
+fn against_a_rule() -> Result<Vec<u8>> {
+    const GPU: u32 = 0x7212_0000;
+    const PLACE: u64 = 0x200_0000;
+    let mut builder = Builder::new(GPU);
+    builder.identity(0, 0xffff_0000, GPU);
+    builder.region(
+        PLACE,
+        1,
+        Access(Access::READ_WRITE.0 | Access::EXECUTE.0),
+        RegionKind::Code,
+    );
+    builder.region(PLACE + 0x1000, 1, Access::READ_WRITE, RegionKind::Data);
+    let tensor = |name, kind, va| Tensor::dense(name, kind, ElementType::U8, &[8], va);
+    let input = builder.tensor(tensor("input", TensorKind::Input, PLACE + 0x1000));
+    let output = builder.tensor(tensor("probabilities", TensorKind::Output, PLACE + 0x1008));
+    builder.segment("run", SegmentKind::Run);
+    builder.bind_input(input);
+    builder.bind_output(output);
+    builder
+        .finish()
+        .map_err(|error| Error::Usage(format!("{error:?}")))
+}
+
+/// Packs that must not run, each with the message that names why; the counter is that of the last boot.
+pub(super) fn refusals(rig: &Rig<'_>) -> Result<Checked> {
+    let share = Share::new()?;
+    let digits = recording(rig.folder, "digits-g52");
+    let good = read(&digits.join("recording.gpr"))?;
+    let key = test_key()?;
+    let signature = signature(&key, &good)?;
+    let mut changed = good.clone();
+    let middle = changed.len() / 2;
+    if let Some(byte) = changed.get_mut(middle) {
+        *byte ^= 1;
+    }
+    share.write("unsigned", &packed(&good, None)?)?;
+    share.write("foreign", &pack(&good, &other_key()?, COUNTER)?)?;
+    share.write("forged", &packed(&changed, Some(signature))?)?;
+    // Signed by the owner of the key, and yet damaged, or against a rule.
+    share.write("damaged", &pack(&changed, &key, COUNTER)?)?;
+    share.write("rule", &pack(&against_a_rule()?, &key, COUNTER)?)?;
+    share.write("good", &pack(&good, &key, COUNTER)?)?;
+    share.write("old", &pack(&good, &key, OLD)?)?;
+    share.write("three.bin", &npy(&digits.join("inputs/3.npy"))?)?;
+    let boot = "cd /share\nfor name in $(< order); do\n\
+        gpureplay_tee $name -i input:256=three.bin -o probabilities:40=$name.out > $name.said 2>&1\n\
+        echo $? >> $name.said\ndone\ntrue\n";
+    share.write("order", b"unsigned foreign forged damaged rule good old")?;
+    if let Err(reason) = rig.clean(&share, boot)? {
+        return Ok(Err(reason));
+    }
+    let says = [
+        ("unsigned", "the pack has no signature"),
+        ("foreign", "signed with another key"),
+        ("forged", "signature does not fit"),
+        ("damaged", "section data is damaged"),
+        ("rule", "rule write-xor-execute is broken"),
+        ("good", "1 runs\n0\n"),
+        ("old", "older than one that has run"),
+    ];
+    if let Err(reason) = said(&share, &says)? {
+        return Ok(Err(reason));
+    }
+    if share.read("good.out")? != npy(&digits.join("expected/3.npy"))? {
+        return Ok(Err("good: a wrong answer".into()));
+    }
+    share.write("order", b"old good")?;
+    if let Err(reason) = rig.clean(&share, boot)? {
+        return Ok(Err(reason));
+    }
+    let after = [
+        ("old", "older than one that has run"),
+        ("good", "1 runs\n0\n"),
+    ];
+    Ok(said(&share, &after)?.map(|()| "5 refusals, and the old pack in two boots".into()))
+}
+
+fn signature(key: &SecretKey, recording: &[u8]) -> Result<Vec<u8>> {
+    sign(key, COUNTER, recording, &BTreeMap::new())
+        .map_err(|error| Error::Usage(format!("cannot sign: {error:?}")))
+}
+
+fn said(share: &Share, expected: &[(&str, &str)]) -> Result<std::result::Result<(), String>> {
+    for (name, message) in expected {
+        let text = share.text(&format!("{name}.said"))?;
+        if !text.contains(message) {
+            return Ok(Err(format!("{name}: expected `{message}`, got {text}")));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// What the command says of each, and how it ends: 2 wrong use, 3 the recording is refused, 5 the device's.
+const BY_THE_COMMAND: [(&str, &str); 8] = [
+    (
+        "unsigned",
+        "it has no signature (`gpureplay sign` makes one)\n3\n",
+    ),
+    (
+        "foreign",
+        "signed with another key than the one in the trusted application\n3\n",
+    ),
+    (
+        "forged",
+        "its signature does not fit, one of them was changed after signing\n3\n",
+    ),
+    ("good", "matches expected-3.npy bit for bit\n0\n"),
+    (
+        "old",
+        "its counter is smaller than that of one that has run",
+    ),
+    (
+        "layers",
+        "it runs all layers of a recording, not a part of them; choose another device for it\n2\n",
+    ),
+    (
+        "unstated",
+        "give all states with --state-in FILE.safetensors\n4\n",
+    ),
+    (
+        "cancelled",
+        "the run was cancelled; the secure world has reset the GPU and cleared its memory",
+    ),
+];
+
+/// Writes packs, and gives the script that has the command run them, each with what it says and its exit code in NAME.said.
+pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
+    let digits = recording(rig.folder, "digits-g52");
+    let good = read(&digits.join("recording.gpr"))?;
+    let key = test_key()?;
+    share.write("unsigned", &packed(&good, None)?)?;
+    share.write("foreign", &pack(&good, &other_key()?, COUNTER)?)?;
+    share.write("good", &pack(&good, &key, COUNTER)?)?;
+    share.write("old", &pack(&good, &key, OLD)?)?;
+    // A sound recording with the signature of another one: the command has nothing against it, the secure world has.
+    let lenet = read(&recording(rig.folder, "lenet-g52").join("recording.gpr"))?;
+    share.write("forged", &packed(&lenet, Some(signature(&key, &good)?))?)?;
+    share.write(
+        "long.pack",
+        &pack(&clients::long(clients::MINUTE)?, &key, COUNTER)?,
+    )?;
+    share.write("x.bin", b"8 bytes.")?;
+    share.write("3.npy", &read(&digits.join("inputs/3.npy"))?)?;
+    let case = rig.folder.repository.join("recordings/lenet-g52/inputs");
+    let first = std::fs::read_dir(&case).map_err(Error::io("read", &case))?;
+    let first = first.flatten().next().map(|entry| entry.path());
+    share.write("lenet.npy", &read(&first.unwrap_or(case))?)?;
+    share.write("expected-3.npy", &read(&digits.join("expected/3.npy"))?)?;
+    let pem = share.path("key.pem");
+    std::fs::write(&pem, key.public().to_pem()).map_err(Error::io("write", &pem))?;
+    Ok("say() { local name=$1; shift; \"$@\" > $name.said 2>&1; echo $? >> $name.said; }\n\
+        for name in unsigned foreign; do say $name run $name --input 3.npy; done\n\
+        say forged run forged --input lenet.npy\n\
+        say good run good --input 3.npy --expect expected-3.npy --require-signature key.pem\n\
+        say old run old --input 3.npy\n\
+        say layers run good --input 3.npy --until conv2\n\
+        say unstated run generate.pack --input forced.npy\n\
+        say cancelled timeout --preserve-status -s INT 3 gpureplay run long.pack --device optee --input x.bin\n"
+        .to_owned())
+}
+
+/// Whether the command said what it should.
+pub(super) fn said_by_the_command(share: &Share) -> Result<std::result::Result<(), String>> {
+    said(share, &BY_THE_COMMAND)
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of what the secure world answers: the bytes of the command on the host's model, by the client in C and by the command itself.
+
+use std::{
+    ffi::OsString,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use gpureplay_io::{ElementType, Tensor, encode_npy};
+
+use super::{
+    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, npy, pack, read, recording},
+    test_key,
+};
+use crate::{
+    build::payload,
+    error::{Error, Result},
+    folder::Folder,
+};
+
+/// Digits of a sample.
+const SAMPLE: usize = 20;
+/// Characters that are written in the secure world.
+const CHARACTERS: usize = 10;
+
+/// Runs the command on the host's model.
+fn on_the_host(folder: &Folder, arguments: &[OsString]) -> Result<()> {
+    let program = payload::host_command(folder);
+    let ended = Command::new(&program)
+        .arg("run")
+        .arg("--force")
+        .args(arguments)
+        .output()
+        .map_err(|source| Error::Start {
+            program: program.display().to_string(),
+            source,
+        })?;
+    match ended.status.success() {
+        true => Ok(()),
+        false => Err(Error::Failed {
+            what: "gpureplay run".into(),
+            status: ended.status,
+            log: String::from_utf8_lossy(&ended.stderr).into_owned(),
+        }),
+    }
+}
+
+/// `NAME=PATH`.
+fn assigned(name: &str, path: &Path) -> OsString {
+    let mut assignment = OsString::from(format!("{name}="));
+    assignment.push(path);
+    assignment
+}
+
+/// What the command answers on the host's model, as bytes of the output.
+fn on_the_command_line(folder: &Folder, name: &str, input: &Path, output: &str) -> Result<Vec<u8>> {
+    let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    let file = temporary.path().join("output.npy");
+    let words = [
+        recording(folder, name).into(),
+        "--input".into(),
+        input.into(),
+        "--output".into(),
+        assigned(output, &file),
+    ];
+    on_the_host(folder, &words)?;
+    npy(&file)
+}
+
+/// Images of digits that training did not see, and what the command answers to them on the host's model, in one process.
+struct Digits {
+    count: usize,
+    answers: Vec<u8>,
+}
+
+impl Digits {
+    /// All of them, or a sample; as `inputs/input.npy` and `images.bin` in the share, and as `digits.pack`.
+    fn new(rig: &Rig<'_>, share: &Share) -> Result<Digits> {
+        let folder = rig.folder;
+        let all = npy(&folder.repository.join("tools/digits/held-out/images.npy"))?;
+        let step = match rig.full {
+            true => 1,
+            false => all.len() / DIGIT / SAMPLE,
+        };
+        let chosen: Vec<&[u8]> = all.chunks_exact(DIGIT).step_by(step).collect();
+        let images = chosen.concat();
+        let shape = [chosen.len() as u64, 8, 8];
+        let tensor = Tensor::new(ElementType::F32, &shape, images.clone())
+            .map_err(|error| Error::Usage(error.to_string()))?;
+        let inputs = share.path("inputs");
+        fs::create_dir_all(&inputs).map_err(Error::io("create", &inputs))?;
+        let file = inputs.join("input.npy");
+        fs::write(&file, encode_npy(&tensor)).map_err(Error::io("write", &file))?;
+        let answers = share.path("expected.npy");
+        let words = [
+            recording(folder, "digits-g52").into(),
+            "--repeat".into(),
+            chosen.len().to_string().into(),
+            "--inputs".into(),
+            inputs.into(),
+            "--output".into(),
+            assigned("probabilities", &answers),
+        ];
+        on_the_host(folder, &words)?;
+        share.write("images.bin", &images)?;
+        pack_recording(rig, share, "digits")?;
+        Ok(Digits {
+            count: chosen.len(),
+            answers: npy(&answers)?,
+        })
+    }
+}
+
+/// Writes a shipped recording as a signed pack, NAME.pack, with the counter of all tests that do not test counters.
+pub(super) fn pack_recording(rig: &Rig<'_>, share: &Share, name: &str) -> Result<PathBuf> {
+    let folder = recording(rig.folder, &format!("{name}-g52"));
+    let file = read(&folder.join("recording.gpr"))?;
+    share.write(&format!("{name}.pack"), &pack(&file, &test_key()?, 1)?)?;
+    Ok(folder)
+}
+
+/// A case of LeNet: its file's name, its input, and what the command answers on the host's model.
+struct Case {
+    name: String,
+    input: PathBuf,
+    answer: Vec<u8>,
+}
+
+fn lenet_cases(rig: &Rig<'_>, lenet: &Path) -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for entry in fs::read_dir(lenet.join("expected")).map_err(Error::io("read", lenet))? {
+        let entry = entry.map_err(Error::io("read", lenet))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let input = lenet
+            .join("inputs")
+            .join(name.replace("probabilities", "input"));
+        let answer = on_the_command_line(rig.folder, "lenet-g52", &input, "probabilities")?;
+        cases.push(Case {
+            name,
+            input,
+            answer,
+        });
+    }
+    Ok(cases)
+}
+
+/// Digits, all or some of those that training did not see, and lenet's cases, by the client in C.
+pub(super) fn answers(rig: &Rig<'_>) -> Result<Checked> {
+    payload::build_host_command(rig.folder)?;
+    let share = Share::new()?;
+    let digits = Digits::new(rig, &share)?;
+    let mut script = format!(
+        "set -e; cd /share\n\
+         gpureplay_tee digits.pack -n {} -i input:{DIGIT}=images.bin -o probabilities:{PROBABILITIES}=answers.bin\n",
+        digits.count
+    );
+    let lenet = pack_recording(rig, &share, "lenet")?;
+    let cases = lenet_cases(rig, &lenet)?;
+    for case in &cases {
+        let input = npy(&case.input)?;
+        share.write(&format!("{}.bin", case.name), &input)?;
+        // Writing to a String does not fail.
+        let _ = writeln!(
+            script,
+            "gpureplay_tee lenet.pack -i input:{}={name}.bin -o probabilities:{}={name}.out",
+            input.len(),
+            case.answer.len(),
+            name = case.name
+        );
+    }
+    if let Err(reason) = rig.clean(&share, &script)? {
+        return Ok(Err(reason));
+    }
+    if share.read("answers.bin")? != digits.answers {
+        return Ok(Err("digits: other bytes than on the command line".into()));
+    }
+    for case in &cases {
+        if share.read(&format!("{}.out", case.name))? != case.answer {
+            return Ok(Err(format!(
+                "lenet, {}: other bytes than on the command line",
+                case.name
+            )));
+        }
+    }
+    Ok(Ok(format!(
+        "{} digits, {} lenet cases",
+        digits.count,
+        cases.len()
+    )))
+}
+
+/// Many runs in one session give one answer.
+pub(super) fn many_runs(rig: &Rig<'_>) -> Result<Checked> {
+    let share = Share::new()?;
+    let runs = if rig.full { 1000 } else { 50 };
+    let digits = pack_recording(rig, &share, "digits")?;
+    let three = npy(&digits.join("inputs/3.npy"))?;
+    share.write("three.bin", &three.repeat(runs))?;
+    let script = format!(
+        "set -e; cd /share\n\
+         gpureplay_tee digits.pack -n {runs} -i input:{DIGIT}=three.bin -o probabilities:{PROBABILITIES}=three.out\n"
+    );
+    if let Err(reason) = rig.clean(&share, &script)? {
+        return Ok(Err(reason));
+    }
+    let three = npy(&digits.join("expected/3.npy"))?;
+    if share.read("three.out")? != three.repeat(runs) {
+        return Ok(Err("an answer drifted".into()));
+    }
+    Ok(Ok(format!("{runs} runs")))
+}
+
+/// `gpureplay run --device optee`: the same bytes again, a recording with states, the doctor, and what it says when it is refused,
+/// cancelled, or asked for what the secure world does not do.
+pub(super) fn by_the_command(rig: &Rig<'_>) -> Result<Checked> {
+    payload::build_host_command(rig.folder)?;
+    payload::static_command(rig.folder)?;
+    let share = Share::new()?;
+    let digits = Digits::new(rig, &share)?;
+    let lenet = pack_recording(rig, &share, "lenet")?;
+    let cases = lenet_cases(rig, &lenet)?;
+    let song = song(rig, &share)?;
+    let mut script = format!(
+        "cd /share; run() {{ gpureplay run \"$@\" --device optee; }}\n\
+         run digits.pack --repeat {} --inputs inputs --output probabilities=answers.npy --json > digits.json || exit 1\n\
+         run generate.pack --input forced.npy --repeat {CHARACTERS} --state-in state.safetensors --output song.npy || exit 1\n\
+         gpureplay doctor | grep OP-TEE > doctor; echo $? >> doctor\n",
+        digits.count
+    );
+    for case in &cases {
+        share.write(&format!("in-{}", case.name), &read(&case.input)?)?;
+        let _ = writeln!(
+            script,
+            "run lenet.pack --input in-{name} --output out-{name} --json > {name}.json || exit 1",
+            name = case.name
+        );
+    }
+    script += &super::refusals::by_the_command(rig, &share)?;
+    if let Err(reason) = rig.clean(&share, &script)? {
+        return Ok(Err(reason));
+    }
+    let text = |name: &str| share.text(name);
+    if npy(&share.path("answers.npy"))? != digits.answers {
+        return Ok(Err("digits: other bytes than on the model".into()));
+    }
+    if npy(&share.path("song.npy"))? != song {
+        return Ok(Err(
+            "a recording with states: other bytes than on the model".into(),
+        ));
+    }
+    for case in &cases {
+        if npy(&share.path(&format!("out-{}", case.name)))? != case.answer {
+            return Ok(Err(format!(
+                "lenet, {}: other bytes than on the model",
+                case.name
+            )));
+        }
+    }
+    let device = "\"device\": \"Mali-G52 r0p0, OP-TEE\"";
+    let said = [text("digits.json")?, text("doctor")?];
+    if !said[0].contains(device) || !said[1].starts_with("ok   OP-TEE") {
+        return Ok(Err(format!("{said:?}")));
+    }
+    if let Err(reason) = super::refusals::said_by_the_command(&share)? {
+        return Ok(Err(reason));
+    }
+    Ok(Ok(format!(
+        "{} digits, {} lenet cases, {CHARACTERS} characters from one state to the next",
+        digits.count,
+        cases.len()
+    )))
+}
+
+/// A recording that goes on from run to run: writes what it needs, and gives what it answers on the host's model.
+fn song(rig: &Rig<'_>, share: &Share) -> Result<Vec<u8>> {
+    let generate = pack_recording(rig, share, "generate")?;
+    let forced = generate.join("inputs/forced2.npy");
+    share.write("forced.npy", &read(&forced)?)?;
+    // What the first characters leave is what both go on from.
+    let state = share.path("state.safetensors");
+    let begin: [OsString; 7] = [
+        generate.clone().into(),
+        "--input".into(),
+        forced.clone().into(),
+        "--repeat".into(),
+        "3".into(),
+        "--state-out".into(),
+        state.clone().into(),
+    ];
+    on_the_host(rig.folder, &begin)?;
+    let expected = share.path("expected-song.npy");
+    let words: [OsString; 9] = [
+        generate.into(),
+        "--input".into(),
+        forced.into(),
+        "--repeat".into(),
+        CHARACTERS.to_string().into(),
+        "--state-in".into(),
+        state.into(),
+        "--output".into(),
+        expected.clone().into(),
+    ];
+    on_the_host(rig.folder, &words)?;
+    npy(&expected)
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What boards have around their GPU and QEMU's machine has not: caches that are not coherent, a power domain and a supply. Chosen at
+//! boot, by a device tree made from the guest's own.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{driver::Driver, machine::tool};
+use crate::{
+    build::step::logged,
+    error::{Error, Result},
+    folder::Folder,
+};
+
+/// The GPU's node, as in `gpu.dtso`.
+const GPU: &str = "/gpu@10000000";
+/// What the guest does before the command: modules that tell the model of what is around it are there before any driver.
+const START: &str = include_str!("board.sh");
+/// The machine as a whole says that it is coherent, so that it is not enough to leave the word out.
+const NON_COHERENT: &[&[&str]] = &[
+    &["-d", GPU, "dma-coherent"],
+    &["-tx", GPU, "dma-noncoherent"],
+];
+/// A domain that the test's module drives, and a supply of the kernel's simplest kind.
+const POWER_DOMAIN: &[&[&str]] = &[
+    &["-c", "/gpu-power", "/gpu-supply"],
+    &[
+        "-ts",
+        "/gpu-power",
+        "compatible",
+        "gpureplay,test-power-domain",
+    ],
+    &["-tx", "/gpu-power", "#power-domain-cells", "0"],
+    &["-tx", "/gpu-power", "phandle", "7001"],
+    &["-ts", "/gpu-supply", "compatible", "regulator-fixed"],
+    &["-ts", "/gpu-supply", "regulator-name", "gpu"],
+    &["-tu", "/gpu-supply", "regulator-min-microvolt", "800000"],
+    &["-tu", "/gpu-supply", "regulator-max-microvolt", "800000"],
+    &["-tx", "/gpu-supply", "phandle", "7002"],
+    &["-tx", GPU, "power-domains", "7001"],
+    &["-tx", GPU, "mali-supply", "7002"],
+];
+
+/// What is around the GPU. None of it: QEMU's machine as it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Board {
+    /// The GPU and the processor's caches do not see each other.
+    pub(crate) non_coherent: bool,
+    /// The GPU has a power domain and a supply.
+    pub(crate) power_domain: bool,
+}
+
+impl Board {
+    /// Whether modules of the guest have to tell the model what happens.
+    pub(crate) fn has_modules(self) -> bool {
+        self.non_coherent || self.power_domain
+    }
+
+    /// Makes the device tree in `to`; none if the guest's own is right.
+    pub(super) fn tree(self, folder: &Folder, cpu: &str, to: &Path) -> Result<Option<PathBuf>> {
+        if !self.has_modules() {
+            return Ok(None);
+        }
+        let path = to.join("board.dtb");
+        let from = folder.boot(&format!("{cpu}.dtb"));
+        fs::copy(&from, &path).map_err(Error::io("copy", &from))?;
+        let changes = [
+            (self.non_coherent, NON_COHERENT),
+            (self.power_domain, POWER_DOMAIN),
+        ];
+        let chosen = changes.iter().filter(|(wanted, _)| *wanted);
+        for words in chosen.flat_map(|(_, changes)| *changes) {
+            let Some((option, rest)) = words.split_first() else {
+                continue;
+            };
+            let mut change = Command::new("env");
+            tool(&mut change, &folder.guest, "fdtput");
+            change.arg(option).arg(&path).args(rest);
+            logged(&mut change, "device tree", &to.join("fdtput.log"))?;
+        }
+        Ok(Some(path))
+    }
+
+    /// Options of the model server.
+    pub(super) fn model_options(self) -> Vec<&'static str> {
+        let non_coherent = self.non_coherent.then_some("--non-coherent");
+        let power_domain = self.power_domain.then_some("--power-domain");
+        non_coherent.into_iter().chain(power_domain).collect()
+    }
+
+    /// The words before the command of a run with this driver, which the guest's init then must not load.
+    pub(super) fn start(self, driver: Driver) -> Option<Vec<String>> {
+        let caches = if self.non_coherent {
+            "gpureplay_caches"
+        } else {
+            ""
+        };
+        let power = if self.power_domain {
+            "fixed gpureplay_power"
+        } else {
+            ""
+        };
+        let modules = format!("{power} {caches}");
+        let words = ["bash", "-c", START, "start", driver.name(), &modules];
+        self.has_modules().then(|| words.map(String::from).into())
+    }
+}

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# In a guest with more around its GPU than QEMU's machine has: DRIVER MODULES COMMAND...
+set -e
+for module in $2; do insmod /opt/gpureplay/board/$module.ko*; done
+case $1 in
+stock)
+	modprobe panfrost
+	;;
+patched)
+	modprobe -a gpu-sched drm_shmem_helper
+	for module in $(< /opt/gpureplay/modules/order); do
+		insmod "/opt/gpureplay/modules/$module"
+	done
+	;;
+esac
+for ((tries = 0; tries < 200; tries++)); do
+	[ "$1" = none ] || [ -e /dev/dri/renderD128 ] || sleep 0.05
+done
+shift 2
+exec "$@"

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is around a board's GPU, and what befalls a machine while the nano driver has it: a power domain and a supply, little memory,
+//! lockdown, sleep in the middle of a replay.
+
+use std::fs;
+
+use super::{script, temporary};
+use crate::{
+    build::payload,
+    devices::expect,
+    error::{Error, Result},
+    folder::Folder,
+    run::driver::Driver,
+    run::{board::Board, session::End, session::Options},
+};
+
+/// What the guest runs.
+const SCRIPT: &str = include_str!("around.sh");
+/// Recordings that are replayed.
+const RECORDINGS: [&str; 2] = ["digits-g52", "acl-conv-g52"];
+/// A driver that stops the GPU with what is managed, when the bus has detached the domain.
+const LATE_UNBINDING: [(&str, &str); 3] = [
+    (
+        "\tmisc_deregister(&nano->misc);\n\tnano_revoke(nano);\n}\n",
+        "\tmisc_deregister(&nano->misc);\n}\n\nstatic void nano_late(void *nano)\n{\n\tmsleep(100);\n\tnano_revoke(nano);\n}\n",
+    ),
+    (
+        "\tnano->misc.minor =",
+        "\tret = devm_add_action_or_reset(dev, nano_late, nano);\n\tif (ret)\n\t\treturn ret;\n\tnano->misc.minor =",
+    ),
+    // Until the core has switched the domain off.
+    (
+        "#include \"compat.h\"",
+        "#include <linux/delay.h>\n#include \"compat.h\"",
+    ),
+];
+
+/// The driver as it is, and one that must be noticed.
+pub(super) fn nano(folder: &Folder) -> Result<std::result::Result<(), String>> {
+    payload::board_modules(folder)?;
+    payload::nano_driver(folder)?;
+    let share = temporary()?;
+    for name in RECORDINGS {
+        expect(folder, name, share.path())?;
+    }
+    let module = share.path().join("late-unbinding.ko");
+    payload::nano_mutant(folder, "device.c", &LATE_UNBINDING, &module)?;
+    let options = Options {
+        driver: Driver::None,
+        share: Some(share.path().to_path_buf()),
+        board: Board {
+            non_coherent: false,
+            power_domain: true,
+        },
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, SCRIPT)?;
+    // A guest that has slept has lost its disks and its channel to us; what it says is in the kernel's log.
+    let path = outcome.logs.join("kernel.log");
+    let log = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let last = log.lines().rfind(|line| line.contains("around: "));
+    Ok(
+        if outcome.end != End::GuestDied
+            || !last.is_some_and(|line| line.ends_with("SLEPT AND WOKE"))
+        {
+            let (end, logs) = (&outcome.end, outcome.logs.display());
+            Err(format!("{end:?} after {last:?}, logs: {logs}"))
+        } else if let Some(fault) = outcome.faults.first() {
+            Err(format!("{fault}, logs: {}", outcome.logs.display()))
+        } else {
+            Ok(())
+        },
+    )
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A machine whose caches are not coherent with the GPU: panfrost, recorder and nano driver are right there, and the nano driver is
+//! wrong without any one of its maintenance calls.
+
+#[cfg(test)]
+use std::{fs, path::Path};
+
+use super::{Verdict, clean, kernels_with, record_on, script, temporary};
+use crate::{
+    build::payload,
+    devices::expect,
+    error::Result,
+    folder::Folder,
+    run::session::Options,
+    run::{board::Board, driver::Driver},
+};
+
+/// What the guest runs.
+const SCRIPT: &str = include_str!("caches.sh");
+/// Recordings that are replayed; the first one also on drivers that lack a call.
+const RECORDINGS: [&str; 2] = ["digits-g52", "lenet-g52"];
+
+/// The machine.
+const BOARD: Board = Board {
+    non_coherent: true,
+    power_domain: false,
+};
+
+/// A maintenance call of the nano driver, and what stands in its place in a driver without it.
+struct Mutant {
+    name: &'static str,
+    from: &'static str,
+    to: &'static str,
+    /// The trial that must notice.
+    noticed_by: &'static str,
+}
+
+/// All of `memory.c`. Unmapping invalidates too, but of pages that nobody reads any more.
+const MUTANTS: [Mutant; 5] = [
+    Mutant {
+        name: "pages-not-cleaned-when-mapped",
+        from: "dma_map_page(nano->dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL)",
+        to: "dma_map_page_attrs(nano->dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL, DMA_ATTR_SKIP_CPU_SYNC)",
+        noticed_by: "zeroes",
+    },
+    Mutant {
+        name: "page-tables-not-cleaned",
+        from: ".coherent_walk = nano->coherent,",
+        to: ".coherent_walk = true,",
+        noticed_by: "nano",
+    },
+    Mutant {
+        name: "own-page-tables-not-cleaned",
+        from: "\tlist_for_each_entry(mapping, &client->mappings, node) {\n\t\tif (sync->va <",
+        to: "\tif (sync->va == 0xff0000000000)\n\t\treturn 0;\n\tlist_for_each_entry(mapping, &client->mappings, node) {\n\t\tif (sync->va <",
+        noticed_by: "nano:direct",
+    },
+    Mutant {
+        name: "uploads-not-cleaned",
+        from: "dma_sync_single_for_device(dev, mapping->bus[page], PAGE_SIZE,\n\t\t\t\t\t\t\t   DMA_BIDIRECTIONAL);",
+        to: ";",
+        noticed_by: "nano",
+    },
+    Mutant {
+        name: "downloads-not-invalidated",
+        from: "dma_sync_single_for_cpu(dev, mapping->bus[page], PAGE_SIZE,\n\t\t\t\t\t\t\tDMA_BIDIRECTIONAL);",
+        to: ";",
+        noticed_by: "nano",
+    },
+];
+
+/// The live stack is right, what is recorded of it too.
+pub(super) fn panfrost(folder: &Folder) -> Result<Verdict> {
+    payload::board_modules(folder)?;
+    let options = Options {
+        board: BOARD,
+        ..Options::default()
+    };
+    let live = kernels_with(folder, options, "kernels")?;
+    let recorded = record_on(folder, "saxpy", true)?;
+    Ok(Verdict {
+        passed: live.passed + recorded.passed,
+        failed: live.failed + recorded.failed,
+        skipped: 0,
+        reason: live.reason + &recorded.reason,
+    })
+}
+
+/// The nano driver as it is, then with one call less.
+pub(super) fn nano(folder: &Folder) -> Result<std::result::Result<(), String>> {
+    payload::board_modules(folder)?;
+    payload::nano_driver(folder)?;
+    let share = temporary()?;
+    for name in RECORDINGS {
+        expect(folder, name, share.path())?;
+    }
+    for mutant in &MUTANTS {
+        let module = share.path().join(format!("{}.ko", mutant.name));
+        let changes = [(mutant.from, mutant.to)];
+        payload::nano_mutant(folder, "memory.c", &changes, &module)?;
+    }
+    let names = MUTANTS.map(|mutant| mutant.name);
+    let options = Options {
+        driver: Driver::None,
+        share: Some(share.path().to_path_buf()),
+        environment: vec![
+            ("RECORDINGS".into(), RECORDINGS.join(" ")),
+            ("MUTANTS".into(), names.join(" ")),
+        ],
+        board: BOARD,
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, SCRIPT)?;
+    Ok(clean(&outcome).and_then(|()| {
+        let said = String::from_utf8_lossy(&outcome.stdout);
+        noticed(&said).map_err(|reason| format!("{reason}, logs: {}", outcome.logs.display()))
+    }))
+}
+
+/// Every mutant was noticed by the trial that is there for it.
+fn noticed(said: &str) -> std::result::Result<(), String> {
+    for mutant in &MUTANTS {
+        let wrong = said
+            .lines()
+            .find_map(|line| line.strip_prefix(mutant.name)?.strip_prefix(": wrong:"))
+            .ok_or_else(|| format!("nothing is said of {}", mutant.name))?;
+        if !wrong
+            .split_whitespace()
+            .any(|trial| trial == mutant.noticed_by)
+        {
+            return Err(format!(
+                "{} was not noticed by {}, but by `{}`",
+                mutant.name, mutant.noticed_by, wrong
+            ));
+        }
+    }
+    match said.lines().next_back() {
+        Some("missed: 0") => Ok(()),
+        last => Err(format!("the last line is {last:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_fit_the_driver() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../nano-driver/memory.c");
+        let text = fs::read_to_string(file).unwrap();
+        for mutant in &MUTANTS {
+            assert_eq!(text.matches(mutant.from).count(), 1, "{}", mutant.name);
+        }
+    }
+
+    #[test]
+    fn every_mutant_must_be_noticed() {
+        let mut said = String::new();
+        for mutant in &MUTANTS {
+            said += &format!("{}: wrong: {}\n", mutant.name, mutant.noticed_by);
+        }
+        assert_eq!(noticed(&format!("{said}missed: 0\n")), Ok(()));
+        assert!(noticed(&format!("{said}missed: 1\n")).is_err());
+        assert!(noticed(&said.replacen("zeroes", "", 1)).is_err());
+        assert!(noticed("missed: 0\n").is_err());
+    }
+}

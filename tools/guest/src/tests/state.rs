@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Networks with state in the guest: text that is written live, steps whose launches depend on the step, training live against its replay and
+//! NumPy, and faults on the nano driver.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use gpureplay_io::{Tensor, read_npy};
+
+use super::{clean, script, temporary};
+use crate::{
+    build::{
+        payload,
+        step::{last_lines, logged},
+    },
+    error::{Error, Result},
+    folder::{Folder, copy_dir},
+    record::app,
+    run::driver::Driver,
+    run::session::Options,
+};
+
+type Checked = std::result::Result<(), String>;
+
+/// How far the loss of a step may be from NumPy's in double precision, relatively.
+const LOSS: f64 = 1e-4;
+/// How many of the held-out images replay, live training and NumPy may differ by.
+const IMAGES: u32 = 1;
+/// Steps of the sample that needs no images but the shipped ones.
+const SAMPLE: &str = "24";
+/// A folder with what `tools/training/data.py` writes for each network, in folders of their names: for the long tests.
+const BATCHES: &str = "GPUREPLAY_BATCHES";
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Copies a folder of the repository into the one that the guest sees.
+fn share(folder: &Folder, from: &str, to: &Path) -> Result<()> {
+    copy_dir(&folder.repository.join(from), to)
+}
+
+/// A thousand characters that the transformer writes live are NumPy's.
+pub(super) fn decodes(folder: &Folder) -> Result<Checked> {
+    let work = temporary()?;
+    share(
+        folder,
+        "tools/decoding/weights",
+        &work.path().join("weights"),
+    )?;
+    share(folder, "tools/decoding/steps", &work.path().join("steps"))?;
+    let options = Options {
+        share: Some(work.path().to_path_buf()),
+        ..Options::default()
+    };
+    let live = "decode --weights weights --forced steps/forced.npy --place steps/place.npy --mask steps/mask.npy \
+                --characters live.npy";
+    let outcome = script(folder, &options, live)?;
+    if let Err(reason) = clean(&outcome) {
+        return Ok(Err(reason));
+    }
+    let expected = folder.repository.join("tools/decoding/written.txt");
+    let expected = fs::read(&expected).map_err(Error::io("read", &expected))?;
+    Ok(read_npy(&work.path().join("live.npy"))
+        .map_err(text)
+        .and_then(|live| match live.bytes() == expected {
+            true => Ok(()),
+            false => Err(format!(
+                "it wrote {}",
+                String::from_utf8_lossy(live.bytes())
+            )),
+        }))
+}
+
+/// The transformer tells its kernels the place by an argument, or by the size of a launch: the compiler names the launch.
+pub(super) fn names_launches(folder: &Folder) -> Result<Checked> {
+    const CASES: [(&str, &str); 2] = [
+        (
+            "argument",
+            "launch 1 (attend) depends on the step: its argument 'place'",
+        ),
+        (
+            "size",
+            "launch 2 (look, 1 x 4 x 1) depends on the step: in the second step it is launch 17 (look, 2 x 4 x 1)",
+        ),
+    ];
+    let work = temporary()?;
+    app::write_files(folder, "decode", work.path())?;
+    let mut commands = String::from("set -e\n");
+    for (how, _) in CASES {
+        commands += &format!(
+            "gpureplay record --raw trace-{how} -- decode --position {how} --weights weights --forced steps/forced.npy \
+             --place steps/place.npy --mask steps/mask.npy --characters {how}.npy\n"
+        );
+    }
+    let options = Options {
+        driver: Driver::Patched,
+        share: Some(work.path().to_path_buf()),
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, &commands)?;
+    if let Err(reason) = clean(&outcome) {
+        return Ok(Err(reason));
+    }
+    for (how, message) in CASES {
+        let output = Command::new(payload::host_command(folder))
+            .current_dir(work.path())
+            .args(["compile", &format!("trace-{how}"), "-o", how])
+            .output()
+            .map_err(|source| Error::Start {
+                program: "gpureplay".into(),
+                source,
+            })?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() || !said.contains(message) {
+            return Ok(Err(format!("{how}: expected `{message}`, it said: {said}")));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// A network that is trained, and what trains it.
+struct Training {
+    /// Name in `tools/training/data.py`.
+    network: &'static str,
+    /// The app that trains it live, but for its files.
+    app: &'static str,
+    /// The recording of one step.
+    recording: &'static str,
+    /// The app needs CLBlast.
+    clblast: bool,
+}
+
+const TRAININGS: [Training; 3] = [
+    Training {
+        network: "convolutions",
+        app: "train_digits",
+        recording: "recordings/train-digits-g52",
+        clblast: false,
+    },
+    Training {
+        network: "convolutions",
+        app: "train_clblast --network convolutions",
+        recording: "recordings/train-clblast-g52",
+        clblast: true,
+    },
+    Training {
+        network: "perceptron",
+        app: "train_clblast --network perceptron",
+        recording: "recordings/train-perceptron-g52",
+        clblast: true,
+    },
+];
+
+/// Some steps on the images that ship: losses and weights, live, by replay and by NumPy.
+pub(super) fn learns_a_little(folder: &Folder) -> Result<Checked> {
+    for training in TRAININGS {
+        let work = temporary()?;
+        let arguments = ["--sample", SAMPLE, "--network", training.network];
+        let mut words: Vec<&std::ffi::OsStr> = arguments.iter().map(|word| word.as_ref()).collect();
+        words.push(work.path().as_os_str());
+        payload::python(
+            folder,
+            &folder.repository.join("tools/training/data.py"),
+            &words,
+        )?;
+        if let Err(reason) = training.check(folder, work.path())? {
+            return Ok(Err(reason));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// All steps of training on the images that do not ship; `None` without them.
+pub(super) fn learns(folder: &Folder) -> Result<Option<Checked>> {
+    let Some(batches) = env::var_os(BATCHES).map(PathBuf::from) else {
+        return Ok(None);
+    };
+    for training in TRAININGS {
+        let work = temporary()?;
+        copy_dir(&batches.join(training.network), work.path())?;
+        if let Err(reason) = training.check(folder, work.path())? {
+            return Ok(Some(Err(reason)));
+        }
+    }
+    Ok(Some(Ok(())))
+}
+
+impl Training {
+    /// Trains live and by replay in a folder that `data.py` wrote, and compares.
+    fn check(&self, folder: &Folder, work: &Path) -> Result<Checked> {
+        if self.clblast {
+            payload::clblast(folder)?;
+        }
+        let live = format!(
+            "mkdir -p live && {} --weights initial --images inputs/images.npy --labels inputs/labels.npy --rates inputs/rate.npy \
+             --losses losses.npy --learnt live",
+            self.app
+        );
+        let options = Options {
+            share: Some(work.to_path_buf()),
+            timeout: std::time::Duration::from_secs(3600),
+            ..Options::default()
+        };
+        let outcome = script(folder, &options, &live)?;
+        if let Err(reason) = clean(&outcome) {
+            return Ok(Err(reason));
+        }
+        let read = |name: &str| read_npy(&work.join(name)).map_err(text);
+        let (exact, live) = match (read("expected/losses64.npy"), read("losses.npy")) {
+            (Ok(exact), Ok(live)) => (exact, live),
+            (Err(reason), _) | (_, Err(reason)) => return Ok(Err(reason)),
+        };
+        let steps = exact.len();
+        let mut replay = Command::new(payload::host_command(folder));
+        replay
+            .current_dir(work)
+            .arg("run")
+            .arg(folder.repository.join(self.recording))
+            .args(["--state-in", "initial.safetensors", "--inputs", "inputs"])
+            .args(["--repeat", &steps.to_string()])
+            .args(["--output", "loss=replayed.npy"])
+            .args(["--state-out", "learnt.safetensors"]);
+        logged(
+            &mut replay,
+            "training by replay",
+            &folder.local.join("log/train.log"),
+        )?;
+        let replayed = match read("replayed.npy") {
+            Ok(replayed) => replayed,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        for (what, losses) in [("live", &live), ("replay", &replayed)] {
+            if let Err(reason) = near(losses, &exact) {
+                return Ok(Err(format!("{} {what}: {reason}", self.app)));
+            }
+        }
+        self.compare_learnt(folder, work)
+    }
+
+    /// What the three have learnt names as many held-out images rightly.
+    fn compare_learnt(&self, folder: &Folder, work: &Path) -> Result<Checked> {
+        let words = ["--right", "--network", self.network];
+        let mut words: Vec<&std::ffi::OsStr> = words.iter().map(|word| word.as_ref()).collect();
+        words.push(work.as_os_str());
+        payload::python(
+            folder,
+            &folder.repository.join("tools/training/data.py"),
+            &words,
+        )?;
+        let said = last_lines(&folder.local.join("log/data.log"), 1);
+        let right: Vec<u32> = said
+            .split(' ')
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        let [numpy, live, replayed] = right[..] else {
+            return Ok(Err(format!("data.py said: {said}")));
+        };
+        println!(
+            "     {}: of 360 held-out images NumPy names {numpy} rightly, live training {live}, the replay {replayed}",
+            self.app
+        );
+        Ok(
+            match live.abs_diff(numpy).max(replayed.abs_diff(numpy)) <= IMAGES {
+                true => Ok(()),
+                false => Err(format!("{}: {said} held-out images are right", self.app)),
+            },
+        )
+    }
+}
+
+/// Whether losses are those that are expected.
+fn near(losses: &Tensor, exact: &Tensor) -> Checked {
+    if losses.len() != exact.len() || exact.is_empty() {
+        return Err(format!("{} losses of {}", losses.len(), exact.len()));
+    }
+    let apart = losses
+        .values()
+        .zip(exact.values())
+        .map(|(found, exact)| (found - exact).abs() / exact.abs());
+    // What is no number is not near.
+    let far = |apart: &f64| apart.is_nan() || *apart > LOSS;
+    match apart.enumerate().find(|(_, apart)| far(apart)) {
+        None => Ok(()),
+        Some((step, apart)) => Err(format!("the loss of step {step} is {apart:.1e} off")),
+    }
+}
+
+/// On the nano driver: a thousand characters at the speed of submissions, and a step that is disturbed and done again.
+pub(super) fn nano(folder: &Folder, stride: u32) -> Result<Checked> {
+    payload::nano_driver(folder)?;
+    let work = temporary()?;
+    for name in ["generate-g52", "decode-g52"] {
+        share(
+            folder,
+            &format!("recordings/{name}"),
+            &work.path().join(name),
+        )?;
+    }
+    share(folder, "tools/decoding/steps", &work.path().join("steps"))?;
+    let commands = format!(
+        "set -e\ngpu=$(ls /sys/bus/platform/devices | grep '\\.gpu$')\n\
+         insmod /opt/gpureplay/nano/gpureplay_nano.ko\n\
+         echo gpureplay-nano > /sys/bus/platform/devices/$gpu/driver_override\n\
+         echo $gpu > /sys/bus/platform/drivers_probe\n\
+         gpureplay run generate-g52 --device nano --input generate-g52/inputs/forced2.npy --repeat 1000 --output song.bin >&2\n\
+         gpureplay run decode-g52 --device nano --inputs steps --repeat 1000 --output rhyme.bin >&2\n\
+         /opt/gpureplay/nano/state_faults generate-g52 nano {stride} forced=generate-g52/inputs/forced2.npy\n"
+    );
+    let options = Options {
+        driver: Driver::None,
+        share: Some(work.path().to_path_buf()),
+        timeout: std::time::Duration::from_secs(3600),
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, &commands)?;
+    if let Err(reason) = clean(&outcome) {
+        return Ok(Err(reason));
+    }
+    let said = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    print!("     {said}");
+    for (wrote, expected) in [
+        ("song.bin", "tools/generation/written.txt"),
+        ("rhyme.bin", "tools/decoding/written.txt"),
+    ] {
+        let wrote = work.path().join(wrote);
+        let expected = folder.repository.join(expected);
+        let read = |path: &Path| fs::read(path).map_err(Error::io("read", path));
+        if read(&wrote)? != read(&expected)? {
+            return Ok(Err(format!("{} is not NumPy's text", wrote.display())));
+        }
+    }
+    Ok(match said.contains("the states are equal") {
+        true => Ok(()),
+        false => Err(format!("it said: {said}")),
+    })
+}
