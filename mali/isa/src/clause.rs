@@ -98,6 +98,25 @@ pub struct ClauseHeader {
     pub next_message: Option<Message>,
 }
 
+impl ClauseHeader {
+    /// The header of a clause that others follow: it waits for nothing, sends no message, and changes no number.
+    pub const PLAIN: Self = Self {
+        flush_to_zero: FlushToZero::None,
+        suppress_infinity: false,
+        suppress_nan: false,
+        float_exceptions: 0,
+        flow_control: FlowControl::Continue,
+        terminate_discarded: false,
+        next_clause_prefetch: false,
+        staging_barrier: false,
+        staging_register: 0,
+        dependency_wait: 0,
+        dependency_slot: 0,
+        message: None,
+        next_message: None,
+    };
+}
+
 /// An operand with its selector, read ports and FAU value put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {

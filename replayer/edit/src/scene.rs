@@ -415,12 +415,13 @@ impl Observer for Forwarded {
     }
 }
 
-/// The model of a GPU.
+/// The model of a GPU. It runs work groups one by one: what a wrong shader leaves, threads that race included, is the same each time.
 pub(crate) fn model(gpu_id: u32, observer: Option<Arc<dyn Observer>>) -> Result<OnModel> {
     let gpu = GpuId(gpu_id);
     let profile = Profile::by_product(gpu.product()).ok_or(JobsError::Gpu(gpu))?;
     let options = mali_model::Options {
         observer,
+        threads: 1,
         ..mali_model::Options::default()
     };
     OnModel::new(profile, options).map_err(|error| EditError::NotReached {

@@ -3,30 +3,10 @@
 
 use std::fmt;
 
-macro_rules! rules {
-    ($($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
-        /// A rule for a recording that is to run on another GPU.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum TargetRule { $($(#[doc = $doc])+ $item,)+ }
+gpureplay_core::rules! {
+    /// A rule for a recording that is to run on another GPU.
+    TargetRule;
 
-        impl TargetRule {
-            /// All rules.
-            pub const ALL: &'static [Self] = &[$(Self::$item),+];
-
-            /// Name of the rule, as errors and documents use it.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$item => $name,)+ }
-            }
-
-            /// What the rule demands.
-            pub const fn demands(self) -> &'static str {
-                match self { $(Self::$item => concat!($($doc),+),)+ }
-            }
-        }
-    };
-}
-
-rules! {
     /// The recording is sound on the GPU that was recorded, job chains included.
     Sound = "target-sound";
     /// Both GPUs are of the same architecture version, unless mixing them is asked for.

@@ -9,8 +9,8 @@ use gpureplay_library::{Files, Trust};
 use gpureplay_retarget::{CompareError, Effort, Options, TargetRule, compare, fits, retarget};
 use mali_descriptors::{Invocation, Profile};
 use mali_isa::{
-    Clause, ClauseHeader, Fau, FlowControl, FlushToZero, Instruction, Modifier, Op, RegisterBlock,
-    Segment, Source, Tuple, Unit, encode_clause,
+    Clause, ClauseHeader, Fau, Instruction, Modifier, Op, RegisterBlock, Segment, Source, Tuple,
+    Unit, encode_clause,
 };
 
 const JOBS: u64 = 0x200_0000;
@@ -93,19 +93,9 @@ fn clause(staging_register: u8, add: Instruction, fau: Fau) -> Vec<u8> {
     };
     let clause = Clause {
         header: ClauseHeader {
-            flush_to_zero: FlushToZero::None,
-            suppress_infinity: false,
-            suppress_nan: false,
-            float_exceptions: 0,
-            flow_control: FlowControl::Continue,
-            terminate_discarded: false,
-            next_clause_prefetch: false,
-            staging_barrier: false,
             staging_register,
-            dependency_wait: 0,
-            dependency_slot: 0,
             message,
-            next_message: None,
+            ..ClauseHeader::PLAIN
         },
         tuples: vec![Tuple {
             registers: RegisterBlock(index | 2 << 14 | 1 << 25 | 12 << 31),

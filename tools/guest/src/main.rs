@@ -6,7 +6,6 @@ mod build;
 mod conformance;
 mod devices;
 mod document;
-mod error;
 mod firmware;
 mod folder;
 mod kbase;
@@ -21,6 +20,7 @@ mod tests;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use gpureplay_task::error;
 
 use build::{Build, cc::Cc, dtb::Dtb, mirror::Sources, static_command::Static};
 use conformance::{operators::Operators, piglit::Piglit};

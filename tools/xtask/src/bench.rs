@@ -9,6 +9,8 @@ use std::{
 
 use clap::{Args, Subcommand};
 
+use gpureplay_task::output;
+
 use crate::{
     error::{Error, Result},
     repository::root,
@@ -93,7 +95,7 @@ impl Model {
                     command = Command::new(&model);
                     command.args([&threads, &runs]);
                 }
-                merge(best, parse(&output(command)?)?);
+                merge(best, parse(&output(&mut command)?)?);
             }
         }
         let mut wrong = 0;
@@ -158,7 +160,7 @@ fn build_pocl(top: &Path, sources: &Path) -> Result<PathBuf> {
         let mut install = Command::new("apt-get");
         install.args(["install", "-y", "--no-install-recommends"]);
         install.args(PACKAGES);
-        if output(install).is_err() {
+        if output(&mut install).is_err() {
             return Err(Error::Missing {
                 what: "pocl".into(),
                 remedy: format!("apt install {}", PACKAGES.join(" ")),
@@ -172,7 +174,7 @@ fn build_pocl(top: &Path, sources: &Path) -> Result<PathBuf> {
     compiler.args(["-O2", "-o"]).arg(&program);
     compiler.arg(sources.join("opencl.c"));
     compiler.args(["-lOpenCL", "-lm"]);
-    output(compiler)?;
+    output(&mut compiler)?;
     Ok(program)
 }
 
@@ -188,27 +190,10 @@ fn build_model(top: &Path) -> Result<PathBuf> {
         "--example",
         "bench",
     ]);
-    output(cargo)?;
+    output(&mut cargo)?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| top.join("target"), PathBuf::from);
     Ok(target.join("release/examples/bench"))
-}
-
-/// Runs a command and returns its standard output.
-fn output(mut command: Command) -> Result<String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|source| Error::Start {
-        program: program.clone(),
-        source,
-    })?;
-    if !output.status.success() {
-        return Err(Error::Failed {
-            what: program,
-            status: output.status,
-            log: String::from_utf8_lossy(&output.stderr).into_owned(),
-        });
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Reads lines of name, seconds, processor seconds, error and perhaps lane operations.

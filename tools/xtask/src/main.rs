@@ -6,7 +6,6 @@ mod bench;
 mod check;
 mod cuda;
 mod dist;
-mod error;
 mod examples;
 mod figures;
 mod guest;
@@ -20,6 +19,7 @@ mod workspace;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use gpureplay_task::error;
 
 /// Tasks of the project that are more than `cargo build`.
 #[derive(Parser)]

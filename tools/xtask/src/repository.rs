@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use crate::error::{Error, Result};
+use gpureplay_task::{Result, output};
 
 /// The top of the source tree.
 pub(crate) fn root() -> PathBuf {
@@ -19,21 +19,4 @@ pub(crate) fn git(arguments: &[&str]) -> Result<Vec<String>> {
     let mut command = Command::new("git");
     let text = output(command.arg("-C").arg(root()).args(arguments))?;
     Ok(text.lines().map(str::to_string).collect())
-}
-
-/// What a program prints; its failure is an error that holds what it complained about.
-pub(crate) fn output(command: &mut Command) -> Result<String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|source| Error::Start {
-        program: program.clone(),
-        source,
-    })?;
-    if !output.status.success() {
-        return Err(Error::Failed {
-            what: program,
-            status: output.status,
-            log: String::from_utf8_lossy(&output.stderr).into_owned(),
-        });
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -11,9 +11,11 @@ use std::{
 use clap::Args;
 use serde::Deserialize;
 
+use gpureplay_task::output;
+
 use crate::{
     error::{Error, Result},
-    repository::{output, root},
+    repository::root,
 };
 
 /// Draws figs/terminal.svg: a terminal in which the commands of figs/terminal.toml run.

@@ -10,9 +10,11 @@ use std::{
 
 use serde::Deserialize;
 
+use gpureplay_task::output;
+
 use crate::{
     error::{Error, Result},
-    repository::{git, output, root},
+    repository::{git, root},
 };
 
 /// What a crate's root says about unsafe code.

@@ -22,19 +22,8 @@ impl Random {
 }
 
 const ZERO_HEADER: ClauseHeader = ClauseHeader {
-    flush_to_zero: FlushToZero::None,
-    suppress_infinity: false,
-    suppress_nan: false,
-    float_exceptions: 0,
     flow_control: FlowControl::End,
-    terminate_discarded: false,
-    next_clause_prefetch: false,
-    staging_barrier: false,
-    staging_register: 0,
-    dependency_wait: 0,
-    dependency_slot: 0,
-    message: None,
-    next_message: None,
+    ..ClauseHeader::PLAIN
 };
 
 fn header(random: &mut Random, wide: bool) -> ClauseHeader {

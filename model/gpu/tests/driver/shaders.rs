@@ -5,8 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use mali_isa::{
-    Clause, ClauseHeader, Fau, FlowControl, FlushToZero, Instruction, Op, RegisterBlock, Source,
-    Tuple, Unit, encode_clause,
+    Clause, ClauseHeader, Fau, Instruction, Op, RegisterBlock, Source, Tuple, Unit, encode_clause,
 };
 use mali_model::{Finished, Options};
 use mali_regs::{GpuCommand, JobCommand, JobStatus, gpu, job, job_slot};
@@ -29,19 +28,8 @@ pub(crate) fn code_with(slot: u64, name: &str, sources: &[Source]) -> Vec<u8> {
 pub(crate) fn clause_of(slot: u64, add: Instruction) -> Vec<u8> {
     let new = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
     let header = ClauseHeader {
-        flush_to_zero: FlushToZero::None,
-        suppress_infinity: false,
-        suppress_nan: false,
-        float_exceptions: 0,
-        flow_control: FlowControl::Continue,
-        terminate_discarded: false,
-        next_clause_prefetch: false,
-        staging_barrier: false,
-        staging_register: 0,
-        dependency_wait: 0,
-        dependency_slot: 0,
         message: add.op.info().message,
-        next_message: None,
+        ..ClauseHeader::PLAIN
     };
     let tuple = Tuple {
         // Slot 2 is read, nothing written; ports 0 and 1 read r0 and r1.

@@ -3,6 +3,7 @@
 
 use mali_isa as isa;
 
+use super::compare::{compare_numbers, select_numbers};
 use super::{Translator, Trap};
 use crate::alu::scale::Special;
 use crate::alu::{Clamp, Compare, Nan, Round, Truth, float, scale};
@@ -125,30 +126,7 @@ impl Translator<'_> {
     pub(super) fn compare_singles(&mut self, d: u16, [a, b]: [u16; 2], how: Compare, m: u32) {
         let (how, exchanged) = how.turned();
         let sources = if exchanged { [b, a] } else { [a, b] };
-        let run = match how {
-            Compare::Eq => loops::two(
-                #[inline(always)]
-                |m, a, b| float::fcmp(a, b, Compare::Eq, Truth::M1) & m,
-            ),
-            Compare::Ne => loops::two(
-                #[inline(always)]
-                |m, a, b| float::fcmp(a, b, Compare::Ne, Truth::M1) & m,
-            ),
-            Compare::Gt | Compare::Lt => loops::two(
-                #[inline(always)]
-                |m, a, b| float::fcmp(a, b, Compare::Gt, Truth::M1) & m,
-            ),
-            Compare::Ge | Compare::Le => loops::two(
-                #[inline(always)]
-                |m, a, b| float::fcmp(a, b, Compare::Ge, Truth::M1) & m,
-            ),
-            Compare::GtLt => {
-                loops::rare::two(|m, a, b| float::fcmp(a, b, Compare::GtLt, Truth::M1) & m)
-            }
-            Compare::Total => {
-                loops::rare::two(|m, a, b| float::fcmp(a, b, Compare::Total, Truth::M1) & m)
-            }
-        };
+        let run = compare_numbers!(how, float);
         self.rows(run, d, sources, m);
     }
 
@@ -160,26 +138,7 @@ impl Translator<'_> {
         // Numbers that are not equal, or not ordered, are unequal: the other way round.
         let (c, e) = if how == Compare::Ne { (e, c) } else { (c, e) };
         let sources = [a, b, c, e];
-        let run = match how {
-            Compare::Eq | Compare::Ne => loops::four(
-                #[inline(always)]
-                |_, a, b, c, e| float::csel(a, b, c, e, Compare::Eq),
-            ),
-            Compare::Gt | Compare::Lt => loops::four(
-                #[inline(always)]
-                |_, a, b, c, e| float::csel(a, b, c, e, Compare::Gt),
-            ),
-            Compare::Ge | Compare::Le => loops::four(
-                #[inline(always)]
-                |_, a, b, c, e| float::csel(a, b, c, e, Compare::Ge),
-            ),
-            Compare::GtLt => {
-                loops::rare::four(|_, a, b, c, e| float::csel(a, b, c, e, Compare::GtLt))
-            }
-            Compare::Total => {
-                loops::rare::four(|_, a, b, c, e| float::csel(a, b, c, e, Compare::Total))
-            }
-        };
+        let run = select_numbers!(how, float);
         self.rows(run, d, sources, 0);
         Ok(())
     }

@@ -3,6 +3,7 @@
 
 use mali_isa::Lanes;
 
+use super::compare::{compare_numbers, select_numbers};
 use super::float::{clamp, compare, nan, round, truth};
 use super::{Translator, Trap};
 use crate::alu::scale::Special;
@@ -79,30 +80,7 @@ impl Translator<'_> {
         let m = u32::from(truth(self.ins.result_type()).half(true)) * 0x1_0001;
         let (how, exchanged) = compare(self.ins.compare()).turned();
         let sources = if exchanged { [b, a] } else { [a, b] };
-        let run = match how {
-            Compare::Eq => loops::two(
-                #[inline(always)]
-                |m, a, b| half::fcmp(a, b, Compare::Eq, Truth::M1) & m,
-            ),
-            Compare::Ne => loops::two(
-                #[inline(always)]
-                |m, a, b| half::fcmp(a, b, Compare::Ne, Truth::M1) & m,
-            ),
-            Compare::Gt | Compare::Lt => loops::two(
-                #[inline(always)]
-                |m, a, b| half::fcmp(a, b, Compare::Gt, Truth::M1) & m,
-            ),
-            Compare::Ge | Compare::Le => loops::two(
-                #[inline(always)]
-                |m, a, b| half::fcmp(a, b, Compare::Ge, Truth::M1) & m,
-            ),
-            Compare::GtLt => {
-                loops::rare::two(|m, a, b| half::fcmp(a, b, Compare::GtLt, Truth::M1) & m)
-            }
-            Compare::Total => {
-                loops::rare::two(|m, a, b| half::fcmp(a, b, Compare::Total, Truth::M1) & m)
-            }
-        };
+        let run = compare_numbers!(how, half);
         self.rows(run, d, sources, m);
         Ok(())
     }
@@ -115,26 +93,7 @@ impl Translator<'_> {
         // Halves that are not equal, or not ordered, are unequal: the other way round.
         let (c, e) = if how == Compare::Ne { (e, c) } else { (c, e) };
         let sources = [a, b, c, e];
-        let run = match how {
-            Compare::Eq | Compare::Ne => loops::four(
-                #[inline(always)]
-                |_, a, b, c, e| half::csel(a, b, c, e, Compare::Eq),
-            ),
-            Compare::Gt | Compare::Lt => loops::four(
-                #[inline(always)]
-                |_, a, b, c, e| half::csel(a, b, c, e, Compare::Gt),
-            ),
-            Compare::Ge | Compare::Le => loops::four(
-                #[inline(always)]
-                |_, a, b, c, e| half::csel(a, b, c, e, Compare::Ge),
-            ),
-            Compare::GtLt => {
-                loops::rare::four(|_, a, b, c, e| half::csel(a, b, c, e, Compare::GtLt))
-            }
-            Compare::Total => {
-                loops::rare::four(|_, a, b, c, e| half::csel(a, b, c, e, Compare::Total))
-            }
-        };
+        let run = select_numbers!(how, half);
         self.rows(run, d, sources, 0);
         Ok(())
     }

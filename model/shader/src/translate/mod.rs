@@ -10,6 +10,7 @@
 pub(crate) mod absent;
 mod arithmetic;
 mod atomic;
+mod compare;
 mod control;
 mod convert;
 mod float;

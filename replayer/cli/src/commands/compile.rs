@@ -10,8 +10,9 @@ use gpureplay_io::Tensor;
 
 use crate::common::failure::{Failure, Outcome};
 use crate::common::named_file::NamedFile;
-use crate::common::new_recording::{Choices, Product, read_typed};
+use crate::common::new_recording::Product;
 use crate::common::noted::suggestion;
+use crate::common::recording_choices::{Choices, read_typed};
 use crate::common::terminal::stage;
 use gpureplay_library::shown;
 

@@ -20,7 +20,8 @@ use crate::Result;
 use crate::commands::compile::{compare, read_trace};
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
-use crate::common::new_recording::{Choices, Product};
+use crate::common::new_recording::Product;
+use crate::common::recording_choices::Choices;
 use crate::common::terminal;
 use crate::common::terminal::stage;
 
@@ -90,7 +91,7 @@ impl Record {
         // Files that the app reads may be gone, or changed, when it has ended.
         let mut files = self.choices.read_inputs()?;
         if let Some(raw) = &self.raw {
-            let mut destinations = Destinations::new(self.choices.force);
+            let mut destinations = Destinations::new(self.choices.force.force);
             self.choices.mark_read(&mut destinations);
             destinations.claim(raw)?;
         }

@@ -17,6 +17,7 @@ use crate::Result;
 use crate::common::arguments::{tolerance, whole_number};
 use crate::common::classification::Choice as ClassChoice;
 use crate::common::destinations::{Destinations, Force};
+use crate::common::device_option::DeviceOption;
 use crate::common::evaluation::ManyInputs;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::fault_argument::Inject;
@@ -95,15 +96,8 @@ pub(crate) struct Run {
     /// Largest relative difference from the expected output [default: the manifest's, or 1e-5]
     #[arg(long, value_name = "RELATIVE", value_parser = tolerance)]
     tolerance: Option<f64>,
-    #[arg(
-        short,
-        long,
-        value_name = "DEVICE",
-        default_value = "model",
-        help = format!("What to replay on: {}", Choice::names()),
-        long_help = format!("What to replay on:\n{}", Choice::explained()),
-    )]
-    device: Choice,
+    #[command(flatten)]
+    on: DeviceOption,
     /// Replay even if the device is not the GPU that was recorded; results may be wrong and jobs may fault
     #[arg(long = "i-know-this-is-the-wrong-gpu")]
     wrong_gpu: bool,
@@ -141,9 +135,9 @@ impl Run {
         }
         let files = recording.files();
         let lines = self.trace_lines.as_ref();
-        let mut watch = JobWatch::new(&self.watch, lines, &recording, &self.device)?;
+        let mut watch = JobWatch::new(&self.watch, lines, &recording, &self.on.device)?;
         // Signals wait from before the device is opened until it is closed.
-        let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
+        let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
         let (mut session, inputs) = self.session(&recording, watch.as_ref())?;
         let classes = self.classes.read()?;
         let layers = recording.layers();
@@ -252,7 +246,7 @@ impl Run {
     /// Runs many times, each from what the run before left.
     fn execute_repeatedly(&self, recording: &Recording) -> Result {
         let runs = self.states.repeat.unwrap_or(1);
-        let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
+        let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
         let (mut session, inputs) = self.session(recording, None)?;
         let output_files = named(
             &self.outputs,
@@ -287,7 +281,7 @@ impl Run {
                     .into(),
             ));
         }
-        let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
+        let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
         let (mut session, _) = self.session(recording, None)?;
         let files = recording.files();
         let classes = self.classes.read()?;
@@ -307,7 +301,7 @@ impl Run {
     ) -> Result<(Session, BTreeMap<String, PathBuf>)> {
         let observer = watch.and_then(JobWatch::observer);
         let id = recording.verified().recording().gpu_id();
-        let device = Device::open_observed(&self.device, id, self.model.into(), observer)?;
+        let device = Device::open_observed(&self.on.device, id, self.model.into(), observer)?;
         let mut session = Session::on(
             recording.clone(),
             match self.inject {

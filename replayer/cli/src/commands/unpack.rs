@@ -10,6 +10,7 @@ use gpureplay_sign::{RECORDING, SIGNATURE};
 
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
+use crate::common::new_directory::NewDirectory;
 use crate::common::terminal;
 use crate::{Result, text};
 
@@ -52,20 +53,9 @@ impl Unpack {
         contents.insert(RECORDING.into(), files.bytes);
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads(&self.pack);
-        let places = contents.keys().map(|name| self.output.join(name));
-        let places: Vec<PathBuf> = places.collect();
-        for path in &places {
-            destinations.claim_here(path)?;
-        }
-        let mut bytes = 0;
-        for (path, contents) in places.iter().zip(contents.values()) {
-            if let Some(parent) = path.parent() {
-                std::fs::create_dir_all(parent)
-                    .map_err(|error| Failure::Output(format!("{}: {error}", shown(parent))))?;
-            }
-            destinations.write_here(path, contents)?;
-            bytes += contents.len() as u64;
-        }
+        let place = NewDirectory::new(self.output.clone(), self.force)?;
+        place.write(&contents, &destinations)?;
+        let bytes: u64 = contents.values().map(|one| one.len() as u64).sum();
         writeln!(
             terminal::report(false),
             "{}: {}, {}",

@@ -15,6 +15,7 @@ use crate::Result;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::Failure;
 use crate::common::job_options::{one, table};
+use crate::common::new_directory::NewDirectory;
 use crate::common::tensor_arguments::TensorFile;
 use gpureplay_library::TensorKind;
 
@@ -91,7 +92,7 @@ pub(crate) fn beside(
 
 /// The directory of a new recording.
 pub(crate) struct Edited {
-    folder: PathBuf,
+    place: NewDirectory,
     force: Force,
 }
 
@@ -101,21 +102,15 @@ impl Edited {
     /// # Errors
     /// Something is there that is not to be replaced.
     pub(crate) fn claim(folder: &Path, force: Force) -> Result<Self> {
-        let occupied = match fs::read_dir(folder) {
-            Ok(mut entries) => entries.next().is_some(),
-            Err(_) => folder.symlink_metadata().is_ok(),
-        };
-        let replaces = force.force && folder.join(FILE_NAME).is_file();
-        if occupied && !replaces {
+        let place = NewDirectory::new(folder.to_path_buf(), force)?;
+        let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+        if occupied && !folder.join(FILE_NAME).is_file() {
             return Err(Failure::Output(format!(
-                "{}: exists; choose another directory, or replace the recording there with --force",
+                "{}: holds something else than a recording; choose another directory",
                 shown(folder)
             )));
         }
-        Ok(Self {
-            folder: folder.to_path_buf(),
-            force,
-        })
+        Ok(Self { place, force })
     }
 
     /// Writes the recording, its manifest, and values as `expected/NAME.npy`. It has no signature, and one that was there goes away.
@@ -142,13 +137,10 @@ impl Edited {
         expected: &BTreeMap<String, Tensor>,
         more: &BTreeMap<PathBuf, Vec<u8>>,
     ) -> Result<()> {
-        let mut destinations = Destinations::new(self.force.force);
-        let failed = |path: &Path, error: std::io::Error| {
-            Failure::Output(format!("{}: {error}", shown(path)))
-        };
-        let signature = self.folder.join(SIGNATURE_NAME);
+        let signature = self.place.path().join(SIGNATURE_NAME);
         if self.force.force && signature.symlink_metadata().is_ok() {
-            fs::remove_file(&signature).map_err(|error| failed(&signature, error))?;
+            fs::remove_file(&signature)
+                .map_err(|error| Failure::Output(format!("{}: {error}", shown(&signature))))?;
         }
         let mut files: BTreeMap<PathBuf, Vec<u8>> = more.clone();
         files.insert(
@@ -159,20 +151,9 @@ impl Edited {
             let npy = encode_npy(tensor);
             files.insert(Path::new("expected").join(format!("{name}.npy")), npy);
         }
-        // The recording comes last: a directory without one is no recording.
-        for (path, contents) in files
-            .iter()
-            .map(|(path, it)| (path, &it[..]))
-            .chain([(&PathBuf::from(FILE_NAME), bytes)])
-        {
-            let path = self.folder.join(path);
-            if let Some(parent) = path.parent() {
-                fs::create_dir_all(parent).map_err(|error| failed(parent, error))?;
-            }
-            destinations.claim_here(&path)?;
-            destinations.write_here(&path, contents)?;
-        }
-        Ok(())
+        files.insert(FILE_NAME.into(), bytes.to_vec());
+        let destinations = Destinations::new(self.force.force);
+        self.place.write(&files, &destinations)
     }
 }
 

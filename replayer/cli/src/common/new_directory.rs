@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use gpureplay_library::shown;
@@ -22,22 +23,27 @@ impl NewDirectory {
     /// Takes the place.
     ///
     /// # Errors
-    /// There are files, and none may be replaced; or the path has no name.
+    /// There are files, and none may be replaced; or the path has no name, or is something else.
     pub(crate) fn new(path: PathBuf, force: Force) -> Result<Self> {
-        let wrong = |text: String| format!("{}: {text}", shown(&path));
-        let name = path.file_name().and_then(|name| name.to_str());
+        let spelled = match path.file_name() {
+            Some(_) => path.clone(),
+            // "." and ".." have a name in another spelling.
+            None => path.canonicalize().unwrap_or_default(),
+        };
+        let name = spelled.file_name().and_then(|name| name.to_str());
         let Some(name) = name.map(str::to_owned) else {
-            return Err(Failure::Usage(wrong(
-                "expected a directory with a name".into(),
+            return Err(Failure::Usage(format!(
+                "{}: expected a directory with a name",
+                shown(&path)
             )));
         };
-        let exists = path.exists();
-        if exists && !force.force {
-            let mut entries =
-                fs::read_dir(&path).map_err(|error| Failure::Output(wrong(error.to_string())))?;
-            if entries.next().is_some() {
-                return Err(Failure::Output(wrong(
-                    "is not empty; choose another name, or replace its files with --force".into(),
+        let exists = path.symlink_metadata().is_ok();
+        if exists {
+            let mut entries = fs::read_dir(&path).map_err(|error| failed(&path, &error))?;
+            if !force.force && entries.next().is_some() {
+                return Err(Failure::Output(format!(
+                    "{}: is not empty; choose another name, or replace its files with --force",
+                    shown(&path)
                 )));
             }
         }
@@ -49,17 +55,21 @@ impl NewDirectory {
         &self.path
     }
 
-    /// Writes files by their names in it.
+    /// The last part of the path.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Writes files by their paths inside it.
     ///
     /// # Errors
-    /// One cannot be written, or is one that the command reads.
-    pub(crate) fn write(
-        self,
-        contents: &BTreeMap<String, Vec<u8>>,
+    /// One cannot be written, is one that the command reads, or lies behind a link.
+    pub(crate) fn write<P: AsRef<Path>>(
+        &self,
+        contents: &BTreeMap<P, Vec<u8>>,
         destinations: &Destinations,
     ) -> Result<()> {
-        let wrong =
-            |error: std::io::Error| Failure::Output(format!("{}: {error}", shown(&self.path)));
+        let wrong = |error: io::Error| failed(&self.path, &error);
         if self.exists {
             return fill(&self.path, contents, destinations);
         }
@@ -79,22 +89,111 @@ impl NewDirectory {
     }
 }
 
-/// All places are free before the first file is written.
-fn fill(
+/// All places are free before the first file is written. A file that holds just its new contents may be one that the command reads: it stays.
+fn fill<P: AsRef<Path>>(
     directory: &Path,
-    contents: &BTreeMap<String, Vec<u8>>,
+    contents: &BTreeMap<P, Vec<u8>>,
     destinations: &Destinations,
 ) -> Result<()> {
     let mut destinations = destinations.again();
-    for name in contents.keys() {
-        destinations.claim(&directory.join(name))?;
-    }
+    let mut files = Vec::new();
     for (name, bytes) in contents {
+        let name = name.as_ref();
+        stays_inside(directory, name)?;
         let path = directory.join(name);
+        if !holds(&path, bytes) {
+            destinations.claim_here(&path)?;
+            files.push((path, bytes));
+        }
+    }
+    for (path, bytes) in files {
         path.parent()
             .map_or(Ok(()), fs::create_dir_all)
-            .map_err(|error| Failure::Output(format!("{}: {error}", shown(&path))))?;
-        destinations.write(&path, bytes)?;
+            .map_err(|error| failed(&path, &error))?;
+        destinations.write_here(&path, bytes)?;
     }
     Ok(())
+}
+
+/// Whether a file is there, is no link, and holds this.
+fn holds(path: &Path, bytes: &[u8]) -> bool {
+    let length = u64::try_from(bytes.len()).ok();
+    path.symlink_metadata()
+        .is_ok_and(|found| found.is_file() && Some(found.len()) == length)
+        && fs::read(path).is_ok_and(|there| there == bytes)
+}
+
+/// Refuses a file whose folder is a link: it would be written outside of the directory.
+fn stays_inside(directory: &Path, name: &Path) -> Result<()> {
+    let folders = name.ancestors().skip(1);
+    for folder in folders.filter(|one| !one.as_os_str().is_empty()) {
+        let folder = directory.join(folder);
+        if folder.is_symlink() {
+            return Err(Failure::Output(format!(
+                "{}: is a link, and nothing is written outside of the directory; remove it, or choose another name",
+                shown(&folder)
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn failed(path: &Path, error: &io::Error) -> Failure {
+    Failure::Output(format!("{}: {error}", shown(path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn contents() -> BTreeMap<String, Vec<u8>> {
+        BTreeMap::from([
+            ("a".to_owned(), b"one".to_vec()),
+            ("expected/b".to_owned(), b"two".to_vec()),
+        ])
+    }
+
+    #[test]
+    fn a_directory_appears_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/new");
+        let place = NewDirectory::new(path.clone(), Force { force: false }).unwrap();
+        assert_eq!(place.name(), "new");
+        let mut read = Destinations::new(false);
+        place.write(&contents(), &read).unwrap();
+        assert_eq!(fs::read(path.join("expected/b")).unwrap(), b"two");
+        // It is not empty any more, and with --force what the command reads is not replaced.
+        assert!(NewDirectory::new(path.clone(), Force { force: false }).is_err());
+        let again = NewDirectory::new(path.clone(), Force { force: true }).unwrap();
+        read = Destinations::new(true);
+        read.reads(&path.join("a"));
+        again.write(&contents(), &read).unwrap();
+        let mut other = contents();
+        other.insert("a".to_owned(), b"three".to_vec());
+        assert!(again.write(&other, &read).is_err());
+        assert_eq!(fs::read(path.join("a")).unwrap(), b"one");
+        let left: Vec<_> = fs::read_dir(folder.path().join("deep")).unwrap().collect();
+        assert_eq!(left.len(), 1);
+    }
+
+    #[test]
+    fn a_link_is_replaced_and_a_linked_folder_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, outside] = ["new", "outside"].map(|name| folder.path().join(name));
+        fs::create_dir(&path).unwrap();
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("precious"), "mine").unwrap();
+        symlink(outside.join("precious"), path.join("a")).unwrap();
+        let place = NewDirectory::new(path.clone(), Force { force: true }).unwrap();
+        let forced = Destinations::new(true);
+        place.write(&contents(), &forced).unwrap();
+        assert_eq!(fs::read(outside.join("precious")).unwrap(), b"mine");
+        assert_eq!(fs::read(path.join("a")).unwrap(), b"one");
+        fs::remove_dir_all(path.join("expected")).unwrap();
+        symlink(&outside, path.join("expected")).unwrap();
+        assert!(place.write(&contents(), &forced).is_err());
+        assert!(!outside.join("b").exists());
+    }
 }

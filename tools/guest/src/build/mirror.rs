@@ -9,6 +9,7 @@ use std::{
 };
 
 use clap::Args;
+use gpureplay_task::output;
 
 use crate::error::{Error, Result};
 
@@ -51,15 +52,12 @@ pub(crate) fn write_sources(guest: &Path) -> Result<()> {
 
 /// The address from which this machine installs its own release's main component.
 fn of_machine() -> Result<String> {
-    let text = output(
-        "apt-get",
-        &[
-            "indextargets",
-            "--format",
-            "$(REPO_URI) $(RELEASE) $(COMPONENT)",
-            "Created-By: Packages",
-        ],
-    )?;
+    let text = output(Command::new("apt-get").args([
+        "indextargets",
+        "--format",
+        "$(REPO_URI) $(RELEASE) $(COMPONENT)",
+        "Created-By: Packages",
+    ]))?;
     main_mirror(&text).ok_or_else(|| Error::Missing {
         what: "a Debian mirror in this machine's apt configuration".into(),
         remedy: format!("set {MIRROR_VARIABLE} to a mirror's address"),
@@ -88,32 +86,13 @@ fn acquire_options() -> Result<String> {
         "Acquire::Check-Date ",
     ];
     let mut conf = String::from("Acquire::Retries \"3\";\nAPT::Install-Recommends \"false\";\n");
-    for line in output("apt-config", &["dump"])?.lines() {
+    for line in output(Command::new("apt-config").arg("dump"))?.lines() {
         if KEPT.iter().any(|name| line.starts_with(name)) {
             // Writing to a string cannot fail.
             let _ = writeln!(conf, "{line}");
         }
     }
     Ok(conf)
-}
-
-fn output(program: &str, arguments: &[&str]) -> Result<String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .output()
-        .map_err(|source| Error::Start {
-            program: program.into(),
-            source,
-        })?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    } else {
-        Err(Error::Failed {
-            what: format!("{program} {}", arguments.join(" ")),
-            status: output.status,
-            log: String::from_utf8_lossy(&output.stderr).into_owned(),
-        })
-    }
 }
 
 fn write_if_changed(path: &Path, text: &str) -> Result<()> {

@@ -4,11 +4,12 @@
 use std::path::Path;
 
 /// Members that may go without: they execute or generate, or are no part of what is used.
-const WITHOUT: [&str; 10] = [
+const WITHOUT: [&str; 11] = [
     "gpureplay-cuda-abi",
     "gpureplay-cuda-fake",
     "gpureplay-guest",
     "gpureplay-on-model",
+    "gpureplay-task",
     "gpureplay-trials",
     "kbase-client",
     "mali-memory",

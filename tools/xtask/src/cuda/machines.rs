@@ -8,7 +8,7 @@ use super::{
     programs::build_suite,
     replays::{launches, start},
 };
-use crate::{error::Result, repository::output};
+use gpureplay_task::{Result, output};
 
 /// Launches that are replayed under each tool.
 const LAUNCHES: usize = 2;

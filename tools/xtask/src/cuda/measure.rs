@@ -8,7 +8,7 @@ use super::{
     programs::{build_one_of_ours, build_suite},
     replays::{disk, launches, start},
 };
-use crate::{error::Result, repository::output};
+use gpureplay_task::{Result, output};
 
 /// Interleaved runs of which the median counts.
 const RUNS: usize = 9;

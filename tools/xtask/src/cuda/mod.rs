@@ -16,9 +16,11 @@ use std::{
 
 use clap::{Args, Subcommand, ValueEnum as _};
 
+use gpureplay_task::output;
+
 use crate::{
     error::{Error, Result},
-    repository::{output, root},
+    repository::root,
 };
 
 /// Recording and replaying CUDA kernels on this machine's GPU.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{AT_A_TIME, Bench};
-use crate::{error::Result, repository::output};
+use gpureplay_task::{Result, output};
 
 /// A program and how to run it in the folder of work.
 pub(super) struct Program {

@@ -10,10 +10,9 @@ use std::{
 };
 
 use super::{SONAME, Source, VERSION};
-use crate::{
-    error::{Error, Result},
-    repository::output,
-};
+use gpureplay_task::output;
+
+use crate::error::{Error, Result};
 
 /// What every Linux distribution of the manylinux family has, and our library may therefore ask for (PEP 600).
 const EVERYWHERE: [&str; 5] = [

@@ -20,9 +20,11 @@ use std::{
 
 use clap::{Args, ValueEnum};
 
+use gpureplay_task::output;
+
 use crate::{
     error::{Error, Result},
-    repository::{git, output, root},
+    repository::{git, root},
 };
 
 use library::Library;

@@ -12,10 +12,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Source;
-use crate::{
-    error::{Error, Result},
-    repository::output,
-};
+use gpureplay_task::output;
+
+use crate::error::{Error, Result};
 
 #[derive(Deserialize)]
 struct Metadata {

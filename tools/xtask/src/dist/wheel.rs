@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{Machine, Source, VERSION, library::Library};
-use crate::{error::Result, repository::output};
+use gpureplay_task::{Result, output};
 
 /// Writes the wheel; where it is. Its name says which C library the machine must have.
 pub(super) fn write(

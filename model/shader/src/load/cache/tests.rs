@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use mali_isa::{
-    Clause, ClauseHeader, Fau, FlowControl, FlushToZero, Instruction, Op, RegisterBlock, Tuple,
-    Unit, encode_clause,
+    Clause, ClauseHeader, Fau, Instruction, Op, RegisterBlock, Tuple, Unit, encode_clause,
 };
 use mali_memory::{Bus, Page, Ram};
 
@@ -34,21 +33,7 @@ fn clause(tuples: usize) -> Vec<u8> {
         fma_destination: None,
         add_destination: None,
     };
-    let header = ClauseHeader {
-        flush_to_zero: FlushToZero::None,
-        suppress_infinity: false,
-        suppress_nan: false,
-        float_exceptions: 0,
-        flow_control: FlowControl::Continue,
-        terminate_discarded: false,
-        next_clause_prefetch: false,
-        staging_barrier: false,
-        staging_register: 0,
-        dependency_wait: 0,
-        dependency_slot: 0,
-        message: None,
-        next_message: None,
-    };
+    let header = ClauseHeader::PLAIN;
     encode_clause(&Clause {
         header,
         tuples: vec![tuple; tuples],

@@ -46,21 +46,7 @@ impl Flat {
 }
 
 /// A header of a clause that others follow.
-pub(crate) const HEADER: ClauseHeader = ClauseHeader {
-    flush_to_zero: FlushToZero::None,
-    suppress_infinity: false,
-    suppress_nan: false,
-    float_exceptions: 0,
-    flow_control: FlowControl::Continue,
-    terminate_discarded: false,
-    next_clause_prefetch: false,
-    staging_barrier: false,
-    staging_register: 0,
-    dependency_wait: 0,
-    dependency_slot: 0,
-    message: None,
-    next_message: None,
-};
+pub(crate) const HEADER: ClauseHeader = ClauseHeader::PLAIN;
 
 /// The instruction of a unit that does nothing.
 pub(crate) fn nop(unit: Unit) -> Instruction {

@@ -21,6 +21,7 @@ use report::Report;
 use crate::Result;
 use crate::common::arguments::{positive_number, whole_number};
 use crate::common::destinations::{Destinations, Force};
+use crate::common::device_option::DeviceOption;
 use crate::common::failure::{Failure, Outcome};
 use crate::common::interrupt::Interrupt;
 use crate::common::job_watch::JobWatch;
@@ -72,15 +73,8 @@ pub(crate) struct Bench {
     /// Say how the times differ from those that `--export-json` has saved
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
-    #[arg(
-        short,
-        long,
-        value_name = "DEVICE",
-        default_value = "model",
-        help = format!("What to replay on: {}", Choice::names()),
-        long_help = format!("What to replay on:\n{}", Choice::explained()),
-    )]
-    device: Choice,
+    #[command(flatten)]
+    on: DeviceOption,
     /// Also write the numbers, with every single run, to a file
     #[arg(long, value_name = "FILE")]
     export_json: Option<PathBuf>,
@@ -132,7 +126,7 @@ impl Bench {
         let verify = started.elapsed();
         let files = recording.files();
         let loading = Loading::measure(&files.file())?;
-        let mut watch = JobWatch::new(&self.watch, None, &recording, &self.device)?;
+        let mut watch = JobWatch::new(&self.watch, None, &recording, &self.on.device)?;
         if let Some(watch) = &watch {
             watch.claim(&mut destinations)?;
         }
@@ -142,10 +136,10 @@ impl Bench {
             ));
         }
         // Signals wait from before the device is opened until it is closed.
-        let _held = HeldSignals::if_needed(matches!(self.device, Choice::DevMem(_)));
+        let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
         let id = recording.verified().recording().gpu_id();
         let observer = watch.as_ref().and_then(JobWatch::observer);
-        let device = Device::open_observed(&self.device, id, self.model.into(), observer)?;
+        let device = Device::open_observed(&self.on.device, id, self.model.into(), observer)?;
         let mut session = Session::on(recording.clone(), device);
         bind_or_take_case(&self.inputs, &mut session)?;
         let Measured {

@@ -4,11 +4,11 @@
 use std::{io, path::PathBuf};
 
 /// Result of a task.
-pub(crate) type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, Error>;
 
 /// A task's failure.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     /// A file operation failed.
     #[error("cannot {what} {}: {source}", path.display())]
     Io {
@@ -20,7 +20,7 @@ pub(crate) enum Error {
         source: io::Error,
     },
     /// A program could not be started.
-    #[error("cannot run {program}: {source}")]
+    #[error("cannot run {program}: {source}{}", hint(program))]
     Start {
         /// The program.
         program: String,
@@ -45,6 +45,14 @@ pub(crate) enum Error {
         /// What to do.
         remedy: String,
     },
+    /// A binary has something in it that it must not have.
+    #[error("{what} is linked into {}", path.display())]
+    Contains {
+        /// The binary.
+        path: PathBuf,
+        /// What.
+        what: String,
+    },
     /// A trial did not pass.
     #[error("{what} fell short: {remedy}")]
     FellShort {
@@ -64,20 +72,20 @@ pub(crate) enum Error {
     /// The user's input does not fit.
     #[error("{0}")]
     Usage(String),
+    /// The model server did not come up.
+    #[error("the model server did not open its socket{}", tail(.0))]
+    Model(String),
 }
 
 impl Error {
     /// Wraps an I/O error with what was tried on which file.
-    pub(crate) fn io(
-        what: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Error {
+    pub fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();
         move |source| Error::Io { what, path, source }
     }
 
     /// The exit code for scripts: 2 for wrong usage, 1 otherwise.
-    pub(crate) fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Error::Usage(_) => 2,
             _ => 1,
@@ -90,5 +98,12 @@ fn tail(log: &str) -> String {
         String::new()
     } else {
         format!("; its last lines:\n{log}")
+    }
+}
+
+fn hint(program: &str) -> &'static str {
+    match program {
+        "setpriv" => " (install it: apt-get install util-linux)",
+        _ => "",
     }
 }

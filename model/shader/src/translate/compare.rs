@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Loops over lanes for comparisons of numbers, of any precision: one loop for each way of comparing.
+
+/// The loop that puts a mask where two numbers compare so, else zero; `$alu` holds `fcmp`.
+macro_rules! compare_numbers {
+    ($how:expr, $alu:ident) => {
+        match $how {
+            Compare::Eq => loops::two(
+                #[inline(always)]
+                |m, a, b| $alu::fcmp(a, b, Compare::Eq, Truth::M1) & m,
+            ),
+            Compare::Ne => loops::two(
+                #[inline(always)]
+                |m, a, b| $alu::fcmp(a, b, Compare::Ne, Truth::M1) & m,
+            ),
+            Compare::Gt | Compare::Lt => loops::two(
+                #[inline(always)]
+                |m, a, b| $alu::fcmp(a, b, Compare::Gt, Truth::M1) & m,
+            ),
+            Compare::Ge | Compare::Le => loops::two(
+                #[inline(always)]
+                |m, a, b| $alu::fcmp(a, b, Compare::Ge, Truth::M1) & m,
+            ),
+            Compare::GtLt => {
+                loops::rare::two(|m, a, b| $alu::fcmp(a, b, Compare::GtLt, Truth::M1) & m)
+            }
+            Compare::Total => {
+                loops::rare::two(|m, a, b| $alu::fcmp(a, b, Compare::Total, Truth::M1) & m)
+            }
+        }
+    };
+}
+
+/// The loop that takes the third number where the first two compare so, else the fourth; `$alu` holds `csel`.
+macro_rules! select_numbers {
+    ($how:expr, $alu:ident) => {
+        match $how {
+            Compare::Eq | Compare::Ne => loops::four(
+                #[inline(always)]
+                |_, a, b, c, e| $alu::csel(a, b, c, e, Compare::Eq),
+            ),
+            Compare::Gt | Compare::Lt => loops::four(
+                #[inline(always)]
+                |_, a, b, c, e| $alu::csel(a, b, c, e, Compare::Gt),
+            ),
+            Compare::Ge | Compare::Le => loops::four(
+                #[inline(always)]
+                |_, a, b, c, e| $alu::csel(a, b, c, e, Compare::Ge),
+            ),
+            Compare::GtLt => {
+                loops::rare::four(|_, a, b, c, e| $alu::csel(a, b, c, e, Compare::GtLt))
+            }
+            Compare::Total => {
+                loops::rare::four(|_, a, b, c, e| $alu::csel(a, b, c, e, Compare::Total))
+            }
+        }
+    };
+}
+
+pub(super) use {compare_numbers, select_numbers};
