@@ -146,19 +146,21 @@ fn as_many_jobs_are_listed_as_may_be() {
     let listed = |jobs: u64| {
         let mut builder = builder(1);
         builder.segment("run", SegmentKind::Run);
-        // Null jobs of 64 bytes, in chains that are not longer than a chain may be.
+        // A chain of null jobs of 64 bytes, submitted again from as far back as is needed.
+        let chain = 1u64 << 12;
+        let mut bytes = vec![0; 64 * chain as usize];
+        for (index, job) in (1..).zip(bytes.chunks_exact_mut(64)) {
+            job[16] = 1 << 1 | 1;
+            let next = if index < chain { JOBS + 64 * index } else { 0 };
+            job[24..32].copy_from_slice(&next.to_le_bytes());
+        }
+        builder.upload(JOBS, &bytes);
         let mut left = jobs;
         while left > 0 {
-            let chain = left.min(1 << 15);
-            let mut bytes = vec![0; 64 * chain as usize];
-            for (index, job) in (1..).zip(bytes.chunks_exact_mut(64)) {
-                job[16] = 1 << 1 | 1;
-                let next = if index < chain { JOBS + 64 * index } else { 0 };
-                job[24..32].copy_from_slice(&next.to_le_bytes());
-            }
-            builder.upload(JOBS, &bytes);
-            builder.submit(1, JOBS, 1000);
-            left -= chain;
+            let some = left.min(chain);
+            builder.rearm(JOBS + 64 * (chain - some));
+            builder.submit(1, JOBS + 64 * (chain - some), 1000);
+            left -= some;
         }
         fs::write(
             folder.path().join("recording.gpr"),
