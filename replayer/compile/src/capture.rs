@@ -4,7 +4,7 @@
 //! What only the driver needed is dropped here: polls, interrupts, power-up, address-space commands. The order of the rest
 //! is checked against what the registers say, so that a trace that was misunderstood does not become a recording.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 
 use gpureplay_trace::note::Note;
@@ -117,6 +117,10 @@ struct Reading {
     found: BTreeMap<u32, u32>,
     /// The buffer that was mapped last since the last note of an OpenCL layer.
     mapped: Option<Buffer>,
+    /// Regions that were listed: address, pages, flags.
+    regions: HashSet<(u64, u64, u32)>,
+    /// Pages of all of them.
+    listed: u64,
 }
 
 impl Reading {
@@ -230,21 +234,7 @@ impl Capture {
             Event::Complete { slot, status } => self.complete(record, reading, slot, status)?,
             Event::Region {
                 flags, va, pages, ..
-            } => {
-                for page in 0..pages {
-                    let flags = RegionFlags(flags.0 & 0xf);
-                    let old = self
-                        .access
-                        .entry(va + page * PAGE_SIZE as u64)
-                        .or_insert(flags);
-                    *old = *old | flags;
-                }
-                if self.access.len() as u64 > MAX_PAGES {
-                    return Err(CompileError::TooMuchMemory {
-                        pages: self.access.len() as u64,
-                    });
-                }
-            }
+            } => self.region(reading, RegionFlags(flags.0 & 0xf), va, pages)?,
             Event::Page {
                 phase, va, bytes, ..
             } => {
@@ -288,6 +278,34 @@ impl Capture {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Takes pages that are mapped. The same ones are listed again at every job.
+    fn region(
+        &mut self,
+        reading: &mut Reading,
+        flags: RegionFlags,
+        va: u64,
+        pages: u64,
+    ) -> Result<(), CompileError> {
+        if !reading.regions.insert((va, pages, flags.0)) {
+            return Ok(());
+        }
+        reading.listed = reading.listed.saturating_add(pages);
+        // Before they are looked at: a record of a few bytes may name any number of pages.
+        if pages > MAX_PAGES || reading.listed > MAX_LISTED {
+            let pages = reading.listed;
+            return Err(CompileError::TooMuchMemory { pages });
+        }
+        for page in 0..pages {
+            let at = va + page * PAGE_SIZE as u64;
+            let old = self.access.entry(at).or_insert(flags);
+            *old = *old | flags;
+        }
+        match self.access.len() as u64 {
+            pages if pages > MAX_PAGES => Err(CompileError::TooMuchMemory { pages }),
+            _ => Ok(()),
+        }
     }
 
     fn register_write(
@@ -414,5 +432,7 @@ impl Capture {
     }
 }
 
-/// The most pages that are accepted: 16 GiB.
-const MAX_PAGES: u64 = 1 << 22;
+/// The most pages that are accepted: 4 GiB, as much as a recording may have.
+const MAX_PAGES: u64 = 1 << 20;
+/// The most pages that may be listed in regions that differ from each other.
+const MAX_LISTED: u64 = 1 << 24;

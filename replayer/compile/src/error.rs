@@ -126,7 +126,7 @@ pub enum CompileError {
         value: u32,
     },
     /// More memory than is accepted.
-    #[error("the trace maps {pages} pages, more than 16 GiB")]
+    #[error("the trace maps {pages} pages, more than the 4 GiB that a recording may have")]
     TooMuchMemory {
         /// Pages mapped.
         pages: u64,

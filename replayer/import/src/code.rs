@@ -33,9 +33,12 @@ pub(crate) fn shader(contents: &Contents, job: &Job) -> Option<u64> {
     Some(clause_address(RendererState::from_bytes(&bytes).shader()))
 }
 
+/// Words of code that are looked at for all shaders, those that several share for each of them: 64 MiB.
+const MAX_WORDS: u64 = 1 << 22;
+
 /// Address ranges of all clauses that the chains' shaders can reach.
 ///
-/// `None` when a shader does not decode, is not in the dump, or jumps to computed addresses: then any byte may matter.
+/// `None` when a shader does not decode, is not in the dump, or jumps to computed addresses, or all together are too long: then any byte may matter.
 pub(crate) fn reachable(contents: &Contents, chains: &[Chain]) -> Option<Vec<Range<u64>>> {
     let jobs = chains.iter().flat_map(|chain| &chain.jobs);
     let compute = jobs.filter(|job| job.job_type() == Some(JobType::Compute));
@@ -43,9 +46,14 @@ pub(crate) fn reachable(contents: &Contents, chains: &[Chain]) -> Option<Vec<Ran
         .map(|job| shader(contents, job))
         .collect::<Option<BTreeSet<u64>>>()?;
     let mut clauses: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut words = 0;
     for start in shaders {
         let decoded: Result<Shader, ShaderError<CodeError>> = Shader::decode_with(|offset| {
             let mut word = [0; 16];
+            words += 1;
+            if words > MAX_WORDS {
+                return Err(CodeError::Missing);
+            }
             let va = start.checked_add(offset.into()).ok_or(CodeError::Missing)?;
             contents.read(va, &mut word).ok_or(CodeError::Missing)?;
             Ok(word)

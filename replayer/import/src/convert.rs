@@ -55,7 +55,7 @@ pub enum ConvertError {
         head: u64,
     },
     /// The memory does not fit.
-    #[error("gr_pgt and gr_mem_contents together map more than 16 GiB")]
+    #[error("gr_pgt and gr_mem_contents together map more than 4 GiB")]
     TooMuchMemory,
     /// GPU_ID was never read.
     #[error("gr_io_history never reads GPU_ID (register 0x0), so the GPU is not known")]

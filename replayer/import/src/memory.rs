@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use crate::files::PAGE;
 use crate::{Contents, Diagnosis, History, PageTables, Ranges};
 
-/// Most pages that are mapped: 16 GiB.
-const MAX_PAGES: u64 = 1 << 22;
+/// Most pages that are mapped: 4 GiB, as much as a recording may have.
+const MAX_PAGES: u64 = 1 << 20;
 /// Defects of one kind that are listed one by one.
 const MAX_DIAGNOSED: usize = 16;
 /// First register of address space 0, bytes from one address space to the next, number of address spaces.
@@ -35,7 +35,7 @@ pub struct Image {
 
 impl Image {
     /// The pages that the page tables map, and those of regions that were freed before the tables were dumped.
-    /// `None` when that is more than 16 GiB.
+    /// `None` when that is more than 4 GiB.
     pub fn new(tables: &PageTables, contents: &Contents) -> Option<Image> {
         let mut total = tables.leaves.len() as u64;
         for region in &contents.regions {

@@ -24,6 +24,10 @@ use gpureplay_core::Verified;
 use mali_descriptors::Profile;
 use mali_regs::GpuId;
 
+/// Bytes of code that are decoded for all jobs of a recording, when they are listed or moved to another GPU. Code that several shaders share counts for
+/// each: a clause of 16 bytes can be the entry of a shader of any length, and decoded code takes eight times the memory. Networks have less than 1 MiB.
+pub const MAX_CODE: u64 = 4 << 20;
+
 /// Steps that all walks may take: words of uniforms looked at, pieces of tensors compared with descriptors, and [`chain::KEPT`] for
 /// each thing that the report keeps. Networks take a few million.
 const MAX_STEPS: u64 = 1 << 26;

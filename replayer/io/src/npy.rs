@@ -520,6 +520,20 @@ mod tests {
     }
 
     #[test]
+    fn a_header_is_as_long_as_it_may_be() {
+        let read = |length: usize| {
+            let mut header = "{'descr': '|u1', 'fortran_order': False, 'shape': (1,), }".to_owned();
+            header.push_str(&" ".repeat(length - header.len() - 1));
+            header.push('\n');
+            let length = (header.len() as u32).to_le_bytes();
+            parse_npy(&[b"\x93NUMPY\x02\x00", &length[..], header.as_bytes(), &[7]].concat())
+        };
+        assert_eq!(read(MAX_HEADER).unwrap().bytes(), [7]);
+        let error = read(MAX_HEADER + 1).unwrap_err();
+        assert!(matches!(error, NpyError::HeaderLength { .. }), "{error}");
+    }
+
+    #[test]
     fn every_type_and_rank_round_trips() {
         for d in ElementType::ALL {
             for shape in [&[][..], &[3], &[2, 3], &[2, 0, 5], &[1, 2, 1, 2]] {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gpureplay_format::SegmentKind;
-use gpureplay_inspect::{Full, Image, Submission, submissions};
+use gpureplay_inspect::{Full, Image, MAX_CODE, Submission, submissions};
 use gpureplay_library::{Layer, Recording};
 use mali_descriptors::{
     ComputeParameters, Draw, Invocation, JobType, LocalStorage, Memory, Profile, RendererState,
@@ -17,6 +17,9 @@ use mali_regs::GpuId;
 
 /// Jobs that are listed; far more than any network has.
 const MAX_JOBS: usize = 1 << 16;
+
+/// Bytes of code that are compared with what was decoded before, for all jobs.
+const MAX_COMPARED: u64 = 4 << 30;
 
 /// Why the jobs of a recording cannot be listed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -246,10 +249,11 @@ impl Jobs {
                 compute,
             });
         }
+        // Layers come in the order of their segments.
         let layer = self
             .layers
-            .iter()
-            .position(|layer| layer.segment == submission.segment);
+            .binary_search_by_key(&submission.segment, |layer| layer.segment)
+            .ok();
         self.chains.push(Chain {
             number,
             segment: submission.segment,
@@ -332,38 +336,68 @@ pub(crate) fn phase(kind: u8) -> &'static str {
 
 /// Code by its address, with the bytes that were there.
 #[derive(Default)]
-struct Codes(HashMap<u64, Result<Arc<Code>, String>>);
+struct Codes {
+    known: HashMap<u64, Result<Arc<Code>, String>>,
+    /// Bytes that were decoded.
+    decoded: u64,
+    /// Bytes that were compared with those of a known shader.
+    compared: u64,
+}
+
+/// Why code was not decoded.
+#[derive(Debug, thiserror::Error)]
+enum Undecoded {
+    #[error(transparent)]
+    Wrong(#[from] DecodeError),
+    #[error(
+        "the shaders of the recording have more than {MAX_CODE} bytes, which is as many as are decoded"
+    )]
+    TooMuch,
+}
 
 impl Codes {
     fn at(&mut self, memory: &Image, address: u64) -> Result<Arc<Code>, String> {
-        if let Some(Ok(known)) = self.0.get(&address) {
+        if let Some(Ok(known)) = self.known.get(&address) {
+            self.compared += known.bytes.len() as u64;
+            if self.compared > MAX_COMPARED {
+                return Err(Undecoded::TooMuch.to_string());
+            }
             let mut bytes = vec![0; known.bytes.len()];
             if memory.read(address, &mut bytes) && bytes == known.bytes {
                 return Ok(known.clone());
             }
         }
-        let found = decode(memory, address);
-        self.0.insert(address, found.clone());
+        let found = self.decode(memory, address);
+        self.known.insert(address, found.clone());
         found
     }
-}
 
-fn decode(memory: &Image, address: u64) -> Result<Arc<Code>, String> {
-    let word = |offset: u32| {
-        let mut word = [0; WORD_BYTES];
-        let known = memory.read(address.wrapping_add(offset.into()), &mut word);
-        known.then_some(word).ok_or(DecodeError::Truncated {
-            offset: offset as usize,
-        })
-    };
-    let (shader, identity) = Shader::identify(word).map_err(|error| error.to_string())?;
-    let mut bytes = vec![0; usize::try_from(identity.bytes).unwrap_or(0)];
-    memory.read(address, &mut bytes);
-    Ok(Arc::new(Code {
-        shader,
-        identity,
-        bytes,
-    }))
+    fn decode(&mut self, memory: &Image, address: u64) -> Result<Arc<Code>, String> {
+        let word = |offset: u32| {
+            let mut word = [0; WORD_BYTES];
+            // Each word is read twice: to decode it, and for the shader's hash.
+            self.decoded += WORD_BYTES as u64;
+            if self.decoded > 2 * MAX_CODE {
+                return Err(Undecoded::TooMuch);
+            }
+            let known = memory.read(address.wrapping_add(offset.into()), &mut word);
+            Ok(known.then_some(word).ok_or(DecodeError::Truncated {
+                offset: offset as usize,
+            })?)
+        };
+        let (shader, identity) = Shader::identify(word).map_err(|error| error.to_string())?;
+        // A branch may lead far away: what lies between counts too.
+        if identity.bytes > MAX_CODE {
+            return Err(Undecoded::TooMuch.to_string());
+        }
+        let mut bytes = vec![0; usize::try_from(identity.bytes).unwrap_or(0)];
+        memory.read(address, &mut bytes);
+        Ok(Arc::new(Code {
+            shader,
+            identity,
+            bytes,
+        }))
+    }
 }
 
 /// Reads a descriptor of `N` bytes.

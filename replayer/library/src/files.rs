@@ -258,7 +258,12 @@ mod tests {
         let (pages, elements) = (5 << 17, 5 << 29);
         let one = files(&["a"], pages, elements, HEAD);
         assert!(one.verify().is_ok());
-        let two = files(&["a", "b"], pages, elements, HEAD);
+        // Two of 2 GiB are at the limit, three beyond it.
+        let (pages, elements) = (1 << 19, 1 << 31);
+        assert!(files(&["a", "b"], pages, elements, HEAD).verify().is_ok());
+        let more = files(&["a", "b", "c"], pages, elements, HEAD);
+        assert!(more.verify().is_err());
+        let two = files(&["a", "b"], 5 << 17, 5 << 29, HEAD);
         let error = two.verify().unwrap_err().to_string();
         assert!(error.contains("bytes together"), "{error}");
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use gpureplay_core::Verified;
-use gpureplay_inspect::{DeepViolation, Event, Submission, events};
+use gpureplay_inspect::{DeepViolation, Event, MAX_CODE, Submission, events};
 use mali_descriptors::{
     Attribute, Draw, Invocation, JobType, LocalStorage, Memory, PixelFormat, RendererState,
     Texture, clause_address, descriptor_address, follow, job,
@@ -73,6 +73,8 @@ struct Survey {
     jobs: Vec<Job>,
     /// Shaders by address, as long as memory that was uploaded since is not theirs.
     known: HashMap<u64, Rc<Code>>,
+    /// Bytes of code that were looked at.
+    decoded: u64,
     refusal: Option<Refusal>,
 }
 
@@ -165,6 +167,13 @@ impl Survey {
             return Ok(Rc::clone(known));
         }
         let word = |offset: u32| {
+            self.decoded += WORD_BYTES as u64;
+            if self.decoded > MAX_CODE {
+                // Behind the end of all code that is looked at.
+                return Err(DecodeError::Truncated {
+                    offset: offset as usize,
+                });
+            }
             let truncated = DecodeError::Truncated {
                 offset: offset as usize,
             };
@@ -174,7 +183,10 @@ impl Survey {
         let shader = match address {
             0 => Shader::default(),
             _ => Shader::decode_with(word).map_err(|error| {
-                let text = format!("shader {address:#x}: {error}");
+                let text = match self.decoded > MAX_CODE {
+                    true => format!("the shaders have more than {MAX_CODE} bytes, which is as many as are looked at"),
+                    false => format!("shader {address:#x}: {error}"),
+                };
                 Refusal::of_job(TargetRule::Instructions, place, text)
             })?,
         };

@@ -4,7 +4,8 @@
 //! - [`mutants`]: recordings that are wrong in one point, each refused by the rule that it breaks;
 //! - [`faults`]: every kind of fault at every call that a replay makes to its device;
 //! - [`soundness`]: recordings changed at random; what is accepted stays inside its own pages;
-//! - [`cost`]: what verification costs.
+//! - [`cost`]: what verification costs;
+//! - [`review`]: recordings with which others attacked.
 #![forbid(unsafe_code)]
 
 pub mod corpus;
@@ -12,6 +13,7 @@ pub mod cost;
 pub mod faults;
 pub mod mutants;
 pub mod parts;
+pub mod review;
 pub mod rig;
 pub mod seeds;
 pub mod shipped;

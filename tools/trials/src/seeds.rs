@@ -9,7 +9,7 @@ use gpureplay_format::{Recording, RegionKind};
 use gpureplay_sign::{SecretKey, pack, sign};
 use gpureplay_trace::{Context, Driver, Line, PAGE_SIZE, Phase, RegionFlags, Writer};
 
-use crate::shipped;
+use crate::{review, shipped};
 
 /// Largest seed in bytes.
 const MAX_BYTES: usize = 64 << 10;
@@ -65,6 +65,11 @@ pub fn write(directory: &Path) -> io::Result<()> {
             let execute = [&[0], code.as_slice()].concat();
             put("execute", &format!("{name}-{index}"), &execute)?;
         }
+    }
+    let reviewed = review::all(10).into_iter();
+    let small = reviewed.filter(|one| one.file.len() <= MAX_BYTES);
+    for (index, reviewed) in (0..).zip(small) {
+        put("recording", &format!("review-{index}"), &reviewed.file)?;
     }
     for (index, line) in (0..).zip(COMMAND_LINES) {
         let line = line.replace(' ', "\n");

@@ -20,6 +20,10 @@ use crate::{Result, text};
 const ENDINGS: [&str; 6] = ["npy", "bin", "raw", "png", "jpg", "jpeg"];
 /// Most classes whose confusion is printed as a table.
 const TABLE: usize = 16;
+/// Most classes for which answers are counted by right class: the counts take the square of it.
+const MAX_CLASSES: usize = 2048;
+/// Most inputs in one file.
+const MAX_COUNT: usize = 1 << 24;
 /// Bytes of values in a file of inputs, at most.
 const MAX_INPUTS: u64 = 4 << 30;
 /// Bytes of a line in a file of classes, at most.
@@ -64,7 +68,7 @@ pub(crate) struct Evaluation {
     /// Part of the answers that are right.
     accuracy: Option<f64>,
     right: Option<usize>,
-    /// By right class, then by answer.
+    /// By right class, then by answer; nothing without the right classes, or if there are more than 2048.
     confusion: Option<Vec<Vec<usize>>>,
     answers: Vec<Answer>,
 }
@@ -124,7 +128,9 @@ impl ManyInputs {
                 .filter(|answer| answer.class == answer.truth)
                 .count()
         });
-        let mut confusion = vec![vec![0; classes]; classes];
+        let counted = truth.is_some() && classes <= MAX_CLASSES;
+        let counted = if counted { classes } else { 0 };
+        let mut confusion = vec![vec![0; counted]; counted];
         for answer in judged() {
             let (Some(truth), Some(class)) = (answer.truth, answer.class) else {
                 continue;
@@ -141,7 +147,7 @@ impl ManyInputs {
             inputs_per_second: answers.len() as f64 / seconds,
             accuracy: right.map(|right| right as f64 / answers.len() as f64),
             right,
-            confusion: truth.is_some().then_some(confusion),
+            confusion: (counted > 0).then_some(confusion),
             answers,
         })
     }
@@ -176,6 +182,11 @@ fn sources(from: &Path, input: &TensorInfo) -> Result<Vec<(String, Source)>> {
             )));
         };
         let count = all.bytes().len() / input.bytes.max(1);
+        if count > MAX_COUNT {
+            return Err(wrong(format!(
+                "{count} inputs, more than the {MAX_COUNT} that one file may have"
+            )));
+        }
         let all = Rc::new(all);
         let value = |index: usize| (index.to_string(), Source::Part(all.clone(), index));
         let values: Vec<_> = (0..count).map(value).collect();

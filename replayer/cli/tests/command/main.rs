@@ -12,6 +12,7 @@ mod extract;
 mod faults;
 mod kbase;
 mod layers;
+mod limits;
 mod links;
 mod misuse;
 mod patch;

@@ -160,3 +160,35 @@ fn a_manifest_that_points_outside_is_neither_signed_nor_packed() {
     let (code, text) = folder.ran("pack @saxpy -o @saxpy.pack");
     assert_eq!(code, 3, "{text}");
 }
+
+#[test]
+fn signers_at_once_leave_one_whole_signature() {
+    let folder = Folder::with_recording("signers");
+    assert_eq!(folder.ran("keygen @key").0, 0);
+    std::thread::scope(|scope| {
+        for counter in 1..=8 {
+            let folder = &folder;
+            scope.spawn(move || {
+                for _ in 0..4 {
+                    let line = format!("sign --force --key @key.pem --counter {counter} @saxpy");
+                    let (code, text) = folder.ran(&line);
+                    assert_eq!(code, 0, "{text}");
+                }
+            });
+        }
+        // Whoever reads meanwhile finds a whole one, or none yet.
+        for _ in 0..8 {
+            let (code, text) = folder.ran("run --require-signature @key.pub.pem @saxpy");
+            let none = text.contains("a signature is required");
+            assert!(code == 0 || code == 3 && none, "{code} {text}");
+        }
+    });
+    let least = |counter: u32| {
+        let line =
+            format!("run --require-signature @key.pub.pem --minimum-counter {counter} @saxpy");
+        folder.ran(&line).0
+    };
+    // The last one's counter, whichever it was.
+    let last = (1..=9).take_while(|counter| least(*counter) == 0).count();
+    assert!((1..=8).contains(&last), "{last}");
+}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traces and tensors of which no recording can be made.
 
-use gpureplay_compile::{Capture, Role};
+use gpureplay_compile::{Capture, CompileError, Role};
 use gpureplay_io::{ElementType, Tensor};
+use gpureplay_trace::{Driver, RegionFlags, Writer};
 
 use crate::app::*;
 
@@ -48,4 +49,32 @@ fn incomplete_traces_are_refused() {
     assert!(text(&trace[..trace.len() - 40]).contains("no END"));
     assert!(text(&[&trace[..120], &trace[152..]].concat()).contains("missing"));
     assert!(text(b"GPUREPLYx").contains("not a raw trace"));
+}
+
+#[test]
+fn regions_map_as_much_as_a_recording_may_have() {
+    let listed = |regions: &[(u64, u64)]| {
+        let mut trace =
+            Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
+        for &(va, pages) in regions {
+            trace.region(0, RegionFlags::READ, va, pages).unwrap();
+        }
+        Capture::read(trace.end().unwrap().as_slice())
+    };
+    let limit = 1u64 << 20;
+    let too_much = |result| matches!(result, Err(CompileError::TooMuchMemory { .. }));
+    // As much as may be, however often it is listed; then it is missed that nothing runs.
+    let all = listed(&vec![(0x1000, limit); 100]);
+    assert!(matches!(all, Err(CompileError::NoJobs)), "{all:?}");
+    assert!(too_much(listed(&[(0x1000, limit + 1)])));
+    assert!(too_much(listed(&[
+        (0x1000, limit),
+        (0x1000 + (limit << 12), 1)
+    ])));
+    // A record of a few bytes is refused before its pages are counted one by one.
+    assert!(too_much(listed(&[(0, u64::MAX >> 12)])));
+    // The same memory, listed in ever other regions.
+    let shifted: Vec<_> = (0..17).map(|i| (0x1000, limit - i)).collect();
+    assert!(too_much(listed(&shifted)));
+    assert!(!too_much(listed(&shifted[..16])));
 }

@@ -70,12 +70,17 @@ impl<G: Gpu> Session<'_, '_, G> {
         self.powered = false;
         self.loaded = super::NOT_LOADED;
         let recording = *self.recording.recording();
+        // Settings come first in set-up (rule `register-write-order`): nothing else is walked, however often the GPU is lent.
         for segment in recording.segments() {
-            let entries = recording.segment_entries(segment);
-            for (action, entry) in (segment.first_action.get()..).zip(entries) {
-                if action < self.action && entry.op == Opcode::Write.code() {
-                    self.gpu.write32(entry.b.get().into(), entry.c.get());
+            let later = segment.first_action.get() > self.action;
+            if later || segment.kind != SegmentKind::Setup.code() {
+                break;
+            }
+            for entry in recording.segment_entries(segment) {
+                if entry.op != Opcode::Write.code() {
+                    break;
                 }
+                self.gpu.write32(entry.b.get().into(), entry.c.get());
             }
         }
         self.power_up()

@@ -6,5 +6,6 @@ mod support;
 
 mod engine;
 mod faults;
+mod limits;
 mod soundness;
 mod wrappers;

@@ -150,3 +150,105 @@ impl Mapped {
         unsafe { std::ptr::write_bytes(self.map.as_mut_ptr(), 0, self.len()) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two pages; AddressSanitizer sees an access behind them, as no mapping follows.
+    fn mapped() -> Mapped {
+        Mapped::anonymous(8192).unwrap()
+    }
+
+    #[test]
+    fn registers_end_with_the_mapping() {
+        let map = mapped();
+        map.write32(0, 1);
+        map.write32(8188, 2);
+        assert_eq!((map.read32(0), map.read32(8188)), (1, 2));
+        // Across the end, behind it, at offsets that overflow, and between words: nothing is accessed.
+        for offset in [
+            8189,
+            8190,
+            8191,
+            8192,
+            8196,
+            1 << 40,
+            usize::MAX - 3,
+            usize::MAX,
+            1,
+            2,
+            3,
+        ] {
+            map.write32(offset, 3);
+            assert_eq!(map.read32(offset), u32::MAX, "{offset}");
+        }
+        assert_eq!((map.read32(0), map.read32(8188)), (1, 2));
+    }
+
+    #[test]
+    fn copies_end_with_the_mapping() {
+        let map = mapped();
+        assert!(map.write(8190, &[1, 2]));
+        let mut bytes = [9; 4];
+        for (offset, length) in [
+            (8190, 3),
+            (8192, 1),
+            (8193, 0),
+            (usize::MAX, 1),
+            (usize::MAX - 1, 2),
+            (usize::MAX, 0),
+        ] {
+            assert!(!map.write(offset, &vec![7; length]), "{offset} {length}");
+            assert!(!map.read(offset, &mut bytes[..length]), "{offset} {length}");
+        }
+        assert_eq!(bytes, [9; 4]);
+        // Nothing at the very end is inside, and so is all of it at once.
+        assert!(map.write(8192, &[]) && map.read(8192, &mut []));
+        let mut all = vec![9; 8192];
+        assert!(map.read(0, &mut all));
+        assert_eq!(
+            (&all[8188..], all[..8190].iter().max()),
+            (&[0, 0, 1, 2][..], Some(&0))
+        );
+        assert!(!map.read(1, &mut all));
+        map.clear();
+        assert!(map.read(0, &mut all) && all.iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn what_others_change_meanwhile_is_some_value() {
+        // Another thread plays the GPU: what is read is one of the values that were written, word by word.
+        let map = std::sync::Arc::new(mapped());
+        let gpu = map.clone();
+        let writer = std::thread::spawn(move || {
+            for value in 0..20_000u32 {
+                gpu.write32(4096, value * 0x1_0001);
+            }
+        });
+        let mut last = 0;
+        while last < 19_999 && !writer.is_finished() {
+            let value = map.read32(4096);
+            assert_eq!(value >> 16, value & 0xffff, "a word is read at once");
+            assert!(value & 0xffff >= last);
+            last = value & 0xffff;
+        }
+        writer.join().unwrap();
+        assert_eq!(map.read32(4096), 19_999 * 0x1_0001);
+    }
+
+    #[test]
+    fn pages_are_pinned_or_it_is_said_why() {
+        match Mapped::pinned(8192) {
+            Ok(map) => {
+                // They stay this process's own and readable, and the mapping goes before the pin.
+                assert!(map.write(4096, b"here"));
+                let mut bytes = [0; 4];
+                assert!(map.read(4096, &mut bytes));
+                assert_eq!(&bytes, b"here");
+            }
+            // A sandbox, a limit of locked memory, or a kernel without io_uring.
+            Err(error) => assert!(error.raw_os_error().is_some(), "{error}"),
+        }
+    }
+}

@@ -65,3 +65,20 @@ impl Pin {
         Ok(Self { _ring: ring })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_memory_of_this_process_is_pinned() {
+        // The kernel checks the range: no page is at 4096, and none may be behind the last address of a process.
+        for (address, length) in [(4096, 4096), (1 << 47, 4096), (usize::MAX & !4095, 4096)] {
+            assert!(Pin::new(address, length).is_err(), "{address:#x}");
+        }
+        // Constants may be read only: the kernel pins nothing that this process may not write.
+        static CONSTANT: [u8; 8192] = [1; 8192];
+        let inside = (CONSTANT.as_ptr() as usize).next_multiple_of(4096);
+        assert!(Pin::new(inside, 4096).is_err());
+    }
+}

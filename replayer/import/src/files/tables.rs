@@ -16,8 +16,8 @@ use crate::{Diagnosis, ReadError};
 
 const END_MARK: u64 = 0xff_ffff_ffff;
 const TABLE_BYTES: usize = PAGE_BYTES as usize;
-/// Most pages that are mapped: 16 GiB.
-const MAX_PAGES: usize = 1 << 22;
+/// Most pages that are mapped: 4 GiB, as much as a recording may have.
+const MAX_PAGES: usize = 1 << 20;
 /// Defects of one kind that are listed one by one.
 const MAX_DIAGNOSED: usize = 16;
 
@@ -126,7 +126,7 @@ impl PageTables {
             diagnoses,
         };
         walk.table(root, 0, 0)
-            .ok_or_else(|| unusable("the tables map more than 16 GiB, or each other".into()))?;
+            .ok_or_else(|| unusable("the tables map more than 4 GiB, or each other".into()))?;
         Ok(PageTables {
             root,
             attributes,
@@ -233,6 +233,27 @@ mod tests {
             (0x3002, vec![(2, 0x4003), (3, 0x20_0000 | 0xc1)]),
             (0x4003, vec![(4, 0x40_0000_0000_5743 | 0x10_0000)]),
         ]
+    }
+
+    #[test]
+    fn tables_map_as_much_as_a_recording_may_have() {
+        // Blocks of 1 GiB: four are all that a recording may have; with one page more it is too much.
+        let mapped = |blocks: usize, pages: usize| {
+            let mut first: Vec<_> = (0..blocks).map(|entry| (entry, 0xc1)).collect();
+            first.push((blocks, 0x3003));
+            let tables = [
+                (0x1000, vec![(0, 0x2003)]),
+                (0x2001, first),
+                (0x3002, vec![(0, 0x4003)]),
+                (0x4003, (0..pages).map(|entry| (entry, 0x10_00c3)).collect()),
+            ];
+            PageTables::parse(&file(&tables, true), &mut Vec::new())
+        };
+        assert_eq!(mapped(4, 0).unwrap().leaves.len(), 1 << 20);
+        let error = mapped(4, 1).unwrap_err().to_string();
+        assert!(error.contains("more than 4 GiB"), "{error}");
+        // Blocks that begin at a multiple of 512 pages too.
+        assert!(mapped(3, 512).is_ok());
     }
 
     #[test]

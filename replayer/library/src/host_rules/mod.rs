@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use gpureplay_core::Limits;
 use gpureplay_format::layout::AxisEntry;
-use gpureplay_format::{Action, ElementType, PAGE_SIZE, Recording, TensorKind};
+use gpureplay_format::{Action, ElementType, Opcode, PAGE_SIZE, Recording, TensorKind};
 
 pub use rule::{Broken, HostRule};
 
@@ -20,6 +20,8 @@ pub const MAX_NAME: usize = 255;
 /// Most stretches of memory that the tensors of one pass over the recording are copied in. A stretch costs a call of the device,
 /// however short it is.
 pub const MAX_RUNS: u64 = 1 << 26;
+/// Most settings that are written; drivers write fewer than ten.
+pub const MAX_SETTINGS: usize = 256;
 /// Most elements that are looked at one by one to prove that the pieces of tensors cover them: for pieces with gaps.
 pub const MAX_SCATTERED: u64 = 1 << 26;
 
@@ -41,6 +43,7 @@ fn require(holds: bool, rule: HostRule, reason: impl FnOnce() -> String) -> Resu
 /// # Errors
 /// The first rule that is broken.
 pub fn check(recording: &Recording<'_>) -> Result<Vec<TensorInfo>> {
+    settings_are_few(recording)?;
     names_are_short(recording)?;
     let tensors = TensorInfo::all(recording);
     names_differ(&tensors)?;
@@ -49,6 +52,17 @@ pub fn check(recording: &Recording<'_>) -> Result<Vec<TensorInfo>> {
     tensors_are_covered(recording, &tensors)?;
     state_rules::check(recording, &tensors)?;
     Ok(tensors)
+}
+
+/// A GPU that comes back from another process gets its settings again.
+fn settings_are_few(recording: &Recording<'_>) -> Result {
+    let entries = recording.action_entries().iter();
+    let count = entries
+        .filter(|entry| entry.op == Opcode::Write.code())
+        .count();
+    require(count <= MAX_SETTINGS, HostRule::Settings, || {
+        format!("it writes {count} settings, more than {MAX_SETTINGS}")
+    })
 }
 
 /// Any number of tensors may have the same long name in the file, and each gets a copy of it.
@@ -263,6 +277,8 @@ mod tests {
 
     const GPU: u32 = 0x7212_0000;
     const DATA: u64 = 0x300_0000;
+    /// A register that drivers write on every GPU.
+    const SHADER_CONFIG: u16 = mali_regs::gpu::SHADER_CONFIG as u16;
 
     /// What the rules say of a recording with one tensor that is bound so many times. It keeps all rules of the core.
     fn checked(kind: TensorKind, shape: &[u32], pieces: &[Piece], binds: u32) -> Result {
@@ -303,6 +319,23 @@ mod tests {
             element,
             axes: axes.collect(),
         }
+    }
+
+    #[test]
+    fn settings_are_as_many_as_they_may_be() {
+        let written = |count: usize| {
+            let mut builder = Builder::new(GPU);
+            builder.identity(0, 0xffff_0000, GPU);
+            builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
+            builder.segment("setup", SegmentKind::Setup);
+            (0..count).for_each(|_| builder.write(SHADER_CONFIG, 0));
+            builder.segment("run", SegmentKind::Run);
+            let bytes = builder.finish().unwrap();
+            let sound = verify(Recording::parse(&bytes).unwrap(), &Limits::DEFAULT);
+            rule(check(sound.as_ref().map(Verified::recording).unwrap()).map(drop))
+        };
+        assert_eq!(written(MAX_SETTINGS), None);
+        assert_eq!(written(MAX_SETTINGS + 1), Some(HostRule::Settings));
     }
 
     #[test]

@@ -17,6 +17,8 @@ gpureplay_core::rules! {
     TensorUse = "tensor-use";
     /// Tensors are copied in at most 2^26 stretches of memory in one pass.
     CopyRuns = "copy-runs";
+    /// At most 256 settings are written: they are written again each time when the GPU was lent.
+    Settings = "settings";
     /// A state has a value in the recording.
     StateValue = "state-value";
     /// A piece of a state, from its first to its last byte, shares no memory with another piece of any tensor.

@@ -20,6 +20,9 @@ pub(super) const MAX_EXTENT: u32 = 1 << 14;
 const MAX_PIXELS: u64 = 1 << 25;
 /// Most memory that decoding a picture may take, and most bytes of a JPEG file.
 const MAX_BYTES: u64 = 1 << 30;
+/// Most pixels that the scans of a JPEG picture may visit, all together: each scan of a progressive one may visit every pixel, and a scan
+/// takes a dozen bytes of file. Encoders write about ten.
+const MAX_VISITED: u64 = 1 << 31;
 /// How red, green and blue weigh in the luminance (ITU-R BT.709).
 const LUMINANCE: [f32; 3] = [0.2126, 0.7152, 0.0722];
 
@@ -231,9 +234,8 @@ fn png(file: impl BufRead + Seek) -> std::result::Result<Picture, String> {
 fn jpeg(mut file: impl BufRead + Seek) -> std::result::Result<Picture, String> {
     let io = |error: std::io::Error| error.to_string();
     let wrong = |error: zune_jpeg::errors::DecodeErrors| error.to_string();
-    if !jpeg_ends(&mut file).map_err(io)? {
-        return Err("the file is truncated".into());
-    }
+    let scans = jpeg_scans(&mut file).map_err(io)?;
+    let scans = scans.ok_or("the file is truncated")?;
     file.rewind().map_err(io)?;
     let mut bytes = Vec::new();
     file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(io)?;
@@ -243,6 +245,12 @@ fn jpeg(mut file: impl BufRead + Seek) -> std::result::Result<Picture, String> {
     decoder.decode_headers().map_err(wrong)?;
     let (width, height) = decoder.dimensions().ok_or("it has no size")?;
     check_size(width as u64, height as u64)?;
+    let most = MAX_VISITED / (width as u64 * height as u64);
+    if scans > most {
+        return Err(format!(
+            "{scans} scans; a picture of {width} x {height} pixels has at most {most}"
+        ));
+    }
     let (colours, channels) = match decoder.input_colorspace() {
         Some(ColorSpace::Luma) => (ColorSpace::Luma, 1),
         _ => (ColorSpace::RGB, 3),
@@ -257,12 +265,12 @@ fn jpeg(mut file: impl BufRead + Seek) -> std::result::Result<Picture, String> {
     })
 }
 
-/// Whether a JPEG file has its end marker behind the data of a scan: decoders make up what is missing. Thumbnails inside of other
-/// segments have markers of their own, which do not count.
-fn jpeg_ends(mut file: impl BufRead + Seek) -> std::io::Result<bool> {
+/// How many scans a JPEG file has up to its end marker, which comes behind the data of a scan; `None` without that: decoders make up
+/// what is missing. Thumbnails inside of other segments have markers of their own, which do not count.
+fn jpeg_scans(mut file: impl BufRead + Seek) -> std::io::Result<Option<u64>> {
     const START_OF_SCAN: u8 = 0xda;
     const END_OF_IMAGE: u8 = 0xd9;
-    let mut in_scan = false;
+    let mut scans = 0;
     loop {
         // Up to the next marker: what is between segments, or the data of a scan.
         let mut skipped = Vec::new();
@@ -270,21 +278,21 @@ fn jpeg_ends(mut file: impl BufRead + Seek) -> std::io::Result<bool> {
         let mut marker = [0xff];
         while marker == [0xff] {
             if file.read(&mut marker)? == 0 {
-                return Ok(false);
+                return Ok(None);
             }
         }
         match marker {
-            [END_OF_IMAGE] => return Ok(in_scan),
+            [END_OF_IMAGE] => return Ok((scans > 0).then_some(scans)),
             // A byte of the scan's data, restart markers, start of image, and what stands alone.
             [0x00 | 0x01 | 0xd0..=0xd8] => {}
             [kind] => {
                 let mut length = [0; 2];
                 if file.read_exact(&mut length).is_err() {
-                    return Ok(false);
+                    return Ok(None);
                 }
                 let rest = i64::from(u16::from_be_bytes(length)).saturating_sub(2);
                 file.seek(SeekFrom::Current(rest.max(0)))?;
-                in_scan |= kind == START_OF_SCAN;
+                scans += u64::from(kind == START_OF_SCAN);
             }
         }
     }
@@ -319,25 +327,72 @@ mod tests {
         assert!(error.contains("at most 16384 wide"), "{error}");
     }
 
+    /// A grey progressive picture without anything in its scans, each of which visits all of it.
+    fn scanned(width: u16, height: u16, scans: usize) -> Vec<u8> {
+        let mut file = vec![0xff, 0xd8];
+        // One table of quantization, one of codes: a single code of one bit, for nothing up to the end.
+        file.extend([0xff, 0xdb, 0, 67, 0]);
+        file.extend([1; 64]);
+        file.extend([0xff, 0xc2, 0, 11, 8]);
+        file.extend([height.to_be_bytes(), width.to_be_bytes()].concat());
+        file.extend([1, 1, 0x11, 0]);
+        for class in [0x00, 0x10] {
+            file.extend([0xff, 0xc4, 0, 20, class, 1]);
+            file.extend([0; 16]);
+        }
+        for scan in 0..scans {
+            let last = if scan == 0 { 0 } else { 63 };
+            file.extend([0xff, 0xda, 0, 8, 1, 1, 0, u8::from(scan > 0), last, 0]);
+            file.extend([0; 4]);
+        }
+        file.extend([0xff, 0xd9]);
+        file
+    }
+
+    #[test]
+    fn a_jpeg_has_as_many_scans_as_its_size_allows() {
+        let decoded = |scans| {
+            let file = scanned(8192, 4096, scans);
+            match jpeg(Cursor::new(file)) {
+                Ok(_) => "decoded".to_owned(),
+                Err(error) => error,
+            }
+        };
+        // What the decoder says of empty scans is its own affair.
+        let (within, beyond) = (decoded(64), decoded(65));
+        assert!(!within.contains("scans;"), "{within}");
+        assert!(
+            beyond.contains("65 scans; a picture of 8192 x 4096"),
+            "{beyond}"
+        );
+    }
+
+    #[test]
+    fn a_picture_is_as_wide_and_high_as_it_may_be() {
+        assert_eq!(check_size(1 << 14, 1 << 11), Ok(()));
+        assert_eq!(check_size(1 << 11, 1 << 14), Ok(()));
+        for (width, height) in [((1 << 14) + 1, 1), (1, (1 << 14) + 1), (0, 1), (1, 0)] {
+            assert!(check_size(width, height).is_err(), "{width} x {height}");
+        }
+    }
+
     #[test]
     fn every_truncation_of_a_jpeg_is_seen() {
         let mut file = include_bytes!("../../tests/pictures/grey.jpg").to_vec();
-        assert!(jpeg_ends(Cursor::new(&file)).unwrap());
+        assert_eq!(jpeg_scans(Cursor::new(&file)).unwrap(), Some(1));
         for length in 0..file.len() {
-            assert!(
-                !jpeg_ends(Cursor::new(&file[..length])).unwrap(),
-                "{length}"
-            );
+            let scans = jpeg_scans(Cursor::new(&file[..length])).unwrap();
+            assert_eq!(scans, None, "{length}");
         }
         // An end marker in a segment before the scan, as thumbnails have one, is none of the picture's.
         let thumbnail = [0xff, 0xd8, 0xff, 0xe1, 0x00, 0x06, 0xff, 0xda, 0xff, 0xd9];
         let mut with = thumbnail.to_vec();
         with.extend(&file[2..]);
-        assert!(jpeg_ends(Cursor::new(&with)).unwrap());
+        assert!(jpeg_scans(Cursor::new(&with)).unwrap().is_some());
         with.truncate(with.len() - 2);
-        assert!(!jpeg_ends(Cursor::new(&with)).unwrap());
+        assert!(jpeg_scans(Cursor::new(&with)).unwrap().is_none());
         // What follows the end is not looked at.
         file.extend(b"more");
-        assert!(jpeg_ends(Cursor::new(&file)).unwrap());
+        assert!(jpeg_scans(Cursor::new(&file)).unwrap().is_some());
     }
 }

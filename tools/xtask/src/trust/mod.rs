@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What shows that the replayer can be trusted with a recording from a stranger.
 
+mod cost;
+mod costs;
 mod fuzz;
 mod reliability;
 mod sanitize;
@@ -8,6 +10,7 @@ mod target;
 mod totals;
 mod trial;
 
+pub(crate) use cost::Cost;
 pub(crate) use fuzz::Fuzz;
 pub(crate) use reliability::Reliability;
 pub(crate) use sanitize::Sanitize;

@@ -9,6 +9,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::costs;
 use super::fuzz::Fuzz;
 use super::target::{self, Kind, Target};
 use super::totals::{self, Total};
@@ -201,6 +202,9 @@ fn document(targets: &[Target], fuzz: &BTreeMap<String, Total>) -> Result<String
     let _ = write_faults(&mut text, &faults);
     let _ = write_fuzz(&mut text, targets, fuzz);
     let _ = write_cost(&mut text, &cost);
+    let path = root().join("docs/reliability.md");
+    let page = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    text.push_str(&what_files_cost(&page, &costs::section(&costs::read()?)));
     text.push_str(
         "\n## Defects of the original\n\n\
          Eleven, with a regression test each: see [SPECIFICATION.md](SPECIFICATION.md). `cargo test -p gpureplay-trials --test trials defects` runs all of\n\
@@ -338,6 +342,18 @@ fn write_fuzz(
     )
 }
 
+/// The part about what files cost: its text is written by hand, its table is made.
+fn what_files_cost(page: &str, table: &str) -> String {
+    const HEAD: &str = "\n## What files cost\n";
+    let old = page.split_once(HEAD).map_or("", |(_, rest)| rest);
+    let old = old.split("\n## ").next().unwrap_or_default();
+    let (before, rest) = old.split_once("<!-- begin costs -->").unwrap_or((old, ""));
+    let after = rest
+        .split_once("<!-- end costs -->")
+        .map_or("", |(_, after)| after);
+    format!("{HEAD}{before}{table}{after}")
+}
+
 fn write_cost(text: &mut String, cost: &CostResult) -> std::fmt::Result {
     writeln!(
         text,
@@ -385,6 +401,14 @@ mod tests {
             let error = judge(saved(&text), "cost", "it").err().unwrap();
             assert!(error.to_string().contains(says), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn what_is_written_about_costs_stays() {
+        let page = "a\n## What files cost\n\nby hand\n<!-- begin costs -->\nold\n<!-- end costs -->\nmore\n\n## Next\n";
+        let table = "<!-- begin costs -->\nnew\n<!-- end costs -->";
+        let new = "\n## What files cost\n\nby hand\n<!-- begin costs -->\nnew\n<!-- end costs -->\nmore\n";
+        assert_eq!(what_files_cost(page, table), new);
     }
 
     #[test]

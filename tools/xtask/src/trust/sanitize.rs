@@ -63,7 +63,7 @@ impl Sanitize {
 }
 
 /// This machine's target.
-fn host() -> Result<String> {
+pub(super) fn host() -> Result<String> {
     let output = Command::new("rustc").arg("-vV").output().map_err(start)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));

@@ -7,19 +7,26 @@ use gpureplay_core::middleware::{Diff, Divergence};
 use gpureplay_core::{
     DeviceError, Gpu, Limits, Options, Session, Tensors, Workspace, Wrapper, verify,
 };
-use gpureplay_format::{Recording, TensorKind};
+use gpureplay_format::{Opcode, Recording, TensorKind};
 use gpureplay_on_model::OnModel;
 use mali_model::Profile;
 
 struct Lent {
     gpu: OnModel,
     times: u32,
+    /// Settings that were written.
+    settings: u32,
 }
 
 impl Wrapper for Lent {
     type Inner = OnModel;
     fn inner(&mut self) -> &mut OnModel {
         &mut self.gpu
+    }
+    fn write32(&mut self, register: u32, value: u32) {
+        let class = mali_regs::lookup(register).map(|located| located.class());
+        self.settings += u32::from(class == Some(mali_regs::Class::Quirk));
+        self.gpu.write32(register, value);
     }
     fn lend(&mut self) -> Result<bool, DeviceError> {
         self.times += 1;
@@ -58,6 +65,7 @@ fn lent() -> Lent {
     Lent {
         gpu: model(),
         times: 0,
+        settings: 0,
     }
 }
 
@@ -98,6 +106,16 @@ fn a_gpu_that_was_lent_gives_the_same_answer() {
     let mut lent = lent();
     let chains = replay(&mut lent);
     assert!(chains > 10 && lent.times >= 2 * chains, "{}", lent.times);
+    // A GPU that comes back gets the settings of the recording and no others.
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../recordings/digits-g52");
+    let file = std::fs::read(folder.join("recording.gpr")).unwrap();
+    let entries = Recording::parse(&file).unwrap().action_entries().to_vec();
+    let settings = entries
+        .iter()
+        .filter(|entry| entry.op == Opcode::Write.code());
+    let settings = settings.count() as u32;
+    assert!(settings > 0);
+    assert_eq!(lent.settings, settings * (lent.times + 1));
 }
 
 #[test]

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Budgets of the specification as users meet them: what is at a limit is taken, what is one beyond is refused and named.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use gpureplay_format::{
+    Access, Builder, ElementType, RegionKind, Section, SegmentKind, Tensor, TensorKind,
+};
+use gpureplay_trials::Parts;
+
+const GPU: u32 = 0x7212_0000;
+const JOBS: u64 = 0x200_0000;
+const DATA: u64 = 0x300_0000;
+
+/// Exit code and all output of a command.
+fn ran(words: &[&str], path: &Path) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+        .args(words)
+        .arg(path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    (output.status.code().unwrap_or(-1), text)
+}
+
+fn builder(pages: u32) -> Builder {
+    let mut builder = Builder::new(GPU);
+    builder.identity(0, 0xffff_0000, GPU);
+    builder.region(JOBS, 0x400, Access::READ_WRITE, RegionKind::Descriptors);
+    builder.region(DATA, pages, Access::READ_WRITE, RegionKind::Data);
+    builder
+}
+
+/// A recording with an input and an output of so many bytes.
+fn simple(input: u32, output: u32) -> Vec<u8> {
+    let mut builder = builder(input.max(output).div_ceil(4096));
+    let mut tensor = |name, kind, elements| {
+        builder.tensor(Tensor::dense(
+            name,
+            kind,
+            ElementType::U8,
+            &[elements],
+            DATA,
+        ))
+    };
+    let input = tensor("x", TensorKind::Input, input);
+    let output = tensor("y", TensorKind::Output, output);
+    builder.segment("run", SegmentKind::Run);
+    builder.bind_input(input);
+    builder.bind_output(output);
+    builder.finish().unwrap()
+}
+
+fn npy(shape: &str, bytes: usize) -> Vec<u8> {
+    let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let length = (text.len() as u16).to_le_bytes();
+    [
+        b"\x93NUMPY\x01\x00",
+        &length[..],
+        text.as_bytes(),
+        &vec![0; bytes],
+    ]
+    .concat()
+}
+
+#[test]
+fn a_manifest_is_as_long_as_it_may_be() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("recording.gpr"), simple(1, 1)).unwrap();
+    let of = |length: usize| {
+        let head = "version = 1\nname = \"x\"\n#";
+        let text = head.to_owned() + &"-".repeat(length - head.len());
+        fs::write(folder.path().join("manifest.toml"), text).unwrap();
+        ran(&["info"], folder.path())
+    };
+    let (code, text) = of(1 << 20);
+    assert_eq!(code, 0, "{text}");
+    let (code, text) = of((1 << 20) + 1);
+    assert!(code == 3 || code == 4, "{code} {text}");
+    assert!(text.contains("longer than 1048576 bytes"), "{text}");
+}
+
+#[test]
+fn a_pack_has_as_many_files_as_it_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.pack");
+    let packed = |count: u32| {
+        let mut files: BTreeMap<String, Vec<u8>> = (0..count)
+            .map(|index| (format!("f/{index}"), vec![1]))
+            .collect();
+        files.insert("recording.gpr".into(), simple(1, 1));
+        gpureplay_sign::pack(&files)
+    };
+    // With the recording and a signature.
+    let most = gpureplay_sign::MAX_FILES - 2;
+    fs::write(&path, packed(most).unwrap()).unwrap();
+    let (code, text) = ran(&["verify"], &path);
+    assert_eq!(code, 0, "{text}");
+    assert!(packed(most + 1).is_err());
+    // One that says it has more is refused before its table is read.
+    let mut pack = packed(1).unwrap();
+    pack[12..16].copy_from_slice(&(gpureplay_sign::MAX_FILES + 1).to_le_bytes());
+    fs::write(&path, &pack).unwrap();
+    let (code, text) = ran(&["verify"], &path);
+    assert_eq!(code, 3, "{text}");
+}
+
+#[test]
+fn tables_of_what_is_not_sound_are_shown_up_to_a_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let shown = |count: u64, actions: usize| {
+        let mut parts = Parts::of(&simple(1, 1)).unwrap();
+        // More memory than a recording may have, so that it breaks a rule.
+        let region = |index: u64| {
+            let rest = [1, RegionKind::Data.code(), 0, 0];
+            [&(index << 12).to_le_bytes()[..], &[0xff; 4], &rest].concat()
+        };
+        *parts.section(Section::Regions) = (0..count).flat_map(region).collect();
+        let action = parts.section(Section::Actions)[..16].to_vec();
+        let more = actions - parts.actions().len();
+        parts.section(Section::Actions).extend(action.repeat(more));
+        parts.segments()[0].actions.set(actions as u32);
+        fs::write(folder.path().join("recording.gpr"), parts.file()).unwrap();
+        let (code, text) = ran(&["dump", "--unverified"], folder.path());
+        assert_eq!(code, 0, "{text}");
+        assert!(text.contains("not sound: "), "{text}");
+        text
+    };
+    assert!(!shown(1000, 2).contains("more"), "all entries are shown");
+    assert!(shown(1001, 2).contains("… and 1 more"));
+    let all = shown(1, 1 << 16);
+    let cut = shown(1, (1 << 16) + 1);
+    assert!(
+        !all.contains("more") && cut.contains("… and 1 more"),
+        "{}",
+        &cut[cut.len() - 200..]
+    );
+}
+
+#[test]
+fn as_many_jobs_are_listed_as_may_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let listed = |jobs: u64| {
+        let mut builder = builder(1);
+        builder.segment("run", SegmentKind::Run);
+        // A chain of null jobs of 64 bytes, submitted again from as far back as is needed.
+        let chain = 1u64 << 12;
+        let mut bytes = vec![0; 64 * chain as usize];
+        for (index, job) in (1..).zip(bytes.chunks_exact_mut(64)) {
+            job[16] = 1 << 1 | 1;
+            let next = if index < chain { JOBS + 64 * index } else { 0 };
+            job[24..32].copy_from_slice(&next.to_le_bytes());
+        }
+        builder.upload(JOBS, &bytes);
+        let mut left = jobs;
+        while left > 0 {
+            let some = left.min(chain);
+            builder.rearm(JOBS + 64 * (chain - some));
+            builder.submit(1, JOBS + 64 * (chain - some), 1000);
+            left -= some;
+        }
+        fs::write(
+            folder.path().join("recording.gpr"),
+            builder.finish().unwrap(),
+        )
+        .unwrap();
+        ran(&["jobs", "--static", "--csv"], folder.path())
+    };
+    let (code, text) = listed(1 << 16);
+    assert_eq!(code, 0, "{}", &text[..text.len().min(400)]);
+    let (code, text) = listed((1 << 16) + 1);
+    assert_ne!(code, 0);
+    assert!(text.contains("more than 65536 jobs"), "{text}");
+}
+
+#[test]
+fn answers_are_counted_by_class_for_as_many_classes_as_may_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let inputs = folder.path().join("in.npy");
+    fs::write(&inputs, npy("(2, 1)", 2)).unwrap();
+    let truth = folder.path().join("truth.npy");
+    fs::write(&truth, npy("(2,)", 2)).unwrap();
+    let counted = |classes: u32| {
+        fs::write(folder.path().join("recording.gpr"), simple(1, classes)).unwrap();
+        let words = [
+            "--inputs",
+            inputs.to_str().unwrap(),
+            "--truth",
+            truth.to_str().unwrap(),
+        ];
+        let words = [&["run", "--json", "--threads", "1"][..], &words].concat();
+        let (code, text) = ran(&words, folder.path());
+        assert_eq!(code, 0, "{text}");
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(json["right"], 2);
+        json["confusion"].as_array().map(Vec::len)
+    };
+    assert_eq!(counted(2048), Some(2048));
+    assert_eq!(counted(2049), None);
+    // The square of this would be 128 TiB.
+    assert_eq!(counted(1 << 22), None);
+}
+
+#[test]
+fn a_file_has_as_many_inputs_as_it_may() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("recording.gpr"), simple(1, 1)).unwrap();
+    let inputs = folder.path().join("in.npy");
+    let count = (1 << 24) + 1;
+    fs::write(&inputs, npy(&format!("({count}, 1)"), count)).unwrap();
+    let words = [
+        "run",
+        "--threads",
+        "1",
+        "--inputs",
+        inputs.to_str().unwrap(),
+    ];
+    let (code, text) = ran(&words, folder.path());
+    assert_eq!(code, 4, "{text}");
+    assert!(
+        text.contains("16777217 inputs, more than the 16777216"),
+        "{text}"
+    );
+}

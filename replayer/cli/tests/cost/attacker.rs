@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Makes cases for the commands, and goes on from those that cost most.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use gpureplay_trials::soundness::{Source, mutate};
+use gpureplay_trials::{Parts, review, shipped};
+use nix::time::{ClockId, clock_gettime};
+
+use crate::case::{Case, Random, damage};
+use crate::commands::{COMMANDS, Command, Given};
+use crate::drawings::Drawing;
+use crate::place::Place;
+use crate::report::{Row, report};
+use crate::{originals, recordings, values, variable};
+
+/// Most cases that are kept to go on from, for each thing that is given.
+const KEPT: usize = 48;
+/// Largest recording with which changes begin, in bytes.
+const LARGEST: usize = 600 << 10;
+/// How often the result is saved.
+const SAVED: Duration = Duration::from_secs(20);
+
+pub(crate) struct Attacker {
+    place: Place,
+    number: u64,
+    rows: Vec<Row>,
+    /// Cases that cost more than those before.
+    kept: BTreeMap<Given, Vec<Case>>,
+    shipped: Vec<Case>,
+    reviewed: Vec<Vec<u8>>,
+    jpegs: Vec<Vec<u8>>,
+    trace: Case,
+    drawing: Drawing,
+    silicon: Option<Case>,
+}
+
+impl Attacker {
+    pub(crate) fn new(place: Place, number: u64) -> Self {
+        let small = |one: &shipped::Shipped| one.bytes.len() < LARGEST;
+        let reviewed = review::all(6).into_iter();
+        Self {
+            place,
+            number,
+            rows: vec![Row::default(); COMMANDS.len()],
+            kept: BTreeMap::new(),
+            shipped: shipped::all()
+                .unwrap()
+                .iter()
+                .filter(|one| small(one))
+                .map(whole)
+                .collect(),
+            reviewed: reviewed
+                .map(|one| one.file)
+                .filter(|file| file.len() < LARGEST)
+                .collect(),
+            jpegs: values::jpegs(),
+            trace: originals::trace(),
+            drawing: Drawing::new(),
+            silicon: originals::silicon(),
+        }
+    }
+
+    /// Tries cases for some seconds, as long with each command. Returns what was beyond a budget.
+    pub(crate) fn attack(&mut self, seconds: u64) -> Vec<String> {
+        let (began, limit) = (Instant::now(), Duration::from_secs(seconds));
+        let mut saved = Instant::now();
+        let mut broken = Vec::new();
+        let only: Option<String> = variable("COMMAND");
+        let wanted = |command: &Command| {
+            only.as_ref()
+                .is_none_or(|only| command.name.contains(only.as_str()))
+        };
+        let numbers: Vec<usize> = (0..COMMANDS.len())
+            .filter(|i| wanted(&COMMANDS[*i]))
+            .collect();
+        assert!(!numbers.is_empty(), "no command is called so");
+        while began.elapsed() < limit {
+            // The one with which the least time was spent.
+            let least = numbers
+                .iter()
+                .min_by(|a, b| self.rows[**a].seconds.total_cmp(&self.rows[**b].seconds));
+            let Some(&which) = least else { break };
+            broken.extend(self.once(which));
+            self.number += 1;
+            if saved.elapsed() > SAVED {
+                saved = Instant::now();
+                self.save();
+            }
+        }
+        broken
+    }
+
+    fn save(&self) {
+        if let Some(path) = variable::<PathBuf>("REPORT") {
+            let (_, text) = report(&self.rows, self.number);
+            fs::write(path, text).unwrap();
+        }
+    }
+
+    pub(crate) fn finish(self) -> (String, String) {
+        report(&self.rows, self.number)
+    }
+
+    /// Tries one case with a command. Returns what was beyond its budget.
+    fn once(&mut self, which: usize) -> Option<String> {
+        let before = processor_seconds();
+        let command = &COMMANDS[which];
+        let mut random = Random::new(self.number);
+        let case = self.make(command.given, &mut random);
+        if let Some(path) = variable::<String>("REPORT") {
+            fs::write(
+                path + ".now",
+                format!("{}\n{}\n", command.name, self.number),
+            )
+            .unwrap();
+        }
+        let (cost, outcome) = self.place.cost(command, &case);
+        let row = &mut self.rows[which];
+        let more = row.add(command, &cost, case.bytes(), case.declared);
+        row.inputs += 1;
+        let panicked = (outcome.code < 0).then(|| format!("a panic: {}", outcome.text));
+        let beyond = panicked.or_else(|| match variable::<u8>("MEASURE") {
+            Some(_) => None,
+            None => command.exceeded(&cost, case.bytes(), case.declared),
+        });
+        if beyond.is_some() {
+            row.findings += 1;
+        }
+        row.seconds += processor_seconds() - before;
+        let found = beyond.map(|what| self.keep_finding(command, &case, what));
+        if more {
+            let kept = self.kept.entry(command.given).or_default();
+            if kept.len() >= KEPT {
+                kept.swap_remove(random.below(KEPT as u64) as usize);
+            }
+            kept.push(case);
+        }
+        found
+    }
+
+    /// Keeps the case for whoever mends what it shows.
+    fn keep_finding(&self, command: &Command, case: &Case, what: String) -> String {
+        let name = command.name.replace([' ', '.'], "-");
+        let at = variable::<PathBuf>("FINDINGS").map(|folder| {
+            let folder = folder.join(format!("{name}-{}", self.number));
+            case.write(&folder).unwrap();
+            folder.display().to_string()
+        });
+        format!(
+            "input {}, {} bytes, {} declared, {}: {what} {}",
+            self.number,
+            case.bytes(),
+            case.declared,
+            command.name,
+            at.unwrap_or_default()
+        )
+    }
+
+    fn make(&self, given: Given, random: &mut Random) -> Case {
+        let kept = self.kept.get(&given).map_or(&[][..], Vec::as_slice);
+        if !kept.is_empty() && random.once_in(3) {
+            let mut case = random.choose(kept).clone();
+            change(&mut case, random);
+            return case;
+        }
+        match given {
+            Given::Recording => self.recording(random),
+            Given::Manifest => self.manifest(random),
+            Given::State => state(random),
+            Given::Pack => self.pack(random),
+            Given::Trace => {
+                let mut case = self.trace.clone();
+                if !random.once_in(16) {
+                    damage(&mut case.files[0].1, random);
+                }
+                case
+            }
+            Given::Original => match &self.silicon {
+                Some(silicon) if random.once_in(8) => {
+                    let mut case = silicon.clone();
+                    change(&mut case, random);
+                    case
+                }
+                _ => originals::original(random),
+            },
+            Given::Png => values::png(random),
+            Given::Jpeg => values::jpeg(random, &self.jpegs),
+            Given::Npy => values::npy(random),
+            Given::Safetensors => values::safetensors(random),
+        }
+    }
+
+    fn recording(&self, random: &mut Random) -> Case {
+        let mut case = match random.below(6) {
+            0 => random.choose(&self.shipped).clone(),
+            1 => Case::of("rec/recording.gpr", random.choose(&self.reviewed).clone()),
+            2 => return Case::of("rec/recording.gpr", self.drawing.recording(random)),
+            _ => Case::of("rec/recording.gpr", recordings::expensive(random)),
+        };
+        if random.once_in(2) {
+            change(&mut case, random);
+        }
+        case
+    }
+
+    /// A recording whose manifest is changed.
+    fn manifest(&self, random: &mut Random) -> Case {
+        let mut case = random.choose(&self.shipped).clone();
+        let manifest = case
+            .files
+            .iter_mut()
+            .find(|(name, _)| name.ends_with("manifest.toml"));
+        if let Some((_, text)) = manifest {
+            let deep = random.up_to(14) as usize;
+            match random.below(4) {
+                0 => text
+                    .splice(
+                        0..0,
+                        format!("x = {}1{}\n", "[".repeat(deep), "]".repeat(deep)).into_bytes(),
+                    )
+                    .count(),
+                1 => text
+                    .splice(0..0, format!("x{} = 1\n", ".a".repeat(deep)).into_bytes())
+                    .count(),
+                2 => {
+                    let end = text.len();
+                    let entry = "[[case]]\ninputs = { x = \"inputs/x.npy\" }\n".repeat(deep);
+                    text.splice(end..end, entry.into_bytes()).count()
+                }
+                _ => {
+                    damage(text, random);
+                    0
+                }
+            };
+        }
+        case
+    }
+
+    fn pack(&self, random: &mut Random) -> Case {
+        let mut files = BTreeMap::new();
+        for (name, bytes) in self.recording(random).files {
+            files.insert(name.trim_start_matches("rec/").to_owned(), bytes);
+        }
+        let more = random.up_to(11);
+        if random.once_in(2) {
+            files.extend((0..more).map(|index| (format!("f/{index}"), Vec::new())));
+        }
+        let mut pack = gpureplay_sign::pack(&files).unwrap_or_default();
+        if random.once_in(3) {
+            damage(&mut pack, random);
+        }
+        Case::of("x.pack", pack)
+    }
+}
+
+/// A recording with states, as a directory and as a pack, and values for them.
+fn state(random: &mut Random) -> Case {
+    let (recording, names) = recordings::with_states(random);
+    let files = BTreeMap::from([("recording.gpr".to_owned(), recording.clone())]);
+    let pack = gpureplay_sign::pack(&files).unwrap();
+    let mut case = Case::new(vec![
+        ("rec/recording.gpr".into(), recording),
+        ("x.pack".into(), pack),
+        ("s.safetensors".into(), values::states(&names, random)),
+    ]);
+    if random.once_in(4) {
+        change(&mut case, random);
+    }
+    case
+}
+
+/// Changes one of the files: a recording in its tables, so that its checksums stay right, any other in its bytes.
+fn change(case: &mut Case, random: &mut Random) {
+    let which = random.below(case.files.len() as u64) as usize;
+    let bytes = &mut case.files[which].1;
+    match Parts::of(bytes) {
+        Some(mut parts) if !random.once_in(16) => {
+            mutate(&mut parts, &mut Source(&random.bytes(64)));
+            *bytes = parts.file();
+        }
+        _ => damage(bytes, random),
+    }
+    *case = Case::new(std::mem::take(&mut case.files));
+}
+
+/// All files of a shipped recording.
+fn whole(one: &shipped::Shipped) -> Case {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../recordings")
+        .join(&one.name);
+    let mut files = Vec::new();
+    for folder in ["", "inputs", "expected"] {
+        let entries = fs::read_dir(root.join(folder))
+            .into_iter()
+            .flatten()
+            .flatten();
+        for path in entries
+            .map(|entry| entry.path())
+            .filter(|path| path.is_file())
+        {
+            let name = path.strip_prefix(&root).unwrap().display();
+            files.push((format!("rec/{name}"), fs::read(&path).unwrap()));
+        }
+    }
+    files.sort();
+    Case::new(files)
+}
+
+fn processor_seconds() -> f64 {
+    let time = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).unwrap();
+    time.tv_sec() as f64 + time.tv_nsec() as f64 / 1e9
+}

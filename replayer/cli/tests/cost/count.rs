@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Counts what a command takes: bytes of heap, allocations, and steps of the program.
+//!
+//! Steps are blocks of machine code that were entered. `cargo xtask cost` builds all crates so that each block calls a function here; in a
+//! build without that, none are counted. Threads that count at the same time lose some.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Counts what is allocated: now, at most, and how often.
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+/// Plain numbers: the counter must call nothing, as whatever it called would call it again.
+static mut STEPS: u64 = 0;
+/// Where [`STEPS`] must not get.
+static mut LAST_STEP: u64 = u64::MAX;
+/// What [`NOW`] must not reach.
+static LAST_BYTE: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+// SAFETY: all calls go to the system's allocator as they came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
+        MOST.fetch_max(now, Relaxed);
+        CALLS.fetch_add(1, Relaxed);
+        if now > LAST_BYTE.load(Relaxed) {
+            stop("more memory than any budget");
+        }
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
+        MOST.fetch_max(now, Relaxed);
+        CALLS.fetch_add(1, Relaxed);
+        if now > LAST_BYTE.load(Relaxed) {
+            stop("more memory than any budget");
+        }
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Called once for each object file, with the guards that [`__sanitizer_cov_trace_pc_guard`] gets; they have no use here.
+#[unsafe(no_mangle)]
+extern "C" fn __sanitizer_cov_trace_pc_guard_init(_: *mut u32, _: *mut u32) {}
+
+/// Called at each block. The compiler leaves functions of this name without calls of their own.
+#[unsafe(no_mangle)]
+extern "C" fn __sanitizer_cov_trace_pc_guard(_: *mut u32) {
+    // SAFETY: words that are only read and written whole. Threads that count at the same time lose steps.
+    unsafe {
+        if STEPS == LAST_STEP {
+            stop("more steps than any budget");
+        }
+        STEPS += 1;
+    }
+}
+
+fn steps() -> u64 {
+    // SAFETY: as above.
+    unsafe { STEPS }
+}
+
+fn stop_at(step: u64) {
+    // SAFETY: as above.
+    unsafe { LAST_STEP = step }
+}
+
+/// Ends the process: what runs has left all bounds, and would not come back soon.
+#[cold]
+fn stop(why: &str) -> ! {
+    LAST_BYTE.store(usize::MAX, Relaxed);
+    stop_at(u64::MAX);
+    eprintln!("stopped: {why}");
+    std::process::abort()
+}
+
+/// What a command took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// Bytes of heap at once.
+    pub(crate) held: u64,
+    /// Allocations.
+    pub(crate) calls: u64,
+    /// Blocks of machine code, or 0 in a build that does not count them.
+    pub(crate) steps: u64,
+    /// Bytes printed and written.
+    pub(crate) written: u64,
+}
+
+/// What `work` takes of heap and steps. It is ended beyond `bytes`, and at `most` steps.
+pub(crate) fn counted(bytes: usize, most: u64, work: impl FnOnce()) -> Cost {
+    let (before, calls, first) = (NOW.load(Relaxed), CALLS.load(Relaxed), steps());
+    MOST.store(before, Relaxed);
+    LAST_BYTE.store(before.saturating_add(bytes), Relaxed);
+    stop_at(first.saturating_add(most));
+    work();
+    stop_at(u64::MAX);
+    LAST_BYTE.store(usize::MAX, Relaxed);
+    Cost {
+        held: MOST.load(Relaxed).saturating_sub(before) as u64,
+        calls: (CALLS.load(Relaxed) - calls) as u64,
+        steps: steps().wrapping_sub(first),
+        written: 0,
+    }
+}
+
+/// Whether this build counts steps.
+pub(crate) fn counts_steps() -> bool {
+    steps() > 0
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The limits of verification: what is at one is accepted, what is one beyond is refused by its rule.
+
+use gpureplay_core::{Limits, Rule, verify};
+use gpureplay_format::{
+    Access, Builder, ElementType, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
+};
+
+const GPU: u32 = 0x7212_0000;
+const JOBS: u64 = 0x200_0000;
+const DATA: u64 = 0x1_0000_0000;
+
+/// The rule that a recording with so many pages of data breaks, and whatever `run` does.
+fn rule(pages: u32, run: impl FnOnce(&mut Builder)) -> Option<Rule> {
+    let mut builder = Builder::new(GPU);
+    builder.identity(0, 0xffff_0000, GPU);
+    builder.region(JOBS, 1, Access::READ_WRITE, RegionKind::Descriptors);
+    builder.region(DATA, pages, Access::READ_WRITE, RegionKind::Data);
+    run(&mut builder);
+    let bytes = builder.finish().unwrap();
+    let recording = Recording::parse(&bytes).unwrap();
+    verify(recording, &Limits::DEFAULT)
+        .err()
+        .map(|violation| violation.rule)
+}
+
+#[test]
+fn memory_with_its_page_tables_has_a_limit() {
+    let sound = |pages| {
+        let broken = rule(pages, |builder| builder.segment("run", SegmentKind::Run));
+        assert!(
+            matches!(broken, None | Some(Rule::MemoryLimit)),
+            "{broken:?}"
+        );
+        broken.is_none()
+    };
+    let (mut less, mut more) = (1, 1 << 20);
+    assert!(sound(less) && !sound(more));
+    while more - less > 1 {
+        let middle = less.midpoint(more);
+        match sound(middle) {
+            true => less = middle,
+            false => more = middle,
+        }
+    }
+    // A table for each 512 pages, counted for 256, and six above them for each of the two regions: 4 GiB.
+    let limit = Limits::DEFAULT.pages;
+    assert_eq!(limit, 1 << 20);
+    assert_eq!(u64::from(less + less / 256 + 6) + (1 + 6), limit);
+}
+
+#[test]
+fn waits_have_a_limit_each_and_all_together() {
+    let waits = |count: u32, last: u32| {
+        rule(1, |builder| {
+            builder.segment("run", SegmentKind::Run);
+            for index in 1..=count {
+                let time = if index == count { last } else { 60_000_000 };
+                builder.rearm(JOBS);
+                builder.submit(1, JOBS, time);
+            }
+        })
+    };
+    assert_eq!(waits(1, 60_000_000), None);
+    assert_eq!(waits(1, 60_000_001), Some(Rule::BoundedWait));
+    assert_eq!(waits(60, 60_000_000), None);
+    assert_eq!(waits(61, 1), Some(Rule::TotalTime));
+}
+
+#[test]
+fn bytes_moved_have_a_limit() {
+    // 64 GiB in fills of 1 GiB, and one byte more; a tensor counts like a fill.
+    let moved = |fills: u32, more: u32| {
+        rule(1 << 18, |builder| {
+            let kind = TensorKind::Input;
+            let tensor = Tensor::dense("x", kind, ElementType::U8, &[more.max(1)], DATA);
+            let tensor = builder.tensor(tensor);
+            builder.segment("run", SegmentKind::Run);
+            (0..fills).for_each(|_| builder.fill(DATA, 1 << 30, 1));
+            if more > 0 {
+                builder.bind_input(tensor);
+            }
+        })
+    };
+    assert_eq!(moved(64, 0), None);
+    assert_eq!(moved(64, 1), Some(Rule::TotalBytes));
+    assert_eq!(moved(63, 1 << 30), None);
+}

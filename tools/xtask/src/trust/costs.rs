@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What files cost the commands, over all runs of the standing attacker: fuzz/costs.json, and its table in docs/reliability.md.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::root;
+use crate::error::{Error, Result};
+
+/// What is counted, in the order of the numbers below.
+const COUNTED: [&str; 4] = ["heap", "allocations", "steps", "written"];
+
+/// What was tried with a command, and the most that it took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Cost {
+    pub(super) inputs: u64,
+    /// Processor time, in seconds.
+    pub(super) seconds: f64,
+    /// Inputs beyond the budget.
+    pub(super) findings: u64,
+    /// Largest share of the budget.
+    shares: [f64; 4],
+    /// Most for each byte, without what the budget gives to any file.
+    ratios: [f64; 4],
+    /// Most of all.
+    most: [u64; 4],
+    /// The budget: what any file may cost, and each of its bytes.
+    budgets: [[u64; 2]; 4],
+    /// How many times the GPU memory that a file declares may be taken on top.
+    memory: u64,
+}
+
+impl Cost {
+    /// Adds another run. What was seen counts as long as the budget is the same, and nothing was beyond it: such an input is mended.
+    pub(super) fn add(&mut self, more: &Self) {
+        let same = self.budgets == more.budgets && self.memory == more.memory;
+        let before = if same { self.clone() } else { Self::default() };
+        let within = if more.findings > 0 { &before } else { more };
+        let greater = |a: [f64; 4], b: [f64; 4]| [0, 1, 2, 3].map(|i| a[i].max(b[i]));
+        *self = Self {
+            inputs: self.inputs + more.inputs,
+            seconds: self.seconds + more.seconds,
+            findings: self.findings + more.findings,
+            shares: greater(before.shares, within.shares),
+            ratios: greater(before.ratios, within.ratios),
+            most: [0, 1, 2, 3].map(|i| before.most[i].max(within.most[i])),
+            budgets: more.budgets,
+            memory: more.memory,
+        };
+    }
+}
+
+/// All runs so far.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Costs {
+    /// Whether steps were counted.
+    pub(super) steps: bool,
+    /// Where the next run goes on.
+    pub(super) next_seed: u64,
+    pub(super) commands: BTreeMap<String, Cost>,
+}
+
+fn path() -> PathBuf {
+    root().join("fuzz/costs.json")
+}
+
+/// Reads a file of costs; nothing if there is none.
+pub(super) fn read_from(path: &std::path::Path) -> Result<Costs> {
+    match std::fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map_err(|error| Error::io("read", path)(std::io::Error::other(error))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Costs::default()),
+        Err(error) => Err(Error::io("read", path)(error)),
+    }
+}
+
+/// All runs so far.
+pub(super) fn read() -> Result<Costs> {
+    read_from(&path())
+}
+
+/// Adds a run, and writes the table.
+pub(super) fn add(run: &Costs) -> Result<()> {
+    let mut all = read()?;
+    all.steps = run.steps;
+    all.next_seed = run.next_seed.max(all.next_seed);
+    for (name, cost) in &run.commands {
+        all.commands.entry(name.clone()).or_default().add(cost);
+    }
+    let path = path();
+    let temporary = path.with_extension("tmp");
+    let mut text = serde_json::to_string_pretty(&all).unwrap_or_default();
+    text.push('\n');
+    std::fs::write(&temporary, text).map_err(Error::io("write", &temporary))?;
+    std::fs::rename(&temporary, &path).map_err(Error::io("write", &path))?;
+    let page = root().join("docs/reliability.md");
+    let old = std::fs::read_to_string(&page).map_err(Error::io("read", &page))?;
+    let begin = old.find(BEGIN);
+    let end = old.find(END);
+    let (Some(begin), Some(end)) = (begin, end) else {
+        return Err(Error::Missing {
+            what: format!("the marks {BEGIN} and {END} in docs/reliability.md"),
+            remedy: "cargo xtask reliability writes them".into(),
+        });
+    };
+    let new = [&old[..begin], &section(&all), &old[end + END.len()..]].concat();
+    std::fs::write(&page, new).map_err(Error::io("write", &page))
+}
+
+const BEGIN: &str = "<!-- begin costs -->";
+const END: &str = "<!-- end costs -->";
+
+/// The table, with marks around it.
+pub(super) fn section(costs: &Costs) -> String {
+    let mut text = format!(
+        "{BEGIN}\n| Command | Inputs | Hours of a processor | Findings | Largest share of a budget | Heap for each byte (budget) | \
+         Steps for each byte (budget) | Written for each byte (budget) |\n| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |\n"
+    );
+    let mut sum = Cost::default();
+    for (name, cost) in &costs.commands {
+        let largest = (0..4).max_by(|a, b| cost.shares[*a].total_cmp(&cost.shares[*b]));
+        let largest = largest.map_or(String::new(), |which| {
+            format!("{:.0} % ({})", 100.0 * cost.shares[which], COUNTED[which])
+        });
+        let ratio =
+            |which: usize| format!("{:.1} ({})", cost.ratios[which], cost.budgets[which][1]);
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "| {name} | {} | {:.2} | {} | {largest} | {} | {} | {} |",
+            cost.inputs,
+            cost.seconds / 3600.0,
+            cost.findings,
+            ratio(0),
+            ratio(2),
+            ratio(3)
+        );
+        sum.inputs += cost.inputs;
+        sum.seconds += cost.seconds;
+        sum.findings += cost.findings;
+    }
+    let _ = writeln!(
+        text,
+        "| all | {} | {:.2} | {} | | | | |\n{END}",
+        sum.inputs,
+        sum.seconds / 3600.0,
+        sum.findings
+    );
+    // What follows the mark is the page's.
+    text.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(inputs: u64, findings: u64, share: f64) -> Cost {
+        Cost {
+            inputs,
+            findings,
+            shares: [share; 4],
+            most: [inputs; 4],
+            budgets: [[1, 2]; 4],
+            ..Cost::default()
+        }
+    }
+
+    #[test]
+    fn runs_add_up_and_what_was_mended_is_no_share() {
+        let mut all = Cost::default();
+        all.add(&cost(5, 0, 0.5));
+        all.add(&cost(7, 0, 0.25));
+        assert_eq!((all.inputs, all.findings, all.shares), (12, 0, [0.5; 4]));
+        // One beyond the budget is counted; it is mended, so its share is not the largest from then on.
+        all.add(&cost(1, 1, 3.0));
+        assert_eq!((all.inputs, all.findings, all.shares), (13, 1, [0.5; 4]));
+        // Another budget: shares begin anew, what was tried stays.
+        let mut other = cost(1, 0, 0.1);
+        other.budgets = [[3, 4]; 4];
+        all.add(&other);
+        assert_eq!((all.inputs, all.shares), (14, [0.1; 4]));
+    }
+
+    #[test]
+    fn the_table_names_each_command_and_adds_up() {
+        let commands = [("verify", cost(5, 0, 0.5)), ("info", cost(6, 1, 0.25))];
+        let costs = Costs {
+            commands: commands.map(|(name, cost)| (name.to_owned(), cost)).into(),
+            ..Costs::default()
+        };
+        let text = section(&costs);
+        assert!(text.starts_with(BEGIN) && text.ends_with(END), "{text}");
+        assert!(text.contains("| verify | 5 | 0.00 | 0 | 50 % ("), "{text}");
+        assert!(text.contains("| all | 11 | 0.00 | 1 |"), "{text}");
+    }
+}
