@@ -184,3 +184,26 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         .map(drop)
         .map_err(Error::io("copy", from))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::CompileKernel;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        command: CompileKernel,
+    }
+
+    #[test]
+    fn the_guest_records_one_launch() {
+        let line = "x k.cl --kernel f --options=-DN=8 --global 64 --local 16x2 -o k.bin out:64:o i32:-3";
+        let line = Line::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(
+            line.command.command().join(" "),
+            "gpureplay record -o recording -- launch_kernel kernel.cl --kernel f --options -DN=8 --global 64 --local 16x2 out:64:o i32:-3"
+        );
+    }
+}
