@@ -251,10 +251,6 @@ const TESTS: &[(&str, TestFunction)] = &[
         |folder| Ok(Verdict::of(barriers::nano(folder)?)),
     ),
     (
-        "the nano driver with a power domain, little memory, locked down, asleep",
-        |folder| Ok(Verdict::of(around::nano(folder)?)),
-    ),
-    (
         "a job on Arm's own driver is recorded and replays",
         own_driver,
     ),
@@ -285,6 +281,10 @@ const TESTS: &[(&str, TestFunction)] = &[
 
 /// Tests that take long: only those that `guest test NAME` names in full run.
 const LONG: &[(&str, TestFunction)] = &[
+    (
+        "the nano driver with a power domain, little memory, locked down, asleep",
+        |folder| Ok(Verdict::of(around::nano(folder)?)),
+    ),
     (
         "long: all pairs of replaced kernels, and binaries that do not fit",
         |folder| Ok(Verdict::of(pairs::replaced(folder, usize::MAX, true)?)),
