@@ -199,7 +199,8 @@ mod tests {
 
     #[test]
     fn the_guest_records_one_launch() {
-        let line = "x k.cl --kernel f --options=-DN=8 --global 64 --local 16x2 -o k.bin out:64:o i32:-3";
+        let line =
+            "x k.cl --kernel f --options=-DN=8 --global 64 --local 16x2 -o k.bin out:64:o i32:-3";
         let line = Line::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(
             line.command.command().join(" "),
