@@ -118,8 +118,24 @@ const fn deep(command: Command) -> Command {
 /// What also runs it.
 const fn runs(command: Command) -> Command {
     Command {
+        // A job, a chain and a restored page take some each, in every run of several.
+        calls: Budget {
+            fixed: 4 << 20,
+            ..command.calls
+        },
         steps: RUNS,
         memory: 2,
+        ..command
+    }
+}
+
+/// What also looks at every instruction of every job's shader, for another GPU.
+const fn fits(command: Command) -> Command {
+    Command {
+        calls: Budget {
+            fixed: 64 << 20,
+            ..command.calls
+        },
         ..command
     }
 }
@@ -160,12 +176,12 @@ use Given::{Jpeg, Manifest, Npy, Original, Pack, Png, Recording, Safetensors, St
 pub(crate) const COMMANDS: [Command; 36] = [
     command(Recording, "verify", "verify @rec", 0),
     deep(command(Recording, "verify --deep", "verify --deep @rec", 4)),
-    deep(command(
+    fits(deep(command(
         Recording,
         "verify --for",
         "verify --deep --for g31 @rec",
         100,
-    )),
+    ))),
     command(Recording, "info", "info @rec", 100),
     command(Recording, "info --json", "info --json @rec", 200),
     command(
@@ -212,12 +228,12 @@ pub(crate) const COMMANDS: [Command; 36] = [
         "analyse --threads 1 --limit-work 1000000 --json @rec",
         700,
     ))),
-    runs(deep(command(
+    fits(runs(deep(command(
         Recording,
         "retarget",
         "retarget --gpu g31 --threads 1 --limit-work 1000000 -o @made --force @rec",
         8,
-    ))),
+    )))),
     runs(deep(command(
         Recording,
         "extract",
