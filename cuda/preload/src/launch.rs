@@ -49,6 +49,14 @@ fn replaced(images: &[PathBuf], function: Handle) -> Option<Handle> {
     replace::replacement(&known, function, images)
 }
 
+/// The kernel of another image that takes the place of this one, if kernels are replaced.
+pub(crate) fn replacement(function: Handle) -> Option<Handle> {
+    match &settings().mode {
+        Mode::Replace(images) => replaced(images, function),
+        _ => None,
+    }
+}
+
 fn decided(
     mode: &Mode,
     launch: impl FnOnce() -> Launch,
@@ -95,7 +103,9 @@ pub(crate) fn wanted(settings: &Record, handle: Handle) -> Option<(Arc<Function>
 
 fn picked(settings: &Record, function: &Function, occurrence: u64) -> bool {
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    if count(&function.counts.recorded) >= settings.most_per_kernel {
+    if count(&function.counts.recorded) >= settings.most_per_kernel
+        || function.counts.hopeless.load(Ordering::Relaxed)
+    {
         return false;
     }
     match settings.pick {
@@ -168,7 +178,7 @@ pub(crate) fn taken(
         return (status, None);
     }
     let snapshot = snapshot
-        .after()
+        .after(settings, function)
         .inspect_err(|reason| refuse(&function.name, reason))
         .ok();
     if snapshot.is_some() {

@@ -5,9 +5,10 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use gpureplay_cuda_abi::{Driver, Handle, Status};
+use gpureplay_cuda_abi::{Driver, Handle, KernelNode, OldKernelNode, Status};
 
 use crate::functions::{Function, function_layout};
+use crate::launch;
 use crate::real::driver;
 use crate::say::say;
 
@@ -42,6 +43,27 @@ pub(crate) fn replacement(
         }
         None
     })
+}
+
+/// A node of the kernel that takes the place of a node's, if kernels are replaced and one does.
+pub(crate) fn replaced(node: &KernelNode) -> Option<KernelNode> {
+    let handle = if node.function == 0 {
+        node.kernel
+    } else {
+        node.function
+    };
+    let function = launch::replacement(handle)?;
+    Some(KernelNode {
+        function,
+        kernel: 0,
+        ..*node
+    })
+}
+
+/// The same for a node as programs of older drivers describe it.
+pub(crate) fn replaced_old(node: &OldKernelNode) -> Option<OldKernelNode> {
+    let function = launch::replacement(node.function)?;
+    Some(OldKernelNode { function, ..*node })
 }
 
 fn modules(driver: &Driver, images: &[PathBuf]) -> Vec<Handle> {
