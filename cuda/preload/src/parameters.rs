@@ -5,8 +5,10 @@ use gpureplay_cuda_abi::{LaunchParameter, MAX_PARAMETER_BYTES};
 
 use crate::asked::Launch;
 use crate::functions::Layout;
-use crate::record::Reason;
 use crate::state::unrecordable;
+
+/// Why a launch is not recorded.
+pub(crate) type Reason = String;
 
 /// The parameters as the kernel sees them.
 pub(crate) fn pack(launch: &Launch, layout: &Layout) -> Result<Vec<u8>, Reason> {

@@ -14,13 +14,10 @@ use crate::asked::Launch;
 use crate::copy;
 use crate::functions::{Function, Layout};
 use crate::memory::Kind;
-use crate::parameters::{pack, refuse_handles};
+use crate::parameters::{Reason, pack, refuse_handles};
 use crate::real::{current_device, driver, idle_within};
 use crate::settings::{Record, settings};
 use crate::state::{Image, limits, memory, unrecordable};
-
-/// Why a launch is not recorded.
-pub(crate) type Reason = String;
 
 fn because(what: &'static str) -> impl Fn(Status) -> Reason {
     move |status| format!("{what}: {status}")

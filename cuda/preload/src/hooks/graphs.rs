@@ -33,12 +33,12 @@ fn changed(executable: Handle, what: &'static str, call: impl FnOnce() -> Status
 
 hooks! {
     cuGraphAddKernelNode(node: *mut Handle, g: Handle, after: *const Handle, count: usize, parameters: *const OldKernelNode) {
-        let other = (!parameters.is_null()).then(|| replace::replaced_old(&*parameters)).flatten();
+        let other = (!parameters.is_null()).then(|| replace::in_old_node(&*parameters)).flatten();
         let parameters = other.as_ref().map_or(parameters, std::ptr::from_ref);
         driver::cuGraphAddKernelNode(node, g, after, count, parameters)
     }
     cuGraphAddKernelNode_v2(node: *mut Handle, g: Handle, after: *const Handle, count: usize, parameters: *const KernelNode) {
-        let other = (!parameters.is_null()).then(|| replace::replaced(&*parameters)).flatten();
+        let other = (!parameters.is_null()).then(|| replace::in_node(&*parameters)).flatten();
         let parameters = other.as_ref().map_or(parameters, std::ptr::from_ref);
         driver::cuGraphAddKernelNode_v2(node, g, after, count, parameters)
     }
@@ -78,7 +78,7 @@ hooks! {
         changed(executable, "cuGraphExecKernelNodeSetParams", || driver::cuGraphExecKernelNodeSetParams(executable, node, parameters))
     }
     cuGraphExecKernelNodeSetParams_v2(executable: Handle, node: Handle, parameters: *const KernelNode) {
-        let other = (!parameters.is_null()).then(|| replace::replaced(&*parameters)).flatten();
+        let other = (!parameters.is_null()).then(|| replace::in_node(&*parameters)).flatten();
         let parameters = other.as_ref().map_or(parameters, std::ptr::from_ref);
         let status = driver::cuGraphExecKernelNodeSetParams_v2(executable, node, parameters);
         if status == Status::SUCCESS {

@@ -167,7 +167,7 @@ mod tests {
         let mask = unequal(&[one.clone(), other], 2).unwrap();
         assert_eq!(mask.0, [vec![4], vec![0]]);
         assert_eq!(mask.words(), 2);
-        assert!(unequal(&[one.clone()], 1).is_none());
+        assert!(unequal(std::slice::from_ref(&one), 1).is_none());
         assert_eq!(unequal(&[one.clone(), one], 2).unwrap().words(), 0);
     }
 
