@@ -60,6 +60,12 @@ pub mod jit {
     pub const ERROR_LOG_BUFFER_SIZE_BYTES: i32 = 6;
     /// 0 to 4.
     pub const OPTIMIZATION_LEVEL: i32 = 7;
+    /// Blocks that a multiprocessor should hold at least.
+    pub const MIN_CTA_PER_SM: i32 = 31;
+    /// Threads of a block, at most.
+    pub const MAX_THREADS_PER_BLOCK: i32 = 32;
+    /// 1: options count more than what the PTX says.
+    pub const OVERRIDE_DIRECTIVE_VALUES: i32 = 33;
 }
 
 /// Flags of `cuMemHostAlloc` and `cuMemHostRegister`.
@@ -68,6 +74,12 @@ pub mod host {
     pub const PORTABLE: u32 = 1;
     /// The device sees the memory.
     pub const DEVICE_MAP: u32 = 2;
+}
+
+/// `CUpointer_attribute`.
+pub mod pointer {
+    /// The ordinal of the device that memory belongs to, an `i32`.
+    pub const DEVICE_ORDINAL: i32 = 9;
 }
 
 /// `CUlimit`.

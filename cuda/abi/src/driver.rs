@@ -78,6 +78,7 @@ driver! {
     cuCtxGetCurrent(context: *mut Handle);
     cuCtxGetDevice(device: *mut i32);
     cuCtxSynchronize();
+    cuPointerGetAttribute(value: *mut c_void, attribute: i32, address: DevicePointer);
     cuMemAddressReserve(address: *mut DevicePointer, size: usize, alignment: usize, wanted: DevicePointer, flags: u64);
     cuMemAddressFree(address: DevicePointer, size: usize);
     cuMemCreate(handle: *mut Handle, size: usize, properties: *const AllocationProperties, flags: u64);

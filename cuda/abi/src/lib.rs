@@ -17,7 +17,7 @@ pub use status::Status;
 pub use types::{
     AccessDescriptor, AllocationProperties, Copy3d, DevicePointer, EdgeData, Handle, HostNode,
     IpcHandle, KernelNode, LaunchAttribute, LaunchConfiguration, LaunchParameter, Location,
-    MemsetNode,
+    MemsetNode, OldKernelNode,
 };
 
 /// Pages of device memory that `cuMemCreate` hands out, in bytes.

@@ -142,6 +142,24 @@ impl KernelNode {
     }
 }
 
+/// `CUDA_KERNEL_NODE_PARAMS_v1`: as drivers before CUDA 12 have it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct OldKernelNode {
+    /// The function.
+    pub function: Handle,
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory, in bytes.
+    pub shared: u32,
+    /// A pointer for each parameter, or null.
+    pub parameters: *const *const core::ffi::c_void,
+    /// A list of marks, or null.
+    pub extra: *const *const core::ffi::c_void,
+}
+
 /// `CUDA_MEMSET_NODE_PARAMS`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -193,5 +211,6 @@ const _: () = assert!(size_of::<AccessDescriptor>() == 12);
 const _: () = assert!(size_of::<IpcHandle>() == 64);
 const _: () = assert!(size_of::<LaunchConfiguration>() == 56);
 const _: () = assert!(size_of::<KernelNode>() == 72);
+const _: () = assert!(size_of::<OldKernelNode>() == 56);
 const _: () = assert!(size_of::<MemsetNode>() == 40);
 const _: () = assert!(size_of::<HostNode>() == 16);

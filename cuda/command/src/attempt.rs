@@ -2,12 +2,13 @@
 //! Addresses are laid out at random in each process: where a recorded one is taken, another process is tried.
 
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use gpureplay_cuda_replay::ReplayError;
+use gpureplay_cuda_replay::{Differences, ReplayError};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, file};
 
 /// Which process of a replay this is, from 0.
 const ATTEMPT: &str = "GPUREPLAY_CUDA_ATTEMPT";
@@ -33,24 +34,46 @@ pub(crate) fn again(error: ReplayError) -> Failure {
     instead(&[(ATTEMPT, attempt.to_string())], None)
 }
 
+/// What another process with the same arguments, which replays the recorded launch, finds otherwise than recorded.
+pub(crate) fn differences_elsewhere() -> Result<Differences, Failure> {
+    let path = this_program()?;
+    let folder = std::env::temp_dir().join(format!("gpureplay-differences-{}", std::process::id()));
+    std::fs::create_dir(&folder).map_err(file(&folder))?;
+    let told = folder.join("words");
+    let status = Command::new(&path)
+        .args(std::env::args_os().skip(1))
+        .arg("--differences")
+        .arg(&told)
+        .env_remove(ATTEMPT)
+        .env_remove(HANDED_ON)
+        .stdout(Stdio::null())
+        .status();
+    let bytes = std::fs::read(&told);
+    // A file of ours in a folder of ours; one that stays harms nobody.
+    let _ = std::fs::remove_dir_all(&folder);
+    let status = status.map_err(file(&path))?;
+    if !status.success() {
+        return Err(Failure::OtherProcess(status));
+    }
+    Differences::from_bytes(&bytes.map_err(file(&told))?).ok_or(Failure::OtherProcess(status))
+}
+
+fn this_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(file(Path::new("/proc/self/exe")))
+}
+
 /// This program with the same arguments and one more, in place of this process.
 fn instead(variables: &[(&str, String)], more: Option<&str>) -> Failure {
-    let path = match std::env::current_exe() {
+    let path = match this_program() {
         Ok(path) => path,
-        Err(source) => {
-            return Failure::File {
-                path: "/proc/self/exe".into(),
-                source,
-            };
-        }
+        Err(failure) => return failure,
     };
     let mut command = Command::new(&path);
     command.args(std::env::args_os().skip(1)).args(more);
     for (name, value) in variables {
         command.env(name, value);
     }
-    let source = command.exec();
-    Failure::File { path, source }
+    file(&path)(command.exec())
 }
 
 /// What another process of this command has found out, before a kernel that failed ended what its context could do.

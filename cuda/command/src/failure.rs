@@ -25,6 +25,8 @@ pub(crate) enum Failure {
     Replay(#[from] ReplayError),
     #[error("with memory changed before the launch: {0}; --no-poison leaves it")]
     Poison(ReplayError),
+    #[error("another process that replays the launch ended with {0}: see above")]
+    OtherProcess(std::process::ExitStatus),
     #[error("{}: {reason}", path.display())]
     Untrusted { path: PathBuf, reason: String },
     #[error("{}: {source}", path.display())]
@@ -50,7 +52,7 @@ impl Failure {
                 | ReplayError::Variable { .. }
                 | ReplayError::Refused(_),
             ) => 4,
-            Self::Replay(_) | Self::Poison(_) => 5,
+            Self::Replay(_) | Self::Poison(_) | Self::OtherProcess(_) => 5,
             Self::Write { .. } => 6,
         }
     }
@@ -63,10 +65,13 @@ pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Failure + '_ {
     }
 }
 
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |source| Failure::Write {
+pub(crate) fn written(path: &Path) -> impl FnOnce(io::Error) -> Failure + '_ {
+    |source| Failure::Write {
         path: path.to_owned(),
         source,
-    };
-    std::fs::write(path, text).map_err(failed)
+    }
+}
+
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(written(path))
 }

@@ -11,8 +11,8 @@ use gpureplay_cuda_replay::{
     Sizes, Times, Verdict,
 };
 
-use crate::attempt::again;
-use crate::failure::{Failure, Outcome, file};
+use crate::attempt::{again, differences_elsewhere};
+use crate::failure::{Failure, Outcome, file, written};
 use crate::report;
 use crate::sign::Trust;
 use crate::target::{Target, sizes};
@@ -74,6 +74,13 @@ pub(crate) struct Checking {
     /// Leave out words that differ between so many runs of the recorded launch and one more.
     #[arg(long, value_name = "RUNS", default_value_t = 0)]
     mask: u32,
+    /// Leave out words that differ between this process and so many others that replay the recorded launch: addresses that a
+    /// kernel leaves in memory.
+    #[arg(long, value_name = "PROCESSES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=64))]
+    mask_processes: u32,
+    /// Write the words that are not as recorded here, for another process.
+    #[arg(long, value_name = "FILE", hide = true)]
+    differences: Option<PathBuf>,
     /// Leave out the region that holds this address, such as 0x7f0000000000; may be given several times.
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     ignore: Vec<u64>,
@@ -181,20 +188,41 @@ impl Checking {
         }
     }
 
-    /// Words to leave out, found with the recorded image.
-    pub(crate) fn mask(&self, session: &mut Session) -> Result<Mask, Failure> {
-        if self.mask == 0 {
-            return Ok(Mask::default());
+    /// Words to leave out, found with the recorded image; none if this process only tells another one what differs here.
+    pub(crate) fn mask(&self, session: &mut Session) -> Result<Option<Mask>, Failure> {
+        let mut mask = Mask::default();
+        if self.mask == 0 && self.mask_processes == 0 && self.differences.is_none() {
+            return Ok(Some(mask));
         }
         let loaded = session.load(None, JitOptions::default())?;
-        let mask = session.mask(&loaded, self.mask)?;
+        if let Some(path) = &self.differences {
+            let bytes = session.differences(&loaded)?.bytes();
+            std::fs::write(path, bytes).map_err(written(path))?;
+            return Ok(None);
+        }
+        if self.mask > 0 {
+            mask = session.mask(&loaded, self.mask)?;
+            eprintln!(
+                "gpureplay: {} words differ between {} runs of the recorded launch and are left out",
+                mask.words(),
+                self.mask.saturating_add(1)
+            );
+        }
+        if self.mask_processes > 0 {
+            let mut all = vec![session.differences(&loaded)?];
+            for _ in 0..self.mask_processes {
+                all.push(differences_elsewhere()?);
+            }
+            let others = session.mask_of_processes(&all)?;
+            eprintln!(
+                "gpureplay: {} words differ between {} processes that replay the recorded launch and are left out",
+                others.words(),
+                all.len()
+            );
+            mask.add(others);
+        }
         session.unload(&loaded);
-        eprintln!(
-            "gpureplay: {} words differ between {} runs of the recorded launch and are left out",
-            mask.words(),
-            self.mask.saturating_add(1)
-        );
-        Ok(mask)
+        Ok(Some(mask))
     }
 }
 
@@ -228,6 +256,12 @@ pub(crate) struct Run {
     /// Compile the PTX at this level of optimisation.
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=4))]
     optimisation: Option<u32>,
+    /// Compile the PTX for so many threads of a block at most, whatever launch bounds it has.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    max_threads: Option<u32>,
+    /// With --max-threads: compile so that a multiprocessor can hold so many blocks.
+    #[arg(long, value_name = "N", requires = "max_threads", conflicts_with = "max_registers", value_parser = clap::value_parser!(u32).range(1..=32))]
+    min_blocks: Option<u32>,
     /// Print the first words that differ: where, as recorded, as found.
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["json", "null"])]
     show: usize,
@@ -269,10 +303,14 @@ impl Run {
         let image = self.image.as_deref().map(read_image).transpose()?;
         let how = self.checking.comparison();
         let mut session = self.checking.session(&self.target)?;
-        let mask = self.checking.mask(&mut session)?;
+        let Some(mask) = self.checking.mask(&mut session)? else {
+            return Ok(ExitCode::SUCCESS);
+        };
         let options = JitOptions {
             registers: self.max_registers,
             optimisation: self.optimisation,
+            max_threads: self.max_threads,
+            min_blocks: self.min_blocks,
         };
         let loaded = session.load(image.as_deref(), options)?;
         if session.rewritten() > 0 {

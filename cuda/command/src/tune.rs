@@ -173,7 +173,9 @@ impl Tune {
             images.push((path.display().to_string(), Some(read_image(path)?)));
         }
         let mut session = self.checking.session(&self.target)?;
-        let mask = self.checking.mask(&mut session)?;
+        let Some(mask) = self.checking.mask(&mut session)? else {
+            return Ok(ExitCode::SUCCESS);
+        };
         let recorded = session.sizes();
         let blocks = self
             .blocks
@@ -216,6 +218,7 @@ impl Tune {
                     let options = JitOptions {
                         registers: (*registers > 0).then_some(*registers),
                         optimisation: u32::try_from(*optimisation).ok(),
+                        ..JitOptions::default()
                     };
                     let key = (name.as_str(), *registers, *optimisation);
                     let blocks: Vec<_> = blocks.iter().filter(|_| !rows.skips()).collect();

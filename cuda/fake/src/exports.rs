@@ -57,6 +57,14 @@ unsafe fn put<T>(place: *mut T, value: T) -> Answer {
     Ok(())
 }
 
+/// Waits for kernels that wait for the host.
+fn wait() -> Answer {
+    while kernels::waiting() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    sticky()
+}
+
 fn sticky() -> Answer {
     Status(STICKY.load(Ordering::SeqCst)).check()
 }
@@ -257,10 +265,29 @@ exports! {
     cuCtxSetCurrent(context: Handle) { Ok(()) }
     cuCtxGetCurrent(context: *mut Handle) { put(context, 1) }
     cuCtxGetDevice(device: *mut i32) { put(device, 0) }
-    cuCtxSynchronize() { sticky() }
+    cuCtxSynchronize() { wait() }
 
     cuMemAlloc_v2(address: *mut u64, size: usize) { put(address, memory().allocate(size)?) }
     cuMemAllocAsync(address: *mut u64, size: usize, stream: Handle) { put(address, memory().allocate(size)?) }
+    cuMemAllocFromPoolAsync(address: *mut u64, size: usize, pool: Handle, stream: Handle) {
+        // A pool's handle is the ordinal of its GPU here.
+        let at = memory().allocate(size)?;
+        memory().belongs(at, pool);
+        put(address, at)
+    }
+    cuPointerGetAttribute(value: *mut i32, number: i32, address: u64) {
+        if number != attribute::pointer::DEVICE_ORDINAL {
+            return Err(Status::INVALID_VALUE);
+        }
+        put(value, memory().owner(address))
+    }
+    cuMulticastCreate(handle: *mut Handle, properties: *const c_void) {
+        put(handle, memory().make(gpureplay_cuda_abi::PAGE as usize)?)
+    }
+    cuMemImportFromShareableHandle(handle: *mut Handle, other: *mut c_void, kind: i32) {
+        put(handle, memory().make(gpureplay_cuda_abi::PAGE as usize)?)
+    }
+    cuModuleGetTexRef(reference: *mut Handle, module: Handle, name: *const c_char) { put(reference, 1) }
     cuMemAllocManaged(address: *mut u64, size: usize, flags: u32) { put(address, memory().allocate(size)?) }
     cuMemHostAlloc(address: *mut u64, size: usize, flags: u32) { put(address, memory().allocate(size)?) }
     cuMemFree_v2(address: u64) { memory().free(address) }
@@ -292,7 +319,13 @@ exports! {
 
     cuModuleLoadData(module: *mut Handle, image: *const u8) { put(module, modules().load(image)?) }
     cuModuleLoadDataEx(module: *mut Handle, image: *const u8, count: u32, options: *const i32, values: *const u64) {
-        put(module, modules().load(image)?)
+        let handle = modules().load(image)?;
+        for index in 0..count as usize {
+            if *options.add(index) == attribute::jit::MAX_THREADS_PER_BLOCK {
+                modules().bound(handle, u32::try_from(*values.add(index)).unwrap_or(u32::MAX))?;
+            }
+        }
+        put(module, handle)
     }
     cuModuleUnload(module: Handle) { modules().unload(module) }
     cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char) {

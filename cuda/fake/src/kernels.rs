@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernels as host functions, by name. Memory is what the parameters point at, as on a GPU.
 
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
 use gpureplay_cuda_abi::Status;
 
 /// Sizes of a launch.
@@ -26,6 +28,14 @@ fn half(parameters: &[u8], offset: usize) -> u32 {
     let mut word = [0; 4];
     word.copy_from_slice(&parameters[offset..offset + 4]);
     u32::from_le_bytes(word)
+}
+
+/// Kernels that wait for the host.
+static WAITING: AtomicU64 = AtomicU64::new(0);
+
+/// Whether a kernel waits for the host.
+pub(crate) fn waiting() -> bool {
+    WAITING.load(Ordering::SeqCst) > 0
 }
 
 /// Runs a kernel.
@@ -89,6 +99,25 @@ pub(crate) unsafe fn run(
                 for index in 0..16 {
                     *p.add(index) += 0.0;
                 }
+            }
+            // patient(u32 *word): waits until the host writes the first word, then writes the second.
+            "patient" => {
+                let at = word(parameters, 0);
+                WAITING.fetch_add(1, Ordering::SeqCst);
+                std::thread::spawn(move || {
+                    let words = at as *mut AtomicU32;
+                    while (*words).load(Ordering::SeqCst) == 0 {
+                        std::thread::sleep(std::time::Duration::from_millis(1));
+                    }
+                    (*words.add(1)).store(7, Ordering::SeqCst);
+                    WAITING.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+            // place(u64 *p): leaves an address of this process in p[0], as stacks of runtimes hold them, and 42 in p[1].
+            "place" => {
+                let p = word(parameters, 0) as *mut u64;
+                *p = (&raw const WAITING) as u64 + u64::from(std::process::id());
+                *p.add(1) = 42;
             }
             // heap(u64 *p): says how large the heap of kernels is.
             "heap" => *(word(parameters, 0) as *mut u64) = variable("limit 2")?,

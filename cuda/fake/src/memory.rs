@@ -17,6 +17,8 @@ pub(crate) struct Memory {
     allocations: HashMap<u64, usize>,
     reservations: HashMap<u64, usize>,
     physical: HashMap<u64, usize>,
+    /// Allocations of another GPU than the first.
+    owners: HashMap<u64, u64>,
     handles: u64,
 }
 
@@ -78,6 +80,17 @@ impl Memory {
             }
         }
         Err(Status::OUT_OF_MEMORY)
+    }
+
+    /// An allocation is another GPU's.
+    pub(crate) fn belongs(&mut self, address: u64, gpu: u64) {
+        self.owners.insert(address, gpu);
+    }
+
+    /// The ordinal of an allocation's GPU.
+    pub(crate) fn owner(&self, address: u64) -> i32 {
+        let owner = self.owners.get(&address).copied().unwrap_or(0);
+        i32::try_from(owner).unwrap_or(-1)
     }
 
     pub(crate) fn free(&mut self, address: u64) -> Result<(), Status> {

@@ -106,6 +106,16 @@ impl Modules {
         Ok(self.modules.len() as u64)
     }
 
+    /// All kernels of a module allow so many threads of a block.
+    pub(crate) fn bound(&mut self, handle: u64, threads: u32) -> Result<(), Status> {
+        self.module(handle)?;
+        let module = self.modules[handle as usize - 1].as_mut();
+        for kernel in module.into_iter().flat_map(|module| &mut module.kernels) {
+            kernel.most_threads = Some([threads, 1, 1]);
+        }
+        Ok(())
+    }
+
     pub(crate) fn module(&self, handle: u64) -> Result<&Module, Status> {
         let index = usize::try_from(handle)
             .ok()

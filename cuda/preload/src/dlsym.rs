@@ -22,13 +22,13 @@ unsafe extern "C" fn substitute(handle: usize, name: *const c_char) -> usize {
     if !name.to_bytes().starts_with(b"cu") {
         return 0;
     }
-    let Some(index) = hooks::index_of(name) else {
+    let Some(address) = hooks::address_of(name) else {
         return 0;
     };
     if look_up(handle, name) == 0 {
         return 0;
     }
-    hooks::address(index)
+    address
 }
 
 /// `dlsym`: asks [`substitute`], and jumps to the C library's where that has no answer.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, c_char};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock};
 
 use gpureplay_cuda_abi::{Driver, Handle, Status};
@@ -22,6 +22,8 @@ pub(crate) struct Counts {
     pub(crate) recorded: AtomicU64,
     /// Launches that were tried.
     pub(crate) tried: AtomicU64,
+    /// A launch ran into the time limit; others would, too.
+    pub(crate) hopeless: AtomicBool,
 }
 
 /// A `CUfunction` or a `CUkernel` that stands for one.

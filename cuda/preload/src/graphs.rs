@@ -10,19 +10,20 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
 
 use gpureplay_cuda_abi::{
-    Copy3d, Driver, EdgeData, Handle, HostNode, KernelNode, LaunchAttribute, LaunchConfiguration,
-    MemsetNode, Status, attribute,
+    Copy3d, Driver, Handle, HostNode, KernelNode, LaunchAttribute, LaunchConfiguration, MemsetNode,
+    Status, attribute,
 };
 
 use crate::asked::Launch;
 use crate::functions::{self, Function};
+use crate::gate;
 use crate::launch;
+use crate::nodes::{because, nodes};
 use crate::real::driver;
 use crate::report::{GRAPH_KERNELS, GRAPHS, refuse};
 use crate::say::say;
 use crate::settings::{Mode, settings};
 use crate::state::CAPTURES;
-use crate::{gate, order};
 
 /// Graphs in graphs, at most so deep.
 const MAX_DEPTH: u32 = 16;
@@ -69,58 +70,6 @@ fn plan(executable: Handle) -> Option<Arc<Mutex<Plan>>> {
 
 fn lock(plan: &Mutex<Plan>) -> MutexGuard<'_, Plan> {
     plan.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A list that the driver gives in two calls: its length, then its items.
-fn list<T: Clone>(
-    empty: T,
-    mut get: impl FnMut(*mut T, *mut usize) -> Status,
-) -> Result<Vec<T>, Status> {
-    let mut count = 0;
-    get(std::ptr::null_mut(), &raw mut count).check()?;
-    let mut items = vec![empty; count];
-    if count > 0 {
-        get(items.as_mut_ptr(), &raw mut count).check()?;
-        items.truncate(count);
-    }
-    Ok(items)
-}
-
-fn because(call: &'static str) -> impl Fn(Status) -> String {
-    move |status| format!("the nodes of its graph cannot be read: {call}: {status}")
-}
-
-/// The nodes of a graph, each after those that it waits for.
-fn nodes(driver: &Driver, graph: Handle) -> Result<Vec<Handle>, String> {
-    // SAFETY: the graph is alive; the arrays have as many places as the driver is told.
-    let nodes = list(0, |nodes, count| unsafe {
-        driver.cuGraphGetNodes(graph, nodes, count)
-    })
-    .map_err(because("cuGraphGetNodes"))?;
-    let mut count = 0;
-    let null = std::ptr::null_mut();
-    // SAFETY: as above; without arrays the driver only counts.
-    unsafe { driver.cuGraphGetEdges_v2(graph, null, null, std::ptr::null_mut(), &raw mut count) }
-        .check()
-        .map_err(because("cuGraphGetEdges"))?;
-    let (mut from, mut to) = (vec![0; count], vec![0; count]);
-    let mut data: Vec<EdgeData> = vec![[0; 8]; count];
-    if count > 0 {
-        // SAFETY: as above.
-        unsafe {
-            driver.cuGraphGetEdges_v2(
-                graph,
-                from.as_mut_ptr(),
-                to.as_mut_ptr(),
-                data.as_mut_ptr(),
-                &raw mut count,
-            )
-        }
-        .check()
-        .map_err(because("cuGraphGetEdges"))?;
-    }
-    let edges: Vec<(Handle, Handle)> = from.into_iter().zip(to).take(count).collect();
-    order::topological(&nodes, &edges).ok_or_else(|| "its graph has a cycle".to_owned())
 }
 
 /// What the nodes of a graph do, in order. Kernels are counted even where another node makes the graph impossible.
@@ -286,7 +235,9 @@ pub(crate) fn launch(
     let record = match &settings().mode {
         Mode::Record(record) => record,
         Mode::Replace(_) if first => {
-            say("kernels inside graphs are replaced only where they are captured");
+            say(
+                "kernels inside graphs are replaced only where they are captured, or added by cuGraphAddKernelNode",
+            );
             return call();
         }
         _ => return call(),

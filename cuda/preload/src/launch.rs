@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A launch: whether it is recorded, timed, replaced or only passed on.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,7 +31,7 @@ pub(crate) fn launch(
         if is_capturing(&launch) {
             CAPTURED.fetch_add(1, Ordering::Relaxed);
             let other = match mode {
-                Mode::Replace(images) => replaced(images, function),
+                Mode::Replace(images) => replace::replaced(images, function),
                 _ => None,
             };
             let _pass = gate::pass();
@@ -43,12 +42,6 @@ pub(crate) fn launch(
     decided(mode, launch, function, call)
 }
 
-/// The kernel of another image that is launched instead.
-fn replaced(images: &[PathBuf], function: Handle) -> Option<Handle> {
-    let known = functions::get(function).ok().filter(|known| known.wanted)?;
-    replace::replacement(&known, function, images)
-}
-
 fn decided(
     mode: &Mode,
     launch: impl FnOnce() -> Launch,
@@ -57,7 +50,7 @@ fn decided(
 ) -> Status {
     match mode {
         Mode::Off => call(function),
-        Mode::Replace(images) => call(replaced(images, function).unwrap_or(function)),
+        Mode::Replace(images) => call(replace::replaced(images, function).unwrap_or(function)),
         Mode::Durations(_) => {
             if cupti::is_active() {
                 return call(function);
@@ -95,7 +88,9 @@ pub(crate) fn wanted(settings: &Record, handle: Handle) -> Option<(Arc<Function>
 
 fn picked(settings: &Record, function: &Function, occurrence: u64) -> bool {
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    if count(&function.counts.recorded) >= settings.most_per_kernel {
+    if count(&function.counts.recorded) >= settings.most_per_kernel
+        || function.counts.hopeless.load(Ordering::Relaxed)
+    {
         return false;
     }
     match settings.pick {
@@ -168,7 +163,7 @@ pub(crate) fn taken(
         return (status, None);
     }
     let snapshot = snapshot
-        .after()
+        .after(settings, function)
         .inspect_err(|reason| refuse(&function.name, reason))
         .ok();
     if snapshot.is_some() {

@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     Managed,
     /// Another process owns it.
     Imported,
+    /// What is written goes to several GPUs.
+    Multicast,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

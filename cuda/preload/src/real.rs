@@ -2,7 +2,8 @@
 //! The driver itself.
 
 use std::ffi::CStr;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, mpsc};
+use std::time::Duration;
 
 use gpureplay_cuda_abi::{Driver, Status};
 
@@ -46,6 +47,28 @@ pub(crate) fn current_context() -> Result<u64, Status> {
     // SAFETY: the pointer is to a local.
     unsafe { driver()?.cuCtxGetCurrent(&raw mut context) }.check()?;
     Ok(context)
+}
+
+/// Waits until everything is done that the current context was asked for, so long at most; says whether it is. What waits is a
+/// thread of its own: one that waits for a kernel that never ends cannot be stopped.
+pub(crate) fn idle_within(limit: Duration) -> Result<bool, Status> {
+    let context = current_context()?;
+    let (answer, answered) = mpsc::channel();
+    let waits = move || {
+        // SAFETY: the context is current in the thread that waits for this one.
+        let status = driver()
+            .and_then(|driver| unsafe { driver.cuCtxSetCurrent(context) }.check())
+            .and_then(|()| synchronize());
+        // Nobody listens any more once the time is over.
+        let _ = answer.send(status);
+    };
+    let thread = std::thread::Builder::new().name("gpureplay".into());
+    thread.spawn(waits).map_err(|_| Status::OUT_OF_MEMORY)?;
+    match answered.recv_timeout(limit) {
+        Ok(status) => status.map(|()| true),
+        Err(mpsc::RecvTimeoutError::Timeout) => Ok(false),
+        Err(mpsc::RecvTimeoutError::Disconnected) => Err(Status::UNKNOWN),
+    }
 }
 
 /// Waits for everything that the current context was asked for.

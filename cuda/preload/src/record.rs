@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use gpureplay_cuda_abi::{Handle, LaunchParameter, MAX_PARAMETER_BYTES, Status, attribute};
+use gpureplay_cuda_abi::{Handle, Status, attribute};
 use gpureplay_cuda_recording as recording;
 use gpureplay_cuda_recording::{Device, FORMAT, ImageReference, Origin, RegionKind, Writer};
 
@@ -13,11 +14,10 @@ use crate::asked::Launch;
 use crate::copy;
 use crate::functions::{Function, Layout};
 use crate::memory::Kind;
-use crate::real::{current_device, driver, synchronize};
+use crate::parameters::{Reason, pack, refuse_handles};
+use crate::real::{current_device, driver, idle_within};
 use crate::settings::{Record, settings};
 use crate::state::{Image, limits, memory, unrecordable};
-
-type Reason = String;
 
 fn because(what: &'static str) -> impl Fn(Status) -> Reason {
     move |status| format!("{what}: {status}")
@@ -57,7 +57,16 @@ pub(crate) fn before(
         .image
         .clone()
         .ok_or("its image was loaded in a way that is not known")?;
-    synchronize().map_err(because("the GPU is not idle"))?;
+    if !idle_within(settings.time_limit).map_err(because("the GPU is not idle"))? {
+        function.counts.hopeless.store(true, Ordering::Relaxed);
+        return Err(format!(
+            "the GPU is not idle after {} s: what runs may wait for the host",
+            settings.time_limit.as_secs()
+        ));
+    }
+    if let Some(kind) = unrecordable().references.get(&function.owner) {
+        return Err(format!("its image has a reference to a {kind}"));
+    }
     let layout = function
         .layout(launch.function)
         .map_err(because("the layout of its parameters"))?;
@@ -78,13 +87,17 @@ pub(crate) fn before(
     let mut total = 0u64;
     while let Some(piece) = reach.next() {
         let kind = match piece.kind {
-            Kind::Device | Kind::Mapped if piece.device == device.ordinal => RegionKind::Device,
             Kind::Device | Kind::Mapped => {
-                return Err(format!("it reaches memory of GPU {}", piece.device));
+                let gpu = gpu_of(piece.address).unwrap_or(piece.device);
+                if gpu != device.ordinal {
+                    return Err(format!("it reaches memory of GPU {gpu}"));
+                }
+                RegionKind::Device
             }
             Kind::Host => RegionKind::Host,
             Kind::Managed => return Err("it reaches managed memory".into()),
             Kind::Imported => return Err("it reaches memory of another process".into()),
+            Kind::Multicast => return Err("it reaches a multicast object".into()),
         };
         total = total.saturating_add(piece.size);
         if total > settings.most_bytes {
@@ -114,88 +127,17 @@ pub(crate) fn before(
     })
 }
 
-/// The parameters as the kernel sees them.
-fn pack(launch: &Launch, layout: &Layout) -> Result<Vec<u8>, Reason> {
-    if !launch.parameters.is_null() {
-        let end = layout
-            .iter()
-            .map(|[offset, size]| offset + size)
-            .max()
-            .unwrap_or(0);
-        if end > MAX_PARAMETER_BYTES {
-            return Err(format!("{end} bytes of parameters"));
-        }
-        let mut packed = vec![0; end];
-        for (index, [offset, size]) in layout.iter().enumerate() {
-            // SAFETY: a launch passes a pointer for each parameter of the kernel, to as many bytes as the driver says it has.
-            unsafe {
-                let value = *launch.parameters.add(index);
-                std::ptr::copy_nonoverlapping(value.cast(), packed[*offset..].as_mut_ptr(), *size);
-            }
-        }
-        return Ok(packed);
-    }
-    let (mut buffer, mut size) = (std::ptr::null::<u8>(), 0);
-    let mut at = launch.extra;
-    // SAFETY: the list `extra` has pairs of a mark and a pointer, and ends with the mark 0.
-    unsafe {
-        while !at.is_null() && *at as usize != LaunchParameter::End as usize {
-            match *at as usize {
-                mark if mark == LaunchParameter::BufferPointer as usize => {
-                    buffer = (*at.add(1)).cast()
-                }
-                mark if mark == LaunchParameter::BufferSize as usize => {
-                    size = *(*at.add(1)).cast::<usize>()
-                }
-                mark => {
-                    return Err(format!(
-                        "mark {mark} in its list of parameters is not known"
-                    ));
-                }
-            }
-            at = at.add(2);
-        }
-    }
-    if size > MAX_PARAMETER_BYTES || (buffer.is_null() && size > 0) {
-        return Err(format!("{size} bytes of parameters"));
-    }
-    let mut packed = if size == 0 {
-        Vec::new()
-    } else {
-        // SAFETY: the program passes a buffer of that size.
-        unsafe { std::slice::from_raw_parts(buffer, size) }.to_vec()
+/// Whose memory this is, as the driver says: a pool or a handle may belong to another GPU than the one that was current.
+fn gpu_of(address: u64) -> Option<i32> {
+    let mut ordinal = 0i32;
+    let place = (&raw mut ordinal).cast();
+    // SAFETY: the answer to this question is one integer.
+    let status = unsafe {
+        driver()
+            .ok()?
+            .cuPointerGetAttribute(place, attribute::pointer::DEVICE_ORDINAL, address)
     };
-    // A program may leave out the padding at the end.
-    let end = layout
-        .iter()
-        .map(|[offset, size]| offset + size)
-        .max()
-        .unwrap_or(0);
-    if packed.len() < end && end <= MAX_PARAMETER_BYTES {
-        packed.resize(end, 0);
-    }
-    Ok(packed)
-}
-
-/// Textures and surfaces are parameters of eight bytes.
-fn refuse_handles(parameters: &[u8], layout: &Layout) -> Result<(), Reason> {
-    let objects = unrecordable();
-    for [offset, size] in layout {
-        let Some(bytes) = parameters.get(*offset..offset + size) else {
-            continue;
-        };
-        let Ok(bytes) = bytes.try_into() else {
-            continue;
-        };
-        let handle = u64::from_le_bytes(bytes);
-        if objects.textures.contains(&handle) {
-            return Err("it reads a texture object".into());
-        }
-        if objects.surfaces.contains(&handle) {
-            return Err("it uses a surface object".into());
-        }
-    }
-    Ok(())
+    (status == Status::SUCCESS && ordinal >= 0).then_some(ordinal)
 }
 
 fn device() -> Result<Device, Reason> {
@@ -376,8 +318,14 @@ fn changed(held: &Held) -> Result<Option<Vec<u8>>, Reason> {
 
 impl Snapshot {
     /// Waits for the launch and copies what it changed.
-    pub(crate) fn after(mut self) -> Result<Self, Reason> {
-        synchronize().map_err(because("the kernel fails"))?;
+    pub(crate) fn after(mut self, settings: &Record, function: &Function) -> Result<Self, Reason> {
+        if !idle_within(settings.time_limit).map_err(because("the kernel fails"))? {
+            function.counts.hopeless.store(true, Ordering::Relaxed);
+            return Err(format!(
+                "it does not end in {} s: it may wait for the host",
+                settings.time_limit.as_secs()
+            ));
+        }
         let variables = self.variables.iter_mut().map(|variable| &mut variable.held);
         for held in self.regions.iter_mut().chain(variables) {
             held.after = changed(held)?;

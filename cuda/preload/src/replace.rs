@@ -5,21 +5,18 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use gpureplay_cuda_abi::{Driver, Handle, Status};
+use gpureplay_cuda_abi::{Driver, Handle, KernelNode, OldKernelNode, Status};
 
-use crate::functions::{Function, function_layout};
+use crate::functions::{self, Function, function_layout};
 use crate::real::driver;
 use crate::say::say;
+use crate::settings::{Mode, settings};
 
 /// Modules of the given images, loaded into the context of the first launch.
 static MODULES: Mutex<Option<Vec<Handle>>> = Mutex::new(None);
 
 /// The kernel to launch instead of this one, if an image has one that fits.
-pub(crate) fn replacement(
-    function: &Function,
-    handle: Handle,
-    images: &[PathBuf],
-) -> Option<Handle> {
+fn replacement(function: &Function, handle: Handle, images: &[PathBuf]) -> Option<Handle> {
     *function.replacement.get_or_init(|| {
         let driver = driver().ok()?;
         let name = CString::new(&*function.name).ok()?;
@@ -42,6 +39,41 @@ pub(crate) fn replacement(
         }
         None
     })
+}
+
+/// A node of the kernel that takes the place of a node's, if kernels are replaced and one does.
+pub(crate) fn in_node(node: &KernelNode) -> Option<KernelNode> {
+    let handle = if node.function == 0 {
+        node.kernel
+    } else {
+        node.function
+    };
+    let function = instead(handle)?;
+    Some(KernelNode {
+        function,
+        kernel: 0,
+        ..*node
+    })
+}
+
+/// The same for a node as programs of older drivers describe it.
+pub(crate) fn in_old_node(node: &OldKernelNode) -> Option<OldKernelNode> {
+    let function = instead(node.function)?;
+    Some(OldKernelNode { function, ..*node })
+}
+
+/// The kernel of another image that is launched instead.
+pub(crate) fn replaced(images: &[PathBuf], function: Handle) -> Option<Handle> {
+    let known = functions::get(function).ok().filter(|known| known.wanted)?;
+    replacement(&known, function, images)
+}
+
+/// The kernel of another image that takes the place of this one, if kernels are replaced.
+fn instead(function: Handle) -> Option<Handle> {
+    match &settings().mode {
+        Mode::Replace(images) => replaced(images, function),
+        _ => None,
+    }
 }
 
 fn modules(driver: &Driver, images: &[PathBuf]) -> Vec<Handle> {

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use regex_lite::Regex;
 
@@ -32,6 +33,8 @@ pub(crate) struct Record {
     pub(crate) share: Option<PathBuf>,
     /// Whether device memory comes from our arena.
     pub(crate) arena: bool,
+    /// How long a snapshot waits for the GPU.
+    pub(crate) time_limit: Duration,
 }
 
 /// How launches are timed and where the table goes.
@@ -139,6 +142,7 @@ fn read() -> Result<Settings, String> {
                 Some("arena") => true,
                 Some(other) => return Err(format!("GPUREPLAY_CUDA_ALLOC is {other:?}")),
             },
+            time_limit: Duration::from_secs(number("TIME_LIMIT", 30)?),
         }),
         Some("durations") => Mode::Durations(Durations {
             table: path("OUTPUT")?,

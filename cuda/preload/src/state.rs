@@ -72,12 +72,15 @@ pub(crate) fn images() -> MutexGuard<'static, Images> {
     IMAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Handles of textures and surfaces, which parameters may hold; memory handles of multicast objects.
+/// Handles of textures and surfaces, which parameters may hold; memory handles of multicast objects and of other processes'
+/// memory; modules of which the program asked for a reference to a texture or a surface.
 #[derive(Default)]
 pub(crate) struct Unrecordable {
     pub(crate) textures: HashSet<u64>,
     pub(crate) surfaces: HashSet<u64>,
     pub(crate) multicasts: HashSet<u64>,
+    pub(crate) imports: HashSet<u64>,
+    pub(crate) references: HashMap<Handle, &'static str>,
 }
 
 /// What cannot be recorded.

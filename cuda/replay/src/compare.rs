@@ -4,6 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use gpureplay_io::f16_to_f32;
+
 /// What memory holds, where bits may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
@@ -48,23 +50,12 @@ impl Element {
         word[..bytes.len()].copy_from_slice(bytes);
         let low = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
         match self {
-            Self::F16 => half(low & 0xffff),
+            Self::F16 => f64::from(f16_to_f32(u16::from_le_bytes([word[0], word[1]]))),
             Self::Bf16 => f64::from(f32::from_bits(low << 16)),
             Self::F32 => f64::from(f32::from_bits(low)),
             Self::F64 => f64::from_le_bytes(word),
             Self::I32 => f64::from(low.cast_signed()),
         }
-    }
-}
-
-fn half(bits: u32) -> f64 {
-    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
-    let (exponent, fraction) = (bits >> 10 & 0x1f, f64::from(bits & 0x3ff));
-    sign * match exponent {
-        0 => fraction * 2f64.powi(-24),
-        0x1f if fraction == 0.0 => f64::INFINITY,
-        0x1f => f64::NAN,
-        _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent.cast_signed() - 15),
     }
 }
 
@@ -277,7 +268,7 @@ pub(crate) fn noisy(first: &[u8], second: &[u8], mask: &mut Vec<u32>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Comparison, Element, Sum, Verdict, half, noisy};
+    use super::{Comparison, Element, Sum, Verdict, noisy};
 
     fn verdict(how: Comparison, got: &[u8], want: &[u8], mask: &[u32]) -> Verdict {
         let mut sum = Sum::default();
@@ -362,12 +353,13 @@ mod tests {
     }
 
     #[test]
-    fn halves_are_the_known_numbers() {
-        assert_eq!(
-            [half(0x3c00), half(0xc000), half(0x0001), half(0x7c00)],
-            [1.0, -2.0, 2f64.powi(-24), f64::INFINITY]
-        );
-        assert!(half(0x7e00).is_nan());
+    fn elements_are_the_known_numbers() {
+        for (bits, value) in [(0x3c00u16, 1.0), (0xc000, -2.0), (0x0001, 2f64.powi(-24))] {
+            assert_eq!(Element::F16.read(&bits.to_le_bytes()), value);
+        }
+        assert!(Element::F16.read(&0x7e00u16.to_le_bytes()).is_nan());
+        assert_eq!(Element::Bf16.read(&0x3fc0u16.to_le_bytes()), 1.5);
+        assert_eq!(Element::I32.read(&(-3i32).to_le_bytes()), -3.0);
     }
 
     #[test]

@@ -25,5 +25,5 @@ pub use limits::{Limits, Refusal, Sizes};
 pub use module::{JitOptions, Loaded};
 pub use poison::Poison;
 pub use reaction::Reaction;
-pub use session::{Mask, Session};
+pub use session::{Differences, Mask, Session};
 pub use timing::Times;

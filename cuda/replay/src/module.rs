@@ -17,6 +17,10 @@ pub struct JitOptions {
     pub registers: Option<u32>,
     /// Level of optimisation, 0 to 4.
     pub optimisation: Option<u32>,
+    /// Threads of a block, at most, whatever launch bounds the PTX has. Needs a driver for CUDA 12.4 or newer.
+    pub max_threads: Option<u32>,
+    /// Blocks that a multiprocessor should hold at least; counts only with `max_threads`, and not with `registers`.
+    pub min_blocks: Option<u32>,
 }
 
 /// An image that the driver has loaded.
@@ -243,6 +247,12 @@ fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handle, ReplayEr
     for (name, value) in [
         (attribute::jit::MAX_REGISTERS, options.registers),
         (attribute::jit::OPTIMIZATION_LEVEL, options.optimisation),
+        (attribute::jit::MAX_THREADS_PER_BLOCK, options.max_threads),
+        (attribute::jit::MIN_CTA_PER_SM, options.min_blocks),
+        (
+            attribute::jit::OVERRIDE_DIRECTIVE_VALUES,
+            options.max_threads.map(|_| 1),
+        ),
     ] {
         if let Some(value) = value {
             names.push(name);

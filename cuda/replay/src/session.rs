@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A recorded launch, back in memory, ready to run.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use gpureplay_cuda_abi::{
-    Handle, LaunchAttribute, LaunchConfiguration, LaunchParameter, Status, attribute,
-};
+use gpureplay_cuda_abi::{LaunchAttribute, LaunchConfiguration, LaunchParameter, attribute};
 use gpureplay_cuda_recording::{Launch, Recording};
 
-use crate::compare::{Differing, Sum, differing, noisy};
+use crate::compare::{Differing, Sum, differing};
 use crate::error::driver;
 use crate::poison::Piece;
 use crate::relocate::{Move, Moves, undo};
 use crate::{Comparison, Gpu, JitOptions, Loaded, ReplayError, Sizes, Times, Verdict, place};
 
+mod events;
 mod evidence;
+mod noise;
+
+use events::Events;
+pub use noise::{Differences, Mask};
 
 /// What a piece of memory holds before and after the recorded launch.
 struct Contents {
@@ -31,18 +34,6 @@ enum Kind {
     Host,
     /// Number of the variable.
     Variable(usize),
-}
-
-/// Words of each piece of memory that differ from run to run.
-#[derive(Clone, Debug, Default)]
-pub struct Mask(Vec<Vec<u32>>);
-
-impl Mask {
-    /// How many words of four bytes are left out.
-    #[must_use]
-    pub fn words(&self) -> usize {
-        self.0.iter().map(Vec::len).sum()
-    }
 }
 
 /// Where words were rewritten, and what they were.
@@ -329,13 +320,7 @@ impl Session {
             }
             let got = self.read(loaded, contents)?;
             let want = contents.after.as_ref().unwrap_or(&contents.before);
-            sum.add(
-                how,
-                contents.address,
-                &got,
-                want,
-                mask.0.get(index).map_or(&[], Vec::as_slice),
-            );
+            sum.add(how, contents.address, &got, want, mask.piece(index));
         }
         Ok(sum.verdict())
     }
@@ -351,7 +336,7 @@ impl Session {
             if self.ignored[index] {
                 continue;
             }
-            let mask = mask.0.get(index).map_or(&[] as &[u32], Vec::as_slice);
+            let mask = mask.piece(index);
             let want = contents.after.as_ref().unwrap_or(&contents.before);
             let got = self.read(loaded, contents)?;
             sum.add(how, contents.address, &got, want, mask);
@@ -398,7 +383,7 @@ impl Session {
             if self.ignored[index] {
                 continue;
             }
-            let mask = mask.0.get(index).map_or(&[] as &[u32], Vec::as_slice);
+            let mask = mask.piece(index);
             sum.add(how, contents.address, got, piece.after, mask);
         }
         sum.verdict()
@@ -414,30 +399,6 @@ impl Session {
         self.launch_once(loaded, sizes)?;
         let read = |contents| self.read(loaded, contents);
         self.contents.iter().map(read).collect()
-    }
-
-    /// Runs the recorded launch several times and finds the words that differ from run to run.
-    ///
-    /// # Errors
-    /// As [`Session::run`].
-    pub fn mask(&self, loaded: &Loaded, runs: u32) -> Result<Mask, ReplayError> {
-        let sizes = self.sizes();
-        loaded.limits().check(&sizes)?;
-        let mut first: Vec<Vec<u8>> = Vec::new();
-        let mut mask = Mask(vec![Vec::new(); self.contents.len()]);
-        for run in 0..=runs {
-            self.restore(loaded, true)?;
-            self.launch_once(loaded, &sizes)?;
-            for (index, contents) in self.contents.iter().enumerate() {
-                let bytes = self.read(loaded, contents)?;
-                if run == 0 {
-                    first.push(bytes);
-                } else {
-                    noisy(&first[index], &bytes, &mut mask.0[index]);
-                }
-            }
-        }
-        Ok(mask)
     }
 
     /// Runs so many times and takes the times. What the recorded launch changes is restored before each run.
@@ -507,85 +468,5 @@ impl Session {
         events.record(events.end)?;
         events.wait(self.time_limit)?;
         events.microseconds()
-    }
-}
-
-/// Two events around a launch.
-struct Events<'a> {
-    gpu: &'a Gpu,
-    start: Handle,
-    end: Handle,
-}
-
-impl<'a> Events<'a> {
-    fn new(gpu: &'a Gpu) -> Result<Self, ReplayError> {
-        let mut events = Self {
-            gpu,
-            start: 0,
-            end: 0,
-        };
-        // SAFETY: pointers to fields.
-        unsafe {
-            driver(
-                "cuEventCreate",
-                gpu.driver.cuEventCreate(&raw mut events.start, 0),
-            )?;
-            driver(
-                "cuEventCreate",
-                gpu.driver.cuEventCreate(&raw mut events.end, 0),
-            )?;
-        }
-        Ok(events)
-    }
-
-    fn record(&self, event: Handle) -> Result<(), ReplayError> {
-        // SAFETY: our event, the default stream.
-        driver("cuEventRecord", unsafe {
-            self.gpu.driver.cuEventRecord(event, 0)
-        })
-    }
-
-    /// Waits until the kernel has ended. A kernel that does not end cannot be stopped but by the end of the process.
-    fn wait(&self, limit: Duration) -> Result<(), ReplayError> {
-        let began = Instant::now();
-        loop {
-            // SAFETY: our event.
-            match unsafe { self.gpu.driver.cuEventQuery(self.end) } {
-                Status::NOT_READY => {}
-                status => return driver("the kernel", status),
-            }
-            let elapsed = began.elapsed();
-            if elapsed > limit {
-                return Err(ReplayError::TimeLimit {
-                    seconds: limit.as_secs(),
-                });
-            }
-            if elapsed > Duration::from_millis(20) {
-                std::thread::sleep(Duration::from_micros(100));
-            }
-        }
-    }
-
-    fn microseconds(&self) -> Result<f64, ReplayError> {
-        let mut milliseconds = 0f32;
-        // SAFETY: a pointer to a local, our events.
-        let status = unsafe {
-            self.gpu
-                .driver
-                .cuEventElapsedTime(&raw mut milliseconds, self.start, self.end)
-        };
-        driver("cuEventElapsedTime", status)?;
-        Ok(f64::from(milliseconds) * 1e3)
-    }
-}
-
-impl Drop for Events<'_> {
-    fn drop(&mut self) {
-        for event in [self.start, self.end] {
-            if event != 0 {
-                // SAFETY: our event. A failure leaves an event that the process gives back.
-                let _ = unsafe { self.gpu.driver.cuEventDestroy_v2(event) };
-            }
-        }
     }
 }

@@ -104,9 +104,68 @@ pub fn write(directory: &Path) -> io::Result<()> {
     put("values", "png", &[&[1], GREY_PNG].concat())?;
     put("values", "raw", &[&[3], &[0; 192][..]].concat())?;
     put("trace", "small", &raw_trace()?)?;
+    // Images of kernels that nvcc made, and the manifest of a launch.
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cuda/image/tests/golden");
+    for entry in std::fs::read_dir(golden)? {
+        let path = entry?.path();
+        let kind = path.extension().unwrap_or_default().to_string_lossy();
+        if matches!(&*kind, "cubin" | "fatbin" | "ptx") {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            put("cuda_image", &name, &std::fs::read(&path)?)?;
+        }
+    }
+    put("cuda_launch", "launch", CUDA_LAUNCH.as_bytes())?;
     // An original recording starts with three lengths here.
     put("import", "empty", &[0; 64])
 }
+
+/// The manifest of a launch of CUDA with all that it may hold.
+const CUDA_LAUNCH: &str = r#"format = 1
+kernel = "saxpy"
+grid = [1, 1, 1]
+block = [32, 1, 1]
+shared = 0
+parameters = "0000004000000000"
+layout = [[0, 8]]
+attributes = ""
+function_attributes = [[8, 98304]]
+limits = [[0, 4096]]
+
+[origin]
+process = 1
+rank = 0
+occurrence = 0
+entry = "cuLaunchKernel"
+
+[device]
+name = "a GPU"
+capability = [9, 0]
+driver = 13000
+ordinal = 0
+
+[image]
+hash = "0000000000000000000000000000000000000000000000000000000000000000"
+size = 8
+
+[[region]]
+address = 1073741824
+size = 4096
+kind = "device"
+before = "1111111111111111111111111111111111111111111111111111111111111111"
+after = "2222222222222222222222222222222222222222222222222222222222222222"
+
+[[region]]
+address = 1073750016
+size = 4096
+kind = "host"
+before = "1111111111111111111111111111111111111111111111111111111111111111"
+
+[[variable]]
+name = "counter"
+address = 4096
+size = 4
+before = "3333333333333333333333333333333333333333333333333333333333333333"
+"#;
 
 /// A picture of two by two grey pixels.
 const GREY_PNG: &[u8] = &[

@@ -33,6 +33,8 @@ const PTX: &str = "\
 .visible .entry fragile(.param .u64 index, .param .u64 p) { ret; }
 .visible .entry check(.param .u64 a, .param .u64 b, .param .u64 wrong) { ret; }
 .visible .entry fail(.param .u64 p) { ret; }
+.visible .entry patient(.param .u64 words) { ret; }
+.visible .entry place(.param .u64 p) { ret; }
 ";
 
 unsafe extern "C" {
@@ -514,6 +516,45 @@ fn program() {
                 program.read(p, 700)[10],
                 base == p && size >= 2800
             );
+        }
+        "place" => {
+            let p = program.numbers(4);
+            program.one("place", p);
+            println!("answer {}", program.read(p, 4)[2].to_bits());
+        }
+        "patient" => {
+            let (mut words, p) = (0u64, program.numbers(16));
+            call!(program.driver, cuMemHostAlloc(&raw mut words => *mut u64, 64 => usize, 0 => u32));
+            program.one("patient", words);
+            // Memory of the host that the kernel reads: no call of the driver writes it.
+            // SAFETY: 64 bytes that the driver handed out.
+            unsafe { (words as *mut u32).write_volatile(1) };
+            program.scale(p, 2.0, 16);
+            program.synchronize();
+            // SAFETY: as above; the kernel has ended.
+            let written = unsafe { (words as *const u32).add(1).read_volatile() };
+            println!("answer {written} {}", program.read(p, 16)[3]);
+        }
+        "far" => {
+            // Memory that cannot be recorded: of another GPU, of another process, a multicast object, and a module's texture.
+            const PAGE: usize = 2 << 20;
+            let mut pooled = 0u64;
+            call!(program.driver, cuMemAllocFromPoolAsync(&raw mut pooled => *mut u64, 64 => usize, 1 => u64, 0 => u64));
+            program.one("idle", pooled);
+            let (mut at, mut multicast, mut imported, mut reference) = (0u64, 0u64, 0u64, 0u64);
+            call!(program.driver, cuMemAddressReserve(&raw mut at => *mut u64, 2 * PAGE => usize, 0 => usize, 0 => u64, 0 => u64));
+            call!(program.driver, cuMulticastCreate(&raw mut multicast => *mut u64, null_mut() => *mut c_void));
+            call!(program.driver, cuMemImportFromShareableHandle(&raw mut imported => *mut u64, null_mut() => *mut c_void, 1 => i32));
+            for (index, handle) in [(0, multicast), (1, imported)] {
+                call!(program.driver, cuMemMap(at + index * PAGE as u64 => u64, PAGE => usize, 0 => usize, handle => u64, 0 => u64));
+                call!(program.driver, cuMemRelease(handle => u64));
+            }
+            call!(program.driver, cuMemSetAccess(at => u64, 2 * PAGE => usize, null_mut() => *mut c_void, 0 => usize));
+            program.one("accumulate", at);
+            program.one("noise", at + PAGE as u64);
+            call!(program.driver, cuModuleGetTexRef(&raw mut reference => *mut u64, program.module => u64, c"t".as_ptr() => *const i8));
+            program.one("heap", program.numbers(4));
+            println!("answer 1");
         }
         "refused" => {
             let mut managed = 0u64;

@@ -95,6 +95,43 @@ fn what_cannot_be_recorded_is_named_and_the_program_goes_on() {
 }
 
 #[test]
+fn memory_of_others_is_named() {
+    let stage = Stage::new();
+    let alone = stage.alone("far");
+    let said = stage.record("", "far");
+    assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
+    for reason in [
+        "idle is not recorded: it reaches memory of GPU 1",
+        "accumulate is not recorded: it reaches a multicast object",
+        "noise is not recorded: it reaches memory of another process",
+        "heap is not recorded: its image has a reference to a texture",
+    ] {
+        assert!(said.err.contains(reason), "{reason}: {said:?}");
+    }
+}
+
+#[test]
+fn a_kernel_that_waits_for_the_host_is_named_and_the_program_goes_on() {
+    let stage = Stage::new();
+    let alone = stage.alone("patient");
+    assert!(alone.out.contains("answer 7 6"), "{alone:?}");
+    let said = stage.record("--time-limit 1 --pick all", "patient");
+    assert_eq!((said.code, &said.out), (Some(0), &alone.out), "{said:?}");
+    assert!(
+        said.err
+            .contains("patient is not recorded: it does not end in 1 s: it may wait for the host"),
+        "{said:?}"
+    );
+    // The host wrote its word before the next launch, which is recorded.
+    let list = stage.run("list rec").out;
+    assert!(
+        list.trim_end().ends_with("scale") && list.lines().count() == 1,
+        "{list}"
+    );
+    assert_eq!(stage.run("run rec").code, Some(0));
+}
+
+#[test]
 fn a_kernel_that_fails_is_not_recorded_and_fails_as_it_would_alone() {
     let stage = Stage::new();
     let (alone, said) = (stage.alone("fail"), stage.record("", "fail"));
@@ -143,4 +180,14 @@ fn another_image_takes_the_place_of_the_programs() {
         "{said:?}"
     );
     assert!(String::from_utf8_lossy(&said.stdout).contains("answer 30"));
+    // A graph that is built by hand has the other kernel in it.
+    let said = stage
+        .with_app("replace other.ptx", "graph", "proc")
+        .output()
+        .unwrap();
+    assert_eq!(said.status.code(), Some(0), "{said:?}");
+    assert!(
+        String::from_utf8_lossy(&said.stderr).contains("scale is replaced"),
+        "{said:?}"
+    );
 }

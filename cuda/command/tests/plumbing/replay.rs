@@ -72,6 +72,34 @@ fn a_kernel_that_changes_nothing_is_inconclusive_and_noise_can_be_left_out() {
 }
 
 #[test]
+fn what_differs_from_process_to_process_can_be_left_out() {
+    let stage = recorded("place");
+    // The same in each run of one process, and another address in each process.
+    let said = stage.run("run rec --mask 3");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let said = stage.run("run rec --mask-processes 2");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(
+        said.err
+            .contains("words differ between 3 processes that replay the recorded launch"),
+        "{said:?}"
+    );
+    let tuned = stage.run("tune rec --mask-processes 2 --repetitions 1");
+    assert_eq!(tuned.code, Some(0), "{tuned:?}");
+    assert_eq!(tuned.out.matches(",exact,").count(), 2, "{tuned:?}");
+    // Nothing launched is still told from the kernel, and so is a kernel that is wrong in every process.
+    let null = stage.run("run rec --mask-processes 2 --null");
+    assert_eq!(null.code, Some(1), "{null:?}");
+    let stage = recorded("scale");
+    let wrong = stage.run("run rec#0 --mask-processes 2 --grid 2");
+    assert_eq!(wrong.code, Some(1), "{wrong:?}");
+    // A collision in one of the processes is that one's affair.
+    let mut command = stage.command("run rec#0 --mask-processes 2");
+    let said = command.env("GPUREPLAY_FAKE_COLLIDE", "1").output().unwrap();
+    assert_eq!(said.status.code(), Some(0), "{said:?}");
+}
+
+#[test]
 fn results_that_were_there_already_are_changed_first() {
     let stage = recorded("again");
     // The first launch changes memory; the second finds its results there.
@@ -138,6 +166,18 @@ fn limits_are_refused_with_their_values() {
         Some(0)
     );
     assert_eq!(stage.run("run rec#0 --shared 100000").code, Some(0));
+    // Launch bounds of one's own: the recorded ones are 512.
+    let bounded = stage.run("run rec#0 --max-threads 64 --min-blocks 4");
+    assert_eq!(bounded.code, Some(4), "{bounded:?}");
+    assert!(
+        bounded
+            .err
+            .contains("block [128, 1, 1] has 128 threads; this kernel allows at most 64"),
+        "{bounded:?}"
+    );
+    let wider = stage.run("run rec#0 --max-threads 1024 --block 1024");
+    assert_eq!(wider.code, Some(0), "{wider:?}");
+    assert_eq!(stage.run("run rec#0 --min-blocks 4").code, Some(2));
     // A quarter of the threads leaves elements as they were.
     assert_eq!(stage.run("run rec#0 --grid 2").code, Some(1));
 }

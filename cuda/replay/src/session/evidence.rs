@@ -157,7 +157,7 @@ impl Session {
                 if self.ignored[index] {
                     continue;
                 }
-                let mask = mask.0.get(index).map_or(&[] as &[u32], Vec::as_slice);
+                let mask = mask.piece(index);
                 sum.add(how, contents.address, got, want, mask);
             }
             sum.verdict()

@@ -5,6 +5,7 @@ mod machines;
 mod measure;
 mod page;
 mod programs;
+mod refused;
 mod replays;
 
 use std::{
@@ -65,9 +66,9 @@ struct DeviceTest {
     /// HeCBench's folder `src`; without it, its programs are left out.
     #[arg(long, value_name = "DIR")]
     hecbench: Option<PathBuf>,
-    /// An OpenMP program with offload to this GPU, built elsewhere from openmp.c; else gcc and clang are tried.
+    /// An OpenMP program with offload to this GPU, built elsewhere from openmp.c; may be given again; else gcc and clang are tried.
     #[arg(long, value_name = "FILE")]
-    openmp: Option<PathBuf>,
+    openmp: Vec<PathBuf>,
     /// A folder of recordings of the suite that another machine made, for the part elsewhere.
     #[arg(long, value_name = "DIR")]
     recording: Option<PathBuf>,
@@ -93,6 +94,10 @@ Examples:
 enum Part {
     /// Our programs: every launch recorded, replayed, verified.
     Programs,
+    /// The same with OpenMP programs.
+    Openmp,
+    /// What cannot be recorded is named, and the program runs on.
+    Refused,
     /// The same with HeCBench's.
     Hecbench,
     /// Many replays, each in a fresh process.
@@ -115,7 +120,7 @@ enum Part {
 struct Bench {
     command: PathBuf,
     programs: PathBuf,
-    openmp: Option<PathBuf>,
+    openmp: Vec<PathBuf>,
     work: tempfile::TempDir,
 }
 
@@ -148,7 +153,11 @@ impl DeviceTest {
         let bench = Bench {
             command: absolute(path(self.command, "target/release/gpureplay-cuda"))?,
             programs: absolute(path(self.programs, "cuda/programs"))?,
-            openmp: self.openmp.map(absolute).transpose()?,
+            openmp: self
+                .openmp
+                .into_iter()
+                .map(absolute)
+                .collect::<Result<_>>()?,
             work: tempfile::tempdir().map_err(|source| Error::Io {
                 what: "create",
                 path: std::env::temp_dir(),
@@ -177,6 +186,8 @@ impl DeviceTest {
             let begun = Instant::now();
             let result = match part {
                 Part::Programs => replays::ours(&bench),
+                Part::Openmp => replays::openmp(&bench),
+                Part::Refused => refused::refused(&bench),
                 Part::Hecbench => match &hecbench {
                     Some(folder) => replays::foreign(&bench, folder),
                     None => Ok(("Not run: without --hecbench.\n".into(), 0)),

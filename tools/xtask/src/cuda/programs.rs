@@ -74,11 +74,6 @@ pub(super) const OURS: &[Program] = &[
         words: "--pick all --max-per-kernel 3",
     },
     Program {
-        name: "OpenMP offload",
-        line: &["{openmp}"],
-        words: "--pick all",
-    },
-    Program {
         name: "Triton",
         line: &["python3", "@/triton_ops.py"],
         words: "--pick first",
@@ -169,8 +164,8 @@ pub(super) fn build_suite(bench: &Bench) -> Result<()> {
     build_one_of_ours(bench, "suite.cu", "suite")
 }
 
-/// Builds our programs; says why there is no OpenMP program if there is none.
-pub(super) fn build(bench: &Bench) -> Result<std::result::Result<(), String>> {
+/// Builds our programs.
+pub(super) fn build(bench: &Bench) -> Result<()> {
     let programs: [(&str, &str, &[&str]); 7] = [
         ("suite.cu", "suite", &[]),
         ("suite.cu", "suite_shared", &["-cudart", "shared"]),
@@ -195,31 +190,37 @@ pub(super) fn build(bench: &Bench) -> Result<std::result::Result<(), String>> {
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 .map(|_| ())
         })
-    })?;
-    Ok(openmp(bench))
+    })
 }
 
-/// Builds the OpenMP program, if a compiler here can.
-fn openmp(bench: &Bench) -> std::result::Result<(), String> {
-    if bench.openmp.is_some() {
-        return Ok(());
+/// OpenMP programs that offload: those that were given, else what the compilers here build. Name and path of each.
+pub(super) fn openmp(bench: &Bench) -> Vec<(String, String)> {
+    if !bench.openmp.is_empty() {
+        let paths = bench.openmp.iter();
+        return paths
+            .map(|path| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                (name.into_owned(), path.display().to_string())
+            })
+            .collect();
     }
     let tries: [(&str, &[&str]); 2] = [
         ("gcc", &["-O2", "-fopenmp", "-foffload=nvptx-none"]),
         ("clang", &["-O2", "-fopenmp", "--offload-arch=native"]),
     ];
-    let works = tries.iter().any(|(compiler, flags)| {
+    let built = tries.iter().filter(|(compiler, flags)| {
         let mut command = Command::new(compiler);
         command
             .current_dir(bench.work.path())
             .args(*flags)
-            .args(["-o", "openmp"])
+            .arg("-o")
+            .arg(format!("openmp-{compiler}"))
             .arg(bench.programs.join("openmp.c"));
         output(&mut command).is_ok()
     });
-    works
-        .then_some(())
-        .ok_or_else(|| "neither gcc nor clang here offloads to NVIDIA's GPUs".to_owned())
+    built
+        .map(|(compiler, _)| (format!("openmp-{compiler}"), format!("./openmp-{compiler}")))
+        .collect()
 }
 
 /// Builds the programs of HeCBench, several at a time; says which do not build.

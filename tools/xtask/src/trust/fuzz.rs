@@ -84,8 +84,13 @@ impl Fuzz {
                 named => named.contains(&target.name),
             })
             .collect();
-        if chosen.iter().any(|target| target.kind == Kind::LibFuzzer) {
-            target::prepare()?;
+        let by_lib_fuzzer: Vec<&Target> = chosen
+            .iter()
+            .copied()
+            .filter(|target| target.kind == Kind::LibFuzzer)
+            .collect();
+        if !by_lib_fuzzer.is_empty() {
+            target::prepare(&by_lib_fuzzer)?;
         }
         let done = self.run(&chosen)?;
         let sum = sum(&done);

@@ -286,8 +286,8 @@ fn start(source: std::io::Error) -> Error {
     }
 }
 
-/// Installs cargo-fuzz if it is missing, makes seeds, builds all targets.
-pub(super) fn prepare() -> Result<()> {
+/// Installs cargo-fuzz if it is missing, makes seeds, builds targets: one if only one is wanted, else all.
+pub(super) fn prepare(wanted: &[&Target]) -> Result<()> {
     let found = fuzz_command().arg("--version").output().map_err(start)?;
     if !found.status.success() {
         let mut install = Command::new("cargo");
@@ -309,7 +309,12 @@ pub(super) fn prepare() -> Result<()> {
         ])
         .arg(&corpus);
     must(&mut seeds, "making seeds")?;
-    must(fuzz_command().arg("build"), "cargo fuzz build")
+    let mut build = fuzz_command();
+    build.arg("build");
+    if let [one] = wanted {
+        build.arg(&one.name);
+    }
+    must(&mut build, "cargo fuzz build")
 }
 
 fn must(command: &mut Command, what: &str) -> Result<()> {

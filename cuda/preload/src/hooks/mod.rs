@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The driver's functions as this library exports them, a file for each family. Each passes on what the program asked for.
+#![allow(
+    non_snake_case,
+    non_camel_case_types,
+    reason = "the driver's own names"
+)]
+
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gpureplay_cuda_abi::{Handle, Status, attribute};
+
+use crate::{gate, real};
+
+/// A function of the driver, and ours that stands for it.
+struct Hook {
+    name: &'static CStr,
+    own: fn() -> usize,
+    real: AtomicUsize,
+}
+
+impl Hook {
+    /// The address of our function.
+    fn own(&self) -> usize {
+        (self.own)()
+    }
+
+    /// The address of the driver's function, 0 if this driver has none.
+    fn real(&self) -> usize {
+        let known = self.real.load(Ordering::Relaxed);
+        if known != 0 {
+            return known;
+        }
+        let address = real::address(self.name);
+        self.real.store(address, Ordering::Relaxed);
+        address
+    }
+}
+
+/// A C string of a name with a zero byte at its end.
+const fn c_string(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a name without a zero"),
+    }
+}
+
+/// Functions of one family: the table `HOOKS`, a module `driver` with the driver's own, and what we export.
+macro_rules! hooks {
+    ($($name:ident ( $($argument:ident : $kind:ty),* ) $body:block)*) => {
+        #[derive(Clone, Copy)]
+        #[allow(clippy::enum_variant_names, reason = "the driver's own names")]
+        enum Index { $($name),* }
+
+        static TABLE: [super::Hook; [$(stringify!($name)),*].len()] = [
+            $(super::Hook {
+                name: const { super::c_string(concat!(stringify!($name), "\0")) },
+                own: || $name as *const () as usize,
+                real: std::sync::atomic::AtomicUsize::new(0),
+            }),*
+        ];
+
+        pub(super) static HOOKS: &[super::Hook] = &TABLE;
+
+        /// The driver's own functions.
+        mod driver {
+            use super::*;
+            $(
+                #[allow(clippy::too_many_arguments, reason = "as the driver has them")]
+                pub(super) unsafe fn $name($($argument: $kind),*) -> Status {
+                    let address = HOOKS[Index::$name as usize].real();
+                    if address == 0 {
+                        return Status::NOT_FOUND;
+                    }
+                    // SAFETY: the address is that of the driver's function; the signature is that of cuda.h.
+                    let function = unsafe {
+                        std::mem::transmute::<usize, unsafe extern "C" fn($($kind),*) -> Status>(address)
+                    };
+                    // SAFETY: what the program passed.
+                    unsafe { function($($argument),*) }
+                }
+            )*
+        }
+
+        $(
+            #[doc = concat!("`", stringify!($name), "`, and what we do beside it.")]
+            ///
+            /// # Safety
+            /// As for the driver's function.
+            #[unsafe(no_mangle)]
+            #[allow(clippy::too_many_arguments, reason = "as the driver has them")]
+            pub(crate) unsafe extern "C" fn $name($($argument: $kind),*) -> Status {
+                // SAFETY: the program calls as cuda.h says; what it passed is passed on, and read only where the driver
+                // said that the call succeeded.
+                unsafe { $body }
+            }
+        )*
+    };
+}
+
+mod attributes;
+mod captures;
+mod copies;
+mod graphs;
+mod images;
+mod launches;
+mod memory;
+mod refused;
+mod resolve;
+mod sets;
+mod writes;
+
+/// All families.
+static FAMILIES: [&[Hook]; 11] = [
+    resolve::HOOKS,
+    launches::HOOKS,
+    graphs::HOOKS,
+    images::HOOKS,
+    attributes::HOOKS,
+    memory::HOOKS,
+    refused::HOOKS,
+    captures::HOOKS,
+    copies::HOOKS,
+    sets::HOOKS,
+    writes::HOOKS,
+];
+
+/// All hooks.
+fn all() -> impl Iterator<Item = &'static Hook> {
+    FAMILIES.into_iter().flatten()
+}
+
+/// The address of the hook of this name, if there is one.
+pub(crate) fn address_of(name: &CStr) -> Option<usize> {
+    static BY_NAME: LazyLock<HashMap<&'static CStr, usize>> =
+        LazyLock::new(|| all().map(|hook| (hook.name, hook.own())).collect());
+    BY_NAME.get(name).copied()
+}
+
+/// A call that changes memory: it waits while a snapshot is taken.
+fn passed(call: impl FnOnce() -> Status) -> Status {
+    let _pass = gate::pass();
+    call()
+}
+
+/// The default stream of a thread by a name that means it everywhere.
+fn of_thread(stream: Handle) -> Handle {
+    if stream == 0 {
+        attribute::stream::PER_THREAD
+    } else {
+        stream
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use gpureplay_cuda_abi::INTERPOSED;
+
+    use super::{address_of, all};
+
+    #[test]
+    fn hooks_are_those_of_the_table() {
+        let hooks: BTreeSet<&str> = all().map(|hook| hook.name.to_str().unwrap()).collect();
+        assert_eq!(hooks.len(), all().count());
+        let table: BTreeSet<&str> = INTERPOSED
+            .iter()
+            .flat_map(|(_, names)| names.iter().copied())
+            .collect();
+        assert_eq!(hooks, table);
+    }
+
+    #[test]
+    fn every_hook_has_an_address_of_its_own() {
+        let addresses: BTreeSet<usize> = all().map(super::Hook::own).collect();
+        assert_eq!(addresses.len(), all().count());
+        let one = all().find(|hook| hook.name == c"cuLaunchKernel").unwrap();
+        assert_eq!(address_of(c"cuLaunchKernel"), Some(one.own()));
+        assert_eq!(address_of(c"cuLaunchKerne"), None);
+    }
+}

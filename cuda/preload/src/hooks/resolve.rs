@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The driver is found and begun: what it hands out by name becomes ours.
+
+use std::collections::HashMap;
+use std::ffi::{c_char, c_void};
+use std::sync::{LazyLock, Once};
+
+use gpureplay_cuda_abi::Status;
+
+use crate::report::summary;
+use crate::settings::{Mode, settings};
+use crate::{cupti, durations};
+
+/// Puts a hook where `cuGetProcAddress` put the driver's function. Which version or stream semantics was asked for does not
+/// matter: the pointer is one that the driver exports under a name, and the hook has that name.
+unsafe fn substitute(pointer: *mut *mut c_void) {
+    static BY_ADDRESS: LazyLock<HashMap<usize, usize>> = LazyLock::new(|| {
+        let addresses = super::all().map(|hook| (hook.real(), hook.own()));
+        addresses.filter(|(real, _)| *real != 0).collect()
+    });
+    if !pointer.is_null() {
+        // SAFETY: the driver wrote the pointer.
+        let real = unsafe { *pointer } as usize;
+        if let Some(hook) = BY_ADDRESS.get(&real) {
+            // SAFETY: as above.
+            unsafe { *pointer = *hook as *mut c_void };
+        }
+    }
+}
+
+extern "C" fn at_exit() {
+    cupti::finish();
+    durations::finish();
+    summary();
+}
+
+fn begin() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if let Mode::Durations(durations) = &settings().mode
+            && let Some(path) = &durations.cupti
+        {
+            cupti::start(path);
+        }
+        if !matches!(settings().mode, Mode::Off) {
+            // SAFETY: a function that lives as long as the process.
+            unsafe { libc::atexit(at_exit) };
+        }
+    });
+}
+
+hooks! {
+    cuInit(flags: u32) {
+        let status = driver::cuInit(flags);
+        if status == Status::SUCCESS {
+            begin();
+        }
+        status
+    }
+    cuGetProcAddress(name: *const c_char, pointer: *mut *mut c_void, version: i32, flags: u64) {
+        let status = driver::cuGetProcAddress(name, pointer, version, flags);
+        if status == Status::SUCCESS {
+            substitute(pointer);
+        }
+        status
+    }
+    cuGetProcAddress_v2(name: *const c_char, pointer: *mut *mut c_void, version: i32, flags: u64, found: *mut i32) {
+        let status = driver::cuGetProcAddress_v2(name, pointer, version, flags, found);
+        if status == Status::SUCCESS {
+            substitute(pointer);
+        }
+        status
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memsets wait while a snapshot is taken.
+
+use gpureplay_cuda_abi::{Handle, Status};
+
+use super::passed;
+
+hooks! {
+    cuMemsetD8_v2(destination: u64, value: u8, count: usize) { passed(|| driver::cuMemsetD8_v2(destination, value, count)) }
+    cuMemsetD2D8_v2(destination: u64, pitch: usize, value: u8, width: usize, height: usize) { passed(|| driver::cuMemsetD2D8_v2(destination, pitch, value, width, height)) }
+    cuMemsetD16_v2(destination: u64, value: u16, count: usize) { passed(|| driver::cuMemsetD16_v2(destination, value, count)) }
+    cuMemsetD2D16_v2(destination: u64, pitch: usize, value: u16, width: usize, height: usize) { passed(|| driver::cuMemsetD2D16_v2(destination, pitch, value, width, height)) }
+    cuMemsetD32_v2(destination: u64, value: u32, count: usize) { passed(|| driver::cuMemsetD32_v2(destination, value, count)) }
+    cuMemsetD2D32_v2(destination: u64, pitch: usize, value: u32, width: usize, height: usize) { passed(|| driver::cuMemsetD2D32_v2(destination, pitch, value, width, height)) }
+    cuMemsetD8_v2_ptds(destination: u64, value: u8, count: usize) { passed(|| driver::cuMemsetD8_v2_ptds(destination, value, count)) }
+    cuMemsetD2D8_v2_ptds(destination: u64, pitch: usize, value: u8, width: usize, height: usize) { passed(|| driver::cuMemsetD2D8_v2_ptds(destination, pitch, value, width, height)) }
+    cuMemsetD16_v2_ptds(destination: u64, value: u16, count: usize) { passed(|| driver::cuMemsetD16_v2_ptds(destination, value, count)) }
+    cuMemsetD2D16_v2_ptds(destination: u64, pitch: usize, value: u16, width: usize, height: usize) { passed(|| driver::cuMemsetD2D16_v2_ptds(destination, pitch, value, width, height)) }
+    cuMemsetD32_v2_ptds(destination: u64, value: u32, count: usize) { passed(|| driver::cuMemsetD32_v2_ptds(destination, value, count)) }
+    cuMemsetD2D32_v2_ptds(destination: u64, pitch: usize, value: u32, width: usize, height: usize) { passed(|| driver::cuMemsetD2D32_v2_ptds(destination, pitch, value, width, height)) }
+    cuMemsetD8Async(destination: u64, value: u8, count: usize, stream: Handle) { passed(|| driver::cuMemsetD8Async(destination, value, count, stream)) }
+    cuMemsetD2D8Async(destination: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Handle) { passed(|| driver::cuMemsetD2D8Async(destination, pitch, value, width, height, stream)) }
+    cuMemsetD16Async(destination: u64, value: u16, count: usize, stream: Handle) { passed(|| driver::cuMemsetD16Async(destination, value, count, stream)) }
+    cuMemsetD2D16Async(destination: u64, pitch: usize, value: u16, width: usize, height: usize, stream: Handle) { passed(|| driver::cuMemsetD2D16Async(destination, pitch, value, width, height, stream)) }
+    cuMemsetD32Async(destination: u64, value: u32, count: usize, stream: Handle) { passed(|| driver::cuMemsetD32Async(destination, value, count, stream)) }
+    cuMemsetD2D32Async(destination: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Handle) { passed(|| driver::cuMemsetD2D32Async(destination, pitch, value, width, height, stream)) }
+    cuMemsetD8Async_ptsz(destination: u64, value: u8, count: usize, stream: Handle) { passed(|| driver::cuMemsetD8Async_ptsz(destination, value, count, stream)) }
+    cuMemsetD2D8Async_ptsz(destination: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Handle) { passed(|| driver::cuMemsetD2D8Async_ptsz(destination, pitch, value, width, height, stream)) }
+    cuMemsetD16Async_ptsz(destination: u64, value: u16, count: usize, stream: Handle) { passed(|| driver::cuMemsetD16Async_ptsz(destination, value, count, stream)) }
+    cuMemsetD2D16Async_ptsz(destination: u64, pitch: usize, value: u16, width: usize, height: usize, stream: Handle) { passed(|| driver::cuMemsetD2D16Async_ptsz(destination, pitch, value, width, height, stream)) }
+    cuMemsetD32Async_ptsz(destination: u64, value: u32, count: usize, stream: Handle) { passed(|| driver::cuMemsetD32Async_ptsz(destination, value, count, stream)) }
+    cuMemsetD2D32Async_ptsz(destination: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Handle) { passed(|| driver::cuMemsetD2D32Async_ptsz(destination, pitch, value, width, height, stream)) }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Words that a stream writes wait while a snapshot is taken.
+
+use std::ffi::c_void;
+
+use gpureplay_cuda_abi::{Handle, Status};
+
+use super::passed;
+
+hooks! {
+    cuStreamWriteValue32(stream: Handle, address: u64, value: u32, flags: u32) { passed(|| driver::cuStreamWriteValue32(stream, address, value, flags)) }
+    cuStreamWriteValue32_ptsz(stream: Handle, address: u64, value: u32, flags: u32) { passed(|| driver::cuStreamWriteValue32_ptsz(stream, address, value, flags)) }
+    cuStreamWriteValue32_v2(stream: Handle, address: u64, value: u32, flags: u32) { passed(|| driver::cuStreamWriteValue32_v2(stream, address, value, flags)) }
+    cuStreamWriteValue32_v2_ptsz(stream: Handle, address: u64, value: u32, flags: u32) { passed(|| driver::cuStreamWriteValue32_v2_ptsz(stream, address, value, flags)) }
+    cuStreamWriteValue64(stream: Handle, address: u64, value: u64, flags: u32) { passed(|| driver::cuStreamWriteValue64(stream, address, value, flags)) }
+    cuStreamWriteValue64_ptsz(stream: Handle, address: u64, value: u64, flags: u32) { passed(|| driver::cuStreamWriteValue64_ptsz(stream, address, value, flags)) }
+    cuStreamWriteValue64_v2(stream: Handle, address: u64, value: u64, flags: u32) { passed(|| driver::cuStreamWriteValue64_v2(stream, address, value, flags)) }
+    cuStreamWriteValue64_v2_ptsz(stream: Handle, address: u64, value: u64, flags: u32) { passed(|| driver::cuStreamWriteValue64_v2_ptsz(stream, address, value, flags)) }
+    cuStreamBatchMemOp(stream: Handle, count: u32, operations: *mut c_void, flags: u32) { passed(|| driver::cuStreamBatchMemOp(stream, count, operations, flags)) }
+    cuStreamBatchMemOp_ptsz(stream: Handle, count: u32, operations: *mut c_void, flags: u32) { passed(|| driver::cuStreamBatchMemOp_ptsz(stream, count, operations, flags)) }
+    cuStreamBatchMemOp_v2(stream: Handle, count: u32, operations: *mut c_void, flags: u32) { passed(|| driver::cuStreamBatchMemOp_v2(stream, count, operations, flags)) }
+    cuStreamBatchMemOp_v2_ptsz(stream: Handle, count: u32, operations: *mut c_void, flags: u32) { passed(|| driver::cuStreamBatchMemOp_v2_ptsz(stream, count, operations, flags)) }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Kernels that cannot be recorded: of a texture, a surface, managed memory, one that waits for the host; and one that can. Fails
+// if an answer is wrong.
+#include <cstdio>
+#include <cstdlib>
+
+#define CHECK(call)                                                                                                    \
+    do {                                                                                                               \
+        cudaError_t error = (call);                                                                                    \
+        if (error != cudaSuccess) {                                                                                    \
+            printf("%s: %s\n", #call, cudaGetErrorString(error));                                                      \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+struct Inside {
+    int factor;
+    cudaTextureObject_t texture;
+};
+
+extern "C" __global__ void from_texture(cudaTextureObject_t texture, float *out) {
+    out[threadIdx.x] = tex1Dfetch<float>(texture, threadIdx.x);
+}
+
+extern "C" __global__ void from_texture_inside(Inside inside, float *out) {
+    out[threadIdx.x] = inside.factor * tex1Dfetch<float>(inside.texture, threadIdx.x);
+}
+
+extern "C" __global__ void to_surface(cudaSurfaceObject_t surface) {
+    surf1Dwrite(threadIdx.x * 3.0f, surface, threadIdx.x * 4);
+}
+
+extern "C" __global__ void on_managed(float *x) { x[threadIdx.x] += 4; }
+
+extern "C" __global__ void waits_for_host(volatile int *flag, float *out) {
+    while (flag[0] == 0) {
+    }
+    out[threadIdx.x] = 5;
+}
+
+extern "C" __global__ void ordinary(float *x) { x[threadIdx.x] = x[threadIdx.x] * 2 + 1; }
+
+int main() {
+    const int n = 256;
+    float *in, *out, *managed, answers[n], host[n];
+    int *flag;
+    for (int i = 0; i < n; i++) host[i] = i;
+    CHECK(cudaMalloc(&in, n * 4));
+    CHECK(cudaMalloc(&out, n * 4));
+    CHECK(cudaMemcpy(in, host, n * 4, cudaMemcpyHostToDevice));
+    CHECK(cudaMallocManaged(&managed, n * 4));
+    for (int i = 0; i < n; i++) managed[i] = i;
+    CHECK(cudaHostAlloc(&flag, 64, cudaHostAllocMapped));
+    *flag = 0;
+    int wrong = 0;
+    auto look = [&](const char *what, float factor, float plus) {
+        CHECK(cudaMemcpy(answers, out, n * 4, cudaMemcpyDeviceToHost));
+        int bad = 0;
+        for (int i = 0; i < n; i++) bad += answers[i] != i * factor + plus;
+        if (bad) printf("%s: %d wrong\n", what, bad);
+        wrong += bad;
+    };
+
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeLinear;
+    resource.res.linear.devPtr = in;
+    resource.res.linear.desc = cudaCreateChannelDesc<float>();
+    resource.res.linear.sizeInBytes = n * 4;
+    cudaTextureDesc how = {};
+    cudaTextureObject_t texture;
+    CHECK(cudaCreateTextureObject(&texture, &resource, &how, nullptr));
+    from_texture<<<1, n>>>(texture, out);
+    look("from_texture", 1, 0);
+    from_texture_inside<<<1, n>>>(Inside{2, texture}, out);
+    look("from_texture_inside", 2, 0);
+
+    cudaArray_t array;
+    cudaChannelFormatDesc floats = cudaCreateChannelDesc<float>();
+    CHECK(cudaMallocArray(&array, &floats, n, 0, cudaArraySurfaceLoadStore));
+    cudaResourceDesc target = {};
+    target.resType = cudaResourceTypeArray;
+    target.res.array.array = array;
+    cudaSurfaceObject_t surface;
+    CHECK(cudaCreateSurfaceObject(&surface, &target));
+    to_surface<<<1, n>>>(surface);
+    CHECK(cudaMemcpy2DFromArray(out, n * 4, array, 0, 0, n * 4, 1, cudaMemcpyDeviceToDevice));
+    look("to_surface", 3, 0);
+
+    on_managed<<<1, n>>>(managed);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaMemcpy(out, managed, n * 4, cudaMemcpyDefault));
+    look("on_managed", 1, 4);
+
+    waits_for_host<<<1, n>>>(flag, out);
+    *(volatile int *)flag = 1;
+    CHECK(cudaDeviceSynchronize());
+    look("waits_for_host", 0, 5);
+
+    ordinary<<<1, n>>>(in);
+    CHECK(cudaMemcpy(out, in, n * 4, cudaMemcpyDeviceToDevice));
+    look("ordinary", 2, 1);
+    printf("refused: %d wrong\n", wrong);
+    return wrong != 0;
+}
