@@ -42,8 +42,11 @@ fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
         .ok()
 }
 
+/// What is beyond its budget.
+type Test = fn() -> Vec<String>;
+
 /// The tests by name: one at a time, as what is counted is the whole process.
-const TESTS: [(&str, fn() -> Vec<String>); 2] = [
+const TESTS: [(&str, Test); 2] = [
     ("no_file_costs_more_than_its_budget", attacked),
     (
         "the_files_of_the_review_are_refused_or_stay_within_their_budgets",
