@@ -186,24 +186,9 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("record and replay decode", |folder| {
         record(folder, "decode")
     }),
-    ("record and replay train-perceptron", |folder| {
-        record(folder, "train-perceptron")
-    }),
-    (
-        "a transformer with a cache writes a thousand characters",
-        |folder| Ok(Verdict::of(state::decodes(folder)?)),
-    ),
     ("launches that depend on the step are named", |folder| {
         Ok(Verdict::of(state::names_launches(folder)?))
     }),
-    (
-        "training live, by replay and by NumPy agrees for some steps",
-        |folder| Ok(Verdict::of(state::learns_a_little(folder)?)),
-    ),
-    (
-        "states on the nano driver: runs without end, and faults at some calls",
-        |folder| Ok(Verdict::of(state::nano(folder, SOME_CALLS)?)),
-    ),
     (
         "OpenCL calls name LeNet's kernels and tensors, and change nothing",
         |folder| Ok(Verdict::of(opencl::names(folder)?)),
@@ -215,10 +200,6 @@ const TESTS: &[(&str, TestFunction)] = &[
     (
         "hard cases of OpenCL are recorded with the right tensors or refused",
         cases::all,
-    ),
-    (
-        "programs of others are recorded with two inputs and replayed with a third",
-        |folder| Ok(sample(foreign::run_sample(folder)?)),
     ),
     ("the page about your own app does what it says", |folder| {
         Ok(Verdict::of(page::own_app(folder)?))
@@ -241,10 +222,6 @@ const TESTS: &[(&str, TestFunction)] = &[
     (
         "non-coherent caches: panfrost computes, saxpy is recorded and replays",
         caches::panfrost,
-    ),
-    (
-        "non-coherent caches: the nano driver is right, and wrong without any one of its calls",
-        |folder| Ok(Verdict::of(caches::nano(folder)?)),
     ),
     (
         "the nano driver has a barrier at every access to a register",
@@ -281,6 +258,29 @@ const TESTS: &[(&str, TestFunction)] = &[
 
 /// Tests that take long: only those that `guest test NAME` names in full run.
 const LONG: &[(&str, TestFunction)] = &[
+    ("record and replay train-perceptron", |folder| {
+        record(folder, "train-perceptron")
+    }),
+    (
+        "a transformer with a cache writes a thousand characters",
+        |folder| Ok(Verdict::of(state::decodes(folder)?)),
+    ),
+    (
+        "training live, by replay and by NumPy agrees for some steps",
+        |folder| Ok(Verdict::of(state::learns_a_little(folder)?)),
+    ),
+    (
+        "states on the nano driver: runs without end, and faults at some calls",
+        |folder| Ok(Verdict::of(state::nano(folder, SOME_CALLS)?)),
+    ),
+    (
+        "programs of others are recorded with two inputs and replayed with a third",
+        |folder| Ok(sample(foreign::run_sample(folder)?)),
+    ),
+    (
+        "non-coherent caches: the nano driver is right, and wrong without any one of its calls",
+        |folder| Ok(Verdict::of(caches::nano(folder)?)),
+    ),
     (
         "the nano driver with a power domain, little memory, locked down, asleep",
         |folder| Ok(Verdict::of(around::nano(folder)?)),
@@ -317,7 +317,7 @@ const LONG: &[(&str, TestFunction)] = &[
 const SOME_CALLS: u32 = 40;
 
 /// Beginnings and ends of the names of tests that only boot a guest: they may run beside others.
-const BESIDE_OTHERS: [&str; 9] = [
+const BESIDE_OTHERS: [&str; 11] = [
     "kernels give",
     "sample kernels",
     "what kernels print",
@@ -326,6 +326,8 @@ const BESIDE_OTHERS: [&str; 9] = [
     "filled images",
     "image samplers",
     "a sample of",
+    "record and replay",
+    "launches that depend",
     "on the stock driver",
 ];
 
