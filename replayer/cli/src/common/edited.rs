@@ -63,7 +63,7 @@ pub(crate) fn code_of(text: &str) -> Result<Vec<u8>> {
             "{text}: expected a file with a shader, or RECORDING:JOB"
         ))
     })?;
-    let recording = Recording::open(path)?;
+    let recording = Recording::open(path)?.apart()?;
     let jobs = table(&recording)?;
     let selector: Selector = job.parse()?;
     let index = one(&selector, &jobs)?;

@@ -10,10 +10,11 @@ use std::str::FromStr;
 use clap::Args;
 use gpureplay_compile::notes::{Form, Kept, Turn};
 use gpureplay_compile::{
-    Capture, Compiled, Found, Granularity, Options, Role, TensorFile, compile_found,
+    Capture, Compiled, Found, Granularity, MOST_JOBS, Options, Place, Role, TensorFile,
+    compile_found,
 };
 use gpureplay_io::{Tensor, distinctiveness, encode_npy};
-use gpureplay_library::manifest::External;
+use gpureplay_library::manifest::{External, Job};
 use gpureplay_library::values::read_any;
 use gpureplay_library::weights::sha256;
 use mali_regs::GpuId;
@@ -119,6 +120,12 @@ pub(crate) struct Choices {
         value_name = "SIZE"
     )]
     pub(crate) granularity: Segments,
+    /// Leave the chains as the driver submitted them: one submission for each
+    #[arg(long)]
+    pub(crate) no_link: bool,
+    /// Jobs that a chain may have; chains that follow each other without work of the processor become one
+    #[arg(long, value_name = "N", default_value_t = MOST_JOBS, value_parser = clap::value_parser!(u32).range(1..=65535), conflicts_with = "no_link")]
+    pub(crate) most_jobs: u32,
     /// Longest time that a replay waits for one job, in seconds; less where all jobs together would get more than an hour
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=60))]
     pub(crate) timeout: u32,
@@ -214,6 +221,7 @@ impl Choices {
             granularity: self.granularity.0,
             timeout_us: self.timeout.saturating_mul(1_000_000),
             external_weights: self.external_weights,
+            link: (!self.no_link).then_some(self.most_jobs),
         }
     }
 }
@@ -383,7 +391,10 @@ impl Product {
         let compiled = compile_found(capture, tensors, &choices.options(), observe)
             .map_err(|error| Failure::Recording(error.to_string()))?;
         let mut manifest = describe(capture, &compiled, choices, command);
-        manifest.jobs = noted.jobs();
+        manifest.jobs = placed(noted.jobs(), &compiled.places);
+        if let Some(reason) = &compiled.unlinked {
+            terminal::note(format!("warning: chains are not linked: {reason}"));
+        }
         Ok(Self {
             compiled,
             checked: None,
@@ -567,6 +578,36 @@ impl Product {
         }
         Ok(())
     }
+}
+
+/// Jobs that are named by chains of the trace, named by chains of the recording.
+pub(crate) fn placed(named: Vec<Job>, places: &[Place]) -> Vec<Job> {
+    let mut lengths: BTreeMap<u32, u32> = BTreeMap::new();
+    for place in places {
+        *lengths.entry(place.submission).or_default() += place.jobs;
+    }
+    let mut out = Vec::new();
+    for job in named {
+        let Some(place) = places.get(job.submission) else {
+            continue;
+        };
+        let submission = place.submission as usize;
+        if lengths.get(&place.submission) == Some(&place.jobs) {
+            out.push(Job { submission, ..job });
+            continue;
+        }
+        // Of a chain that was named by job already only that one.
+        let jobs = match job.job {
+            Some(at) => at..at.saturating_add(1),
+            None => 0..place.jobs as usize,
+        };
+        out.extend(jobs.filter(|at| *at < place.jobs as usize).map(|at| Job {
+            submission,
+            job: Some(place.first as usize + at),
+            ..job.clone()
+        }));
+    }
+    out
 }
 
 fn report_tensor(tensor: &Found) -> TensorReport<'_> {

@@ -31,7 +31,7 @@ pub(super) fn failed(recording: &Recording, error: ReplayError, used_up: Option<
 impl Session {
     /// Does these steps; after a failure again, from the last boundary that was reached. An inference that goes on needs one.
     pub(super) fn attempts(&mut self, steps: &[Step]) -> Result<()> {
-        let recording = self.recording.clone();
+        let recording = self.loaded_form();
         let begins = recording.layers().first().map(|layer| layer.segment);
         if steps.first().map(|step| step.segment) == begins {
             self.checkpoint = None;
@@ -91,14 +91,14 @@ impl Session {
             self.engine(|engine, tensors| engine.prepare(tensors))?;
             if let Some(checkpoint) = self.checkpoint.take() {
                 from = checkpoint.next;
-                let shared = self.recording.clone();
+                let shared = self.loaded_form();
                 let view = shared.verified().recording();
                 let restored = self.engine(|engine, _| checkpoint.restore(engine.gpu(), view));
                 self.checkpoint = Some(checkpoint);
                 restored?;
             }
         }
-        let recording = self.recording.clone();
+        let recording = self.loaded_form();
         // Attempts share what one run may do.
         let begins = recording.layers().first().map(|layer| layer.segment);
         if !again && steps.first().map(|step| step.segment) == begins {
@@ -144,7 +144,7 @@ impl Session {
         if matches!(self.state, State::Loaded(_)) {
             return Ok(());
         }
-        let shared = self.recording.clone();
+        let shared = self.loaded_form();
         self.bindings.bind_weights(shared.files())?;
         let State::Idle(mut device) = std::mem::replace(&mut self.state, State::Lost) else {
             return Err(Error::NoDevice(
@@ -153,7 +153,7 @@ impl Session {
         };
         device.may_be_another(self.ignore_identity);
         let parts = Parts {
-            recording: self.recording.clone(),
+            recording: shared.clone(),
             workspace: MutBorrow::new(Box::default()),
             device: MutBorrow::new(*device),
         };
@@ -181,7 +181,7 @@ impl Session {
                 let timed = parts.device.into_inner();
                 let used_up = timed.device.used_up();
                 self.state = State::Idle(Box::new(timed));
-                Err(failed(&self.recording, error, used_up))
+                Err(failed(&shared, error, used_up))
             }
         }
     }
@@ -214,6 +214,10 @@ impl Session {
         let State::Loaded(loaded) = &mut self.state else {
             return Err(Error::NoDevice("the recording is not loaded".into()));
         };
+        let form = match self.is_joined {
+            true => self.recording.joined().unwrap_or(&self.recording),
+            false => &self.recording,
+        };
         let mut tensors = Announced {
             bindings: &mut self.bindings,
             clock: &self.clock,
@@ -221,7 +225,7 @@ impl Session {
         };
         loaded.with_dependent_mut(|_, engine| {
             let result = work(engine, &mut tensors);
-            result.map_err(|error| failed(&self.recording, error, engine.gpu().device.used_up()))
+            result.map_err(|error| failed(form, error, engine.gpu().device.used_up()))
         })
     }
 }
