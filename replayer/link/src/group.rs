@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use gpureplay_core::{Limits, Verified, verify};
+use gpureplay_core::{Limits, Verified};
 use gpureplay_format::layout::{Region, Segment, TENSOR_EXTERNAL, TensorEntry};
 use gpureplay_format::lz4::History;
 use gpureplay_format::{
@@ -12,35 +12,14 @@ use gpureplay_format::{
 };
 use mali_descriptors::{JobHeader, LONGEST_CHAIN, Profile};
 
-use crate::LinkError;
 use crate::copies::Copies;
+use crate::error::LinkError;
+use crate::linked::{Linked, Place};
 use crate::proof;
 use crate::survey::{Chain, PAGE, Survey, pages, survey};
 
 /// Jobs that a chain has at most if nothing else is asked for. A GPU is lent to others, and a run ends early, between two chains.
 pub const MOST_JOBS: u32 = 64;
-
-/// Where a chain of the recording is now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Number of the submission, from 0, set-up included.
-    pub submission: u32,
-    /// Its first job in that chain, from 0.
-    pub first: u32,
-    /// Its jobs.
-    pub jobs: u32,
-}
-
-/// A recording whose chains were linked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Linked {
-    /// The recording. The same bytes as before if there is nothing to link.
-    pub bytes: Vec<u8>,
-    /// By number of the old submission: where its jobs are now.
-    pub places: Vec<Place>,
-    /// Chains that are submitted now.
-    pub chains: u32,
-}
 
 /// Gives chains descriptors of their own and joins those that follow each other, up to `most_jobs` (at least 1) jobs in a chain.
 ///
@@ -457,14 +436,4 @@ fn tensor(recording: &Recording<'_>, entry: &TensorEntry) -> Tensor {
         pieces: pieces.collect(),
         external: entry.flags & TENSOR_EXTERNAL != 0,
     }
-}
-
-/// A recording that was just written, by all rules.
-pub(crate) fn sound(bytes: &[u8]) -> Result<Verified<'_>, LinkError> {
-    let broken = |text: String| LinkError::Different(text);
-    let recording = Recording::parse(bytes).map_err(|error| broken(format!("{error:?}")))?;
-    let verified = verify(recording, &Limits::DEFAULT)
-        .map_err(|violation| broken(format!("rule {}", violation.rule.name())))?;
-    gpureplay_inspect::check(&verified)?;
-    Ok(verified)
 }

@@ -5,8 +5,8 @@ use gpureplay_core::Verified;
 use gpureplay_inspect::submissions;
 use mali_descriptors::{Draw, Job, Memory, Profile, UniformBuffer, follow, job};
 
-use crate::LinkError;
-use crate::group::{Linked, sound};
+use crate::error::LinkError;
+use crate::linked::{Linked, sound};
 use crate::objects::{Pointer, Reach, reach};
 use crate::survey::Survey;
 

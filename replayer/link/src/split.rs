@@ -8,9 +8,9 @@ use gpureplay_inspect::submissions;
 use mali_descriptors::{Job, follow};
 use zerocopy::little_endian::{U32, U64};
 
-use crate::LinkError;
 use crate::edit::Edit;
-use crate::group::sound;
+use crate::error::LinkError;
+use crate::linked::sound;
 
 /// The same recording with each job in a chain of its own, in the same order. `None`: that is what it is already.
 ///

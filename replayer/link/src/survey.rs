@@ -9,7 +9,7 @@ use gpureplay_inspect::{Submission, submissions};
 use mali_descriptors::{ChainEnd, Job, Memory, Profile, follow};
 use mali_regs::JobConfigFlags;
 
-use crate::LinkError;
+use crate::error::LinkError;
 use crate::objects::{Object, Pointer, Reach, reach};
 
 pub(crate) const PAGE: u64 = PAGE_SIZE as u64;

@@ -8,9 +8,9 @@ use gpureplay_inspect::submissions;
 use mali_descriptors::{Job, JobHeader, follow};
 use zerocopy::little_endian::U32;
 
-use crate::LinkError;
 use crate::edit::Edit;
-use crate::group::sound;
+use crate::error::LinkError;
+use crate::linked::sound;
 
 /// A recording for whoever runs all layers and wants none of the values between them: one run segment, and chains of up to `most_jobs` jobs.
 /// Tensors keep their numbers. `None`: it has only one layer, or its layers have work for the processor between them.

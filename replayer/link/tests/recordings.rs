@@ -256,3 +256,76 @@ fn a_link_without_its_barrier_is_seen() {
         );
     }
 }
+
+/// Digits, linked, with a manifest that names its jobs, in a folder of its own.
+fn linked_folder(folder_of: &Path) -> Recording {
+    let shipped = named("digits-g52");
+    let linked = link(&shipped.files().bytes, shipped.verified(), MOST_JOBS).unwrap();
+    let mut manifest = shipped.manifest().unwrap().clone();
+    for job in &mut manifest.jobs {
+        let place = linked.places[job.submission];
+        job.submission = place.submission as usize;
+        job.job = Some(place.first as usize);
+    }
+    manifest.provenance.remove("sha256");
+    std::fs::write(folder_of.join("recording.gpr"), &linked.bytes).unwrap();
+    std::fs::write(folder_of.join("manifest.toml"), manifest.to_text().unwrap()).unwrap();
+    Recording::open(folder_of).unwrap()
+}
+
+#[test]
+fn a_session_joins_layers_where_nobody_looks_between_them() {
+    let shipped = named("digits-g52");
+    let file = folder("digits-g52").join("inputs/3.npy");
+    let temporary = tempfile::tempdir().unwrap();
+    let linked = linked_folder(temporary.path());
+    let session = |recording: &Recording| {
+        let device = Device::custom(Box::new(model(recording, 0)), "model");
+        let mut session = Session::on(recording.clone(), device);
+        session.bind_file("input", &file).unwrap();
+        session
+    };
+    let mut recorded = session(&shipped);
+    recorded.keep("conv2").unwrap();
+    recorded.run().unwrap();
+    assert_eq!(recorded.timing().chains, 12);
+    let right = recorded.read("probabilities").unwrap();
+
+    let mut joined = session(&linked);
+    joined.prepare().unwrap();
+    for _ in 0..3 {
+        joined.run().unwrap();
+        assert_eq!(joined.timing().chains, 1);
+        assert_eq!(joined.timing().registers, 4, "one submission");
+        assert_eq!(joined.read("probabilities").unwrap(), right);
+    }
+    // Layers one by one, and all of them afterwards.
+    joined.run_layers(0..3).unwrap();
+    assert_eq!(joined.timing().chains, 3);
+    joined.run_layers(3..7).unwrap();
+    assert_eq!(joined.read("probabilities").unwrap(), right);
+    joined.run().unwrap();
+    assert_eq!(joined.timing().chains, 7);
+    assert_eq!(joined.read("probabilities").unwrap(), right);
+    // A value between layers.
+    let mut kept = session(&linked);
+    kept.keep("conv2").unwrap();
+    kept.run().unwrap();
+    assert_eq!(kept.timing().chains, 7);
+    assert_eq!(kept.read("conv2").unwrap(), recorded.read("conv2").unwrap());
+    assert_eq!(kept.read("probabilities").unwrap(), right);
+
+    // Each job by itself, with the names that it had.
+    let apart = linked.apart().unwrap();
+    assert_eq!(apart.recorded().files().bytes, linked.files().bytes);
+    let named = |recording: &Recording| -> Vec<(usize, String)> {
+        let jobs = recording.manifest().unwrap().jobs.iter();
+        jobs.map(|job| (job.submission, job.kernel.clone()))
+            .collect()
+    };
+    assert_eq!(named(&apart), named(&shipped));
+    let mut alone = session(&apart);
+    alone.run().unwrap();
+    assert_eq!(alone.timing().chains, 12);
+    assert_eq!(alone.read("probabilities").unwrap(), right);
+}
