@@ -12,6 +12,7 @@ use crate::compute;
 use crate::draw::{self, Job};
 use crate::environment::{Environment, JobFault, RUN, STOP_AFTER_JOB};
 use crate::log::{ComputeReport, JobReport, log};
+use crate::order::Order;
 use crate::space::{JobMemory, Stall, fault_status};
 
 /// A chain that a job slot has started.
@@ -49,7 +50,7 @@ pub(crate) fn run<B: Bus>(environment: &Environment<B>, chain: &Chain) -> Outcom
             .as_deref()
             .filter(|observer| observer.wants_pages()),
     };
-    let mut runner = Runner {
+    let runner = Runner {
         environment,
         chain,
         memory,
@@ -64,7 +65,15 @@ struct Runner<'a, B: Bus> {
 }
 
 impl<B: Bus> Runner<'_, B> {
-    fn run(&mut self) -> Outcome {
+    fn run(&self) -> Outcome {
+        match self.environment.seed {
+            0 => self.run_in_order(),
+            seed => self.run_in_any_order(seed),
+        }
+    }
+
+    /// Each job when the one before it in the list has ended.
+    fn run_in_order(&self) -> Outcome {
         let mut address = self.chain.head;
         for _ in 0..self.environment.control.jobs {
             match self.environment.control.request() {
@@ -75,29 +84,57 @@ impl<B: Bus> Runner<'_, B> {
             match self.job(address) {
                 Ok(0) => return ended(JobStatus::DONE, address, None),
                 Ok(next) => address = next,
-                Err(fault) => {
-                    let slot = self.chain.slot;
-                    if fault.status.is_fault() {
-                        log!(
-                            self.environment.log,
-                            Error,
-                            "slot {slot} job {address:#x}: {} {}",
-                            fault.status,
-                            fault.text
-                        );
-                    } else {
-                        log!(
-                            self.environment.log,
-                            Warning,
-                            "slot {slot} job {address:#x}: {} {}",
-                            fault.status,
-                            fault.text
-                        );
-                    }
-                    return ended(fault.status, address, fault.mmu);
-                }
+                Err(fault) => return self.failed(address, fault),
             }
         }
+        self.endless(address)
+    }
+
+    /// Each job when its dependencies have ended, and all jobs before it if it has a barrier; otherwise in an order drawn by lot.
+    fn run_in_any_order(&self, seed: u64) -> Outcome {
+        let mut order = Order::new(self.chain.head, seed);
+        for _ in 0..self.environment.control.jobs {
+            let request = self.environment.control.request();
+            match request {
+                RUN => order.read(|address| self.header(address).ok()),
+                // What resumes the chain later starts at a job before which all have ended.
+                STOP_AFTER_JOB if !order.is_kept() => {}
+                STOP_AFTER_JOB => return ended(JobStatus::STOPPED, order.first(), None),
+                _ => return ended(JobStatus::TERMINATED, order.first(), None),
+            }
+            let Some(address) = order.take(request == RUN) else {
+                return ended(JobStatus::DONE, order.first(), None);
+            };
+            if let Err(fault) = self.job(address) {
+                return self.failed(address, fault);
+            }
+        }
+        self.endless(order.first())
+    }
+
+    fn failed(&self, address: u64, fault: JobFault) -> Outcome {
+        let slot = self.chain.slot;
+        if fault.status.is_fault() {
+            log!(
+                self.environment.log,
+                Error,
+                "slot {slot} job {address:#x}: {} {}",
+                fault.status,
+                fault.text
+            );
+        } else {
+            log!(
+                self.environment.log,
+                Warning,
+                "slot {slot} job {address:#x}: {} {}",
+                fault.status,
+                fault.text
+            );
+        }
+        ended(fault.status, address, fault.mmu)
+    }
+
+    fn endless(&self, address: u64) -> Outcome {
         log!(
             self.environment.log,
             Error,
@@ -109,7 +146,7 @@ impl<B: Bus> Runner<'_, B> {
     }
 
     /// Runs one job and returns the address of the next.
-    fn job(&mut self, address: u64) -> Result<u64, JobFault> {
+    fn job(&self, address: u64) -> Result<u64, JobFault> {
         let started = Instant::now();
         self.charge(address)?;
         let header = self.header(address)?;

@@ -29,6 +29,7 @@ mod environment;
 mod gpu;
 mod interrupt;
 mod log;
+mod order;
 mod power;
 mod slot;
 mod space;

@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     analyse, bench, compile, completions, diff, disasm, doctor, dump, extract, import, info, jobs,
-    keygen, manual, pack, patch, record, retarget, run, sign, tag, tune, unpack, verify,
+    keygen, link, manual, pack, patch, record, retarget, run, sign, tag, tune, unpack, verify,
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
@@ -71,6 +71,7 @@ enum Command {
     Tune(tune::Tune),
     Unpack(unpack::Unpack),
     Retarget(retarget::Retarget),
+    Link(link::Link),
     Cuda(gpureplay_cuda_command::Cuda),
     Completions(completions::Completions),
     Manual(manual::Manual),
@@ -133,6 +134,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Tune(command) => command.execute(),
         Command::Unpack(command) => command.execute(),
         Command::Retarget(command) => command.execute(),
+        Command::Link(command) => command.execute(),
         Command::Cuda(command) => return command.execute(),
         Command::Completions(command) => command.execute(),
         Command::Manual(command) => command.execute(),

@@ -41,6 +41,8 @@ pub struct Options {
     pub timeout_us: u32,
     /// Weights are not stored; they must be given when the recording is opened.
     pub external_weights: bool,
+    /// Jobs that a chain has at most when chains are linked; `None` leaves them as the driver submitted them.
+    pub link: Option<u32>,
 }
 
 impl Default for Options {
@@ -49,6 +51,7 @@ impl Default for Options {
             granularity: Granularity::Network,
             timeout_us: 10_000_000,
             external_weights: false,
+            link: None,
         }
     }
 }

@@ -32,12 +32,15 @@ mod relocation;
 pub mod tag;
 pub mod touched;
 
+use gpureplay_core::{Limits, verify};
+use gpureplay_format::Recording;
 use gpureplay_io::Tensor;
 
 pub use capture::Capture;
 pub use crossing::Reads;
 pub use emit::{Granularity, Options};
 pub use error::CompileError;
+pub use gpureplay_link::{MOST_JOBS, Place};
 pub use tag::{Found, Role};
 pub use touched::Touched;
 
@@ -61,6 +64,10 @@ pub struct Compiled {
     pub tensors: Vec<Found>,
     /// Sizes, for people.
     pub summary: Summary,
+    /// By submission of the trace: where its jobs are in the recording.
+    pub places: Vec<Place>,
+    /// Why chains are not linked, although they should be.
+    pub unlinked: Option<String>,
 }
 
 /// Sizes of a recording.
@@ -141,6 +148,7 @@ pub fn compile_found(
         tensors.extend(crossing::unnamed(capture, &plan, &parts, &tensors, &reads));
         recording = emit::emit(capture, &plan, &tensors, options, (&parts, Some(&reads)))?;
     }
+    let (recording, places, unlinked) = link(capture, recording, options);
     let run_chains = capture.jobs.len() - plan.first_run;
     let summary = Summary {
         run_chains,
@@ -162,5 +170,41 @@ pub fn compile_found(
         recording,
         tensors,
         summary,
+        places,
+        unlinked,
     })
+}
+
+/// Joins chains, if that is asked for: the recording, where the jobs of each chain are in it, and why it was left as it is.
+fn link(
+    capture: &Capture,
+    recording: Vec<u8>,
+    options: &Options,
+) -> (Vec<u8>, Vec<Place>, Option<String>) {
+    let as_it_is = || {
+        let jobs = (0..).zip(&capture.jobs);
+        let place = |(submission, job): (u32, &capture::Job)| Place {
+            submission,
+            first: 0,
+            jobs: job.headers.len() as u32,
+        };
+        jobs.map(place).collect()
+    };
+    let Some(most) = options.link else {
+        return (recording, as_it_is(), None);
+    };
+    let linked = Recording::parse(&recording)
+        .map_err(|error| format!("{error:?}"))
+        .and_then(|view| {
+            verify(view, &Limits::DEFAULT)
+                .map_err(|violation| violation.rule.name().to_owned())
+                .and_then(|verified| {
+                    gpureplay_link::link(&recording, &verified, most)
+                        .map_err(|error| error.to_string())
+                })
+        });
+    match linked {
+        Ok(linked) => (linked.bytes, linked.places, None),
+        Err(reason) => (recording, as_it_is(), Some(reason)),
+    }
 }

@@ -371,6 +371,7 @@ fn manifest(
         jobs: named
             .map(|((kernel, launch), compute)| Named {
                 submission: 0,
+                job: None,
                 launch,
                 kernel: kernel.clone(),
                 global: Sizes(compute.global()),

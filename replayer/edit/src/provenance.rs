@@ -15,7 +15,7 @@ pub fn edited(from: &Recording, what: &str, bytes: &[u8]) -> BTreeMap<String, St
     let source = format!(
         "{what}, of {} with SHA-256 {}",
         from.name(),
-        sha256(&from.files().bytes)
+        sha256(&from.recorded().files().bytes)
     );
     let history = match provenance.get(EDITED) {
         Some(before) => format!("{before}; then {source}"),

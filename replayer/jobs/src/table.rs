@@ -208,8 +208,9 @@ impl Jobs {
                 let Some(chain) = found.chains.get(named.submission) else {
                     continue;
                 };
-                for job in found.jobs.get_mut(chain.jobs.clone()).unwrap_or_default() {
-                    if job.compute.is_some() {
+                let jobs = found.jobs.get_mut(chain.jobs.clone()).unwrap_or_default();
+                for (at, job) in jobs.iter_mut().enumerate() {
+                    if job.compute.is_some() && named.job.is_none_or(|it| it == at) {
                         job.name = Some(named.kernel.clone());
                         job.launch = Some(named.launch);
                     }

@@ -191,6 +191,11 @@ impl Bindings {
         self.values.get(index).is_some_and(Option::is_some)
     }
 
+    /// Whether the value of a tensor is kept when it comes out, although nobody gave it.
+    pub(crate) fn is_wanted(&self, index: usize) -> bool {
+        self.rooms.get(index).is_some_and(Option::is_some)
+    }
+
     /// Binds the weights that the manifest keeps in files, except those that have a value already, and checks their hashes.
     ///
     /// # Errors

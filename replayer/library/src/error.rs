@@ -67,6 +67,14 @@ pub enum Error {
         /// The rule, and what breaks it.
         broken: Broken,
     },
+    /// Its chains break a rule, so it cannot be brought into another form.
+    #[error("{}: {text}", shown(path))]
+    Chains {
+        /// The file.
+        path: PathBuf,
+        /// The rule, and what breaks it.
+        text: String,
+    },
     /// The pack is damaged, or the signature is not the one that is demanded.
     #[error("{}: {reason}", shown(path))]
     Package {
@@ -256,6 +264,7 @@ impl Error {
             | Self::Damaged { .. }
             | Self::NotAllowed { .. }
             | Self::Unsuitable { .. }
+            | Self::Chains { .. }
             | Self::NotTheManifests { .. }
             | Self::Package { .. }
             | Self::Manifest { .. } => Class::Recording,

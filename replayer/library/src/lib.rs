@@ -36,6 +36,7 @@ mod error;
 pub mod expectation;
 pub mod explain;
 pub mod files;
+mod form;
 pub mod host_rules;
 pub mod manifest;
 mod names;

@@ -67,6 +67,9 @@ pub struct Manifest {
 pub struct Job {
     /// Number of the submission in the recording, from 0.
     pub submission: usize,
+    /// Its number in that chain, from 0; all jobs of the chain if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<usize>,
     /// Number of the launch in the app, from 0.
     pub launch: u32,
     /// Name of the kernel.
@@ -325,6 +328,7 @@ mod tests {
         });
         manifest.jobs.push(Job {
             submission: 3,
+            job: Some(1),
             launch: 2,
             kernel: "im2col".into(),
             global: [24, 24, 1].into(),

@@ -2,7 +2,7 @@
 //! A recording that is open: read and verified once, shared by all its sessions.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gpureplay_core::Verified;
 use self_cell::self_cell;
@@ -23,15 +23,19 @@ self_cell!(
 );
 
 /// What all copies of a [`Recording`] share.
-struct Shared {
+pub(crate) struct Shared {
     checked: Checked,
     tensors: Vec<TensorInfo>,
     layers: Vec<Layer>,
+    /// What it was made from in another form.
+    pub(crate) origin: Option<Recording>,
+    /// All layers as one, once somebody has asked.
+    pub(crate) joined: OnceLock<Option<Recording>>,
 }
 
 /// A recording that is known to be sound. Copies share its bytes.
 #[derive(Clone)]
-pub struct Recording(Arc<Shared>);
+pub struct Recording(pub(crate) Arc<Shared>);
 
 impl Recording {
     /// Reads and verifies a recording: a directory with a `recording.gpr`, such a file, or a pack.
@@ -63,12 +67,19 @@ impl Recording {
     /// # Errors
     /// It is damaged, or breaks a rule.
     pub fn from_files(files: Files) -> Result<Self> {
+        Self::from_origin(files, None)
+    }
+
+    /// As [`Recording::from_files`], of what was made from another recording.
+    pub(crate) fn from_origin(files: Files, origin: Option<Self>) -> Result<Self> {
         let checked = Checked::try_new(files, Files::verify)?;
         let view = checked.borrow_dependent().recording();
         Ok(Self(Arc::new(Shared {
             tensors: TensorInfo::all(view),
             layers: Layer::all(view),
             checked,
+            origin,
+            joined: OnceLock::new(),
         })))
     }
 

@@ -33,8 +33,8 @@ pub struct Options {
     /// What all chains together may do until [`Gpu::renew_work`], in clauses: jobs, and clauses that are decoded, count as many
     /// clauses as take as long. A job that needs more is terminated, and [`Gpu::used_up`] names it. `None`: no limit.
     pub work_limit: Option<u64>,
-    /// Order in which work groups start, and the core that each of them gets; hardware promises neither. 0: in their order, to the
-    /// cores in turn; other numbers: drawn by lot.
+    /// Order in which work groups start, the core that each of them gets, and the order of a chain's jobs as far as dependencies and
+    /// barriers leave it open; hardware promises none of it. 0: in their order, to the cores in turn; other numbers: drawn by lot.
     pub seed: u64,
     /// Where messages go.
     pub log: Arc<dyn Log>,

@@ -59,6 +59,62 @@ fn a_chain_runs_and_reports() {
     }
 }
 
+/// Two jobs write to the same place, the second 2. What they leave with some seeds; `link` changes the second header.
+fn left_by_seeds(link: impl Fn(&mut Machine)) -> std::collections::BTreeSet<u64> {
+    let left = |seed| {
+        let options = Options {
+            seed,
+            ..Options::default()
+        };
+        let mut machine = Machine::with("g52", Format::Lpae, options);
+        machine.memory.write_value_job(A, DATA, 1, B);
+        machine.memory.write_value_job(B, DATA, 2, 0);
+        link(&mut machine);
+        machine.submit(1, A, CONFIG);
+        machine.gpu.run();
+        assert_eq!(machine.job_interrupts(), job::done(1));
+        assert_eq!(machine.tail(1), B, "the last of the list");
+        for address in [A, B] {
+            assert_eq!(machine.memory.read32(address), JobStatus::DONE.0);
+        }
+        machine.memory.read64(DATA)
+    };
+    (0..8).map(left).collect()
+}
+
+#[test]
+fn jobs_wait_for_what_their_headers_say_and_for_nothing_else() {
+    let second = |machine: &mut Machine, flags: u32, dependency: u32| {
+        let memory = &machine.memory;
+        let word = memory.read32(B + 16) & 0xffff | flags | 2 << 16;
+        memory.write32(B + 16, word);
+        memory.write32(B + 20, dependency);
+        let first = memory.read32(A + 16) & 0xffff | 1 << 16;
+        memory.write32(A + 16, first);
+    };
+    assert_eq!(
+        left_by_seeds(|machine| second(machine, 0, 0)),
+        [1, 2].into()
+    );
+    let barrier = 1 << 8;
+    assert_eq!(
+        left_by_seeds(|machine| second(machine, barrier, 0)),
+        [2].into()
+    );
+    assert_eq!(left_by_seeds(|machine| second(machine, 0, 1)), [2].into());
+    assert_eq!(
+        left_by_seeds(|machine| second(machine, 0, 1 << 16)),
+        [2].into()
+    );
+    // The first job may change what follows it.
+    let suppress = |machine: &mut Machine| {
+        second(machine, 0, 0);
+        let word = machine.memory.read32(A + 16) | 1 << 11;
+        machine.memory.write32(A + 16, word);
+    };
+    assert_eq!(left_by_seeds(suppress), [2].into());
+}
+
 #[test]
 fn the_next_chain_follows_the_first() {
     let mut machine = two_jobs();

@@ -68,7 +68,7 @@ pub(crate) struct Analyse {
 
 impl Analyse {
     pub(crate) fn execute(&self) -> Result {
-        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
+        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
         let destinations = self.page.claim(&recording)?;
         let (table, selected) = self.jobs.select(&recording)?;
         let report = analyse(

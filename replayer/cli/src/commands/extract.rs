@@ -113,7 +113,7 @@ impl Dispatches {
 
 impl Extract {
     pub(crate) fn execute(&self) -> Result {
-        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
+        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads(&self.recording);
         destinations.reads_recording(recording.files());

@@ -83,7 +83,7 @@ pub(crate) struct Jobs {
 
 impl Jobs {
     pub(crate) fn execute(&self) -> Result {
-        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
+        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
         let destinations = self.page.claim(&recording)?;
         let (table, report) = self.report(&recording)?;
         if self.page.wanted() {

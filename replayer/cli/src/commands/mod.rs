@@ -14,6 +14,7 @@ pub(crate) mod import;
 pub(crate) mod info;
 pub(crate) mod jobs;
 pub(crate) mod keygen;
+pub(crate) mod link;
 pub(crate) mod manual;
 pub(crate) mod pack;
 pub(crate) mod patch;

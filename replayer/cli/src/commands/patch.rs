@@ -87,7 +87,7 @@ impl Patch {
                 "say what to change: --local, --global, --shader or --from".into(),
             ));
         }
-        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
+        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
         let new = self
             .output
             .as_ref()

@@ -136,8 +136,12 @@ impl Run {
         if self.many.given() {
             return self.execute_many(&recording);
         }
-        let files = recording.files();
         let lines = self.trace_lines.as_ref();
+        let recording = match self.watch.given() || lines.is_some() {
+            true => recording.apart()?,
+            false => recording,
+        };
+        let files = recording.files();
         let mut watch = JobWatch::new(&self.watch, lines, &recording, &self.on.device)?;
         // Signals wait from before the device is opened until it is closed.
         let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));

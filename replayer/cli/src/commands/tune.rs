@@ -79,7 +79,7 @@ impl Tune {
                 "say what to try: --local or --variant".into(),
             ));
         }
-        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
+        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads(&self.recording);
         destinations.reads_recording(recording.files());

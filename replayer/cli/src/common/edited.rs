@@ -91,7 +91,7 @@ pub(crate) fn taken(text: &str, ours: &Recording, pairs: &[Pair]) -> Result<Take
             "{text}: expected a file with a shader, or RECORDING:JOB"
         ))
     })?;
-    let theirs = Recording::open(path)?;
+    let theirs = Recording::open(path)?.apart()?;
     let jobs = table(&theirs)?;
     let selector: Selector = job.parse()?;
     let index = one(&selector, &jobs)?;

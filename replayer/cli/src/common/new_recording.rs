@@ -6,9 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gpureplay_compile::notes::{Kept, Turn};
-use gpureplay_compile::{Capture, Compiled, Found, Role, TensorFile, compile_found};
+use gpureplay_compile::{Capture, Compiled, Found, Place, Role, TensorFile, compile_found};
 use gpureplay_io::encode_npy;
-use gpureplay_library::manifest::External;
+use gpureplay_library::manifest::{External, Job};
 use gpureplay_library::weights::sha256;
 use gpureplay_library::{escaped, shown};
 use mali_regs::GpuId;
@@ -117,7 +117,10 @@ impl Product {
         let compiled = compile_found(capture, tensors, &choices.options(), observe)
             .map_err(|error| Failure::Recording(error.to_string()))?;
         let mut manifest = describe(capture, &compiled, choices, command);
-        manifest.jobs = noted.jobs();
+        manifest.jobs = placed(noted.jobs(), &compiled.places);
+        if let Some(reason) = &compiled.unlinked {
+            terminal::note(format!("warning: chains are not linked: {reason}"));
+        }
         Ok(Self {
             compiled,
             checked: None,
@@ -256,6 +259,36 @@ impl Product {
         }
         Ok(())
     }
+}
+
+/// Jobs that are named by chains of the trace, named by chains of the recording.
+pub(crate) fn placed(named: Vec<Job>, places: &[Place]) -> Vec<Job> {
+    let mut lengths: BTreeMap<u32, u32> = BTreeMap::new();
+    for place in places {
+        *lengths.entry(place.submission).or_default() += place.jobs;
+    }
+    let mut out = Vec::new();
+    for job in named {
+        let Some(place) = places.get(job.submission) else {
+            continue;
+        };
+        let submission = place.submission as usize;
+        if lengths.get(&place.submission) == Some(&place.jobs) {
+            out.push(Job { submission, ..job });
+            continue;
+        }
+        // Of a chain that was named by job already only that one.
+        let jobs = match job.job {
+            Some(at) => at..at.saturating_add(1),
+            None => 0..place.jobs as usize,
+        };
+        out.extend(jobs.filter(|at| *at < place.jobs as usize).map(|at| Job {
+            submission,
+            job: Some(place.first as usize + at),
+            ..job.clone()
+        }));
+    }
+    out
 }
 
 fn report_tensor(tensor: &Found) -> TensorReport<'_> {

@@ -208,6 +208,7 @@ impl Noted {
             let dispatch = dispatch.as_ref()?;
             Some(Job {
                 submission,
+                job: None,
                 launch: dispatch.launch,
                 kernel: dispatch.kernel.clone(),
                 global: dispatch.global.into(),

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use gpureplay_compile::notes::Form;
-use gpureplay_compile::{Granularity, Options, Role, TensorFile};
+use gpureplay_compile::{Granularity, MOST_JOBS, Options, Role, TensorFile};
 use gpureplay_io::{Tensor, distinctiveness};
 use gpureplay_library::shown;
 use gpureplay_library::values::read_any;
@@ -108,6 +108,12 @@ pub(crate) struct Choices {
         value_name = "SIZE"
     )]
     pub(crate) granularity: Segments,
+    /// Make one submission of chains that follow each other without work of the processor between them
+    #[arg(long)]
+    pub(crate) link: bool,
+    /// Jobs that a chain of --link may have
+    #[arg(long, value_name = "N", default_value_t = MOST_JOBS, value_parser = clap::value_parser!(u32).range(1..=65535), requires = "link")]
+    pub(crate) most_jobs: u32,
     /// Longest time that a replay waits for one job, in seconds; less where all jobs together would get more than an hour
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=60))]
     pub(crate) timeout: u32,
@@ -203,6 +209,7 @@ impl Choices {
             granularity: self.granularity.0,
             timeout_us: self.timeout.saturating_mul(1_000_000),
             external_weights: self.external_weights,
+            link: self.link.then_some(self.most_jobs),
         }
     }
 }

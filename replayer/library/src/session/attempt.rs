@@ -31,7 +31,7 @@ pub(super) fn failed(recording: &Recording, error: ReplayError, used_up: Option<
 impl Session {
     /// Does these steps; after a failure again, from the last boundary that was reached. An inference that goes on needs one.
     pub(super) fn attempts(&mut self, steps: &[Step]) -> Result<()> {
-        let recording = self.recording.clone();
+        let recording = self.loaded_form();
         let begins = recording.layers().first().map(|layer| layer.segment);
         if steps.first().map(|step| step.segment) == begins {
             self.checkpoint = None;
@@ -97,14 +97,14 @@ impl Session {
             self.engine(|engine, tensors| engine.prepare(tensors))?;
             if let Some(checkpoint) = self.checkpoint.take() {
                 from = checkpoint.next;
-                let shared = self.recording.clone();
+                let shared = self.loaded_form();
                 let view = shared.verified().recording();
                 let restored = self.engine(|engine, _| checkpoint.restore(engine.gpu(), view));
                 self.checkpoint = Some(checkpoint);
                 restored?;
             }
         }
-        let recording = self.recording.clone();
+        let recording = self.loaded_form();
         // Attempts share what one run may do.
         let begins = recording.layers().first().map(|layer| layer.segment);
         if !again && steps.first().map(|step| step.segment) == begins {
@@ -150,7 +150,7 @@ impl Session {
         if matches!(self.state, State::Loaded(_)) {
             return Ok(());
         }
-        let shared = self.recording.clone();
+        let shared = self.loaded_form();
         self.bindings.bind_weights(shared.files())?;
         if self.is_secure() {
             return self.load_in_secure_world();
@@ -163,7 +163,7 @@ impl Session {
         device.may_be_another(self.ignore_identity);
         device.count_gpu(self.counts_gpu);
         let parts = Parts {
-            recording: self.recording.clone(),
+            recording: shared.clone(),
             workspace: MutBorrow::new(Box::default()),
             device: MutBorrow::new(*device),
         };
@@ -191,7 +191,7 @@ impl Session {
                 let timed = parts.device.into_inner();
                 let used_up = timed.device.used_up();
                 self.state = State::Idle(Box::new(timed));
-                Err(failed(&self.recording, error, used_up))
+                Err(failed(&shared, error, used_up))
             }
         }
     }
@@ -227,6 +227,10 @@ impl Session {
         let State::Loaded(loaded) = &mut self.state else {
             return Err(Error::NoDevice("the recording is not loaded".into()));
         };
+        let form = match self.is_joined {
+            true => self.recording.joined().unwrap_or(&self.recording),
+            false => &self.recording,
+        };
         let mut tensors = Announced {
             bindings: &mut self.bindings,
             clock: &self.clock,
@@ -234,7 +238,7 @@ impl Session {
         };
         loaded.with_dependent_mut(|_, engine| {
             let result = work(engine, &mut tensors);
-            result.map_err(|error| failed(&self.recording, error, engine.gpu().device.used_up()))
+            result.map_err(|error| failed(form, error, engine.gpu().device.used_up()))
         })
     }
 }

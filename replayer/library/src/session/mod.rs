@@ -106,6 +106,10 @@ pub struct Session {
     /// By tensor: bytes in GPU memory.
     sizes: Vec<u64>,
     timing: Timing,
+    /// Layers are joined when all of them run. Not any more once some were run by themselves: each change of form loads the recording anew.
+    joins: bool,
+    /// What is loaded, or will be, is [`Recording::joined`].
+    is_joined: bool,
     /// The last boundary of layers in this inference, if attempts may follow.
     checkpoint: Option<Checkpoint>,
 }
@@ -167,6 +171,8 @@ impl Session {
             clock,
             sizes,
             timing: Timing::default(),
+            joins: true,
+            is_joined: false,
             checkpoint: None,
             recording,
         }
@@ -383,10 +389,45 @@ impl Session {
                 .require_crossing(known, layers.clone(), first)?;
         }
         self.next = 0;
-        let steps = steps(known, first, &layers);
+        let all = layers == (0..count);
+        self.joins &= all;
+        let joined = match self.may_join() {
+            true => shared.joined(),
+            false => None,
+        };
+        if self.is_joined != joined.is_some() {
+            self.uninterrupted(|session| {
+                session.unload();
+                Ok(())
+            })?;
+            self.is_joined = joined.is_some();
+        }
+        let steps = match joined {
+            Some(joined) => steps(joined.layers(), 0, &(0..joined.layers().len())),
+            None => steps(known, first, &layers),
+        };
         self.uninterrupted(|session| session.attempts(&steps))?;
         self.next = if layers.end < count { layers.end } else { 0 };
         Ok(())
+    }
+
+    /// Whether all layers may run as one: nobody wants or gives a value between them, and no attempt starts between them.
+    fn may_join(&self) -> bool {
+        let wanted = || {
+            let tensors = self.bindings.tensors().iter().enumerate();
+            let mut between = tensors.filter(|(_, info)| info.kind == TensorKind::Intermediate);
+            between
+                .any(|(index, _)| self.bindings.is_bound(index) || self.bindings.is_wanted(index))
+        };
+        self.joins && self.retries == 0 && !wanted()
+    }
+
+    /// The recording in the form that is on the device.
+    fn loaded_form(&self) -> Recording {
+        match self.is_joined {
+            true => self.recording.joined().unwrap_or(&self.recording).clone(),
+            false => self.recording.clone(),
+        }
     }
 
     /// Puts the recording on the device, unless it is there. The first run does it by itself.
@@ -394,6 +435,9 @@ impl Session {
     /// # Errors
     /// A file with weights is not the right one, it is not the GPU that was recorded, or the device fails.
     pub fn prepare(&mut self) -> Result<()> {
+        if !matches!(self.state, State::Loaded(_)) {
+            self.is_joined = self.may_join() && self.recording.joined().is_some();
+        }
         self.uninterrupted(Self::load)
     }
 

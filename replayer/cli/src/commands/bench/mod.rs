@@ -124,6 +124,10 @@ impl Bench {
         let started = Instant::now();
         let recording = Recording::from_files(files)?;
         let verify = started.elapsed();
+        let recording = match self.watch.given() {
+            true => recording.apart()?,
+            false => recording,
+        };
         let files = recording.files();
         let loading = Loading::measure(&files.file())?;
         let mut watch = JobWatch::new(&self.watch, None, &recording, &self.on.device)?;

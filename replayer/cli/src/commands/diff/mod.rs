@@ -159,7 +159,7 @@ fn may_differ(register: u32) -> bool {
 
 impl Diff {
     pub(crate) fn execute(&self) -> Result {
-        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
+        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
         let id = recording.verified().recording().gpu_id();
         let held = [&self.device, &self.against];
         let held = held.map(|device| matches!(device, Choice::DevMem(_)));

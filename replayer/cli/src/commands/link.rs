@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `gpureplay link`: chains that follow each other become one, or each job gets a chain of its own.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use gpureplay_library::files::FILE_NAME;
+use gpureplay_library::weights::sha256;
+use gpureplay_library::{Recording, manifest, shown};
+use gpureplay_link::{MOST_JOBS, lengths, link};
+
+use crate::common::destinations::{Destinations, Force};
+use crate::common::failure::{Failure, Outcome};
+use crate::common::new_directory::NewDirectory;
+use crate::common::new_recording::placed;
+use crate::common::terminal;
+use crate::{Result, text};
+
+const EXAMPLES: &str = "\
+Examples:
+  gpureplay link recordings/digits-g52 -o digits
+      every layer is one submission; `run` then needs one for all layers
+  gpureplay link recordings/digits-g52 --most-jobs 8 -o digits
+      the GPU can be lent to others after every eighth job
+  gpureplay link digits --apart -o digits-by-job
+      one submission for each job again";
+
+/// Join chains that follow each other, so that a run takes fewer submissions and interrupts
+///
+/// Each chain gets descriptors of its own, which set-up uploads once; chains between which the processor has nothing to do become one, with a
+/// barrier where one ended. Every job is proved to be the recorded one. `gpureplay compile --link` does the same.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Link {
+    /// Directory with a recording.gpr, such a file, or a pack
+    recording: PathBuf,
+    /// The directory to write
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Jobs that a chain may have
+    #[arg(long, value_name = "N", default_value_t = MOST_JOBS, value_parser = clap::value_parser!(u32).range(1..=65535))]
+    most_jobs: u32,
+    /// Give each job a chain of its own instead
+    #[arg(long, conflicts_with = "most_jobs")]
+    apart: bool,
+    #[command(flatten)]
+    force: Force,
+}
+
+impl Link {
+    pub(crate) fn execute(&self) -> Result {
+        let recording = Recording::open(&self.recording)?;
+        let files = recording.files();
+        let mut destinations = Destinations::new(self.force.force);
+        destinations.reads_recording(files);
+        let place = NewDirectory::new(self.output.clone(), self.force)?;
+        let wrong = |error: gpureplay_link::LinkError| {
+            Failure::Recording(format!("{}: {error}", shown(&self.recording)))
+        };
+        let before = lengths(recording.verified()).map_err(wrong)?;
+        let (bytes, jobs, chains) = match self.apart {
+            true => {
+                let apart = recording.apart()?;
+                let chains = lengths(apart.verified()).map_err(wrong)?.len();
+                let jobs = apart.manifest().map(|it| it.jobs.clone());
+                (apart.files().bytes.clone(), jobs, chains)
+            }
+            false => {
+                let linked = link(&files.bytes, recording.verified(), self.most_jobs);
+                let linked = linked.map_err(wrong)?;
+                let jobs = files.manifest.as_ref();
+                let jobs = jobs.map(|it| placed(it.jobs.clone(), &linked.places));
+                (linked.bytes, jobs, linked.chains as usize)
+            }
+        };
+        let mut contents = files.beside()?;
+        if let (Some(manifest), Some(jobs)) = (&files.manifest, jobs) {
+            let mut manifest = manifest.clone();
+            manifest.jobs = jobs;
+            if let Some(name) = self.output.file_name().and_then(|name| name.to_str()) {
+                manifest.name = name.to_owned();
+            }
+            manifest.provenance.insert("sha256".into(), sha256(&bytes));
+            let from = sha256(&files.bytes);
+            if bytes != files.bytes {
+                manifest.provenance.insert("linked from".into(), from);
+            }
+            let text = manifest.to_text()?;
+            contents.insert(manifest::FILE_NAME.into(), text.into_bytes());
+        }
+        let size = bytes.len() as u64;
+        contents.insert(FILE_NAME.into(), bytes);
+        place.write(&contents, &destinations)?;
+        let mut out = terminal::report(false);
+        writeln!(
+            out,
+            "{}  {} in place of {}, {}",
+            shown(&self.output),
+            text::count(chains as u64, "chain"),
+            before.len(),
+            text::bytes(size)
+        )?;
+        if files.signature()?.is_some() {
+            writeln!(
+                out,
+                "the signature of {} is not that of what was written; sign it with `gpureplay sign`",
+                shown(&files.path)
+            )?;
+        }
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A recording in other forms that compute the same: each job in a chain of its own, and all layers in one.
+
+use gpureplay_link::{MOST_JOBS, lengths, split, whole};
+
+use crate::error::{Error, Result};
+use crate::files::Files;
+use crate::manifest::{Job, Manifest};
+use crate::recording::Recording;
+
+impl Recording {
+    /// The recording with each job in a chain of its own, for whoever stops, measures or changes single jobs: numbers of jobs, tensors and
+    /// layers stay, and the manifest's jobs name the new chains. A session of it never joins layers. The same recording if it is so already.
+    ///
+    /// # Errors
+    /// Its chains break a rule.
+    pub fn apart(&self) -> Result<Self> {
+        let wrong = |error: gpureplay_link::LinkError| Error::Chains {
+            path: self.files().path.clone(),
+            text: error.to_string(),
+        };
+        let Some(bytes) = split(self.verified()).map_err(wrong)? else {
+            return Ok(self.clone());
+        };
+        let lengths = lengths(self.verified()).map_err(wrong)?;
+        self.in_form(bytes, |manifest| {
+            manifest.jobs = by_job(&manifest.jobs, &lengths);
+        })
+    }
+
+    /// The recording as it was read, whatever form this is.
+    pub fn recorded(&self) -> &Self {
+        self.0.origin.as_ref().unwrap_or(self)
+    }
+
+    /// All layers as one, with as few chains as there can be; `None` if that is what it has already, or its layers cannot be joined.
+    pub(crate) fn joined(&self) -> Option<&Self> {
+        let made = self.0.joined.get_or_init(|| {
+            if self.0.origin.is_some() {
+                return None;
+            }
+            // Who only runs layers one by one needs no joined ones: that they cannot be joined is no failure.
+            let bytes = whole(self.verified(), MOST_JOBS).ok()??;
+            self.in_form(bytes, |manifest| manifest.jobs.clear()).ok()
+        });
+        made.as_ref()
+    }
+
+    fn in_form(&self, bytes: Vec<u8>, describe: impl FnOnce(&mut Manifest)) -> Result<Self> {
+        let files = self.files();
+        let mut manifest = files.manifest.clone();
+        if let Some(manifest) = &mut manifest {
+            describe(manifest);
+            // That of the recording that it was made from.
+            manifest.provenance.remove("sha256");
+        }
+        let files = Files {
+            path: files.path.clone(),
+            directory: files.directory.clone(),
+            bytes,
+            manifest,
+            copy: None,
+        };
+        // A private copy of the files stays as long as this one.
+        Self::from_origin(files, Some(self.clone()))
+    }
+}
+
+/// The jobs of a manifest by chains of one job each; `lengths` are those of the chains that they were named by.
+fn by_job(named: &[Job], lengths: &[u32]) -> Vec<Job> {
+    let starts: Vec<usize> = lengths
+        .iter()
+        .scan(0usize, |next, length| {
+            let start = *next;
+            *next = next.saturating_add(*length as usize);
+            Some(start)
+        })
+        .collect();
+    let mut out = Vec::new();
+    for job in named {
+        let place = starts.get(job.submission).zip(lengths.get(job.submission));
+        let Some((start, length)) = place else {
+            continue;
+        };
+        let jobs = match job.job {
+            Some(at) => at..at.saturating_add(1),
+            None => 0..*length as usize,
+        };
+        for at in jobs.filter(|at| *at < *length as usize) {
+            out.push(Job {
+                submission: start + at,
+                job: None,
+                ..job.clone()
+            });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_named_by_their_new_chains() {
+        let named = |submission, job, kernel: &str| Job {
+            submission,
+            job,
+            kernel: kernel.into(),
+            ..Job::default()
+        };
+        let before = [
+            named(0, Some(1), "b"),
+            named(1, None, "c"),
+            named(2, Some(7), "no such job"),
+            named(9, None, "no such chain"),
+        ];
+        let after = by_job(&before, &[2, 2, 1]);
+        let found: Vec<_> = after
+            .iter()
+            .map(|job| (job.submission, job.job, &*job.kernel))
+            .collect();
+        assert_eq!(found, [(1, None, "b"), (2, None, "c"), (3, None, "c")]);
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why the chains of a recording cannot be changed.
+
+use gpureplay_format::EncodeError;
+use gpureplay_inspect::{DeepViolation, Full};
+
+/// Why the chains of a recording cannot be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// Its chains break a rule.
+    #[error("{0}")]
+    Deep(#[from] DeepViolation),
+    /// More is uploaded than is kept of a recording's memory.
+    #[error("action {action} uploads to {address:#x} more than is kept of a recording's memory")]
+    Memory {
+        /// Index of the action.
+        action: u32,
+        /// Where it writes to.
+        address: u64,
+    },
+    /// The new recording cannot be stored.
+    #[error("the new recording cannot be stored: {0}")]
+    Encode(#[from] EncodeError),
+    /// The new recording would not be what it is meant to be: a defect of this crate.
+    #[error("the new recording is not the same computation: {0}")]
+    Different(String),
+}
+
+impl From<Full> for LinkError {
+    fn from(full: Full) -> Self {
+        Self::Memory {
+            action: full.action,
+            address: full.address,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What linking gives, and the check of everything that this crate writes.
+
+use gpureplay_core::{Limits, Verified, verify};
+use gpureplay_format::Recording;
+
+use crate::error::LinkError;
+
+/// Where a chain of the recording is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Number of the submission, from 0, set-up included.
+    pub submission: u32,
+    /// Its first job in that chain, from 0.
+    pub first: u32,
+    /// Its jobs.
+    pub jobs: u32,
+}
+
+/// A recording whose chains were linked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Linked {
+    /// The recording. The same bytes as before if there is nothing to link.
+    pub bytes: Vec<u8>,
+    /// By number of the old submission: where its jobs are now.
+    pub places: Vec<Place>,
+    /// Chains that are submitted now.
+    pub chains: u32,
+}
+
+/// A recording that was just written, by all rules.
+pub(crate) fn sound(bytes: &[u8]) -> Result<Verified<'_>, LinkError> {
+    let broken = |text: String| LinkError::Different(text);
+    let recording = Recording::parse(bytes).map_err(|error| broken(format!("{error:?}")))?;
+    let verified = verify(recording, &Limits::DEFAULT)
+        .map_err(|violation| broken(format!("rule {}", violation.rule.name())))?;
+    gpureplay_inspect::check(&verified)?;
+    Ok(verified)
+}

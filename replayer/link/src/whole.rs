@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The layers of a recording as one part, with the chains of all of them joined.
+
+use gpureplay_core::{Limits, Verified};
+use gpureplay_format::layout::ActionEntry;
+use gpureplay_format::{Opcode, Recording, SegmentKind, TensorKind};
+use gpureplay_inspect::submissions;
+use mali_descriptors::{Job, JobHeader, follow};
+use zerocopy::little_endian::U32;
+
+use crate::edit::Edit;
+use crate::error::LinkError;
+use crate::linked::sound;
+
+/// A recording for whoever runs all layers and wants none of the values between them: one run segment, and chains of up to `most_jobs` jobs.
+/// Tensors keep their numbers. `None`: it has only one layer, or its layers have work for the processor between them.
+///
+/// # Errors
+/// Chains that break a rule.
+pub fn whole(verified: &Verified<'_>, most_jobs: u32) -> Result<Option<Vec<u8>>, LinkError> {
+    let recording = verified.recording();
+    if !can_be_joined(recording) {
+        return Ok(None);
+    }
+    let mut chains: Vec<Vec<Job>> = Vec::new();
+    submissions(verified, |submission| {
+        let followed = follow(submission.memory, submission.head);
+        chains.push(followed.jobs(submission.memory).collect());
+        Ok::<(), LinkError>(())
+    })?;
+    let bytes = rewrite(recording, &chains, most_jobs);
+    sound(&bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Whether there are several layers, and nothing but chains and values between layers in all of them but the first.
+fn can_be_joined(recording: &Recording<'_>) -> bool {
+    let runs = recording.segments().iter();
+    let mut later = runs
+        .filter(|segment| segment.kind == SegmentKind::Run.code())
+        .skip(1)
+        .peekable();
+    let only = |entry: &ActionEntry| {
+        !matches!(
+            Opcode::from_code(entry.op.into()),
+            Some(Opcode::Upload | Opcode::Fill) | None
+        )
+    };
+    later.peek().is_some()
+        && later.all(|segment| recording.segment_entries(segment).iter().all(only))
+}
+
+/// Whether a value between layers is put into memory or read here.
+fn is_between(recording: &Recording<'_>, entry: &ActionEntry) -> bool {
+    let bind = matches!(
+        Opcode::from_code(entry.op.into()),
+        Some(Opcode::BindInput | Opcode::BindOutput)
+    );
+    let tensor = recording.tensors().get(entry.c.get() as usize);
+    bind && tensor.is_some_and(|tensor| tensor.kind == TensorKind::Intermediate.code())
+}
+
+/// Submissions of a run that become one.
+#[derive(Default)]
+struct Group {
+    /// The first of them.
+    submit: Option<ActionEntry>,
+    timeout_us: u32,
+    chains: Vec<Vec<Job>>,
+}
+
+impl Group {
+    fn jobs(&self) -> usize {
+        self.chains.iter().map(Vec::len).sum()
+    }
+
+    fn takes(&self, entry: &ActionEntry, jobs: usize, most: u32) -> bool {
+        let same = self
+            .submit
+            .is_some_and(|first| (first.a, first.b) == (entry.a, entry.b));
+        same && self.jobs() + jobs <= most as usize
+    }
+
+    /// Submits what was collected.
+    fn flush(&mut self, edit: &mut Edit<'_, '_>, cursor: u64) {
+        let group = std::mem::take(self);
+        let Some(submit) = group.submit else { return };
+        edit.headers(&group.headers(), cursor);
+        for job in group.chains.iter().flatten() {
+            edit.action(Opcode::Rearm, job.address);
+        }
+        edit.push(ActionEntry {
+            c: U32::new(group.timeout_us.min(Limits::DEFAULT.wait_us)),
+            ..submit
+        });
+    }
+
+    /// Headers that change when the chains are joined.
+    fn headers(&self) -> Vec<(u64, JobHeader)> {
+        let all: Vec<&Job> = self.chains.iter().flatten().collect();
+        let mut out = Vec::new();
+        let mut before = 0;
+        for (number, chain) in self.chains.iter().enumerate() {
+            for (at, job) in chain.iter().enumerate() {
+                let index = before + at as u64 + 1;
+                // An index of this chain as one of all.
+                let of = |index: u64| {
+                    let found = chain.iter().position(|job| job.header.index() == index);
+                    found
+                        .filter(|_| index != 0)
+                        .map_or(0, |at| before + at as u64 + 1)
+                };
+                let (first, second) =
+                    (of(job.header.dependency_1()), of(job.header.dependency_2()));
+                let next = all.get(index as usize).map_or(0, |next| next.address);
+                let mut header = job.header.with("Index", index).with("Next", next);
+                header = match (first, second) {
+                    (0, second) if number > 0 => header
+                        .with("Dependency 1", before)
+                        .with("Dependency 2", second),
+                    (first, 0) if number > 0 => header
+                        .with("Dependency 1", first)
+                        .with("Dependency 2", before),
+                    (first, second) => header
+                        .with("Dependency 1", first)
+                        .with("Dependency 2", second),
+                };
+                if number > 0 {
+                    header = header.with("Barrier", 1);
+                }
+                if header != job.header {
+                    out.push((job.address, header));
+                }
+            }
+            before += chain.len() as u64;
+        }
+        out
+    }
+}
+
+fn rewrite(recording: &Recording<'_>, chains: &[Vec<Job>], most_jobs: u32) -> Vec<u8> {
+    let mut edit = Edit::new(recording);
+    let mut chains = chains.iter();
+    let mut joined = false;
+    let run = SegmentKind::Run.code();
+    let mut group = Group::default();
+    for segment in recording.segments() {
+        if segment.kind != run || !joined {
+            group.flush(&mut edit, 0);
+            edit.segment(segment);
+            if segment.kind == run {
+                edit.rename("run");
+            }
+        }
+        joined = segment.kind == run;
+        let mut cursor = recording.cursor(segment);
+        let mut ready = Vec::new();
+        for entry in recording.segment_entries(segment) {
+            // A verified recording has no malformed action.
+            let _ = cursor.step(entry);
+            let opcode = Opcode::from_code(entry.op.into());
+            match opcode {
+                Some(Opcode::Rearm) => ready.push(*entry),
+                Some(Opcode::Submit) => {
+                    let jobs = chains.next().cloned().unwrap_or_default();
+                    let ready = std::mem::take(&mut ready);
+                    if segment.kind != run {
+                        ready.into_iter().for_each(|entry| edit.push(entry));
+                        edit.push(*entry);
+                        continue;
+                    }
+                    if !group.takes(entry, jobs.len(), most_jobs) {
+                        group.flush(&mut edit, cursor.offset());
+                        group.submit = Some(*entry);
+                    }
+                    group.timeout_us = group.timeout_us.saturating_add(entry.c.get());
+                    group.chains.push(jobs);
+                }
+                _ if segment.kind == run && is_between(recording, entry) => {}
+                Some(Opcode::Seek) => edit.push(*entry),
+                _ => {
+                    group.flush(&mut edit, cursor.offset());
+                    edit.push(*entry);
+                }
+            }
+        }
+    }
+    group.flush(&mut edit, 0);
+    edit.encode()
+}
