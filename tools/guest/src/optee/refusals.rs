@@ -180,7 +180,7 @@ pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
         say good run good --input 3.npy --expect expected-3.npy --require-signature key.pem\n\
         say old run old --input 3.npy\n\
         say layers run good --input 3.npy --until conv2\n\
-        say cancelled timeout --preserve-status -s INT 3 gpureplay run long.pack --device optee --input x.bin\n"
+        say cancelled timeout --foreground --preserve-status -s INT 3 gpureplay run long.pack --device optee --input x.bin\n"
         .to_owned())
 }
 
