@@ -4,8 +4,7 @@
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 
 use super::{
-    leftovers::UNTIL_IT_RUNS,
-    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, npy, pack, read, recording},
+    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, UNTIL_IT_RUNS, npy, pack, read, recording},
     test_key,
 };
 use crate::error::{Error, Result};

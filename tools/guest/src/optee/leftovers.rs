@@ -5,7 +5,7 @@ use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Te
 
 use super::{
     clients,
-    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, npy, pack},
+    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, UNTIL_IT_RUNS, npy, pack},
     test_key,
     values::pack_recording,
 };
@@ -14,10 +14,6 @@ use crate::error::{Error, Result};
 /// What `gpureplay_tee_memory` says of a GPU that is reset and of memory that is cleared.
 pub(super) const NOTHING: &str =
     "0 words; level-2 cache 0, shader cores 0, page table 0, interrupt masks 0 0 0";
-
-/// Looks into the GPU's memory until something is in it: a run is in progress. A client that is killed earlier, while OP-TEE loads the
-/// application for it, makes OP-TEE say so.
-pub(super) const UNTIL_IT_RUNS: &str = "for look in $(seq 100); do gpureplay_tee_memory > during; grep -q '^0 words' during || break; sleep 0.1; done\n";
 
 /// Addresses of the recording that fails, and what its job may take in microseconds.
 const JOB: u64 = 0x200_0000;
