@@ -137,7 +137,7 @@ static TEE_Result load(struct session *session, uint32_t types, TEE_Param params
 		to_gpu(session, GPUREPLAY_TEE_UNLOAD, 0, forward);
 	session->loaded = !result;
 	session->counter = found.counter;
-	session->raised = false;
+	session->raised = !result && found.counter <= oldest;
 	return result;
 }
 

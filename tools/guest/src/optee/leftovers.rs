@@ -5,7 +5,7 @@ use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Te
 
 use super::{
     clients,
-    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, npy, pack},
+    rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, UNTIL_IT_RUNS, npy, pack},
     test_key,
     values::pack_recording,
 };
@@ -19,8 +19,6 @@ pub(super) const NOTHING: &str =
 const JOB: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 const TIMEOUT: u32 = 100_000;
-/// Chains of the recording that is cancelled, and killed: some seconds. The kernel ends no process in the middle of a call.
-const CHAINS: u32 = 5_000;
 
 /// A recording that keeps all rules, and whose job the GPU refuses: its header says a type that there is not.
 fn faulty(gpu: u32) -> Result<Vec<u8>> {
@@ -66,7 +64,10 @@ pub(super) fn nothing_stays(rig: &Rig<'_>) -> Result<Checked> {
     let key = test_key()?;
     share.write("faulty.pack", &pack(&faulty(0x7212_0000)?, &key, 1)?)?;
     share.write("other.pack", &pack(&faulty(0x7211_0000)?, &key, 1)?)?;
-    share.write("long.pack", &pack(&clients::long(CHAINS)?, &key, 1)?)?;
+    share.write(
+        "long.pack",
+        &pack(&clients::long(clients::MINUTE)?, &key, 1)?,
+    )?;
     let digit = format!("-i input:{DIGIT}=3.bin -o probabilities:{PROBABILITIES}=3.out");
     let eight = "-i x:8=x.bin -o y:8=y.out";
     let script = format!(
@@ -77,8 +78,9 @@ pub(super) fn nothing_stays(rig: &Rig<'_>) -> Result<Checked> {
          end 2 gpureplay_tee other.pack {eight}\n\
          end 3 gpureplay_tee digits.pack -i input:128=3.bin -o probabilities:{PROBABILITIES}=3.out\n\
          end 4 gpureplay_tee long.pack -c 500 {eight}\n\
-         (for look in $(seq 100); do gpureplay_tee_memory > during; grep -q '^0 words' during || break; done) &\n\
-         end 5 timeout -s KILL 1.5 gpureplay_tee long.pack {eight}\n\
+         gpureplay_tee long.pack {eight} > 5.said 2>&1 & client=$!\n\
+         {UNTIL_IT_RUNS}\
+         kill -9 $client; wait $client; echo $? >> 5.said; gpureplay_tee_memory > 5.left\n\
          gpureplay_tee digits.pack {digit}\n"
     );
     if let Err(reason) = rig.clean(&share, &script)? {

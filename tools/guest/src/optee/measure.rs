@@ -162,7 +162,7 @@ fn sizes(rig: &Rig<'_>) -> Result<String> {
             ours += size;
         }
     }
-    let object = format!("{core}/core/pta/gpureplay_pta.o");
+    let object = format!("{core}/pta/gpureplay_pta.o");
     let application = rig
         .folder
         .local

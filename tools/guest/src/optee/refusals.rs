@@ -8,7 +8,7 @@ use gpureplay_sign::{SecretKey, sign};
 
 use super::{
     clients,
-    rig::{Checked, Rig, Share, npy, pack, packed, read, recording},
+    rig::{Checked, Rig, Share, UNTIL_IT_RUNS, npy, pack, packed, read, recording},
     test_key,
 };
 use crate::error::{Error, Result};
@@ -173,15 +173,19 @@ pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
     share.write("expected-3.npy", &read(&digits.join("expected/3.npy"))?)?;
     let pem = share.path("key.pem");
     std::fs::write(&pem, key.public().to_pem()).map_err(Error::io("write", &pem))?;
-    Ok("say() { local name=$1; shift; \"$@\" > $name.said 2>&1; echo $? >> $name.said; }\n\
-        say unstated run generate.pack --input forced.npy\n\
-        for name in unsigned foreign; do say $name run $name --input 3.npy; done\n\
-        say forged run forged --input lenet.npy\n\
-        say good run good --input 3.npy --expect expected-3.npy --require-signature key.pem\n\
-        say old run old --input 3.npy\n\
-        say layers run good --input 3.npy --until conv2\n\
-        say cancelled timeout --preserve-status -s INT 3 gpureplay run long.pack --device optee --input x.bin\n"
-        .to_owned())
+    let script = format!(
+        "say() {{ local name=$1; shift; \"$@\" > $name.said 2>&1; echo $? >> $name.said; }}\n\
+         say unstated run generate.pack --input forced.npy\n\
+         for name in unsigned foreign; do say $name run $name --input 3.npy; done\n\
+         say forged run forged --input lenet.npy\n\
+         say good run good --input 3.npy --expect expected-3.npy --require-signature key.pem\n\
+         say old run old --input 3.npy\n\
+         say layers run good --input 3.npy --until conv2\n\
+         gpureplay run long.pack --device optee --input x.bin > cancelled.said 2>&1 & client=$!\n\
+         {UNTIL_IT_RUNS}\
+         kill -INT $client; wait $client; echo $? >> cancelled.said\n"
+    );
+    Ok(script)
 }
 
 /// Whether the command said what it should.

@@ -31,6 +31,10 @@ const TIMEOUT_FULL: u64 = 1800;
 pub(super) const DIGIT: usize = 256;
 pub(super) const PROBABILITIES: usize = 40;
 
+/// Looks into the GPU's memory until something is in it: a run is in progress. A client that is killed earlier, while OP-TEE loads the
+/// application for it, makes OP-TEE say so.
+pub(super) const UNTIL_IT_RUNS: &str = "for look in $(seq 100); do gpureplay_tee_memory > during; grep -q '^0 words' during || break; sleep 0.1; done\n";
+
 /// A built secure world, and how much to try.
 pub(super) struct Rig<'a> {
     pub(super) folder: &'a Folder,
