@@ -14,5 +14,7 @@
 /* Pages for the GPU: normal memory that the device tree reserves. A board takes memory that its TZASC closes. */
 #define GPUREPLAY_CARVE_OUT 0xb0000000
 #define GPUREPLAY_CARVE_OUT_BYTES 0x04000000
+/* Time between two looks at a GPU that works, in microseconds. */
+#define GPUREPLAY_POLL_US 50u
 
 #endif

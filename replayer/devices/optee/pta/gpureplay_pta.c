@@ -5,6 +5,7 @@
  * Only the trusted application beside it may open it, so all memory that it is given is secure already.
  */
 #include <io.h>
+#include <kernel/delay.h>
 #include <kernel/mutex.h>
 #include <kernel/pseudo_ta.h>
 #include <kernel/tee_ta_manager.h>
@@ -65,6 +66,12 @@ static void write_register(void *context, uint32_t offset, uint32_t value)
 static uint64_t now(void *context __unused)
 {
 	return barrier_read_counter_timer() / (read_cntfrq() / 1000000);
+}
+
+/* Between two looks at the GPU the bus is free for others: a loop without a pause keeps them, and timers, waiting. */
+static void rest(void *context __unused, uint32_t timeout_us)
+{
+	udelay(MIN(timeout_us, GPUREPLAY_POLL_US));
 }
 
 /* What the normal world asks of the trusted application's session: a bare flag, so it may be read at any time. */
@@ -163,6 +170,7 @@ static TEE_Result load(struct gpu *gpu, uint32_t types, TEE_Param params[TEE_NUM
 		.read32 = read_register,
 		.write32 = write_register,
 		.now_us = now,
+		.wait_interrupt = rest,
 		.arena_bytes = GPUREPLAY_CARVE_OUT_BYTES,
 		.arena_bus = GPUREPLAY_CARVE_OUT,
 		.cancelled = cancelled,
