@@ -138,7 +138,7 @@ const CASES: &[(&str, Expect)] = &[
             says: "what the app read before",
         },
     ),
-    ("two-threads", Expect::Races(2, "launch 0 (power")),
+    ("two-threads", Expect::Races(2, "which of its threads is first")),
 ];
 
 /// Names of the cases are the script's arguments.
