@@ -138,8 +138,8 @@ pub(crate) fn compare(
 ) -> Result<String> {
     stage("comparing the two runs");
     let (tensors, earlier) = (&product.compiled.tensors, &product.noted.earlier);
-    let agreement = differential::compare(first, tensors, second, files, earlier)
-        .map_err(|error| {
+    let agreement =
+        differential::compare(first, tensors, second, files, earlier).map_err(|error| {
             // What notes could not make a tensor of may be why.
             let remarks = product.noted.remarks.join("; ");
             let remarks = match remarks.as_str() {
