@@ -62,11 +62,11 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Whether it has bytes of a transfer.
+    /// Whether it has bytes of a transfer; of an image, nobody knows which those are.
     pub(super) fn has(&self, host: &Host) -> bool {
-        self.object == host.at.object
-            && self.bytes.start < host.at.offset.saturating_add(host.size)
-            && host.at.offset < self.bytes.end
+        let overlaps = self.bytes.start < host.at.offset.saturating_add(host.size)
+            && host.at.offset < self.bytes.end;
+        self.object == host.at.object && (overlaps || host.size == 0)
     }
 
     /// The kernel cannot write to it.

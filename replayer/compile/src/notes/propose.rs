@@ -136,7 +136,11 @@ pub fn propose(
     keep_named(&mut proposal, &choices.states)?;
     let has = |role| proposal.tensors.iter().any(|tensor| tensor.role == role);
     let (input, output) = (has(Role::Input), has(Role::Output));
-    if !input {
+    let unseen = |event: &Event| {
+        matches!(event, Event::Host(host)
+            if host.direction != Direction::Read && host.hash.is_none())
+    };
+    if !input && !events.list.iter().any(unseen) {
         proposal.remarks.push(match second {
             Some(_) => "no input: the app wrote the same to the GPU in both runs".to_owned(),
             None => "no input: the app wrote nothing to the GPU that a kernel reads".to_owned(),
@@ -398,7 +402,7 @@ impl Builder<'_> {
         let name = self.taken.unique(name);
         if root.image {
             self.remark(format!(
-                "'{name}' is an image, of which the layout in memory is not known: name its file with --input or --output"
+                "'{name}' is an image, of which the layout in memory is not known: name its file with --input or --output, or record two runs with --no-layer"
             ));
             return;
         }

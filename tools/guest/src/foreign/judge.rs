@@ -87,7 +87,9 @@ pub(super) fn judge(folder: &Folder, app: &App, work: &Path) -> Found {
     if named != with.len() {
         return Err(format!("{named} of {} jobs have names", with.len()));
     }
-    without_notes(&program, work)?;
+    if app.unnoted {
+        without_notes(&program, work)?;
+    }
     Ok(format!(
         "{named} jobs, input {input}, output {out}, {} weights; replays of two inputs equal the live program; the layer changes nothing",
         weights.len()

@@ -31,6 +31,8 @@ struct App {
     command: &'static str,
     /// Tensors that are alike in both runs.
     weights: usize,
+    /// Two traces without notes show its input and output whole: no value at an end of them is zero.
+    unnoted: bool,
     /// It runs in every test of the guest.
     sample: bool,
 }
@@ -41,42 +43,49 @@ const APPS: &[App] = &[
         name: "clblast",
         command: "gemm 96 80 64 {s}.bin weight.bin out-{s}.bin",
         weights: 1,
+        unnoted: true,
         sample: true,
     },
     App {
         name: "pyopencl",
         command: "python3 /mnt/foreign/bin/picture.py {s}.pgm out-{s}.bin",
         weights: 1,
+        unnoted: false,
         sample: true,
     },
     App {
         name: "pyopencl-loop",
         command: "python3 /mnt/foreign/bin/picture.py {s}.pgm out-{s}.bin 3",
         weights: 1,
+        unnoted: false,
         sample: true,
     },
     App {
         name: "photo",
         command: "photo {s}.png out-{s}.bin",
         weights: 1,
+        unnoted: false,
         sample: true,
     },
     App {
         name: "graph-lenet",
         command: "graph_lenet --target=CL --data=. --image={s}.npy --labels=labels.txt",
         weights: 8,
+        unnoted: false,
         sample: true,
     },
     App {
         name: "graph-squeezenet",
         command: "graph_squeezenet --target=CL --data=. --image={s}.ppm --labels=labels.txt",
         weights: 52,
+        unnoted: false,
         sample: false,
     },
     App {
         name: "graph-mobilenet",
         command: "graph_mobilenet --target=CL --model-id=1 --data=. --image={s}.ppm --labels=labels.txt",
         weights: 137,
+        unnoted: false,
         sample: false,
     },
 ];
