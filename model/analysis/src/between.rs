@@ -102,12 +102,12 @@ impl Reach {
     pub(crate) fn races(&self, earlier: &Reach) -> BTreeMap<Pair, Found> {
         const PAIRS: [(usize, usize, RaceKind); 7] = [
             (STORE, STORE, RaceKind::WriteWrite),
-            (STORE, LOAD, RaceKind::WriteRead),
+            (STORE, LOAD, RaceKind::ReadWrite),
             (LOAD, STORE, RaceKind::ReadWrite),
-            (STORE, ATOMIC, RaceKind::WriteWrite),
-            (ATOMIC, STORE, RaceKind::WriteWrite),
-            (LOAD, ATOMIC, RaceKind::ReadWrite),
-            (ATOMIC, LOAD, RaceKind::WriteRead),
+            (STORE, ATOMIC, RaceKind::Atomic),
+            (ATOMIC, STORE, RaceKind::Atomic),
+            (LOAD, ATOMIC, RaceKind::Atomic),
+            (ATOMIC, LOAD, RaceKind::Atomic),
         ];
         let mut found: BTreeMap<Pair, Found> = BTreeMap::new();
         for (page, theirs) in &earlier.pages {
@@ -124,10 +124,9 @@ impl Reach {
                         self.high << 32 | u64::from(second.clauses[other]),
                     ];
                     let address = page + 4 * at;
-                    let all = found.entry(Pair { kind, clauses }).or_insert(Found {
-                        words: 0,
-                        address,
-                    });
+                    let all = found
+                        .entry(Pair { kind, clauses })
+                        .or_insert(Found { words: 0, address });
                     all.words += 1;
                     all.address = all.address.min(address);
                 }
@@ -141,7 +140,7 @@ impl Reach {
 #[derive(Default)]
 pub(crate) struct Between {
     unordered: Unordered,
-    kept: BTreeMap<usize, (u64, Reach)>,
+    kept: BTreeMap<usize, Reach>,
 }
 
 impl Between {
@@ -157,22 +156,17 @@ impl Between {
         self.unordered.contains_key(&job) || self.unordered.values().any(|it| it.contains(&job))
     }
 
-    /// A job has ended: its races with earlier ones, with their number and the address of their shader.
-    pub(crate) fn ended(
-        &mut self,
-        job: usize,
-        shader: u64,
-        reach: Reach,
-    ) -> Vec<(usize, Pair, Found)> {
+    /// A job has ended: its races with earlier ones, with their number.
+    pub(crate) fn ended(&mut self, job: usize, reach: Reach) -> Vec<(usize, Pair, Found)> {
         let earlier = self.unordered.get(&job).into_iter().flatten();
         let races = earlier
             .filter_map(|at| Some((*at, self.kept.get(at)?)))
-            .flat_map(|(at, (_, earlier))| {
+            .flat_map(|(at, earlier)| {
                 let found = reach.races(earlier).into_iter();
                 found.map(move |(pair, found)| (at, pair, found))
             })
             .collect();
-        self.kept.insert(job, (shader, reach));
+        self.kept.insert(job, reach);
         let unordered = &self.unordered;
         let later = |kept: usize| {
             let mut after = unordered.range(job + 1..);

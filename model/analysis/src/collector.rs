@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mali_model::probe::Analyser;
 use mali_model::{Dispatch, JobReport, Message, Observer};
 
+use crate::between::{Between, Unordered};
 use crate::heat::{self, LINE};
 use crate::map::{Area, AreaKind, Map};
 use crate::pages::PAGE;
 use crate::part::{Findings, JobAnalyser};
 use crate::races::Place2;
 use crate::report::{
-    AreaHeat, Clause, Job, MOST_PAGES, Memory, Outside, PageHeat, Race, Totals, Unwritten,
+    AreaHeat, Clause, Conflict, Job, MOST_PAGES, Memory, Outside, PageHeat, Race, Totals, Unwritten,
 };
 use crate::uninit::Written;
 use crate::what::What;
@@ -29,6 +30,7 @@ pub struct Collector {
     map: Arc<Map>,
     chosen: Chosen,
     written: Option<Arc<Mutex<Written>>>,
+    between: Mutex<Between>,
     state: Mutex<State>,
 }
 
@@ -53,8 +55,20 @@ impl Collector {
             map: Arc::new(map),
             chosen: Box::new(chosen),
             written: what.uninit.then(Arc::default),
+            between: Mutex::default(),
             state: Mutex::default(),
         }
+    }
+
+    /// Says which jobs may run at the same time as earlier ones; jobs race with those as well, if both are looked into.
+    #[must_use]
+    pub fn with_unordered(mut self, unordered: Unordered) -> Self {
+        self.between = Mutex::new(Between::new(unordered));
+        self
+    }
+
+    fn between(&self) -> MutexGuard<'_, Between> {
+        self.between.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -113,7 +127,26 @@ impl Collector {
     }
 
     /// Puts what was found into the report of a job.
-    fn fill(&self, job: &mut Job, findings: Findings) {
+    fn fill(&self, job: &mut Job, mut findings: Findings) {
+        if let Some(reach) = findings.reach.take() {
+            if reach.full {
+                let why =
+                    "races: the job reaches more memory than is kept to compare it with others";
+                job.incomplete.push(why.into());
+            }
+            let races = self.between().ended(job.index, reach).into_iter();
+            job.conflicts = races
+                .map(|(with, pair, found)| Conflict {
+                    with,
+                    kind: pair.kind,
+                    clauses: pair.clauses,
+                    instructions: [None, None],
+                    words: found.words,
+                    address: found.address,
+                    at: self.map.name(found.address),
+                })
+                .collect();
+        }
         if findings.unseen > 0 && self.what.accesses() {
             job.incomplete.push(format!(
                 "textures or images were read by coordinates {} times, which is not looked into",
@@ -312,6 +345,7 @@ impl Observer for Collector {
         if !chosen && self.written.is_none() {
             return None;
         }
+        let number = state.ended;
         let findings = Arc::new(Mutex::new(Findings::default()));
         state.running = Some(findings.clone());
         Some(Box::new(JobAnalyser {
@@ -319,6 +353,7 @@ impl Observer for Collector {
             map: self.map.clone(),
             findings,
             written: self.written.clone(),
+            reach: chosen && self.between().concerns(number),
         }))
     }
 

@@ -9,6 +9,7 @@
 //! The normalisations, and what is left out, stand in `docs/analysis.md`.
 #![forbid(unsafe_code)]
 
+mod between;
 mod collector;
 mod counts;
 mod heat;
@@ -23,6 +24,7 @@ pub mod report;
 mod uninit;
 mod what;
 
+pub use between::Unordered;
 pub use collector::Collector;
 pub use map::{Area, AreaKind, Map};
 pub use what::{UnknownAnalysis, What};

@@ -8,6 +8,7 @@ use mali_model::probe::{
     Access, AccessKind, Analyser, Launch, Part, Place, Site, Storages, Visit, Wanted,
 };
 
+use crate::between::Reach;
 use crate::counts::{Count, Counts};
 use crate::heat::Heat;
 use crate::lines::{Lines, Use};
@@ -27,6 +28,7 @@ pub(crate) struct Findings {
     pub(crate) strays: Strays,
     pub(crate) races: Option<Races>,
     pub(crate) uninit: Option<Uninit>,
+    pub(crate) reach: Option<Reach>,
     pub(crate) thread_storage: u64,
     pub(crate) group_storage: u64,
     /// Accesses that nobody told of.
@@ -41,6 +43,8 @@ pub(crate) struct JobAnalyser {
     pub(crate) findings: Arc<Mutex<Findings>>,
     /// Which memory was written before, if that matters.
     pub(crate) written: Option<Arc<Mutex<Written>>>,
+    /// Another job of its chain may run at the same time.
+    pub(crate) reach: bool,
 }
 
 impl Analyser for JobAnalyser {
@@ -72,6 +76,7 @@ impl Analyser for JobAnalyser {
             outside: what.outside.then(|| Outside::new(self.map.clone())),
             races: what.races.then(|| Races::new(storages, size, threads)),
             uninit: self.written.as_ref().map(taken),
+            reach: (self.reach && what.races).then(|| Reach::new(storages)),
             thread_storage: 0,
             group_storage: 0,
             unseen: 0,
@@ -91,6 +96,7 @@ struct JobPart {
     outside: Option<Outside>,
     races: Option<Races>,
     uninit: Option<Uninit>,
+    reach: Option<Reach>,
     thread_storage: u64,
     group_storage: u64,
     unseen: u64,
@@ -165,6 +171,9 @@ impl Part for JobPart {
         if let Some(uninit) = &mut self.uninit {
             uninit.access(access, pattern);
         }
+        if let Some(reach) = &mut self.reach {
+            reach.access(access);
+        }
     }
 
     fn unseen(&mut self, visit: &Visit<'_>) {
@@ -192,6 +201,7 @@ impl Part for JobPart {
         }
         // Races and reads of nothing are looked for by one thread.
         all.races = part.races.or(all.races.take());
+        all.reach = part.reach.or(all.reach.take());
         all.thread_storage += part.thread_storage;
         all.group_storage += part.group_storage;
         all.unseen += part.unseen;

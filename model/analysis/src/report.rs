@@ -119,6 +119,9 @@ pub struct Job {
     pub uninit: Vec<Unwritten>,
     /// Accesses outside of tensors.
     pub outside: Vec<Outside>,
+    /// Races with earlier jobs of its chain that may run at the same time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<Conflict>,
 }
 
 /// Pages of a job that a report lists.
@@ -283,6 +286,25 @@ pub struct Race {
     pub threads: [u64; 2],
 }
 
+/// Instructions of two jobs that race.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conflict {
+    /// Number of the earlier job.
+    pub with: usize,
+    /// How. Whether two writes are of the same value is not looked at.
+    pub kind: RaceKind,
+    /// Addresses of their clauses: of the earlier job, of this one.
+    pub clauses: [u64; 2],
+    /// Their text, where the shader is known.
+    pub instructions: [Option<String>; 2],
+    /// Words of memory that they race for.
+    pub words: u64,
+    /// The first.
+    pub address: u64,
+    /// What is there.
+    pub at: String,
+}
+
 /// Reads by one instruction of memory that nobody wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unwritten {
@@ -332,7 +354,9 @@ impl Report {
     pub fn judge(&mut self) {
         type Finds = fn(&Job) -> bool;
         let kinds: [(&str, Finds); 3] = [
-            ("races", |job| !job.races.is_empty()),
+            ("races", |job| {
+                !job.races.is_empty() || !job.conflicts.is_empty()
+            }),
             ("uninit", |job| !job.uninit.is_empty()),
             ("out-of-tensor", |job| !job.outside.is_empty()),
         ];

@@ -159,18 +159,22 @@ impl Walk<'_> {
         }
     }
 
-    /// Addresses of regions among the words of uniforms.
+    /// Addresses of regions among the words of uniforms. A compiler places them at any multiple of 4.
     fn pointers(&mut self, address: u64, length: u64) -> Vec<u64> {
         let length = length.min(MAX_UNIFORMS);
-        if !self.spend(length / 8, address) {
+        if !self.spend(length / 4, address) {
             return Vec::new();
         }
         let mut bytes = vec![0; length as usize];
         if !self.image.read(address, &mut bytes) {
             return Vec::new();
         }
-        let words = bytes.as_chunks::<8>().0.iter();
-        let values = words.map(|word| u64::from_le_bytes(*word));
+        let words = bytes.as_chunks::<4>().0;
+        let word = |at: &[u8; 4]| u64::from(u32::from_le_bytes(*at));
+        let values = words.windows(2).filter_map(|pair| match pair {
+            [low, high] => Some(word(low) | word(high) << 32),
+            _ => None,
+        });
         values
             .filter(|&value| value != 0 && self.region(value, 1).is_some())
             .collect()

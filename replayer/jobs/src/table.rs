@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The jobs of a recording with their descriptors and shaders, found by walking the chains that it submits.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -119,8 +119,21 @@ pub struct Job {
     pub name: Option<String>,
     /// Number of the launch in the app, where the manifest knows it.
     pub launch: Option<u32>,
+    /// What it waits for.
+    pub waits: Waits,
     /// What its descriptors say, if it is a compute job and they make sense.
     pub compute: Option<Compute>,
+}
+
+/// What a job waits for before it starts, as its header says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// How other jobs of its chain name it.
+    pub index: u16,
+    /// Jobs of its chain, as they are named; 0 is none.
+    pub dependencies: [u16; 2],
+    /// For all jobs before it.
+    pub barrier: bool,
 }
 
 impl Job {
@@ -224,6 +237,12 @@ impl Jobs {
                 kind,
                 name: None,
                 launch: None,
+                waits: Waits {
+                    index: found.index(),
+                    dependencies: [found.header.dependency_1(), found.header.dependency_2()]
+                        .map(|index| index as u16),
+                    barrier: found.header.barrier() != 0,
+                },
                 compute,
             });
         }
@@ -247,6 +266,53 @@ impl Jobs {
     pub fn layer(&self, job: &Job) -> Option<&Layer> {
         let chain = self.chains.get(job.chain)?;
         self.layers.get(chain.layer?)
+    }
+
+    /// For each job the earlier ones that may still run beside it: of its chain, without a dependency or a barrier between them. A chain begins
+    /// when the one before it has ended. Jobs that have none are left out.
+    pub fn unordered(&self) -> BTreeMap<usize, Vec<usize>> {
+        let mut all = BTreeMap::new();
+        for chain in &self.chains {
+            let jobs = self.jobs.get(chain.jobs.clone()).unwrap_or_default();
+            let mut before: Vec<Vec<bool>> = Vec::new();
+            for (at, job) in jobs.iter().enumerate() {
+                // What is known to have ended when it starts: by jobs of the chain.
+                let mut ended = vec![false; at];
+                if job.waits.barrier {
+                    ended.fill(true);
+                } else if let Some(last) = before.last() {
+                    // It starts after the job before it has started.
+                    ended
+                        .iter_mut()
+                        .zip(last)
+                        .for_each(|(ended, known)| *ended |= known);
+                    let named = job
+                        .waits
+                        .dependencies
+                        .into_iter()
+                        .filter(|index| *index != 0);
+                    for index in named {
+                        let found = jobs.iter().take(at).rposition(|it| it.waits.index == index);
+                        if let Some(found) = found {
+                            ended
+                                .iter_mut()
+                                .skip(found)
+                                .take(1)
+                                .for_each(|it| *it = true);
+                        }
+                    }
+                }
+                let beside: Vec<usize> = (jobs.iter().zip(&ended))
+                    .filter(|(_, ended)| !**ended)
+                    .map(|(job, _)| job.index)
+                    .collect();
+                if !beside.is_empty() {
+                    all.insert(job.index, beside);
+                }
+                before.push(ended);
+            }
+        }
+        all
     }
 
     /// `jobs are 0 to 19`.

@@ -31,9 +31,8 @@ pub fn analyse<E: From<Error>>(
 ) -> Result<Report, E> {
     let view = recording.verified().recording();
     let chosen: std::collections::HashSet<usize> = selected.iter().copied().collect();
-    let collector = Arc::new(Collector::new(what, map_of(view), move |index| {
-        chosen.contains(&index)
-    }));
+    let collector = Collector::new(what, map_of(view), move |index| chosen.contains(&index));
+    let collector = Arc::new(collector.with_unordered(jobs.unordered()));
     // Uploads leave out zeros, which fresh memory holds.
     for (address, bytes) in given(view) {
         collector.wrote(address, bytes);
@@ -69,8 +68,24 @@ pub fn analyse<E: From<Error>>(
     Ok(report)
 }
 
+/// The text of the instruction at a clause of a job.
+fn instruction(jobs: &Jobs, job: usize, clause: u64) -> Option<String> {
+    let compute = jobs.jobs.get(job)?.compute.as_ref()?;
+    let offset = clause.checked_sub(compute.shader)?;
+    messages(compute.code.as_ref().ok()?).remove(&offset)
+}
+
 /// Puts names of jobs and texts of instructions into a report.
 fn name(report: &mut Report, jobs: &Jobs) {
+    for job in &mut report.jobs {
+        for race in &mut job.conflicts {
+            let [first, second] = race.clauses;
+            race.instructions = [
+                instruction(jobs, race.with, first),
+                instruction(jobs, job.index, second),
+            ];
+        }
+    }
     for job in &mut report.jobs {
         let Some(known) = jobs.jobs.get(job.index) else {
             continue;

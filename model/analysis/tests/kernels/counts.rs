@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often instructions are executed, by name, from the counts of clauses.
+//! How often instructions are executed, from the counts of clauses, in terms that do not depend on the instruction set.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,51 @@ use mali_isa::{Shader, Unit};
 
 use crate::dump::Dump;
 
+/// What two simulators of different instruction sets can both count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Normalised {
+    /// Threads that ran to their end.
+    pub(crate) threads: u64,
+    /// Bytes that loads read, from global memory and from storage of work groups: one load of four words is four loads of one.
+    pub(crate) loaded: u64,
+    /// Bytes that stores wrote.
+    pub(crate) stored: u64,
+    /// Barriers, once for each thread.
+    pub(crate) barriers: u64,
+    /// Atomic operations.
+    pub(crate) atomics: u64,
+    /// Additions, multiplications, both in one, minima and maxima of floats, once for each element.
+    pub(crate) floats: u64,
+}
+
+/// What the model executed.
+pub(crate) fn normalised(job: &Job, dump: &Dump) -> Normalised {
+    let mut all = Normalised {
+        threads: job.totals.unwrap().threads,
+        ..Normalised::default()
+    };
+    for (name, count) in executed(job, dump) {
+        let bytes = |bits: &str| count * bits.parse::<u64>().unwrap() / 8;
+        if let Some(bits) = name.strip_prefix("LOAD.i") {
+            all.loaded += bytes(bits);
+        } else if let Some(bits) = name.strip_prefix("STORE.i") {
+            all.stored += bytes(bits);
+        }
+        match name {
+            "BARRIER" => all.barriers += count,
+            // The second half of an operation that began in the FMA unit.
+            "ATOM_CX" => {}
+            "ACMPXCHG.i32" | "AXCHG.i32" => all.atomics += count,
+            _ if name.starts_with("ATOM_C") => all.atomics += count,
+            "FADD.f32" | "FMA.f32" | "FMAX.f32" | "FMIN.f32" => all.floats += count,
+            _ => {}
+        }
+    }
+    all
+}
+
 /// Executions of each instruction by lanes.
-pub(crate) fn executed(job: &Job, dump: &Dump) -> BTreeMap<&'static str, u64> {
+fn executed(job: &Job, dump: &Dump) -> BTreeMap<&'static str, u64> {
     let start = job.shader.unwrap();
     let inside = |(address, bytes): &&(u64, Vec<u8>)| {
         (*address..*address + bytes.len() as u64).contains(&start)

@@ -164,33 +164,43 @@ fn oclgrind_says_the_same() {
     assert!(compared >= 24, "{compared}");
 }
 
+/// Mesa divides whole numbers with floats; how often a loop around an operation that compares and swaps runs is a matter of the race.
+const COUNTED_OTHERWISE: [&str; 2] = ["early", "atom_f"];
+
 #[test]
-fn explore_counts() {
+fn oclgrind_counts_the_same() {
     let Some(samples) = dump::folder() else {
+        println!("skipped: no shader samples on this machine");
         return;
     };
-    for case in CASES
-        .iter()
-        .filter(|case| !case.args.iter().any(|arg| matches!(arg, Arg::Same(_))))
-    {
+    if !oclgrind::is_there() {
+        println!("skipped: no oclgrind-kernel on this machine (Debian's package oclgrind)");
+        return;
+    }
+    let (mut wrong, mut kernels) = (Vec::new(), Vec::new());
+    // A kernel that is given one buffer twice is another kernel to Oclgrind, with a call in it.
+    let plain = CASES.iter().filter(|case| {
+        let same = case.args.iter().any(|arg| matches!(arg, Arg::Same(_)));
+        !same && !COUNTED_OTHERWISE.contains(&case.kernel)
+    });
+    for case in plain {
+        let theirs = oclgrind::normalised(&oclgrind::text(&samples.join("kernels"), case));
         for product in [0x7212, 0x6000] {
             let trace = format!("{product:04x}/{}.trace.txt.xz", case.kernel);
             let dump = Dump::read(&samples.join(trace));
-            let job = analysed(&samples, product, case, 2);
-            let counts = counts::executed(&job, &dump);
-            let counts: Vec<_> = counts
-                .iter()
-                .filter(|(name, _)| **name != "NOP")
-                .map(|(name, count)| format!("{name} {count}"))
-                .collect();
-            println!(
-                "{product:04x} {} {:?} x {:?}: {}",
-                case.kernel,
-                case.global,
-                case.local,
-                counts.join(", ")
-            );
+            let ours = counts::normalised(&analysed(&samples, product, case, 2), &dump);
+            println!("{product:04x} {}: {ours:?}", case.kernel);
+            if ours != theirs {
+                wrong.push(format!(
+                    "{} on {product:04x}: {ours:?}, Oclgrind {theirs:?}",
+                    name(case)
+                ));
+            }
         }
-        println!("{}", oclgrind::text(&samples.join("kernels"), case));
+        kernels.push(case.kernel);
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    kernels.sort_unstable();
+    kernels.dedup();
+    assert!(kernels.len() >= 12, "{kernels:?}");
 }

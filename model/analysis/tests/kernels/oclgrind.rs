@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::cases::{Arg, Case};
+use crate::counts::Normalised;
 
 /// What Oclgrind says of a kernel.
 pub(crate) struct Theirs {
@@ -137,4 +138,40 @@ pub(crate) fn text(kernels: &Path, case: &Case) -> String {
         case.kernel
     );
     text.into_owned()
+}
+
+/// What it counted, from its text.
+pub(crate) fn normalised(text: &str) -> Normalised {
+    let mut all = Normalised::default();
+    for line in text.lines() {
+        let Some((count, what)) = line.trim().split_once(" - ") else {
+            continue;
+        };
+        let Ok(count) = count.replace(',', "").parse::<u64>() else {
+            continue;
+        };
+        let bytes = || {
+            let (_, rest) = what.split_once('(').unwrap();
+            let bytes = rest.split_once(" bytes").unwrap().0;
+            bytes.replace(',', "").parse::<u64>().unwrap()
+        };
+        let elements = if what.contains("Dv4_f") { 4 } else { 1 };
+        let calls = |names: &[&str]| names.iter().any(|name| what.contains(name));
+        match what {
+            "ret" => all.threads += count,
+            "fadd" | "fsub" | "fmul" => all.floats += count,
+            _ if what.starts_with("load ") => all.loaded += bytes(),
+            _ if what.starts_with("store ") => all.stored += bytes(),
+            // Calls without bytes, each of four floats.
+            _ if calls(&["vload4"]) => all.loaded += 16 * count,
+            _ if calls(&["vstore4"]) => all.stored += 16 * count,
+            _ if calls(&["_Z7barrier"]) => all.barriers += count,
+            _ if calls(&["atomic_"]) => all.atomics += count,
+            _ if calls(&["_Z3fma", "_Z3mad", "fmuladd", "_Z4fmax", "_Z4fmin"]) => {
+                all.floats += elements * count;
+            }
+            _ => {}
+        }
+    }
+    all
 }

@@ -138,8 +138,16 @@ pub(crate) fn compare(
 ) -> Result<String> {
     stage("comparing the two runs");
     let (tensors, earlier) = (&product.compiled.tensors, &product.noted.earlier);
-    let agreement = differential::compare(first, tensors, second, files, earlier)
-        .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
+    let agreement =
+        differential::compare(first, tensors, second, files, earlier).map_err(|error| {
+            // What notes could not make a tensor of may be why.
+            let remarks = product.noted.remarks.join("; ");
+            let remarks = match remarks.as_str() {
+                "" => remarks,
+                _ => format!(" ({remarks})"),
+            };
+            Failure::Recording(format!("{}: {error}{remarks}", shown(path)))
+        })?;
     let renamed = match agreement.renamed_addresses {
         0 => String::new(),
         count => format!(

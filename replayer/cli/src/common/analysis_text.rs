@@ -145,6 +145,23 @@ fn print_findings(out: &mut impl Write, job: &Job) -> Result<()> {
             dash(second)
         )?;
     }
+    for race in job.conflicts.iter().take(MOST) {
+        let [first, second] = &race.instructions;
+        writeln!(
+            out,
+            "  race        {} at {} with job {}, which may run at the same time, {} words",
+            race.kind.name(),
+            race.at,
+            race.with,
+            race.words
+        )?;
+        for (job, clause, text) in [
+            (race.with, race.clauses[0], first),
+            (job.index, race.clauses[1], second),
+        ] {
+            writeln!(out, "              job {job} {clause:#x}  {}", dash(text))?;
+        }
+    }
     for found in job.uninit.iter().take(MOST) {
         writeln!(
             out,
@@ -178,7 +195,12 @@ fn print_findings(out: &mut impl Write, job: &Job) -> Result<()> {
             dash(&found.instruction)
         )?;
     }
-    let lists = [job.races.len(), job.uninit.len(), job.outside.len()];
+    let lists = [
+        job.races.len(),
+        job.conflicts.len(),
+        job.uninit.len(),
+        job.outside.len(),
+    ];
     let more: usize = lists.iter().map(|count| count.saturating_sub(MOST)).sum();
     if more > 0 {
         writeln!(out, "  … and {more} more, which --json lists")?;

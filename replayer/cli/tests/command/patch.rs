@@ -76,7 +76,15 @@ fn each_candidate_has_its_row() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let tune = |csv: &str| {
-        let candidates = ["--local", "4x4,16x8,32x32,5", "--variant", "saxpy-g52:0"];
+        // A job that does not fit, and the recorded one from another copy of the recording.
+        let candidates = [
+            "--local",
+            "4x4,16x8,32x32,5",
+            "--variant",
+            "saxpy-g52:0",
+            "--variant",
+            "./digits-g52:11",
+        ];
         let tune = [
             "tune",
             "digits-g52",
@@ -93,7 +101,7 @@ fn each_candidate_has_its_row() {
     };
     let first = tune(&at("one.csv"));
     let lines: Vec<&str> = first.lines().collect();
-    assert_eq!(lines.len(), 1 + 1 + 5, "{first}");
+    assert_eq!(lines.len(), 1 + 1 + 6, "{first}");
     for (line, says) in lines[1..].iter().zip([
         ",recorded,",
         ",proven,",
@@ -103,11 +111,10 @@ fn each_candidate_has_its_row() {
     ]) {
         assert!(line.contains(says), "{line}");
     }
-    assert!(
-        !lines[6].contains(",proven,") && !lines[6].contains(",yes,"),
-        "{}",
-        lines[6]
-    );
+    assert!(lines[6].contains(",refused,"), "{}", lines[6]);
+    assert!(lines[7].contains(",equal,"), "{}", lines[7]);
+    // None does less than the recorded job, so that none is the best.
+    assert!(!first.contains(",yes,"), "{first}");
     // All but the two columns with times is the same again.
     let without = |text: &str| -> Vec<String> {
         let lines = text

@@ -23,7 +23,7 @@ pub enum ProposeError {
     },
     /// The runs do different things.
     #[error(
-        "the two runs do not do the same work: step {step} is {first} in the first and {second} in the second; a recording cannot replay a computation that depends on its input's values"
+        "the two runs do not do the same work: step {step} is {first} in the first and {second} in the second; a recording cannot replay a computation that depends on its input's values or on which of its threads is first"
     )]
     Steps {
         /// Number of the step, from 0.

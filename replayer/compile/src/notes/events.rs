@@ -52,6 +52,8 @@ impl Host {
 pub(super) struct Given {
     /// The object that owns the memory.
     pub(super) object: u32,
+    /// Bytes of that object which the argument is: all, or those of a sub-buffer.
+    pub(super) bytes: Range<u64>,
     /// Index of the argument.
     pub(super) index: usize,
     /// Its name, empty if it is not known.
@@ -60,6 +62,13 @@ pub(super) struct Given {
 }
 
 impl Given {
+    /// Whether it has bytes of a transfer.
+    pub(super) fn has(&self, host: &Host) -> bool {
+        self.object == host.at.object
+            && self.bytes.start < host.at.offset.saturating_add(host.size)
+            && host.at.offset < self.bytes.end
+    }
+
     /// The kernel cannot write to it.
     pub(super) fn is_constant(&self) -> bool {
         self.type_name.starts_with("const ")
@@ -81,6 +90,11 @@ pub(super) struct Launched {
 }
 
 impl Launched {
+    /// The arguments that have bytes of a transfer.
+    pub(super) fn having<'a>(&'a self, host: &Host) -> impl Iterator<Item = &'a Given> {
+        self.given.iter().filter(move |given| given.has(host))
+    }
+
     /// The object as this launch is given it.
     pub(super) fn given(&self, object: u32) -> Option<&Given> {
         self.given.iter().find(|given| given.object == object)
@@ -200,24 +214,28 @@ impl Events {
     pub(super) fn of(capture: &Capture) -> Self {
         let mut out = Events::default();
         let mut parts: BTreeMap<u32, Place> = BTreeMap::new();
+        let mut sizes: BTreeMap<u32, u64> = BTreeMap::new();
         let (refused, later) = (refused(capture), contents(capture));
         let queued = Queued::of(capture);
         for (index, noted) in capture.opencl.iter().enumerate() {
             let before = out.list.len();
             match &noted.note {
-                Note::Object(Object { id, kind, size }) => match kind {
-                    ObjectKind::Part(of) => {
-                        parts.insert(*id, *of);
+                Note::Object(Object { id, kind, size }) => {
+                    sizes.insert(*id, *size);
+                    match kind {
+                        ObjectKind::Part(of) => {
+                            parts.insert(*id, *of);
+                        }
+                        kind => {
+                            let root = Root {
+                                size: *size,
+                                image: *kind == ObjectKind::Image,
+                                mapped: noted.mapped,
+                            };
+                            out.roots.insert(*id, root);
+                        }
                     }
-                    kind => {
-                        let root = Root {
-                            size: *size,
-                            image: *kind == ObjectKind::Image,
-                            mapped: noted.mapped,
-                        };
-                        out.roots.insert(*id, root);
-                    }
-                },
+                }
                 Note::Transfer(transfer) => {
                     if let Some(at) = owner(&parts, transfer.at) {
                         out.list.push(Event::Host(Host {
@@ -240,9 +258,13 @@ impl Events {
                         let Value::Object(object) = argument.value else {
                             return None;
                         };
-                        let start = Place { object, offset: 0 };
+                        let start = owner(&parts, Place { object, offset: 0 })?;
+                        // What nobody knows the size of may be all that follows.
+                        let size = sizes.get(&object).copied().filter(|size| *size > 0);
+                        let end = start.offset.saturating_add(size.unwrap_or(u64::MAX));
                         Some(Given {
-                            object: owner(&parts, start)?.object,
+                            object: start.object,
+                            bytes: start.offset..end,
                             index,
                             name: argument.name.clone(),
                             type_name: argument.type_name.clone(),

@@ -146,6 +146,7 @@ mod tests {
     fn launch_on(kernel: &str, objects: &[u32]) -> Event {
         let given = objects.iter().enumerate().map(|(index, object)| Given {
             object: *object,
+            bytes: 0..u64::MAX,
             index,
             name: String::new(),
             type_name: String::new(),

@@ -127,6 +127,7 @@ mod tests {
         };
         let mut given = Given {
             object: 0,
+            bytes: 0..u64::MAX,
             index: 3,
             name: "src ptr".into(),
             type_name: String::new(),

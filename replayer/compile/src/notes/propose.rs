@@ -232,7 +232,7 @@ impl Builder<'_> {
         for event in &self.events.list[step + 1..] {
             match event {
                 Event::Launch(launch) => {
-                    if let Some(given) = launch.given(host.at.object) {
+                    if let Some(given) = launch.having(host).next() {
                         return Some((launch, given));
                     }
                 }
@@ -254,11 +254,14 @@ impl Builder<'_> {
         let mut given_only = None;
         for event in self.events.list[..step].iter().rev() {
             match event {
-                Event::Launch(launch) => match launch.given(host.at.object) {
-                    Some(given) if !given.is_constant() => return Some((launch, given)),
-                    Some(given) => given_only = given_only.or(Some((launch, given))),
-                    None => {}
-                },
+                Event::Launch(launch) => {
+                    let mut given = launch.having(host);
+                    if let Some(given) = given.find(|given| !given.is_constant()) {
+                        return Some((launch, given));
+                    }
+                    let given = launch.having(host).next();
+                    given_only = given_only.or(given.map(|given| (launch, given)));
+                }
                 Event::Host(earlier)
                     if earlier.direction != Direction::Read && earlier.overlaps(host) =>
                 {
@@ -358,10 +361,7 @@ impl Builder<'_> {
         for event in &self.events.list[step + 1..] {
             match event {
                 Event::Launch(launch) => {
-                    if launch
-                        .given(host.at.object)
-                        .is_some_and(|g| !g.is_constant())
-                    {
+                    if launch.having(host).any(|given| !given.is_constant()) {
                         return false;
                     }
                 }

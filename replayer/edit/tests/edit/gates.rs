@@ -59,7 +59,6 @@ fn each_gate_refuses_what_lacks_its_one_thing() {
         compute.storage = Some(storage);
     };
     assert_eq!(refused(&no_storage), "group storage");
-    assert_eq!(gate(&jobs, 0, without("Uniform buffer count")), "resources");
     assert_eq!(
         gate(&jobs, 0, without("Preload local invocation XY")),
         "initial registers"
@@ -77,6 +76,90 @@ fn each_gate_refuses_what_lacks_its_one_thing() {
         compute.state = state;
     };
     assert_eq!(gate(&training, 0, few), "register allocation");
+}
+
+#[test]
+fn a_shader_with_images_does_not_fit_a_job_without() {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let beside = here
+        .ancestors()
+        .map(|at| at.join("shared"))
+        .find(|at| at.is_dir());
+    let shared = std::env::var_os("GPUREPLAY_SHARED")
+        .map(PathBuf::from)
+        .or(beside);
+    let samples = shared.map(|shared| shared.join("reference/shader-samples/7212"));
+    let Some(samples) = samples.filter(|samples| samples.is_dir()) else {
+        println!("skipped: no shader samples on this machine");
+        return;
+    };
+    let code = std::fs::read(samples.join("img_arr.0.bin")).unwrap();
+    let (_, jobs, _) = shipped("saxpy-g52");
+    let mut generous = jobs.jobs[0].compute.clone().unwrap();
+    let mut give = |field: &str, value: u64| {
+        let state: RendererState = generous.state.with(field, value);
+        generous.state = state;
+    };
+    give("Uniform count", 127);
+    for preload in [
+        "local invocation XY",
+        "local invocation Z",
+        "work group X",
+        "work group Y",
+        "work group Z",
+        "global invocation Y",
+        "global invocation Z",
+    ] {
+        give(&format!("Preload {preload}"), 1);
+    }
+    for count in [
+        "Texture count",
+        "Sampler count",
+        "Attribute count",
+        "Uniform buffer count",
+    ] {
+        give(count, 16);
+    }
+    assert!(fits(&code, &generous, jobs.profile).is_ok());
+    for (count, says) in [
+        ("Texture count", "texture"),
+        ("Attribute count", "attribute"),
+    ] {
+        let mut fewer = generous.clone();
+        let state: RendererState = fewer.state.with(count, 0);
+        fewer.state = state;
+        match fits(&code, &fewer, jobs.profile) {
+            Err(EditError::Gate {
+                gate: "resources",
+                reason,
+            }) => assert!(
+                reason.contains(says) || reason.contains("does not belong"),
+                "{reason}"
+            ),
+            other => println!("{count}: {:?}", other.map(|_| ())),
+        }
+    }
+    let mut none = generous;
+    for count in [
+        "Texture count",
+        "Sampler count",
+        "Attribute count",
+        "Uniform buffer count",
+    ] {
+        let state: RendererState = none.state.with(count, 0);
+        none.state = state;
+    }
+    let refused = fits(&code, &none, jobs.profile);
+    assert!(
+        matches!(
+            refused,
+            Err(EditError::Gate {
+                gate: "resources",
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
 }
 
 /// The same recording with one more region at an address, behind all others.

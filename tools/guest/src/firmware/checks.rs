@@ -89,8 +89,8 @@ const DECODE: Writer = Writer {
     recording: "recordings/decode-g52",
     inputs: &[
         "tools/decoding/steps/forced.npy",
-        "tools/decoding/steps/place.npy",
         "tools/decoding/steps/mask.npy",
+        "tools/decoding/steps/place.npy",
     ],
     text: "tools/decoding/written.txt",
 };

@@ -28,7 +28,7 @@ const MEMORY: u32 = 512;
 /// A boot that takes longer hangs, if it runs a recording once.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The same for an image that runs a recording a thousand times, or disturbs it.
-const LONG_TIMEOUT: Duration = Duration::from_secs(600);
+const LONG_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Builds the bare-metal image with a recording in it, boots it in QEMU, and prints what it says.
 #[derive(Args)]

@@ -132,6 +132,7 @@ from a reference that rounds to 8 bits after every layer but not in the library'
 
 Each recording was checked against a second one with another input. The compiler refuses a recording if the two do not do the same work, as in a network
 whose shapes depend on values of its input (`job 7 computes 1024 x 1 x 1 and 512 x 1 x 1 work-items`), or if anything that the app wrote differs and belongs to no tensor.
+Each is also compiled without a file of the app's: if its OpenCL calls show other tensors than its files (place, type, size), `guest networks` fails.
 
 Weights are tensors of the recording by the names of their layers. They can be replaced (`gpureplay run --bind conv1.weight=w.npy`) or kept
 outside the recording. [Replays inside other programs](embedding.md) says what layers and jobs as segments cost.

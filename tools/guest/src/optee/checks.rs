@@ -74,14 +74,19 @@ pub(crate) fn all(folder: &Folder, filter: Option<&str>, full: bool) -> Result<E
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-/// Values, and refusals over two boots: what `guest test` runs.
+/// Values by the command, what sessions leave, and refusals over two boots by the client in C: what `guest test` runs.
 pub(crate) fn short(folder: &Folder) -> Result<std::result::Result<(), String>> {
     let rig = Rig {
         folder,
         built: build::build(folder, &test_key()?.public())?,
         full: false,
     };
-    for test in [values::answers, refusals::refusals] {
+    let tests: [Test; 3] = [
+        values::by_the_command,
+        leftovers::nothing_stays,
+        refusals::refusals,
+    ];
+    for test in tests {
         if let Err(reason) = test(&rig)? {
             return Ok(Err(reason));
         }

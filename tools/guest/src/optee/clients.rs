@@ -102,12 +102,12 @@ pub(super) fn cancelled(rig: &Rig<'_>) -> Result<Checked> {
     share.write("long.pack", &pack(&long(MINUTE)?, &test_key()?, 1)?)?;
     share.write("x.bin", b"8 bytes.")?;
     let script = format!(
-        "cd /share; gpureplay_tee_memory > before\n\
+        "cd /share; {0} > /dev/null; gpureplay_tee_memory > before\n\
          begun=$(date +%s)\n\
          gpureplay_tee long.pack -c {PATIENCE} -i x:8=x.bin -o y:8=y.out > said 2>&1 & run=$!\n\
          sleep 1; gpureplay_tee_memory > during\n\
          wait $run; echo $? >> said; echo $(($(date +%s) - begun)) > seconds\n\
-         gpureplay_tee_memory > after\n{}",
+         gpureplay_tee_memory > after\n{0}",
         client("3", "3")
     );
     if let Err(reason) = rig.clean(&share, &script)? {

@@ -174,12 +174,12 @@ pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
     let pem = share.path("key.pem");
     std::fs::write(&pem, key.public().to_pem()).map_err(Error::io("write", &pem))?;
     Ok("say() { local name=$1; shift; \"$@\" > $name.said 2>&1; echo $? >> $name.said; }\n\
+        say unstated run generate.pack --input forced.npy\n\
         for name in unsigned foreign; do say $name run $name --input 3.npy; done\n\
         say forged run forged --input lenet.npy\n\
         say good run good --input 3.npy --expect expected-3.npy --require-signature key.pem\n\
         say old run old --input 3.npy\n\
         say layers run good --input 3.npy --until conv2\n\
-        say unstated run generate.pack --input forced.npy\n\
         say cancelled timeout --preserve-status -s INT 3 gpureplay run long.pack --device optee --input x.bin\n"
         .to_owned())
 }

@@ -29,8 +29,8 @@ sleep 1
 APP > /dev/null
 "#;
 
-/// What `record` says of a page that changed although nobody can have changed it.
-const UNSEEN: &str = "a page changed that nobody can have changed";
+/// What `record` says of a page that changed although nobody can have changed it (GPUREPLAY_ERROR_UNSEEN).
+const UNSEEN: &str = "recording is not complete: error 11";
 
 pub(super) fn notices(folder: &Folder) -> Result<std::result::Result<(), String>> {
     let share = temporary()?;
