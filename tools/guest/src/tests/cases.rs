@@ -138,7 +138,10 @@ const CASES: &[(&str, Expect)] = &[
             says: "what the app read before",
         },
     ),
-    ("two-threads", Expect::Races(2, "which of its threads is first")),
+    (
+        "two-threads",
+        Expect::Races(2, "which of its threads is first"),
+    ),
 ];
 
 /// Names of the cases are the script's arguments.

@@ -25,8 +25,11 @@ fn every_named_test_exists() {
             }
             let test = source.find(&format!("fn {}(", pair[1]));
             let test = test.unwrap_or_else(|| panic!("{} has no test {}", pair[0], pair[1]));
+            // A program without the harness has a table of its tests.
+            let listed = source.contains("fn main() -> ExitCode")
+                && source.contains(&format!("\"{}\",", pair[1]));
             assert!(
-                source[..test].trim_end().ends_with("#[test]"),
+                listed || source[..test].trim_end().ends_with("#[test]"),
                 "{} in {} is no test",
                 pair[1],
                 pair[0]
