@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use gpureplay_io::csv;
 
 use crate::app::App;
 use crate::failure::{Outcome, file};
@@ -99,14 +100,11 @@ impl Durations {
         for ([kernel, grid, block], row) in rows {
             let mean = mean(row);
             if self.csv {
-                println!(
-                    "\"{}\",{grid},{block},{},{:.3},{mean:.3},{:.3},{:.3}",
-                    kernel.replace('"', "\"\""),
-                    row.occurrences,
-                    row.total,
-                    row.least,
-                    row.most
-                );
+                let times = [row.total, mean, row.least, row.most];
+                let times = times.map(|time| format!("{time:.3}"));
+                let head = [kernel, grid, block].into_iter().cloned();
+                let head = head.chain([row.occurrences.to_string()]);
+                print!("{}", csv::line(head.chain(times)));
             } else {
                 println!(
                     "{:>12.2} {mean:>10.2} {:>8}  {grid:<18} {block:<12} {kernel}",

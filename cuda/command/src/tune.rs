@@ -8,6 +8,7 @@ use clap::Args;
 use gpureplay_cuda_replay::{
     JitOptions, Loaded, Mask, ReplayError, Session, Sizes, Times, Verdict,
 };
+use gpureplay_io::csv;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt;
@@ -87,25 +88,25 @@ const HEADER: &str = "image,max_registers,optimisation,grid,block,registers,verd
 impl Row {
     fn csv(&self) -> String {
         let Sizes { grid, block, .. } = self.sizes;
-        let head = format!(
-            "{},{},{},{},{},{}",
-            quoted(&self.image),
-            self.registers,
-            self.optimisation,
+        let head = [
+            self.image.clone(),
+            self.registers.to_string(),
+            self.optimisation.to_string(),
             report::sizes(grid),
             report::sizes(block),
-            self.used
-        );
-        match &self.result {
-            Ok((verdict, times)) => format!(
-                "{head},{},{:.2},{:.2},{:.2},",
-                verdict.word(),
-                times.median(),
-                times.least(),
-                times.spread()
-            ),
-            Err(note) => format!("{head},refused,,,,{}", quoted(note)),
-        }
+            self.used.to_string(),
+        ];
+        let (verdict, times, note) = match &self.result {
+            Ok((verdict, times)) => {
+                let times = [times.median(), times.least(), times.spread()];
+                let times = times.map(|time| format!("{time:.2}"));
+                (verdict.word(), times, String::new())
+            }
+            // One line for one candidate, whatever the driver's linker says.
+            Err(note) => ("refused", Default::default(), note.replace('\n', " ")),
+        };
+        let head = head.into_iter().chain([verdict.to_owned()]);
+        csv::line(head.chain(times).chain([note]))
     }
 
     fn done(&self) -> Done {
@@ -153,17 +154,13 @@ impl Rows {
     /// A row. After a kernel that failed, another process goes on.
     fn push(&mut self, row: &Row) -> Result<(), Failure> {
         let done = row.done();
-        println!("{}", done.csv);
+        print!("{}", done.csv);
         self.done.push(done);
         if row.is_last {
             return Err(attempt::hand_on(&self.done, None));
         }
         Ok(())
     }
-}
-
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\"").replace('\n', " "))
 }
 
 impl Tune {
@@ -256,7 +253,7 @@ impl Tune {
             }
         }
         if let Some(path) = &self.csv {
-            let lines = rows.done.iter().map(|row| row.csv.clone() + "\n");
+            let lines = rows.done.iter().map(|row| row.csv.clone());
             write(path, &format!("{HEADER}\n{}", lines.collect::<String>()))?;
         }
         conclude(&rows.done);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many candidates for one job: each is tried, and the best of those that compute the same is named.
 
-use gpureplay_jobs::report::{Spread, Work};
+use gpureplay_io::statistics::Spread;
+use gpureplay_jobs::report::Work;
 use serde::Serialize;
 
 use crate::change::{Change, Subject};

@@ -3,16 +3,19 @@
 //!
 //! A [`Tensor`] is a shape, an element type and the elements' bytes in row-major order. It comes from
 //! and goes to `.npy` files ([`read_npy`], [`write_npy`]), and moves between row-major order and the
-//! layout a GPU runtime chose (padded rows, permuted axes, tiles) by a [`Layout`].
+//! layout a GPU runtime chose (padded rows, permuted axes, tiles) by a [`Layout`]. Tables go to
+//! spreadsheets by [`csv`]; [`statistics`] says what repeated measurements say.
 
 #![forbid(unsafe_code)]
 
 mod compare;
+pub mod csv;
 mod dtype;
 mod escape;
 mod file;
 mod layout;
 mod npy;
+pub mod statistics;
 mod tag;
 mod tensor;
 

@@ -22,46 +22,6 @@ pub struct Measurement {
     pub warmup: u32,
 }
 
-/// Spread of a number over runs: of seconds, or of counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
-    /// The shortest.
-    pub min: f64,
-    /// The median.
-    pub median: f64,
-    /// The longest.
-    pub max: f64,
-    /// Half of the runs lie within so much of the median.
-    pub deviation: f64,
-}
-
-impl Spread {
-    /// Of several times; nothing of none.
-    pub fn of(times: &[f64]) -> Option<Self> {
-        let median = |sorted: &[f64]| {
-            let middle = sorted.len() / 2;
-            let (low, high) = (middle.saturating_sub(1), middle);
-            let low = if sorted.len().is_multiple_of(2) {
-                low
-            } else {
-                high
-            };
-            Some((sorted.get(low)? + sorted.get(high)?) / 2.0)
-        };
-        let mut sorted = times.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let middle = median(&sorted)?;
-        let mut away: Vec<f64> = sorted.iter().map(|time| (time - middle).abs()).collect();
-        away.sort_by(f64::total_cmp);
-        Some(Self {
-            min: *sorted.first()?,
-            median: middle,
-            max: *sorted.last()?,
-            deviation: median(&away)?,
-        })
-    }
-}
-
 /// What the model's shader cores did for a job. Operations count once for each thread that took part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
@@ -113,20 +73,5 @@ impl Work {
         }
         self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
         self.bytes_written = self.bytes_written.saturating_add(other.bytes_written);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_spread_has_its_median() {
-        let spread = Spread::of(&[3.0, 1.0, 2.0, 10.0]).unwrap();
-        assert_eq!((spread.min, spread.median, spread.max), (1.0, 2.5, 10.0));
-        assert_eq!(spread.deviation, 1.0);
-        let one = Spread::of(&[2.0]).unwrap();
-        assert_eq!((one.median, one.deviation), (2.0, 0.0));
-        assert_eq!(Spread::of(&[]), None);
     }
 }

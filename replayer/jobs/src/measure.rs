@@ -8,7 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use gpureplay_library::{ChainSpan, Counters, Error, Events, Session, Transfer};
 use mali_model::{Access, JobReport, Observer};
 
-use crate::figures::{Measurement, Spread, Work};
+use gpureplay_io::statistics::Spread;
+
+use crate::figures::{Measurement, Work};
 use crate::table::{Chain, Jobs};
 
 /// Pages that are named in errors and events.

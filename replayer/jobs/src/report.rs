@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use gpureplay_io::statistics::Spread;
 use gpureplay_library::{Recording, weights::sha256};
 use mali_descriptors::{Architecture, JobType};
 use serde::{Deserialize, Serialize};
 
-pub use crate::figures::{Measurement, Spread, Work};
+pub use crate::figures::{Measurement, Work};
 use crate::measure::Measured;
 use crate::registers;
 use crate::table::{Job, Jobs};

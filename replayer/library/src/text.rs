@@ -75,6 +75,11 @@ pub fn duration(time: Duration) -> String {
     format!("{value:.1} s")
 }
 
+/// Seconds as [`duration`] writes them; nothing that is a time is no time.
+pub fn seconds(seconds: f64) -> String {
+    duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+}
+
 /// `1 job`, `2 jobs`.
 pub fn count(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };

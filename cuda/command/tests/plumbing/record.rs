@@ -153,7 +153,7 @@ fn durations_count_every_launch() {
         .output()
         .unwrap();
     let out = String::from_utf8_lossy(&said.stdout);
-    assert!(out.contains("\"scale\",8x1x1,128x1x1,2,"), "{said:?}");
+    assert!(out.contains("\nscale,8x1x1,128x1x1,2,"), "{said:?}");
 }
 
 #[test]

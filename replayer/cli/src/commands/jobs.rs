@@ -93,7 +93,7 @@ impl Jobs {
         let mut out = terminal::buffered_stdout();
         match (self.json, self.csv) {
             (true, _) => job_tables::json(&mut out, &report)?,
-            (_, true) => job_tables::csv(&mut out, &report, self.by_kernel)?,
+            (_, true) => job_tables::comma_separated(&mut out, &report, self.by_kernel)?,
             _ => job_tables::text(&mut out, &report, self.by_kernel)?,
         }
         Ok(Outcome::Done)

@@ -10,6 +10,7 @@ use gpureplay_edit::tune::{Candidate, Row, Standing, Tuning, tune};
 use std::sync::Arc;
 
 use gpureplay_edit::{Change, Kernel, Launch, Pair, Subject, inputs, launch};
+use gpureplay_io::csv;
 use gpureplay_jobs::Selector;
 use gpureplay_library::{Recording, shown};
 
@@ -19,7 +20,6 @@ use crate::common::destinations::{Destinations, Force};
 use crate::common::edited::{self, Edited};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::{one, table};
-use crate::common::job_tables::cell;
 use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
 
@@ -103,7 +103,7 @@ impl Tune {
         let candidates = self.candidates(&recording, &subject);
         let tuning = tune(&subject, &candidates, self.runs)?;
         if let Some(path) = &self.csv {
-            destinations.write(path, csv(&tuning).as_bytes())?;
+            destinations.write(path, comma_separated(&tuning).as_bytes())?;
         }
         if self.json {
             let text = serde_json::to_string_pretty(&tuning)
@@ -186,7 +186,7 @@ fn standing(row: &Row) -> &'static str {
 }
 
 /// A line for each candidate; columns with times are last.
-fn csv(tuning: &Tuning) -> String {
+fn comma_separated(tuning: &Tuning) -> String {
     let mut text = String::from(
         "candidate,local,groups,standing,rank,best,cost,instructions,bytes_read,bytes_written,reason,model_seconds_median,model_seconds_deviation\n",
     );
@@ -214,8 +214,7 @@ fn csv(tuning: &Tuning) -> String {
             row.model_seconds
                 .map_or_else(String::new, |it| it.deviation.to_string()),
         ];
-        let cells: Vec<String> = cells.iter().map(|value| cell(value)).collect();
-        text += &(cells.join(",") + "\n");
+        text += &csv::line(cells);
     }
     text
 }

@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Args;
 use gpureplay_library::values::read_if;
@@ -344,7 +344,7 @@ impl Evaluation {
         let mut line = format!(
             "{} in {}, {:.0} per second",
             text::count(self.inputs as u64, "input"),
-            text::duration(Duration::from_secs_f64(self.seconds)),
+            text::seconds(self.seconds),
             self.inputs_per_second
         );
         if let (Some(right), Some(accuracy)) = (self.right, self.accuracy) {

@@ -2,10 +2,11 @@
 //! The report of jobs as text, JSON and comma-separated values.
 
 use std::io::Write;
-use std::time::Duration;
 
+use gpureplay_io::csv;
+use gpureplay_io::statistics::Spread;
 use gpureplay_jobs::Report;
-use gpureplay_jobs::report::{JobReport, KernelReport, Spread, Work};
+use gpureplay_jobs::report::{JobReport, KernelReport, Work};
 
 use crate::common::failure::Failure;
 use crate::{Result, text};
@@ -115,51 +116,40 @@ fn numbers(numbers: &[usize]) -> String {
 }
 
 /// One line for each job or shader; a chain's time stands in the line of its first job that is listed.
-pub(crate) fn csv(out: &mut impl Write, report: &Report, by_kernel: bool) -> Result<()> {
+pub(crate) fn comma_separated(
+    out: &mut impl Write,
+    report: &Report,
+    by_kernel: bool,
+) -> Result<()> {
     if by_kernel {
-        let names: Vec<&str> = KERNEL_COLUMNS.iter().map(|(name, _)| *name).collect();
-        writeln!(out, "{}", names.join(","))?;
+        let names = KERNEL_COLUMNS.iter().map(|(name, _)| *name);
+        write!(out, "{}", csv::line(names))?;
         for kernel in &report.kernels {
-            let cells: Vec<String> = KERNEL_COLUMNS
-                .iter()
-                .map(|(_, of)| cell(&of(kernel)))
-                .collect();
-            writeln!(out, "{}", cells.join(","))?;
+            let cells = KERNEL_COLUMNS.iter().map(|(_, of)| of(kernel));
+            write!(out, "{}", csv::line(cells))?;
         }
         return Ok(out.flush()?);
     }
-    let names: Vec<&str> = JOB_COLUMNS.iter().map(|(name, _)| *name).collect();
-    let spread = "chain_seconds_min,chain_seconds_median,chain_seconds_max,chain_seconds_deviation";
-    writeln!(out, "{},{spread},clock", names.join(","))?;
+    let names = JOB_COLUMNS.iter().map(|(name, _)| *name);
+    let times = [
+        "chain_seconds_min",
+        "chain_seconds_median",
+        "chain_seconds_max",
+        "chain_seconds_deviation",
+        "clock",
+    ];
+    write!(out, "{}", csv::line(names.chain(times)))?;
     let clock = report.measurement.as_ref().map(|it| it.clock.as_str());
     for job in &report.jobs {
-        let cells: Vec<String> = JOB_COLUMNS.iter().map(|(_, of)| cell(&of(job))).collect();
-        let times = match chain_time(report, job) {
-            Some(it) => format!("{},{},{},{}", it.min, it.median, it.max, it.deviation),
-            None => ",,,".into(),
-        };
-        writeln!(
-            out,
-            "{},{times},{}",
-            cells.join(","),
-            cell(clock.unwrap_or_default())
-        )?;
+        let times = chain_time(report, job);
+        let times = times.map_or_else(Default::default, |it| {
+            [it.min, it.median, it.max, it.deviation].map(|time| time.to_string())
+        });
+        let clock = clock.unwrap_or_default().to_owned();
+        let cells = JOB_COLUMNS.iter().map(|(_, of)| of(job));
+        write!(out, "{}", csv::line(cells.chain(times).chain([clock])))?;
     }
     Ok(out.flush()?)
-}
-
-/// A value between commas. What a spreadsheet would take for a formula begins with an apostrophe.
-pub(crate) fn cell(value: &str) -> String {
-    let formula = value.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let number = value.parse::<f64>().is_ok();
-    let value = match formula && !number {
-        true => format!("'{value}"),
-        false => value.to_owned(),
-    };
-    match value.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", value.replace('"', "\"\"")),
-        false => value,
-    }
 }
 
 /// The time of a job's chain, for its first job that is listed.
@@ -293,7 +283,7 @@ fn kernels(out: &mut impl Write, report: &Report) -> Result<()> {
             work.map_or_else(dash, |work| short(work.instructions)),
             work.map_or_else(dash, |work| text::bytes(work.bytes_read)),
             work.map_or_else(dash, |work| text::bytes(work.bytes_written)),
-            kernel.seconds.map_or_else(dash, seconds),
+            kernel.seconds.map_or_else(dash, text::seconds),
         ]);
     }
     table(out, &rows, &[0, 1, 2])
@@ -303,15 +293,15 @@ fn dash() -> String {
     "-".into()
 }
 
-fn seconds(seconds: f64) -> String {
-    text::duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
-}
-
 /// The median, and how far half of the runs are from it.
 fn spread(spread: Spread) -> String {
     match spread.deviation == 0.0 {
-        true => seconds(spread.median),
-        false => format!("{} ± {}", seconds(spread.median), seconds(spread.deviation)),
+        true => text::seconds(spread.median),
+        false => format!(
+            "{} ± {}",
+            text::seconds(spread.median),
+            text::seconds(spread.deviation)
+        ),
     }
 }
 
@@ -367,9 +357,9 @@ pub(crate) fn durations(out: &mut impl Write, report: &Report) -> Result<()> {
             kernel.unwrap_or(&job.kind).clone(),
             job.chain.to_string(),
             chain.map_or_else(dash, spread),
-            chain.map_or_else(dash, |it| seconds(it.min)),
-            chain.map_or_else(dash, |it| seconds(it.max)),
-            job.seconds.map_or_else(dash, |it| seconds(it.median)),
+            chain.map_or_else(dash, |it| text::seconds(it.min)),
+            chain.map_or_else(dash, |it| text::seconds(it.max)),
+            job.seconds.map_or_else(dash, |it| text::seconds(it.median)),
         ];
         if counted {
             let chain = report.chains.iter().find(|chain| chain.number == job.chain);
@@ -377,9 +367,7 @@ pub(crate) fn durations(out: &mut impl Write, report: &Report) -> Result<()> {
                 chain.and_then(|it| it.gpu_cycles),
                 chain.and_then(|it| it.gpu_ticks),
             ];
-            let text = |it: gpureplay_jobs::report::Spread| {
-                format!("{:.0} ± {:.0}", it.median, it.deviation)
-            };
+            let text = |it: Spread| format!("{:.0} ± {:.0}", it.median, it.deviation);
             row.extend(counts.map(|count| count.map_or_else(dash, text)));
         }
         rows.push(row);
@@ -393,24 +381,5 @@ pub(crate) fn short(count: u64) -> String {
         0..=999_999 => count.to_string(),
         1_000_000..=999_999_999 => format!("{:.1} M", count as f64 / 1e6),
         _ => format!("{:.1} G", count as f64 / 1e9),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cells_are_values_and_never_formulas() {
-        for (value, expected) in [
-            ("a", "a"),
-            ("a,b", "\"a,b\""),
-            ("say \"x\"", "\"say \"\"x\"\"\""),
-            ("=1+2", "'=1+2"),
-            ("-1.5", "-1.5"),
-            ("@x", "'@x"),
-        ] {
-            assert_eq!(cell(value), expected);
-        }
     }
 }

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use gpureplay_io::statistics::Sorted;
 use gpureplay_library::{Files, shown};
 use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
@@ -72,11 +73,9 @@ impl Loading {
     }
 }
 
-/// The middle one, or of two the smaller one; nothing for none.
-fn median(mut seconds: Vec<f64>) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    let middle = seconds.len().saturating_sub(1) / 2;
-    seconds.get(middle).copied().unwrap_or_default()
+/// The middle one; nothing for none.
+fn median(seconds: Vec<f64>) -> f64 {
+    Sorted::new(seconds).median().unwrap_or_default()
 }
 
 /// CPU time of this thread so far.
@@ -84,16 +83,4 @@ fn cpu_time() -> Result<Duration> {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
         .map(Duration::from)
         .map_err(|error| Failure::Device(format!("the thread's clock: {error}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::median;
-
-    #[test]
-    fn the_median_is_the_middle_one() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![2.0, 1.0]), 1.0);
-        assert_eq!(median(vec![]), 0.0);
-    }
 }

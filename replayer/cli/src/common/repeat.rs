@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Args;
 use gpureplay_core::Limits;
@@ -269,7 +269,7 @@ impl Repeated {
             out,
             "→ {} in {}, {:.1} per second{retried}",
             text::count(self.runs.into(), "run"),
-            text::duration(Duration::from_secs_f64(self.seconds)),
+            text::seconds(self.seconds),
             self.runs_per_second
         )?;
         Ok(())

@@ -6,6 +6,7 @@ use std::{
 };
 
 use clap::Args;
+use gpureplay_io::statistics::Sorted;
 use gpureplay_trace::{Event, Reader};
 
 use crate::{
@@ -148,11 +149,8 @@ done
 fn median(said: &str, way: &str) -> f64 {
     let prefix = format!("took {way} ");
     let times = said.lines().filter_map(|line| line.strip_prefix(&prefix));
-    let mut times: Vec<u64> = times.filter_map(|time| time.parse().ok()).collect();
-    times.sort_unstable();
-    let at = |index: usize| times.get(index).copied().unwrap_or_default();
-    let middle = at(times.len() / 2) + at(times.len().saturating_sub(1) / 2);
-    middle as f64 / 2000.0
+    let times = times.filter_map(|time| time.parse().ok()).collect();
+    Sorted::new(times).median().unwrap_or_default() / 1000.0
 }
 
 /// The numbers in a trace's last notes, which are the recorder's: dumps, hashed, clean, audited, logged; walks and milliseconds.
@@ -211,8 +209,8 @@ fn table(rows: &[Row]) -> String {
             at(9) as f64 / 1000.0,
         );
     }
-    ratios.sort_by(f64::total_cmp);
-    if let (Some(worst), Some(middle)) = (ratios.last(), ratios.get(ratios.len() / 2)) {
+    let ratios = Sorted::new(ratios);
+    if let (Some(worst), Some(middle)) = (ratios.most(), ratios.median()) {
         let _ = writeln!(text, "\nMedian ratio {middle:.2}, worst {worst:.2}.");
     }
     text

@@ -6,8 +6,9 @@ use std::process::Command;
 use super::{
     Bench,
     programs::{build_one_of_ours, build_suite},
-    replays::{disk, launches, start},
+    replays::{disk, durations, launches, start},
 };
+use gpureplay_io::statistics::Sorted;
 use gpureplay_task::{Result, output};
 
 /// Interleaved runs of which the median counts.
@@ -23,9 +24,8 @@ fn after(text: &str, word: &str) -> Option<f64> {
         .ok()
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+fn median(values: Vec<f64>) -> f64 {
+    Sorted::new(values).median().unwrap_or(f64::NAN)
 }
 
 /// The number of the launch of a kernel.
@@ -47,16 +47,9 @@ pub(super) fn nbody(bench: &Bench) -> Result<String> {
     output(&mut bench.gpureplay("record -o nbody --kernel nbody -- ./suite"))?;
     let mut in_program = Vec::new();
     for _ in 0..RUNS {
-        let table = output(&mut bench.gpureplay("durations --csv --kernel nbody -- ./suite"))?;
-        let line = table
-            .lines()
-            .find(|line| line.contains("nbody"))
-            .unwrap_or("");
-        in_program.extend(
-            line.rsplit("\",")
-                .next()
-                .and_then(|rest| rest.split(',').nth(3)?.parse::<f64>().ok()),
-        );
+        let said = output(&mut bench.gpureplay("durations --json --kernel nbody -- ./suite"))?;
+        let means = durations(&said).into_iter();
+        in_program.extend(means.map(|row| row.total_us / row.occurrences.max(1) as f64));
     }
     let nbody = launch(bench, "nbody")?;
     let alone = output(&mut bench.gpureplay(&format!("run {nbody} --repetitions 50")))?;

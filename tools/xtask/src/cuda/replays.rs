@@ -10,6 +10,8 @@ use std::{
     },
 };
 
+use serde::Deserialize;
+
 use super::{
     AT_A_TIME, Bench,
     programs::{self, HECBENCH, OURS, build, build_foreign, build_suite},
@@ -203,22 +205,28 @@ fn with_app(bench: &Bench, words: &str, line: &[&str]) -> Command {
     command
 }
 
+/// What `durations --json` says of a kernel, grid and block.
+#[derive(Deserialize)]
+pub(super) struct Duration {
+    /// Launches.
+    pub(super) occurrences: u64,
+    /// Their time together, in microseconds.
+    pub(super) total_us: f64,
+}
+
+/// The rows of `durations --json`, among what the program itself prints.
+pub(super) fn durations(text: &str) -> Vec<Duration> {
+    let rows = text.lines().rev().find(|line| line.starts_with("[{"));
+    rows.and_then(|line| serde_json::from_str(line).ok())
+        .unwrap_or_default()
+}
+
 /// Kernels that CUPTI counted while the program ran, and launches that the hooks counted in the same run.
 fn completeness(bench: &Bench, line: &[&str]) -> Result<String> {
-    let (_, text) = start(&mut with_app(bench, "durations -v --csv", line))?;
+    let (_, text) = start(&mut with_app(bench, "durations -v --json", line))?;
     let by_cupti = !text.contains("times are those of events");
-    let kernels: u64 = text
-        .lines()
-        .filter(|line| line.starts_with('"'))
-        .filter_map(|line| {
-            line.rsplit("\",")
-                .next()?
-                .split(',')
-                .nth(2)?
-                .parse::<u64>()
-                .ok()
-        })
-        .sum();
+    let rows = durations(&text);
+    let kernels: u64 = rows.iter().map(|row| row.occurrences).sum();
     let hooks = counted(&text).map_or("?".into(), |launches| launches.to_string());
     Ok(if by_cupti {
         format!("{hooks} / {kernels}")

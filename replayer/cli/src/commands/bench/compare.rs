@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use gpureplay_library::{Phase, shown};
+use gpureplay_io::statistics::Summary;
+use gpureplay_library::{Phase, shown, text};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::common::failure::Failure;
-use crate::common::statistics::{Summary, seconds};
 
 /// Longest saved report that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 28;
@@ -113,8 +113,8 @@ impl Comparison {
             writeln!(
                 out,
                 "  {name:9} {:>9} {:>10}   {change}",
-                seconds(found.saved.mean),
-                seconds(found.saved.deviation)
+                text::seconds(found.saved.mean),
+                text::seconds(found.saved.deviation)
             )?;
         }
         Ok(())

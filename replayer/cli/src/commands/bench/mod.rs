@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use gpureplay_io::statistics::{Percentiles, Summary};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Files, HeldSignals, Phase, Recording, Session, Timing};
 
@@ -29,7 +30,6 @@ use crate::common::job_watch::WatchOptions;
 use crate::common::load_speed::Loading;
 use crate::common::model_options::ModelOptions;
 use crate::common::progress::Progress;
-use crate::common::statistics::{Percentiles, Summary};
 use crate::common::tensor_arguments::{TensorFile, bind_or_take_case};
 use crate::common::terminal;
 

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use gpureplay_io::statistics::{Percentiles, Summary};
 use gpureplay_library::{Phase, escaped};
 use serde::Serialize;
 
 use super::compare::Comparison;
 use crate::common::load_speed::Loading;
-use crate::common::statistics::{Percentiles, Summary, seconds};
 use crate::{Result, text};
 
 /// Numbers of a benchmark; times in seconds.
@@ -47,16 +47,16 @@ impl Report {
         writeln!(
             out,
             "  loading   {} reading {}, {} verifying, {} set-up",
-            seconds(self.read_seconds),
+            text::seconds(self.read_seconds),
             text::bytes(self.file_bytes as u64),
-            seconds(self.verify_seconds),
-            seconds(self.open_seconds)
+            text::seconds(self.verify_seconds),
+            text::seconds(self.open_seconds)
         )?;
         writeln!(
             out,
             "  again     {} reading, {} with verifying: {:.0} % of the speed of reading",
-            seconds(self.loading.read_seconds),
-            seconds(self.loading.load_seconds),
+            text::seconds(self.loading.read_seconds),
+            text::seconds(self.loading.load_seconds),
             self.loading.speed() * 100.0
         )?;
         self.print_times(out)?;
@@ -111,13 +111,13 @@ impl Report {
             writeln!(
                 out,
                 "  {name:9} {:>9} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9}",
-                seconds(all.mean),
+                text::seconds(all.mean),
                 or_dash(deviation),
-                seconds(all.minimum),
-                seconds(times.p50),
+                text::seconds(all.minimum),
+                text::seconds(times.p50),
                 or_dash(times.p90),
                 or_dash(times.p99),
-                seconds(all.maximum)
+                text::seconds(all.maximum)
             )?;
         }
         Ok(())
@@ -126,5 +126,5 @@ impl Report {
 
 /// What too few runs do not say.
 fn or_dash(value: Option<f64>) -> String {
-    value.map_or("-".into(), seconds)
+    value.map_or("-".into(), text::seconds)
 }
