@@ -120,52 +120,7 @@ pub fn write(directory: &Path) -> io::Result<()> {
 }
 
 /// The manifest of a launch of CUDA with all that it may hold.
-const CUDA_LAUNCH: &str = r#"format = 1
-kernel = "saxpy"
-grid = [1, 1, 1]
-block = [32, 1, 1]
-shared = 0
-parameters = "0000004000000000"
-layout = [[0, 8]]
-attributes = ""
-function_attributes = [[8, 98304]]
-limits = [[0, 4096]]
-
-[origin]
-process = 1
-rank = 0
-occurrence = 0
-entry = "cuLaunchKernel"
-
-[device]
-name = "a GPU"
-capability = [9, 0]
-driver = 13000
-ordinal = 0
-
-[image]
-hash = "0000000000000000000000000000000000000000000000000000000000000000"
-size = 8
-
-[[region]]
-address = 1073741824
-size = 4096
-kind = "device"
-before = "1111111111111111111111111111111111111111111111111111111111111111"
-after = "2222222222222222222222222222222222222222222222222222222222222222"
-
-[[region]]
-address = 1073750016
-size = 4096
-kind = "host"
-before = "1111111111111111111111111111111111111111111111111111111111111111"
-
-[[variable]]
-name = "counter"
-address = 4096
-size = 4
-before = "3333333333333333333333333333333333333333333333333333333333333333"
-"#;
+const CUDA_LAUNCH: &str = include_str!("../../../cuda/recording/tests/golden/launch.toml");
 
 /// A picture of two by two grey pixels.
 const GREY_PNG: &[u8] = &[
