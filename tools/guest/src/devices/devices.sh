@@ -40,6 +40,10 @@ grep gpureplay-nano refused
 for device in nano nano:direct; do
 	for name in $recordings; do replay $name $device $RUNS | tail -n 1; done
 	for image in 0 1 2; do gpureplay run digits-g52 --device $device --input digits-g52/inputs/$image.npy; done
+	# The GPU's own counters go on during each of the 20 jobs, and the answer is the same.
+	gpureplay run digits-g52 --device $device --input digits-g52/inputs/3.npy --per-job --gpu-counters > counted
+	[ "$(grep -cE ' [1-9][0-9]* ± [0-9]+ +[1-9][0-9]* ± [0-9]+$' counted)" = 20 ]
+	grep -q 'digit 3 .* bit for bit' counted
 done
 device_test memory 700
 
