@@ -12,7 +12,7 @@ use crate::{error::Result, folder::Folder, run::session::End};
 
 type Test = fn(&Rig<'_>) -> Result<Checked>;
 
-const TESTS: [(&str, Test); 11] = [
+const TESTS: [(&str, Test); 12] = [
     (
         "held-out digits and lenet answer bit for bit",
         values::answers,
@@ -24,6 +24,7 @@ const TESTS: [(&str, Test); 11] = [
     ("many runs do not drift", values::many_runs),
     ("two clients at once both end", clients::two),
     ("a run is cancelled", clients::cancelled),
+    ("Ctrl-C ends a run", clients::interrupted),
     (
         "nothing stays in the GPU or its memory after any end of a session",
         leftovers::nothing_stays,

@@ -4,21 +4,30 @@
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 
 use super::{
+    refusals::CANCELLED,
     rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, UNTIL_IT_RUNS, npy, pack, read, recording},
     test_key,
 };
-use crate::error::{Error, Result};
+use crate::{
+    build::payload,
+    error::{Error, Result},
+};
 
 /// The GPU that the model is.
 const GPU: u32 = 0x7212_0000;
 /// Addresses of the long recording: its job and its tensors.
 const JOB: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
-/// Its chains for eight seconds on a quiet machine and a minute on a busy one, and microseconds that each may take.
+/// Its chains for eight seconds on a quiet machine and a minute on a busy one, and microseconds that each may take: a machine that is
+/// busy with other things may stop for a second.
 pub(super) const MINUTE: u32 = 30_000;
-const CHAIN_TIMEOUT: u32 = 100_000;
-/// Milliseconds after which the client cancels.
-const PATIENCE: u32 = 1500;
+const CHAIN_TIMEOUT: u32 = 30_000_000;
+/// Milliseconds after which the client cancels: time to look at what the run has in memory.
+const PATIENCE: u32 = 4000;
+/// Seconds that a client which cancels waits at most, with its start, on a machine that is busy with other things.
+const LONGEST: u32 = 40;
+/// Runs of a client that gets a signal: on a busy machine one may end between the look that sees it and the signal.
+pub(super) const RUNS: u32 = 20;
 
 /// Writes the signed digits, an input for each name, and returns what the inputs must answer.
 fn digits(rig: &Rig<'_>, share: &Share, names: &[&str]) -> Result<Vec<Vec<u8>>> {
@@ -104,9 +113,9 @@ pub(super) fn cancelled(rig: &Rig<'_>) -> Result<Checked> {
     let script = format!(
         "cd /share; {0} > /dev/null; gpureplay_tee_memory > before\n\
          begun=$(date +%s)\n\
-         gpureplay_tee long.pack -c {PATIENCE} -i x:8=x.bin -o y:8=y.out > said 2>&1 & run=$!\n\
+         gpureplay_tee long.pack -c {PATIENCE} -i x:8=x.bin -o y:8=y.out > said 2>&1 & client=$!\n\
          {UNTIL_IT_RUNS}\
-         wait $run; echo $? >> said; echo $(($(date +%s) - begun)) > seconds\n\
+         wait $client; echo $? >> said; echo $(($(date +%s) - begun)) > seconds\n\
          gpureplay_tee_memory > after\n{0}",
         client("3", "3")
     );
@@ -118,7 +127,10 @@ pub(super) fn cancelled(rig: &Rig<'_>) -> Result<Checked> {
     if !said.contains("it was cancelled") || !said.ends_with("\n1") {
         return Ok(Err(format!("expected a cancellation, got: {said}")));
     }
-    if seconds.parse().map_or(true, |seconds: u32| seconds > 10) {
+    if seconds
+        .parse()
+        .map_or(true, |seconds: u32| seconds > LONGEST)
+    {
         return Ok(Err(format!("the client waited for {seconds} s")));
     }
     let words = (text("before")?, text("during")?, text("after")?);
@@ -134,6 +146,37 @@ pub(super) fn cancelled(rig: &Rig<'_>) -> Result<Checked> {
     Ok(Ok(format!(
         "after {seconds} s; of the GPU's memory cleared: {}",
         words.1.split(';').next().unwrap_or_default()
+    )))
+}
+
+/// Ctrl-C for `--device optee`, again and again: each run ends as a cancelled one.
+pub(super) fn interrupted(rig: &Rig<'_>) -> Result<Checked> {
+    payload::static_command(rig.folder)?;
+    let share = Share::new()?;
+    share.write("long.pack", &pack(&long(MINUTE)?, &test_key()?, 1)?)?;
+    share.write("x.bin", b"8 bytes.")?;
+    let rounds = if rig.full { 50 } else { 3 };
+    let script = format!(
+        "cd /share\nnow() {{ read -r up _ < /proc/uptime; echo ${{up/./}}; }}\n\
+         for round in $(seq {rounds}); do\n\
+         gpureplay run long.pack --device optee --input x.bin --repeat {RUNS} > said 2>&1 & client=$!\n\
+         {UNTIL_IT_RUNS}\
+         kill -INT $client; begun=$(now); wait $client; code=$?\n\
+         echo $(($(now) - begun)) >> waits\n\
+         grep -q {CANCELLED:?} said && [ $code = 5 ] || {{ echo \"round $round, exit $code, $(< said), at the signal: $(< during)\" >&2; exit 1; }}\n\
+         done\n"
+    );
+    if let Err(reason) = rig.clean(&share, &script)? {
+        return Ok(Err(reason));
+    }
+    let waits = share.text("waits")?;
+    let mut waits: Vec<u32> = waits.lines().filter_map(|line| line.parse().ok()).collect();
+    waits.sort_unstable();
+    let hundredths = |at: usize| waits.get(at).map_or(0, |wait| wait * 10);
+    Ok(Ok(format!(
+        "{rounds} times, the end {} to {} ms after the signal",
+        hundredths(0),
+        hundredths(waits.len().saturating_sub(1))
     )))
 }
 

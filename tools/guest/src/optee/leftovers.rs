@@ -18,7 +18,9 @@ pub(super) const NOTHING: &str =
 /// Addresses of the recording that fails, and what its job may take in microseconds.
 const JOB: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
-const TIMEOUT: u32 = 100_000;
+const TIMEOUT: u32 = 30_000_000;
+/// Runs of the client that is killed: the one in progress goes on to its end, so each is short.
+const RUNS: usize = 100;
 
 /// A recording that keeps all rules, and whose job the GPU refuses: its header says a type that there is not.
 fn faulty(gpu: u32) -> Result<Vec<u8>> {
@@ -60,13 +62,17 @@ pub(super) fn nothing_stays(rig: &Rig<'_>) -> Result<Checked> {
     let share = Share::new()?;
     let digits = pack_recording(rig, &share, "digits")?;
     share.write("3.bin", &npy(&digits.join("inputs/3.npy"))?)?;
-    share.write("x.bin", b"8 bytes.")?;
+    share.write("x.bin", &b"8 bytes.".repeat(RUNS))?;
     let key = test_key()?;
     share.write("faulty.pack", &pack(&faulty(0x7212_0000)?, &key, 1)?)?;
     share.write("other.pack", &pack(&faulty(0x7211_0000)?, &key, 1)?)?;
     share.write(
         "long.pack",
         &pack(&clients::long(clients::MINUTE)?, &key, 1)?,
+    )?;
+    share.write(
+        "short.pack",
+        &pack(&clients::long(clients::MINUTE / 20)?, &key, 1)?,
     )?;
     let digit = format!("-i input:{DIGIT}=3.bin -o probabilities:{PROBABILITIES}=3.out");
     let eight = "-i x:8=x.bin -o y:8=y.out";
@@ -78,7 +84,7 @@ pub(super) fn nothing_stays(rig: &Rig<'_>) -> Result<Checked> {
          end 2 gpureplay_tee other.pack {eight}\n\
          end 3 gpureplay_tee digits.pack -i input:128=3.bin -o probabilities:{PROBABILITIES}=3.out\n\
          end 4 gpureplay_tee long.pack -c 500 {eight}\n\
-         gpureplay_tee long.pack {eight} > 5.said 2>&1 & client=$!\n\
+         gpureplay_tee short.pack -n {RUNS} {eight} > 5.said 2>&1 & client=$!\n\
          {UNTIL_IT_RUNS}\
          kill -9 $client; wait $client; echo $? >> 5.said; gpureplay_tee_memory > 5.left\n\
          gpureplay_tee digits.pack {digit}\n"
@@ -89,7 +95,10 @@ pub(super) fn nothing_stays(rig: &Rig<'_>) -> Result<Checked> {
     for (number, (end, message)) in ENDS.iter().enumerate() {
         let said = share.text(&format!("{number}.said"))?;
         if !said.contains(message) {
-            return Ok(Err(format!("{end}: expected `{message}`, got {said}")));
+            let during = share.text("during")?;
+            return Ok(Err(format!(
+                "{end}: expected `{message}`, got {said}; while one ran: {during}"
+            )));
         }
         let left = share.text(&format!("{number}.left"))?;
         if left.trim() != NOTHING {

@@ -7,7 +7,7 @@ use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Te
 use gpureplay_sign::{SecretKey, sign};
 
 use super::{
-    clients,
+    clients::{self, RUNS},
     rig::{Checked, Rig, Share, UNTIL_IT_RUNS, npy, pack, packed, read, recording},
     test_key,
 };
@@ -115,6 +115,10 @@ fn said(share: &Share, expected: &[(&str, &str)]) -> Result<std::result::Result<
     Ok(Ok(()))
 }
 
+/// What the command says of a run that Ctrl-C has ended.
+pub(super) const CANCELLED: &str =
+    "the run was cancelled; the secure world has reset the GPU and cleared its memory";
+
 /// What the command says of each, and how it ends: 2 wrong use, 3 the recording is refused, 5 the device's.
 const BY_THE_COMMAND: [(&str, &str); 8] = [
     (
@@ -142,10 +146,7 @@ const BY_THE_COMMAND: [(&str, &str); 8] = [
         "unstated",
         "give all states with --state-in FILE.safetensors\n4\n",
     ),
-    (
-        "cancelled",
-        "the run was cancelled; the secure world has reset the GPU and cleared its memory",
-    ),
+    ("cancelled", CANCELLED),
 ];
 
 /// Writes packs, and gives the script that has the command run them, each with what it says and its exit code in NAME.said.
@@ -181,7 +182,7 @@ pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
          say good run good --input 3.npy --expect expected-3.npy --require-signature key.pem\n\
          say old run old --input 3.npy\n\
          say layers run good --input 3.npy --until conv2\n\
-         gpureplay run long.pack --device optee --input x.bin > cancelled.said 2>&1 & client=$!\n\
+         gpureplay run long.pack --device optee --input x.bin --repeat {RUNS} > cancelled.said 2>&1 & client=$!\n\
          {UNTIL_IT_RUNS}\
          kill -INT $client; wait $client; echo $? >> cancelled.said\n"
     );
@@ -190,5 +191,7 @@ pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
 
 /// Whether the command said what it should.
 pub(super) fn said_by_the_command(share: &Share) -> Result<std::result::Result<(), String>> {
-    said(share, &BY_THE_COMMAND)
+    let during = share.text("during")?;
+    let result = said(share, &BY_THE_COMMAND)?;
+    Ok(result.map_err(|reason| format!("{reason}; at the signal: {during}")))
 }

@@ -31,9 +31,11 @@ const TIMEOUT_FULL: u64 = 1800;
 pub(super) const DIGIT: usize = 256;
 pub(super) const PROBABILITIES: usize = 40;
 
-/// Looks into the GPU's memory until something is in it: a run is in progress. A client that is killed earlier, while OP-TEE loads the
-/// application for it, makes OP-TEE say so.
-pub(super) const UNTIL_IT_RUNS: &str = "for look in $(seq 100); do gpureplay_tee_memory > during; grep -q '^0 words' during || break; sleep 0.1; done\n";
+/// For a client in the background, `$client`: waits until its run is in progress, and leaves in `during` what GPU and memory hold and
+/// the client's state. One program looks for it: where each look is a process of its own, a busy machine takes longer for two of
+/// them than for the run. A client that is killed earlier, while OP-TEE loads the application for it, makes OP-TEE say so.
+pub(super) const UNTIL_IT_RUNS: &str = "gpureplay_tee_memory -w 100 > during\n\
+    grep State: /proc/$client/status >> during\n";
 
 /// A built secure world, and how much to try.
 pub(super) struct Rig<'a> {
