@@ -64,6 +64,17 @@ def digits(generator):
     return [{"input": random(generator, 8, 8)} for _ in range(2)], weights, compute
 
 
+def perceptron(generator):
+    sys.path.insert(0, str(TOOLS / "training"))
+    import perceptron as network
+
+    def compute(input, **weights):
+        return {"probabilities": network.probabilities(weights, input[np.newaxis])[0]}
+
+    weights = {path.stem: np.load(path) for path in sorted((TOOLS / "training" / "weights").glob("*.npy"))}
+    return [{"input": random(generator, 8, 8)} for _ in range(2)], weights, compute
+
+
 def layers(app, inputs, weights):
     """What each layer of an app computes from its first inputs, by name; the compiler finds layers by these values."""
     if app != "digits":
@@ -74,14 +85,12 @@ def layers(app, inputs, weights):
     return {name: array[0] for name, array in found.items() if name != "probabilities"}
 
 
-def samples(app):
+def samples(app, compute, weights):
     """Further inputs by name: of each digit the first held-out image that the network names rightly."""
-    if app != "digits":
+    if app not in ("digits", "perceptron"):
         return {}
-    images, labels, probabilities = (
-        np.load(DIGITS / "held-out" / f"{name}.npy") for name in ("images", "labels", "probabilities")
-    )
-    right = probabilities.argmax(axis=1) == labels
+    images, labels = (np.load(DIGITS / "held-out" / f"{name}.npy") for name in ("images", "labels"))
+    right = np.array([compute(image, **weights)["probabilities"].argmax() for image in images]) == labels
     return {str(digit): images[np.flatnonzero((labels == digit) & right)[0]] for digit in range(10)}
 
 
@@ -174,7 +183,7 @@ def main():
     }
     if len(sys.argv) == 3 and sys.argv[1] in by_steps:
         return by_steps[sys.argv[1]](pathlib.Path(sys.argv[2]))
-    apps = {"saxpy": saxpy, "acl-gemm": acl_gemm, "acl-conv": acl_conv, "digits": digits}
+    apps = {"saxpy": saxpy, "acl-gemm": acl_gemm, "acl-conv": acl_conv, "digits": digits, "perceptron": perceptron}
     if len(sys.argv) != 3 or sys.argv[1] not in apps:
         sys.exit(f"usage: reference.py {'|'.join([*apps, *by_steps, *NETWORKS])} DIR")
     top = pathlib.Path(sys.argv[2])
@@ -193,7 +202,7 @@ def main():
                 np.save(top / "layers" / f"{name}.npy", array.astype(np.float32))
         for name, array in compute(**precise).items():
             np.save(top / "expected" / f"{name}{suffix}.npy", array.astype(np.float32))
-    for name, array in samples(sys.argv[1]).items():
+    for name, array in samples(sys.argv[1], compute, weights).items():
         np.save(top / "inputs" / f"{name}.npy", array)
 
 

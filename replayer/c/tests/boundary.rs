@@ -244,3 +244,71 @@ fn recordings_come_from_memory_and_from_packs_and_signed() {
         assert_eq!(version, env!("CARGO_PKG_VERSION"));
     }
 }
+
+/// What a recurrent network writes when it goes on by itself: `characters` of them.
+///
+/// # Safety
+/// The session is one of `generate-g52`.
+unsafe fn write(session: *mut SessionHandle, characters: usize) -> String {
+    let mut text = String::new();
+    for _ in 0..characters {
+        let mut read = 0u8;
+        let (name, element) = (c"character".as_ptr(), ElementType::U8 as u32);
+        // SAFETY: the caller's promise, and one byte is there.
+        unsafe {
+            assert_eq!(gpureplay_run(session), Status::Ok, "{}", last_error());
+            let done = gpureplay_read(session, name, element, (&raw mut read).cast(), 1);
+            assert_eq!(done, Status::Ok, "{}", last_error());
+        }
+        text.push(char::from(read));
+    }
+    text
+}
+
+#[test]
+fn states_are_read_written_and_reset() {
+    let path = text(&here().join("../../recordings/generate-g52"));
+    let (mut recording, mut session) = (null_mut(), null_mut());
+    let (f32s, i32s) = (ElementType::F32 as u32, ElementType::I32 as u32);
+    let (hidden, token) = (c"hidden".as_ptr(), c"token".as_ptr());
+    let (mut kept, mut last) = ([0f32; 192], 0i32);
+    let own = -1i32;
+    // SAFETY: every pointer is null, comes from the function that makes it, or points to what lives here.
+    unsafe {
+        let opened = gpureplay_open(path.as_ptr(), &raw mut recording);
+        assert_eq!(opened, Status::Ok);
+        let opened = gpureplay_session_open(recording, null(), &raw mut session);
+        assert_eq!(opened, Status::Ok, "{}", last_error());
+        gpureplay_close(recording);
+        let forced = (&raw const own).cast();
+        let bound = gpureplay_bind(session, c"forced".as_ptr(), i32s, forced, 4);
+        assert_eq!(bound, Status::Ok, "{}", last_error());
+
+        assert_eq!(write(session, 30), "ten little frogs on the log, o");
+        let read = gpureplay_read(session, hidden, f32s, kept.as_mut_ptr().cast(), 768);
+        assert_eq!(read, Status::Ok, "{}", last_error());
+        let read = gpureplay_read(session, token, i32s, (&raw mut last).cast(), 4);
+        assert_eq!(read, Status::Ok, "{}", last_error());
+        assert!(kept.iter().any(|value| *value != 0.0));
+        let rest = write(session, 26);
+        assert_eq!(rest, "ne hopped off, nine left.\n");
+
+        // What was read is where it goes on.
+        let bound = gpureplay_bind(session, hidden, f32s, kept.as_ptr().cast(), 768);
+        assert_eq!(bound, Status::Ok, "{}", last_error());
+        let bound = gpureplay_bind(session, token, i32s, (&raw const last).cast(), 4);
+        assert_eq!(bound, Status::Ok, "{}", last_error());
+        assert_eq!(write(session, 26), rest);
+        let short = gpureplay_bind(session, hidden, f32s, kept.as_ptr().cast(), 764);
+        assert_eq!(short, Status::Usage);
+
+        assert_eq!(gpureplay_reset_states(session), Status::Ok);
+        assert_eq!(write(session, 10), "ten little");
+        for state in [hidden, token] {
+            assert_eq!(gpureplay_unbind(session, state), Status::Ok);
+        }
+        assert_eq!(write(session, 10), "ten little");
+        gpureplay_session_close(session);
+        assert_eq!(gpureplay_reset_states(null_mut()), Status::Usage);
+    }
+}

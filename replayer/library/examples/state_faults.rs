@@ -98,6 +98,7 @@ fn test(arguments: &[String]) -> Result<String> {
     }
     let (mut tried, mut failed) = (0, 0);
     for kind in KINDS {
+        let before = (tried, failed);
         for at in right.calls.clone().step_by(stride.max(1)) {
             let at_fault = |error: Box<dyn Error>| format!("{} at call {at}: {error}", kind.name());
             let ended = trials.trial(kind, at).map_err(at_fault)?;
@@ -107,6 +108,9 @@ fn test(arguments: &[String]) -> Result<String> {
             tried += 1;
             failed += ended.failed;
         }
+        // What waits for a time-out takes long: a word while it goes on.
+        let (tried, failed) = (tried - before.0, failed - before.1);
+        eprintln!("{}: {tried} faults, {failed} runs failed", kind.name());
     }
     let count = right.calls.end - right.calls.start;
     Ok(format!(

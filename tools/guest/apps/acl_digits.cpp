@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A handwritten-digits network by Arm Compute Library's graph API: float32, NHWC, one image.
+// Two networks for handwritten digits by Arm Compute Library's graph API: float32, NHWC, one image.
 //
-// acl_digits --weights folder --input image.npy --output probabilities.npy
-//     folder: LAYER.weight.npy and LAYER.bias.npy of conv1, conv2, conv3 and fc, as tools/digits/train.py writes them
+// acl_digits --weights folder --input image.npy --output probabilities.npy [--network convolutions|perceptron]
+//     folder: LAYER.weight.npy and LAYER.bias.npy of conv1, conv2, conv3 and fc, as tools/digits/train.py writes them,
+//             or of fc1 and fc2, as tools/training/data.py does
 //     image: 8 x 8, 0 (paper) to 1 (ink),  probabilities: 10
 #include <arm_compute/graph.h>
 
@@ -67,11 +68,14 @@ private:
 
 int main(int argc, char **argv)
 try {
-	const char *usage = "acl_digits --weights folder --input image.npy --output probabilities.npy";
+	const char *usage = "acl_digits --weights folder --input image.npy --output probabilities.npy [--network convolutions|perceptron]";
 	const std::string folder = acl::option(argc, argv, "--weights", usage);
 	size_t extents[2] = {8, 8};
 	const npy image = npy_read_shape(acl::option(argc, argv, "--input", usage).c_str(), 'f', 2, extents);
 	const std::string output = acl::option(argc, argv, "--output", usage);
+	const std::string which = acl::option(argc, argv, "--network", usage, "convolutions");
+	if (which != "convolutions" && which != "perceptron")
+		throw std::runtime_error("no network " + which + "; there are convolutions and perceptron");
 
 	const auto weights = [&](const std::string &name, std::vector<size_t> shape) {
 		const std::string path = folder + "/" + name + ".npy";
@@ -90,18 +94,26 @@ try {
 	};
 	FullyConnectedLayerInfo in_order;
 	in_order.set_weights_trained_layout(DataLayout::NHWC);
+	const auto connected = [&](const std::string &name, unsigned int inputs, unsigned int outputs) {
+		FullyConnectedLayer layer(outputs, weights(name + ".weight", {outputs, inputs}), weights(name + ".bias", {outputs}),
+					  in_order);
+		layer.set_name(name);
+		return layer;
+	};
 
 	const TensorDescriptor pixels(TensorShape(1U, 8U, 8U, 1U), DataType::F32, QuantizationInfo(), DataLayout::NHWC);
 	Stream network(0, "digits");
 	// Not Winograd: Mesa 25.0's compiler breaks its input transform (docs/conformance.md).
 	network << Target::CL << arm_compute::graph::ConvolutionMethod::GEMM
-		<< InputLayer(pixels, std::make_unique<FromArray>(image))
-		<< convolution("conv1", 1, 16) << relu()
-		<< convolution("conv2", 16, 32) << relu() << maximum()
-		<< convolution("conv3", 32, 32) << relu() << maximum()
-		<< FullyConnectedLayer(10, weights("fc.weight", {10, 128}), weights("fc.bias", {10}), in_order).set_name("fc")
-		<< SoftmaxLayer()
-		<< OutputLayer(std::make_unique<ToFile>(output, 10));
+		<< InputLayer(pixels, std::make_unique<FromArray>(image));
+	if (which == "convolutions")
+		network << convolution("conv1", 1, 16) << relu()
+			<< convolution("conv2", 16, 32) << relu() << maximum()
+			<< convolution("conv3", 32, 32) << relu() << maximum()
+			<< connected("fc", 128, 10);
+	else
+		network << connected("fc1", 64, 64) << relu() << connected("fc2", 64, 10);
+	network << SoftmaxLayer() << OutputLayer(std::make_unique<ToFile>(output, 10));
 	network.finalize(Target::CL, GraphConfig());
 	network.run();
 	return 0;

@@ -3,7 +3,7 @@
 
     GPUREPLAY_LIBRARY=target/release/libgpureplay.so PYTHONPATH=replayer/c/python python3 -m pytest replayer/c/python/tests
 
-Run it at the top of the tree, or let GPUREPLAY_DIGITS name the recording of the digits.
+Run it at the top of the tree, or let GPUREPLAY_DIGITS name the recording of the digits and GPUREPLAY_GENERATE that of a recurrent network.
 """
 import base64
 import hashlib
@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 DIGITS = Path(os.environ.get("GPUREPLAY_DIGITS", "recordings/digits-g52"))
+GENERATE = Path(os.environ.get("GPUREPLAY_GENERATE", "recordings/generate-g52"))
 
 
 def image(digit):
@@ -82,6 +83,32 @@ def test_times_add_up(net):
     assert timing.chains > 0
     assert timing.retries == 0
     assert 0 < timing.device <= timing.run
+
+
+def test_states_are_read_written_and_reset():
+    def write(session, characters):
+        own = np.array([-1], np.int32)
+        return b"".join(session.run({"forced": own})["character"].tobytes() for _ in range(characters))
+
+    with gpureplay.open(GENERATE) as session:
+        names = [name for name, tensor in session.tensors.items() if tensor.kind == "state"]
+        assert names == ["hidden", "token"]
+        assert write(session, 30) == b"ten little frogs on the log, o"
+        states = {name: session.read(name) for name in names}
+        rest = write(session, 26)
+        assert rest == b"ne hopped off, nine left.\n"
+        for name, value in states.items():
+            session.bind(name, value)
+        assert write(session, 26) == rest
+        session.reset_states()
+        assert write(session, 10) == b"ten little"
+        for name in names:
+            session.unbind(name)
+        assert write(session, 10) == b"ten little"
+    with gpureplay.open(GENERATE) as other:
+        for name, value in states.items():
+            other.bind(name, value)
+        assert write(other, 26) == rest
 
 
 def test_sessions_of_threads_are_their_own():

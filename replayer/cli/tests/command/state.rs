@@ -120,3 +120,85 @@ fn a_thousand_characters_of_a_transformer_are_those_of_numpy() {
         "tools/decoding/written.txt",
     );
 }
+
+/// The arrays of a .safetensors file by name.
+fn arrays(path: &Path) -> impl Fn(&str) -> Vec<f64> {
+    let bytes = std::fs::read(path).unwrap();
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let (header, data) = bytes[8..].split_at(length);
+    let header: serde_json::Value = serde_json::from_slice(header).unwrap();
+    let data = data.to_vec();
+    move |name| {
+        let place = |end: usize| header[name]["data_offsets"][end].as_u64().unwrap() as usize;
+        let values = data[place(0)..place(1)].chunks_exact(4);
+        values
+            .map(|four| f32::from_le_bytes(four.try_into().unwrap()).into())
+            .collect()
+    }
+}
+
+/// The rows of a matrix times a vector, and a bias.
+fn layer(weights: &[f64], bias: &[f64], input: &[f64]) -> Vec<f64> {
+    let rows = weights.chunks_exact(input.len()).zip(bias);
+    let sums = rows.map(|(row, bias)| {
+        let products = row.iter().zip(input).map(|(weight, value)| weight * value);
+        bias + products.sum::<f64>()
+    });
+    sums.collect()
+}
+
+#[test]
+fn what_the_perceptron_learns_runs_in_its_inference() {
+    let directory = tempfile::tempdir().unwrap();
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let gpureplay = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+            .current_dir(directory.path())
+            .args(arguments)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{text}");
+    };
+    let at = |path: &str| top.join(path).to_str().unwrap().to_owned();
+    let (training, inference) = (
+        at("recordings/train-perceptron-g52"),
+        at("recordings/perceptron-g52"),
+    );
+    let image = at("recordings/perceptron-g52/inputs/3.npy");
+    gpureplay(&[
+        "run",
+        &training,
+        "--repeat",
+        "5",
+        "--state-out",
+        "learnt.safetensors",
+    ]);
+    let infer = ["run", &inference, "--input", &image, "--output"];
+    gpureplay(&[&infer[..], &["own.npy"]].concat());
+    gpureplay(
+        &[
+            &infer[..],
+            &["learnt.npy", "--weights", "learnt.safetensors"],
+        ]
+        .concat(),
+    );
+
+    let learnt = arrays(&directory.path().join("learnt.safetensors"));
+    let image: Vec<f64> = gpureplay_io::read_npy(Path::new(&image))
+        .unwrap()
+        .values()
+        .collect();
+    let mut hidden = layer(&learnt("fc1.weight"), &learnt("fc1.bias"), &image);
+    hidden.iter_mut().for_each(|value| *value = value.max(0.0));
+    let scores = layer(&learnt("fc2.weight"), &learnt("fc2.bias"), &hidden);
+    let sum: f64 = scores.iter().map(|score| score.exp()).sum();
+    let read = |name: &str| gpureplay_io::read_npy(&directory.path().join(name)).unwrap();
+    let (found, own) = (read("learnt.npy"), read("own.npy"));
+    assert_eq!(found.len(), 10);
+    for (found, score) in found.values().zip(&scores) {
+        let expected = score.exp() / sum;
+        assert!((found - expected).abs() <= 1e-5 * expected, "{found} {expected}");
+    }
+    assert_ne!(found.bytes(), own.bytes());
+}

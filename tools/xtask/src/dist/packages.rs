@@ -144,7 +144,8 @@ impl Made {
 /// Enters a root: its own mounts, which end with the command, and no network.
 const ENTER: &str = "set -e; root=$1; shift; mount -t proc proc \"$root/proc\"; mount --rbind /dev \"$root/dev\"; \
                      exec chroot \"$root\" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 TERM=dumb \
-                     DEBIAN_FRONTEND=noninteractive PIP_DISABLE_PIP_VERSION_CHECK=1 GPUREPLAY_DIGITS=/digits \"$@\"";
+                     DEBIAN_FRONTEND=noninteractive PIP_DISABLE_PIP_VERSION_CHECK=1 GPUREPLAY_DIGITS=/digits \
+                     GPUREPLAY_GENERATE=/generate \"$@\"";
 
 /// A fresh Debian root with the packages beside, not installed.
 struct Debian<'a> {
@@ -186,12 +187,12 @@ impl<'a> Debian<'a> {
             let to = debian.root().join("try").join(super::name(&from));
             write_file(&to, &read(&from)?, 0o644)?;
         }
-        let mut copy = Command::new("cp");
-        copy.arg("-rL").arg(digits(&made.top));
-        good(
-            "copying the recording",
-            copy.arg(debian.root().join("digits")),
-        )?;
+        let generate = made.top.join("recordings/generate-g52");
+        for (recording, to) in [(digits(&made.top), "digits"), (generate, "generate")] {
+            let mut copy = Command::new("cp");
+            copy.arg("-rL").arg(recording).arg(debian.root().join(to));
+            good("copying a recording", &mut copy)?;
+        }
         Ok(debian)
     }
 
