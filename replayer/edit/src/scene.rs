@@ -292,9 +292,11 @@ impl Scene {
             ignore_identity: true,
         };
         let mut engine = Engine::new(device, verified, &mut workspace, options);
-        engine
-            .run(&mut NoTensors)
-            .map_err(|error| failed(gpureplay_library::explain::replay_error(&view, &error)))?;
+        engine.run(&mut NoTensors).map_err(|error| {
+            failed(gpureplay_library::explain::replay_error(
+                &view, &error, None,
+            ))
+        })?;
         let left = engine.gpu().watch.left.take();
         left.ok_or_else(|| failed("it did not end".into()))
     }

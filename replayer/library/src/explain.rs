@@ -8,6 +8,7 @@ use mali_model::UsedUp;
 use mali_regs::{FaultStatus, JobStatus};
 
 use crate::text::{duration, register};
+use crate::unfinished::Unfinished;
 
 /// Why a file is not a sound recording.
 pub fn parse_error(error: &ParseError) -> String {
@@ -61,9 +62,24 @@ pub fn violation(violation: &Violation) -> String {
     )
 }
 
-/// What went wrong during a replay, where, and what was expected.
-pub fn replay_error(recording: &Recording<'_>, error: &ReplayError) -> String {
-    place(recording, error) + &kind(recording, &error.kind)
+/// What went wrong during a replay, where, and what was expected. `unfinished` is named where the error itself names no job.
+pub fn replay_error(
+    recording: &Recording<'_>,
+    error: &ReplayError,
+    unfinished: Option<Unfinished>,
+) -> String {
+    let text = place(recording, error) + &kind(recording, &error.kind);
+    let nameless = matches!(
+        error.kind,
+        ErrorKind::MmuFault { .. } | ErrorKind::GpuFault { .. }
+    );
+    match unfinished.filter(|_| nameless) {
+        Some(job) => format!(
+            "{text}; job {:#x} ({} of {} in its chain) did not end",
+            job.address, job.number, job.jobs
+        ),
+        None => text,
+    }
 }
 
 /// Which job used up what a run may do on the model, and what to do.

@@ -52,6 +52,7 @@ mod tensors;
 pub mod text;
 mod timing;
 mod trust;
+mod unfinished;
 pub mod values;
 pub mod weights;
 
@@ -72,6 +73,7 @@ pub use signals::HeldSignals;
 pub use tensors::{Layer, TensorInfo, crossing, layer_named, layers_named, list};
 pub use timing::{ChainSpan, Events, Phase, Timing, Transfer};
 pub use trust::{Trust, write_error};
+pub use unfinished::Unfinished;
 
 /// Version of this library.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -13,6 +13,7 @@ use crate::bindings::Bindings;
 use crate::counters::Counters;
 use crate::device::Device;
 use crate::text;
+use crate::unfinished::{self, Unfinished};
 
 /// Chains, and transfers, of a run whose times are kept.
 const MAX_SPANS: usize = 1 << 20;
@@ -233,6 +234,8 @@ pub(crate) struct Timed {
     counts_gpu: bool,
     /// Where they were when the last chain was started.
     before: Option<Counters>,
+    /// The job that kept the last chain from ending.
+    unfinished: Option<Unfinished>,
 }
 
 impl Timed {
@@ -244,7 +247,13 @@ impl Timed {
             started: Instant::now(),
             counts_gpu: false,
             before: None,
+            unfinished: None,
         }
+    }
+
+    /// The job that kept the last chain from ending, if the chain failed and its headers say so.
+    pub(crate) fn unfinished(&self) -> Option<Unfinished> {
+        self.unfinished
     }
 
     /// Says whether the GPU's counters are read around each chain.
@@ -316,6 +325,7 @@ impl Wrapper for Timed {
     fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {
         self.before = self.counts_gpu.then(|| Counters::start(self.gpu()));
         self.started = Instant::now();
+        self.unfinished = None;
         self.clock.counts().timing.chains += 1;
         self.gpu().before_chain(chain)
     }
@@ -336,6 +346,9 @@ impl Wrapper for Timed {
             });
         }
         drop(counts);
+        if result.is_err() {
+            self.unfinished = unfinished::first(self.gpu(), chain.head);
+        }
         self.gpu().after_chain(chain, result);
     }
 }

@@ -26,4 +26,4 @@ pub use error::LinkError;
 pub use group::{MOST_JOBS, link};
 pub use linked::{Linked, Place};
 pub use split::{lengths, split};
-pub use whole::whole;
+pub use whole::{join_layers, whole};

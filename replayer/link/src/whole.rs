@@ -10,7 +10,8 @@ use zerocopy::little_endian::U32;
 
 use crate::edit::Edit;
 use crate::error::LinkError;
-use crate::linked::sound;
+use crate::linked::{Linked, Place, sound};
+use crate::split::lengths;
 
 /// A recording for whoever runs all layers and wants none of the values between them: one run segment, and chains of up to `most_jobs` jobs.
 /// Tensors keep their numbers. `None`: it has only one layer, or its layers have work for the processor between them.
@@ -31,6 +32,41 @@ pub fn whole(verified: &Verified<'_>, most_jobs: u32) -> Result<Option<Vec<u8>>,
     let bytes = rewrite(recording, &chains, most_jobs);
     sound(&bytes)?;
     Ok(Some(bytes))
+}
+
+/// The same of a recording whose chains were just linked: where the jobs of each chain are then is known too.
+///
+/// # Errors
+/// As for [`whole`].
+pub fn join_layers(linked: &Linked, most_jobs: u32) -> Result<Option<Linked>, LinkError> {
+    let verified = sound(&linked.bytes)?;
+    let Some(bytes) = whole(&verified, most_jobs)? else {
+        return Ok(None);
+    };
+    // Jobs keep their order.
+    let mut starts = Vec::new();
+    for (submission, jobs) in (0..).zip(lengths(&sound(&bytes)?)?) {
+        starts.extend((0..jobs).map(|first| (submission, first)));
+    }
+    let chains = starts.last().map_or(0, |(submission, _)| submission + 1);
+    let mut next = starts.into_iter();
+    let places = linked.places.iter().map(|place| {
+        let jobs = place.jobs;
+        let mut own = next.by_ref().take(jobs as usize);
+        let (submission, first) = own.next().unwrap_or_default();
+        own.for_each(drop);
+        Place {
+            submission,
+            first,
+            jobs,
+        }
+    });
+    let places = places.collect();
+    Ok(Some(Linked {
+        bytes,
+        places,
+        chains,
+    }))
 }
 
 /// Whether there are several layers, and nothing but chains and values between layers in all of them but the first.

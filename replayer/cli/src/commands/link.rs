@@ -8,7 +8,7 @@ use clap::Args;
 use gpureplay_library::files::FILE_NAME;
 use gpureplay_library::weights::sha256;
 use gpureplay_library::{Recording, manifest, shown};
-use gpureplay_link::{MOST_JOBS, lengths, link};
+use gpureplay_link::{Linked, MOST_JOBS, join_layers, lengths, link};
 
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
@@ -23,13 +23,15 @@ Examples:
       every layer is one submission; `run` then needs one for all layers
   gpureplay link recordings/digits-g52 --most-jobs 8 -o digits
       the GPU can be lent to others after every eighth job
+  gpureplay link recordings/digits-g52 --whole -o digits-at-once
+      one submission for all layers, for replayers that run the file as it is: firmware, a secure world
   gpureplay link digits --apart -o digits-by-job
       one submission for each job again";
 
 /// Join chains that follow each other, so that a run takes fewer submissions and interrupts
 ///
 /// Each chain gets descriptors of its own, which set-up uploads once; chains between which the processor has nothing to do become one, with a
-/// barrier where one ended. Every job is proved to be the recorded one. `gpureplay compile --link` does the same.
+/// barrier where one ended. Every job is proved to be the recorded one. `gpureplay compile` and `record` do the same unless --no-link is given.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Link {
@@ -41,8 +43,11 @@ pub(crate) struct Link {
     /// Jobs that a chain may have
     #[arg(long, value_name = "N", default_value_t = MOST_JOBS, value_parser = clap::value_parser!(u32).range(1..=65535))]
     most_jobs: u32,
+    /// Join the layers too: they cannot be run one by one any more
+    #[arg(long)]
+    whole: bool,
     /// Give each job a chain of its own instead
-    #[arg(long, conflicts_with = "most_jobs")]
+    #[arg(long, conflicts_with_all = ["most_jobs", "whole"])]
     apart: bool,
     #[command(flatten)]
     force: Force,
@@ -68,7 +73,10 @@ impl Link {
             }
             false => {
                 let linked = link(&files.bytes, recording.verified(), self.most_jobs);
-                let linked = linked.map_err(wrong)?;
+                let mut linked = linked.map_err(wrong)?;
+                if self.whole && recording.layers().len() > 1 {
+                    linked = self.join_layers(&linked)?;
+                }
                 let jobs = files.manifest.as_ref();
                 let jobs = jobs.map(|it| placed(it.jobs.clone(), &linked.places));
                 (linked.bytes, jobs, linked.chains as usize)
@@ -109,5 +117,14 @@ impl Link {
             )?;
         }
         Ok(Outcome::Done)
+    }
+
+    fn join_layers(&self, linked: &Linked) -> Result<Linked> {
+        let wrong =
+            |text: String| Failure::Recording(format!("{}: {text}", shown(&self.recording)));
+        let joined = join_layers(linked, self.most_jobs);
+        joined.map_err(|error| wrong(error.to_string()))?.ok_or_else(|| {
+            wrong("its layers cannot be joined: the processor has work between them; leave --whole away".into())
+        })
     }
 }

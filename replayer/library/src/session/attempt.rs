@@ -13,16 +13,35 @@ use crate::error::{Error, Result};
 use crate::explain;
 use crate::recording::Recording;
 use crate::selection::Step;
-use crate::timing::{Announced, Timing};
+use crate::timing::{Announced, Timed, Timing};
+use crate::unfinished::Unfinished;
 
-/// An error of the engine in words; with the job that used up what the run may do, if that is why.
-pub(super) fn failed(recording: &Recording, error: ReplayError, used_up: Option<UsedUp>) -> Error {
+/// What is known of an error besides what the engine says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Around {
+    /// The job that used up what the run may do, if that is why.
+    used_up: Option<UsedUp>,
+    /// The job that did not end.
+    unfinished: Option<Unfinished>,
+}
+
+impl Around {
+    fn of(timed: &Timed) -> Self {
+        Self {
+            used_up: timed.device.used_up(),
+            unfinished: timed.unfinished(),
+        }
+    }
+}
+
+/// An error of the engine in words.
+pub(super) fn failed(recording: &Recording, error: ReplayError, around: Around) -> Error {
     let view = recording.verified().recording();
     Error::Replay {
         path: recording.files().path.clone(),
-        text: match used_up {
+        text: match around.used_up {
             Some(used_up) => explain::used_up(view, &error, &used_up),
-            None => explain::replay_error(view, &error),
+            None => explain::replay_error(view, &error, around.unfinished),
         },
         error,
     }
@@ -189,9 +208,9 @@ impl Session {
             }
             Err((parts, error)) => {
                 let timed = parts.device.into_inner();
-                let used_up = timed.device.used_up();
+                let around = Around::of(&timed);
                 self.state = State::Idle(Box::new(timed));
-                Err(failed(&shared, error, used_up))
+                Err(failed(&shared, error, around))
             }
         }
     }
@@ -238,7 +257,7 @@ impl Session {
         };
         loaded.with_dependent_mut(|_, engine| {
             let result = work(engine, &mut tensors);
-            result.map_err(|error| failed(form, error, engine.gpu().device.used_up()))
+            result.map_err(|error| failed(form, error, Around::of(engine.gpu())))
         })
     }
 }

@@ -136,7 +136,8 @@ impl Session {
         let mut device = Device::open(&options.device, gpu_id, options.model)?;
         if !options.ignore_identity {
             let checked = device.check_identity(recording.verified().recording());
-            checked.map_err(|error| attempt::failed(&recording, error, None))?;
+            checked
+                .map_err(|error| attempt::failed(&recording, error, attempt::Around::default()))?;
         }
         let mut session = Self::on(recording, device);
         session.ignore_identity(options.ignore_identity);

@@ -72,6 +72,41 @@ pub(crate) fn answers(folder: &Folder) -> Result<Checked> {
     Ok(Ok(()))
 }
 
+/// A recording whose chains and layers were joined: one submission for set-up, one for the run, at most two interrupts for each, and the bits
+/// of the output that the recorded stack wrote. `recording` is the folder of digits in that form.
+pub(crate) fn submits_once(folder: &Folder, recording: &Path) -> Result<Checked> {
+    let original = digits(folder);
+    let expected = read(&original.join("expected/3.npy"))?;
+    let parts = Linked {
+        recording: Some(&recording.join("recording.gpr")),
+        inputs: &[original.join("inputs/3.npy")],
+        ..Linked::default()
+    };
+    let image = bare::firmware(folder, &parts, &[])?;
+    let has = Machine {
+        gpu: Gpu::Model("g52"),
+        loaded: None,
+        flash: None,
+        long: false,
+    };
+    let said = boot(folder, &image, &has)?;
+    let bits: String = last_values(&expected)
+        .map(|value| format!(" {:#x}", value.to_bits()))
+        .collect();
+    let counts = (reported(&said, "chains "), reported(&said, "interrupts "));
+    Ok(match counts {
+        (Some(2), Some(interrupts @ 2..=4))
+            if said.contains(&format!(" bits{bits}\n")) && said.contains("\nDONE\n") =>
+        {
+            println!("     bare metal: 2 chains, {interrupts} interrupts");
+            Ok(())
+        }
+        _ => Err(format!(
+            "expected 2 chains and{bits}, the image said: {said}"
+        )),
+    })
+}
+
 /// What the long trials link in: a recording, its inputs, and the text that NumPy writes.
 struct Writer {
     recording: &'static str,
@@ -158,16 +193,17 @@ fn reported(said: &str, word: &str) -> Option<u64> {
 
 /// Index of the largest of the last ten f32 of a .npy file.
 fn largest(npy: &[u8]) -> usize {
-    let values: Vec<f32> = npy
-        .chunks_exact(4)
-        .rev()
-        .take(10)
-        .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap_or_default()))
-        .collect();
-    let values: Vec<f32> = values.into_iter().rev().collect();
+    let values: Vec<f32> = last_values(npy).collect();
     (0..values.len())
         .max_by(|&a, &b| values[a].total_cmp(&values[b]))
         .unwrap_or(0)
+}
+
+/// The last ten f32 of a .npy file.
+fn last_values(npy: &[u8]) -> impl Iterator<Item = f32> {
+    let start = npy.len().saturating_sub(40);
+    let values = npy.get(start..).unwrap_or_default().as_chunks::<4>().0;
+    values.iter().map(|bytes| f32::from_le_bytes(*bytes))
 }
 
 /// A recording, a GPU, and what the image says about them.

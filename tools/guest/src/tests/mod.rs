@@ -6,6 +6,7 @@ mod barriers;
 mod caches;
 mod cases;
 mod complaints;
+mod linked;
 mod opencl;
 mod page;
 mod pairs;
@@ -218,6 +219,10 @@ const TESTS: &[(&str, TestFunction)] = &[
     (
         "replays, kills and a hostile client on the nano driver and /dev/mem, then panfrost again",
         devices,
+    ),
+    (
+        "linked chains are one submission on the nano driver, /dev/mem and bare metal",
+        |folder| Ok(Verdict::of(linked::one_submission(folder)?)),
     ),
     (
         "non-coherent caches: panfrost computes, saxpy is recorded and replays",

@@ -170,7 +170,7 @@ impl Diff {
             let view = recording.verified().recording();
             for device in [&mut first, &mut second] {
                 device.check_identity(view).map_err(|error| {
-                    let text = explain::replay_error(view, &error);
+                    let text = explain::replay_error(view, &error, None);
                     Failure::Device(format!("{}: {text}", device.description()))
                 })?;
             }

@@ -97,28 +97,31 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
         "nano:shared" => Mode::Shared,
         "devmem" => {
             let mut gpu = DevMem::open(None)?;
-            replay(&mut gpu, verified, &mut values, &expected, runs)?;
-            return Ok(format!("{path} on {device}: {runs} runs agree"));
+            let submits = replay(&mut gpu, verified, &mut values, &expected, runs)?;
+            return Ok(format!(
+                "{path} on {device}: {runs} runs agree, {submits} submissions"
+            ));
         }
         other => return Err(format!("no device {other}").into()),
     };
     let mut gpu = Nano::open(Path::new(nano::PATH), mode)?;
     let started = Instant::now();
-    replay(&mut gpu, verified, &mut values, &expected, runs)?;
+    let submits = replay(&mut gpu, verified, &mut values, &expected, runs)?;
     let seconds = started.elapsed().as_secs_f64();
     Ok(format!(
-        "{path} on {device}: {runs} runs agree, lent {} times, {seconds:.1} s",
+        "{path} on {device}: {runs} runs agree, {submits} submissions, lent {} times, {seconds:.1} s",
         gpu.lent()
     ))
 }
 
+/// Chains that were submitted, those of set-up included.
 fn replay(
     gpu: &mut impl Gpu,
     verified: gpureplay_core::Verified<'_>,
     values: &mut Values,
     expected: &BTreeMap<u32, Vec<u8>>,
     runs: u32,
-) -> Result<(), Box<dyn Error>> {
+) -> Result<u32, Box<dyn Error>> {
     let mut workspace = Box::new(Workspace::new());
     let mut session = Session::open(gpu, verified, &mut workspace, Options::default(), values)
         .map_err(|error| format!("{error:?}"))?;
@@ -134,8 +137,9 @@ fn replay(
             return Err(format!("run {run}: an output differs").into());
         }
     }
+    let submits = session.submits();
     session.finish().map_err(|error| format!("{error:?}"))?;
-    Ok(())
+    Ok(submits)
 }
 
 /// New pages are zero in memory, where the GPU reads them, not only in the processor's caches.

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which job of a chain did not end: what an error of the whole GPU does not say by itself.
+
+use gpureplay_core::Gpu;
+use mali_descriptors::{JobHeader, LONGEST_CHAIN};
+use mali_regs::JobStatus;
+
+/// The first job of a chain whose header does not say DONE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// GPU address of its header.
+    pub address: u64,
+    /// Its place in the chain, from 1.
+    pub number: u32,
+    /// Jobs of the chain.
+    pub jobs: u32,
+}
+
+/// Looks at the headers of a chain that failed. `None`: all say DONE, or one cannot be read.
+pub(crate) fn first(gpu: &mut dyn Gpu, head: u64) -> Option<Unfinished> {
+    let mut found = None;
+    let (mut at, mut jobs) = (head, 0);
+    while at != 0 && jobs < LONGEST_CHAIN {
+        let mut bytes = [0; JobHeader::SIZE];
+        gpu.read_memory(at, &mut bytes).ok()?;
+        let header = JobHeader::from_bytes(&bytes);
+        jobs += 1;
+        let status = JobStatus(header.words.first().copied()? & 0xff);
+        if found.is_none() && status != JobStatus::DONE {
+            found = Some((at, jobs));
+        }
+        at = header.next();
+    }
+    found.map(|(address, number)| Unfinished {
+        address,
+        number,
+        jobs,
+    })
+}

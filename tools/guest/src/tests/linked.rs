@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Chains that were linked, on every device of the guest and on bare metal: one submission a run, the recorded outputs bit for bit.
+
+use std::{collections::BTreeMap, path::Path, process::Command};
+
+use super::{clean, script, temporary};
+use crate::{
+    build::{payload, step::logged},
+    devices::expect,
+    error::Result,
+    firmware::checks,
+    folder::Folder,
+    run::{driver::Driver, session::Options},
+};
+
+/// What the guest runs.
+const SCRIPT: &str = include_str!("linked.sh");
+/// The recording, and jobs of one of its runs.
+const RECORDING: &str = "digits-g52";
+const JOBS: u32 = 12;
+/// Its forms: each job in a chain of its own, chains linked in layers, and layers joined.
+const FORMS: [(&str, &str); 3] = [
+    ("apart", "--apart"),
+    ("layers", "--most-jobs=64"),
+    ("whole", "--whole"),
+];
+const DEVICES: [&str; 4] = ["devmem", "nano", "nano:direct", "nano:shared"];
+/// Runs between the two counts that are compared.
+const RUNS: u32 = 20;
+/// Interrupts that a run of one chain may take: the line may still be up when the kernel looks again.
+const MOST_INTERRUPTS: u32 = 2;
+
+/// What a line of the guest says: submissions and interrupts of so many runs.
+type Counts = BTreeMap<(String, String, u32), (u32, u32)>;
+
+/// Replays all forms on all devices, then the joined one on bare metal.
+pub(super) fn one_submission(folder: &Folder) -> Result<std::result::Result<(), String>> {
+    payload::nano_driver(folder)?;
+    let share = temporary()?;
+    expect(folder, RECORDING, share.path())?;
+    for (form, option) in FORMS {
+        make(folder, option, &share.path().join(form))?;
+    }
+    let words = |list: &[&str]| list.join(" ");
+    let options = Options {
+        driver: Driver::None,
+        share: Some(share.path().to_path_buf()),
+        environment: vec![
+            ("RECORDING".into(), RECORDING.into()),
+            ("FORMS".into(), words(&FORMS.map(|(form, _)| form))),
+            ("DEVICES".into(), words(&DEVICES)),
+            ("RUNS".into(), (RUNS + 1).to_string()),
+        ],
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, SCRIPT)?;
+    let said = String::from_utf8_lossy(&outcome.stdout);
+    let seen = clean(&outcome).and_then(|()| judge(&counts(&said)));
+    if let Err(reason) = seen {
+        return Ok(Err(format!("{reason}: {}", said.trim())));
+    }
+    checks::submits_once(folder, &share.path().join("whole"))
+}
+
+/// Writes the recording in another form.
+fn make(folder: &Folder, option: &str, to: &Path) -> Result<()> {
+    let mut link = Command::new(payload::host_command(folder));
+    link.arg("link")
+        .arg(folder.repository.join("recordings").join(RECORDING))
+        .arg(option)
+        .arg("-o")
+        .arg(to);
+    logged(&mut link, "linking", &folder.local.join("log/link.log"))
+}
+
+/// Lines `counted FORM DEVICE RUNS SUBMISSIONS INTERRUPTS`.
+fn counts(said: &str) -> Counts {
+    let line = |line: &str| {
+        let words: Vec<&str> = line.strip_prefix("counted ")?.split(' ').collect();
+        let &[form, device, runs, submissions, interrupts] = words.as_slice() else {
+            return None;
+        };
+        let key = (form.to_owned(), device.to_owned(), runs.parse().ok()?);
+        Some((key, (submissions.parse().ok()?, interrupts.parse().ok()?)))
+    };
+    said.lines().filter_map(line).collect()
+}
+
+/// A run has a submission for each job in chains of their own, and one for all of them where layers are joined.
+fn judge(counts: &Counts) -> std::result::Result<(), String> {
+    for device in DEVICES {
+        for (form, _) in FORMS {
+            let of = |runs| {
+                let key = (form.to_owned(), device.to_owned(), runs);
+                counts
+                    .get(&key)
+                    .ok_or_else(|| format!("nothing is said of {runs} runs of {form} on {device}"))
+            };
+            let (few, many) = (of(1)?, of(1 + RUNS)?);
+            let submissions = many.0.saturating_sub(few.0);
+            let interrupts = many.1.saturating_sub(few.1);
+            let right = match form {
+                "apart" => submissions == RUNS * JOBS,
+                "layers" => submissions < RUNS * JOBS && submissions > RUNS,
+                _ => submissions == RUNS,
+            };
+            // /dev/mem polls; where the line is used, each job alone takes an interrupt, so that the count can be too large.
+            let polls = device == "devmem";
+            let enough = match form {
+                "apart" => interrupts >= RUNS * JOBS,
+                "whole" => interrupts >= RUNS && interrupts <= RUNS * MOST_INTERRUPTS,
+                _ => true,
+            };
+            if !right || !(polls || enough) {
+                return Err(format!(
+                    "{RUNS} runs of {form} on {device}: {submissions} submissions, {interrupts} interrupts"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(change: (&str, &str)) -> String {
+        let mut said = String::new();
+        for device in DEVICES {
+            for (form, chains) in [("apart", JOBS), ("layers", 7), ("whole", 1)] {
+                for runs in [1, 1 + RUNS] {
+                    let submissions = 1 + runs * chains;
+                    let interrupts = if device == "devmem" { 0 } else { submissions };
+                    said += &format!("counted {form} {device} {runs} {submissions} {interrupts}\n");
+                }
+            }
+        }
+        assert!(said.contains(change.0), "{said}");
+        said.replacen(change.0, change.1, 1)
+    }
+
+    #[test]
+    fn too_many_submissions_or_interrupts_are_seen() {
+        assert_eq!(judge(&counts(&said(("", "")))), Ok(()));
+        for change in [
+            ("whole nano 21 22 22", "whole nano 21 23 22"),
+            ("whole nano 21 22 22", "whole nano 21 22 63"),
+            ("whole nano 21 22 22", "whole nano 21 22 2"),
+            ("whole devmem 21 22 0", "whole devmem 21 42 0"),
+            ("apart nano 21 253 253", "apart nano 21 22 22"),
+            ("counted whole nano:shared 21", "counted"),
+        ] {
+            assert!(judge(&counts(&said(change))).is_err(), "{change:?}");
+        }
+    }
+}
