@@ -7,6 +7,7 @@ use mali_model::Message;
 use serde::{Deserialize, Serialize};
 
 /// How times and work were found.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measurement {
     /// The device.
@@ -23,6 +24,7 @@ pub struct Measurement {
 }
 
 /// Spread of a number over runs: of seconds, or of counts.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The shortest.
@@ -63,6 +65,7 @@ impl Spread {
 }
 
 /// What the model's shader cores did for a job. Operations count once for each thread that took part.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// Work groups that ran.

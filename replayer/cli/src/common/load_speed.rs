@@ -27,6 +27,7 @@ const ALWAYS_NEW: usize = 32 << 20;
 
 /// Medians of some rounds, in seconds of this thread's CPU time; the file is in the page cache. Other work on the machine is not counted.
 /// Not the fastest: a virtual machine's kernel takes time that the host gave to others off such clocks, by an estimate.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Loading {
     /// The file into memory.

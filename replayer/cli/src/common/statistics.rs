@@ -7,6 +7,7 @@ use gpureplay_library::text;
 use serde::{Deserialize, Serialize};
 
 /// The times that half, nine tenths and 99 of 100 runs stay within, in seconds; `None` where there are fewer than 10 or 100 runs.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Percentiles {
     pub(crate) p50: f64,
@@ -37,6 +38,7 @@ pub(crate) fn seconds(value: f64) -> String {
 }
 
 /// Mean, spread and extremes of times, in seconds.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Summary {
     /// How many times there are.
