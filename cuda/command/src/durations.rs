@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_io::csv;
+use serde::Serialize;
 
 use crate::app::App;
-use crate::failure::{Outcome, file};
+use crate::failure::{Failure, Outcome, file, json};
 
 /// Runs a program and says how long each of its kernels took.
 #[derive(Args)]
@@ -35,6 +36,19 @@ struct Row {
     total: f64,
     least: f64,
     most: f64,
+}
+
+/// A kernel with one size, for `--json`: times in microseconds.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+pub(crate) struct RowReport<'a> {
+    kernel: &'a str,
+    grid: &'a str,
+    block: &'a str,
+    occurrences: u64,
+    total_us: f64,
+    least_us: f64,
+    most_us: f64,
 }
 
 type Table = BTreeMap<[String; 3], Row>;
@@ -68,25 +82,26 @@ impl Durations {
             let text = std::fs::read_to_string(&path).map_err(file(&path))?;
             text.lines().for_each(|line| add(&mut table, line));
         }
-        self.print(&table);
+        self.print(&table)?;
         Ok(code)
     }
 
-    fn print(&self, table: &Table) {
+    fn print(&self, table: &Table) -> Result<(), Failure> {
         let mut rows: Vec<_> = table.iter().collect();
         rows.sort_by(|a, b| b.1.total.total_cmp(&a.1.total));
         if self.json {
-            let rows: Vec<_> = rows
-                .iter()
-                .map(|([kernel, grid, block], row)| {
-                    serde_json::json!({
-                        "kernel": kernel, "grid": grid, "block": block, "occurrences": row.occurrences,
-                        "total_us": row.total, "least_us": row.least, "most_us": row.most,
-                    })
-                })
-                .collect();
-            println!("{}", serde_json::Value::from(rows));
-            return;
+            let rows = rows.iter().map(|([kernel, grid, block], row)| RowReport {
+                kernel,
+                grid,
+                block,
+                occurrences: row.occurrences,
+                total_us: row.total,
+                least_us: row.least,
+                most_us: row.most,
+            });
+            let text = serde_json::to_string(&rows.collect::<Vec<_>>());
+            println!("{}", text.map_err(json)?);
+            return Ok(());
         }
         let mean = |row: &Row| row.total / row.occurrences.max(1) as f64;
         if self.csv {
@@ -112,6 +127,7 @@ impl Durations {
                 );
             }
         }
+        Ok(())
     }
 }
 

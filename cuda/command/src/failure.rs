@@ -31,6 +31,8 @@ pub(crate) enum Failure {
     Untrusted { path: PathBuf, reason: String },
     #[error("{}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
+    #[error("the report as JSON: {0}")]
+    Json(serde_json::Error),
 }
 
 pub(crate) type Outcome = Result<ExitCode, Failure>;
@@ -53,9 +55,13 @@ impl Failure {
                 | ReplayError::Refused(_),
             ) => 4,
             Self::Replay(_) | Self::Poison(_) | Self::OtherProcess(_) => 5,
-            Self::Write { .. } => 6,
+            Self::Write { .. } | Self::Json(_) => 6,
         }
     }
+}
+
+pub(crate) fn json(source: serde_json::Error) -> Failure {
+    Failure::Json(source)
 }
 
 pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Failure + '_ {

@@ -40,6 +40,25 @@ enum Command {
     Tune(tune::Tune),
 }
 
+/// Names and schemas of what `--json` prints: for `gpureplay`'s tests, which write docs/schemas.
+#[cfg(feature = "schema")]
+#[must_use]
+pub fn schemas(
+    settings: &schemars::generate::SchemaSettings,
+) -> Vec<(&'static str, schemars::Schema)> {
+    let generator = || settings.clone().into_generator();
+    vec![
+        (
+            "cuda-run",
+            generator().into_root_schema_for::<run::RunReport<'_>>(),
+        ),
+        (
+            "cuda-durations",
+            generator().into_root_schema_for::<Vec<durations::RowReport<'_>>>(),
+        ),
+    ]
+}
+
 impl Cuda {
     /// Does what was asked for, and says what went wrong.
     ///

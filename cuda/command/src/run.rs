@@ -10,9 +10,10 @@ use gpureplay_cuda_replay::{
     Comparison, Element, Gpu, JitOptions, Loaded, Mask, Poison, Reaction, ReplayError, Session,
     Sizes, Times, Verdict,
 };
+use serde::Serialize;
 
 use crate::attempt::{again, differences_elsewhere};
-use crate::failure::{Failure, Outcome, file, written};
+use crate::failure::{Failure, Outcome, file, json, written};
 use crate::report;
 use crate::sign::Trust;
 use crate::target::{Target, sizes};
@@ -358,7 +359,8 @@ impl Run {
             evidence,
         };
         if self.json {
-            println!("{}", report.json());
+            let text = serde_json::to_string(&report.json());
+            println!("{}", text.map_err(json)?);
         } else {
             report.print();
             for (address, recorded, found) in differing {
@@ -372,6 +374,47 @@ impl Run {
         }
         Ok(ExitCode::from(u8::from(!verdict.is_right())))
     }
+}
+
+/// What a replay showed, for `--json`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+pub(crate) struct RunReport<'a> {
+    kernel: &'a str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    /// Registers of a thread.
+    registers: u32,
+    /// `exact`, `within`, `differs` or `inconclusive`.
+    verdict: &'static str,
+    /// Nothing if it was not timed.
+    times: Option<TimesReport>,
+    difference: Option<DifferenceReport>,
+    /// What was changed before the launch: `results` or `inputs`.
+    changed: Option<&'static str>,
+    changed_bytes: Option<u64>,
+    /// Bytes that the recorded kernel was seen to write.
+    written_bytes: Option<u64>,
+}
+
+/// Times in microseconds.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+struct TimesReport {
+    runs: usize,
+    median_us: f64,
+    least_us: f64,
+    spread_us: f64,
+}
+
+/// Where a replay differs.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+struct DifferenceReport {
+    /// How many elements differ.
+    elements: u64,
+    /// Address of the first.
+    first: u64,
 }
 
 /// What a replay showed.
@@ -418,25 +461,30 @@ impl Report<'_> {
         }
     }
 
-    fn json(&self) -> serde_json::Value {
-        let times = (self.times.runs() > 0).then(|| {
-            serde_json::json!({
-                "runs": self.times.runs(), "median_us": self.times.median(),
-                "least_us": self.times.least(), "spread_us": self.times.spread(),
-            })
-        });
-        let difference = match self.verdict {
-            Verdict::Differs(difference) => Some(serde_json::json!({
-                "elements": difference.elements, "first": difference.first,
-            })),
-            _ => None,
-        };
-        serde_json::json!({
-            "kernel": self.kernel, "grid": self.sizes.grid, "block": self.sizes.block, "registers": self.registers,
-            "verdict": self.verdict.word(), "times": times, "difference": difference,
-            "changed": self.evidence.as_ref().map(Evidence::word),
-            "changed_bytes": self.evidence.as_ref().map(|evidence| evidence.bytes()[0]),
-            "written_bytes": self.evidence.as_ref().map(|evidence| evidence.bytes()[1]),
-        })
+    fn json(&self) -> RunReport<'_> {
+        let bytes = self.evidence.as_ref().map(Evidence::bytes);
+        RunReport {
+            kernel: self.kernel,
+            grid: self.sizes.grid,
+            block: self.sizes.block,
+            registers: self.registers,
+            verdict: self.verdict.word(),
+            times: (self.times.runs() > 0).then(|| TimesReport {
+                runs: self.times.runs(),
+                median_us: self.times.median(),
+                least_us: self.times.least(),
+                spread_us: self.times.spread(),
+            }),
+            difference: match self.verdict {
+                Verdict::Differs(difference) => Some(DifferenceReport {
+                    elements: difference.elements,
+                    first: difference.first,
+                }),
+                _ => None,
+            },
+            changed: self.evidence.as_ref().map(Evidence::word),
+            changed_bytes: bytes.map(|[changed, _]| changed),
+            written_bytes: bytes.map(|[_, written]| written),
+        }
     }
 }

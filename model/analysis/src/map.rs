@@ -2,6 +2,7 @@
 //! What memory is called: regions of a recording, and the tensors in them.
 
 /// What an area holds.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AreaKind {

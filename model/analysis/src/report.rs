@@ -10,9 +10,10 @@ use crate::map::AreaKind;
 pub const FORMAT: &str = "gpureplay-analysis 1";
 
 /// The analyses of a run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// [`FORMAT`].
+    /// Name and version of this structure: `gpureplay-analysis 1`.
     pub format: String,
     /// Name of the recording.
     pub recording: String,
@@ -35,6 +36,7 @@ pub struct Report {
 }
 
 /// The verdict of one analysis.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedVerdict {
     /// Name of the analysis.
@@ -44,6 +46,7 @@ pub struct NamedVerdict {
 }
 
 /// What an analysis that looks for errors says.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -76,6 +79,7 @@ impl Verdict {
 }
 
 /// One job.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// Its number in the recording, from 0, set-up included.
@@ -128,6 +132,7 @@ pub struct Job {
 pub const MOST_PAGES: usize = 1024;
 
 /// Counts of the model.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Threads.
@@ -145,6 +150,7 @@ pub struct Totals {
 }
 
 /// A clause.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clause {
     /// Its address.
@@ -166,6 +172,7 @@ pub struct Clause {
 }
 
 /// Accesses of an instruction.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     /// Accesses of warps.
@@ -204,6 +211,7 @@ impl Memory {
 }
 
 /// Heat of an area: a tensor, or what of a region belongs to no tensor.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AreaHeat {
     /// Its name.
@@ -227,6 +235,7 @@ pub struct AreaHeat {
 }
 
 /// Heat of a page.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageHeat {
     /// Its address.
@@ -238,6 +247,7 @@ pub struct PageHeat {
 }
 
 /// How two accesses race.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RaceKind {
@@ -264,6 +274,7 @@ impl RaceKind {
 }
 
 /// Two instructions that race.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Race {
     /// How.
@@ -287,6 +298,7 @@ pub struct Race {
 }
 
 /// Instructions of two jobs that race.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
     /// Number of the earlier job.
@@ -306,6 +318,7 @@ pub struct Conflict {
 }
 
 /// Reads by one instruction of memory that nobody wrote.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unwritten {
     /// Address of its clause.
@@ -327,6 +340,7 @@ pub struct Unwritten {
 }
 
 /// Accesses of one instruction outside of tensors.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outside {
     /// Address of its clause.

@@ -5,6 +5,8 @@
 
 mod commands;
 mod common;
+#[cfg(test)]
+mod schemas;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -163,7 +165,9 @@ fn wants_json(words: &[OsString]) -> bool {
 /// Who reads JSON gets the failure as JSON.
 fn failed_in_json(failure: &Failure) {
     // The exit code and the line on standard error say it in any case.
-    let _ = writeln!(terminal::stdout(), "{}", failure.json());
+    if let Ok(text) = failure.json() {
+        let _ = writeln!(terminal::stdout(), "{text}");
+    }
 }
 
 /// What each subcommand returns.

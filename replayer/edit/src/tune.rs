@@ -20,6 +20,7 @@ pub struct Candidate {
 }
 
 /// What became of a candidate.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
@@ -34,6 +35,7 @@ pub enum Standing {
 }
 
 /// A candidate, and how it did.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// What it is called.
@@ -59,6 +61,7 @@ pub struct Row {
 }
 
 /// All candidates, the recorded job first.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct Tuning {
     /// A row for each.

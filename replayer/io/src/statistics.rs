@@ -63,6 +63,7 @@ impl Sorted {
 }
 
 /// Middle and extremes.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The least.
@@ -92,6 +93,7 @@ impl Spread {
 }
 
 /// What half, nine tenths and 99 of 100 numbers stay within; `None` where there are fewer than 10 or 100.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Percentiles {
     /// Half.
@@ -120,6 +122,7 @@ impl Percentiles {
 }
 
 /// Mean, deviation and extremes.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// How many numbers there are.

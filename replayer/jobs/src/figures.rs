@@ -7,6 +7,7 @@ use mali_model::Message;
 use serde::{Deserialize, Serialize};
 
 /// How times and work were found.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measurement {
     /// The device.
@@ -23,6 +24,7 @@ pub struct Measurement {
 }
 
 /// What the model's shader cores did for a job. Operations count once for each thread that took part.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// Work groups that ran.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report of a recording's jobs: one structure for text, JSON, CSV and pages. `docs/job-report.schema.json` describes it.
+//! The report of a recording's jobs: one structure for text, JSON, CSV and pages. `docs/schemas/jobs.json` describes it.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,10 @@ use crate::table::{Job, Jobs};
 pub const SCHEMA: u32 = 1;
 
 /// All that is known about the jobs of a recording.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// [`SCHEMA`].
+    /// Version of this structure: 1.
     pub schema: u32,
     /// Name of the recording.
     pub recording: String,
@@ -42,6 +43,7 @@ pub struct Report {
 }
 
 /// A layer.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerReport {
     /// Its number, from 1 as `gpureplay info` counts.
@@ -53,6 +55,7 @@ pub struct LayerReport {
 }
 
 /// A chain.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChainReport {
     /// Its number in the recording, from 0, set-up included.
@@ -78,6 +81,7 @@ pub struct ChainReport {
 }
 
 /// A job.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobReport {
     /// Its number in the recording, from 0, set-up included.
@@ -128,6 +132,7 @@ pub struct JobReport {
 }
 
 /// A shader, with all selected jobs that run it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KernelReport {
     /// Its hash, 16 hexadecimal digits.

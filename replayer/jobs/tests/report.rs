@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report of shipped recordings: it has the form that its schema says, and its numbers are those of other commands.
+//! The report of shipped recordings: it comes back from JSON, and its numbers are those of other commands.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,6 @@ use gpureplay_jobs::measure::{Watch, measure};
 use gpureplay_jobs::{Jobs, Report};
 use gpureplay_library::device::Choice;
 use gpureplay_library::{Device, ModelOptions, Recording, Session};
-use serde_json::Value;
 
 fn report(name: &str, threads: usize) -> Report {
     let folder = format!("{}/../../recordings/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -36,66 +35,13 @@ fn report(name: &str, threads: usize) -> Report {
     Report::new(&recording, &jobs, &all, None, Some(&measured))
 }
 
-/// Compares a value with a schema, as far as the schema of reports goes.
-fn conforms(value: &Value, schema: &Value, root: &Value) -> bool {
-    if let Some(name) = schema["$ref"].as_str() {
-        let name = name.strip_prefix("#/$defs/").unwrap();
-        return conforms(value, &root["$defs"][name], root);
-    }
-    if let Some(any) = schema["anyOf"].as_array() {
-        return any.iter().any(|schema| conforms(value, schema, root));
-    }
-    match schema["type"].as_str().unwrap() {
-        "null" => value.is_null(),
-        "string" => value.is_string(),
-        "boolean" => value.is_boolean(),
-        "integer" => value.is_u64(),
-        "number" => value.is_number(),
-        "array" => value.as_array().is_some_and(|items| {
-            let most = schema["maxItems"].as_u64().unwrap_or(u64::MAX);
-            items.len() as u64 <= most
-                && items
-                    .iter()
-                    .all(|item| conforms(item, &schema["items"], root))
-        }),
-        "object" => value.as_object().is_some_and(|object| {
-            let known = &schema["properties"];
-            let required = schema["required"].as_array();
-            let complete = required.into_iter().flatten().all(|name| {
-                let name = name.as_str().unwrap();
-                object.contains_key(name)
-            });
-            complete
-                && object.iter().all(|(name, value)| {
-                    let schema = known.get(name).unwrap_or(&schema["additionalProperties"]);
-                    schema.is_object() && conforms(value, schema, root)
-                })
-        }),
-        other => panic!("{other}"),
-    }
-}
-
 #[test]
-fn reports_have_the_form_of_their_schema() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/job-report.schema.json"
-    );
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+fn a_report_comes_back_from_json() {
     for name in ["saxpy-g52", "digits-g52", "lenet-g52"] {
         let report = report(name, 2);
         let text = serde_json::to_string(&report).unwrap();
-        let value: Value = serde_json::from_str(&text).unwrap();
-        assert!(conforms(&value, &schema, &schema), "{name}");
         let back: Report = serde_json::from_str(&text).unwrap();
-        assert_eq!(back.jobs.len(), report.jobs.len());
-        // The comparison can fail.
-        let mut wrong = value.clone();
-        wrong["jobs"][0]["unknown"] = 1.into();
-        assert!(!conforms(&wrong, &schema, &schema));
-        let mut wrong = value;
-        wrong["jobs"][0]["occurrences"] = "1".into();
-        assert!(!conforms(&wrong, &schema, &schema));
+        assert_eq!(back, report);
     }
 }
 

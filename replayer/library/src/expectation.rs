@@ -15,6 +15,7 @@ use crate::number::Number;
 use crate::values;
 
 /// How one output compares with what was expected.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// Within the tolerance.

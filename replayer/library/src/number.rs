@@ -51,6 +51,20 @@ impl Serialize for Number {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Number {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Number".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "A number, or the name of a value that JSON has no number for.",
+            "anyOf": [{ "type": "number" }, { "enum": ["NaN", "Infinity", "-Infinity"] }],
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Number;

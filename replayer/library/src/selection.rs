@@ -42,6 +42,7 @@ pub fn range(layers: &[Layer], text: &str) -> Result<Range<usize>> {
 }
 
 /// The layers that run for a range that was asked for. Layers before it run too, unless all that they would compute is given.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Selection {
     /// Number of the first layer that was asked for, from 1.

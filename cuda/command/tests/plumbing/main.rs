@@ -9,4 +9,6 @@ mod faults;
 mod graphs;
 mod record;
 mod replay;
+#[path = "../../../../replayer/cli/tests/command/schema_check.rs"]
+mod schema_check;
 mod stage;

@@ -154,6 +154,13 @@ fn durations_count_every_launch() {
         .unwrap();
     let out = String::from_utf8_lossy(&said.stdout);
     assert!(out.contains("\nscale,8x1x1,128x1x1,2,"), "{said:?}");
+    let said = stage
+        .with_app("durations --json --events", "scale", "proc")
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&said.stdout);
+    // The program prints too, before.
+    crate::schema_check::assert_fits("cuda-durations", out.lines().last().unwrap());
 }
 
 #[test]

@@ -115,6 +115,7 @@ fn results_that_were_there_already_are_changed_first() {
         "{said:?}"
     );
     let json = stage.run("run rec#1 --json");
+    crate::schema_check::assert_fits("cuda-run", &json.out);
     let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(json["verdict"], "exact");
     assert_eq!([&json["changed_bytes"], &json["written_bytes"]], [800, 800]);

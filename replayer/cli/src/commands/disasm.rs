@@ -67,14 +67,16 @@ fn address(text: &str) -> std::result::Result<u64, String> {
         .map_err(|_| "expected a hexadecimal address such as 0x7f00040000".into())
 }
 
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
-struct Report {
+pub(crate) struct Report {
     recording: String,
     gpu: String,
     jobs: usize,
     shaders: Vec<ShaderReport>,
 }
 
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 struct ShaderReport {
     address: String,

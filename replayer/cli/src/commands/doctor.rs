@@ -6,9 +6,10 @@ use std::path::Path;
 
 use clap::Args;
 use gpureplay_linux::{Board, machine};
+use serde::Serialize;
 
 use crate::Result;
-use crate::common::failure::Outcome;
+use crate::common::failure::{Failure, Outcome};
 use crate::common::machine_gpu;
 use crate::common::secure_world;
 use crate::common::terminal;
@@ -40,6 +41,19 @@ fn board(name: &str) -> std::result::Result<Board, String> {
     })
 }
 
+/// One thing that was looked at, for `--json`.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+pub(crate) struct FindingReport<'a> {
+    /// What was looked at.
+    subject: &'static str,
+    /// A replay can go on.
+    good: bool,
+    found: &'a str,
+    /// The command or step that helps.
+    cure: Option<&'a str>,
+}
+
 impl Doctor {
     pub(crate) fn execute(&self) -> Result {
         let root = Path::new("/");
@@ -51,18 +65,15 @@ impl Doctor {
         findings.push(secure);
         let mut out = terminal::stdout();
         if self.json {
-            let list: Vec<_> = findings
-                .iter()
-                .map(|finding| {
-                    serde_json::json!({
-                        "subject": finding.subject,
-                        "good": finding.good,
-                        "found": finding.found,
-                        "cure": finding.cure,
-                    })
-                })
-                .collect();
-            writeln!(out, "{}", serde_json::Value::from(list))?;
+            let list = findings.iter().map(|finding| FindingReport {
+                subject: finding.subject,
+                good: finding.good,
+                found: &finding.found,
+                cure: finding.cure.as_deref(),
+            });
+            let text = serde_json::to_string(&list.collect::<Vec<_>>())
+                .map_err(|error| Failure::Output(error.to_string()))?;
+            writeln!(out, "{text}")?;
         } else {
             for finding in &findings {
                 let sign = if finding.good { "ok  " } else { "bad " };

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gpureplay_import::{Description, Diagnosis, Imported, Options, Original, built_in, convert};
 use gpureplay_io::read_npy;
+use serde::Serialize;
 
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
@@ -64,6 +65,32 @@ pub(crate) struct Import {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
+}
+
+/// What was converted, for `--json`.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+pub(crate) struct Report {
+    recording: String,
+    /// Where it was written; nothing with `--check`.
+    directory: Option<PathBuf>,
+    bytes: usize,
+    fingerprint: String,
+    chains: usize,
+    jobs: usize,
+    mapped_bytes: u64,
+    register_accesses: usize,
+    /// What is wrong with the original.
+    defects: Vec<DefectReport>,
+}
+
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+struct DefectReport {
+    name: &'static str,
+    /// The file that it was found in.
+    file: &'static str,
+    text: String,
 }
 
 impl Import {
@@ -279,21 +306,22 @@ impl Import {
         let jobs: usize = imported.chains.iter().map(|c| c.jobs.len()).sum();
         let accesses = original.history.accesses.len();
         if self.json {
-            let defects: Vec<_> = defects
-                .iter()
-                .map(|d| serde_json::json!({ "name": d.name(), "file": d.file(), "text": d.to_string() }))
-                .collect();
-            let value = serde_json::json!({
-                "recording": name,
-                "directory": (!self.check).then_some(output),
-                "bytes": imported.recording.len(),
-                "fingerprint": format!("{:016x}", imported.fingerprint),
-                "chains": imported.chains.len(),
-                "jobs": jobs,
-                "mapped_bytes": imported.mapped_bytes,
-                "register_accesses": accesses,
-                "defects": defects,
+            let defects = defects.iter().map(|defect| DefectReport {
+                name: defect.name(),
+                file: defect.file(),
+                text: defect.to_string(),
             });
+            let value = Report {
+                recording: name.to_string(),
+                directory: (!self.check).then(|| output.to_path_buf()),
+                bytes: imported.recording.len(),
+                fingerprint: format!("{:016x}", imported.fingerprint),
+                chains: imported.chains.len(),
+                jobs,
+                mapped_bytes: imported.mapped_bytes as u64,
+                register_accesses: accesses,
+                defects: defects.collect(),
+            };
             let text = serde_json::to_string_pretty(&value)
                 .map_err(|error| Failure::Output(error.to_string()))?;
             writeln!(out, "{text}")?;

@@ -35,8 +35,9 @@ pub(crate) struct Info {
     unverified: Unverified,
 }
 
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
-struct Summary<'a> {
+pub(crate) struct Summary<'a> {
     name: String,
     /// The rule that the recording breaks; then the tables are not whole.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +59,7 @@ struct Summary<'a> {
     cases: usize,
 }
 
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 struct TensorSummary<'a> {
     name: Cow<'a, str>,
@@ -69,6 +71,7 @@ struct TensorSummary<'a> {
     address: u64,
 }
 
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Default, Serialize)]
 struct SegmentSummary<'a> {
     name: Cow<'a, str>,

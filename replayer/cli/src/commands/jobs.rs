@@ -36,7 +36,7 @@ Examples:
       one page with time bars, roofline and shaders; `gpureplay analyse --html` adds heat maps and findings
   gpureplay jobs recordings/lenet-g52 --static
       what the file says; nothing runs
-docs/job-tools.md explains the columns, docs/job-report.schema.json describes the JSON.";
+docs/job-tools.md explains the columns, docs/schemas/jobs.json describes the JSON.";
 
 /// List the jobs of a recording: names, sizes, registers, work, time
 ///

@@ -10,7 +10,7 @@ use gpureplay_library::files::FILE_NAME;
 use gpureplay_library::weights::sha256;
 use gpureplay_library::{Files, manifest, shown};
 use gpureplay_retarget::{CompareError, Compared, Effort, Options, Retargeted, compare, retarget};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
@@ -164,7 +164,7 @@ impl Retarget {
     fn report(&self, files: &Files, all: &[Made]) -> Result<()> {
         let signed = files.signature()?.is_some();
         if self.json {
-            let list: Vec<_> = all.iter().map(as_json).collect();
+            let list: Vec<_> = all.iter().map(Report::of).collect();
             let text = serde_json::to_string_pretty(&list)
                 .map_err(|error| Failure::Output(error.to_string()))?;
             writeln!(terminal::stdout(), "{text}")?;
@@ -242,34 +242,74 @@ fn changes(made: &Retargeted) -> Vec<String> {
     lines
 }
 
-fn as_json(made: &Made) -> serde_json::Value {
-    let retargeted = &made.retargeted;
-    let settings: Vec<_> = retargeted
-        .settings
-        .iter()
-        .map(|one| {
-            json!({ "register": text::register(one.register.into()), "recorded": one.recorded, "value": one.value })
-        })
-        .collect();
-    let grown: Vec<_> = retargeted
-        .grown
-        .iter()
-        .map(|one| {
-            json!({ "from": format!("{:#x}", one.old), "to": format!("{:#x}", one.new), "bytes": u64::from(one.pages) * 4096 })
-        })
-        .collect();
-    json!({
-        "directory": made.directory,
-        "gpu": retargeted.target.gpu_id.to_string(),
-        "recorded_gpu": retargeted.source.gpu_id.to_string(),
-        "jobs": retargeted.jobs,
-        "settings": settings,
-        "storage": grown,
-        "descriptor_words": retargeted.descriptors.len(),
-        "inputs": made.compared.inputs,
-        "chains": made.compared.chains,
-        "bytes_compared": made.compared.bytes,
-        "racing_chain": made.compared.races,
-        "seen_on_silicon": false,
-    })
+/// A recording for one GPU, for `--json`.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+pub(crate) struct Report {
+    directory: PathBuf,
+    gpu: String,
+    recorded_gpu: String,
+    jobs: usize,
+    /// Registers whose value is another one.
+    settings: Vec<SettingReport>,
+    /// Storage of threads that lies elsewhere, as the GPU has more cores.
+    storage: Vec<StorageReport>,
+    /// Words of descriptors that were changed.
+    descriptor_words: usize,
+    /// Inputs for which memory was compared on the models of both GPUs.
+    inputs: usize,
+    /// Chains after each of which it was.
+    chains: usize,
+    bytes_compared: u64,
+    /// The first chain after which memory depends on the order of work groups.
+    racing_chain: Option<usize>,
+    /// Always false: the models of the GPUs are compared.
+    seen_on_silicon: bool,
+}
+
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+struct SettingReport {
+    register: String,
+    recorded: u32,
+    /// Nothing if it is not written.
+    value: Option<u32>,
+}
+
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+struct StorageReport {
+    from: String,
+    to: String,
+    bytes: u64,
+}
+
+impl Report {
+    fn of(made: &Made) -> Self {
+        let retargeted = &made.retargeted;
+        let settings = retargeted.settings.iter().map(|one| SettingReport {
+            register: text::register(one.register.into()),
+            recorded: one.recorded,
+            value: one.value,
+        });
+        let storage = retargeted.grown.iter().map(|one| StorageReport {
+            from: format!("{:#x}", one.old),
+            to: format!("{:#x}", one.new),
+            bytes: u64::from(one.pages) * 4096,
+        });
+        Self {
+            directory: made.directory.clone(),
+            gpu: retargeted.target.gpu_id.to_string(),
+            recorded_gpu: retargeted.source.gpu_id.to_string(),
+            jobs: retargeted.jobs,
+            settings: settings.collect(),
+            storage: storage.collect(),
+            descriptor_words: retargeted.descriptors.len(),
+            inputs: made.compared.inputs,
+            chains: made.compared.chains,
+            bytes_compared: made.compared.bytes,
+            racing_chain: made.compared.races,
+            seen_on_silicon: false,
+        }
+    }
 }

@@ -10,6 +10,7 @@ use gpureplay_core::{Rule, Verified};
 use gpureplay_format::Section;
 use gpureplay_inspect::DeepRule;
 use gpureplay_retarget::{Options, TargetRule, fits};
+use serde::Serialize;
 
 use crate::common::deep_report::Reach;
 use crate::common::failure::{Failure, Outcome};
@@ -55,6 +56,35 @@ pub(crate) struct Verify {
     trust: TrustOptions,
 }
 
+/// What was found out about one recording.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+pub(crate) struct Checked {
+    recording: PathBuf,
+    sound: bool,
+    /// Why it is not sound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Size of the file, if it is sound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    /// How long the check took, if it is sound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+    /// What its jobs can reach, with `--deep`.
+    jobs: Option<Reach>,
+}
+
+/// One rule, for `--rules`.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+pub(crate) struct RuleReport {
+    rule: &'static str,
+    demands: &'static str,
+    /// Only `--deep` checks it.
+    deep: bool,
+}
+
 impl Verify {
     pub(crate) fn execute(&self) -> Result {
         let mut out = terminal::stdout();
@@ -90,7 +120,9 @@ impl Verify {
                         "{}: sound ({} sections, {} rules, {} in {})",
                         shown(path),
                         Section::ALL.len() - 1,
-                        Rule::ALL.len() + HostRule::ALL.len() + reach.as_ref().map_or(0, |_| DeepRule::ALL.len()),
+                        Rule::ALL.len()
+                            + HostRule::ALL.len()
+                            + reach.as_ref().map_or(0, |_| DeepRule::ALL.len()),
                         text::bytes(bytes),
                         text::duration(time)
                     )?;
@@ -98,14 +130,24 @@ impl Verify {
                         reach.print(&mut out)?;
                     }
                 }
-                Ok((bytes, reach)) => results.push(serde_json::json!({
-                    "recording": path, "sound": true, "bytes": bytes, "seconds": time.as_secs_f64(), "jobs": reach,
-                })),
+                Ok((bytes, reach)) => results.push(Checked {
+                    recording: path.clone(),
+                    sound: true,
+                    reason: None,
+                    bytes: Some(bytes),
+                    seconds: Some(time.as_secs_f64()),
+                    jobs: reach,
+                }),
                 Err(failure) => {
                     if self.json {
-                        results.push(serde_json::json!({
-                            "recording": path, "sound": false, "reason": failure.to_string(),
-                        }));
+                        results.push(Checked {
+                            recording: path.clone(),
+                            sound: false,
+                            reason: Some(failure.to_string()),
+                            bytes: None,
+                            seconds: None,
+                            jobs: None,
+                        });
                     }
                     // The last one is said by whoever gets it: errors come in the order of their recordings.
                     if let Some(earlier) = failed.replace(failure) {
@@ -115,12 +157,11 @@ impl Verify {
             }
         }
         if self.json {
-            let results = match self.recordings.is_empty() {
-                true => rules(),
-                false => results,
+            let text = match self.recordings.is_empty() {
+                true => serde_json::to_string_pretty(&rules()),
+                false => serde_json::to_string_pretty(&results),
             };
-            let text = serde_json::to_string_pretty(&results)
-                .map_err(|error| Failure::Output(error.to_string()))?;
+            let text = text.map_err(|error| Failure::Output(error.to_string()))?;
             writeln!(out, "{text}")?;
         } else if self.rules {
             print_rules(&mut out)?;
@@ -158,10 +199,12 @@ fn all_rules() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
     rules.chain(target.map(|rule| (rule.name(), rule.demands().trim(), true)))
 }
 
-fn rules() -> Vec<serde_json::Value> {
+fn rules() -> Vec<RuleReport> {
     all_rules()
-        .map(|(name, demands, deep)| {
-            serde_json::json!({ "rule": name, "demands": demands, "deep": deep })
+        .map(|(rule, demands, deep)| RuleReport {
+            rule,
+            demands,
+            deep,
         })
         .collect()
 }

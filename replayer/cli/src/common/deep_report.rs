@@ -12,12 +12,14 @@ use crate::Result;
 use crate::text;
 
 /// All jobs, in the order in which they run.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(crate) struct Reach {
     jobs: Vec<Entry>,
 }
 
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 struct Entry {
     action: u32,
@@ -30,6 +32,7 @@ struct Entry {
     reachable: BTreeMap<String, usize>,
 }
 
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 struct Named {
     purpose: &'static str,

@@ -46,6 +46,7 @@ pub(crate) struct ManyInputs {
 }
 
 /// What is answered for one input.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 struct Answer {
     input: String,
@@ -58,6 +59,7 @@ struct Answer {
 }
 
 /// All answers.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 pub(crate) struct Evaluation {
     recording: String,

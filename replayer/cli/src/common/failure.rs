@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 
 use gpureplay_library::{Class, Error, TensorKind};
+use serde::Serialize;
 
 use crate::common::interrupt;
 
@@ -43,6 +44,24 @@ pub(crate) enum Failure {
     ClosedPipe,
 }
 
+/// A failure as `--json` prints it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+pub(crate) struct FailureReport {
+    error: ErrorReport,
+}
+
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Serialize)]
+struct ErrorReport {
+    /// `usage`, `recording`, `input`, `device`, `app`, `output` or `interrupted`.
+    kind: &'static str,
+    /// Exit code of the process.
+    exit_code: u8,
+    /// What is wrong, where, and what to do.
+    text: String,
+}
+
 impl Failure {
     /// Exit code of the process.
     pub(crate) fn exit_code(&self) -> u8 {
@@ -71,12 +90,14 @@ impl Failure {
     }
 
     /// As `--json` prints it: `{"error":{"kind":"input","exit_code":4,"text":"..."}}`.
-    pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::json!({ "error": {
-            "kind": self.kind(),
-            "exit_code": self.exit_code(),
-            "text": self.to_string(),
-        }})
+    pub(crate) fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(&FailureReport {
+            error: ErrorReport {
+                kind: self.kind(),
+                exit_code: self.exit_code(),
+                text: self.to_string(),
+            },
+        })
     }
 
     pub(crate) fn is_closed_pipe(&self) -> bool {

@@ -16,8 +16,9 @@ use crate::{Result, text};
 pub(crate) type Numbered<'a> = (usize, &'a JobReport);
 
 /// One job, as a line of the file.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
-struct Line {
+pub(crate) struct Line {
     job: usize,
     slot: u32,
     address: String,
@@ -33,6 +34,7 @@ struct Line {
 }
 
 /// Which shader a job ran.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 struct Kernel {
     address: String,
@@ -42,6 +44,7 @@ struct Kernel {
 }
 
 /// What the shader cores did for a job that succeeded.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 struct Work {
     workgroups: u64,

@@ -18,13 +18,17 @@ const ROUNDS: usize = 200;
 const ENOUGH: Duration = Duration::from_secs(3);
 
 /// Buffers are kept, so that the next round gets memory that the process did not have before, like a process that loads once: half of
-/// what reading costs is the kernel finding that memory. With this much the measurement ends.
-const KEPT: usize = 512 << 20;
+/// what reading costs is the kernel finding that memory. With this much the measurement ends: a benchmark takes no more memory than that
+/// besides what its runs take.
+const KEPT: usize = 64 << 20;
+/// Rounds that are made however large the file is.
+const LEAST: usize = 3;
 /// Larger buffers are given back to the kernel whenever they are freed, by the C library's allocator (`M_MMAP_THRESHOLD`).
 const ALWAYS_NEW: usize = 32 << 20;
 
 /// Medians of some rounds, in seconds of this thread's CPU time; the file is in the page cache. Other work on the machine is not counted.
 /// Not the fastest: a virtual machine's kernel takes time that the host gave to others off such clocks, by an estimate.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Loading {
     /// The file into memory.
@@ -43,7 +47,7 @@ impl Loading {
         let begun = Instant::now();
         let (mut kept, mut kept_bytes) = (Vec::new(), 0);
         for round in 0..ROUNDS {
-            if round > 1 && (begun.elapsed() > ENOUGH || kept_bytes > KEPT) {
+            if round >= LEAST && (begun.elapsed() > ENOUGH || kept_bytes > KEPT) {
                 break;
             }
             let started = cpu_time()?;

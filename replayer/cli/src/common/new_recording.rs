@@ -36,8 +36,9 @@ pub(crate) struct Product {
     manifest: Manifest,
 }
 
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
-struct Report<'a> {
+pub(crate) struct Report<'a> {
     recording: String,
     bytes: usize,
     chains: usize,
@@ -49,6 +50,7 @@ struct Report<'a> {
     tensors: Vec<TensorReport<'a>>,
 }
 
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 struct TensorReport<'a> {
     name: &'a str,

@@ -87,6 +87,7 @@ struct Series {
 }
 
 /// What came out of many runs.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 pub(crate) struct Repeated {
     recording: String,
@@ -98,6 +99,7 @@ pub(crate) struct Repeated {
     outputs: BTreeMap<String, Summary>,
 }
 
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 struct Summary {
     #[serde(rename = "type")]

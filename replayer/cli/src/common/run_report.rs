@@ -15,6 +15,7 @@ use crate::{Result, text};
 use gpureplay_library::expectation::Comparison;
 
 /// What a run did, for `--json`.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 pub(crate) struct Report {
     pub(crate) recording: String,
@@ -31,9 +32,11 @@ pub(crate) struct Report {
     pub(crate) chains: u32,
     /// Until the first run could start.
     #[serde(rename = "load_seconds", serialize_with = "seconds")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub(crate) load: Duration,
     /// All attempts at running.
     #[serde(rename = "replay_seconds", serialize_with = "seconds")]
+    #[cfg_attr(test, schemars(with = "f64"))]
     pub(crate) replay: Duration,
     /// Time in jobs, set-up included, if the device can tell.
     pub(crate) device_seconds: Option<f64>,
@@ -45,6 +48,7 @@ pub(crate) struct Report {
 }
 
 /// One output.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 pub(crate) struct OutputReport {
     #[serde(rename = "type")]
@@ -58,6 +62,7 @@ pub(crate) struct OutputReport {
 }
 
 /// Elements of a floating-point tensor that are no finite numbers.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct SpecialValues {
     nan: usize,

@@ -484,3 +484,35 @@ fn rules_of_the_host_are_named() {
         assert!(text.contains(rule.name()), "{}", rule.name());
     }
 }
+
+/// Most memory that a command holds at a time, in KiB: what the kernel says as long as it runs.
+fn peak(arguments: &[&str]) -> u64 {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+        .args(arguments)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = 0;
+    let ended = loop {
+        if let Some(ended) = child.try_wait().unwrap() {
+            break ended;
+        }
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with("VmHWM:"));
+        let number = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+        most = most.max(number.unwrap_or(0));
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    };
+    assert!(ended.success(), "{arguments:?}");
+    most
+}
+
+#[test]
+fn finding_22_a_benchmark_takes_little_more_memory_than_a_run() {
+    let lenet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/lenet-g52");
+    let lenet = lenet.to_str().unwrap();
+    let run = peak(&["run", lenet]);
+    let bench = peak(&["bench", lenet, "--runs", "3"]);
+    assert!(run > 0 && bench < run + (100 << 10), "{run} {bench} KiB");
+}

@@ -78,7 +78,7 @@ fn dispatches_of_a_kernel_are_taken_out_one_by_one() {
 }
 
 #[test]
-fn the_value_of_a_tensor_is_taken_out() {
+fn finding_19_weights_and_other_values_are_taken_out() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let output = at("out.npy");

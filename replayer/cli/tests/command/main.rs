@@ -16,6 +16,8 @@ mod limits;
 mod links;
 mod misuse;
 mod patch;
+mod schema;
+mod schema_check;
 mod shipped;
 mod state;
 mod timeline;

@@ -198,7 +198,10 @@ fn what_the_perceptron_learns_runs_in_its_inference() {
     assert_eq!(found.len(), 10);
     for (found, score) in found.values().zip(&scores) {
         let expected = score.exp() / sum;
-        assert!((found - expected).abs() <= 1e-5 * expected, "{found} {expected}");
+        assert!(
+            (found - expected).abs() <= 1e-5 * expected,
+            "{found} {expected}"
+        );
     }
     assert_ne!(found.bytes(), own.bytes());
 }

@@ -78,6 +78,41 @@ fn events_lie_within_each_other() {
 }
 
 #[test]
+fn finding_17_a_trace_is_json_with_times_layers_and_phases() {
+    let report = json(&["info", "lenet-g52", "--json"]);
+    let segments = report["segments"].as_array().unwrap();
+    let jobs_of = |kind: &str| -> Vec<(Value, u64)> {
+        let of_kind = segments.iter().filter(|segment| segment["kind"] == kind);
+        of_kind
+            .map(|it| (it["name"].clone(), it["jobs"].as_u64().unwrap()))
+            .collect()
+    };
+    let timeline = timeline("lenet-g52", &[]);
+    let jobs = of(&timeline, "X", "job");
+    // Jobs of set-up are marked, and belong to no layer.
+    let in_setup = |event: &&&Value| event["args"]["phase"] == "setup";
+    let setup: u64 = jobs_of("setup").iter().map(|(_, jobs)| jobs).sum();
+    assert_eq!(jobs.iter().filter(in_setup).count() as u64, setup);
+    assert!(
+        jobs.iter()
+            .filter(in_setup)
+            .all(|it| it["args"]["layer"].is_null())
+    );
+    // The others name the layer that `info` lists them under.
+    for (layer, count) in jobs_of("run") {
+        let of_layer = |it: &&&Value| it["args"]["phase"] == "run" && it["args"]["layer"] == layer;
+        assert_eq!(jobs.iter().filter(of_layer).count() as u64, count);
+    }
+    // Each has a time, and they follow each other.
+    let starts: Vec<f64> = jobs.iter().map(|it| it["ts"].as_f64().unwrap()).collect();
+    assert!(
+        starts.windows(2).all(|pair| pair[0] < pair[1]),
+        "{starts:?}"
+    );
+    assert!(jobs.iter().all(|it| it["dur"].as_f64().unwrap() > 0.0));
+}
+
+#[test]
 fn every_arrow_begins_at_an_upload_and_ends_at_a_later_job() {
     let timeline = timeline("digits-g52", &[]);
     let ends = |phase| -> BTreeMap<u64, f64> {

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_is_missing_is_named_at_once() {
+    fn finding_22_all_that_is_missing_is_named_at_once() {
         let folder = tempfile::tempdir().expect("temporary directory");
         let path = env::join_paths([Path::new("/nonexistent"), folder.path()]).expect("path");
         assert_eq!(

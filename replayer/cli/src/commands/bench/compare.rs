@@ -27,6 +27,7 @@ struct SavedReport {
 }
 
 /// How the runs differ from saved ones.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 pub(super) struct Comparison {
     /// The saved report.
@@ -36,6 +37,7 @@ pub(super) struct Comparison {
 }
 
 /// How the times of one thing differ.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 struct Difference {
     saved: Summary,

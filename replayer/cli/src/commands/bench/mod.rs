@@ -2,7 +2,7 @@
 //! `gpureplay bench`: load once, run many times, say where the time goes.
 
 mod compare;
-mod report;
+pub(crate) mod report;
 
 use std::collections::BTreeMap;
 use std::io::Write;

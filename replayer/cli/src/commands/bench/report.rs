@@ -13,8 +13,9 @@ use crate::common::load_speed::Loading;
 use crate::{Result, text};
 
 /// Numbers of a benchmark; times in seconds.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
-pub(super) struct Report {
+pub(crate) struct Report {
     pub(super) recording: String,
     pub(super) device: String,
     pub(super) file_bytes: usize,

@@ -74,8 +74,9 @@ pub(crate) struct Diff {
 }
 
 /// The first difference, for `--json`.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
-struct Report {
+pub(crate) struct Report {
     same: bool,
     chains: u32,
     difference: Option<String>,

@@ -12,6 +12,7 @@ use mali_regs::GpuId;
 use serde::Serialize;
 
 /// What wrote a byte.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "by")]
 pub(super) enum Written {
