@@ -13,6 +13,7 @@ mod escape;
 mod file;
 mod layout;
 mod npy;
+mod stated;
 mod tag;
 mod tensor;
 
@@ -25,5 +26,6 @@ pub use npy::{
     MAX_NPY_BYTES, MAX_NPY_PREFIX, NpyError, encode_npy, parse_npy, read_npy, read_npy_if,
     write_npy,
 };
+pub use stated::{Form, Names, Stated, StatedError};
 pub use tag::{Distinctiveness, distinctiveness, tag_tensor};
 pub use tensor::{MAX_RANK, Tensor, TensorError};

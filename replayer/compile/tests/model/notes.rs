@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names and tensors from the notes of an OpenCL layer, without a file of the app's.
 
-use gpureplay_compile::notes::{self, Choices, Form, ProposeError, launches, propose};
+use gpureplay_compile::notes::{self, Choices, ProposeError, launches, propose};
 use gpureplay_compile::touched::Bytes;
 use gpureplay_compile::{
     Capture, Compiled, Found, Options, Role, Touched, compile_found, differential, tag_all,
 };
-use gpureplay_io::{ElementType, Tensor, simplify};
+use gpureplay_io::{ElementType, Form, Stated, StatedError, Tensor, simplify};
 use gpureplay_trace::note::{
     Argument, Content, Direction, Launch, Note, Object, ObjectKind, Place, Transfer, Value,
     content_hash,
@@ -160,8 +160,10 @@ fn tensors_are_those_that_tagging_finds() {
     let (out2, second) = two_layers(&a2, &b);
     let rename = [("second.sum", "out"), ("first.a", "picture")];
     let choices = Choices {
-        rename: rename.map(|(old, new)| (old.into(), new.into())).into(),
-        forms: [("picture".to_owned(), "f32[32,32]".parse::<Form>().unwrap())].into(),
+        stated: Stated {
+            rename: rename.map(|(old, new)| (old.into(), new.into())).into(),
+            forms: [("picture".to_owned(), "f32[32,32]".parse::<Form>().unwrap())].into(),
+        },
         fixed_weights: false,
         ..Choices::default()
     };
@@ -520,26 +522,31 @@ fn wishes_that_do_not_fit_name_what_there_is() {
             .iter()
             .map(|(name, form)| (name.to_string(), form.parse().unwrap()));
         let choices = Choices {
-            rename: rename.iter().map(text).collect(),
-            forms: forms.collect(),
+            stated: Stated {
+                rename: rename.iter().map(text).collect(),
+                forms: forms.collect(),
+            },
             ..Choices::default()
         };
-        propose(&capture, None, &choices).unwrap_err()
+        match propose(&capture, None, &choices).unwrap_err() {
+            ProposeError::Stated(error) => error,
+            other => panic!("{other}"),
+        }
     };
     assert!(
-        matches!(wish(&[("x", "y")], &[]), ProposeError::Name { known, .. } if known.len() == 3)
+        matches!(wish(&[("x", "y")], &[]), StatedError::Name { known, .. } if known.len() == 3)
     );
     assert!(matches!(
         wish(&[], &[("x", "f32[4]")]),
-        ProposeError::Name { .. }
+        StatedError::Name { .. }
     ));
     assert!(matches!(
         wish(&[], &[("first.a", "f32[4]")]),
-        ProposeError::Form { bytes: 4096, .. }
+        StatedError::Form { bytes: 4096, .. }
     ));
     assert!(matches!(
         wish(&[("first.a", "first.b")], &[]),
-        ProposeError::Twice { .. }
+        StatedError::Twice { .. }
     ));
     let silent = App::default().record(&tags(1), &tags(2)).capture();
     let error = notes::propose(&silent, None, &Choices::default()).unwrap_err();
