@@ -15,6 +15,14 @@ use gpureplay_trace::note::{
 use crate::app::*;
 use crate::driver::{Driver, vector_add, vector_add_code};
 
+/// The tensor of this name is called `out`.
+fn out_is(name: &str) -> Stated {
+    Stated {
+        rename: [(name.to_owned(), "out".to_owned())].into(),
+        ..Stated::default()
+    }
+}
+
 /// Objects of the app by the address of their memory, in the order of creation.
 const OBJECTS: [u64; 5] = [A, B, SUM, TOTAL, OUT];
 
@@ -322,7 +330,7 @@ fn a_buffer_that_is_written_twice_is_two_inputs_at_their_places() {
     let (_, first) = record(&a, &b);
     let (_, second) = record(&tags(3), &tags(4));
     let choices = Choices {
-        rename: [("two.sum".to_owned(), "out".to_owned())].into(),
+        stated: out_is("two.sum"),
         ..Choices::default()
     };
     let found = propose(&first, Some(&second), &choices).unwrap();
@@ -405,7 +413,7 @@ fn an_app_that_waits_only_at_the_end_has_its_transfers_between_its_launches() {
     let kernels: Vec<_> = named.chains.iter().flatten().map(|d| &*d.kernel).collect();
     assert_eq!(kernels, ["one", "two", "three"]);
     let choices = Choices {
-        rename: [("two.sum".to_owned(), "out".to_owned())].into(),
+        stated: out_is("two.sum"),
         ..Choices::default()
     };
     let found = propose(&first, Some(&second), &choices).unwrap();
@@ -431,7 +439,7 @@ fn of_a_loop_the_last_turn_counts() {
     let (_, first) = record([10, 11, 12]);
     let (_, second) = record([20, 21, 22]);
     let choices = Choices {
-        rename: [("infer.sum".to_owned(), "out".to_owned())].into(),
+        stated: out_is("infer.sum"),
         fixed_weights: true,
         ..Choices::default()
     };
@@ -612,7 +620,7 @@ fn what_a_step_leaves_for_the_next_one_is_a_state() {
     let choices = Choices {
         step: Some(turn),
         kept,
-        rename: [("answer.sum".to_owned(), "out".to_owned())].into(),
+        stated: out_is("answer.sum"),
         ..Choices::default()
     };
     let found = propose(&first, None, &choices).unwrap();
