@@ -86,7 +86,8 @@ static struct {
 	struct page_list *list;
 	atomic_long_t next;	/* page that nobody has looked at */
 	bool audit;		/* clean pages too */
-	atomic_long_t clean;	/* of them */
+	atomic_long_t clean;	/* of all pages */
+	atomic_long_t hashed;	/* of all pages: new ones are hashed when logged */
 } search;
 
 static atomic_t busy = ATOMIC_INIT(0);
@@ -278,14 +279,15 @@ static bool page_changed(struct device *dev, const struct mapped_page *page)
 	const u8 *bytes;
 	u64 hash;
 
-	if (!page_is_memory(phys))
+	/* Where it cannot be equal there is nothing to hash: log_changed_page() will. */
+	if (!(page->va & PAGE_LOGGED) || !page_is_memory(phys))
 		return true;
 	bytes = kmap_local_page(pfn_to_page(PHYS_PFN(phys))) +
 		offset_in_page(phys);
 	synchronise_page(dev, page->bus, bytes);
 	hash = xxh64(bytes, GPUREPLAY_PAGE_SIZE, 0);
 	kunmap_local(bytes);
-	return !(page->va & PAGE_LOGGED) || page->hash != hash;
+	return page->hash != hash;
 }
 
 /* Processors take one chunk after the other. */
@@ -293,7 +295,7 @@ static void search_chunks(struct work_struct *unused)
 {
 	struct mapped_page *pages = search.list->pages;
 	size_t from, at, to;
-	long clean;
+	long clean, hashed;
 
 	for (;;) {
 		from = atomic_long_fetch_add(CHUNK, &search.next);
@@ -301,14 +303,17 @@ static void search_chunks(struct work_struct *unused)
 			return;
 		to = min(from + CHUNK, search.list->count);
 		clean = 0;
+		hashed = 0;
 		for (at = from; at < to; at++) {
 			clean += !!(pages[at].va & PAGE_CLEAN);
 			if (pages[at].va & PAGE_CLEAN && !search.audit)
 				continue;
+			hashed += !!(pages[at].va & PAGE_LOGGED);
 			if (page_changed(search.dev, &pages[at]))
 				pages[at].va |= PAGE_CHANGED;
 		}
 		atomic_long_add(clean, &search.clean);
+		atomic_long_add(hashed, &search.hashed);
 		cond_resched();
 	}
 }
@@ -340,18 +345,18 @@ static void search_changes(struct device *dev, struct page_list *list)
 	search.list = list;
 	atomic_long_set(&search.next, 0);
 	atomic_long_set(&search.clean, 0);
+	atomic_long_set(&search.hashed, 0);
 	search.audit = audit;
 	for (i = 0; i < helpers; i++)
 		queue_work(search.queue, &search.helpers[i]);
 	search_chunks(NULL);
 	for (i = 0; i < helpers; i++)
 		flush_work(&search.helpers[i]);
+	work.hashed += atomic_long_read(&search.hashed);
 	if (audit) {
-		work.hashed += list->count;
 		work.audited += atomic_long_read(&search.clean);
 		work.audited_ns += ktime_get_ns() - begin;
 	} else {
-		work.hashed += list->count - atomic_long_read(&search.clean);
 		work.clean += atomic_long_read(&search.clean);
 	}
 }
@@ -378,20 +383,18 @@ static void log_changed_page(struct device *dev, unsigned int as, u8 slot,
 	bytes = kmap_local_page(pfn_to_page(PHYS_PFN(phys))) +
 		offset_in_page(phys);
 	synchronise_page(dev, page->bus, bytes);
-	hash = xxh64(bytes, GPUREPLAY_PAGE_SIZE, 0);
+	/* The app may write at this moment: hash and log one and the same. */
+	memcpy(page_copy, bytes, GPUREPLAY_PAGE_SIZE);
+	kunmap_local(bytes);
+	hash = xxh64(page_copy, GPUREPLAY_PAGE_SIZE, 0);
 	work.hashed++;
-	if (page->va & PAGE_LOGGED && page->hash == hash) {
-		kunmap_local(bytes);
+	if (page->va & PAGE_LOGGED && page->hash == hash)
 		return;
-	}
 	/* The app may have written since this dump began. */
 	if (clean && !touched_now(page->va & PAGE_VA))
 		log_error(GPUREPLAY_ERROR_UNSEEN, page->va & PAGE_VA);
-	/* The app may write at this moment: log and hash one and the same. */
-	memcpy(page_copy, bytes, GPUREPLAY_PAGE_SIZE);
-	kunmap_local(bytes);
 
-	page->hash = xxh64(page_copy, GPUREPLAY_PAGE_SIZE, 0);
+	page->hash = hash;
 	page->va |= PAGE_LOGGED;
 	work.logged++;
 	log_page(slot, &record,

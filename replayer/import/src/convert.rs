@@ -7,6 +7,7 @@ use gpureplay_format::{
     Access, Builder, ElementType, EncodeError, Piece, RegionKind, SegmentKind, Tensor, TensorId,
     TensorKind,
 };
+use gpureplay_io::{Form, Names, Stated, StatedError};
 use mali_descriptors::JobHeader;
 use mali_regs::gpu::{GPU_ID, SHADER_PRESENT_LO, THREAD_MAX_THREADS};
 
@@ -34,6 +35,8 @@ pub struct Options {
     pub description: Option<Description>,
     /// Values of weights that the recording is to contain, by name, in C order, little-endian.
     pub values: BTreeMap<String, Vec<u8>>,
+    /// Names, types and shapes of ranges that the description does not know.
+    pub stated: Stated,
     /// Leave out chains whose descriptors are lost, instead of refusing the recording.
     pub drop_lost: bool,
 }
@@ -60,6 +63,9 @@ pub enum ConvertError {
     /// GPU_ID was never read.
     #[error("gr_io_history never reads GPU_ID (register 0x0), so the GPU is not known")]
     NoGpu,
+    /// What is stated of ranges does not fit them.
+    #[error(transparent)]
+    Stated(#[from] StatedError),
     /// The description does not fit the recording.
     #[error("description: {0}")]
     Description(#[from] DescriptionError),
@@ -109,6 +115,8 @@ pub struct Imported {
     pub fingerprint: u64,
     /// Bytes of GPU memory that it maps.
     pub mapped_bytes: u64,
+    /// Ranges that no description names, as tensors: what each is, its name, its type and shape.
+    pub ranges: Vec<(TensorKind, String, Form)>,
     /// Defects found while converting, besides those of the files.
     pub diagnoses: Vec<Diagnosis>,
 }
@@ -207,6 +215,7 @@ pub fn convert(original: &Original, options: &Options) -> Result<Imported, Conve
         chains,
         fingerprint,
         mapped_bytes,
+        ranges: tensors.ranges,
         diagnoses,
     })
 }
@@ -332,6 +341,7 @@ struct Tensors<'a> {
     by_name: BTreeMap<&'a str, (TensorId, &'a TensorEntry)>,
     inputs: Vec<TensorId>,
     outputs: Vec<TensorId>,
+    ranges: Vec<(TensorKind, String, Form)>,
 }
 
 impl<'a> Tensors<'a> {
@@ -345,6 +355,7 @@ impl<'a> Tensors<'a> {
             by_name: BTreeMap::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
+            ranges: Vec::new(),
         };
         let entries: &[TensorEntry] = options.description.as_ref().map_or(&[], |d| &d.tensor);
         let in_data = |start: u64, end: u64| {
@@ -382,8 +393,12 @@ impl<'a> Tensors<'a> {
                 });
             }
         }
-        // Ranges that no tensor touches stay unnamed.
+        // Ranges that no tensor touches are called by what they are.
         let ranges = &original.ranges.ranges;
+        let (mut names, mut found) = (Names::default(), Vec::new());
+        for entry in entries {
+            names.unique(entry.name.clone());
+        }
         for (position, range) in ranges.iter().enumerate() {
             let touched = places
                 .iter()
@@ -413,8 +428,16 @@ impl<'a> Tensors<'a> {
             } else {
                 TensorKind::Input
             };
-            let name = format!("range{}", range.index);
-            let tensor = Tensor::dense(&name, kind, element, &[count], range.start);
+            let own = names.unique(kind.name().to_owned());
+            let form = options.stated.form_of(&own, range.end - range.start)?;
+            let form = form.cloned().unwrap_or(Form {
+                dtype: element,
+                shape: vec![count],
+            });
+            let name = options.stated.name(&own);
+            let tensor = Tensor::dense(name, kind, form.dtype, &form.shape, range.start);
+            tensors.ranges.push((kind, name.to_owned(), form));
+            found.push(own);
             let id = builder.tensor(tensor);
             match kind {
                 TensorKind::Input => tensors.inputs.push(id),
@@ -422,6 +445,7 @@ impl<'a> Tensors<'a> {
                 _ => {}
             }
         }
+        options.stated.check(&found)?;
         Ok(tensors)
     }
 

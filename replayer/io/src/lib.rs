@@ -15,6 +15,7 @@ mod escape;
 mod file;
 mod layout;
 mod npy;
+mod stated;
 pub mod statistics;
 mod tag;
 mod tensor;
@@ -28,5 +29,6 @@ pub use npy::{
     MAX_NPY_BYTES, MAX_NPY_PREFIX, NpyError, encode_npy, parse_npy, read_npy, read_npy_if,
     write_npy,
 };
+pub use stated::{Form, Names, Stated, StatedError};
 pub use tag::{Distinctiveness, distinctiveness, tag_tensor};
 pub use tensor::{MAX_RANK, Tensor, TensorError};

@@ -5,14 +5,15 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use gpureplay_compile::plan::tensor_kind;
 use gpureplay_compile::{Capture, Role, differential};
-use gpureplay_io::Tensor;
+use gpureplay_io::{Form, Tensor};
 
 use crate::common::failure::{Failure, Outcome};
 use crate::common::named_file::NamedFile;
 use crate::common::new_recording::Product;
-use crate::common::noted::suggestion;
 use crate::common::recording_choices::{Choices, read_typed};
+use crate::common::stated::suggestion;
 use crate::common::terminal::stage;
 use gpureplay_library::shown;
 
@@ -72,11 +73,14 @@ impl Compile {
         let (mut product, capture, second) =
             Product::build(capture, second, &files, &self.choices, &self.command)?;
         if self.suggest {
-            write!(
-                std::io::stdout(),
-                "{}",
-                suggestion(&product.compiled.tensors)
-            )?;
+            let tensors = product.compiled.tensors.iter().map(|tensor| {
+                let form = Form {
+                    dtype: tensor.layout.dtype,
+                    shape: tensor.shape.clone(),
+                };
+                (tensor_kind(tensor.role).name(), tensor.name.as_str(), form)
+            });
+            write!(std::io::stdout(), "{}", suggestion(tensors))?;
             return Ok(Outcome::Done);
         }
         if let Some((second, path)) = second.as_ref().zip(self.second.as_deref()) {

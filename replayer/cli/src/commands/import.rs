@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_import::{Description, Diagnosis, Imported, Options, Original, built_in, convert};
-use gpureplay_io::read_npy;
+use gpureplay_io::{Stated, read_npy};
 use serde::Serialize;
 
 use crate::common::destinations::Destinations;
 use crate::common::failure::{Failure, Outcome};
+use crate::common::stated::{StatedOptions, suggestion};
 use crate::common::terminal;
 use crate::manifest::{self, Manifest};
 use gpureplay_library::shown;
@@ -29,6 +30,8 @@ Examples:
       with weights inside, from trained/conv1.weight.npy and so on
   gpureplay import old/other --description other.toml
       with your own names for tensors and layers
+  gpureplay import old/other --suggest > tensors.toml; gpureplay import old/other --tensors tensors.toml
+      names and shapes for the ranges that the app synchronised, when tensors.toml has been changed
   gpureplay import old/other --check
       only says what is in the files and what is wrong with them";
 
@@ -50,6 +53,11 @@ pub(crate) struct Import {
     /// Use no description: all jobs in one segment, tensors without names
     #[arg(long, conflicts_with = "description")]
     plain: bool,
+    #[command(flatten)]
+    stated: StatedOptions,
+    /// Print names, types and shapes of the ranges that no description knows, to be changed and given to --tensors; write no recording
+    #[arg(long, conflicts_with_all = ["check", "json"])]
+    suggest: bool,
     /// Directory with NAME.npy for weights that the recording is to contain
     #[arg(short, long, value_name = "DIR")]
     weights: Option<PathBuf>,
@@ -114,13 +122,21 @@ impl Import {
         options.description = self.described(imported.fingerprint)?;
         if options.description.is_none() && !self.plain {
             terminal::note(format!(
-                "no description of this recording (fingerprint {:016x}): tensors have no names; write one and give it with --description",
+                "no description of this recording (fingerprint {:016x}): tensors are the ranges that the app synchronised; name them by --tensors (--suggest prints such a file), or write a description",
                 imported.fingerprint
             ));
         }
         options.values = self.values(options.description.as_ref())?;
-        if options.description.is_some() {
+        options.stated = self.stated.read()?;
+        if options.description.is_some() || options.stated != Stated::default() {
             imported = convert(&original, &options).map_err(fails)?;
+        }
+        if self.suggest {
+            let ranges = imported.ranges.iter();
+            let ranges =
+                ranges.map(|(kind, name, form)| (kind.name(), name.as_str(), form.clone()));
+            write!(terminal::stdout(), "{}", suggestion(ranges))?;
+            return Ok(Outcome::Done);
         }
         let name = self.name(options.description.as_ref());
         let output = match &self.output {

@@ -34,6 +34,7 @@ pub(crate) mod recording_choices;
 pub(crate) mod repeat;
 pub(crate) mod run_report;
 pub(crate) mod secure_world;
+pub(crate) mod stated;
 pub(crate) mod steps;
 pub(crate) mod tensor_arguments;
 pub(crate) mod terminal;

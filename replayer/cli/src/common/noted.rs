@@ -4,113 +4,37 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::Path;
 
 use clap::Args;
-use gpureplay_compile::notes::{self, Form, Kept, Launches, Proposal, Turn, launches};
+use gpureplay_compile::notes::{self, Kept, Launches, Proposal, Turn, launches};
 use gpureplay_compile::{Capture, Found, Role, TensorFile, tag_all};
 use gpureplay_io::Tensor;
-use serde::Deserialize;
-
-use crate::common::failure::Failure;
 use gpureplay_library::{escaped, shown};
 
+use crate::common::failure::Failure;
+use crate::common::stated::StatedOptions;
 use crate::manifest::Job;
 use crate::{Result, text};
-
-/// Longest file of descriptions that is read, in bytes.
-const MAX_BYTES: u64 = 1 << 20;
 
 /// Options about tensors that notes name.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct NoteOptions {
-    /// Another name for a tensor that the app's OpenCL calls show
-    #[arg(long, value_name = "OLD=NEW")]
-    name: Vec<Equation<String>>,
-    /// Type and shape of such a tensor, such as f32[1,224,224,3]
-    #[arg(long, value_name = "NAME=TYPE[N,…]")]
-    tensor: Vec<Equation<Form>>,
-    /// Names, types and shapes in a file, as --suggest prints them
-    #[arg(long, value_name = "FILE")]
-    tensors: Option<PathBuf>,
+    #[command(flatten)]
+    stated: StatedOptions,
     /// Keep what the app writes in every run as constants instead of making weights of it
     #[arg(long)]
     fixed_weights: bool,
 }
 
-/// `LEFT=RIGHT` on the command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Equation<T> {
-    left: String,
-    right: T,
-}
-
-impl<T: FromStr<Err: std::fmt::Display>> FromStr for Equation<T> {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        match text.split_once('=') {
-            Some((left, right)) if !left.is_empty() && !right.is_empty() => Ok(Self {
-                left: left.to_owned(),
-                right: right.parse().map_err(|error: T::Err| error.to_string())?,
-            }),
-            _ => Err("expected two words with a '=' between".into()),
-        }
-    }
-}
-
-/// A file of descriptions: a table for each tensor, by the name that its argument gives.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Descriptions {
-    tensors: BTreeMap<String, Description>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Description {
-    #[serde(default)]
-    name: Option<String>,
-    #[serde(default)]
-    form: Option<String>,
-}
-
 impl NoteOptions {
     fn choices(&self) -> Result<notes::Choices> {
-        let mut choices = notes::Choices {
+        Ok(notes::Choices {
+            stated: self.stated.read()?,
             fixed_weights: self.fixed_weights,
             ..notes::Choices::default()
-        };
-        if let Some(path) = &self.tensors {
-            read_descriptions(path, &mut choices)?;
-        }
-        let named = self.name.iter().cloned();
-        choices.rename.extend(named.map(|e| (e.left, e.right)));
-        let formed = self.tensor.iter().cloned();
-        choices.forms.extend(formed.map(|e| (e.left, e.right)));
-        Ok(choices)
+        })
     }
-}
-
-fn read_descriptions(path: &Path, choices: &mut notes::Choices) -> Result<()> {
-    let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(path)));
-    let size = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
-    if !size.is_file() || size.len() > MAX_BYTES {
-        return Err(wrong(format!("is not a file of at most {MAX_BYTES} bytes")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    let read: Descriptions = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    for (name, description) in read.tensors {
-        if let Some(form) = description.form {
-            let form = form.parse().map_err(wrong)?;
-            choices.forms.insert(name.clone(), form);
-        }
-        if let Some(new) = description.name.filter(|new| *new != name) {
-            choices.rename.insert(name, new);
-        }
-    }
-    Ok(())
 }
 
 /// What notes say about a trace.
@@ -245,25 +169,6 @@ impl Noted {
     }
 }
 
-/// A file of descriptions of these tensors, to be changed and given to `--tensors`.
-pub(crate) fn suggestion(tensors: &[Found]) -> String {
-    let mut out = String::from(
-        "# Tensors by the kernel arguments that use them. Change names, types and shapes; the number of bytes stays.\n",
-    );
-    for tensor in tensors {
-        let role = gpureplay_compile::plan::tensor_kind(tensor.role).name();
-        let shape: Vec<u64> = tensor.tensor.shape().to_vec();
-        let form = text::typed_shape(tensor.layout.dtype, &shape);
-        // Writing to a string does not fail.
-        let _ = write!(
-            out,
-            "\n# {role}\n[tensors.\"{0}\"]\nname = \"{0}\"\nform = \"{form}\"\n",
-            tensor.name
-        );
-    }
-    out
-}
-
 /// The command that replays a recording with another input.
 pub(crate) fn next_command(directory: &Path, tensors: &[Found]) -> Option<String> {
     let of = |role: Role| tensors.iter().filter(move |t| t.role == role);
@@ -276,22 +181,4 @@ pub(crate) fn next_command(directory: &Path, tensors: &[Found]) -> Option<String
         let _ = write!(out, " --output {}=FILE.npy", output.name);
     }
     Some(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn equations_have_two_sides() {
-        let parsed: Equation<String> = "a.b=c".parse().unwrap();
-        assert_eq!((parsed.left.as_str(), parsed.right.as_str()), ("a.b", "c"));
-        assert!("a".parse::<Equation<String>>().is_err());
-        assert!("=a".parse::<Equation<String>>().is_err());
-        let form: Equation<Form> = "x=f32[1,28,28]".parse().unwrap();
-        assert_eq!(form.right.to_string(), "f32[1,28,28]");
-        for bad in ["x=f32", "x=f32[]", "x=f32[0]", "x=f99[1]", "x=f32[1"] {
-            assert!(bad.parse::<Equation<Form>>().is_err(), "{bad}");
-        }
-    }
 }

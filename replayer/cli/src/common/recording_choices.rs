@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
-use gpureplay_compile::notes::Form;
 use gpureplay_compile::{Granularity, MOST_JOBS, Options, Role, TensorFile};
-use gpureplay_io::{Tensor, distinctiveness};
+use gpureplay_io::{Form, Tensor, distinctiveness};
 use gpureplay_library::shown;
 use gpureplay_library::values::read_any;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why notes give no tensors.
 
-use super::form::Form;
+use gpureplay_io::StatedError;
 
 /// Why notes give no tensors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,28 +67,7 @@ pub enum ProposeError {
         /// What the second step does.
         second: String,
     },
-    /// A name that no tensor has.
-    #[error("no tensor is called '{name}'; there are {}", known.join(", "))]
-    Name {
-        /// The name.
-        name: String,
-        /// Names of the tensors.
-        known: Vec<String>,
-    },
-    /// Two tensors would have one name.
-    #[error("two tensors would be called '{name}'")]
-    Twice {
-        /// The name.
-        name: String,
-    },
-    /// A type and shape of another size.
-    #[error("'{name}' has {bytes} bytes; {form} has another size")]
-    Form {
-        /// Name of the tensor.
-        name: String,
-        /// Its bytes.
-        bytes: u64,
-        /// What the user stated.
-        form: Form,
-    },
+    /// What the user states does not fit the tensors.
+    #[error(transparent)]
+    Stated(#[from] StatedError),
 }

@@ -7,7 +7,6 @@
 
 mod error;
 mod events;
-mod form;
 mod launches;
 mod looped;
 mod matching;
@@ -18,7 +17,6 @@ mod steps;
 mod traced;
 
 pub use error::ProposeError;
-pub use form::Form;
 pub use launches::{Dispatch, Launches, launches};
 pub use propose::{Choices, Proposal, propose};
 pub use steps::{Kept, Turn, first_turn, kept};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names and element types of tensors, from the kernel arguments that use them.
 
-use std::collections::BTreeMap;
-
 use gpureplay_io::{Element, ElementType};
 
 use super::events::{Given, Launched};
@@ -24,21 +22,6 @@ pub(super) fn name(launch: &Launched, given: &Given) -> String {
         name => plain(name),
     };
     format!("{kernel}.{argument}")
-}
-
-/// Names that were given; the second tensor of a name gets `-2` behind it.
-#[derive(Debug, Default)]
-pub(super) struct Taken(BTreeMap<String, usize>);
-
-impl Taken {
-    pub(super) fn unique(&mut self, name: String) -> String {
-        let count = self.0.entry(name.clone()).or_default();
-        *count += 1;
-        match *count {
-            1 => name,
-            count => format!("{name}-{count}"),
-        }
-    }
 }
 
 /// Element type of a tensor: the argument's, or what its bytes look like where the argument is a pointer to bytes. What a kernel
@@ -116,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_plain_and_different() {
+    fn names_are_plain() {
         let launch = Launched {
             id: 0,
             kernel: "a<b>".into(),
@@ -135,8 +118,5 @@ mod tests {
         assert_eq!(name(&launch, &given), "a_b_.src_ptr");
         given.name.clear();
         assert_eq!(name(&launch, &given), "a_b_.arg3");
-        let mut taken = Taken::default();
-        let names: Vec<String> = (0..3).map(|_| taken.unique("k.x".into())).collect();
-        assert_eq!(names, ["k.x", "k.x-2", "k.x-3"]);
     }
 }

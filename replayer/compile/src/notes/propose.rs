@@ -1,47 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tensors from what the host wrote and read: inputs, weights, outputs, without a file that names them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use gpureplay_io::{Element, Layout, Tensor};
+use gpureplay_io::{Element, Form, Layout, Names, Stated, StatedError, Tensor};
 use gpureplay_trace::note::Direction;
 
 use super::error::ProposeError;
 use super::events::{Event, Events, Given, Host, Launched};
-use super::form::Form;
 use super::looped;
-use super::naming::{self, Taken};
+use super::naming;
 use super::place::{Located, locate};
 use super::steps::{Kept, Turn};
 use crate::capture::Capture;
 use crate::pages::Moment;
 use crate::tag::{Found, Role};
 
-impl Form {
-    /// Bytes of such a tensor; `None` if that exceeds 64 bits.
-    pub fn bytes(&self) -> Option<u64> {
-        let size = u64::from(self.dtype.size());
-        self.shape
-            .iter()
-            .try_fold(size, |bytes, extent| bytes.checked_mul((*extent).into()))
-    }
-}
-
-impl std::fmt::Display for Form {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let extents: Vec<String> = self.shape.iter().map(u32::to_string).collect();
-        write!(f, "{}[{}]", self.dtype.name(), extents.join(","))
-    }
-}
-
 /// What the user wants of the tensors that notes give.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choices {
-    /// Names by the names that arguments give.
-    pub rename: BTreeMap<String, String>,
-    /// Types and shapes by name, either one.
-    pub forms: BTreeMap<String, Form>,
+    /// Names, types and shapes.
+    pub stated: Stated,
     /// What both runs write alike is part of the recording instead of a tensor.
     pub fixed_weights: bool,
     /// Of a step that the app repeats: the notes before it, and what it leaves for the next one.
@@ -113,7 +93,7 @@ pub fn propose(
         first: turns.map_or(0, |turns| turns.last),
         fixed_weights: choices.fixed_weights,
         step: choices.step.map(|turn| turn.first),
-        taken: Taken::default(),
+        taken: Names::default(),
         proposal: Proposal {
             sure: second.is_some(),
             turns: turns.map(|turns| turns.turns),
@@ -190,7 +170,7 @@ struct Builder<'a> {
     fixed_weights: bool,
     /// The first event of a step that the app repeats: what it writes from there on it writes in every step.
     step: Option<usize>,
-    taken: Taken,
+    taken: Names,
     proposal: Proposal,
 }
 
@@ -492,10 +472,10 @@ fn keep_named(proposal: &mut Proposal, names: &[String]) -> Result<(), ProposeEr
         let found = tensors.find(|tensor| tensor.name == *name && !tensor.is_result());
         let Some(found) = found else {
             let known = proposal.tensors.iter();
-            return Err(ProposeError::Name {
+            return Err(ProposeError::Stated(StatedError::Name {
                 name: name.clone(),
                 known: known.map(|tensor| tensor.name.clone()).collect(),
-            });
+            }));
         };
         found.role = Role::State;
     }
@@ -519,42 +499,17 @@ fn keep_named(proposal: &mut Proposal, names: &[String]) -> Result<(), ProposeEr
 
 /// Gives tensors the names, types and shapes that the user chose.
 pub(super) fn apply(proposal: &mut Proposal, choices: &Choices) -> Result<(), ProposeError> {
+    let stated = &choices.stated;
     let known: Vec<String> = proposal.tensors.iter().map(|t| t.name.clone()).collect();
-    let unknown = |name: &String| ProposeError::Name {
-        name: name.clone(),
-        known: known.clone(),
-    };
-    for old in choices.rename.keys() {
-        if !known.contains(old) {
-            return Err(unknown(old));
-        }
-    }
-    for name in choices.forms.keys() {
-        if !known.contains(name) && !choices.rename.values().any(|new| new == name) {
-            return Err(unknown(name));
-        }
-    }
-    let mut names = BTreeSet::new();
-    for old in &known {
-        let name = choices.rename.get(old).unwrap_or(old);
-        if !names.insert(name) {
-            return Err(ProposeError::Twice { name: name.clone() });
-        }
-    }
+    stated.check(&known)?;
     for tensor in &mut proposal.tensors {
-        let new = choices.rename.get(&tensor.name);
-        let form = choices.forms.get(&tensor.name);
-        let form = form.or_else(|| choices.forms.get(new?));
-        if let Some(form) = form {
-            let bytes = tensor.tensor.bytes().len() as u64;
-            let wrong = || ProposeError::Form {
+        let bytes = tensor.tensor.bytes().len() as u64;
+        if let Some(form) = stated.form_of(&tensor.name, bytes)? {
+            let wrong = || StatedError::Form {
                 name: tensor.name.clone(),
                 bytes,
                 form: form.clone(),
             };
-            if form.bytes() != Some(bytes) {
-                return Err(wrong());
-            }
             tensor.tensor = reformed(&tensor.tensor, form).ok_or_else(wrong)?;
             let elements = u32::try_from(tensor.tensor.len()).map_err(|_| wrong())?;
             if let Some((low, _)) = tensor.layout.address_range() {
@@ -566,14 +521,12 @@ pub(super) fn apply(proposal: &mut Proposal, choices: &Choices) -> Result<(), Pr
                 *other = reformed(other, form).ok_or_else(wrong)?;
             }
         }
-        if let Some(new) = new {
-            for (name, _) in &mut proposal.second {
-                if *name == tensor.name {
-                    name.clone_from(new);
-                }
-            }
-            tensor.name.clone_from(new);
+        let new = stated.name(&tensor.name).to_owned();
+        let others = proposal.second.iter_mut();
+        for (name, _) in others.filter(|(name, _)| *name == tensor.name) {
+            name.clone_from(&new);
         }
+        tensor.name = new;
     }
     Ok(())
 }

@@ -8,12 +8,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use gpureplay_io::{Element, Layout, Tensor};
+use gpureplay_io::{Element, Form, Layout, Names, Tensor};
 use gpureplay_trace::PAGE_SIZE;
 use mali_descriptors::job::WRITTEN_BACK;
 
 use super::error::ProposeError;
-use super::naming::{self, Taken};
+use super::naming;
 use super::propose::{Choices, Proposal, apply};
 use crate::capture::Capture;
 use crate::pages::Moment;
@@ -53,7 +53,7 @@ pub fn propose_unnoted(
         sure: true,
         ..Proposal::default()
     };
-    let mut taken = Taken::default();
+    let mut taken = Names::default();
     for job in 0..first.jobs.len() {
         let renaming = Renaming::find(first, second, job);
         let runs = (first, second, &renaming);
@@ -180,10 +180,7 @@ fn add(
     Difference { at, end }: Difference,
 ) {
     // The user may know that it is longer than what differs.
-    let renamed = choices.rename.get(&name);
-    let form = choices.forms.get(&name);
-    let form = form.or_else(|| choices.forms.get(renamed?));
-    let stated = form.and_then(super::Form::bytes);
+    let stated = choices.stated.form(&name).and_then(Form::bytes);
     let found = at.end - at.start;
     let room = end.saturating_sub(at.start);
     let size = stated.map_or(found, |stated| found.max(stated.min(room)));

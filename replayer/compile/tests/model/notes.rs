@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names and tensors from the notes of an OpenCL layer, without a file of the app's.
 
-use gpureplay_compile::notes::{self, Choices, Form, ProposeError, launches, propose};
+use gpureplay_compile::notes::{self, Choices, ProposeError, launches, propose};
 use gpureplay_compile::touched::Bytes;
 use gpureplay_compile::{
     Capture, Compiled, Found, Options, Role, Touched, compile_found, differential, tag_all,
 };
-use gpureplay_io::{ElementType, Tensor, simplify};
+use gpureplay_io::{ElementType, Form, Stated, StatedError, Tensor, simplify};
 use gpureplay_trace::note::{
     Argument, Content, Direction, Launch, Note, Object, ObjectKind, Place, Transfer, Value,
     content_hash,
@@ -14,6 +14,14 @@ use gpureplay_trace::note::{
 
 use crate::app::*;
 use crate::driver::{Driver, vector_add, vector_add_code};
+
+/// The tensor of this name is called `out`.
+fn out_is(name: &str) -> Stated {
+    Stated {
+        rename: [(name.to_owned(), "out".to_owned())].into(),
+        ..Stated::default()
+    }
+}
 
 /// Objects of the app by the address of their memory, in the order of creation.
 const OBJECTS: [u64; 5] = [A, B, SUM, TOTAL, OUT];
@@ -160,8 +168,10 @@ fn tensors_are_those_that_tagging_finds() {
     let (out2, second) = two_layers(&a2, &b);
     let rename = [("second.sum", "out"), ("first.a", "picture")];
     let choices = Choices {
-        rename: rename.map(|(old, new)| (old.into(), new.into())).into(),
-        forms: [("picture".to_owned(), "f32[32,32]".parse::<Form>().unwrap())].into(),
+        stated: Stated {
+            rename: rename.map(|(old, new)| (old.into(), new.into())).into(),
+            forms: [("picture".to_owned(), "f32[32,32]".parse::<Form>().unwrap())].into(),
+        },
         fixed_weights: false,
         ..Choices::default()
     };
@@ -320,7 +330,7 @@ fn a_buffer_that_is_written_twice_is_two_inputs_at_their_places() {
     let (_, first) = record(&a, &b);
     let (_, second) = record(&tags(3), &tags(4));
     let choices = Choices {
-        rename: [("two.sum".to_owned(), "out".to_owned())].into(),
+        stated: out_is("two.sum"),
         ..Choices::default()
     };
     let found = propose(&first, Some(&second), &choices).unwrap();
@@ -403,7 +413,7 @@ fn an_app_that_waits_only_at_the_end_has_its_transfers_between_its_launches() {
     let kernels: Vec<_> = named.chains.iter().flatten().map(|d| &*d.kernel).collect();
     assert_eq!(kernels, ["one", "two", "three"]);
     let choices = Choices {
-        rename: [("two.sum".to_owned(), "out".to_owned())].into(),
+        stated: out_is("two.sum"),
         ..Choices::default()
     };
     let found = propose(&first, Some(&second), &choices).unwrap();
@@ -429,7 +439,7 @@ fn of_a_loop_the_last_turn_counts() {
     let (_, first) = record([10, 11, 12]);
     let (_, second) = record([20, 21, 22]);
     let choices = Choices {
-        rename: [("infer.sum".to_owned(), "out".to_owned())].into(),
+        stated: out_is("infer.sum"),
         fixed_weights: true,
         ..Choices::default()
     };
@@ -520,26 +530,31 @@ fn wishes_that_do_not_fit_name_what_there_is() {
             .iter()
             .map(|(name, form)| (name.to_string(), form.parse().unwrap()));
         let choices = Choices {
-            rename: rename.iter().map(text).collect(),
-            forms: forms.collect(),
+            stated: Stated {
+                rename: rename.iter().map(text).collect(),
+                forms: forms.collect(),
+            },
             ..Choices::default()
         };
-        propose(&capture, None, &choices).unwrap_err()
+        match propose(&capture, None, &choices).unwrap_err() {
+            ProposeError::Stated(error) => error,
+            other => panic!("{other}"),
+        }
     };
     assert!(
-        matches!(wish(&[("x", "y")], &[]), ProposeError::Name { known, .. } if known.len() == 3)
+        matches!(wish(&[("x", "y")], &[]), StatedError::Name { known, .. } if known.len() == 3)
     );
     assert!(matches!(
         wish(&[], &[("x", "f32[4]")]),
-        ProposeError::Name { .. }
+        StatedError::Name { .. }
     ));
     assert!(matches!(
         wish(&[], &[("first.a", "f32[4]")]),
-        ProposeError::Form { bytes: 4096, .. }
+        StatedError::Form { bytes: 4096, .. }
     ));
     assert!(matches!(
         wish(&[("first.a", "first.b")], &[]),
-        ProposeError::Twice { .. }
+        StatedError::Twice { .. }
     ));
     let silent = App::default().record(&tags(1), &tags(2)).capture();
     let error = notes::propose(&silent, None, &Choices::default()).unwrap_err();
@@ -605,7 +620,7 @@ fn what_a_step_leaves_for_the_next_one_is_a_state() {
     let choices = Choices {
         step: Some(turn),
         kept,
-        rename: [("answer.sum".to_owned(), "out".to_owned())].into(),
+        stated: out_is("answer.sum"),
         ..Choices::default()
     };
     let found = propose(&first, None, &choices).unwrap();

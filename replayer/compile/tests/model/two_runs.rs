@@ -3,6 +3,7 @@
 
 use gpureplay_compile::notes::{Choices, propose_unnoted};
 use gpureplay_compile::{Role, differential};
+use gpureplay_io::Stated;
 
 use crate::app::*;
 use crate::driver::Driver;
@@ -33,6 +34,13 @@ fn they_differ_in_their_inputs_only() {
     assert!(error.contains("0x3100000"), "{error}");
 }
 
+fn stated(stated: Stated) -> Choices {
+    Choices {
+        stated,
+        ..Choices::default()
+    }
+}
+
 /// What differs between two runs, as tensors: of neither a note nor a file.
 #[test]
 fn without_notes_differences_are_tensors() {
@@ -43,11 +51,10 @@ fn without_notes_differences_are_tensors() {
         App::default().record(&a2, &b),
     );
     let (first, second) = (read(&one), read(&two));
-    let choices = Choices {
+    let choices = stated(Stated {
         rename: [("input".to_owned(), "a".to_owned())].into(),
         forms: [("a".to_owned(), "f32[32,32]".parse().unwrap())].into(),
-        ..Choices::default()
-    };
+    });
     let found = propose_unnoted(&first, &second, &choices).unwrap();
     let places = found.tensors.iter().map(|t| {
         let address = t.layout.address_range().map(|(low, _)| low);
@@ -73,10 +80,10 @@ fn without_notes_differences_are_tensors() {
     let error = propose_unnoted(&first, &read(&longer), &Choices::default()).unwrap_err();
     assert!(error.to_string().contains("3 and 4 jobs"), "{error}");
     // A shape that is larger than the buffer does not fit.
-    let large = Choices {
+    let large = stated(Stated {
         forms: [("input".to_owned(), "f32[4096]".parse().unwrap())].into(),
-        ..Choices::default()
-    };
+        ..Stated::default()
+    });
     let error = propose_unnoted(&first, &second, &large).unwrap_err();
     assert!(error.to_string().contains("4096 bytes"), "{error}");
 }

@@ -3,38 +3,20 @@
 
 use std::{fs, path::Path, process::Command};
 
-use serde::Deserialize;
-
 use super::{App, Found};
 use crate::{
     build::{payload, step::logged},
     folder::Folder,
-    record::registers,
+    record::{registers, tensors::tensors},
 };
-
-/// What `gpureplay info --json` says of a recording's tensors.
-#[derive(Deserialize)]
-struct Info {
-    tensors: Vec<Tensor>,
-}
-
-#[derive(Deserialize)]
-struct Tensor {
-    name: String,
-    kind: String,
-}
 
 /// Looks at what the runs of a program left in its folder.
 pub(super) fn judge(folder: &Folder, app: &App, work: &Path) -> Found {
     let program = payload::host_command(folder);
     let recording = work.join("recording");
-    let mut info = Command::new(&program);
-    info.args(["info", "--json"]).arg(&recording);
-    let output = info.output().map_err(|error| error.to_string())?;
-    let info: Info = serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("gpureplay info: {error}"))?;
+    let tensors = tensors(&program, &recording).map_err(|error| error.to_string())?;
     let of = |kind: &str| -> Vec<&str> {
-        let tensors = info.tensors.iter().filter(|tensor| tensor.kind == kind);
+        let tensors = tensors.iter().filter(|tensor| tensor.kind == kind);
         tensors.map(|tensor| tensor.name.as_str()).collect()
     };
     let (inputs, outputs) = (of("input"), of("output"));

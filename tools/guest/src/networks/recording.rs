@@ -2,37 +2,50 @@
 //! `guest recording-times`: what recording costs, live against recorded, with the recorder's own counters.
 
 use std::{
-    fmt::Write as _, fs::File, io::BufReader, path::Path, process::ExitCode, time::Duration,
+    fmt::Write as _,
+    fs::{self, File},
+    io::BufReader,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
 };
 
 use clap::Args;
 use gpureplay_io::statistics::Sorted;
 use gpureplay_trace::{Event, Reader};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     build::payload,
     document::replace,
     error::{Error, Result},
-    folder::Folder,
-    record::app::{self, App},
+    folder::{Folder, create_dir},
+    record::{
+        app::{self, App},
+        network_dir,
+    },
     run::{
         driver::Driver,
         report,
-        session::{self, End, Options},
+        session::{self, End, Options, Outcome},
     },
 };
 
 /// Where the table goes.
 const DOCUMENT: &str = "docs/performance.md";
+/// What is kept of a program, in its folder of target/guest/networks.
+const KEPT: &str = "recording-times.toml";
 
 /// Measures what recording costs: each program live, live with the OpenCL layer, recorded, and recorded with every page checked, in turns.
 ///
 /// The checked runs fail if a page changed that the recorder would not have looked at. Times are the guest's, of the whole program,
-/// with its shaders in the cache; the median of the rounds counts.
+/// with its shaders in the cache; the median of the rounds counts. Processor times are QEMU's on the host: what the guest's processors
+/// execute in all, however busy the host is. What was measured stays in target/guest/networks/NAME.
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask guest recording-times lenet squeezenet-1.1\n  \
-                        cargo xtask guest recording-times --write    # all networks; hours"
+                        cargo xtask guest recording-times --write    # all networks; hours\n  \
+                        cargo xtask guest recording-times --measured --write    # the table of what was measured one by one"
 )]
 pub(crate) struct RecordingTimes {
     /// Programs of tools/guest/recordable.toml; all networks if none is named.
@@ -43,6 +56,9 @@ pub(crate) struct RecordingTimes {
     /// Put the table into docs/performance.md.
     #[arg(long)]
     write: bool,
+    /// Measure nothing: the table has what earlier runs have measured.
+    #[arg(long)]
+    measured: bool,
     /// Use the programs in target/guest/opt as they are.
     #[arg(long)]
     no_build: bool,
@@ -54,10 +70,15 @@ pub(crate) struct RecordingTimes {
 /// The ways to run a program, as the script calls them.
 const WAYS: [&str; 4] = ["live", "layered", "recorded", "checked"];
 
-/// Medians in seconds, and the recorder's notes of the last recorded run.
+/// Medians in seconds, and the recorder's notes of the last recorded and the last checked run.
+#[derive(Deserialize, Serialize)]
 struct Row {
     name: String,
+    rounds: u32,
+    /// In the guest, in the order of [`WAYS`].
     seconds: [f64; 4],
+    /// Of the host's processors, in QEMU.
+    processor: [f64; 4],
     notes: [Vec<u64>; 2],
 }
 
@@ -73,13 +94,21 @@ impl RecordingTimes {
             let named = self.names.iter().map(|name| App::named(&folder, name));
             named.collect::<Result<_>>()?
         };
-        folder.require_built()?;
-        if !self.no_build {
-            payload::prepare(&folder, Driver::Patched)?;
-        }
         let mut rows = Vec::new();
-        for name in &names {
-            rows.push(self.row(&folder, name)?);
+        if self.measured {
+            for name in &names {
+                rows.extend(kept(&folder, name)?);
+            }
+        } else {
+            folder.require_built()?;
+            if !self.no_build {
+                payload::prepare(&folder, Driver::Patched)?;
+            }
+            for name in &names {
+                let row = self.row(&folder, name)?;
+                keep(&folder, &row)?;
+                rows.push(row);
+            }
         }
         let text = table(&rows);
         print!("{text}");
@@ -107,10 +136,12 @@ impl RecordingTimes {
             report(&outcome, false, self.timeout);
             return Err(Error::Usage(format!("{name} was not measured")));
         }
-        let said = String::from_utf8_lossy(&outcome.stdout);
+        let times = times(&outcome);
         Ok(Row {
             name: name.to_owned(),
-            seconds: WAYS.map(|way| median(&said, way)),
+            rounds: self.rounds,
+            seconds: WAYS.map(|way| median(&times, way, |time| time.guest)),
+            processor: WAYS.map(|way| median(&times, way, |time| time.processor)),
             notes: [
                 counters(&share.path().join("recorded.trace"))?,
                 counters(&share.path().join("checked.trace"))?,
@@ -126,6 +157,7 @@ fn script(command: &str, rounds: u32) -> String {
 way() {{ echo "$1" > /sys/module/gpureplay_recorder/parameters/dirty; }}
 took() {{
 	local begin name=$1; shift
+	echo begin
 	begin=$(date +%s%N)
 	"$@" > /dev/null
 	echo "took $name $((($(date +%s%N) - begin) / 1000000))"
@@ -145,12 +177,68 @@ done
     )
 }
 
-/// The median of the times that the script printed for a way, in seconds.
-fn median(said: &str, way: &str) -> f64 {
-    let prefix = format!("took {way} ");
-    let times = said.lines().filter_map(|line| line.strip_prefix(&prefix));
-    let times = times.filter_map(|time| time.parse().ok()).collect();
-    Sorted::new(times).median().unwrap_or_default() / 1000.0
+/// What is kept of a program; none if it was not measured.
+fn kept(folder: &Folder, name: &str) -> Result<Option<Row>> {
+    let path = kept_path(folder, name);
+    let Ok(text) = fs::read_to_string(&path) else {
+        return Ok(None);
+    };
+    let row = toml::from_str(&text);
+    row.map(Some)
+        .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
+}
+
+fn keep(folder: &Folder, row: &Row) -> Result<()> {
+    let text = toml::to_string(row).map_err(|error| Error::Usage(error.to_string()))?;
+    create_dir(&network_dir(folder, &row.name))?;
+    let path = kept_path(folder, &row.name);
+    fs::write(&path, text).map_err(Error::io("write", path))
+}
+
+fn kept_path(folder: &Folder, name: &str) -> PathBuf {
+    network_dir(folder, name).join(KEPT)
+}
+
+/// One run of the program, in seconds.
+#[derive(Debug, PartialEq)]
+struct Time {
+    way: String,
+    guest: f64,
+    processor: f64,
+}
+
+/// The runs between the script's lines `begin` and `took WAY MILLISECONDS`.
+fn times(outcome: &Outcome) -> Vec<Time> {
+    let (mut out, mut end, mut begin) = (Vec::new(), 0, Duration::ZERO);
+    for line in outcome.stdout.split_inclusive(|&byte| byte == b'\n') {
+        end += line.len();
+        let arrived = outcome.pace.iter().find(|(bytes, _)| *bytes >= end);
+        let used = arrived.map_or(Duration::ZERO, |(_, used)| *used);
+        let line = String::from_utf8_lossy(line);
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["begin"] => begin = used,
+            ["took", way, milliseconds] => {
+                if let Ok(milliseconds) = milliseconds.parse::<u64>() {
+                    out.push(Time {
+                        way: way.to_owned(),
+                        guest: milliseconds as f64 / 1000.0,
+                        processor: used.saturating_sub(begin).as_secs_f64(),
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// The median over the runs of a way; 0 if there are none.
+fn median(times: &[Time], way: &str, of: impl Fn(&Time) -> f64) -> f64 {
+    let times = times.iter().filter(|time| time.way == way);
+    Sorted::new(times.map(of).collect())
+        .median()
+        .unwrap_or_default()
 }
 
 /// The numbers in a trace's last notes, which are the recorder's: dumps, hashed, clean, audited, logged; walks and milliseconds.
@@ -186,20 +274,22 @@ const COUNTERS: usize = 10;
 
 fn table(rows: &[Row]) -> String {
     let mut text = String::from(
-        "| Program | Live | With the layer | Recorded | Ratio | Checked | Dumps | Pages hashed | Left out | Audited | Logged | In dumps | Waiting for the reader |\n\
-         | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n",
+        "| Program | Live | With the layer | Recorded | Checked | Ratio | Processor time: live | With the layer | Recorded | Checked | Dumps | Pages hashed | Left out | Audited | Logged | In dumps | Waiting for the reader |\n\
+         | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n",
     );
     let mut ratios = Vec::new();
     for row in rows {
         let [live, layered, recorded, checked] = row.seconds;
+        let [processor, others @ ..] = row.processor;
+        let [layer, record, check] = others.map(|time| percent(time, processor));
         let ratio = recorded / live.max(1e-3);
         ratios.push(ratio);
         let at = |index: usize| row.notes[0].get(index).copied().unwrap_or_default();
         let _ = writeln!(
             text,
-            "| {} | {live:.1} s | {:+.1} % | {recorded:.1} s | {ratio:.2} | {checked:.1} s | {} | {} | {} | {} | {} | {:.1} s | {:.1} s |",
+            "| {} | {live:.1} s | {} | {recorded:.1} s | {checked:.1} s | {ratio:.2} | {processor:.1} s | {layer} | {record} | {check} | {} | {} | {} | {} | {} | {:.1} s | {:.1} s |",
             row.name,
-            100.0 * (layered / live.max(1e-3) - 1.0),
+            percent(layered, live),
             at(0),
             at(1),
             at(2),
@@ -216,15 +306,51 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
+/// How much more a time is than another one.
+fn percent(time: f64, than: f64) -> String {
+    format!("{:+.1} %", 100.0 * (time / than.max(1e-3) - 1.0))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::median;
+    use std::time::Duration;
+
+    use super::{Time, median, times};
+    use crate::run::session::{End, Outcome};
+
+    #[test]
+    fn each_run_has_the_time_of_the_guest_and_the_processor_time_between_its_lines() {
+        let stdout = b"begin\ntook live 3000\nbegin\ntook live 1000\n".to_vec();
+        let at = |bytes, seconds| (bytes, Duration::from_secs(seconds));
+        let outcome = Outcome {
+            end: End::Exit(0),
+            pace: vec![at(6, 10), at(21, 14), at(29, 15), at(stdout.len(), 20)],
+            stdout,
+            logs: "logs".into(),
+            faults: Vec::new(),
+            boot: None,
+            total: 0.0,
+        };
+        let time = |guest, processor| Time {
+            way: "live".into(),
+            guest,
+            processor,
+        };
+        // The second `begin` came in two parts.
+        assert_eq!(times(&outcome), [time(3.0, 4.0), time(1.0, 5.0)]);
+    }
 
     #[test]
     fn the_median_of_a_way_counts() {
-        let said = "took live 3000\ntook recorded 5\ntook live 1000\nother\ntook live 2000\n";
-        assert!((median(said, "live") - 2.0).abs() < 1e-9);
-        assert!((median("took live 1\ntook live 2\n", "live") - 0.0015).abs() < 1e-9);
-        assert!((median(said, "checked") - 0.0).abs() < 1e-9);
+        let of = |way: &str, guest| Time {
+            way: way.into(),
+            guest,
+            processor: 0.0,
+        };
+        let times = [of("a", 3.0), of("b", 9.0), of("a", 1.0), of("a", 2.0)];
+        assert_eq!(median(&times, "a", |time| time.guest), 2.0);
+        assert_eq!(median(&times[..2], "a", |time| time.guest), 3.0);
+        assert_eq!(median(&times[2..], "a", |time| time.guest), 1.5);
+        assert_eq!(median(&times, "c", |time| time.guest), 0.0);
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod app;
 mod manifest;
 mod noted;
 pub(crate) mod registers;
+pub(crate) mod tensors;
 
 use std::{
     fs,

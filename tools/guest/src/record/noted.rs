@@ -3,28 +3,8 @@
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
-use serde::Deserialize;
-
-use super::Recording;
-use crate::{
-    build::step::logged,
-    error::{Error, Result},
-};
-
-/// What `gpureplay info --json` says of a recording's tensors.
-#[derive(Deserialize)]
-struct Info {
-    tensors: Vec<Tensor>,
-}
-
-#[derive(Deserialize)]
-struct Tensor {
-    kind: String,
-    #[serde(rename = "type")]
-    element: String,
-    shape: Vec<u64>,
-    address: u64,
-}
+use super::{Recording, tensors::tensors};
+use crate::{build::step::logged, error::Result};
 
 /// Everything but the name and the shape, which calls do not tell.
 type Place = (String, String, u64, u64);
@@ -45,10 +25,7 @@ impl Recording<'_> {
             .arg(&noted);
         let log = self.folder.local.join("log/noted.log");
         logged(&mut compile, "compiling without files", &log)?;
-        let (noted, tagged) = (
-            self.places(program, &noted)?,
-            self.places(program, recording)?,
-        );
+        let (noted, tagged) = (places(program, &noted)?, places(program, recording)?);
         let differing: Vec<String> = noted
             .symmetric_difference(&tagged)
             .map(|place| {
@@ -66,20 +43,14 @@ impl Recording<'_> {
             false => Err(differing.join(", ")),
         })
     }
+}
 
-    fn places(&self, program: &Path, recording: &Path) -> Result<BTreeSet<Place>> {
-        let log = self.folder.local.join("log/tensors.json");
-        let mut info = Command::new(program);
-        info.args(["info", "--json"]).arg(recording);
-        logged(&mut info, "information", &log)?;
-        let text = std::fs::read(&log).map_err(Error::io("read", &log))?;
-        let info: Info = serde_json::from_slice(&text)
-            .map_err(|error| Error::Usage(format!("{}: {error}", log.display())))?;
-        let places = info.tensors.into_iter().filter_map(|tensor| {
-            let elements = tensor.shape.iter().product();
-            let is_part = tensor.kind == "intermediate";
-            (!is_part).then_some((tensor.kind, tensor.element, elements, tensor.address))
-        });
-        Ok(places.collect())
-    }
+fn places(program: &Path, recording: &Path) -> Result<BTreeSet<Place>> {
+    let places = tensors(program, recording)?.into_iter();
+    let places = places.filter_map(|tensor| {
+        let elements = tensor.shape.iter().product();
+        let is_part = tensor.kind == "intermediate";
+        (!is_part).then_some((tensor.kind, tensor.element, elements, tensor.address))
+    });
+    Ok(places.collect())
 }

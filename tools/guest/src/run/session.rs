@@ -14,6 +14,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use nix::{time::clock_getcpuclockid, unistd::Pid};
 use tempfile::TempDir;
 
 use crate::{
@@ -122,6 +123,8 @@ pub(crate) struct Outcome {
     pub(crate) end: End,
     /// The command's standard output.
     pub(crate) stdout: Vec<u8>,
+    /// How many bytes of it had arrived, and which processor time QEMU had used by then, for each arrival.
+    pub(crate) pace: Vec<(usize, Duration)>,
     /// Directory with kernel.log, model.log, stdout, stderr, qemu.log, secure.log.
     pub(crate) logs: PathBuf,
     /// Lines of the kernel log that report a fault.
@@ -190,6 +193,7 @@ pub(crate) fn run(
         logs,
         stream: options.stream,
         stdout: Vec::new(),
+        pace: Vec::new(),
         boot: None,
         exit: None,
         no_driver: None,
@@ -229,6 +233,7 @@ struct Running {
     logs: PathBuf,
     stream: bool,
     stdout: Vec<u8>,
+    pace: Vec<(usize, Duration)>,
     boot: Option<f64>,
     exit: Option<i32>,
     no_driver: Option<String>,
@@ -345,6 +350,8 @@ impl Running {
                     let _ = out.write_all(&bytes).and_then(|()| out.flush());
                 }
                 self.stdout.extend_from_slice(&bytes);
+                let used = self.processor_time().unwrap_or_default();
+                self.pace.push((self.stdout.len(), used));
             }
             Event::Bytes(name, bytes) => {
                 files.write(name, &bytes)?;
@@ -375,6 +382,13 @@ impl Running {
         }
     }
 
+    /// Processor time of all of QEMU's threads so far.
+    fn processor_time(&self) -> Option<Duration> {
+        let pid = i32::try_from(self.qemu.as_ref()?.id()).ok()?;
+        let clock = clock_getcpuclockid(Pid::from_raw(pid)).ok()?;
+        Some(clock.now().ok()?.into())
+    }
+
     fn kill_qemu(&mut self) {
         if let Some(qemu) = &mut self.qemu {
             let _ = qemu.kill();
@@ -399,6 +413,7 @@ impl Running {
         Ok(Outcome {
             end,
             stdout: std::mem::take(&mut self.stdout),
+            pace: std::mem::take(&mut self.pace),
             logs: self.logs.clone(),
             faults: std::mem::take(&mut self.faults),
             boot: self.boot,

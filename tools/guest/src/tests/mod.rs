@@ -6,12 +6,14 @@ mod barriers;
 mod caches;
 mod cases;
 mod complaints;
+mod gles;
 mod linked;
 mod opencl;
 mod page;
 mod pairs;
 mod recorder;
 mod state;
+mod twins;
 
 use std::{
     env,
@@ -201,6 +203,14 @@ const TESTS: &[(&str, TestFunction)] = &[
     (
         "hard cases of OpenCL are recorded with the right tensors or refused",
         cases::all,
+    ),
+    (
+        "kernels of equal code keep their names, which change nothing else",
+        |folder| Ok(Verdict::of(twins::all(folder)?)),
+    ),
+    (
+        "an app for OpenGL ES is recorded by two traces and replayed with a third picture",
+        |folder| Ok(Verdict::of(gles::unnoted(folder)?)),
     ),
     ("the page about your own app does what it says", |folder| {
         Ok(Verdict::of(page::own_app(folder)?))

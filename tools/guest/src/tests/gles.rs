@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An app for OpenGL ES, which leaves no notes: two traces make a recording of it.
+
+use std::{fs, path::Path, process::Command};
+
+use super::{clean, script, temporary};
+use crate::{
+    build::{payload, step::logged},
+    error::{Error, Result},
+    folder::Folder,
+    record::tensors::{Tensor, tensors},
+    run::driver::Driver,
+    run::session::Options,
+};
+
+/// Pixels of a row, and rows.
+const SIDE: usize = 32;
+
+/// Two traces become a description, and with names and shapes in it a recording; a third picture runs live.
+const SCRIPT: &str = r#"set -e
+for set in a b; do gpureplay record --raw $set.trace -- gles_filter $set.raw $set.out; done
+gpureplay compile a.trace --second b.trace --suggest > tensors.toml
+sed -i 's/name = "input"/name = "picture"/; s/name = "output"/name = "filtered"/; s/f32\[1024\]/f32[32,32]/' tensors.toml
+gpureplay compile a.trace --second b.trace --tensors tensors.toml -o recording
+gles_filter c.raw live.bin
+"#;
+
+/// The recording has one input and one output, and a replay with the third picture gives the live app's bits and the CPU's.
+pub(super) fn unnoted(folder: &Folder) -> Result<std::result::Result<(), String>> {
+    let share = temporary()?;
+    let work = share.path();
+    for (name, start) in [("a", 3), ("b", 12), ("c", 40)] {
+        let path = work.join(name).with_extension("raw");
+        fs::write(&path, picture(start)).map_err(Error::io("write", path))?;
+    }
+    let options = Options {
+        driver: Driver::Patched,
+        share: Some(work.to_path_buf()),
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, SCRIPT)?;
+    if let Err(reason) = clean(&outcome) {
+        return Ok(Err(reason));
+    }
+    let program = payload::host_command(folder);
+    let found = tensors(&program, &work.join("recording"))?;
+    let found: Vec<String> = found.iter().map(shown).collect();
+    if found != ["input picture f32[32, 32]", "output filtered f32[32, 32]"] {
+        return Ok(Err(format!("its tensors are {found:?}")));
+    }
+    let third = picture(40);
+    let input = work.join("c.bin");
+    fs::write(&input, bytes(&numbers(&third))).map_err(Error::io("write", &input))?;
+    let mut run = Command::new(program);
+    run.args(["run", "--force"]).arg(work.join("recording"));
+    run.arg(format!("--input=picture={}", input.display()));
+    run.arg(format!(
+        "--output=filtered={}",
+        work.join("replayed.bin").display()
+    ));
+    logged(&mut run, "replaying", &folder.local.join("log/gles.log"))?;
+    Ok(compare(work, &bytes(&filtered(&numbers(&third)))))
+}
+
+fn shown(tensor: &Tensor) -> String {
+    let Tensor {
+        kind,
+        name,
+        element,
+        shape,
+        ..
+    } = tensor;
+    format!("{kind} {name} {element}{shape:?}")
+}
+
+fn compare(work: &Path, expected: &[u8]) -> std::result::Result<(), String> {
+    for name in ["live.bin", "replayed.bin"] {
+        let found = fs::read(work.join(name)).map_err(|error| format!("{name}: {error}"))?;
+        if found != expected {
+            let same = found.iter().zip(expected).take_while(|(a, b)| a == b);
+            return Err(format!(
+                "{name} ({} bytes) is not what the CPU computes, from byte {} on",
+                found.len(),
+                same.count()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes with many values that occur more than once.
+fn picture(start: usize) -> Vec<u8> {
+    let pixel = |i: usize| ((i * 37 + i / SIDE * start + start) % 251) as u8;
+    (0..SIDE * SIDE).map(pixel).collect()
+}
+
+/// What the app makes of the bytes.
+fn numbers(pixels: &[u8]) -> Vec<f32> {
+    let pixels = pixels.iter();
+    pixels
+        .map(|pixel| (f32::from(*pixel) - 128.0) / 64.0)
+        .collect()
+}
+
+/// What the shaders compute; every step of it is exact.
+fn filtered(x: &[f32]) -> Vec<f32> {
+    let smooth = |i: usize| {
+        let (first, last) = (i / SIDE * SIDE, i / SIDE * SIDE + SIDE - 1);
+        let (left, right) = (i.max(first + 1) - 1, (i + 1).min(last));
+        (x[left] + 2.0 * x[i] + x[right]) * 0.25
+    };
+    let weight = |i: usize| 0.5 + (i * 29 % 64) as f32 / 32.0;
+    let all = 0..SIDE * SIDE;
+    all.map(|i| smooth(i) * weight(i) - 0.125).collect()
+}
+
+fn bytes(values: &[f32]) -> Vec<u8> {
+    let bytes = values.iter().flat_map(|value| value.to_le_bytes());
+    bytes.collect()
+}

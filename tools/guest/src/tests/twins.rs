@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels of equal code keep their own names, and a kernel's name changes nothing else.
+
+use std::{fs, path::Path, process::Command};
+
+use serde::Deserialize;
+
+use super::{clean, script, temporary};
+use crate::{
+    build::{payload, step::logged},
+    error::{Error, Result},
+    folder::Folder,
+    run::driver::Driver,
+    run::session::Options,
+};
+
+/// Numbers in each file.
+const COUNT: usize = 256;
+
+/// The program with two names, and with another second one. Only tensors have the same names in both: they are given.
+const SCRIPT: &str = r#"set -e
+for second in beta gamma; do
+	gpureplay record --twice -o recording-$second --name alpha.src=in --name $second.dst=out \
+		-- twins alpha $second a.bin a.out -- twins alpha $second b.bin b.out
+done
+twins alpha beta c.bin live.bin
+"#;
+
+/// What `gpureplay jobs --json` says.
+#[derive(Deserialize)]
+struct Jobs {
+    jobs: Vec<Job>,
+}
+
+#[derive(Deserialize)]
+struct Job {
+    name: String,
+    /// A hash of its code.
+    kernel: String,
+}
+
+/// Records both programs; a replay with a third input gives what the CPU computes and what the live program does.
+pub(super) fn all(folder: &Folder) -> Result<std::result::Result<(), String>> {
+    let share = temporary()?;
+    let work = share.path();
+    for (name, start) in [("a", 3), ("b", 12), ("c", 40)] {
+        let path = work.join(name).with_extension("bin");
+        fs::write(&path, bytes(&numbers(start))).map_err(Error::io("write", path))?;
+    }
+    let options = Options {
+        driver: Driver::Patched,
+        share: Some(work.to_path_buf()),
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, SCRIPT)?;
+    if let Err(reason) = clean(&outcome) {
+        return Ok(Err(reason));
+    }
+    for second in ["beta", "gamma"] {
+        let found = jobs(folder, &work.join(format!("recording-{second}")))?;
+        if let Err(reason) = named(&found.jobs, second) {
+            return Ok(Err(reason));
+        }
+    }
+    let replayed = work.join("replayed.bin");
+    let mut run = Command::new(payload::host_command(folder));
+    run.args(["run", "--force"])
+        .arg(work.join("recording-gamma"));
+    run.arg(format!("--input=in={}", work.join("c.bin").display()));
+    run.arg(format!("--output=out={}", replayed.display()));
+    logged(&mut run, "replaying", &folder.local.join("log/twins.log"))?;
+    Ok(compare(work))
+}
+
+fn jobs(folder: &Folder, recording: &Path) -> Result<Jobs> {
+    let log = folder.local.join("log/twins.json");
+    let mut list = Command::new(payload::host_command(folder));
+    list.args(["jobs", "--static", "--json"]).arg(recording);
+    logged(&mut list, "jobs", &log)?;
+    let text = fs::read(&log).map_err(Error::io("read", &log))?;
+    serde_json::from_slice(&text)
+        .map_err(|error| Error::Usage(format!("{}: {error}", log.display())))
+}
+
+/// Two jobs of equal code under their own names.
+fn named(jobs: &[Job], second: &str) -> std::result::Result<(), String> {
+    match jobs {
+        [one, other]
+            if one.name == "alpha" && other.name == second && one.kernel == other.kernel =>
+        {
+            Ok(())
+        }
+        _ => {
+            let all = jobs
+                .iter()
+                .map(|job| format!("{} {}", job.name, job.kernel));
+            Err(format!(
+                "jobs are {}; expected alpha and {second} of equal code",
+                all.collect::<Vec<_>>().join(", ")
+            ))
+        }
+    }
+}
+
+fn compare(work: &Path) -> std::result::Result<(), String> {
+    let read = |name: &str| fs::read(work.join(name)).map_err(|error| format!("{name}: {error}"));
+    let [one, other] = ["beta", "gamma"].map(|name| format!("recording-{name}"));
+    let file = |folder: &str| read(&format!("{folder}/recording.gpr"));
+    let (before, after) = (file(&one)?, file(&other)?);
+    if before != after {
+        let same = before.iter().zip(&after).take_while(|(a, b)| a == b);
+        return Err(format!(
+            "another name makes another recording: {} and {} bytes, alike up to byte {}",
+            before.len(),
+            after.len(),
+            same.count()
+        ));
+    }
+    let manifest = |folder: &str| {
+        let text = read(&format!("{folder}/manifest.toml"))?;
+        String::from_utf8(text).map_err(|error| format!("{folder}: {error}"))
+    };
+    let renamed = manifest(&one)?.replace("beta", "gamma");
+    if renamed != manifest(&other)? {
+        return Err("another name makes another manifest".into());
+    }
+    let step = |x: f32| x * x + 1.0;
+    let expected: Vec<f32> = numbers(40).into_iter().map(|x| step(step(x))).collect();
+    for name in ["replayed.bin", "live.bin"] {
+        if read(name)? != bytes(&expected) {
+            return Err(format!("{name} is not what the CPU computes"));
+        }
+    }
+    Ok(())
+}
+
+/// Numbers that two squares keep exact.
+fn numbers(start: usize) -> Vec<f32> {
+    let number = |i: usize| ((i * 7 + start) % 61) as f32 / 8.0 - 30.0 / 8.0;
+    (0..COUNT).map(number).collect()
+}
+
+fn bytes(values: &[f32]) -> Vec<u8> {
+    let bytes = values.iter().flat_map(|value| value.to_le_bytes());
+    bytes.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Job, named};
+
+    #[test]
+    fn equal_code_under_two_names_is_wanted() {
+        let job = |name: &str, kernel: &str| Job {
+            name: name.into(),
+            kernel: kernel.into(),
+        };
+        assert!(named(&[job("alpha", "1"), job("beta", "1")], "beta").is_ok());
+        for wrong in [
+            [job("alpha", "1"), job("alpha", "1")],
+            [job("beta", "1"), job("alpha", "1")],
+            [job("alpha", "1"), job("beta", "2")],
+        ] {
+            assert!(named(&wrong, "beta").is_err());
+        }
+        assert!(named(&[job("alpha", "1")], "beta").is_err());
+    }
+}
