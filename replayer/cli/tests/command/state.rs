@@ -122,7 +122,7 @@ fn a_thousand_characters_of_a_transformer_are_those_of_numpy() {
 }
 
 /// The arrays of a .safetensors file by name.
-fn arrays(path: &Path) -> impl Fn(&str) -> Vec<f64> {
+fn arrays(path: &Path) -> impl Fn(&str) -> Vec<f64> + use<> {
     let bytes = std::fs::read(path).unwrap();
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let (header, data) = bytes[8..].split_at(length);
@@ -198,7 +198,10 @@ fn what_the_perceptron_learns_runs_in_its_inference() {
     assert_eq!(found.len(), 10);
     for (found, score) in found.values().zip(&scores) {
         let expected = score.exp() / sum;
-        assert!((found - expected).abs() <= 1e-5 * expected, "{found} {expected}");
+        assert!(
+            (found - expected).abs() <= 1e-5 * expected,
+            "{found} {expected}"
+        );
     }
     assert_ne!(found.bytes(), own.bytes());
 }
