@@ -35,10 +35,11 @@ struct gpureplay_session {
 	uint64_t opaque[36864 / 8];
 } __attribute__((aligned(16)));
 
-/* Dense, in C order, little-endian. */
+/* Dense, in C order, little-endian. A state is read before the first job and written after the last: the next run takes it from
+ * there. A run that fails may have written some of them, so keep a copy until it has returned 0. */
 struct gpureplay_io {
 	int32_t index; /* from gpureplay_find */
-	void *bytes;   /* read for inputs and weights, written for outputs */
+	void *bytes;   /* read for inputs and weights, written for outputs, both for states */
 	size_t length;
 };
 

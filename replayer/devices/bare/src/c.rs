@@ -29,7 +29,7 @@ const _: () = assert!(size_of::<State>() <= SESSION_BYTES && align_of::<State>()
 pub struct Tensor {
     /// Index from [`gpureplay_find`].
     pub index: i32,
-    /// Dense, in C order, little-endian; read for inputs, written for outputs.
+    /// Dense, in C order, little-endian; read for inputs, written for outputs, both for states.
     pub bytes: *mut u8,
     /// Length in bytes.
     pub length: usize,

@@ -178,6 +178,7 @@ pub(crate) fn recovers(folder: &Folder, stride: u32) -> Result<Checked> {
         (Some(tried), Some(failed))
             if failed * 2 > tried && said.contains("states equal\nDONE\n") =>
         {
+            println!("     {tried} faults, {failed} runs failed, the states are equal");
             Ok(())
         }
         _ => Err(format!("the image said: {said}")),
