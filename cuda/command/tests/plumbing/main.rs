@@ -3,6 +3,7 @@
 //! "runs" is a host function of the same name. `cargo xtask cuda device-test` does the same on a GPU.
 //!
 //! The program is this test binary itself, started again with [`app::VARIABLE`] set.
+#![allow(clippy::unwrap_used)]
 
 mod app;
 mod faults;
