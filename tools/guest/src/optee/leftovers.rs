@@ -118,6 +118,6 @@ pub(super) fn nothing_stays(rig: &Rig<'_>) -> Result<Checked> {
     Ok(Ok(format!(
         "{} ends; during a run {}",
         ENDS.len(),
-        during.trim()
+        during.lines().next().unwrap_or_default()
     )))
 }
