@@ -4,7 +4,7 @@
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 
 use super::{
-    clients,
+    clients::{self, RUNS},
     rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, UNTIL_IT_RUNS, npy, pack},
     test_key,
     values::pack_recording,
@@ -18,9 +18,7 @@ pub(super) const NOTHING: &str =
 /// Addresses of the recording that fails, and what its job may take in microseconds.
 const JOB: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
-const TIMEOUT: u32 = 30_000_000;
-/// Runs of the client that is killed: the one in progress goes on to its end, so each is short.
-const RUNS: usize = 100;
+const TIMEOUT: u32 = 2_000_000;
 
 /// A recording that keeps all rules, and whose job the GPU refuses: its header says a type that there is not.
 fn faulty(gpu: u32) -> Result<Vec<u8>> {
@@ -68,11 +66,11 @@ pub(super) fn nothing_stays(rig: &Rig<'_>) -> Result<Checked> {
     share.write("other.pack", &pack(&faulty(0x7211_0000)?, &key, 1)?)?;
     share.write(
         "long.pack",
-        &pack(&clients::long(clients::MINUTE)?, &key, 1)?,
+        &pack(&clients::long(&clients::LONG)?, &key, 1)?,
     )?;
     share.write(
         "short.pack",
-        &pack(&clients::long(clients::MINUTE / 20)?, &key, 1)?,
+        &pack(&clients::long(&clients::SHORT)?, &key, 1)?,
     )?;
     let digit = format!("-i input:{DIGIT}=3.bin -o probabilities:{PROBABILITIES}=3.out");
     let eight = "-i x:8=x.bin -o y:8=y.out";
@@ -120,6 +118,6 @@ pub(super) fn nothing_stays(rig: &Rig<'_>) -> Result<Checked> {
     Ok(Ok(format!(
         "{} ends; during a run {}",
         ENDS.len(),
-        during.trim()
+        during.lines().next().unwrap_or_default()
     )))
 }

@@ -162,8 +162,8 @@ pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
     let lenet = read(&recording(rig.folder, "lenet-g52").join("recording.gpr"))?;
     share.write("forged", &packed(&lenet, Some(signature(&key, &good)?))?)?;
     share.write(
-        "long.pack",
-        &pack(&clients::long(clients::MINUTE)?, &key, COUNTER)?,
+        "short.pack",
+        &pack(&clients::long(&clients::SHORT)?, &key, COUNTER)?,
     )?;
     share.write("x.bin", b"8 bytes.")?;
     share.write("3.npy", &read(&digits.join("inputs/3.npy"))?)?;
@@ -182,7 +182,7 @@ pub(super) fn by_the_command(rig: &Rig<'_>, share: &Share) -> Result<String> {
          say good run good --input 3.npy --expect expected-3.npy --require-signature key.pem\n\
          say old run old --input 3.npy\n\
          say layers run good --input 3.npy --until conv2\n\
-         gpureplay run long.pack --device optee --input x.bin --repeat {RUNS} > cancelled.said 2>&1 & client=$!\n\
+         gpureplay run short.pack --device optee --input x.bin --repeat {RUNS} > cancelled.said 2>&1 & client=$!\n\
          {UNTIL_IT_RUNS}\
          kill -INT $client; wait $client; echo $? >> cancelled.said\n"
     );
