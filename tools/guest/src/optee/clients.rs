@@ -4,7 +4,6 @@
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 
 use super::{
-    refusals::CANCELLED,
     rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, UNTIL_IT_RUNS, npy, pack, read, recording},
     test_key,
 };
@@ -36,6 +35,9 @@ pub(super) const SHORT: Length = Length {
     timeout: 2_000_000,
 };
 
+/// What the command says of a run that Ctrl-C has ended.
+pub(super) const CANCELLED: &str =
+    "the run was cancelled; the secure world has reset the GPU and cleared its memory";
 /// Milliseconds after which the client cancels.
 const PATIENCE: u32 = 1500;
 /// Seconds that a client which cancels waits at most, with its start, on a machine that is busy with other things.

@@ -115,10 +115,6 @@ fn said(share: &Share, expected: &[(&str, &str)]) -> Result<std::result::Result<
     Ok(Ok(()))
 }
 
-/// What the command says of a run that Ctrl-C has ended.
-pub(super) const CANCELLED: &str =
-    "the run was cancelled; the secure world has reset the GPU and cleared its memory";
-
 /// What the command says of each, and how it ends: 2 wrong use, 3 the recording is refused, 5 the device's.
 const BY_THE_COMMAND: [(&str, &str); 8] = [
     (
@@ -146,7 +142,7 @@ const BY_THE_COMMAND: [(&str, &str); 8] = [
         "unstated",
         "give all states with --state-in FILE.safetensors\n4\n",
     ),
-    ("cancelled", CANCELLED),
+    ("cancelled", clients::CANCELLED),
 ];
 
 /// Writes packs, and gives the script that has the command run them, each with what it says and its exit code in NAME.said.
