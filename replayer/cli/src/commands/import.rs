@@ -318,7 +318,7 @@ impl Import {
                 fingerprint: format!("{:016x}", imported.fingerprint),
                 chains: imported.chains.len(),
                 jobs,
-                mapped_bytes: imported.mapped_bytes as u64,
+                mapped_bytes: imported.mapped_bytes,
                 register_accesses: accesses,
                 defects: defects.collect(),
             };
