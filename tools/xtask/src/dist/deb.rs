@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian packages: the command, the library for C, and the nano driver as source for DKMS.
+//! Debian packages: the command and the library for C.
 
 use std::{
     fs,
@@ -15,20 +15,20 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-fn control(name: &str, architecture: &str, more: &str) -> String {
+pub(super) fn control(name: &str, architecture: &str, more: &str) -> String {
     format!(
         "Package: {name}\nVersion: {VERSION}\nArchitecture: {architecture}\nMaintainer: gpureplay maintainers <maintainers@users.noreply.example>\n\
          Section: utils\nPriority: optional\n{more}"
     )
 }
 
-fn read(source: &Source, path: &str) -> Result<Vec<u8>> {
+pub(super) fn read(source: &Source, path: &str) -> Result<Vec<u8>> {
     let path = source.top.join(path);
     fs::read(&path).map_err(Error::io("read", &path))
 }
 
 /// The licences as Debian wants them beside a package.
-fn copyright(source: &Source, licences: &[&str]) -> Result<Vec<u8>> {
+pub(super) fn copyright(source: &Source, licences: &[&str]) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     for licence in licences {
         text.extend(read(source, licence)?);
@@ -162,52 +162,4 @@ pub(super) fn library(
             )],
         )?,
     ])
-}
-
-/// The package of the nano driver: DKMS builds it for each kernel of the machine that it is installed on.
-pub(super) fn nano_driver(source: &Source, packages: &Path) -> Result<PathBuf> {
-    const NAME: &str = "gpureplay-nano";
-    let tree = Tree::new()?;
-    let folder = format!("usr/src/{NAME}-{VERSION}");
-    let from = source.top.join("nano-driver");
-    let files = fs::read_dir(&from).map_err(Error::io("read", &from))?;
-    for path in files.flatten().map(|file| file.path()) {
-        let name = super::name(&path);
-        if name == "Kbuild" || name.ends_with(".c") || name.ends_with(".h") {
-            let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
-            tree.put(&format!("{folder}/{name}"), bytes, 0o644)?;
-        }
-    }
-    let settings = format!(
-        "PACKAGE_NAME=\"{NAME}\"\nPACKAGE_VERSION=\"{VERSION}\"\nBUILT_MODULE_NAME[0]=\"gpureplay_nano\"\n\
-         DEST_MODULE_LOCATION[0]=\"/updates/dkms\"\nMAKE[0]=\"make -C ${{kernel_source_dir}} M=${{dkms_tree}}/{NAME}/{VERSION}/build modules\"\n\
-         CLEAN=\"make -C ${{kernel_source_dir}} M=${{dkms_tree}}/{NAME}/{VERSION}/build clean\"\nAUTOINSTALL=\"yes\"\n"
-    );
-    tree.put(&format!("{folder}/dkms.conf"), settings, 0o644)?;
-    let rules = read(source, "nano-driver/60-gpureplay-nano.rules")?;
-    tree.put("usr/lib/udev/rules.d/60-gpureplay-nano.rules", rules, 0o644)?;
-    let licence = copyright(source, &["LICENSE-GPL-2.0"])?;
-    tree.put(
-        &format!("usr/share/doc/{NAME}-dkms/copyright"),
-        licence,
-        0o644,
-    )?;
-    let text = "Depends: dkms\nDescription: nano driver of gpureplay, built by DKMS\n \
-                A kernel module that owns a Mali GPU's page tables and checks every register write of a replay.\n";
-    tree.put(
-        "DEBIAN/control",
-        control(&format!("{NAME}-dkms"), "all", text),
-        0o644,
-    )?;
-    let add = format!(
-        "#!/bin/sh\nset -e\nif [ \"$1\" = configure ]; then\n\tdkms add -m {NAME} -v {VERSION} || true\n\
-         \tdkms build -m {NAME} -v {VERSION} && dkms install -m {NAME} -v {VERSION} || true\nfi\n"
-    );
-    let remove = format!("#!/bin/sh\nset -e\ndkms remove -m {NAME} -v {VERSION} --all || true\n");
-    tree.put("DEBIAN/postinst", add, 0o755)?;
-    tree.put("DEBIAN/prerm", remove, 0o755)?;
-    tree.pack(
-        source,
-        packages.join(format!("{NAME}-dkms_{VERSION}_all.deb")),
-    )
 }

@@ -4,6 +4,7 @@
 mod deb;
 mod install;
 mod library;
+mod modules;
 pub(crate) mod packages;
 mod sbom;
 mod tree;
@@ -52,6 +53,9 @@ pub(crate) struct Dist {
     /// Build twice in different folders, and fail if one byte differs
     #[arg(long)]
     twice: bool,
+    /// Make only the packages of kernel modules, which are source for every machine: nothing is compiled
+    #[arg(long, conflicts_with_all = ["machine", "twice", "check"])]
+    modules: bool,
     /// Then install them in a fresh Debian root and use them there, as `cargo xtask packages` does
     #[arg(long)]
     check: bool,
@@ -107,6 +111,14 @@ impl Dist {
             )));
         }
         let source = Source::find()?;
+        if self.modules {
+            let packages = source.top.join("target/dist/packages");
+            fs::create_dir_all(&packages).map_err(Error::io("create", &packages))?;
+            for path in modules::write(&source, &packages)? {
+                println!("{}", path.display());
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
         let made = self.make(&source, &source.top.join("target/dist"))?;
         if self.twice {
             let again = self.make(&source, &source.top.join("target/dist-again"))?;
@@ -148,7 +160,7 @@ impl Dist {
         )?);
         made.extend(deb::library(source, self.machine, &library, &packages)?);
         made.push(wheel::write(source, self.machine, &library, &packages)?);
-        made.push(deb::nano_driver(source, &packages)?);
+        made.extend(modules::write(source, &packages)?);
         made.push(sbom::write(source, &packages)?);
         let sums = made
             .iter()
