@@ -4,8 +4,9 @@
 use std::path::PathBuf;
 
 use gpureplay_core::{Limits, verify};
-use gpureplay_format::{Opcode, Recording, SegmentKind};
+use gpureplay_format::{Opcode, Recording, SegmentKind, TensorKind};
 use gpureplay_import::{Diagnosis, Options, built_in, convert, read_directory};
+use gpureplay_io::{Form, Stated};
 
 fn import(name: &str, most_bytes: usize, chains: usize, jobs: usize, defects: &[&str]) {
     let Some(directory) = crate::common::directory(name) else {
@@ -47,6 +48,59 @@ fn import(name: &str, most_bytes: usize, chains: usize, jobs: usize, defects: &[
         let run = |s: &&gpureplay_format::layout::Segment| s.kind == SegmentKind::Run.code();
         assert!(recording.segments().iter().any(|s| run(&s)));
     }
+}
+
+/// Ranges that no description names are inputs and an output, and take names and shapes that a user states.
+#[test]
+fn ranges_take_what_is_stated() {
+    let Some(directory) = crate::common::directory("mnist") else {
+        return;
+    };
+    let original = read_directory(&directory).unwrap();
+    let plain = convert(&original, &Options::default()).unwrap();
+    let of = |wanted: TensorKind| {
+        let ranges = plain.ranges.iter();
+        let ranges = ranges.filter(move |(kind, ..)| *kind == wanted);
+        ranges.map(|(_, name, form)| (name.as_str(), form))
+    };
+    let outputs: Vec<_> = of(TensorKind::Output).collect();
+    let [("output", form)] = outputs[..] else {
+        panic!("{outputs:?}");
+    };
+    assert_eq!(of(TensorKind::Input).next().unwrap().0, "input");
+    let (bytes, extent) = (form.bytes().unwrap(), form.shape[0]);
+    let shape = Form {
+        dtype: form.dtype,
+        shape: vec![1, extent],
+    };
+    let stated = |form| Options {
+        stated: Stated {
+            rename: [("output".to_owned(), "scores".to_owned())].into(),
+            forms: [("scores".to_owned(), form)].into(),
+        },
+        ..Options::default()
+    };
+    let imported = convert(&original, &stated(shape.clone())).unwrap();
+    let scores = (TensorKind::Output, "scores".to_owned(), shape.clone());
+    assert!(imported.ranges.contains(&scores), "{:?}", imported.ranges);
+    let recording = Recording::parse(&imported.recording).unwrap();
+    let mut tensors = recording.tensors().iter();
+    let found = tensors.find(|tensor| recording.name(tensor.name.get()) == "scores");
+    let extents = recording
+        .shape(found.unwrap())
+        .iter()
+        .map(|extent| extent.get());
+    assert_eq!(extents.collect::<Vec<_>>(), shape.shape);
+
+    let large = Form {
+        shape: vec![2, extent],
+        ..shape
+    };
+    let error = convert(&original, &stated(large)).unwrap_err().to_string();
+    assert!(
+        error.contains(&format!("'output' has {bytes} bytes")),
+        "{error}"
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! `guest foreign`: programs that others wrote are recorded with two inputs and replayed with a third.
 
 mod judge;
+mod overhead;
 
 use std::{
     fs,
@@ -102,6 +103,7 @@ Exit codes: 0 when all are right; 1 otherwise.
 Examples:
   cargo xtask guest foreign
   cargo xtask guest foreign clblast graph-squeezenet --keep target/foreign
+  cargo xtask guest foreign --overhead clblast graph-lenet
   cargo xtask guest foreign --list")]
 pub(crate) struct Foreign {
     /// Programs; all if none is named.
@@ -112,6 +114,9 @@ pub(crate) struct Foreign {
     /// Print the programs' names.
     #[arg(long)]
     list: bool,
+    /// Record nothing: compare the processor time of each program with the OpenCL layer and without it, by a clock that counts instructions.
+    #[arg(long)]
+    overhead: bool,
     /// Use the programs in target/guest/opt and target/debug as they are.
     #[arg(long)]
     no_build: bool,
@@ -154,7 +159,11 @@ impl Foreign {
         };
         create_dir(&work)?;
         let mut good = true;
-        for (name, found) in run(&folder, &work, &apps, self.timeout)? {
+        let what = match self.overhead {
+            false => What::Recordings,
+            true => What::Overhead,
+        };
+        for (name, found) in run(&folder, &work, &apps, (what, self.timeout))? {
             match found {
                 Ok(text) => println!("ok   {name}: {text}"),
                 Err(text) => {
@@ -171,7 +180,7 @@ impl Foreign {
 pub(crate) fn run_sample(folder: &Folder) -> Result<(usize, Vec<String>)> {
     let work = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
     let apps: Vec<&App> = APPS.iter().filter(|app| app.sample).collect();
-    let found = run(folder, work.path(), &apps, 1800)?;
+    let found = run(folder, work.path(), &apps, (What::Recordings, 1800))?;
     let wrong = |(name, found): &(&str, Found)| Some(format!("{name}: {}", found.as_ref().err()?));
     let wrong: Vec<String> = found.iter().filter_map(wrong).collect();
     Ok((found.len() - wrong.len(), wrong))
@@ -179,6 +188,13 @@ pub(crate) fn run_sample(folder: &Folder) -> Result<(usize, Vec<String>)> {
 
 /// What a recording shows, or what is wrong with it.
 type Found = std::result::Result<String, String>;
+
+/// What the programs are run for.
+#[derive(Clone, Copy)]
+enum What {
+    Recordings,
+    Overhead,
+}
 
 /// In the guest, for each program in its folder.
 const RUN: &str = r#"set -e
@@ -210,11 +226,15 @@ fn run<'a>(
     folder: &Folder,
     work: &Path,
     apps: &[&'a App],
-    timeout: u64,
+    (what, timeout): (What, u64),
 ) -> Result<Vec<(&'a str, Found)>> {
     let tree = unpack(folder)?;
     let put = |path: PathBuf, text: &str| fs::write(&path, text).map_err(Error::io("write", &path));
-    put(work.join("run.sh"), RUN)?;
+    let text = match what {
+        What::Recordings => RUN,
+        What::Overhead => overhead::RUN,
+    };
+    put(work.join("run.sh"), text)?;
     for app in apps {
         let own = work.join(app.name);
         create_dir(&own)?;
@@ -233,6 +253,7 @@ fn run<'a>(
         share: Some(work.to_path_buf()),
         extra: Some(tree),
         timeout: Duration::from_secs(timeout),
+        counted: matches!(what, What::Overhead),
         ..Options::default()
     };
     let outcome = session::run(folder, &options, Some(&command))?;
@@ -242,9 +263,13 @@ fn run<'a>(
     }
     let verdict = |app: &&'a App| {
         let ended = said.lines().any(|line| line == format!("{} 0", app.name));
-        let found = match ended {
-            true => judge::judge(folder, app, &work.join(app.name)),
-            false => Err(format!(
+        let own = work.join(app.name);
+        let found = match (ended, what) {
+            (true, What::Recordings) => judge::judge(folder, app, &own),
+            (true, What::Overhead) => {
+                overhead::judge(&own.join("log")).unwrap_or_else(|error| Err(error.to_string()))
+            }
+            (false, _) => Err(format!(
                 "did not run to its end ({:?}, logs: {}): {}",
                 outcome.end,
                 outcome.logs.display(),

@@ -37,6 +37,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) cpu: &'a str,
     /// Memory in MiB.
     pub(crate) memory: u32,
+    /// The guest's clock counts instructions, one a nanosecond; its processors take turns.
+    pub(crate) counted: bool,
     /// Private directory of the run; sockets are in it.
     pub(crate) private: &'a Path,
     /// What the guest sees as `/run/host`, read-only.
@@ -74,7 +76,11 @@ impl Machine<'_> {
         };
         command
             .args(["-M", machine, "-cpu", self.cpu])
-            .args(["-accel", "tcg,thread=multi", "-nodefaults", "-no-reboot"])
+            .args(["-nodefaults", "-no-reboot"])
+            .args(match self.counted {
+                false => ["-accel", "tcg,thread=multi"].as_slice(),
+                true => &["-accel", "tcg,thread=single", "-icount", "shift=0"],
+            })
             .args(["-smp", &SMP.to_string()])
             .args(["-m", &self.memory.to_string()])
             .arg("-object")

@@ -101,6 +101,7 @@ impl BootOptions {
             driver: self.driver,
             cpu: self.cpu.clone(),
             memory: self.memory,
+            counted: false,
             timeout: Duration::from_secs(timeout),
             share,
             extra: None,

@@ -50,6 +50,8 @@ pub(crate) struct Options {
     pub(crate) cpu: String,
     /// Memory in MiB.
     pub(crate) memory: u32,
+    /// The guest's clock counts instructions: times do not depend on what else the host does.
+    pub(crate) counted: bool,
     /// Limit for the whole run.
     pub(crate) timeout: Duration,
     /// Directory that the guest sees as `/share`; an empty temporary one if none.
@@ -83,6 +85,7 @@ impl Default for Options {
             driver: Driver::Stock,
             cpu: machine::CPUS[0].into(),
             memory: machine::MEMORY,
+            counted: false,
             timeout: Duration::from_secs(300),
             share: None,
             extra: None,
@@ -207,6 +210,7 @@ pub(crate) fn run(
         folder,
         cpu: &options.cpu,
         memory: options.memory,
+        counted: options.counted,
         private: &private,
         host: &host,
         payload: &folder.payload(),

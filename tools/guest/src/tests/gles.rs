@@ -16,8 +16,10 @@ use crate::{
 /// Pixels of a row, and rows.
 const SIDE: usize = 32;
 
-/// Two traces become a description, and with names and shapes in it a recording; a third picture runs live.
+/// One command makes a recording, also of a first run that has shaders to compile. Two traces become a description, and with names and shapes in
+/// it a recording. A third picture runs live.
 const SCRIPT: &str = r#"set -e
+gpureplay record --twice -o found -- gles_filter a.raw a.out -- gles_filter b.raw b.out
 for set in a b; do gpureplay record --raw $set.trace -- gles_filter $set.raw $set.out; done
 gpureplay compile a.trace --second b.trace --suggest > tensors.toml
 sed -i 's/name = "input"/name = "picture"/; s/name = "output"/name = "filtered"/; s/f32\[1024\]/f32[32,32]/' tensors.toml
@@ -25,7 +27,19 @@ gpureplay compile a.trace --second b.trace --tensors tensors.toml -o recording
 gles_filter c.raw live.bin
 "#;
 
-/// The recording has one input and one output, and a replay with the third picture gives the live app's bits and the CPU's.
+/// The recordings with their tensors.
+const RECORDINGS: [(&str, [&str; 2]); 2] = [
+    (
+        "found",
+        ["input input f32[1024]", "output output f32[1024]"],
+    ),
+    (
+        "recording",
+        ["input picture f32[32, 32]", "output filtered f32[32, 32]"],
+    ),
+];
+
+/// Each recording has one input and one output, and a replay with the third picture gives the live app's bits and the CPU's.
 pub(super) fn unnoted(folder: &Folder) -> Result<std::result::Result<(), String>> {
     let share = temporary()?;
     let work = share.path();
@@ -43,10 +57,12 @@ pub(super) fn unnoted(folder: &Folder) -> Result<std::result::Result<(), String>
         return Ok(Err(reason));
     }
     let program = payload::host_command(folder);
-    let found = tensors(&program, &work.join("recording"))?;
-    let found: Vec<String> = found.iter().map(shown).collect();
-    if found != ["input picture f32[32, 32]", "output filtered f32[32, 32]"] {
-        return Ok(Err(format!("its tensors are {found:?}")));
+    for (name, expected) in RECORDINGS {
+        let found = tensors(&program, &work.join(name))?;
+        let found: Vec<String> = found.iter().map(shown).collect();
+        if found != expected {
+            return Ok(Err(format!("{name} has the tensors {found:?}")));
+        }
     }
     let third = picture(40);
     let input = work.join("c.bin");
