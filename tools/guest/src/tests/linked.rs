@@ -108,7 +108,7 @@ fn judge(counts: &Counts) -> std::result::Result<(), String> {
             let polls = device == "devmem";
             let enough = match form {
                 "apart" => interrupts >= RUNS * JOBS,
-                "whole" => interrupts >= RUNS && interrupts <= RUNS * MOST_INTERRUPTS,
+                "whole" => (RUNS..=RUNS * MOST_INTERRUPTS).contains(&interrupts),
                 _ => true,
             };
             if !right || !(polls || enough) {
