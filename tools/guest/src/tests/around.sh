@@ -80,8 +80,9 @@ mkdir -p /dev/shm/sleep
 mount -t tmpfs none /dev/shm/sleep
 cp -r /opt/gpureplay/nano/device_test digits-g52 acl-conv-g52 /dev/shm/sleep/
 cd /dev/shm/sleep
-PATH=/dev/shm/sleep
 mkfifo never
+# What is started from here on lies in memory.
+PATH=/dev/shm/sleep
 exec 9<> never
 # All of a sleep but the last step, for a second: devices are suspended and resumed.
 echo devices > /sys/power/pm_test
