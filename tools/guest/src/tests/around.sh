@@ -88,6 +88,8 @@ exec 9<> never
 echo devices > /sys/power/pm_test
 echo 1 > /sys/module/suspend/parameters/pm_test_delay
 for device in nano nano:direct; do
+	# On a busy machine it is looked for before the shell of the replay has made it.
+	: > running
 	device_test acl-conv-g52/recording.gpr $device 0 $(< acl-conv-g52/words) > running 2> ended & endless=$!
 	for ((tries = 0; tries < 60; tries++)); do
 		[ "$(< running)" = running ] && break
