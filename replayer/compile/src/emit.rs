@@ -51,7 +51,7 @@ impl Default for Options {
             granularity: Granularity::Network,
             timeout_us: 10_000_000,
             external_weights: false,
-            link: None,
+            link: Some(gpureplay_link::MOST_JOBS),
         }
     }
 }

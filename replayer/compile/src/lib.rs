@@ -32,6 +32,8 @@ mod relocation;
 pub mod tag;
 pub mod touched;
 
+use std::collections::BTreeSet;
+
 use gpureplay_core::{Limits, verify};
 use gpureplay_format::Recording;
 use gpureplay_io::Tensor;
@@ -149,12 +151,12 @@ pub fn compile_found(
         recording = emit::emit(capture, &plan, &tensors, options, (&parts, Some(&reads)))?;
     }
     let (recording, places, unlinked) = link(capture, recording, options);
-    let run_chains = capture.jobs.len() - plan.first_run;
+    let (setup_chains, run_chains) = submissions(&places, plan.first_run);
     let summary = Summary {
         run_chains,
-        setup_chains: plan.first_run,
+        setup_chains,
         jobs: capture.jobs.iter().map(|job| job.headers.len()).sum(),
-        pages: plan.regions.iter().map(|r| u64::from(r.pages)).sum(),
+        pages: pages(&recording)?,
         scratch_pages: plan.scratch_pages,
         loaded_bytes: plan.load.bytes(),
         restored_bytes: plan.restore.bytes(),
@@ -173,6 +175,23 @@ pub fn compile_found(
         places,
         unlinked,
     })
+}
+
+/// Pages of GPU memory that a recording maps.
+fn pages(recording: &[u8]) -> Result<u64, CompileError> {
+    let recording = Recording::parse(recording).map_err(CompileError::Unreadable)?;
+    let regions = recording.regions().iter();
+    Ok(regions.map(|region| u64::from(region.pages.get())).sum())
+}
+
+/// Submissions of set-up and of a run; `first` is the trace's first chain of a run.
+fn submissions(places: &[Place], first: usize) -> (usize, usize) {
+    let all = |places: &[Place]| {
+        let all: BTreeSet<u32> = places.iter().map(|place| place.submission).collect();
+        all.len()
+    };
+    let (setup, run) = places.split_at(first.min(places.len()));
+    (all(setup), all(run))
 }
 
 /// Joins chains, if that is asked for: the recording, where the jobs of each chain are in it, and why it was left as it is.

@@ -12,7 +12,8 @@ use gpureplay_library::{Device, ModelOptions, Recording, Session};
 
 fn report(name: &str, threads: usize) -> Report {
     let folder = format!("{}/../../recordings/{name}", env!("CARGO_MANIFEST_DIR"));
-    let recording = Recording::open(&folder).unwrap();
+    // One job is measured at a time.
+    let recording = Recording::open(&folder).unwrap().apart().unwrap();
     let jobs = Jobs::of(&recording).unwrap();
     let watch = Arc::new(Watch::default());
     let options = ModelOptions {
@@ -80,7 +81,8 @@ fn work_does_not_depend_on_host_threads() {
 #[test]
 fn the_gpus_own_counters_are_read_only_if_they_are_asked_for() {
     let folder = format!("{}/../../recordings/digits-g52", env!("CARGO_MANIFEST_DIR"));
-    let recording = Recording::open(&folder).unwrap();
+    // One job is measured at a time.
+    let recording = Recording::open(&folder).unwrap().apart().unwrap();
     let jobs = Jobs::of(&recording).unwrap();
     let all: Vec<usize> = (0..jobs.jobs.len()).collect();
     let mut registers = Vec::new();

@@ -20,7 +20,11 @@ impl Recording {
             text: error.to_string(),
         };
         let Some(bytes) = split(self.verified()).map_err(wrong)? else {
-            return Ok(self.clone());
+            return match self.layers().len() {
+                0 | 1 => Ok(self.clone()),
+                // Only layers could be joined.
+                _ => self.in_form(self.files().bytes.clone(), |_| {}),
+            };
         };
         let lengths = lengths(self.verified()).map_err(wrong)?;
         self.in_form(bytes, |manifest| {
@@ -36,17 +40,24 @@ impl Recording {
     /// All layers as one, with as few chains as there can be; `None` if that is what it has already, or its layers cannot be joined.
     pub(crate) fn joined(&self) -> Option<&Self> {
         let made = self.0.joined.get_or_init(|| {
-            if self.0.origin.is_some() {
+            if self.0.is_form {
                 return None;
             }
             // Who only runs layers one by one needs no joined ones: that they cannot be joined is no failure.
             let bytes = whole(self.verified(), MOST_JOBS).ok()??;
-            self.in_form(bytes, |manifest| manifest.jobs.clear()).ok()
+            // It lies in this one: an origin would keep both for ever.
+            let files = self.files_of(bytes, |manifest| manifest.jobs.clear());
+            Self::of_form(files, None, true).ok()
         });
         made.as_ref()
     }
 
     fn in_form(&self, bytes: Vec<u8>, describe: impl FnOnce(&mut Manifest)) -> Result<Self> {
+        // A private copy of the files stays as long as this one.
+        Self::of_form(self.files_of(bytes, describe), Some(self.clone()), true)
+    }
+
+    fn files_of(&self, bytes: Vec<u8>, describe: impl FnOnce(&mut Manifest)) -> Files {
         let files = self.files();
         let mut manifest = files.manifest.clone();
         if let Some(manifest) = &mut manifest {
@@ -54,15 +65,13 @@ impl Recording {
             // That of the recording that it was made from.
             manifest.provenance.remove("sha256");
         }
-        let files = Files {
+        Files {
             path: files.path.clone(),
             directory: files.directory.clone(),
             bytes,
             manifest,
             copy: None,
-        };
-        // A private copy of the files stays as long as this one.
-        Self::from_origin(files, Some(self.clone()))
+        }
     }
 }
 
@@ -100,6 +109,21 @@ fn by_job(named: &[Job], lengths: &[u32]) -> Vec<Job> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recording_that_was_joined_does_not_stay_for_ever() {
+        let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recordings/digits-g52");
+        let recording = Recording::open(digits).unwrap();
+        let joined = recording.joined().unwrap();
+        assert_eq!((joined.layers().len(), recording.layers().len()), (1, 7));
+        assert!(joined.joined().is_none());
+        let apart = recording.apart().unwrap();
+        assert!(apart.joined().is_none() && apart.apart().unwrap().joined().is_none());
+        drop(apart);
+        let shared = std::sync::Arc::downgrade(&recording.0);
+        drop(recording);
+        assert!(shared.upgrade().is_none());
+    }
 
     #[test]
     fn jobs_are_named_by_their_new_chains() {

@@ -27,8 +27,10 @@ pub(crate) struct Shared {
     checked: Checked,
     tensors: Vec<TensorInfo>,
     layers: Vec<Layer>,
-    /// What it was made from in another form.
+    /// What it was made from in another form, unless that holds it.
     pub(crate) origin: Option<Recording>,
+    /// It is a form of another recording, and has no other forms.
+    pub(crate) is_form: bool,
     /// All layers as one, once somebody has asked.
     pub(crate) joined: OnceLock<Option<Recording>>,
 }
@@ -67,11 +69,11 @@ impl Recording {
     /// # Errors
     /// It is damaged, or breaks a rule.
     pub fn from_files(files: Files) -> Result<Self> {
-        Self::from_origin(files, None)
+        Self::of_form(files, None, false)
     }
 
-    /// As [`Recording::from_files`], of what was made from another recording.
-    pub(crate) fn from_origin(files: Files, origin: Option<Self>) -> Result<Self> {
+    /// As [`Recording::from_files`], of what may be a form of another recording.
+    pub(crate) fn of_form(files: Files, origin: Option<Self>, is_form: bool) -> Result<Self> {
         let checked = Checked::try_new(files, Files::verify)?;
         let view = checked.borrow_dependent().recording();
         Ok(Self(Arc::new(Shared {
@@ -79,6 +81,7 @@ impl Recording {
             layers: Layer::all(view),
             checked,
             origin,
+            is_form,
             joined: OnceLock::new(),
         })))
     }

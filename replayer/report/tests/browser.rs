@@ -40,7 +40,7 @@ fn bind(session: &mut Session) -> Result<(), Error> {
 /// The jobs of LeNet, their report and analyses, with a kernel that has an evil name.
 fn lenet() -> (Jobs, JobReport, Report) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/lenet-g52");
-    let recording = Recording::open(path).unwrap();
+    let recording = Recording::open(path).unwrap().apart().unwrap();
     let jobs = Jobs::of(&recording).unwrap();
     let all: Vec<usize> = (0..jobs.jobs.len()).collect();
     let watch = Arc::new(Watch::default());

@@ -57,7 +57,7 @@ pub enum CompareError {
 const SEEDS: [u64; 2] = [0, 0x6d61_6c69];
 
 /// Runs a recording and what [`retarget`](crate::retarget) made of it on the models of their GPUs, for the recording's cases, and compares
-/// all memory that jobs wrote after every chain: the rest is the recording's own, and the same in both. Left out are the storage of threads and
+/// all memory that jobs wrote after every job and after every chain: the rest is the recording's own, and the same in both. Left out are the storage of threads and
 /// work groups, which has no meaning after a chain, and the words that were changed. Outputs must be the same in every order of work
 /// groups.
 ///
@@ -88,22 +88,33 @@ pub fn compare(
         bytes: 0,
         races: None,
     };
+    // Job by job, and in the form that a replay has: with chains and layers joined.
+    let mut forms = vec![(source.apart()?, target.apart()?)];
+    let apart = forms
+        .iter()
+        .all(|form| form.0.files().bytes == source.files().bytes);
+    if !apart || source.layers().len() > 1 {
+        forms.push((source, target));
+    }
     for input in 0..inputs {
-        let mut in_turn: Option<Trail> = None;
-        for seed in SEEDS {
-            let run =
-                |recording: &Recording, gpu| run(recording, (gpu, seed), input, &places, effort);
-            let first = run(&source, retargeted.source)?;
-            let second = run(&target, retargeted.target)?;
-            let what = format!("input {input}, work groups dealt by seed {seed}");
-            differ(&first, &second, &what).map_err(CompareError::Refused)?;
-            if let Some(in_turn) = &in_turn {
-                let races = ordered(in_turn, &first, &what).map_err(CompareError::Refused)?;
-                compared.races = compared.races.or(races);
-            } else {
-                compared.chains = first.chains.len();
-                compared.bytes = first.bytes;
-                in_turn = Some(first);
+        for (source, target) in &forms {
+            let mut in_turn: Option<Trail> = None;
+            for seed in SEEDS {
+                let run = |recording: &Recording, gpu| {
+                    run(recording, (gpu, seed), input, &places, effort)
+                };
+                let first = run(source, retargeted.source)?;
+                let second = run(target, retargeted.target)?;
+                let what = format!("input {input}, work groups dealt by seed {seed}");
+                differ(&first, &second, &what).map_err(CompareError::Refused)?;
+                if let Some(in_turn) = &in_turn {
+                    let races = ordered(in_turn, &first, &what).map_err(CompareError::Refused)?;
+                    compared.races = compared.races.or(races);
+                } else {
+                    compared.chains = compared.chains.max(first.chains.len());
+                    compared.bytes = compared.bytes.max(first.bytes);
+                    in_turn = Some(first);
+                }
             }
         }
     }

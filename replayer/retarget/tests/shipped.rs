@@ -97,11 +97,11 @@ fn silicon_mnist_on_g72() {
     silicon_on_g72("mnist", 10);
 }
 
-/// Takes over a minute on two cores: `cargo test --release -p gpureplay-retarget -- --ignored`.
+/// Takes ten minutes on two cores: `cargo test --release -p gpureplay-retarget -- --ignored`.
 #[test]
 #[ignore = "long: cargo test --release -p gpureplay-retarget -- --ignored"]
 fn silicon_alexnet_on_g72() {
-    silicon_on_g72("alexnet", 1);
+    silicon_on_g72("alexnet", 10);
 }
 
 #[test]

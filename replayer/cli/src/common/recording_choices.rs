@@ -107,11 +107,11 @@ pub(crate) struct Choices {
         value_name = "SIZE"
     )]
     pub(crate) granularity: Segments,
-    /// Make one submission of chains that follow each other without work of the processor between them
+    /// Leave chains as the driver submitted them; otherwise those that follow each other without work of the processor are one submission
     #[arg(long)]
-    pub(crate) link: bool,
-    /// Jobs that a chain of --link may have
-    #[arg(long, value_name = "N", default_value_t = MOST_JOBS, value_parser = clap::value_parser!(u32).range(1..=65535), requires = "link")]
+    pub(crate) no_link: bool,
+    /// Jobs that a chain may have that was made of several
+    #[arg(long, value_name = "N", default_value_t = MOST_JOBS, value_parser = clap::value_parser!(u32).range(1..=65535), conflicts_with = "no_link")]
     pub(crate) most_jobs: u32,
     /// Longest time that a replay waits for one job, in seconds; less where all jobs together would get more than an hour
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=60))]
@@ -208,7 +208,7 @@ impl Choices {
             granularity: self.granularity.0,
             timeout_us: self.timeout.saturating_mul(1_000_000),
             external_weights: self.external_weights,
-            link: self.link.then_some(self.most_jobs),
+            link: (!self.no_link).then_some(self.most_jobs),
         }
     }
 }

@@ -20,9 +20,9 @@ fn ran(line: &str) -> (i32, String) {
 
 #[test]
 fn a_fault_is_an_error_and_a_retry_gives_the_right_answer() {
-    let (code, text) = ran("run DIGITS --inject job-fault@300");
+    let (code, text) = ran("run DIGITS --inject job-fault@150");
     assert!(code == 5 && text.contains("action "), "{text}");
-    let (code, text) = ran("run DIGITS --inject job-fault@300 --retry 1");
+    let (code, text) = ran("run DIGITS --inject job-fault@250 --retry 1");
     assert!(
         code == 0 && text.contains("bit for bit") && text.contains("1 attempt failed"),
         "{text}"

@@ -136,7 +136,7 @@ fn a_key_of_digits_that_is_none_is_not_taken_for_a_file() {
 
 #[test]
 fn a_failure_without_a_failed_status_is_explained() {
-    let (code, _, error) = ran(&["run", DIGITS, "--inject", "job-fault@300"]);
+    let (code, _, error) = ran(&["run", DIGITS, "--inject", "job-fault@150"]);
     assert_eq!(code, 5);
     assert!(error.contains("reports a failure of job 0x"), "{error}");
     assert!(!error.contains("failed with DONE"), "{error}");

@@ -153,9 +153,11 @@ fn a_shader_goes_into_files_and_back() {
     let patch = ["patch", "digits-g52", "--job", "11", "--shader", &file];
     let (done, text) = code(&[&patch[..], &["-o", &same]].concat());
     assert_eq!(done, Some(0), "{text}");
-    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
-    let read = |folder: &Path| fs::read(folder.join("recording.gpr")).unwrap();
-    assert!(read(Path::new(&same)) == read(&recordings.join("digits-g52")));
+    let apart = at("apart");
+    let (done, text) = code(&["link", "digits-g52", "--apart", "-o", &apart]);
+    assert_eq!(done, Some(0), "{text}");
+    let read = |folder: &str| fs::read(Path::new(folder).join("recording.gpr")).unwrap();
+    assert!(read(&same) == read(&apart));
     // What it was compiled for must be there, although the code does not ask for it.
     let text = fs::read_to_string(interface).unwrap();
     for (from, to, says) in [
@@ -202,10 +204,8 @@ fn selectors_choose_what_is_dumped_and_compared() {
     let jobs = jobs["jobs"].as_array().unwrap();
     let count = |what: &str| text.lines().filter(|line| line.starts_with(what)).count();
     assert_eq!(count("job 0x"), jobs.len(), "{text}");
-    assert_eq!(
-        text.matches(" submit chain ").count(),
-        jobs.iter().filter(|it| it["chain"].is_u64()).count()
-    );
+    // The layer's jobs are one chain.
+    assert!(jobs.len() > 1 && text.matches(" submit chain ").count() == 1);
     for job in jobs {
         assert!(
             text.contains(&format!("job {} COMPUTE", job["address"].as_str().unwrap())),

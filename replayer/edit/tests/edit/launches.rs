@@ -184,7 +184,7 @@ fn what_is_put_into_the_recording_computes_the_same_and_says_what_was_done() {
     assert!(provenance["edited"].contains("proven"), "{provenance:?}");
     assert_ne!(
         provenance["sha256"],
-        recording.manifest().unwrap().provenance["sha256"]
+        recording.recorded().manifest().unwrap().provenance["sha256"]
     );
     // Nothing changed: the same file.
     let launch = Launch::of(subject.compute());

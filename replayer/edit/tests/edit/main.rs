@@ -20,7 +20,8 @@ fn folder(name: &str) -> PathBuf {
 
 /// A shipped recording with its jobs, and the values of its first case.
 fn shipped(name: &str) -> (Recording, Jobs, Bindings) {
-    let recording = Recording::open(folder(name)).unwrap();
+    // As the commands open one.
+    let recording = Recording::open(folder(name)).unwrap().apart().unwrap();
     let jobs = Jobs::of(&recording).unwrap();
     let view = recording.verified().recording();
     let mut bindings = Bindings::new(view, &recording.files().path);

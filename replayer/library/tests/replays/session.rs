@@ -194,7 +194,8 @@ struct Counts {
 
 #[test]
 fn runs_after_the_first_restore_what_a_run_changes_and_nothing_else() {
-    let recording = Recording::open(digits()).unwrap();
+    // By the actions of its file: in a form whose layers are not joined.
+    let recording = Recording::open(digits()).unwrap().apart().unwrap();
     let counts = Arc::new(Mutex::new(Counts::default()));
     let sink = {
         let counts = counts.clone();
@@ -267,12 +268,12 @@ fn runs_after_the_first_restore_what_a_run_changes_and_nothing_else() {
 fn a_run_is_tried_again_from_the_last_boundary() {
     let recording = Recording::open(digits()).unwrap();
     let id = recording.verified().recording().gpu_id();
-    let fails_once = || {
+    let fails_at = |call| {
         let device = Device::open(&Choice::Model(None), id, options().model).unwrap();
-        // The fifth chain or so fails: some layers are done by then.
-        device.with_fault(Fault::At(FaultKind::FailedJob, 300))
+        device.with_fault(Fault::At(FaultKind::FailedJob, call))
     };
-    let mut session = Session::on(recording.clone(), fails_once());
+    // All layers are one chain.
+    let mut session = Session::on(recording.clone(), fails_at(150));
     session.bind_file("input", image(3)).unwrap();
     let error = session.run().unwrap_err();
     assert_eq!(error.class(), Class::Device, "{error}");
@@ -280,7 +281,8 @@ fn a_run_is_tried_again_from_the_last_boundary() {
     session.run().unwrap();
     assert_eq!(session.read("probabilities").unwrap(), expected(3));
 
-    let mut session = Session::on(recording.clone(), fails_once());
+    // Who tries again has layers: one of the last fails.
+    let mut session = Session::on(recording.clone(), fails_at(250));
     session.set_retries(1);
     session.bind_file("input", image(3)).unwrap();
     session.run().unwrap();

@@ -80,13 +80,16 @@ mkdir -p /dev/shm/sleep
 mount -t tmpfs none /dev/shm/sleep
 cp -r /opt/gpureplay/nano/device_test digits-g52 acl-conv-g52 /dev/shm/sleep/
 cd /dev/shm/sleep
-PATH=/dev/shm/sleep
 mkfifo never
+# What is started from here on lies in memory.
+PATH=/dev/shm/sleep
 exec 9<> never
 # All of a sleep but the last step, for a second: devices are suspended and resumed.
 echo devices > /sys/power/pm_test
 echo 1 > /sys/module/suspend/parameters/pm_test_delay
 for device in nano nano:direct; do
+	# On a busy machine it is looked for before the shell of the replay has made it.
+	: > running
 	device_test acl-conv-g52/recording.gpr $device 0 $(< acl-conv-g52/words) > running 2> ended & endless=$!
 	for ((tries = 0; tries < 60; tries++)); do
 		[ "$(< running)" = running ] && break

@@ -7,7 +7,6 @@ use std::path::Path;
 use gpureplay_format::{Action, Recording};
 
 use super::*;
-use gpureplay_library::Files;
 use gpureplay_library::device::ModelOptions as Threads;
 use gpureplay_on_model::OnModel;
 use gpureplay_on_model::{Watch, Watched};
@@ -55,6 +54,8 @@ impl Watch for Flip {
 fn differ(name: &str, flip: impl FnOnce(&Recording<'_>) -> Flip) -> Report {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
     let recording = gpureplay_library::Recording::open(directory.join(name)).unwrap();
+    // As the command does.
+    let recording = recording.apart().unwrap();
     let view = recording.verified().recording();
     let id = view.gpu_id();
     let first = Device::open(&Choice::Model(None), id, Threads::default()).unwrap();
@@ -123,9 +124,11 @@ fn another_value_that_is_read_is_traced_to_the_store_of_what_follows() {
 #[test]
 fn the_shader_is_that_of_the_chain_that_differs() {
     let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recordings/digits-g52");
-    let files = Files::read(Path::new(digits)).unwrap();
-    let verified = files.verify().unwrap();
-    let chains = gpureplay_inspect::check(&verified).unwrap().chains;
+    let recording = gpureplay_library::Recording::open(digits).unwrap();
+    let recording = recording.apart().unwrap();
+    let chains = gpureplay_inspect::check(recording.verified())
+        .unwrap()
+        .chains;
     // The network's last chain writes its output.
     let report = differ("digits-g52", |recording| Flip {
         chain: chains.len() as u32,

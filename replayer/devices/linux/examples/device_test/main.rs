@@ -99,7 +99,7 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
             let mut gpu = DevMem::open(None)?;
             let submits = replay(&mut gpu, verified, &mut values, &expected, runs)?;
             return Ok(format!(
-                "{path} on {device}: {runs} runs agree, {submits} submissions"
+                "{path} on {device}: {runs} runs agree, {submits} submissions each"
             ));
         }
         other => return Err(format!("no device {other}").into()),
@@ -109,12 +109,12 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
     let submits = replay(&mut gpu, verified, &mut values, &expected, runs)?;
     let seconds = started.elapsed().as_secs_f64();
     Ok(format!(
-        "{path} on {device}: {runs} runs agree, {submits} submissions, lent {} times, {seconds:.1} s",
+        "{path} on {device}: {runs} runs agree, {submits} submissions each, lent {} times, {seconds:.1} s",
         gpu.lent()
     ))
 }
 
-/// Chains that were submitted, those of set-up included.
+/// Chains that the last run submitted.
 fn replay(
     gpu: &mut impl Gpu,
     verified: gpureplay_core::Verified<'_>,
