@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use super::{script, temporary};
+use super::scene::{script, temporary};
 use crate::{
     build::payload,
     devices::expect,

@@ -5,7 +5,12 @@
 #[cfg(test)]
 use std::{fs, path::Path};
 
-use super::{Verdict, clean, kernels_with, record_on, script, temporary};
+use super::{
+    kernels::kernels_with,
+    programs::record_on,
+    runner::Verdict,
+    scene::{clean, script, temporary},
+};
 use crate::{
     build::payload,
     devices::expect,

@@ -3,7 +3,10 @@
 
 use std::{fs, path::Path, process::Command};
 
-use super::{Verdict, clean, script, temporary};
+use super::{
+    runner::Verdict,
+    scene::{clean, script, temporary},
+};
 use crate::{
     build::{payload, step::logged},
     error::{Error, Result},

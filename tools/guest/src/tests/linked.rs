@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 
-use super::{clean, script, temporary};
+use super::scene::{clean, script, temporary};
 use crate::{
     build::{payload, step::logged},
     devices::expect,

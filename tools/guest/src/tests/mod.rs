@@ -6,42 +6,40 @@ mod barriers;
 mod caches;
 mod cases;
 mod complaints;
+mod drivers;
 mod gles;
+mod itself;
+mod kernels;
 mod linked;
 mod opencl;
 mod page;
 mod pairs;
+mod programs;
 mod recorder;
+mod runner;
+mod scene;
 mod state;
 mod twins;
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    sync::Mutex,
-    thread,
-    time::{Duration, Instant},
-};
+use std::process::ExitCode;
 
 use clap::Args;
-use tempfile::TempDir;
 
+use self::{
+    drivers::{devices, own_driver, silence},
+    itself::{clinfo, exit_code, hang, panic},
+    kernels::{kernels, own_kernels, shared_kernels},
+    programs::{record, stock},
+    runner::{TestFunction, Verdict, run_all, sample},
+};
 use crate::{
     build::payload,
     conformance::{operators, piglit},
-    devices::Devices,
-    error::{Error, Result},
+    error::Result,
     firmware::checks,
     folder::Folder,
-    foreign, kbase, optee,
-    record::{
-        Recording,
-        app::{self, App, SETS},
-        registers,
-    },
+    foreign, optee,
     run::driver::Driver,
-    run::session::{self, End, Options, Outcome},
 };
 
 /// Runs the full-system tests: the stock driver on the model, recording and replay, and failures of the guest.
@@ -63,54 +61,6 @@ pub(crate) struct Test {
     #[arg(long)]
     list: bool,
 }
-
-/// What a test found.
-#[derive(Default)]
-struct Verdict {
-    passed: u32,
-    failed: u32,
-    skipped: u32,
-    /// Why it failed or was skipped.
-    reason: String,
-}
-
-impl Verdict {
-    fn pass() -> Verdict {
-        Verdict {
-            passed: 1,
-            ..Verdict::default()
-        }
-    }
-
-    fn fail(reason: impl Into<String>) -> Verdict {
-        Verdict {
-            failed: 1,
-            reason: reason.into(),
-            ..Verdict::default()
-        }
-    }
-
-    fn skip(reason: impl Into<String>) -> Verdict {
-        Verdict {
-            skipped: 1,
-            reason: reason.into(),
-            ..Verdict::default()
-        }
-    }
-
-    /// Counts what another test found; its reason is printed by then.
-    fn add(&mut self, other: &Verdict) {
-        self.passed += other.passed;
-        self.failed += other.failed;
-        self.skipped += other.skipped;
-    }
-
-    fn of(result: std::result::Result<(), String>) -> Verdict {
-        result.map_or_else(Verdict::fail, |()| Verdict::pass())
-    }
-}
-
-type TestFunction = fn(&Folder) -> Result<Verdict>;
 
 /// All tests. Those that only ask about the guest itself come first: they are quick.
 const TESTS: &[(&str, TestFunction)] = &[
@@ -351,50 +301,6 @@ fn beside_others(name: &str) -> bool {
     known.any(|part| name.starts_with(part) || name.ends_with(part))
 }
 
-/// Runs one test and prints its line.
-fn run(folder: &Folder, name: &str, test: TestFunction) -> Verdict {
-    let start = Instant::now();
-    let verdict = test(folder).unwrap_or_else(|error| Verdict::fail(error.to_string()));
-    let word = match &verdict {
-        Verdict { failed: 1.., .. } => "FAIL",
-        Verdict { passed: 0, .. } => "skip",
-        _ => "ok  ",
-    };
-    let seconds = start.elapsed().as_secs_f64();
-    let reason = if verdict.reason.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", verdict.reason)
-    };
-    println!("{word} {name} ({seconds:.0} s){reason}");
-    verdict
-}
-
-/// Runs tests, so many at a time, and adds up what they found.
-fn run_all(folder: &Folder, tests: &[&(&str, TestFunction)], jobs: u32) -> Verdict {
-    let waiting = Mutex::new(tests.iter());
-    let work = || {
-        let mut sum = Verdict::default();
-        loop {
-            let Some((name, test)) = waiting.lock().ok().and_then(|mut them| them.next()) else {
-                return sum;
-            };
-            sum.add(&run(folder, name, *test));
-        }
-    };
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
-        let mut sum = Verdict::default();
-        for worker in workers {
-            match worker.join() {
-                Ok(part) => sum.add(&part),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        sum
-    })
-}
-
 impl Test {
     /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
@@ -425,277 +331,6 @@ impl Test {
         );
         Ok(ExitCode::from(u8::from(sum.failed > 0)))
     }
-}
-
-/// Runs a shell script in the guest.
-fn script(folder: &Folder, options: &Options, text: &str) -> Result<Outcome> {
-    session::run(
-        folder,
-        options,
-        Some(&["bash", "-c", text].map(String::from)),
-    )
-}
-
-/// A run that must end with code 0 and a clean kernel log.
-fn clean(outcome: &Outcome) -> std::result::Result<(), String> {
-    if outcome.end != End::Exit(0) {
-        return Err(format!(
-            "{:?}, logs: {}",
-            outcome.end,
-            outcome.logs.display()
-        ));
-    }
-    match outcome.faults.first() {
-        Some(fault) => Err(format!("{fault}, logs: {}", outcome.logs.display())),
-        None => Ok(()),
-    }
-}
-
-fn exit_code(folder: &Folder) -> Result<Verdict> {
-    let options = Options {
-        driver: Driver::None,
-        environment: vec![("WORD".into(), "it's $HOME".into())],
-        ..Options::default()
-    };
-    let outcome = script(
-        folder,
-        &options,
-        "printf '%s\\n\\0\\377' \"$WORD\"; exit 37",
-    )?;
-    Ok(Verdict::of(
-        if outcome.end == End::Exit(37) && outcome.stdout == b"it's $HOME\n\0\xff" {
-            Ok(())
-        } else {
-            Err(format!("{:?}, output {:?}", outcome.end, outcome.stdout))
-        },
-    ))
-}
-
-fn panic(folder: &Folder) -> Result<Verdict> {
-    let options = Options {
-        driver: Driver::None,
-        ..Options::default()
-    };
-    let outcome = script(folder, &options, "echo c > /proc/sysrq-trigger; sleep 60")?;
-    let seen = outcome
-        .faults
-        .iter()
-        .any(|line| line.contains("Kernel panic"));
-    Ok(Verdict::of(if outcome.end == End::GuestDied && seen {
-        Ok(())
-    } else {
-        Err(format!("{:?}, faults {:?}", outcome.end, outcome.faults))
-    }))
-}
-
-fn hang(folder: &Folder) -> Result<Verdict> {
-    let options = Options {
-        driver: Driver::None,
-        timeout: Duration::from_secs(3),
-        ..Options::default()
-    };
-    let outcome = script(folder, &options, "sleep 1000")?;
-    Ok(Verdict::of(if outcome.end == End::Timeout {
-        Ok(())
-    } else {
-        Err(format!("{:?}", outcome.end))
-    }))
-}
-
-fn clinfo(folder: &Folder) -> Result<Verdict> {
-    let outcome = script(folder, &Options::default(), "clinfo --list")?;
-    let output = String::from_utf8_lossy(&outcome.stdout);
-    let named = output.contains("Mali-G52");
-    Ok(Verdict::of(clean(&outcome).and_then(|()| {
-        named
-            .then_some(())
-            .ok_or_else(|| format!("clinfo says: {}", output.trim()))
-    })))
-}
-
-fn own_kernels(folder: &Folder) -> Result<Verdict> {
-    kernels(folder, "g52", "kernels", None)
-}
-
-fn shared_kernels(folder: &Folder) -> Result<Verdict> {
-    let shared = env::var_os("GPUREPLAY_SHARED")
-        .map(PathBuf::from)
-        .or_else(|| Some(folder.repository.parent()?.join("shared")))
-        .map(|shared| shared.join("reference/shader-samples/kernels"))
-        .filter(|dir| dir.join("basic.cl").is_file());
-    let Some(dir) = shared else {
-        return Ok(Verdict::skip("the samples are not beside the repository"));
-    };
-    let copy = temporary()?;
-    for name in ["basic.cl", "nn.cl", "sync.cl"] {
-        let from = dir.join(name);
-        std::fs::copy(&from, copy.path().join(name)).map_err(Error::io("copy", from))?;
-    }
-    kernels(
-        folder,
-        "g52",
-        "kernels --shared --dir /share",
-        Some(copy.path()),
-    )
-}
-
-/// Runs the kernel checker and takes its counts.
-fn kernels(folder: &Folder, gpu: &str, command: &str, share: Option<&Path>) -> Result<Verdict> {
-    let options = Options {
-        gpu: gpu.into(),
-        share: share.map(Path::to_path_buf),
-        ..Options::default()
-    };
-    kernels_with(folder, options, command)
-}
-
-/// The same with other options.
-fn kernels_with(folder: &Folder, options: Options, command: &str) -> Result<Verdict> {
-    let outcome = script(folder, &options, command)?;
-    let output = String::from_utf8_lossy(&outcome.stdout);
-    let counts = output.lines().next_back().and_then(|line| {
-        let (passed, failed) = line.strip_suffix(" failed")?.split_once(" passed, ")?;
-        Some((passed.parse().ok()?, failed.parse().ok()?))
-    });
-    let (passed, mut failed): (u32, u32) = counts.unwrap_or((0, 1));
-    let mut reason: Vec<String> = output
-        .lines()
-        .filter(|line| line.starts_with("FAIL"))
-        .map(str::to_owned)
-        .collect();
-    if let Err(text) = clean(&outcome) {
-        failed = failed.max(1);
-        reason.push(text);
-    }
-    Ok(Verdict {
-        passed,
-        failed,
-        skipped: 0,
-        reason: reason.join("; "),
-    })
-}
-
-/// The verdict on a sample of a larger set: how many were right, and what was wrong.
-fn sample((passed, wrong): (usize, Vec<String>)) -> Verdict {
-    Verdict {
-        passed: u32::try_from(passed).unwrap_or(u32::MAX),
-        failed: u32::try_from(wrong.len()).unwrap_or(u32::MAX),
-        skipped: 0,
-        reason: wrong.join("; "),
-    }
-}
-
-/// An example program on the stock driver, both sets of inputs.
-fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
-    let app = App::find(folder, name)?;
-    let work = temporary()?;
-    app::write_files(folder, name, work.path())?;
-    let options = Options {
-        share: Some(work.path().to_path_buf()),
-        ..Options::default()
-    };
-    let both = SETS.map(|set| app.command(set)).join(" && ");
-    let outcome = script(folder, &options, &both)?;
-    Ok(Verdict::of(clean(&outcome).and_then(|()| {
-        for (set, output) in SETS
-            .iter()
-            .flat_map(|set| app.outputs.iter().map(move |output| (set, output)))
-        {
-            let found = work.path().join(format!("{output}{set}.npy"));
-            let expected = app::file(work.path(), "expected", output, set);
-            app::check(&found, &expected, app.tolerance)?;
-        }
-        Ok(())
-    })))
-}
-
-/// An example program recorded on the patched driver and replayed with another input; and the recorder's register
-/// writes are the model's, one for one.
-fn record(folder: &Folder, name: &str) -> Result<Verdict> {
-    record_on(folder, name, false)
-}
-
-/// The same, on a machine that is coherent or not.
-fn record_on(folder: &Folder, name: &str, non_coherent: bool) -> Result<Verdict> {
-    let app = App::find(folder, name)?;
-    let work = temporary()?;
-    let recording = Recording {
-        folder,
-        name,
-        app: &app,
-        gpu: "g52",
-        work: work.path(),
-        timeout: Duration::from_secs(1800),
-        non_coherent,
-    };
-    let outcome = recording.trace(false)?;
-    if let Err(text) = clean(&outcome) {
-        return Ok(Verdict::fail(text));
-    }
-    let mut verdict = Verdict::of(registers::same_writes(
-        &work.path().join("trace"),
-        &recording.register_log(),
-    ));
-    let output = work.path().join("recording");
-    recording.compile(&output)?;
-    if let Err(text) = recording.compare_noted(&payload::host_command(folder), &output)? {
-        verdict.failed += 1;
-        verdict.reason += &text;
-    }
-    for name in &app.outputs {
-        match recording.replay(&output, name) {
-            Ok(_) => verdict.passed += 1,
-            Err(text) => {
-                verdict.failed += 1;
-                verdict.reason += &text;
-            }
-        }
-    }
-    Ok(verdict)
-}
-
-/// A short pass; `cargo xtask guest devices` is the long one.
-fn devices(folder: &Folder) -> Result<Verdict> {
-    let short = Devices {
-        runs: 20,
-        kills: 5,
-        seconds: 10,
-        seed: 1,
-        repeat: 1,
-        kernel_options: Vec::new(),
-        write: false,
-        no_build: false,
-    };
-    Ok(Verdict::of(short.test(folder, false)?))
-}
-
-fn silence(complaints: &[String]) -> Verdict {
-    Verdict::of(if complaints.is_empty() {
-        Ok(())
-    } else {
-        Err(complaints.join("; "))
-    })
-}
-
-/// Needs a source of kbase, which is not ours to have here.
-fn own_driver(folder: &Folder) -> Result<Verdict> {
-    let Some(source) = std::env::var_os(kbase::SOURCE_VARIABLE) else {
-        let reason = format!("{} names no source of Arm's driver", kbase::SOURCE_VARIABLE);
-        return Ok(Verdict::skip(reason));
-    };
-    let work = temporary()?;
-    let trial = kbase::Trial::new(folder, work.path());
-    let outcome = trial.run(&kbase::driver(Path::new(&source))?)?;
-    Ok(if outcome.end == End::Exit(0) {
-        Verdict::of(trial.check().map(drop))
-    } else {
-        let logs = outcome.logs.display();
-        Verdict::fail(format!("{:?}, logs: {logs}", outcome.end))
-    })
-}
-
-fn temporary() -> Result<TempDir> {
-    tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use super::{clean, script, temporary};
+use super::scene::{clean, script, temporary};
 use crate::{
     build::payload,
     compile_kernel,

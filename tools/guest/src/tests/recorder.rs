@@ -5,7 +5,7 @@ use std::{fs, io::BufReader, path::Path};
 
 use gpureplay_trace::{Event, Reader};
 
-use super::{clean, script, temporary};
+use super::scene::{clean, script, temporary};
 use crate::{
     error::Result,
     folder::Folder,

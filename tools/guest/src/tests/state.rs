@@ -10,7 +10,7 @@ use std::{
 
 use gpureplay_io::{Tensor, read_npy};
 
-use super::{clean, script, temporary};
+use super::scene::{clean, script, temporary};
 use crate::{
     build::{
         payload,

@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command};
 
 use serde::Deserialize;
 
-use super::{clean, script, temporary};
+use super::scene::{clean, script, temporary};
 use crate::{
     build::{payload, step::logged},
     error::{Error, Result},

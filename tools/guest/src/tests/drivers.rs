@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Drivers: those that must compile without a complaint, the nano driver and /dev/mem, Arm's own.
+
+use std::path::Path;
+
+use super::{runner::Verdict, scene::temporary};
+use crate::{devices::Devices, error::Result, folder::Folder, kbase, run::session::End};
+
+pub(super) fn silence(complaints: &[String]) -> Verdict {
+    Verdict::of(if complaints.is_empty() {
+        Ok(())
+    } else {
+        Err(complaints.join("; "))
+    })
+}
+
+/// A short pass; `cargo xtask guest devices` is the long one.
+pub(super) fn devices(folder: &Folder) -> Result<Verdict> {
+    let short = Devices {
+        runs: 20,
+        kills: 5,
+        seconds: 10,
+        seed: 1,
+        repeat: 1,
+        kernel_options: Vec::new(),
+        write: false,
+        no_build: false,
+    };
+    Ok(Verdict::of(short.test(folder, false)?))
+}
+
+/// Needs a source of kbase, which is not ours to have here.
+pub(super) fn own_driver(folder: &Folder) -> Result<Verdict> {
+    let Some(source) = std::env::var_os(kbase::SOURCE_VARIABLE) else {
+        let reason = format!("{} names no source of Arm's driver", kbase::SOURCE_VARIABLE);
+        return Ok(Verdict::skip(reason));
+    };
+    let work = temporary()?;
+    let trial = kbase::Trial::new(folder, work.path());
+    let outcome = trial.run(&kbase::driver(Path::new(&source))?)?;
+    Ok(if outcome.end == End::Exit(0) {
+        Verdict::of(trial.check().map(drop))
+    } else {
+        let logs = outcome.logs.display();
+        Verdict::fail(format!("{:?}, logs: {logs}", outcome.end))
+    })
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The guest itself: codes and output arrive, a panic and a hang are seen, the GPU is there.
+
+use std::time::Duration;
+
+use super::{
+    runner::Verdict,
+    scene::{clean, script},
+};
+use crate::{
+    error::Result,
+    folder::Folder,
+    run::{
+        driver::Driver,
+        session::{End, Options},
+    },
+};
+
+pub(super) fn exit_code(folder: &Folder) -> Result<Verdict> {
+    let options = Options {
+        driver: Driver::None,
+        environment: vec![("WORD".into(), "it's $HOME".into())],
+        ..Options::default()
+    };
+    let outcome = script(
+        folder,
+        &options,
+        "printf '%s\\n\\0\\377' \"$WORD\"; exit 37",
+    )?;
+    Ok(Verdict::of(
+        if outcome.end == End::Exit(37) && outcome.stdout == b"it's $HOME\n\0\xff" {
+            Ok(())
+        } else {
+            Err(format!("{:?}, output {:?}", outcome.end, outcome.stdout))
+        },
+    ))
+}
+
+pub(super) fn panic(folder: &Folder) -> Result<Verdict> {
+    let options = Options {
+        driver: Driver::None,
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, "echo c > /proc/sysrq-trigger; sleep 60")?;
+    let seen = outcome
+        .faults
+        .iter()
+        .any(|line| line.contains("Kernel panic"));
+    Ok(Verdict::of(if outcome.end == End::GuestDied && seen {
+        Ok(())
+    } else {
+        Err(format!("{:?}, faults {:?}", outcome.end, outcome.faults))
+    }))
+}
+
+pub(super) fn hang(folder: &Folder) -> Result<Verdict> {
+    let options = Options {
+        driver: Driver::None,
+        timeout: Duration::from_secs(3),
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, "sleep 1000")?;
+    Ok(Verdict::of(if outcome.end == End::Timeout {
+        Ok(())
+    } else {
+        Err(format!("{:?}", outcome.end))
+    }))
+}
+
+pub(super) fn clinfo(folder: &Folder) -> Result<Verdict> {
+    let outcome = script(folder, &Options::default(), "clinfo --list")?;
+    let output = String::from_utf8_lossy(&outcome.stdout);
+    let named = output.contains("Mali-G52");
+    Ok(Verdict::of(clean(&outcome).and_then(|()| {
+        named
+            .then_some(())
+            .ok_or_else(|| format!("clinfo says: {}", output.trim()))
+    })))
+}

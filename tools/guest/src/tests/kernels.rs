@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Programs that check kernels by themselves, and count what is right.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    runner::Verdict,
+    scene::{clean, script, temporary},
+};
+use crate::{
+    error::{Error, Result},
+    folder::Folder,
+    run::session::Options,
+};
+
+pub(super) fn own_kernels(folder: &Folder) -> Result<Verdict> {
+    kernels(folder, "g52", "kernels", None)
+}
+
+pub(super) fn shared_kernels(folder: &Folder) -> Result<Verdict> {
+    let shared = env::var_os("GPUREPLAY_SHARED")
+        .map(PathBuf::from)
+        .or_else(|| Some(folder.repository.parent()?.join("shared")))
+        .map(|shared| shared.join("reference/shader-samples/kernels"))
+        .filter(|dir| dir.join("basic.cl").is_file());
+    let Some(dir) = shared else {
+        return Ok(Verdict::skip("the samples are not beside the repository"));
+    };
+    let copy = temporary()?;
+    for name in ["basic.cl", "nn.cl", "sync.cl"] {
+        let from = dir.join(name);
+        std::fs::copy(&from, copy.path().join(name)).map_err(Error::io("copy", from))?;
+    }
+    kernels(
+        folder,
+        "g52",
+        "kernels --shared --dir /share",
+        Some(copy.path()),
+    )
+}
+
+/// Runs the kernel checker and takes its counts.
+pub(super) fn kernels(
+    folder: &Folder,
+    gpu: &str,
+    command: &str,
+    share: Option<&Path>,
+) -> Result<Verdict> {
+    let options = Options {
+        gpu: gpu.into(),
+        share: share.map(Path::to_path_buf),
+        ..Options::default()
+    };
+    kernels_with(folder, options, command)
+}
+
+/// The same with other options.
+pub(super) fn kernels_with(folder: &Folder, options: Options, command: &str) -> Result<Verdict> {
+    let outcome = script(folder, &options, command)?;
+    let output = String::from_utf8_lossy(&outcome.stdout);
+    let counts = output.lines().next_back().and_then(|line| {
+        let (passed, failed) = line.strip_suffix(" failed")?.split_once(" passed, ")?;
+        Some((passed.parse().ok()?, failed.parse().ok()?))
+    });
+    let (passed, mut failed): (u32, u32) = counts.unwrap_or((0, 1));
+    let mut reason: Vec<String> = output
+        .lines()
+        .filter(|line| line.starts_with("FAIL"))
+        .map(str::to_owned)
+        .collect();
+    if let Err(text) = clean(&outcome) {
+        failed = failed.max(1);
+        reason.push(text);
+    }
+    Ok(Verdict {
+        passed,
+        failed,
+        skipped: 0,
+        reason: reason.join("; "),
+    })
+}

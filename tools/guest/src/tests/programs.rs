@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Example programs on the stock driver, and recorded and replayed.
+
+use std::time::Duration;
+
+use super::{
+    runner::Verdict,
+    scene::{clean, script, temporary},
+};
+use crate::{
+    build::payload,
+    error::Result,
+    folder::Folder,
+    record::{
+        Recording,
+        app::{self, App, SETS},
+        registers,
+    },
+    run::session::Options,
+};
+
+/// An example program on the stock driver, both sets of inputs.
+pub(super) fn stock(folder: &Folder, name: &str) -> Result<Verdict> {
+    let app = App::find(folder, name)?;
+    let work = temporary()?;
+    app::write_files(folder, name, work.path())?;
+    let options = Options {
+        share: Some(work.path().to_path_buf()),
+        ..Options::default()
+    };
+    let both = SETS.map(|set| app.command(set)).join(" && ");
+    let outcome = script(folder, &options, &both)?;
+    Ok(Verdict::of(clean(&outcome).and_then(|()| {
+        for (set, output) in SETS
+            .iter()
+            .flat_map(|set| app.outputs.iter().map(move |output| (set, output)))
+        {
+            let found = work.path().join(format!("{output}{set}.npy"));
+            let expected = app::file(work.path(), "expected", output, set);
+            app::check(&found, &expected, app.tolerance)?;
+        }
+        Ok(())
+    })))
+}
+
+/// An example program recorded on the patched driver and replayed with another input; and the recorder's register
+/// writes are the model's, one for one.
+pub(super) fn record(folder: &Folder, name: &str) -> Result<Verdict> {
+    record_on(folder, name, false)
+}
+
+/// The same, on a machine that is coherent or not.
+pub(super) fn record_on(folder: &Folder, name: &str, non_coherent: bool) -> Result<Verdict> {
+    let app = App::find(folder, name)?;
+    let work = temporary()?;
+    let recording = Recording {
+        folder,
+        name,
+        app: &app,
+        gpu: "g52",
+        work: work.path(),
+        timeout: Duration::from_secs(1800),
+        non_coherent,
+    };
+    let outcome = recording.trace(false)?;
+    if let Err(text) = clean(&outcome) {
+        return Ok(Verdict::fail(text));
+    }
+    let mut verdict = Verdict::of(registers::same_writes(
+        &work.path().join("trace"),
+        &recording.register_log(),
+    ));
+    let output = work.path().join("recording");
+    recording.compile(&output)?;
+    if let Err(text) = recording.compare_noted(&payload::host_command(folder), &output)? {
+        verdict.failed += 1;
+        verdict.reason += &text;
+    }
+    for name in &app.outputs {
+        match recording.replay(&output, name) {
+            Ok(_) => verdict.passed += 1,
+            Err(text) => {
+                verdict.failed += 1;
+                verdict.reason += &text;
+            }
+        }
+    }
+    Ok(verdict)
+}

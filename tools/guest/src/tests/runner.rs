@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A test, what it found, and running several of them.
+
+use std::{sync::Mutex, thread, time::Instant};
+
+use crate::{error::Result, folder::Folder};
+
+/// What a test found.
+#[derive(Default)]
+pub(super) struct Verdict {
+    pub(super) passed: u32,
+    pub(super) failed: u32,
+    pub(super) skipped: u32,
+    /// Why it failed or was skipped.
+    pub(super) reason: String,
+}
+
+impl Verdict {
+    pub(super) fn pass() -> Verdict {
+        Verdict {
+            passed: 1,
+            ..Verdict::default()
+        }
+    }
+
+    pub(super) fn fail(reason: impl Into<String>) -> Verdict {
+        Verdict {
+            failed: 1,
+            reason: reason.into(),
+            ..Verdict::default()
+        }
+    }
+
+    pub(super) fn skip(reason: impl Into<String>) -> Verdict {
+        Verdict {
+            skipped: 1,
+            reason: reason.into(),
+            ..Verdict::default()
+        }
+    }
+
+    /// Counts what another test found; its reason is printed by then.
+    pub(super) fn add(&mut self, other: &Verdict) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+
+    pub(super) fn of(result: std::result::Result<(), String>) -> Verdict {
+        result.map_or_else(Verdict::fail, |()| Verdict::pass())
+    }
+}
+
+pub(super) type TestFunction = fn(&Folder) -> Result<Verdict>;
+
+/// The verdict on a sample of a larger set: how many were right, and what was wrong.
+pub(super) fn sample((passed, wrong): (usize, Vec<String>)) -> Verdict {
+    Verdict {
+        passed: u32::try_from(passed).unwrap_or(u32::MAX),
+        failed: u32::try_from(wrong.len()).unwrap_or(u32::MAX),
+        skipped: 0,
+        reason: wrong.join("; "),
+    }
+}
+
+/// Runs one test and prints its line.
+pub(super) fn run(folder: &Folder, name: &str, test: TestFunction) -> Verdict {
+    let start = Instant::now();
+    let verdict = test(folder).unwrap_or_else(|error| Verdict::fail(error.to_string()));
+    let word = match &verdict {
+        Verdict { failed: 1.., .. } => "FAIL",
+        Verdict { passed: 0, .. } => "skip",
+        _ => "ok  ",
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let reason = if verdict.reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", verdict.reason)
+    };
+    println!("{word} {name} ({seconds:.0} s){reason}");
+    verdict
+}
+
+/// Runs tests, so many at a time, and adds up what they found.
+pub(super) fn run_all(folder: &Folder, tests: &[&(&str, TestFunction)], jobs: u32) -> Verdict {
+    let waiting = Mutex::new(tests.iter());
+    let work = || {
+        let mut sum = Verdict::default();
+        loop {
+            let Some((name, test)) = waiting.lock().ok().and_then(|mut them| them.next()) else {
+                return sum;
+            };
+            sum.add(&run(folder, name, *test));
+        }
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        let mut sum = Verdict::default();
+        for worker in workers {
+            match worker.join() {
+                Ok(part) => sum.add(&part),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        sum
+    })
+}
