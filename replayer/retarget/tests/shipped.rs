@@ -29,8 +29,8 @@ const SHIPPED: [&str; 6] = [
     "saxpy-kbase-g52",
 ];
 
-#[test]
-fn shipped_recordings_compute_the_same_on_other_gpus() {
+/// The shipped recordings on five GPUs, each with so many inputs.
+fn same_on_other_gpus(inputs: usize) {
     for name in SHIPPED {
         let read = || Files::read(&folder(name));
         let files = read().unwrap();
@@ -43,7 +43,7 @@ fn shipped_recordings_compute_the_same_on_other_gpus() {
             let grows = gpu == "g76" && !name.starts_with("saxpy");
             assert_eq!(!made.grown.is_empty(), grows, "{what}");
             let effort = Effort {
-                inputs: 10,
+                inputs,
                 ..Effort::default()
             };
             let compared = compare(read, &made, effort).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -52,6 +52,18 @@ fn shipped_recordings_compute_the_same_on_other_gpus() {
             println!("{what}: {compared:?}, {} jobs", made.jobs);
         }
     }
+}
+
+#[test]
+fn shipped_recordings_compute_the_same_on_other_gpus() {
+    same_on_other_gpus(2);
+}
+
+/// `cargo test -p gpureplay-retarget --test shipped -- --ignored ten_inputs`
+#[test]
+#[ignore = "long: half a minute"]
+fn shipped_recordings_compute_the_same_for_ten_inputs() {
+    same_on_other_gpus(10);
 }
 
 /// A recording of silicon that `gpureplay import` makes, as files without a manifest.

@@ -21,7 +21,7 @@ const FOREIGN: usize = 64;
 /// What is in them.
 const MARK: u64 = 0x5a5a_a5a5_1234_8765;
 /// Clauses that a chain may execute.
-const CLAUSES: u64 = 1 << 22;
+const CLAUSES: u64 = 1 << 25;
 /// Time that a register access takes on the rig's clock in microseconds.
 const ACCESS_US: u64 = 20;
 

@@ -414,12 +414,15 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         "gigabytes upon gigabytes",
         "total-bytes",
         changed(&|parts| {
-            if let Some(region) = parts.regions().last_mut() {
-                // The last region may grow: nothing lies behind it.
-                region.kind = RegionKind::Data.code();
-                region.access = 3;
-                region.pages = (1 << 19).into();
-                let va = region.va.get();
+            // A region of its own, behind all others, whose memory no job uses.
+            if let Some(&last) = parts.regions().last() {
+                let mut room = last;
+                room.kind = RegionKind::Data.code();
+                room.access = 3;
+                let va = last.va.get() + (u64::from(last.pages.get()) << 12);
+                room.va = va.into();
+                room.pages = (1 << 19).into();
+                parts.section(Section::Regions).extend(room.as_bytes());
                 parts.append(&vec![action(Fill, 0, 0, 1 << 31, va); 33]);
             }
         }),

@@ -10,7 +10,7 @@ use gpureplay_trials::{Parts, corpus, faults, shipped, soundness};
 #[test]
 fn faults_are_survived() {
     let digits = shipped::named("digits-g52").unwrap();
-    let summary = faults::campaign(&digits.bytes, (FaultKind::ALL, 71), |_| ()).unwrap();
+    let summary = faults::campaign(&digits.bytes, (FaultKind::ALL, 19), |_| ()).unwrap();
     let injected: u64 = summary.rows.iter().map(|row| row.injected).sum();
     let errors: u64 = summary.rows.iter().map(|row| row.errors).sum();
     println!("{summary:?}");
@@ -28,7 +28,7 @@ fn what_verifies_stays_inside() {
         let parts = Parts::of(&shipped.bytes).unwrap();
         assert_eq!(parts.file(), shipped.bytes, "{}", shipped.name);
         let seen = &mut BTreeMap::new();
-        soundness::rounds(&parts, 0..60, &mut counts, seen).unwrap();
+        soundness::rounds(&parts, 0..80, &mut counts, seen).unwrap();
     }
     assert!(counts.ran + counts.failed > 20, "{counts:?}");
 }

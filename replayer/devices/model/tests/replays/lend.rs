@@ -69,10 +69,16 @@ fn lent() -> Lent {
     }
 }
 
+/// The digits with each job in a chain of its own: a GPU is lent between chains.
+fn apart() -> Vec<u8> {
+    let file = "../../link/tests/as-recorded/digits-g52.gpr";
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
+}
+
 /// Runs the digits twice on a device and returns the chains of a run.
 fn replay(gpu: impl Gpu) -> u32 {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../recordings/digits-g52");
-    let file = std::fs::read(folder.join("recording.gpr")).unwrap();
+    let file = apart();
     let recording = Recording::parse(&file).unwrap();
     let verified = verify(recording, &Limits::DEFAULT).unwrap();
     let index = |kind: TensorKind| {
@@ -107,8 +113,7 @@ fn a_gpu_that_was_lent_gives_the_same_answer() {
     let chains = replay(&mut lent);
     assert!(chains > 10 && lent.times >= 2 * chains, "{}", lent.times);
     // A GPU that comes back gets the settings of the recording and no others.
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../recordings/digits-g52");
-    let file = std::fs::read(folder.join("recording.gpr")).unwrap();
+    let file = apart();
     let entries = Recording::parse(&file).unwrap().action_entries().to_vec();
     let settings = entries
         .iter()
