@@ -59,9 +59,8 @@ fn shipped_recordings_compute_the_same_on_other_gpus() {
     same_on_other_gpus(2);
 }
 
-/// `cargo test -p gpureplay-retarget --test shipped -- --ignored ten_inputs`
 #[test]
-#[ignore = "long: half a minute"]
+#[ignore = "long: cargo test --release -p gpureplay-retarget -- --ignored"]
 fn shipped_recordings_compute_the_same_for_ten_inputs() {
     same_on_other_gpus(10);
 }
@@ -106,6 +105,12 @@ fn silicon_on_g72(name: &str, inputs: usize) {
 
 #[test]
 fn silicon_mnist_on_g72() {
+    silicon_on_g72("mnist", 2);
+}
+
+#[test]
+#[ignore = "long: cargo test --release -p gpureplay-retarget -- --ignored"]
+fn silicon_mnist_on_g72_for_ten_inputs() {
     silicon_on_g72("mnist", 10);
 }
 
