@@ -8,6 +8,7 @@ export LD_LIBRARY_PATH=$optee/lib/aarch64-linux-gnu PATH=$optee/bin:$PATH
 for module in $(< $optee/modules/order); do insmod $optee/modules/$module; done
 mkdir -p /share/tee /var/lib
 ln -sfn $optee/lib/optee_armtz /usr/lib/optee_armtz
+ln -sfn $optee/lib/tee-supplicant /usr/lib/tee-supplicant
 ln -sfn /share/tee /var/lib/tee
 for ((tries = 0; tries < 100; tries++)); do
 	[ -e /dev/teepriv0 ] && break

@@ -4,7 +4,7 @@
 use std::{fs::File, io::BufReader, path::Path};
 
 use gpureplay_trace::{Event, Reader};
-use mali_regs::{job_slot, mmu};
+use mali_regs::{job_slot, job_slot::JobConfigFlags, mmu};
 
 /// A register write: offset and value.
 type Write = (u32, u32);
@@ -31,14 +31,19 @@ pub(crate) fn page_faults(trace: &Path) -> Result<usize, String> {
     Ok(faults)
 }
 
-/// What the driver wrote to the job slots, one list for each job that it started. The number of cache flushes before it is no part of the job.
+/// What the driver wrote to the job slots, one list for each job that it started, without what is no part of the job: the number of cache flushes
+/// before it, and the flag of the chain, which is the lowest bit of the driver's count of jobs since it was loaded.
 pub(crate) fn starts(trace: &Path) -> Result<Vec<Vec<Write>>, String> {
     let slots = job_slot::offset(0, 0)..job_slot::offset(3, 0);
     let is_flush = |offset| (offset - slots.start) % job_slot::STRIDE == job_slot::FLUSH_ID_NEXT;
     let (mut out, mut writes) = (Vec::new(), Vec::new());
     each(trace, |event| match event {
         Event::RegWrite { offset, value } if slots.contains(&offset) && !is_flush(offset) => {
-            writes.push((offset, value));
+            let flag = match (offset - slots.start) % job_slot::STRIDE {
+                job_slot::CONFIG_NEXT => JobConfigFlags::CHAIN_FLAG.bits(),
+                _ => 0,
+            };
+            writes.push((offset, value & !flag));
         }
         Event::Complete { .. } => out.push(std::mem::take(&mut writes)),
         _ => {}
