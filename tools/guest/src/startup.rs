@@ -20,7 +20,7 @@ use crate::{
         app::{self, App},
         network_dir,
     },
-    run::driver::Driver,
+    run::driver::{Driver, TAKE_BY_NANO},
     run::session::{self, End, Options, Outcome},
 };
 
@@ -93,8 +93,7 @@ impl BenchStartup {
             payload::nano_driver(&folder)?;
         }
         let idle_stock = counts(&boot(&folder, Driver::Stock, None, "true")?)?;
-        let load = "insmod /opt/gpureplay/nano/gpureplay_nano.ko";
-        let idle_nano = counts(&boot(&folder, Driver::None, None, load)?)?;
+        let idle_nano = counts(&boot(&folder, Driver::None, None, TAKE_BY_NANO)?)?;
         let mut rows = Vec::new();
         for name in &names {
             rows.push(self.row(&folder, name, idle_stock, idle_nano)?);
@@ -129,7 +128,7 @@ impl BenchStartup {
         let share = Some(share.path().to_path_buf());
         let recorded = counts(&boot(folder, Driver::Stock, share.clone(), &stack)?)?;
         let on_nano = |command: &str| -> Result<Counted> {
-            let script = format!("insmod /opt/gpureplay/nano/gpureplay_nano.ko && {command}");
+            let script = format!("{TAKE_BY_NANO}{command}");
             counts(&boot(folder, Driver::None, share.clone(), &script)?)
         };
         let replayed = on_nano(&replay)?;
@@ -146,12 +145,12 @@ impl BenchStartup {
             "set -e\nmkdir /tmp/bench\ncp -r . /opt/gpureplay/bin /opt/gpureplay/lib /tmp/bench\ncd /tmp/bench\n\
              export PATH=$PWD/bin:$PATH LD_LIBRARY_PATH=$PWD/lib\n\
              cat /usr/lib/aarch64-linux-gnu/*.so* > /dev/null 2>&1 || true\n\
-             insmod /opt/gpureplay/nano/gpureplay_nano.ko\n\
+             {TAKE_BY_NANO}\
              cp /opt/gpureplay/nano/measure /tmp/measure\n\
              measure=/tmp/measure\n\
              for run in $(seq {runs}); do $measure {replay} | tail -n 1; done\n\
-             gpu=$(ls /sys/bus/platform/devices | grep '\\.gpu$')\n\
              echo $gpu > /sys/bus/platform/drivers/gpureplay-nano/unbind\n\
+             echo > /sys/bus/platform/devices/$gpu/driver_override\n\
              modprobe panfrost\n\
              until [ -e /dev/dri/renderD128 ]; do sleep 0.1; done\n\
              export XDG_CACHE_HOME=/tmp/empty; mkdir $XDG_CACHE_HOME\n\

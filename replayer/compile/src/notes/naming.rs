@@ -44,7 +44,9 @@ pub(super) fn element(type_name: &str, bytes: &[u8], computed: bool) -> ElementT
         "ushort" => ElementType::U16,
         "long" => ElementType::I64,
         "ulong" => ElementType::U64,
+        _ if looks_like_halves(bytes, computed) => ElementType::F16,
         _ if looks_like_floats(bytes, computed) => ElementType::F32,
+        _ if looks_like_integers(bytes) => ElementType::I32,
         "char" => ElementType::I8,
         _ => ElementType::U8,
     };
@@ -52,6 +54,54 @@ pub(super) fn element(type_name: &str, bytes: &[u8], computed: bool) -> ElementT
         true => dtype,
         false => ElementType::U8,
     }
+}
+
+/// Whether bytes are 16-bit floats of everyday size. The two halves of a 32-bit number differ in size, and the two bytes of a pair of pixels do not:
+/// both are told apart by that.
+fn looks_like_halves(bytes: &[u8], computed: bool) -> bool {
+    const FEWEST: u32 = 8;
+    const BIAS: u32 = 15;
+    /// The smallest and largest exponents of everyday values; what a kernel computed may be subnormal.
+    const EVERYDAY: std::ops::RangeInclusive<u32> = 1..=BIAS + 6;
+    let everyday = |high: u8| {
+        let exponent = u32::from(high >> 2) & 0x1f;
+        EVERYDAY.contains(&exponent) || computed && exponent < *EVERYDAY.start()
+    };
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    // Of the first and of the second half of each word: how many there are, how many are usual, the sum of their exponents.
+    let mut sides = [(0u32, 0u32, 0u32); 2];
+    let mut alike = 0u32;
+    for (index, &[low, high]) in pairs.iter().enumerate() {
+        let (count, usual, exponents) = &mut sides[index % 2];
+        if [low, high] != [0, 0] {
+            *count += 1;
+            *usual += u32::from(everyday(high));
+            *exponents += u32::from(high >> 2) & 0x1f;
+            alike += u32::from(everyday(low));
+        }
+    }
+    let [first, second] = sides;
+    let usual = |(count, usual, _): (u32, u32, u32)| {
+        count >= FEWEST && u64::from(usual) * 20 > u64::from(count) * 19
+    };
+    let mean = |(count, _, sum): (u32, u32, u32)| f64::from(sum) / f64::from(count.max(1));
+    let count = first.0 + second.0;
+    rest.is_empty()
+        && usual(first)
+        && usual(second)
+        && (mean(first) - mean(second)).abs() < 1.5
+        && u64::from(alike) * 20 < u64::from(count) * 17
+}
+
+/// Whether bytes are 32-bit integers: all of them small, some of them not zero.
+fn looks_like_integers(bytes: &[u8]) -> bool {
+    const FEWEST: usize = 4;
+    const SMALL: u32 = 1 << 24;
+    let (words, rest) = bytes.as_chunks::<4>();
+    let values = words.iter().map(|word| i32::from_le_bytes(*word));
+    rest.is_empty()
+        && values.clone().all(|value| value.unsigned_abs() < SMALL)
+        && values.filter(|value| *value != 0).count() >= FEWEST
 }
 
 /// Whether bytes are 32-bit numbers of everyday size: libraries that serve several types declare pointers to bytes.
@@ -96,6 +146,48 @@ mod tests {
         let softmax: Vec<u8> = (0..8).flat_map(|i| 1e-4f32.powi(i).to_le_bytes()).collect();
         assert_eq!(element("uchar*", &softmax, true), ElementType::F32);
         assert_eq!(element("uchar*", &softmax, false), ElementType::U8);
+    }
+
+    #[test]
+    fn pointers_to_bytes_are_told_apart_by_values() {
+        // A sequence without a pattern, for values of any spread.
+        let noise = |i: u32| {
+            let x = (i + 1).wrapping_mul(0x9e37_79b9);
+            (x ^ (x >> 15)).wrapping_mul(0x85eb_ca6b) >> 8
+        };
+        let real = |i: u32| (noise(i) as f32 / (1 << 24) as f32 - 0.5) * 0.3;
+        // Without rounding; what is too small becomes zero.
+        let half = |value: f32| {
+            let bits = value.to_bits();
+            let magnitude = (bits & 0x7fff_ffff).saturating_sub(112 << 23) >> 13;
+            ((bits >> 16 & 0x8000) as u16 | magnitude as u16).to_le_bytes()
+        };
+        let floats: Vec<u8> = (0..256).flat_map(|i| real(i).to_le_bytes()).collect();
+        let constants: Vec<u8> = (0..64)
+            .flat_map(|i| [0.1f32, 0.3, 0.7][i % 3].to_le_bytes())
+            .collect();
+        let round: Vec<u8> = (1..64)
+            .flat_map(|i| (i as f32 * 0.5).to_le_bytes())
+            .collect();
+        let halves: Vec<u8> = (0..255).flat_map(|i| half(real(i))).collect();
+        let shares: Vec<u8> = (0..255).flat_map(|i| half(real(i).abs() * 1e-2)).collect();
+        let biases: Vec<u8> = (0..32)
+            .flat_map(|i| (noise(i) as i32 % 4000 - 2000).to_le_bytes())
+            .collect();
+        let smooth: Vec<u8> = (0..256).map(|i| 60 + (i % 16) as u8).collect();
+        let wide: Vec<u8> = (0..256).map(|i| noise(i) as u8).collect();
+        for (what, bytes, computed, expected) in [
+            ("floats", &floats, false, ElementType::F32),
+            ("constants", &constants, false, ElementType::F32),
+            ("round", &round, false, ElementType::F32),
+            ("halves", &halves, false, ElementType::F16),
+            ("shares", &shares, true, ElementType::F16),
+            ("biases", &biases, false, ElementType::I32),
+            ("wide", &wide, false, ElementType::U8),
+        ] {
+            assert_eq!(element("uchar*", bytes, computed), expected, "{what}");
+        }
+        assert_ne!(element("uchar*", &smooth, false), ElementType::F16);
     }
 
     #[test]

@@ -252,10 +252,13 @@ fn measure(job: &Recording<'_>) -> Result<Measured> {
     job.live_is_recorded()?;
     job.compile_with(&program, &output, &[])?;
     job.complete(&output)?;
-    if let Err(text) = job.compare_noted(&program, &output)? {
-        return Err(Error::Usage(format!(
-            "OpenCL calls show other tensors than files do: {text}"
-        )));
+    match job.compare_noted(&program, &output)? {
+        Ok(noted) => eprintln!("  OpenCL calls show the same tensors: {noted}"),
+        Err(text) => {
+            return Err(Error::Usage(format!(
+                "OpenCL calls show other tensors than files do: {text}"
+            )));
+        }
     }
     let outside = job.work.join("without-weights");
     job.compile_with(&program, &outside, &["--external-weights"])?;

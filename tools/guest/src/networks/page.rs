@@ -124,7 +124,7 @@ const TAIL: &str = "
 | As the live stack | the replay's outputs against those of the app in the guest, unrecorded, for the same input |
 
 Reading and loading are CPU time, the median of some rounds, in turns, in one process (`gpureplay bench DIR`), into memory that the process did not have
-before. Rules cost time for each action, and LZ4 blocks are walked to their ends: the part is smaller where a file is small for what it does
+before. Loading compares the file's SHA-256 with the manifest's, which is the largest part of it. Rules cost time for each action, and LZ4 blocks are walked to their ends: the speed is less where a file is small for what it does
 (`gpureplay info` counts actions), or mostly compressed.
 
 The largest difference from the reference that is allowed is 1e-4 for 32-bit floats and 1e-2 for 16. For 8 bits it is in steps of the output's scale,
@@ -133,6 +133,7 @@ from a reference that rounds to 8 bits after every layer but not in the library'
 Each recording was checked against a second one with another input. The compiler refuses a recording if the two do not do the same work, as in a network
 whose shapes depend on values of its input (`job 7 computes 1024 x 1 x 1 and 512 x 1 x 1 work-items`), or if anything that the app wrote differs and belongs to no tensor.
 Each is also compiled without a file of the app's: if its OpenCL calls show other tensors than its files (place, type, size), `guest networks` fails.
+Only in 8 bits they may show more: multipliers and shifts that the library computes from the files are weights too, and a bias is as long as the buffer that the library writes.
 
 Weights are tensors of the recording by the names of their layers. They can be replaced (`gpureplay run --bind conv1.weight=w.npy`) or kept
 outside the recording. [Replays inside other programs](embedding.md) says what layers and jobs as segments cost.

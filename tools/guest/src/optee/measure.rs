@@ -20,7 +20,7 @@ use crate::{
     firmware::bare,
     folder::copy_dir,
     run::{
-        driver::Driver,
+        driver::{Driver, TAKE_BY_NANO},
         session::{self, End, Options, Outcome},
     },
 };
@@ -44,9 +44,6 @@ pub(super) fn measure(rig: &Rig<'_>, write: bool) -> Result<()> {
         let first = first_input(&from)?;
         fs::copy(&first, inputs.join("input.npy")).map_err(Error::io("copy", &first))?;
     }
-    let normal = "gpu=$(ls /sys/bus/platform/devices | grep '\\.gpu$')\n\
-        insmod /opt/gpureplay/nano/gpureplay_nano.ko || exit 1\n\
-        echo gpureplay-nano > /sys/bus/platform/devices/$gpu/driver_override; echo $gpu > /sys/bus/platform/drivers_probe\n";
     let outcome = session::run(
         rig.folder,
         &Options {
@@ -55,7 +52,7 @@ pub(super) fn measure(rig: &Rig<'_>, write: bool) -> Result<()> {
             timeout: Duration::from_secs(TIMEOUT),
             ..Options::default()
         },
-        Some(&words(&(normal.to_owned() + &script("nano", "")))),
+        Some(&words(&(TAKE_BY_NANO.to_owned() + &script("nano", "")))),
     )?;
     ended(&outcome)?;
     let outcome = run(

@@ -116,7 +116,7 @@ impl Record {
         job.compile(&output)?;
         println!("{}", output.display());
         match job.compare_noted(&payload::host_command(&folder), &output)? {
-            Ok(count) => println!("  OpenCL calls alone show the same {count} tensors"),
+            Ok(noted) => println!("  OpenCL calls alone show the same tensors: {noted}"),
             Err(text) => println!("  OpenCL calls alone show other tensors: {text}"),
         }
         for name in &app.outputs {

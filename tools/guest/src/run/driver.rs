@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The drivers that a guest may load for the GPU.
 
+/// Shell commands that load the nano driver and give it the GPU, whose device is then called `$gpu`. They end the shell if the module does not load.
+pub(crate) const TAKE_BY_NANO: &str = "\
+gpu=$(ls /sys/bus/platform/devices | grep '\\.gpu$')
+insmod /opt/gpureplay/nano/gpureplay_nano.ko || exit 1
+echo gpureplay-nano > /sys/bus/platform/devices/$gpu/driver_override
+echo $gpu > /sys/bus/platform/drivers_probe
+";
+
 /// Which GPU driver the guest loads before the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Driver {

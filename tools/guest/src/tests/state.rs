@@ -19,7 +19,7 @@ use crate::{
     error::{Error, Result},
     folder::{Folder, copy_dir},
     record::app,
-    run::driver::Driver,
+    run::driver::{Driver, TAKE_BY_NANO},
     run::session::Options,
 };
 
@@ -223,7 +223,7 @@ impl Training {
             .args(["--state-in", "initial.safetensors", "--inputs", "inputs"])
             .args(["--repeat", &steps.to_string()])
             .args(["--output", "loss=replayed.npy"])
-            .args(["--state-out", "learnt.safetensors"]);
+            .args(["--state-out", "learnt.safetensors", "--force"]);
         logged(
             &mut replay,
             "training by replay",
@@ -302,10 +302,7 @@ pub(super) fn nano(folder: &Folder, stride: u32) -> Result<Checked> {
     }
     share(folder, "tools/decoding/steps", &work.path().join("steps"))?;
     let commands = format!(
-        "set -e\ngpu=$(ls /sys/bus/platform/devices | grep '\\.gpu$')\n\
-         insmod /opt/gpureplay/nano/gpureplay_nano.ko\n\
-         echo gpureplay-nano > /sys/bus/platform/devices/$gpu/driver_override\n\
-         echo $gpu > /sys/bus/platform/drivers_probe\n\
+        "set -e\n{TAKE_BY_NANO}\
          gpureplay run generate-g52 --device nano --input generate-g52/inputs/forced2.npy --repeat 1000 --output song.bin >&2\n\
          gpureplay run decode-g52 --device nano --inputs steps --repeat 1000 --output rhyme.bin >&2\n\
          /opt/gpureplay/nano/state_faults generate-g52 nano {stride} forced=generate-g52/inputs/forced2.npy\n"
