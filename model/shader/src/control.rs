@@ -17,7 +17,7 @@ pub(crate) const SPECIALISING_COST: u64 = 8;
 /// many clauses as take as long.
 #[derive(Debug)]
 pub struct WorkLimit {
-    limit: u64,
+    limit: AtomicU64,
     left: AtomicU64,
     used_up: AtomicBool,
 }
@@ -33,7 +33,7 @@ impl WorkLimit {
     /// Allows so many clauses; [`u64::MAX`] is no limit.
     pub fn new(clauses: u64) -> WorkLimit {
         WorkLimit {
-            limit: clauses,
+            limit: AtomicU64::new(clauses),
             left: AtomicU64::new(clauses),
             used_up: AtomicBool::new(false),
         }
@@ -41,12 +41,18 @@ impl WorkLimit {
 
     /// How many clauses are allowed, used or not.
     pub fn limit(&self) -> u64 {
-        self.limit
+        self.limit.load(Relaxed)
+    }
+
+    /// Allows so many clauses from now on, instead of those that were allowed before.
+    pub fn set(&self, clauses: u64) {
+        self.limit.store(clauses, Relaxed);
+        self.renew();
     }
 
     /// Allows as many again as at first.
     pub fn renew(&self) {
-        self.left.store(self.limit, Relaxed);
+        self.left.store(self.limit(), Relaxed);
         self.used_up.store(false, Relaxed);
     }
 
@@ -61,7 +67,7 @@ impl WorkLimit {
     }
 
     fn take(&self, wanted: u64) -> u64 {
-        if self.limit == u64::MAX {
+        if self.limit() == u64::MAX {
             return wanted;
         }
         let taken = take(&self.left, wanted);
@@ -72,7 +78,7 @@ impl WorkLimit {
     }
 
     fn give_back(&self, unused: u64) {
-        if self.limit != u64::MAX {
+        if self.limit() != u64::MAX {
             self.left.fetch_add(unused, Relaxed);
         }
     }
@@ -182,6 +188,8 @@ mod tests {
         assert!(work.left() == 100 && !work.is_used_up());
         assert!(first.spend(30), "its own budget is left");
         assert!(!first.spend(1));
+        work.set(7);
+        assert_eq!((work.limit(), work.left()), (7, 7));
     }
 
     #[test]

@@ -4,6 +4,8 @@
 use gpureplay_core::Verified;
 use gpureplay_format::lz4::History;
 use gpureplay_format::{Action, Payload};
+use mali_descriptors::follow;
+use mali_regs::JobStatus;
 
 use crate::image::Image;
 
@@ -22,7 +24,8 @@ pub struct Submission<'a> {
     pub head: u64,
     /// Headers that were made ready since the submission before, in order.
     pub rearmed: &'a [u64],
-    /// Memory as uploads and fills have left it; what jobs wrote is not in it.
+    /// Memory as uploads, fills and the job manager have left it: the chains before this one have put their status into their headers, and a
+    /// driver may take such a word for a field of the next job's descriptors. What the jobs themselves wrote is not in it.
     pub memory: &'a Image,
 }
 
@@ -37,7 +40,7 @@ pub struct Full {
 
 /// A step of the program that this crate shows.
 pub enum Event<'a> {
-    /// An action has put bytes into memory: an upload, a fill, a header that was made ready.
+    /// An action has put bytes into memory: an upload, a fill, a header that was made ready, the status of a job that ended.
     Changed {
         /// Index of the action.
         action: u32,
@@ -83,7 +86,7 @@ pub fn events<E: From<Full>>(
         let first = entry.first_action.get();
         let mut rearmed = Vec::new();
         for (action, step) in (first..).zip(recording.segment_actions(entry)) {
-            let mut changed = None;
+            let mut changed = Vec::new();
             let full = |address| E::from(Full { action, address });
             match step {
                 Ok(Action::Upload {
@@ -98,16 +101,16 @@ pub fn events<E: From<Full>>(
                     // Verified recordings decode.
                     let stored = memory.write(va, bytes.unwrap_or(&[]));
                     stored.ok_or_else(|| full(va))?;
-                    changed = Some((va, length.into()));
+                    changed.push((va, length.into()));
                 }
                 Ok(Action::Fill { va, length, byte }) => {
                     memory.fill(va, length, byte).ok_or_else(|| full(va))?;
-                    changed = Some((va, length.into()));
+                    changed.push((va, length.into()));
                 }
                 Ok(Action::Rearm { va }) => {
                     memory.write(va, &[0; 16]).ok_or_else(|| full(va))?;
                     rearmed.push(va);
-                    changed = Some((va, 16));
+                    changed.push((va, 16));
                 }
                 Ok(Action::Submit { slot, chain, .. }) => {
                     visit(&Event::Submitted(Submission {
@@ -121,10 +124,11 @@ pub fn events<E: From<Full>>(
                     }))?;
                     number += 1;
                     rearmed.clear();
+                    changed = write_back(&mut memory, chain).map_err(full)?;
                 }
                 _ => {}
             }
-            if let Some((va, length)) = changed {
+            for (va, length) in changed {
                 visit(&Event::Changed {
                     action,
                     va,
@@ -135,4 +139,17 @@ pub fn events<E: From<Full>>(
         }
     }
     Ok(())
+}
+
+/// Puts into the headers of a chain that its jobs are done, as the job manager does: no recording tells it not to (rule `job-configuration`). Gives where, and how many bytes each; the error is an address for which
+/// there is no room.
+fn write_back(memory: &mut Image, head: u64) -> Result<Vec<(u64, u64)>, u64> {
+    let jobs = follow(memory, head).jobs(memory);
+    let headers: Vec<u64> = jobs.map(|job| job.address).collect();
+    let done = JobStatus::DONE.0.to_le_bytes();
+    for header in &headers {
+        memory.write(*header, &done).ok_or(*header)?;
+    }
+    let length = done.len() as u64;
+    Ok(headers.into_iter().map(|header| (header, length)).collect())
 }

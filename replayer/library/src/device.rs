@@ -32,7 +32,7 @@ pub struct ModelOptions {
     pub threads: Option<usize>,
     /// Messages on standard error: 0 none, 1 faults, 2 also resets and jobs, 3 everything.
     pub verbose: u8,
-    /// What all jobs of a run together may do, in clauses; [`gpureplay_on_model::WORK_LIMIT`] if not given.
+    /// What all jobs of a run together may do, in clauses; [`gpureplay_on_model::WORK_LIMIT`] and [`gpureplay_on_model::WORK_PER_BYTE`] if not given.
     pub work_limit: Option<u64>,
 }
 
@@ -216,6 +216,15 @@ impl Device {
         let id = device.get_mut().read32(GPU_ID);
         device.description = format!("{}, {by}", GpuId(id));
         device
+    }
+
+    /// Says how large the recording is that will run: a model without a limit of its own lets a large one do more.
+    pub fn expect_recording(&mut self, bytes: u64) {
+        match &mut self.body {
+            Body::Model(gpu) => gpu.expect_recording(bytes),
+            Body::Disturbed(gpu) => gpu.get_mut().expect_recording(bytes),
+            Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => {}
+        }
     }
 
     /// Begins a run: the model lets it do as much as it lets any.

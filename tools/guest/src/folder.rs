@@ -128,6 +128,16 @@ pub(crate) fn create_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(Error::io("create", path))
 }
 
+/// Puts a copy of a file in another's place, whole: a guest may be running that one.
+pub(crate) fn place(from: &Path, to: &Path) -> Result<()> {
+    let directory = to.parent().unwrap_or(Path::new("."));
+    let copy = tempfile::NamedTempFile::new_in(directory).map_err(Error::io("write", to))?;
+    fs::copy(from, copy.path()).map_err(Error::io("copy", from))?;
+    copy.persist(to)
+        .map(drop)
+        .map_err(|error| Error::io("write", to)(error.error))
+}
+
 /// Copies a folder.
 pub(crate) fn copy_dir(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).map_err(Error::io("create", to))?;

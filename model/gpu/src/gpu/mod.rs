@@ -214,6 +214,12 @@ impl<B: Bus> Gpu<B> {
         self.used_up = None;
     }
 
+    /// Lets chains do so much from now on, in place of [`Options::work_limit`].
+    pub fn set_work_limit(&mut self, clauses: u64) {
+        self.work.set(clauses);
+        self.used_up = None;
+    }
+
     /// The job that used up the work limit, if one has since the last [`Gpu::renew_work`].
     pub fn used_up(&self) -> Option<UsedUp> {
         self.used_up

@@ -9,7 +9,7 @@ pub(crate) struct ModelOptions {
     /// Host threads that the model uses, 1 to 512 [default: one per processor]
     #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<usize>,
-    /// What all jobs of a run together may do on the model, in clauses [default: 268435456, seconds of a processor]
+    /// What all jobs of a run together may do on the model, in clauses [default: 268435456, seconds of a processor, and two for each byte of the recording]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit_work: Option<u64>,
     /// Show the model's messages on standard error: faults, then also resets and jobs (-vv), then everything (-vvv)

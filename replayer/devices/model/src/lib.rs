@@ -33,9 +33,11 @@ pub use watched::{Watch, Watched};
 /// Pages that the model has room for: 8 GiB of address space, of which only what is used costs memory.
 const PAGES: usize = 1 << 21;
 
-/// What a run may do if the options of the model do not say it, in clauses: several times what the largest networks need, and
-/// the end of a shader that never ends within ten seconds of a processor.
+/// What a run may do if the options of the model do not say it, in clauses: the end of a shader that never ends within ten seconds of
+/// a processor.
 pub const WORK_LIMIT: u64 = 1 << 28;
+/// What it may do besides for each byte of its recording, in clauses: set-up brings hundreds of megabytes of weights into another order.
+pub const WORK_PER_BYTE: u64 = 2;
 
 /// A modelled GPU with memory of its own.
 ///
@@ -49,6 +51,8 @@ pub struct OnModel<B: Bus = Ram> {
     started: Instant,
     working: Duration,
     chains: u64,
+    /// Nobody has said what a run may do.
+    default_work: bool,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -69,6 +73,7 @@ impl<B: Bus> OnModel<B> {
 
     /// A GPU that takes its pages from `ram` and reaches them through `bus`, which can watch it.
     pub fn on_bus(profile: &'static Profile, options: Options, ram: Arc<Ram>, bus: Arc<B>) -> Self {
+        let default_work = options.work_limit.is_none();
         let options = Options {
             work_limit: options.work_limit.or(Some(WORK_LIMIT)),
             ..options
@@ -81,6 +86,7 @@ impl<B: Bus> OnModel<B> {
             started: Instant::now(),
             working: Duration::ZERO,
             chains: 0,
+            default_work,
         }
     }
 
@@ -98,6 +104,15 @@ impl<B: Bus> OnModel<B> {
     /// Chains that have run so far.
     pub fn chains(&self) -> u64 {
         self.chains
+    }
+
+    /// Says how large the recording is that will run. If the options of the model have no work limit, it is [`WORK_LIMIT`] and
+    /// [`WORK_PER_BYTE`] for each byte.
+    pub fn expect_recording(&mut self, bytes: u64) {
+        if self.default_work {
+            let more = bytes.saturating_mul(WORK_PER_BYTE);
+            self.gpu.set_work_limit(WORK_LIMIT.saturating_add(more));
+        }
     }
 
     /// Begins a run: it has the whole work limit.

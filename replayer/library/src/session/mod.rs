@@ -147,7 +147,8 @@ impl Session {
 
     /// A session on a device of the caller's own, or on one that was opened before. The first run checks that it is the GPU that was
     /// recorded.
-    pub fn on(recording: Recording, device: Device) -> Self {
+    pub fn on(recording: Recording, mut device: Device) -> Self {
+        device.expect_recording(recording.files().bytes.len() as u64);
         let holds_signals = device.writes_to_process();
         let clock = Clock::default();
         let state = State::Idle(Box::new(Timed::new(device, clock.clone())));

@@ -13,7 +13,7 @@ use std::{
 use crate::{
     build::step::{Fingerprint, logged},
     error::{Error, Result},
-    folder::{Folder, create_dir},
+    folder::{Folder, create_dir, place},
     run::driver::Driver,
 };
 
@@ -155,9 +155,7 @@ fn device_tests(folder: &Folder) -> Result<()> {
 /// Copies a program into a folder of the payload.
 fn install(program: &Path, to: &Path) -> Result<()> {
     create_dir(to)?;
-    fs::copy(program, to.join(program.file_name().unwrap_or_default()))
-        .map(drop)
-        .map_err(Error::io("copy", program))
+    place(program, &to.join(program.file_name().unwrap_or_default()))
 }
 
 /// Cross-compiles a package for the guest, with the C library inside; returns the folder with its programs.
@@ -357,9 +355,7 @@ pub(crate) fn nano_mutant(
     let mut make = nano_make(folder, &release, &work);
     run(folder, &mut make, "changed nano driver")?;
     let built = work.join("gpureplay_nano.ko");
-    fs::copy(&built, module)
-        .map(drop)
-        .map_err(Error::io("copy", built))
+    place(&built, module)
 }
 
 /// The command that builds the nano driver in `work` for a kernel.
