@@ -391,8 +391,13 @@ static void log_changed_page(struct device *dev, unsigned int as, u8 slot,
 	if (page->va & PAGE_LOGGED && page->hash == hash)
 		return;
 	/* The app may have written since this dump began. */
-	if (clean && !touched_now(page->va & PAGE_VA))
+	if (clean && !touched_now(page->va & PAGE_VA)) {
+		if (touched_gone(page->va & PAGE_VA)) {
+			page->va &= ~(u64)PAGE_LOGGED;
+			return;
+		}
 		log_error(GPUREPLAY_ERROR_UNSEEN, page->va & PAGE_VA);
+	}
 
 	page->hash = hash;
 	page->va |= PAGE_LOGGED;

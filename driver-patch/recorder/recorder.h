@@ -144,6 +144,7 @@ long walk_generation(void);
 void touched_before(struct page_list *list);
 void touched_after(struct page_list *list, unsigned int slot);
 bool touched_now(u64 va);
+bool touched_gone(u64 va);
 bool touched_knows_buffers(void);
 void touched_destroy(void);
 

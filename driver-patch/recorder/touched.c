@@ -45,6 +45,7 @@ struct buffer {
 /* The list; may be taken while the driver frees memory, so nobody allocates. */
 static DEFINE_MUTEX(buffers_mutex);
 static LIST_HEAD(buffers);
+static LIST_HEAD(gone);			/* since a dump began that still runs */
 static bool several;			/* page tables: addresses tell nothing */
 
 /* Bits, and buffers by their object: also taken in page faults. */
@@ -187,14 +188,31 @@ void gpureplay_track(const void *object, const void *tables,
 }
 EXPORT_SYMBOL_GPL(gpureplay_track);
 
-static void forget(struct buffer *buffer)
+static void take_out(struct buffer *buffer)
 {
 	lockdep_assert_held(&buffers_mutex);
 	list_del(&buffer->link);
 	spin_lock(&bits_lock);
 	hash_del(&buffer->node);
 	spin_unlock(&bits_lock);
+}
+
+static void forget(struct buffer *buffer)
+{
+	take_out(buffer);
 	buffer_free(buffer);
+}
+
+/* No dump looks at pages any more of which a list still has these. */
+static void forget_gone(void)
+{
+	struct buffer *buffer, *next;
+
+	lockdep_assert_held(&buffers_mutex);
+	list_for_each_entry_safe(buffer, next, &gone, link) {
+		list_del(&buffer->link);
+		buffer_free(buffer);
+	}
 }
 
 /* The bits that count for a page of a buffer whose memory still is as it was. */
@@ -221,6 +239,12 @@ void gpureplay_untrack(const void *object, u64 va)
 				dump_audit(va, buffer->pages, buffer->bits);
 			else
 				dump_audit_skipped(buffer->pages);
+		}
+		/* Its memory is about to be somebody else's. */
+		if (recording && !audit) {
+			take_out(buffer);
+			list_add_tail(&buffer->link, &gone);
+			continue;
 		}
 		forget(buffer);
 	}
@@ -310,6 +334,7 @@ void touched_before(struct page_list *list)
 	struct buffer *buffer;
 
 	mutex_lock(&buffers_mutex);
+	forget_gone();
 	list_for_each_entry(buffer, &buffers, link) {
 		take(buffer);
 		buffer->dumped = true;
@@ -330,6 +355,7 @@ void touched_after(struct page_list *list, unsigned int slot)
 	bool listed = false;
 
 	mutex_lock(&buffers_mutex);
+	forget_gone();
 	list_for_each_entry(buffer, &buffers, link)
 		listed |= test_bit(slot, &buffer->jobs);
 	/* What a job does that lists nothing is not known. */
@@ -358,6 +384,20 @@ bool touched_now(u64 va)
 	return touched;
 }
 
+/* Whether a page was freed since this dump began, while memory was reclaimed. Sleeps. */
+bool touched_gone(u64 va)
+{
+	struct buffer *buffer;
+	bool found = false;
+
+	mutex_lock(&buffers_mutex);
+	list_for_each_entry(buffer, &gone, link)
+		found |= va >= buffer->va &&
+			 (va - buffer->va) / GPUREPLAY_PAGE_SIZE < buffer->pages;
+	mutex_unlock(&buffers_mutex);
+	return found;
+}
+
 /* Whether the driver announces its buffers, and with them each change of its tables. */
 bool touched_knows_buffers(void)
 {
@@ -371,6 +411,7 @@ void touched_destroy(void)
 	mutex_lock(&buffers_mutex);
 	list_for_each_entry_safe(buffer, next, &buffers, link)
 		forget(buffer);
+	forget_gone();
 	several = false;
 	mutex_unlock(&buffers_mutex);
 }

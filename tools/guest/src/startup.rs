@@ -146,15 +146,13 @@ impl BenchStartup {
              export PATH=$PWD/bin:$PATH LD_LIBRARY_PATH=$PWD/lib\n\
              cat /usr/lib/aarch64-linux-gnu/*.so* > /dev/null 2>&1 || true\n\
              {TAKE_BY_NANO}\
-             cp /opt/gpureplay/nano/measure /tmp/measure\n\
-             measure=/tmp/measure\n\
-             for run in $(seq {runs}); do $measure {replay} | tail -n 1; done\n\
+             for run in $(seq {runs}); do measure {replay} | tail -n 1; done\n\
              echo $gpu > /sys/bus/platform/drivers/gpureplay-nano/unbind\n\
              echo > /sys/bus/platform/devices/$gpu/driver_override\n\
              modprobe panfrost\n\
              until [ -e /dev/dri/renderD128 ]; do sleep 0.1; done\n\
              export XDG_CACHE_HOME=/tmp/empty; mkdir $XDG_CACHE_HOME\n\
-             for run in $(seq {}); do $measure {stack} | tail -n 1; done\n",
+             for run in $(seq {}); do measure {stack} | tail -n 1; done\n",
             runs + 1
         );
         let outcome = boot(folder, Driver::None, share, &script)?;
