@@ -187,7 +187,7 @@ impl Recording<'_> {
             script += &format!(
                 "echo {dirty} > /sys/module/gpureplay_recorder/parameters/dirty\n\
                  begin=$(date +%s%N)\n\
-                 gpureplay record --raw trace{set} -- taskset -c 0 chrt -f 1 setarch --addr-no-randomize {}\n\
+                 gpureplay record --force --raw trace{set} -- taskset -c 0 chrt -f 1 setarch --addr-no-randomize {}\n\
                  took record{set}\n",
                 self.app.command(set)
             );
