@@ -28,7 +28,7 @@ pub enum Source {
 /// missing, which the model does not decode), `texture_features[0]` of all but G71 (0: no compressed textures), and
 /// `coherency_features` of all but G71 (1: ACE-lite; the model is always coherent with its host's memory). `l2_present`
 /// of G76 is one cache with the slices that `mem_features` says, so that Linux uses all of its cores.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Profile {
     /// Name on the command line: `g52`.
     pub name: &'static str,
@@ -90,6 +90,18 @@ impl Profile {
     /// One more than the highest core id.
     pub const fn core_id_range(&self) -> u32 {
         64 - self.shader_present.leading_zeros()
+    }
+
+    /// The same GPU as software sees it that leaves some shader cores unused, by their bits in SHADER_PRESENT. With none left, which no
+    /// job can run on, as if all were used.
+    #[must_use]
+    pub fn without_cores(&self, unused: u32) -> Self {
+        let mut profile = self.clone();
+        let used = self.shader_present & !u64::from(unused);
+        if used != 0 {
+            profile.shader_present = used;
+        }
+        profile
     }
 
     /// Offsets and values of all identity registers that are not 0.

@@ -360,6 +360,7 @@ impl<'r> Subject<'r> {
     fn manifest(&self, change: &Change, tried: &Tried, bytes: &[u8]) -> Manifest {
         let mut manifest = self.recording.manifest().cloned().unwrap_or_default();
         manifest.version = gpureplay_library::manifest::VERSION;
+        manifest.variants.clear();
         let name = self.recording.name();
         manifest.name = format!("{}-edited", name.trim_end_matches("-edited"));
         let recorded = Launch::of(self.compute);

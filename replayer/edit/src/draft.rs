@@ -153,8 +153,7 @@ impl<'v> Draft<'v> {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let view = &self.view;
         assemble(
-            view.gpu_id(),
-            view.header().flags.get(),
+            view.header().platform(),
             &[
                 view.identity().as_bytes(),
                 self.regions.as_bytes(),

@@ -92,7 +92,7 @@ fn build(scene: &Scene, outcome: &Outcome, view: &View<'_>) -> Result<(Vec<u8>, 
             .clone()
             .find(|region| (region.va.get()..region.end()).contains(&address))
     };
-    let mut builder = Builder::new(scene.gpu_id);
+    let mut builder = Builder::new(scene.platform.gpu_id);
     // Regions stay whole: descriptors say how long what they point to is.
     let reached: BTreeSet<u64> = footprint
         .pages
@@ -158,7 +158,7 @@ fn pointers(scene: &Scene) -> Vec<u64> {
         }
     }
     let mut named = Named(Vec::new());
-    let product = mali_regs::GpuId(scene.gpu_id).product();
+    let product = mali_regs::GpuId(scene.platform.gpu_id).product();
     if let Some(profile) = mali_descriptors::Profile::by_product(product) {
         mali_descriptors::walk::walk_chain(&scene.memory, profile, scene.address, &mut named);
     }
@@ -307,7 +307,10 @@ fn reproduce(
     outcome: &Outcome,
     alone: &Recording,
 ) -> Result<BTreeMap<String, Tensor>> {
-    let device = Device::custom(Box::new(Soiled(model(scene.gpu_id, None)?)), "model");
+    let device = Device::custom(
+        Box::new(Soiled(model(scene.platform.gpu_id, None)?)),
+        "model",
+    );
     let mut session = Session::on(alone.clone(), device);
     session.run()?;
     let found = session.read(WRITTEN)?;

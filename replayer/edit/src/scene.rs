@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gpureplay_core::{
     Chain, Gpu, Limits, NoTensors, Options, Session as Engine, Workspace, verify,
 };
-use gpureplay_format::layout::{IdentityCheck, Region};
+use gpureplay_format::layout::{IdentityCheck, Platform, Region};
 use gpureplay_format::{Access, Action, Builder, Recording as View, RegionKind, SegmentKind};
 use gpureplay_jobs::{Job, Jobs, JobsError};
 use gpureplay_library::{Bindings, Device, Recording, Session};
@@ -91,16 +91,14 @@ pub struct Scene {
     pub address: u64,
     /// How its chain is submitted.
     pub submit: Submit,
-    /// What GPU it is for.
-    pub gpu_id: u32,
     /// Registers that say so.
     pub identity: Vec<IdentityCheck>,
     /// Settings that set-up writes.
     pub settings: Vec<(u16, u32)>,
     /// Memory of the recording.
     pub regions: Vec<Region>,
-    /// Whether GPU and CPU caches were coherent.
-    pub coherent: bool,
+    /// The GPU, and how the recording uses it.
+    pub platform: Platform,
     /// What is in memory when the job starts; storage of threads and work groups is left out. The job is alone in its chain.
     pub memory: Memory,
 }
@@ -193,11 +191,10 @@ impl Scene {
             job: index,
             address: job.address,
             submit: submit(view, chain.action),
-            gpu_id: view.gpu_id(),
             identity: view.identity().to_vec(),
             settings: settings(view),
             regions: view.regions().to_vec(),
-            coherent: view.header().flags.get() != 0,
+            platform: view.header().platform(),
             memory,
         };
         // The jobs before it in its chain run one by one.
@@ -263,7 +260,7 @@ impl Scene {
             what,
             reason,
         };
-        let mut builder = Builder::new(self.gpu_id);
+        let mut builder = Builder::new(self.platform.gpu_id);
         self.describe(&mut builder, &self.regions);
         builder.segment("run", SegmentKind::Run);
         builder.rearm(self.address);
@@ -286,7 +283,7 @@ impl Scene {
             reached: watch.reached.clone(),
             inner: observer,
         });
-        let device = Watched::new(model(self.gpu_id, Some(observer))?, watch);
+        let device = Watched::new(model(self.platform.gpu_id, Some(observer))?, watch);
         let mut workspace = Box::<Workspace>::default();
         let options = Options {
             ignore_identity: true,
@@ -303,7 +300,7 @@ impl Scene {
 
     /// Gives a recording that is built the GPU, the settings and these regions.
     pub(crate) fn describe(&self, builder: &mut Builder, regions: &[Region]) {
-        builder.coherent(self.coherent);
+        builder.platform(self.platform);
         for check in &self.identity {
             builder.identity(check.register.get(), check.mask.get(), check.value.get());
         }

@@ -12,9 +12,9 @@ use crate::MAX_RANK;
 pub const MAGIC: [u8; 8] = *b"GPUREPLY";
 /// Version that changes when an older reader would misread the file.
 pub const MAJOR: u16 = 2;
-/// Version that changes when sections or codes are added. A file has the smallest that knows all of its codes: 0, or 1 if it has
-/// a state ([`crate::TensorKind::State`]).
-pub const MINOR: u16 = 1;
+/// Version that changes when sections, codes or fields are added. A file has the smallest that knows all of its own: 0, 1 if it has
+/// a state ([`crate::TensorKind::State`]), 2 if it leaves cores unused ([`Header::unused_cores`]).
+pub const MINOR: u16 = 2;
 /// Number of sections that every file of this version has.
 pub const SECTIONS: usize = 9;
 /// Header flag: the recording was taken where GPU and CPU caches are coherent.
@@ -42,8 +42,44 @@ pub struct Header {
     pub flags: U32,
     /// Checksum of header and section table, computed with this field zero.
     pub checksum: U64,
+    /// Shader cores, by their bits in `SHADER_PRESENT`, that no job runs on. A reader that does not know the field refuses the file, as it
+    /// has to: threads of more cores than there is storage for would share it.
+    pub unused_cores: U32,
     /// Reserved.
-    pub zero: [u8; 24],
+    pub zero: [u8; 20],
+}
+
+impl Header {
+    /// What the header says of the GPU.
+    pub const fn platform(&self) -> Platform {
+        Platform {
+            gpu_id: self.gpu_id.get(),
+            flags: self.flags.get(),
+            unused_cores: self.unused_cores.get(),
+        }
+    }
+}
+
+/// The GPU that a recording is for, and how it uses it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Platform {
+    /// [`Header::gpu_id`].
+    pub gpu_id: u32,
+    /// [`Header::flags`].
+    pub flags: u32,
+    /// [`Header::unused_cores`].
+    pub unused_cores: u32,
+}
+
+impl Platform {
+    /// A GPU of which jobs use every core, and whose caches are not coherent with the processor's.
+    pub const fn of(gpu_id: u32) -> Self {
+        Self {
+            gpu_id,
+            flags: 0,
+            unused_cores: 0,
+        }
+    }
 }
 
 /// One entry of the section table (32 bytes).

@@ -111,7 +111,7 @@ fn table(bytes: &[u8]) -> Result<(&Header, &[SectionEntry; SECTIONS]), Fault> {
     if header.section_count.get() as usize != SECTIONS {
         return Err(Fault::Table);
     }
-    if header.zero != [0; 24] {
+    if header.zero != [0; 20] {
         return Err(Fault::NotZero);
     }
     Ok((header, table))

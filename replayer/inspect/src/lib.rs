@@ -55,16 +55,18 @@ pub fn profile(verified: &Verified<'_>) -> Result<&'static Profile, DeepViolatio
     })
 }
 
-/// As [`check`], for another GPU than the one that was recorded: it may have more cores or threads, for which there must be storage.
+/// As [`check`], for another GPU than the one that was recorded: it may have more cores or threads, for which there must be storage. Cores
+/// that the recording leaves unused need none.
 ///
 /// # Errors
 /// The first rule that is broken, in the order of the program.
 pub fn check_for(verified: &Verified<'_>, profile: &Profile) -> Result<Report, DeepViolation> {
     let recording = verified.recording();
+    let profile = profile.without_cores(recording.header().unused_cores.get());
     let mut report = Report::default();
     let mut steps = MAX_STEPS;
     submissions(verified, |submission| {
-        let walked = chain::walk(recording, profile, submission, &mut steps)?;
+        let walked = chain::walk(recording, &profile, submission, &mut steps)?;
         report.add(walked, submission.action)
     })?;
     Ok(report)

@@ -62,6 +62,7 @@ impl Recording {
         let mut manifest = files.manifest.clone();
         if let Some(manifest) = &mut manifest {
             describe(manifest);
+            manifest.variants.clear();
             // That of the recording that it was made from.
             manifest.provenance.remove("sha256");
         }

@@ -54,6 +54,7 @@ mod timing;
 mod trust;
 mod unfinished;
 pub mod values;
+pub mod variants;
 pub mod weights;
 
 pub use bindings::Bindings;

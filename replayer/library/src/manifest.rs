@@ -27,6 +27,9 @@ pub fn is_tolerance(number: f64) -> bool {
 /// Longest manifest that is read.
 const MAX_BYTES: u64 = 1 << 20;
 
+/// Variants of a recording.
+const MOST_VARIANTS: usize = 64;
+
 /// The whole file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,6 +59,9 @@ pub struct Manifest {
     /// Sets of inputs with the outputs that an independent reference computed for them.
     #[serde(default, rename = "case", skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<Case>,
+    /// What it is on other GPUs.
+    #[serde(default, rename = "variant", skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<Variant>,
     /// Job chains of which the kernel is known.
     #[serde(default, rename = "job", skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<Job>,
@@ -135,6 +141,21 @@ pub struct External {
     pub sha256: String,
 }
 
+/// The recording for another GPU. It shares the data of the first one, so its file holds only what differs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// Name of the GPU or of a board that has it.
+    pub gpu: String,
+    /// Its file, relative to the directory.
+    pub file: PathBuf,
+    /// SHA-256 of the whole recording that it stands for, in hexadecimal.
+    pub sha256: String,
+    /// How it was made, in a line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub made: String,
+}
+
 /// Inputs and what they should give. Paths are relative to the recording's directory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -190,7 +211,18 @@ impl Manifest {
         let cases = self.cases.iter();
         let cases = cases.flat_map(|case| case.inputs.values().chain(case.expected.values()));
         let external = self.external.values().map(|external| &external.file);
-        cases.chain(external).map(|file| split(file).0)
+        let variants = self.variants.iter().map(|variant| variant.file.as_path());
+        cases
+            .chain(external)
+            .map(|file| split(file).0)
+            .chain(variants)
+    }
+
+    /// Forgets variants, and their files among others: whoever changes the recording does not change what is made of its data.
+    pub fn drop_variants(&mut self, files: &mut BTreeMap<String, Vec<u8>>) {
+        for variant in self.variants.drain(..) {
+            files.retain(|name, _| Path::new(name) != variant.file);
+        }
     }
 
     /// The tensors that it names: where, the name, and the kind that one there must have.
@@ -229,6 +261,12 @@ impl Manifest {
             return Err(format!(
                 "version {} is not known, this program reads version {VERSION}",
                 manifest.version
+            ));
+        }
+        if manifest.variants.len() > MOST_VARIANTS {
+            return Err(format!(
+                "{} variants, expected at most {MOST_VARIANTS}",
+                manifest.variants.len()
             ));
         }
         for (name, output) in &manifest.outputs {
@@ -290,6 +328,20 @@ mod tests {
         // What is not there is told when it is needed.
         assert!(with("inputs/b.npy", good).is_ok());
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_manifest_has_as_many_variants_as_it_may() {
+        let with = |variants: usize| {
+            let variant = "[[variant]]\ngpu = \"g31\"\nfile = \"a\"\nsha256 = \"\"\n";
+            Manifest::parse(&format!(
+                "version = 1\nname = \"x\"\n{}",
+                variant.repeat(variants)
+            ))
+        };
+        assert_eq!(with(MOST_VARIANTS).unwrap().variants.len(), MOST_VARIANTS);
+        let error = with(MOST_VARIANTS + 1).unwrap_err();
+        assert!(error.contains("65 variants"), "{error}");
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     layers: Vec<Layer>,
     /// What it was made from in another form, unless that holds it.
     pub(crate) origin: Option<Recording>,
+    /// The recording beside which it lies, whose private copy of all files has to stay.
+    _beside: Option<Recording>,
     /// It is a form of another recording, and has no other forms.
     pub(crate) is_form: bool,
     /// All layers as one, once somebody has asked.
@@ -72,8 +74,22 @@ impl Recording {
         Self::of_form(files, None, false)
     }
 
+    /// As [`Recording::from_files`], of files that lie beside another recording.
+    pub(crate) fn beside(files: Files, other: &Self) -> Result<Self> {
+        Self::with(files, None, false, Some(other.clone()))
+    }
+
     /// As [`Recording::from_files`], of what may be a form of another recording.
     pub(crate) fn of_form(files: Files, origin: Option<Self>, is_form: bool) -> Result<Self> {
+        Self::with(files, origin, is_form, None)
+    }
+
+    fn with(
+        files: Files,
+        origin: Option<Self>,
+        is_form: bool,
+        beside: Option<Self>,
+    ) -> Result<Self> {
         let checked = Checked::try_new(files, Files::verify)?;
         let view = checked.borrow_dependent().recording();
         Ok(Self(Arc::new(Shared {
@@ -81,6 +97,7 @@ impl Recording {
             layers: Layer::all(view),
             checked,
             origin,
+            _beside: beside,
             is_form,
             joined: OnceLock::new(),
         })))

@@ -93,8 +93,7 @@ impl<'r, 'v> Edit<'r, 'v> {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let recording = self.recording;
         assemble(
-            recording.gpu_id(),
-            recording.header().flags.get(),
+            recording.header().platform(),
             &[
                 recording.identity().as_bytes(),
                 recording.regions().as_bytes(),

@@ -117,7 +117,7 @@ impl Writer<'_, '_> {
     fn tables(&mut self) {
         let recording = self.recording;
         let builder = &mut self.builder;
-        builder.coherent(recording.header().flags.get() != 0);
+        builder.platform(recording.header().platform());
         for check in recording.identity() {
             builder.identity(check.register.get(), check.mask.get(), check.value.get());
         }

@@ -73,8 +73,7 @@ fn twice(fields: &[(&str, u64)]) -> Recording {
     let run = segments.last_mut().unwrap();
     run.actions = U32::new(run.actions.get() + count);
     let bytes = assemble(
-        view.gpu_id(),
-        view.header().flags.get(),
+        view.header().platform(),
         &[
             view.identity().as_bytes(),
             view.regions().as_bytes(),

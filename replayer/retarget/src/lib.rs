@@ -23,7 +23,7 @@ pub use storage::Grown;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_core::{Limits, Verified, verify, writable};
-use gpureplay_format::layout::{IdentityCheck, Region};
+use gpureplay_format::layout::{IdentityCheck, Platform, Region};
 use gpureplay_format::{Access, Action, Recording, RegionKind};
 use gpureplay_inspect::{DeepViolation, Event, check, check_for, events, profile};
 use mali_descriptors::{Memory, Profile, RendererState};
@@ -39,6 +39,8 @@ pub struct Options {
     /// A recording of architecture version 6 may become one of version 7 and the other way round, with changed descriptors. No silicon
     /// has shown that this works.
     pub mix_versions: bool,
+    /// Of a GPU with more cores only so many are used that the recorded storage suffices. Without it all are, and storage grows.
+    pub limit_cores: bool,
 }
 
 /// A setting that drivers make after a reset.
@@ -61,6 +63,8 @@ pub struct Retargeted {
     pub source: &'static Profile,
     /// The GPU that it is for now.
     pub target: &'static Profile,
+    /// Its shader cores that no job runs on, by their bits in SHADER_PRESENT.
+    pub unused_cores: u32,
     /// Storage that was too small.
     pub grown: Vec<Grown>,
     /// Settings that differ.
@@ -82,7 +86,8 @@ pub fn fits(
     target: &'static Profile,
     options: &Options,
 ) -> Result<usize, Refusal> {
-    let (_, jobs) = proved(verified, target, options)?;
+    let unused = verified.recording().header().unused_cores.get();
+    let (_, jobs) = proved(verified, target.without_cores(unused), target, options)?;
     check_for(verified, target)
         .map_err(|error| Refusal::new(TargetRule::Deep, error.to_string()))?;
     Ok(jobs.len())
@@ -91,13 +96,18 @@ pub fn fits(
 /// Everything that can be proved before something is changed.
 fn proved(
     verified: &Verified<'_>,
+    used_of_target: Profile,
     target: &'static Profile,
     options: &Options,
 ) -> Result<(Pair, Vec<Job>), Refusal> {
     let unsound = |error: DeepViolation| Refusal::new(TargetRule::Sound, error.to_string());
+    let source = profile(verified).map_err(unsound)?;
+    let unused = verified.recording().header().unused_cores.get();
     let pair = Pair {
-        source: profile(verified).map_err(unsound)?,
+        source,
         target,
+        used_of_source: source.without_cores(unused),
+        used_of_target,
         mixed: options.mix_versions,
     };
     check(verified).map_err(unsound)?;
@@ -106,6 +116,18 @@ fn proved(
     let jobs = survey(verified)?;
     pair.jobs(&jobs)?;
     Ok((pair, jobs))
+}
+
+/// Another GPU with the cores only that jobs are to run on.
+fn used_cores(verified: &Verified<'_>, target: &Profile, options: &Options) -> Profile {
+    let unused = verified.recording().header().unused_cores.get();
+    match profile(verified) {
+        Ok(source) if options.limit_cores => {
+            let range = source.without_cores(unused).core_id_range();
+            target.without_cores(u32::MAX.checked_shl(range).unwrap_or(0))
+        }
+        _ => target.clone(),
+    }
 }
 
 /// Makes a recording one of another GPU.
@@ -117,9 +139,11 @@ pub fn retarget(
     target: &'static Profile,
     options: &Options,
 ) -> Result<Retargeted, Refusal> {
-    let (pair, jobs) = proved(verified, target, options)?;
+    let used_of_target = used_cores(verified, target, options);
+    let (pair, jobs) = proved(verified, used_of_target, target, options)?;
     let recording = verified.recording();
-    let (grown, pointers) = storage::plan(recording, &jobs, target)?;
+    let (grown, pointers) = storage::plan(recording, &jobs, &pair.used_of_target)?;
+    let unused_cores = (target.shader_present & !pair.used_of_target.shader_present) as u32;
     let mut words: BTreeSet<(u64, Vec<u8>, Vec<u8>)> = pointers
         .iter()
         .map(|(at, old, new)| (*at, old.to_le_bytes().into(), new.to_le_bytes().into()))
@@ -129,7 +153,11 @@ pub fn retarget(
     }
     let settings = settings(recording, target);
     let edits = Edits {
-        gpu_id: target.gpu_id.0,
+        platform: Platform {
+            gpu_id: target.gpu_id.0,
+            unused_cores,
+            ..recording.header().platform()
+        },
         identity: identity(recording, target),
         regions: grown.iter().map(region).collect(),
         settings: settings.iter().map(|(at, one)| (*at, one.value)).collect(),
@@ -139,19 +167,20 @@ pub fn retarget(
     let bytes = rewrite::rewrite(recording, &edits)
         .map_err(|fault| broken(format!("a malformed action: {fault:?}")))?;
     sound(&bytes, target)?;
-    let mut storage = storage::ranges(&jobs, pair.source);
+    let mut storage = storage::ranges(&jobs, &pair.used_of_source);
     storage.extend(grown.iter().map(|one| {
         let bytes = u64::from(one.pages) * u64::from(gpureplay_format::PAGE_SIZE);
         (one.new, one.new.saturating_add(bytes))
     }));
     // What did not grow is where it was, and holds as much as the other GPU needs.
-    let kept = storage::ranges(&jobs, target).into_iter();
+    let kept = storage::ranges(&jobs, &pair.used_of_target).into_iter();
     storage.extend(kept.filter(|range| grown.iter().all(|one| one.old != range.0)));
     let settings = settings.into_iter().map(|(_, one)| one);
     Ok(Retargeted {
         bytes,
         source: pair.source,
         target,
+        unused_cores,
         grown,
         settings: settings
             .filter(|one| one.value != Some(one.recorded))

@@ -12,6 +12,9 @@ use crate::survey::{Code, Compute, Job};
 pub(crate) struct Pair {
     pub(crate) source: &'static Profile,
     pub(crate) target: &'static Profile,
+    /// The GPUs with the cores only that jobs run on.
+    pub(crate) used_of_source: Profile,
+    pub(crate) used_of_target: Profile,
     /// Versions 6 and 7 may be mixed.
     pub(crate) mixed: bool,
 }
@@ -119,7 +122,8 @@ impl Pair {
             return refuse(TargetRule::WholeShader, text);
         }
         let (source, target) = (self.source, self.target);
-        let cores_differ = source.shader_present != target.shader_present;
+        let cores = [&self.used_of_source, &self.used_of_target].map(|one| one.shader_present);
+        let cores_differ = cores[0] != cores[1];
         let lanes = [source, target].map(|one| one.architecture.warp_lanes());
         for placed in &code.shader.clauses {
             let clause = code.address.wrapping_add(placed.offset.into());

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use gpureplay_format::encode::assemble;
-use gpureplay_format::layout::{ActionEntry, IdentityCheck, Region, Segment};
+use gpureplay_format::layout::{ActionEntry, IdentityCheck, Platform, Region, Segment};
 use gpureplay_format::{ActionFault, Encoding, Opcode, Recording};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32, U64};
@@ -14,7 +14,7 @@ pub(crate) type Patch = (u64, Vec<u8>);
 
 /// What changes.
 pub(crate) struct Edits {
-    pub(crate) gpu_id: u32,
+    pub(crate) platform: Platform,
     pub(crate) identity: Vec<IdentityCheck>,
     /// Regions behind all others.
     pub(crate) regions: Vec<Region>,
@@ -70,10 +70,8 @@ pub(crate) fn rewrite(recording: &Recording<'_>, edits: &Edits) -> Result<Vec<u8
     }
     let mut regions = recording.regions().to_vec();
     regions.extend_from_slice(&edits.regions);
-    let header = recording.header();
     Ok(assemble(
-        edits.gpu_id,
-        header.flags.get(),
+        edits.platform,
         &[
             edits.identity.as_bytes(),
             regions.as_bytes(),

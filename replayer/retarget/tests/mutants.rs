@@ -183,7 +183,10 @@ impl Recipe {
         let read = || Files::from_bytes(bytes.clone(), &Trust::default());
         let files = read().unwrap();
         let verified = files.verify().unwrap();
-        let options = Options { mix_versions };
+        let options = Options {
+            mix_versions,
+            ..Options::default()
+        };
         let made = match retarget(&verified, gpu, &options) {
             Ok(made) => made,
             Err(refusal) => return Some((refusal.rule, refusal.to_string())),

@@ -4,6 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use gpureplay_format::encode::assemble;
+use gpureplay_format::layout::Platform;
 use gpureplay_import::{built_in, convert, read_directory};
 use gpureplay_inspect::check_for;
 use gpureplay_library::{Device, Files, Recording, Session};
@@ -65,6 +67,72 @@ fn shipped_recordings_compute_the_same_for_ten_inputs() {
     same_on_other_gpus(10);
 }
 
+fn files_of(bytes: &[u8]) -> Files {
+    Files::from_bytes(bytes.to_vec(), &gpureplay_library::Trust::default()).unwrap()
+}
+
+/// The same recording without a word of cores that it leaves unused.
+fn with_all_cores(bytes: &[u8]) -> Vec<u8> {
+    let view = gpureplay_format::Recording::parse(bytes).unwrap();
+    let platform = Platform {
+        unused_cores: 0,
+        ..view.header().platform()
+    };
+    assemble(platform, &view.sections())
+}
+
+/// Runs the first case of a shipped recording with other bytes of it, on the model of their GPU.
+fn run_case(name: &str, bytes: &[u8]) -> Result<(), gpureplay_library::Error> {
+    let manifest = Recording::open(folder(name)).unwrap();
+    let case = manifest.manifest().unwrap().cases.first().unwrap().clone();
+    let recording = Recording::from_bytes(bytes.to_vec()).unwrap();
+    let id = recording.verified().recording().gpu_id();
+    let options = gpureplay_library::ModelOptions::default();
+    let device = Device::open(&"model".parse().unwrap(), id, options).unwrap();
+    let mut session = Session::on(recording, device);
+    for (tensor, file) in &case.inputs {
+        session.bind_file(tensor, folder(name).join(file)).unwrap();
+    }
+    session.run()
+}
+
+#[test]
+fn with_fewer_cores_no_storage_grows() {
+    for name in ["digits-g52", "lenet-g52"] {
+        let read = || Files::read(&folder(name));
+        let files = read().unwrap();
+        let verified = files.verify().unwrap();
+        let options = Options {
+            limit_cores: true,
+            ..Options::default()
+        };
+        let made = retarget(&verified, profile("g76"), &options).unwrap();
+        // A G52 has two cores, a G76 sixteen.
+        assert_eq!((made.unused_cores, made.grown.len()), (0xfffc, 0), "{name}");
+        let limited = files_of(&made.bytes);
+        let header = *limited.verify().unwrap().recording().header();
+        assert_eq!((header.unused_cores.get(), header.minor.get()), (0xfffc, 2));
+        let compared = compare(read, &made, Effort::default()).unwrap();
+        assert!(compared.chains > 0 && compared.bytes > 0, "{name}");
+
+        // The same with all cores: storage is too small, which deep verification sees, and the model.
+        let all = with_all_cores(&made.bytes);
+        let refusal = check_for(&files_of(&all).verify().unwrap(), profile("g76")).unwrap_err();
+        assert!(refusal.to_string().contains("buffer-region"), "{refusal}");
+        run_case(name, &made.bytes).unwrap();
+        let error = run_case(name, &all).unwrap_err().to_string();
+        assert!(error.contains("fault"), "{error}");
+
+        // One that is for few cores becomes one for all again.
+        let again = retarget(
+            &limited.verify().unwrap(),
+            profile("odroid-n2-plus"),
+            &Options::default(),
+        );
+        assert_eq!(again.unwrap().unused_cores, 0);
+    }
+}
+
 /// A recording of silicon that `gpureplay import` makes, as files without a manifest.
 fn silicon(name: &str) -> Option<Vec<u8>> {
     let given = std::env::var_os("GPUREPLAY_SHARED").map(PathBuf::from);
@@ -98,7 +166,10 @@ fn silicon_on_g72(name: &str, inputs: usize) {
     let compared = compare(read, &made, effort).unwrap_or_else(|error| panic!("{name}: {error}"));
     println!("{name}: {compared:?}, {} jobs", made.jobs);
     // What only silicon recordings of version 6 have shown is not taken to version 7.
-    let mixed = Options { mix_versions: true };
+    let mixed = Options {
+        mix_versions: true,
+        ..Options::default()
+    };
     let refusal = retarget(&verified, profile("g52"), &mixed).unwrap_err();
     assert_eq!(refusal.rule, TargetRule::Instructions, "{refusal}");
 }
@@ -127,7 +198,10 @@ fn an_instruction_that_g71_lacks_is_named_with_clause_and_job() {
     let verified = files.verify().unwrap();
     let plain = retarget(&verified, profile("g71"), &Options::default()).unwrap_err();
     assert_eq!(plain.rule, TargetRule::Version);
-    let mixed = Options { mix_versions: true };
+    let mixed = Options {
+        mix_versions: true,
+        ..Options::default()
+    };
     let refusal = retarget(&verified, profile("g71"), &mixed).unwrap_err();
     assert_eq!(refusal.rule, TargetRule::Instructions);
     assert!(refusal.job.is_some());

@@ -3,7 +3,7 @@
 
 use gpureplay_format::encode::assemble;
 use gpureplay_format::layout::{
-    ActionEntry, Header, Region, SECTIONS, SectionEntry, Segment, TensorEntry,
+    ActionEntry, Header, Platform, Region, SECTIONS, SectionEntry, Segment, TensorEntry,
 };
 use gpureplay_format::{Opcode, Section};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -11,10 +11,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The sections of a recording.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// GPU_ID in the header.
-    pub gpu_id: u32,
-    /// Flags in the header.
-    pub flags: u32,
+    /// What the header says of the GPU.
+    pub platform: Platform,
     /// Contents of the sections, in the order of their kinds.
     pub sections: Vec<Vec<u8>>,
 }
@@ -30,8 +28,7 @@ impl Parts {
             Some(file.get(start..)?.get(..length)?.to_vec())
         };
         Some(Self {
-            gpu_id: header.gpu_id.get(),
-            flags: header.flags.get(),
+            platform: header.platform(),
             sections: table.iter().map(bytes).collect::<Option<_>>()?,
         })
     }
@@ -42,7 +39,7 @@ impl Parts {
         for (to, from) in sections.iter_mut().zip(&self.sections) {
             *to = from;
         }
-        assemble(self.gpu_id, self.flags, &sections)
+        assemble(self.platform, &sections)
     }
 
     /// Bytes of a section.

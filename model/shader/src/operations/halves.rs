@@ -43,10 +43,16 @@ pub(crate) fn multiply_add_low() -> OnRows {
 /// factor.
 #[inline(always)]
 pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) -> bool {
-    choose!(portable: false, avx512: {
-        avx512::accumulate(ops, rows);
-        true
-    })
+    choose!(
+        portable: {
+            let _ = (ops, &*rows);
+            false
+        },
+        avx512: {
+            avx512::accumulate(ops, rows);
+            true
+        }
+    )
 }
 
 #[cfg(target_arch = "x86_64")]

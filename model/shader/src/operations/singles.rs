@@ -9,10 +9,16 @@ use crate::rows::Rows;
 /// grows by the product of its rows `a` and `b`, and `a` is the same row for all. No row `d` is another's, or a factor.
 #[inline(always)]
 pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) -> bool {
-    choose!(portable: false, avx512: {
-        avx512::accumulate(ops, rows);
-        true
-    })
+    choose!(
+        portable: {
+            let _ = (ops, &*rows);
+            false
+        },
+        avx512: {
+            avx512::accumulate(ops, rows);
+            true
+        }
+    )
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -233,6 +233,10 @@ fn dump_recording(out: &mut impl Write, listing: &mut Listing<'_>, all: bool) ->
     }
     let id = recording.gpu_id();
     writeln!(out, "gpu {} ({id:#010x})", GpuId(id))?;
+    let unused = recording.header().unused_cores.get();
+    if unused != 0 {
+        writeln!(out, "  shader cores {unused:#x} are not used")?;
+    }
     for check in listing.of(recording.identity()) {
         let (mask, value) = (check.mask.get(), check.value.get());
         writeln!(

@@ -48,6 +48,10 @@ pub(crate) struct Summary<'a> {
     gpu: String,
     gpu_id: u32,
     coherent: bool,
+    /// Shader cores, by their bits in SHADER_PRESENT, that no job runs on.
+    unused_cores: u32,
+    /// Other GPUs that a variant of it is for.
+    variants: Vec<String>,
     file_bytes: u64,
     data_bytes: u64,
     gpu_memory_bytes: u64,
@@ -132,6 +136,8 @@ fn summarise<'a>(files: &Files, listing: &mut Listing<'a>) -> Summary<'a> {
         gpu: GpuId(recording.gpu_id()).to_string(),
         gpu_id: recording.gpu_id(),
         coherent: recording.header().flags.get() & FLAG_COHERENT != 0,
+        variants: manifest.variants.into_iter().map(|one| one.gpu).collect(),
+        unused_cores: recording.header().unused_cores.get(),
         file_bytes: files.bytes.len() as u64,
         data_bytes: recording.data().len() as u64,
         gpu_memory_bytes: regions
@@ -218,6 +224,15 @@ fn print(out: &mut impl Write, summary: &Summary<'_>, listing: &Listing<'_>) -> 
             ""
         }
     )?;
+    if summary.unused_cores != 0 {
+        let unused = summary.unused_cores;
+        writeln!(out, "  does not use the shader cores {unused:#x}")?;
+    }
+    if !summary.variants.is_empty() {
+        let variants = summary.variants.iter().map(|name| escaped(name));
+        let variants = variants.collect::<Vec<_>>().join(", ");
+        writeln!(out, "  with variants for {variants}")?;
+    }
     for (key, value) in &summary.provenance {
         writeln!(out, "  {}: {}", escaped(key), escaped(value))?;
     }

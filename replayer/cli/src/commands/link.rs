@@ -85,6 +85,7 @@ impl Link {
         let mut contents = files.beside()?;
         if let (Some(manifest), Some(jobs)) = (&files.manifest, jobs) {
             let mut manifest = manifest.clone();
+            manifest.drop_variants(&mut contents);
             manifest.jobs = jobs;
             if let Some(name) = self.output.file_name().and_then(|name| name.to_str()) {
                 manifest.name = name.to_owned();

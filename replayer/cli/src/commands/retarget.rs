@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_library::files::FILE_NAME;
+use gpureplay_library::manifest::Variant;
+use gpureplay_library::variants::variant_file;
 use gpureplay_library::weights::sha256;
-use gpureplay_library::{Files, manifest, shown};
+use gpureplay_library::{Files, Manifest, manifest, shown};
 use gpureplay_retarget::{CompareError, Compared, Effort, Options, Retargeted, compare, retarget};
 use serde::Serialize;
 
@@ -26,6 +28,10 @@ Examples:
       recorded on one GPU, to be replayed on the GPU of a board
   gpureplay retarget recordings/lenet-g52 --gpu g31 --gpu g76 -o lenet
       writes lenet/g31 and lenet/g76
+  gpureplay retarget recordings/lenet-g52 --gpu g76 --limit-cores -o lenet-g76
+      jobs run on as many cores as the recorded GPU has; no memory is added
+  gpureplay retarget recordings/lenet-g52 --gpu rk3566 --gpu h616 --variants -o lenet
+      one recording for three GPUs
   gpureplay verify --deep --for g31 recordings/*
       which recordings could run there as they are
 Nothing is written before everything is proved. No real GPU takes part: say so when you pass the recording on.";
@@ -46,9 +52,15 @@ pub(crate) struct Retarget {
     /// The directory to write; with several GPUs one in it for each
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+    /// Write one directory: the recording as it is, and a variant for each GPU, which share its data; `run` takes the one that fits
+    #[arg(long)]
+    variants: bool,
     /// Allow architecture versions 6 (G71, G72) and 7 to be mixed, with changed descriptors; never seen on silicon
     #[arg(long)]
     mix_versions: bool,
+    /// Of a GPU with more cores use only so many that the recorded storage suffices, instead of giving all of them storage
+    #[arg(long)]
+    limit_cores: bool,
     /// How many inputs are compared: cases of the manifest, then random values [default: all cases]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     inputs: usize,
@@ -64,7 +76,8 @@ pub(crate) struct Retarget {
 /// What was made for one GPU.
 struct Made {
     gpu: Gpu,
-    directory: PathBuf,
+    /// The directory, or the file of a variant.
+    place: PathBuf,
     retargeted: Retargeted,
     compared: Compared,
 }
@@ -78,13 +91,23 @@ impl Retarget {
         let mut places = Vec::new();
         for gpu in &self.gpus {
             let directory = match self.gpus.len() {
+                _ if self.variants => self.output.join(variant_name(gpu)),
                 1 => self.output.clone(),
                 _ => self.output.join(&gpu.name),
             };
-            places.push(NewDirectory::new(directory, self.force)?);
+            places.push(directory);
         }
+        let directories = match self.variants {
+            true => vec![self.output.clone()],
+            false => places.clone(),
+        };
+        let directories = directories.into_iter();
+        let directories: Vec<NewDirectory> = directories
+            .map(|directory| NewDirectory::new(directory, self.force))
+            .collect::<Result<_>>()?;
         let options = Options {
             mix_versions: self.mix_versions,
+            limit_cores: self.limit_cores,
         };
         let model = gpureplay_library::ModelOptions::from(self.model);
         let effort = Effort {
@@ -107,15 +130,21 @@ impl Retarget {
             })?;
             all.push(Made {
                 gpu: gpu.clone(),
-                directory: place.path().to_path_buf(),
+                place: place.clone(),
                 retargeted,
                 compared,
             });
         }
         // All are proved before the first is written.
-        for (made, place) in all.iter().zip(places) {
-            let contents = self.contents(&files, made)?;
-            place.write(&contents, &destinations)?;
+        let contents = match self.variants {
+            true => vec![self.together(&files, &all)?],
+            false => all
+                .iter()
+                .map(|made| self.contents(&files, made))
+                .collect::<Result<_>>()?,
+        };
+        for (directory, contents) in directories.iter().zip(contents) {
+            directory.write(&contents, &destinations)?;
         }
         self.report(&files, &all)?;
         Ok(Outcome::Done)
@@ -127,7 +156,8 @@ impl Retarget {
         let bytes = made.retargeted.bytes.clone();
         if let Some(manifest) = &files.manifest {
             let mut manifest = manifest.clone();
-            let name = made.directory.file_name().and_then(|name| name.to_str());
+            manifest.drop_variants(&mut contents);
+            let name = made.place.file_name().and_then(|name| name.to_str());
             manifest.name = name.unwrap_or(&made.gpu.name).to_owned();
             let mut know = |key: &str, value: String| manifest.provenance.insert(key.into(), value);
             let recorded = know("gpu", made.retargeted.target.gpu_id.to_string());
@@ -140,6 +170,40 @@ impl Retarget {
             contents.insert(manifest::FILE_NAME.into(), text.into_bytes());
         }
         contents.insert(FILE_NAME.into(), bytes);
+        Ok(contents)
+    }
+
+    /// The files of a directory with the recording and all variants.
+    fn together(&self, files: &Files, all: &[Made]) -> Result<BTreeMap<String, Vec<u8>>> {
+        let mut contents = files.beside()?;
+        let first = files.parse()?;
+        let mut manifest = files.manifest.clone().unwrap_or_else(|| Manifest {
+            version: manifest::VERSION,
+            name: files.name(),
+            ..Manifest::default()
+        });
+        let sha = sha256(&files.bytes);
+        manifest.provenance.insert("sha256".into(), sha);
+        for made in all {
+            let bytes = &made.retargeted.bytes;
+            let other = gpureplay_format::Recording::parse(bytes);
+            let file = other.ok().and_then(|other| variant_file(&first, &other));
+            let file = file.ok_or_else(|| {
+                let gpu = &made.gpu.name;
+                Failure::Recording(format!("the data for {gpu} are others"))
+            })?;
+            let name = variant_name(&made.gpu);
+            manifest.variants.retain(|it| it.file != Path::new(&name));
+            manifest.variants.push(Variant {
+                gpu: made.gpu.name.clone(),
+                file: PathBuf::from(&name),
+                sha256: sha256(bytes),
+                made: self.claim(made),
+            });
+            contents.insert(name, file);
+        }
+        contents.insert(manifest::FILE_NAME.into(), manifest.to_text()?.into_bytes());
+        contents.insert(FILE_NAME.into(), files.bytes.clone());
         Ok(contents)
     }
 
@@ -181,7 +245,7 @@ impl Retarget {
             writeln!(
                 out,
                 "{}  {}, {} proved; {} equal after each of {} for {}",
-                shown(&made.directory),
+                shown(&made.place),
                 made.retargeted.target.gpu_id,
                 text::count(made.retargeted.jobs as u64, "job"),
                 text::bytes(bytes),
@@ -213,12 +277,28 @@ impl Retarget {
     }
 }
 
+/// Name of the file of a variant.
+fn variant_name(gpu: &Gpu) -> String {
+    format!("{}.variant", gpu.name.to_ascii_lowercase())
+}
+
+/// How many cores of the other GPU jobs run on, and how many it has.
+fn cores(made: &Retargeted) -> (u32, u32) {
+    let present = made.target.shader_present;
+    let used = present & !u64::from(made.unused_cores);
+    (used.count_ones(), present.count_ones())
+}
+
 /// What was changed, a line each.
 fn changes(made: &Retargeted) -> Vec<String> {
     let mut lines = vec![format!(
         "identity: {} instead of {}",
         made.target.gpu_id, made.source.gpu_id
     )];
+    let (used, cores) = cores(made);
+    if used != cores {
+        lines.push(format!("cores: {used} of {cores} are used"));
+    }
     for setting in &made.settings {
         let name = text::register(setting.register.into());
         lines.push(match setting.value {
@@ -232,7 +312,7 @@ fn changes(made: &Retargeted) -> Vec<String> {
             grown.old,
             text::bytes(u64::from(grown.pages) * 4096),
             grown.new,
-            made.target.core_id_range()
+            cores
         ));
     }
     let words = made.descriptors.len() as u64;
@@ -246,10 +326,15 @@ fn changes(made: &Retargeted) -> Vec<String> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 pub(crate) struct Report {
+    /// The directory, or the file of a variant.
     directory: PathBuf,
     gpu: String,
     recorded_gpu: String,
     jobs: usize,
+    /// Cores of the GPU that jobs run on.
+    cores_used: u32,
+    /// Cores that it has.
+    cores: u32,
     /// Registers whose value is another one.
     settings: Vec<SettingReport>,
     /// Storage of threads that lies elsewhere, as the GPU has more cores.
@@ -297,8 +382,11 @@ impl Report {
             to: format!("{:#x}", one.new),
             bytes: u64::from(one.pages) * 4096,
         });
+        let (cores_used, cores) = cores(retargeted);
         Self {
-            directory: made.directory.clone(),
+            cores_used,
+            cores,
+            directory: made.place.clone(),
             gpu: retargeted.target.gpu_id.to_string(),
             recorded_gpu: retargeted.source.gpu_id.to_string(),
             jobs: retargeted.jobs,

@@ -339,12 +339,13 @@ impl Run {
     fn session_here(&self, recording: &Recording, watch: Option<&JobWatch>) -> Result<Session> {
         let observer = watch.and_then(JobWatch::observer);
         let id = recording.verified().recording().gpu_id();
-        let device = Device::open_observed(&self.on.device, id, self.model.into(), observer)?;
+        let mut device = Device::open_observed(&self.on.device, id, self.model.into(), observer)?;
+        let recording = recording.for_device(&mut device)?;
         let device = match self.inject {
             Some(inject) => device.with_fault(inject.0),
             None => device,
         };
-        Ok(Session::on(recording.clone(), device))
+        Ok(Session::on(recording, device))
     }
 
     /// Replays, shows how far it is, and closes the device. Gives the number of attempts that failed.

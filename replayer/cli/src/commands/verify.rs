@@ -100,6 +100,7 @@ impl Verify {
                     .transpose()
                     .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
                 self.fits(path, &verified)?;
+                self.variants(&files)?;
                 let reach = deep.map(|report| Reach::new(verified.recording(), &report));
                 let missing = files.missing();
                 if !missing.is_empty() {
@@ -171,6 +172,21 @@ impl Verify {
 }
 
 impl Verify {
+    /// Checks what the recording is on other GPUs.
+    fn variants(&self, files: &Files) -> Result<()> {
+        let manifest = files.manifest.iter();
+        for variant in manifest.flat_map(|manifest| &manifest.variants) {
+            let files = files.variant(variant)?;
+            let verified = files.verify()?;
+            if self.deep {
+                gpureplay_inspect::check(&verified).map_err(|error| {
+                    Failure::Recording(format!("{}: {error}", shown(&files.path)))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the jobs could run on the GPU that is asked for, if one is.
     fn fits(&self, path: &Path, verified: &Verified<'_>) -> Result<()> {
         let Some(gpu) = &self.target else {
@@ -178,6 +194,7 @@ impl Verify {
         };
         let options = Options {
             mix_versions: self.mix_versions,
+            ..Options::default()
         };
         fits(verified, gpu.profile, &options).map_err(|refusal| {
             let path = shown(path);

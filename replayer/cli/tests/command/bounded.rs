@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gpureplay_format::encode::assemble;
-use gpureplay_format::layout::SECTIONS;
+use gpureplay_format::layout::{Platform, SECTIONS};
 use gpureplay_format::{
     Access, Builder, ElementType, RegionKind, Section, SegmentKind, Tensor, TensorKind,
 };
@@ -89,7 +89,7 @@ fn with(file: &[u8], section: Section, bytes: &[u8]) -> Vec<u8> {
         &file[field(entry + 8)..][..field(entry + 16)]
     });
     sections[section.code() as usize - 1] = bytes;
-    assemble(GPU, 0, &sections)
+    assemble(Platform::of(GPU), &sections)
 }
 
 /// Refused by `info` and `dump`; shown by them in bounded memory and bounded length when that is asked for.

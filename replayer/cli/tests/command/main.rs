@@ -24,3 +24,4 @@ mod timeline;
 mod trace;
 mod trust;
 mod user_files;
+mod variants;

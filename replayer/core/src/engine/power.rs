@@ -65,6 +65,8 @@ impl<G: Gpu> Session<'_, '_, G> {
                 });
             }
         }
+        // The last domain's units are the shader cores.
+        self.affinity &= !self.recording.recording().header().unused_cores.get();
         for &(clear, mask, interrupts) in &LINES {
             self.gpu.write32(clear, u32::MAX);
             self.gpu.write32(mask, interrupts);

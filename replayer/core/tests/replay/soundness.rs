@@ -6,7 +6,7 @@ use gpureplay_core::{
     DeviceError, ErrorKind, Limits, Options, Session, Tensors, Workspace, verify,
 };
 use gpureplay_format::encode::assemble;
-use gpureplay_format::layout::{Header, SECTIONS, SectionEntry};
+use gpureplay_format::layout::{Header, Platform, SECTIONS, SectionEntry};
 use gpureplay_format::{Recording, Section};
 use zerocopy::FromBytes;
 
@@ -82,7 +82,7 @@ fn what_verifies_runs_inside_its_own_pages() {
             }
         }
         let bytes: Vec<&[u8]> = mutated.iter().map(Vec::as_slice).collect();
-        let file = assemble(PRODUCT, 0, &bytes.try_into().unwrap());
+        let file = assemble(Platform::of(PRODUCT), &bytes.try_into().unwrap());
         let Ok(recording) = Recording::parse(&file) else {
             unparsed += 1;
             continue;

@@ -170,8 +170,7 @@ fn with_region_at(recording: &Recording, va: u64) -> Recording {
     (last.va, last.pages) = (U64::new(va), 1.into());
     regions.push(last);
     let bytes = assemble(
-        view.gpu_id(),
-        view.header().flags.get(),
+        view.header().platform(),
         &[
             view.identity().as_bytes(),
             regions.as_bytes(),

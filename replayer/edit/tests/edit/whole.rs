@@ -126,8 +126,7 @@ fn elsewhere(view: &View<'_>) -> Vec<u8> {
         strings[tensor.name.get() as usize].make_ascii_uppercase();
     }
     assemble(
-        view.gpu_id(),
-        view.header().flags.get(),
+        view.header().platform(),
         &[
             view.identity().as_bytes(),
             regions.as_bytes(),

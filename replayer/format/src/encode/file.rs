@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 use super::{Builder, EncodeError};
 use crate::checksum::{Checksum, checksum};
 use crate::codes::{Section, TensorKind};
-use crate::layout::{Header, MAGIC, MAJOR, MINOR, SECTIONS, SectionEntry, TensorEntry};
+use crate::layout::{Header, MAGIC, MAJOR, MINOR, Platform, SECTIONS, SectionEntry, TensorEntry};
 use crate::view::Recording;
 
 fn bytes<T: IntoBytes + Immutable>(table: &[T]) -> &[u8] {
@@ -50,26 +50,46 @@ impl Builder {
             &self.strings,
             &self.data,
         ];
-        let file = assemble(self.gpu_id, self.flags, &sections);
+        let file = assemble(self.platform, &sections);
         Recording::parse(&file).map_err(EncodeError::Internal)?;
         Ok(file)
     }
 }
 
-/// The smallest version that knows all codes of these sections.
-fn minor(sections: &[&[u8]; SECTIONS]) -> u16 {
+impl<'a> Recording<'a> {
+    /// The bytes of all sections, in the order of their kinds, as [`assemble`] takes them.
+    pub fn sections(&self) -> [&'a [u8]; SECTIONS] {
+        [
+            bytes(self.identity()),
+            bytes(self.regions()),
+            bytes(self.segments()),
+            bytes(self.action_entries()),
+            bytes(self.tensors()),
+            bytes(self.piece_entries()),
+            bytes(self.axis_entries()),
+            self.strings(),
+            self.data(),
+        ]
+    }
+}
+
+/// The smallest version that knows all codes and fields of a file.
+fn minor(platform: Platform, sections: &[&[u8]; SECTIONS]) -> u16 {
+    if platform.unused_cores != 0 {
+        return MINOR;
+    }
     let tensors = sections[usize::from(Section::Tensors.code()) - 1];
     let (entries, _) = tensors.as_chunks::<{ size_of::<TensorEntry>() }>();
     let state = entries.iter().any(|entry| {
         TensorEntry::ref_from_bytes(entry).is_ok_and(|it| it.kind == TensorKind::State.code())
     });
-    if state { MINOR } else { 0 }
+    state.into()
 }
 
 /// Puts sections behind a header and a section table, with all checksums.
 ///
 /// Useful on its own to make files that are wrong in one point and right in all others.
-pub fn assemble(gpu_id: u32, flags: u32, sections: &[&[u8]; SECTIONS]) -> Vec<u8> {
+pub fn assemble(platform: Platform, sections: &[&[u8]; SECTIONS]) -> Vec<u8> {
     let start = size_of::<Header>() + SECTIONS * size_of::<SectionEntry>();
     let mut file = vec![0; start];
     let mut table = Vec::with_capacity(SECTIONS);
@@ -88,13 +108,14 @@ pub fn assemble(gpu_id: u32, flags: u32, sections: &[&[u8]; SECTIONS]) -> Vec<u8
     let mut header = Header {
         magic: MAGIC,
         major: U16::new(MAJOR),
-        minor: U16::new(minor(sections)),
+        minor: U16::new(minor(platform, sections)),
         section_count: U32::new(SECTIONS as u32),
         file_length: U64::new(file.len() as u64),
-        gpu_id: U32::new(gpu_id),
-        flags: U32::new(flags),
+        gpu_id: U32::new(platform.gpu_id),
+        flags: U32::new(platform.flags),
         checksum: U64::ZERO,
-        zero: [0; 24],
+        unused_cores: U32::new(platform.unused_cores),
+        zero: [0; 20],
     };
     let sum = Checksum::new()
         .update(header.as_bytes())

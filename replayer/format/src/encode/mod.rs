@@ -33,7 +33,8 @@ use zerocopy::little_endian::{U16, U32, U64};
 
 use crate::codes::{Access, RegionKind, SegmentKind};
 use crate::layout::{
-    ActionEntry, AxisEntry, FLAG_COHERENT, IdentityCheck, PieceEntry, Region, Segment, TensorEntry,
+    ActionEntry, AxisEntry, FLAG_COHERENT, IdentityCheck, PieceEntry, Platform, Region, Segment,
+    TensorEntry,
 };
 use crate::lz4::History;
 use crate::view::ParseError;
@@ -100,8 +101,7 @@ impl core::error::Error for EncodeError {}
 /// was begun last. Nothing is checked before [`Builder::finish`].
 #[derive(Debug)]
 pub struct Builder {
-    gpu_id: u32,
-    flags: u32,
+    platform: Platform,
     identity: Vec<IdentityCheck>,
     regions: Vec<Region>,
     segments: Vec<Segment>,
@@ -126,8 +126,7 @@ impl Builder {
     /// Starts a recording for the GPU with this `GPU_ID` (product in bits 31:16).
     pub fn new(gpu_id: u32) -> Self {
         Self {
-            gpu_id,
-            flags: 0,
+            platform: Platform::of(gpu_id),
             identity: Vec::new(),
             regions: Vec::new(),
             segments: Vec::new(),
@@ -148,7 +147,12 @@ impl Builder {
 
     /// States whether the recording was taken where GPU and CPU caches are coherent.
     pub fn coherent(&mut self, coherent: bool) {
-        self.flags = if coherent { FLAG_COHERENT } else { 0 };
+        self.platform.flags = if coherent { FLAG_COHERENT } else { 0 };
+    }
+
+    /// Uses a GPU as another recording does.
+    pub fn platform(&mut self, platform: Platform) {
+        self.platform = platform;
     }
 
     /// Requires `read(register) & mask == value` of the GPU that replays.

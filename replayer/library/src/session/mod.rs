@@ -134,6 +134,7 @@ impl Session {
         }
         let gpu_id = recording.verified().recording().gpu_id();
         let mut device = Device::open(&options.device, gpu_id, options.model)?;
+        let recording = recording.for_device(&mut device)?;
         if !options.ignore_identity {
             let checked = device.check_identity(recording.verified().recording());
             checked

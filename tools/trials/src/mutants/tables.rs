@@ -180,7 +180,7 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         Mutant::new(
             "header of another GPU",
             "identity-product",
-            changed(&|p| p.gpu_id ^= 0x0002_0000),
+            changed(&|p| p.platform.gpu_id ^= 0x0002_0000),
         ),
         Mutant::new(
             "identity of a counter",

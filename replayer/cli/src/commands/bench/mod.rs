@@ -143,8 +143,8 @@ impl Bench {
         let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
         let id = recording.verified().recording().gpu_id();
         let observer = watch.as_ref().and_then(JobWatch::observer);
-        let device = Device::open_observed(&self.on.device, id, self.model.into(), observer)?;
-        let mut session = Session::on(recording.clone(), device);
+        let mut device = Device::open_observed(&self.on.device, id, self.model.into(), observer)?;
+        let mut session = Session::on(recording.for_device(&mut device)?, device);
         bind_or_take_case(&self.inputs, &mut session)?;
         let Measured {
             open,

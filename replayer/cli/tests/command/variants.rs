@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One recording for several GPUs, as users make it, hand it on and run it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// Exit code and all output of the command.
+fn ran(arguments: &[&str]) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8(text).unwrap();
+    (output.status.code().unwrap(), text)
+}
+
+fn well(arguments: &[&str]) -> String {
+    let (code, text) = ran(arguments);
+    assert_eq!(code, 0, "{arguments:?}: {text}");
+    text
+}
+
+fn shipped(name: &str) -> PathBuf {
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+    recordings.join(name).canonicalize().unwrap()
+}
+
+/// digits for a G31 and a G76 as well.
+fn digits(folder: &TempDir) -> PathBuf {
+    let made = folder.path().join("digits");
+    let from = shipped("digits-g52");
+    let (from, to) = (from.to_str().unwrap(), made.to_str().unwrap());
+    well(&[
+        "retarget",
+        from,
+        "--gpu",
+        "rk3566",
+        "--gpu",
+        "g76",
+        "--variants",
+        "--inputs",
+        "1",
+        "-o",
+        to,
+    ]);
+    made
+}
+
+#[test]
+fn a_run_takes_the_variant_that_fits() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = digits(&folder);
+    let at = |name: &str| made.join(name);
+    let first = fs::read(at("recording.gpr")).unwrap();
+    assert_eq!(
+        first,
+        fs::read(shipped("digits-g52").join("recording.gpr")).unwrap()
+    );
+    // Weights lie in the first file only.
+    for variant in ["rk3566.variant", "g76.variant"] {
+        let bytes = fs::metadata(at(variant)).unwrap().len();
+        assert!(bytes < first.len() as u64 / 10, "{variant}: {bytes}");
+    }
+    let made = made.to_str().unwrap();
+    assert!(well(&["info", made]).contains("with variants for rk3566, g76"));
+    well(&["verify", "--deep", made]);
+    // A signed pack holds them, and they come back out of it.
+    let pack = folder.path().join("digits.pack");
+    let pack = pack.to_str().unwrap();
+    well(&["pack", made, "-o", pack]);
+    for recording in [made, pack] {
+        for device in ["model", "model:g52-r1", "model:g76"] {
+            for digit in ["3", "7"] {
+                let picture = shipped("digits-g52").join(format!("inputs/{digit}.npy"));
+                let input = format!("input={}", picture.display());
+                let text = well(&["run", recording, "--device", device, "--input", &input]);
+                // The recorded stack's answer for this picture.
+                assert!(text.contains("bit for bit"), "{device}: {text}");
+            }
+        }
+    }
+    // There is none for a G31, whose product is another one.
+    let (code, text) = ran(&["run", made, "--device", "model:g31"]);
+    assert_eq!(code, 5, "{text}");
+    assert!(text.contains("GPU_ID"), "{text}");
+}
+
+#[test]
+fn damage_is_named_and_changed_recordings_have_no_variants() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = digits(&folder);
+    let path = made.to_str().unwrap();
+    let variant = made.join("g76.variant");
+    let sound = fs::read(&variant).unwrap();
+
+    let mut damaged = sound.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    fs::write(&variant, damaged).unwrap();
+    for command in [
+        &["verify", path][..],
+        &["run", path, "--device", "model:g76"],
+    ] {
+        let (code, text) = ran(command);
+        assert_ne!(code, 0, "{text}");
+        assert!(
+            text.contains("g76.variant") && text.contains("checksum"),
+            "{text}"
+        );
+    }
+    // What is for the recorded GPU needs no variant.
+    well(&["run", path]);
+
+    // A sound file, but not the one that was meant.
+    fs::copy(made.join("rk3566.variant"), &variant).unwrap();
+    let (code, text) = ran(&["verify", path]);
+    assert_ne!(code, 0, "{text}");
+    assert!(text.contains("g76.variant: its SHA-256 is"), "{text}");
+
+    fs::remove_file(&variant).unwrap();
+    let (code, text) = ran(&["run", path, "--device", "model:g76"]);
+    assert_ne!(code, 0, "{text}");
+    assert!(text.contains("g76.variant"), "{text}");
+
+    // A variant is no recording.
+    let (code, text) = ran(&["verify", made.join("rk3566.variant").to_str().unwrap()]);
+    assert_ne!(code, 0, "{text}");
+
+    // Variants are made of this recording's data, so one that is changed has none.
+    fs::write(&variant, sound).unwrap();
+    for command in [
+        &["link", path, "--apart", "-o"][..],
+        &["retarget", path, "--gpu", "h616", "--inputs", "1", "-o"],
+        &["patch", path, "--job", "11", "--local", "1x1", "-o"],
+    ] {
+        let other = folder.path().join(command[0]);
+        let other_text = other.to_str().unwrap();
+        let mut line = command.to_vec();
+        line.push(other_text);
+        well(&line);
+        well(&["verify", other_text]);
+        assert!(!other.join("g76.variant").exists(), "{line:?}");
+        assert!(
+            !well(&["info", other_text]).contains("variants"),
+            "{line:?}"
+        );
+    }
+}

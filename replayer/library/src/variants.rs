@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A recording for several GPUs that share its data: variants lie beside it, and the one that fits a device is taken.
+//!
+//! The file of a variant is laid out as a recording of which the data are only what the first one does not have. Put behind that one's data they
+//! are a whole recording, which is checked as any other is.
+
+use gpureplay_format::encode::assemble;
+use gpureplay_format::layout::SECTIONS;
+use gpureplay_format::{Recording as View, Section};
+
+use crate::beneath;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::files::Files;
+use crate::manifest::Variant;
+use crate::package::open::MAX_BYTES;
+use crate::recording::Recording;
+
+/// Place of the data among the sections.
+const DATA: usize = Section::Data as usize - 1;
+
+/// The file of a variant. `None` if the other recording's data do not begin with those of the first one, of which it was made.
+pub fn variant_file(first: &View<'_>, other: &View<'_>) -> Option<Vec<u8>> {
+    let more = other.data().strip_prefix(first.data())?;
+    Some(with_data(other, more))
+}
+
+fn with_data(recording: &View<'_>, data: &[u8]) -> Vec<u8> {
+    let mut sections: [&[u8]; SECTIONS] = recording.sections();
+    sections[DATA] = data;
+    assemble(recording.header().platform(), &sections)
+}
+
+impl Files {
+    /// The recording for another GPU. It is not verified yet.
+    ///
+    /// # Errors
+    /// Its file cannot be read, or is damaged.
+    pub fn variant(&self, variant: &Variant) -> Result<Self> {
+        let path = self.directory.join(&variant.file);
+        let file = beneath::read(&self.directory, &variant.file, MAX_BYTES)
+            .map_err(|error| Error::file(&path, error))?;
+        let first = self.parse()?;
+        let other = View::parse(&file).map_err(|error| Error::Damaged {
+            path: path.clone(),
+            error,
+        })?;
+        let length = first.data().len() as u64 + other.data().len() as u64;
+        if length > MAX_BYTES {
+            return Err(Error::Package {
+                path,
+                reason: format!(
+                    "a recording with {length} bytes of data, expected at most {MAX_BYTES}"
+                ),
+            });
+        }
+        let data = [first.data(), other.data()].concat();
+        let bytes = with_data(&other, &data);
+        let mut manifest = self.manifest.clone();
+        if let Some(manifest) = &mut manifest {
+            manifest.variants.clear();
+            let sha256 = variant.sha256.clone();
+            manifest.provenance.insert("sha256".into(), sha256);
+        }
+        Ok(Self {
+            path,
+            directory: self.directory.clone(),
+            bytes,
+            manifest,
+            copy: None,
+        })
+    }
+}
+
+impl Recording {
+    /// The recording for another GPU.
+    ///
+    /// # Errors
+    /// Its file cannot be read, is damaged, is not the one that the manifest means, or breaks a rule.
+    pub fn variant(&self, variant: &Variant) -> Result<Self> {
+        Self::beside(self.files().variant(variant)?, self)
+    }
+
+    /// The recording as it is for the GPU of a device: itself, or the first variant that fits. Itself if none does.
+    ///
+    /// # Errors
+    /// As for [`Recording::variant`].
+    pub fn for_device(&self, device: &mut Device) -> Result<Self> {
+        let variants = self.manifest().map_or(&[][..], |it| &it.variants);
+        if variants.is_empty() || device.check_identity(self.verified().recording()).is_ok() {
+            return Ok(self.clone());
+        }
+        for variant in variants {
+            // Only a sound recording says which registers are read.
+            let variant = self.variant(variant)?;
+            let fits = device.check_identity(variant.verified().recording());
+            if fits.is_ok() {
+                return Ok(variant);
+            }
+        }
+        Ok(self.clone())
+    }
+}
