@@ -2,7 +2,7 @@
 //! What a classification says: the largest elements of an output, with the names of their classes.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -127,7 +127,12 @@ fn read_labels(path: &Path) -> Result<Vec<String>> {
     let length = file
         .take(MAX_BYTES + 1)
         .read_to_string(&mut text)
-        .map_err(|error| wrong(&error))?;
+        .map_err(|error| match error.kind() {
+            ErrorKind::InvalidData => wrong(
+                &"expected a text file with a name per line; the right class of each of many inputs is --truth",
+            ),
+            _ => wrong(&error),
+        })?;
     if length as u64 > MAX_BYTES {
         return Err(wrong(&format_args!("longer than {MAX_BYTES} bytes")));
     }
