@@ -3,50 +3,35 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use gpureplay_core::middleware::{FaultKind, Faulty};
 use gpureplay_core::{ErrorKind, Gpu, NO_ACTION, ReplayError, Wrapper};
 use gpureplay_format::Recording;
 use gpureplay_linux::{DevMem, Nano, nano};
-use gpureplay_on_model::OnModel;
-use mali_model::probe::Analyser;
-use mali_model::{Dispatch, JobReport, Level, Log, Observer, Profile, UsedUp};
 use mali_regs::GpuId;
 use mali_regs::gpu::GPU_ID;
 
 pub use crate::choice::{Choice, KINDS, Kind};
 use crate::error::Error;
-
-/// Clauses that one chain may execute before the model terminates it: minutes, far beyond the largest layers of networks,
-/// so that a shader that never ends is an error and not a hang.
-const CLAUSE_BUDGET: u64 = 1 << 34;
+pub use crate::model_options::ModelOptions;
+use crate::on_model::Model;
+pub use crate::on_model::{Observer, UsedUp};
 
 pub use crate::names::MAX_THREADS;
-
-/// Options of the model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ModelOptions {
-    /// Host threads that the model uses, 1 to [`MAX_THREADS`]; one per processor if not given.
-    pub threads: Option<usize>,
-    /// Messages on standard error: 0 none, 1 faults, 2 also resets and jobs, 3 everything.
-    pub verbose: u8,
-    /// What all jobs of a run together may do, in clauses; [`gpureplay_on_model::WORK_LIMIT`] and [`gpureplay_on_model::WORK_PER_BYTE`] if not given.
-    pub work_limit: Option<u64>,
-}
 
 /// An opened device.
 pub struct Device {
     body: Body,
     /// What the caller says of a device of its own, see [`Device::writes_to_process`].
     in_process: bool,
-    jobs: Arc<JobCounter>,
+    jobs: Arc<AtomicU64>,
     description: String,
 }
 
 enum Body {
-    Model(Box<OnModel>),
+    Model(Model),
     Nano(Nano),
     DevMem(DevMem),
     Other(Box<dyn Gpu + Send>),
@@ -72,59 +57,6 @@ impl Fault {
             Self::At(kind, at) => Faulty::new(gpu, kind, at),
             Self::Seed(seed) => Faulty::seeded(gpu, seed, Self::SEEDED_CALLS),
         }
-    }
-}
-
-/// Counts jobs as they end.
-#[derive(Default)]
-struct JobCounter {
-    jobs: Arc<AtomicU64>,
-    /// Someone else who wants to know.
-    observer: Option<Arc<dyn Observer>>,
-}
-
-impl Observer for JobCounter {
-    fn job(&self, report: &JobReport) {
-        self.jobs.fetch_add(1, Ordering::Relaxed);
-        if let Some(observer) = &self.observer {
-            observer.job(report);
-        }
-    }
-
-    fn wants_kernels(&self) -> bool {
-        self.observer.as_ref().is_some_and(|o| o.wants_kernels())
-    }
-
-    fn wants_pages(&self) -> bool {
-        self.observer.as_ref().is_some_and(|o| o.wants_pages())
-    }
-
-    fn page(&self, va: u64, access: mali_model::Access) {
-        if let Some(observer) = &self.observer {
-            observer.page(va, access);
-        }
-    }
-
-    fn analyser(&self, address: u64, dispatch: &Dispatch) -> Option<Box<dyn Analyser>> {
-        self.observer.as_ref()?.analyser(address, dispatch)
-    }
-
-    fn wrote(&self, va: u64, bytes: u64) {
-        if let Some(observer) = &self.observer {
-            observer.wrote(va, bytes);
-        }
-    }
-}
-
-/// Prints the model's messages.
-struct Messages(Level);
-
-impl Log for Messages {
-    fn level(&self) -> Level {
-        self.0
-    }
-    fn write(&self, level: Level, message: std::fmt::Arguments<'_>) {
-        eprintln!("model: {level}: {message}");
     }
 }
 
@@ -166,43 +98,12 @@ impl Device {
                 return Ok(Self::real(Body::DevMem(memory), "/dev/mem"));
             }
         };
-        let profile = match name {
-            Some(name) => profile_named(name)?,
-            None => profile_of(gpu_id)?,
-        };
-        if let Some(threads) = options.threads
-            && !(1..=MAX_THREADS).contains(&threads)
-        {
-            return Err(Error::Threads(threads));
-        }
-        let jobs = Arc::new(JobCounter {
-            observer,
-            ..JobCounter::default()
-        });
-        let mut model = mali_model::Options {
-            observer: Some(jobs.clone()),
-            clause_budget: CLAUSE_BUDGET,
-            work_limit: options.work_limit,
-            ..Default::default()
-        };
-        model.threads = options.threads.unwrap_or(0);
-        let level = match options.verbose {
-            0 => None,
-            1 => Some(Level::Warning),
-            2 => Some(Level::Info),
-            _ => Some(Level::Debug),
-        };
-        if let Some(level) = level {
-            model.log = Arc::new(Messages(level));
-        }
-        let gpu = OnModel::new(profile, model)
-            .map_err(|error| Error::NoDevice(format!("memory for the model: {error}")))?;
-        let description = format!("{}, model", profile.gpu_id);
+        let model = Model::open(name.as_deref(), gpu_id, options, observer)?;
         Ok(Self {
             in_process: false,
-            body: Body::Model(Box::new(gpu)),
-            jobs,
-            description,
+            jobs: model.jobs.clone(),
+            description: model.description.clone(),
+            body: Body::Model(model),
         })
     }
 
@@ -248,7 +149,7 @@ impl Device {
     /// The GPU behind it.
     pub fn get_ref(&self) -> &(dyn Gpu + Send + 'static) {
         match &self.body {
-            Body::Model(gpu) => gpu.as_ref(),
+            Body::Model(gpu) => gpu.get_ref(),
             Body::Nano(gpu) => gpu,
             Body::DevMem(gpu) => gpu,
             Body::Other(gpu) => gpu.as_ref(),
@@ -259,7 +160,7 @@ impl Device {
     /// The GPU behind it, to be used.
     pub fn get_mut(&mut self) -> &mut (dyn Gpu + Send + 'static) {
         match &mut self.body {
-            Body::Model(gpu) => gpu.as_mut(),
+            Body::Model(gpu) => gpu.get_mut(),
             Body::Nano(gpu) => gpu,
             Body::DevMem(gpu) => gpu,
             Body::Other(gpu) => gpu.as_mut(),
@@ -270,7 +171,7 @@ impl Device {
     /// The GPU behind it, without what this type knows of it.
     pub fn into_inner(self) -> Box<dyn Gpu + Send> {
         match self.body {
-            Body::Model(gpu) => gpu,
+            Body::Model(gpu) => gpu.into_inner(),
             Body::Nano(gpu) => Box::new(gpu),
             Body::DevMem(gpu) => Box::new(gpu),
             Body::Other(gpu) => gpu,
@@ -351,7 +252,7 @@ impl Device {
 
     /// Jobs that have ended so far, which only the model counts; keeps counting.
     pub fn job_counter(&self) -> Arc<AtomicU64> {
-        self.jobs.jobs.clone()
+        self.jobs.clone()
     }
 
     /// Time that the device has spent running jobs; `None` where it cannot tell.
@@ -388,23 +289,4 @@ impl std::fmt::Debug for Device {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Device").field(&self.description).finish()
     }
-}
-
-fn profile_named(name: &str) -> Result<&'static Profile, Error> {
-    Profile::by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = Profile::names().collect();
-        Error::NoModel(format!(
-            "there is no model of {name}; there are: {}",
-            names.join(", ")
-        ))
-    })
-}
-
-fn profile_of(gpu_id: u32) -> Result<&'static Profile, Error> {
-    let gpu = GpuId(gpu_id);
-    Profile::by_product(gpu.product()).ok_or_else(|| {
-        Error::NoDevice(format!(
-            "the recording is for {gpu}, of which there is no model"
-        ))
-    })
 }

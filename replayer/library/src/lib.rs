@@ -39,8 +39,14 @@ pub mod files;
 mod form;
 pub mod host_rules;
 pub mod manifest;
+mod model_options;
 mod names;
 mod number;
+#[cfg(not(feature = "model"))]
+#[path = "no_model.rs"]
+mod on_model;
+#[cfg(feature = "model")]
+mod on_model;
 mod package;
 mod recording;
 pub mod selection;

@@ -4,13 +4,13 @@
 use std::time::{Duration, Instant};
 
 use gpureplay_core::{ReplayError, Session as Engine, Tensors};
-use mali_model::UsedUp;
 use self_cell::MutBorrow;
 
 use super::checkpoint::{Checkpoint, Spacing};
 use super::{Loaded, Parts, Running, Session, State};
 use crate::error::{Error, Result};
 use crate::explain;
+use crate::on_model::{UsedUp, limit};
 use crate::recording::Recording;
 use crate::selection::Step;
 use crate::timing::{Announced, Timed, Timing};
@@ -40,7 +40,7 @@ pub(super) fn failed(recording: &Recording, error: ReplayError, around: Around) 
     Error::Replay {
         path: recording.files().path.clone(),
         text: match around.used_up {
-            Some(used_up) => explain::used_up(view, &error, &used_up),
+            Some(used_up) => explain::used_up(view, &error, &used_up, limit(&used_up)),
             None => explain::replay_error(view, &error, around.unfinished),
         },
         error,

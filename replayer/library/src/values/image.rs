@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::tensors::TensorInfo;
-use crate::values::picture::{MAX_EXTENT, Picture};
+use crate::values::MAX_EXTENT;
+use crate::values::picture::Picture;
 
 /// How pictures become the values of a tensor: `value = (pixel x scale - mean) / std`, with pixels from 0 (black) to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -2,6 +2,10 @@
 //! Files that people have for tensors: `.npy`, raw `.bin`, `.safetensors`, pictures; and files that they want.
 
 mod image;
+#[cfg(not(feature = "pictures"))]
+#[path = "no_picture.rs"]
+mod picture;
+#[cfg(feature = "pictures")]
 mod picture;
 mod safetensors;
 mod write;
@@ -21,6 +25,9 @@ use crate::tensors::{TensorInfo, misfit};
 pub(crate) use self::safetensors::Archive;
 pub use image::{Channels, ImageFormat, Resize};
 pub use write::{OutputFormat, STANDARD_OUTPUT, is_standard_output, write, write_all};
+
+/// Largest width and height of a picture that is read, in pixels.
+const MAX_EXTENT: u32 = 1 << 14;
 
 /// The name that stands for standard input, of an `.npy` file.
 pub const STANDARD_INPUT: &str = "-";

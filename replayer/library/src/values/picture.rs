@@ -13,9 +13,8 @@ use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
 use crate::error::{Error, Result};
+use crate::values::MAX_EXTENT;
 
-/// Largest width and height of a picture that is read, in pixels.
-pub(super) const MAX_EXTENT: u32 = 1 << 14;
 /// Most pixels of a picture that is read, 8192 x 4096: each takes up to 20 bytes on its way to a value.
 const MAX_PIXELS: u64 = 1 << 25;
 /// Most memory that decoding a picture may take, and most bytes of a JPEG file.

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The model as a device (feature `model`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use gpureplay_core::Gpu;
+use gpureplay_on_model::OnModel;
+use mali_descriptors::Profile;
+use mali_model::probe::Analyser;
+use mali_model::{Dispatch, JobReport, Level, Log};
+use mali_regs::GpuId;
+
+pub use mali_model::{Observer, UsedUp};
+
+use crate::error::Error;
+use crate::model_options::ModelOptions;
+use crate::names::MAX_THREADS;
+
+/// Clauses that one chain may execute before the model terminates it: minutes, far beyond the largest layers of networks,
+/// so that a shader that never ends is an error and not a hang.
+const CLAUSE_BUDGET: u64 = 1 << 34;
+
+/// A model that is open.
+pub(crate) struct Model {
+    gpu: Box<OnModel>,
+    /// Jobs that have ended.
+    pub(crate) jobs: Arc<AtomicU64>,
+    /// `Mali-G52 r0p0, model`.
+    pub(crate) description: String,
+}
+
+impl Model {
+    /// The model of a GPU by its name, or of the one with this id.
+    pub(crate) fn open(
+        name: Option<&str>,
+        gpu_id: u32,
+        options: ModelOptions,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Result<Self, Error> {
+        let profile = match name {
+            Some(name) => profile_named(name)?,
+            None => profile_of(gpu_id)?,
+        };
+        if let Some(threads) = options.threads
+            && !(1..=MAX_THREADS).contains(&threads)
+        {
+            return Err(Error::Threads(threads));
+        }
+        let counter = Arc::new(JobCounter {
+            observer,
+            ..JobCounter::default()
+        });
+        let jobs = counter.jobs.clone();
+        let mut model = mali_model::Options {
+            observer: Some(counter),
+            clause_budget: CLAUSE_BUDGET,
+            work_limit: options.work_limit,
+            ..Default::default()
+        };
+        model.threads = options.threads.unwrap_or(0);
+        let level = match options.verbose {
+            0 => None,
+            1 => Some(Level::Warning),
+            2 => Some(Level::Info),
+            _ => Some(Level::Debug),
+        };
+        if let Some(level) = level {
+            model.log = Arc::new(Messages(level));
+        }
+        let gpu = OnModel::new(profile, model)
+            .map_err(|error| Error::NoDevice(format!("memory for the model: {error}")))?;
+        Ok(Self {
+            gpu: Box::new(gpu),
+            jobs,
+            description: format!("{}, model", profile.gpu_id),
+        })
+    }
+
+    pub(crate) fn get_ref(&self) -> &(dyn Gpu + Send + 'static) {
+        self.gpu.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut (dyn Gpu + Send + 'static) {
+        self.gpu.as_mut()
+    }
+
+    pub(crate) fn into_inner(self) -> Box<dyn Gpu + Send> {
+        self.gpu
+    }
+
+    pub(crate) fn expect_recording(&mut self, bytes: u64) {
+        self.gpu.expect_recording(bytes);
+    }
+
+    pub(crate) fn renew_work(&mut self) {
+        self.gpu.renew_work();
+    }
+
+    pub(crate) fn used_up(&self) -> Option<UsedUp> {
+        self.gpu.used_up()
+    }
+
+    pub(crate) fn working(&self) -> Duration {
+        self.gpu.working()
+    }
+}
+
+/// What a run was allowed to do.
+pub(crate) const fn limit(used_up: &UsedUp) -> u64 {
+    used_up.limit
+}
+
+/// Counts jobs as they end.
+#[derive(Default)]
+struct JobCounter {
+    jobs: Arc<AtomicU64>,
+    /// Someone else who wants to know.
+    observer: Option<Arc<dyn Observer>>,
+}
+
+impl Observer for JobCounter {
+    fn job(&self, report: &JobReport) {
+        self.jobs.fetch_add(1, Ordering::Relaxed);
+        if let Some(observer) = &self.observer {
+            observer.job(report);
+        }
+    }
+
+    fn wants_kernels(&self) -> bool {
+        self.observer.as_ref().is_some_and(|o| o.wants_kernels())
+    }
+
+    fn wants_pages(&self) -> bool {
+        self.observer.as_ref().is_some_and(|o| o.wants_pages())
+    }
+
+    fn page(&self, va: u64, access: mali_model::Access) {
+        if let Some(observer) = &self.observer {
+            observer.page(va, access);
+        }
+    }
+
+    fn analyser(&self, address: u64, dispatch: &Dispatch) -> Option<Box<dyn Analyser>> {
+        self.observer.as_ref()?.analyser(address, dispatch)
+    }
+
+    fn wrote(&self, va: u64, bytes: u64) {
+        if let Some(observer) = &self.observer {
+            observer.wrote(va, bytes);
+        }
+    }
+}
+
+/// Prints the model's messages.
+struct Messages(Level);
+
+impl Log for Messages {
+    fn level(&self) -> Level {
+        self.0
+    }
+    fn write(&self, level: Level, message: std::fmt::Arguments<'_>) {
+        eprintln!("model: {level}: {message}");
+    }
+}
+
+fn profile_named(name: &str) -> Result<&'static Profile, Error> {
+    Profile::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Profile::names().collect();
+        Error::NoModel(format!(
+            "there is no model of {name}; there are: {}",
+            names.join(", ")
+        ))
+    })
+}
+
+fn profile_of(gpu_id: u32) -> Result<&'static Profile, Error> {
+    let gpu = GpuId(gpu_id);
+    Profile::by_product(gpu.product()).ok_or_else(|| {
+        Error::NoDevice(format!(
+            "the recording is for {gpu}, of which there is no model"
+        ))
+    })
+}
