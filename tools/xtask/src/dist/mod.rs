@@ -205,6 +205,15 @@ impl Source {
         if let Some(home) = home {
             flags.push(format!("--remap-path-prefix={}=/cargo", home.display()));
         }
+        // The profile's own word for it is lost where a package has settings of its own.
+        flags.push("-Cstrip=symbols".into());
+        // With several, two builds give the same code under other names, now and then.
+        flags.push("-Ccodegen-units=1".into());
+        // Generated sources lie there. Of two prefixes that fit the last one counts.
+        flags.push(format!(
+            "--remap-path-prefix={}=/gpureplay/target/dist",
+            folder.display()
+        ));
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo
             .current_dir(&self.top)
@@ -213,7 +222,6 @@ impl Source {
             .arg("--target-dir")
             .arg(folder)
             .env("RUSTFLAGS", flags.join(" "))
-            .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
             .env("GPUREPLAY_COMMIT", &self.commit);
         if machine == Machine::Aarch64 {
             let linker = format!(
