@@ -69,20 +69,35 @@ fn a_run_takes_the_variant_that_fits() {
     assert!(well(&["info", made]).contains("with variants for rk3566, g76"));
     well(&["verify", "--deep", made]);
     // A signed pack holds them, and they come back out of it.
-    let pack = folder.path().join("digits.pack");
-    let pack = pack.to_str().unwrap();
+    let [pack, key] = ["digits.pack", "key"].map(|name| folder.path().join(name));
+    let (pack, key) = (pack.to_str().unwrap(), key.to_str().unwrap());
+    well(&["keygen", key]);
+    let [secret, public] = [".pem", ".pub.pem"].map(|end| format!("{key}{end}"));
+    well(&["sign", "--key", &secret, made]);
     well(&["pack", made, "-o", pack]);
     for recording in [made, pack] {
         for device in ["model", "model:g52-r1", "model:g76"] {
             for digit in ["3", "7"] {
                 let picture = shipped("digits-g52").join(format!("inputs/{digit}.npy"));
                 let input = format!("input={}", picture.display());
-                let text = well(&["run", recording, "--device", device, "--input", &input]);
+                let run = ["run", recording, "--device", device, "--input", &input];
+                let text = well(&[&run[..], &["--require-signature", &public]].concat());
                 // The recorded stack's answer for this picture.
                 assert!(text.contains("bit for bit"), "{device}: {text}");
             }
         }
     }
+    // One that was changed after it was signed is refused.
+    let other = fs::read(at("rk3566.variant")).unwrap();
+    let variant = fs::read(at("g76.variant")).unwrap();
+    fs::write(at("g76.variant"), other).unwrap();
+    let (code, text) = ran(&["run", made, "--require-signature", &public]);
+    assert_ne!(code, 0, "{text}");
+    assert!(
+        text.contains("g76.variant: it is not the file that was signed"),
+        "{text}"
+    );
+    fs::write(at("g76.variant"), variant).unwrap();
     // There is none for a G31, whose product is another one.
     let (code, text) = ran(&["run", made, "--device", "model:g31"]);
     assert_eq!(code, 5, "{text}");
