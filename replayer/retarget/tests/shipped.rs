@@ -71,11 +71,11 @@ fn files_of(bytes: &[u8]) -> Files {
     Files::from_bytes(bytes.to_vec(), &gpureplay_library::Trust::default()).unwrap()
 }
 
-/// The same recording without a word of cores that it leaves unused.
-fn with_all_cores(bytes: &[u8]) -> Vec<u8> {
+/// The same recording, of which jobs leave these cores unused.
+fn without_cores(bytes: &[u8], unused_cores: u32) -> Vec<u8> {
     let view = gpureplay_format::Recording::parse(bytes).unwrap();
     let platform = Platform {
-        unused_cores: 0,
+        unused_cores,
         ..view.header().platform()
     };
     assemble(platform, &view.sections())
@@ -116,12 +116,17 @@ fn with_fewer_cores_no_storage_grows() {
         assert!(compared.chains > 0 && compared.bytes > 0, "{name}");
 
         // The same with all cores: storage is too small, which deep verification sees, and the model.
-        let all = with_all_cores(&made.bytes);
+        let all = without_cores(&made.bytes, 0);
         let refusal = check_for(&files_of(&all).verify().unwrap(), profile("g76")).unwrap_err();
         assert!(refusal.to_string().contains("buffer-region"), "{refusal}");
         run_case(name, &made.bytes).unwrap();
         let error = run_case(name, &all).unwrap_err().to_string();
         assert!(error.contains("fault"), "{error}");
+
+        // With none the GPU refuses the job.
+        let none = without_cores(&made.bytes, u32::MAX);
+        let error = run_case(name, &none).unwrap_err().to_string();
+        assert!(error.contains("AFFINITY"), "{error}");
 
         // One that is for few cores becomes one for all again.
         let again = retarget(

@@ -42,17 +42,12 @@ pub(crate) fn multiply_add_low() -> OnRows {
 /// Row `d` of each grows by the product of its rows `a` and `b`, and `a` is the same row for all. No row `d` is another's, or a
 /// factor.
 #[inline(always)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
 pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) -> bool {
-    choose!(
-        portable: {
-            let _ = (ops, &*rows);
-            false
-        },
-        avx512: {
-            avx512::accumulate(ops, rows);
-            true
-        }
-    )
+    choose!(portable: false, avx512: {
+        avx512::accumulate(ops, rows);
+        true
+    })
 }
 
 #[cfg(target_arch = "x86_64")]

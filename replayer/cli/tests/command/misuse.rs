@@ -26,6 +26,17 @@ fn ran(arguments: &[&str]) -> (i32, String, String) {
 const DIGITS: &str = "recordings/digits-g52";
 
 #[test]
+fn classes_of_inputs_are_no_names_of_outputs() {
+    let classes = "tools/digits/held-out/labels.npy";
+    let (code, _, error) = ran(&["run", DIGITS, "--labels", classes]);
+    assert_eq!(code, 4, "{error}");
+    assert!(
+        error.contains("labels.npy") && error.contains("--truth"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_tolerance_that_allows_anything_is_refused() {
     let file = "recordings/digits-g52/expected/1.npy";
     let compared = |tolerance: &str| {
