@@ -27,7 +27,11 @@ const SAVED: Duration = Duration::from_secs(20);
 pub(crate) struct Attacker {
     place: Place,
     number: u64,
+    /// How far the next number is: others that attack at the same time have those between.
+    stride: u64,
     rows: Vec<Row>,
+    /// Seconds that earlier runs spent with each command.
+    before: Vec<f64>,
     /// Cases that cost more than those before.
     kept: BTreeMap<Given, Vec<Case>>,
     shipped: Vec<Case>,
@@ -39,13 +43,15 @@ pub(crate) struct Attacker {
 }
 
 impl Attacker {
-    pub(crate) fn new(place: Place, number: u64) -> Self {
+    pub(crate) fn new(place: Place, number: u64, stride: u64) -> Self {
         let small = |one: &shipped::Shipped| one.bytes.len() < LARGEST;
         let reviewed = review::all(6).into_iter();
         Self {
             place,
             number,
+            stride,
             rows: vec![Row::default(); COMMANDS.len()],
+            before: variable("BEFORE").map_or_else(|| vec![0.0; COMMANDS.len()], spent),
             kept: BTreeMap::new(),
             shipped: shipped::all()
                 .unwrap()
@@ -69,23 +75,17 @@ impl Attacker {
         let (began, limit) = (Instant::now(), Duration::from_secs(seconds));
         let mut saved = Instant::now();
         let mut broken = Vec::new();
-        let only: Option<String> = variable("COMMAND");
-        let wanted = |command: &Command| {
-            only.as_ref()
-                .is_none_or(|only| command.name.contains(only.as_str()))
-        };
-        let numbers: Vec<usize> = (0..COMMANDS.len())
-            .filter(|i| wanted(&COMMANDS[*i]))
-            .collect();
+        let numbers = chosen();
         assert!(!numbers.is_empty(), "no command is called so");
         while began.elapsed() < limit {
-            // The one with which the least time was spent.
+            // The one with which the least time was spent, in this run and earlier ones.
+            let spent = |which: usize| self.before[which] + self.rows[which].seconds;
             let least = numbers
                 .iter()
-                .min_by(|a, b| self.rows[**a].seconds.total_cmp(&self.rows[**b].seconds));
+                .min_by(|a, b| spent(**a).total_cmp(&spent(**b)));
             let Some(&which) = least else { break };
             broken.extend(self.once(which));
-            self.number += 1;
+            self.number += self.stride;
             if saved.elapsed() > SAVED {
                 saved = Instant::now();
                 self.save();
@@ -97,7 +97,9 @@ impl Attacker {
     fn save(&self) {
         if let Some(path) = variable::<PathBuf>("REPORT") {
             let (_, text) = report(&self.rows, self.number);
-            fs::write(path, text).unwrap();
+            let temporary = path.with_extension("tmp");
+            fs::write(&temporary, text).unwrap();
+            fs::rename(&temporary, &path).unwrap();
         }
     }
 
@@ -255,6 +257,30 @@ impl Attacker {
         }
         Case::of("x.pack", pack)
     }
+}
+
+/// The commands to attack: with a name of the list, or where none has it, with it in their names.
+fn chosen() -> Vec<usize> {
+    let Some(only) = variable::<String>("COMMAND") else {
+        return (0..COMMANDS.len()).collect();
+    };
+    let wanted = |command: &Command, name: &str| match COMMANDS.iter().any(|one| one.name == name) {
+        true => command.name == name,
+        false => command.name.contains(name),
+    };
+    (0..COMMANDS.len())
+        .filter(|which| only.split(',').any(|name| wanted(&COMMANDS[*which], name)))
+        .collect()
+}
+
+/// Seconds that earlier runs spent with each command, from the file to which they were added.
+fn spent(path: PathBuf) -> Vec<f64> {
+    let all: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    let seconds = |command: &Command| all["commands"][command.name]["seconds"].as_f64();
+    COMMANDS
+        .iter()
+        .map(|command| seconds(command).unwrap_or(0.0))
+        .collect()
 }
 
 /// A recording with states, as a directory and as a pack, and values for them.

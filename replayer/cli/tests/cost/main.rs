@@ -3,7 +3,8 @@
 //! allocates, does, prints and writes is counted, and must stay within a budget for each byte of the files.
 //!
 //! `cargo xtask cost` builds it so that steps are counted too, runs it for longer, and adds up what was done. Variables: `GPUREPLAY_COST_SECONDS`
-//! how long, `GPUREPLAY_COST_SEED` where to begin, `GPUREPLAY_COST_COMMAND` only commands with this in their names,
+//! how long, `GPUREPLAY_COST_SEED` where to begin, `GPUREPLAY_COST_STRIDE` how far the next seed is, `GPUREPLAY_COST_BEFORE` a file of what earlier runs did:
+//! a command with which they spent less time comes first, `GPUREPLAY_COST_COMMAND` only commands of these names, or with this in them,
 //! `GPUREPLAY_COST_REPORT` a file for the result, `GPUREPLAY_COST_FINDINGS` a directory for inputs beyond a budget,
 //! `GPUREPLAY_COST_MEASURE` to say what commands take without a budget.
 #![allow(clippy::unwrap_used)]
@@ -85,7 +86,8 @@ fn main() -> ExitCode {
 
 /// What changed files cost beyond their budgets, for as many seconds as the variable says.
 fn no_file_costs_more_than_its_budget() -> Vec<String> {
-    let mut attacker = Attacker::new(Place::new(), variable("SEED").unwrap_or(0));
+    let (seed, stride) = (variable("SEED"), variable("STRIDE"));
+    let mut attacker = Attacker::new(Place::new(), seed.unwrap_or(0), stride.unwrap_or(1));
     let broken = attacker.attack(variable("SECONDS").unwrap_or(10));
     let (text, report) = attacker.finish();
     eprintln!("{text}");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cargo xtask cost`: the standing attacker, built so that it counts steps, for as long as is said.
 
-use std::process::{Command, ExitCode};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode};
 
 use clap::Args;
 
@@ -21,21 +22,24 @@ const OPTIMISED: [&str; 4] = ["zune-jpeg", "png", "fdeflate", "miniz_oxide"];
 /// Send expensive files through all commands, and count what they take
 ///
 /// Files made to be expensive, shipped ones and those of the review, changed at random and bred from those that cost most, go through each command for as
-/// long. Heap, allocations, steps of the program and bytes written must stay within the budgets of docs/SPECIFICATION.md; there is no clock in it.
+/// long, all runs together. Heap, allocations, steps of the program and bytes written must stay within the budgets of docs/SPECIFICATION.md; there is no clock in it.
 /// What was tried and the largest shares are added to fuzz/costs.json, from which the table in docs/reliability.md is made. An input beyond a budget is
 /// kept in fuzz/artifacts/cost.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask cost --minutes 30\n  cargo xtask cost --minutes 60 --command compile\n  \
-                        nice -n 19 cargo xtask cost --minutes 600"
+                        nice -n 19 cargo xtask cost --minutes 600 --jobs 4"
 )]
 pub(crate) struct Cost {
-    /// Minutes altogether, without building
+    /// Minutes on the clock, without building
     #[arg(long, value_name = "N", default_value_t = 10)]
     minutes: u64,
-    /// Only commands with this in their names
+    /// How many processes attack at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256))]
+    jobs: u64,
+    /// Only the command of this name, or those with it in their names; may be given several times
     #[arg(long, value_name = "NAME")]
-    command: Option<String>,
+    command: Vec<String>,
     /// Do not add what was done
     #[arg(long)]
     no_add: bool,
@@ -43,20 +47,39 @@ pub(crate) struct Cost {
 
 impl Cost {
     pub(crate) fn execute(&self) -> Result<ExitCode> {
+        // What a run left that was ended early: a process saves its report every few seconds.
+        for report in reports()? {
+            self.add(&report)?;
+        }
+        if !wait(&mut self.build()?)? {
+            return Err(Error::FellShort {
+                what: "the program that attacks".into(),
+                remedy: "see what the compiler says above".into(),
+            });
+        }
+        let seed = costs::read()?.next_seed;
+        let mut jobs = Vec::new();
+        for job in 0..self.jobs {
+            let report = results()?.join(format!("costs.{job}.json"));
+            jobs.push((self.attack(seed + job, &report)?, report));
+        }
         let mut passed = true;
-        let mut left = self.minutes * 60;
-        // In parts, so that little is lost when it is ended.
-        while left > 0 {
-            let seconds = left.min(300);
-            left -= seconds;
-            passed &= self.run(seconds)?;
+        for (mut job, report) in jobs {
+            let fine = wait(&mut job)?;
+            passed &= fine;
+            if !fine {
+                // A process that was ended says which input it had.
+                let now = report.with_extension("json.now");
+                let now = std::fs::read_to_string(now).unwrap_or_default();
+                eprintln!("the last input: {}", now.replace('\n', " "));
+            }
+            self.add(&report)?;
         }
         Ok(ExitCode::from(u8::from(!passed)))
     }
 
-    fn run(&self, seconds: u64) -> Result<bool> {
-        let report = results()?.join("costs.json");
-        let _ = std::fs::remove_file(&report);
+    /// The command that builds the program, or runs it once it is built.
+    fn cargo(&self) -> Result<Command> {
         let target = host()?;
         let mut command = Command::new("cargo");
         command
@@ -70,24 +93,38 @@ impl Cost {
             ));
         }
         command
-            .args(["--", "--nocapture", "no_file_costs_more_than_its_budget"])
             .env("CARGO_TARGET_DIR", root().join("target/cost"))
-            .env("RUSTFLAGS", FLAGS)
-            .env("GPUREPLAY_COST_SECONDS", seconds.to_string())
-            .env("GPUREPLAY_COST_SEED", costs::read()?.next_seed.to_string())
-            .env("GPUREPLAY_COST_REPORT", &report)
+            .env("RUSTFLAGS", FLAGS);
+        Ok(command)
+    }
+
+    fn build(&self) -> Result<Child> {
+        start(self.cargo()?.arg("--no-run"))
+    }
+
+    /// Starts a process that attacks with seeds from this one on, in steps of the number of processes.
+    fn attack(&self, seed: u64, report: &Path) -> Result<Child> {
+        let mut command = self.cargo()?;
+        command
+            .args(["--", "--nocapture", "no_file_costs_more_than_its_budget"])
+            .env("GPUREPLAY_COST_SECONDS", (self.minutes * 60).to_string())
+            .env("GPUREPLAY_COST_SEED", seed.to_string())
+            .env("GPUREPLAY_COST_STRIDE", self.jobs.to_string())
+            .env("GPUREPLAY_COST_BEFORE", costs::path())
+            .env("GPUREPLAY_COST_REPORT", report)
             .env(
                 "GPUREPLAY_COST_FINDINGS",
                 root().join("fuzz/artifacts/cost"),
             );
-        if let Some(name) = &self.command {
-            command.env("GPUREPLAY_COST_COMMAND", name);
+        if !self.command.is_empty() {
+            command.env("GPUREPLAY_COST_COMMAND", self.command.join(","));
         }
-        let status = command.status().map_err(|source| Error::Start {
-            program: "cargo".into(),
-            source,
-        })?;
-        let run: Costs = costs::read_from(&report)?;
+        start(&mut command)
+    }
+
+    /// Adds what a process did, and removes its report.
+    fn add(&self, report: &Path) -> Result<()> {
+        let run: Costs = costs::read_from(report)?;
         if run.commands.is_empty() {
             return Err(Error::Missing {
                 what: "the result of the attack".into(),
@@ -101,12 +138,6 @@ impl Cost {
                     .into(),
             });
         }
-        if !status.success() {
-            // A process that was ended says which input it had.
-            let now = report.with_extension("json.now");
-            let now = std::fs::read_to_string(now).unwrap_or_default();
-            eprintln!("the last input: {}", now.replace('\n', " "));
-        }
         if !self.no_add {
             costs::add(&run)?;
         }
@@ -116,6 +147,38 @@ impl Cost {
             "cost: {} commands, {inputs} inputs, {findings} findings",
             run.commands.len()
         );
-        Ok(status.success())
+        std::fs::remove_file(report).map_err(Error::io("remove", report))
     }
+}
+
+/// The reports that processes left.
+fn reports() -> Result<Vec<PathBuf>> {
+    let folder = results()?;
+    let entries = std::fs::read_dir(&folder).map_err(Error::io("read", &folder))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(Error::io("read", &folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("costs.") && name.ends_with(".json") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn start(command: &mut Command) -> Result<Child> {
+    command.spawn().map_err(|source| Error::Start {
+        program: "cargo".into(),
+        source,
+    })
+}
+
+/// Whether it ended well.
+fn wait(child: &mut Child) -> Result<bool> {
+    let ended = child.wait().map_err(|source| Error::Start {
+        program: "cargo".into(),
+        source,
+    })?;
+    Ok(ended.success())
 }

@@ -63,7 +63,8 @@ pub(super) struct Costs {
     pub(super) commands: BTreeMap<String, Cost>,
 }
 
-fn path() -> PathBuf {
+/// Where they are kept.
+pub(super) fn path() -> PathBuf {
     root().join("fuzz/costs.json")
 }
 
