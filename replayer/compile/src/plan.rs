@@ -324,12 +324,13 @@ fn kinds(
         };
         out.insert(va, kind);
     }
-    for va in scratch_pages(capture) {
-        if !headers.contains(&va)
-            && !tensor_pages.contains_key(&va)
-            && let Some(kind) = out.get_mut(&va).filter(|k| k.0 == RegionKind::Data)
-        {
-            kind.0 = RegionKind::Scratch;
+    for (start, end) in scratch(capture) {
+        // Known pages alone: a buffer may be announced with any size.
+        for (va, kind) in out.range_mut(start..end) {
+            if kind.0 == RegionKind::Data && !headers.contains(va) && !tensor_pages.contains_key(va)
+            {
+                kind.0 = RegionKind::Scratch;
+            }
         }
     }
     for (va, index) in tensor_pages {
@@ -347,24 +348,22 @@ fn kinds(
     Ok(out)
 }
 
-/// Pages of the buffers that jobs use as thread-local or workgroup-local storage.
+/// The buffers that jobs use as thread-local or workgroup-local storage, start and end of each.
 ///
 /// Only buffers that the driver announced count: without their ends it is not known what else is there.
-fn scratch_pages(capture: &Capture) -> BTreeSet<u64> {
-    let mut out = BTreeSet::new();
+fn scratch(capture: &Capture) -> BTreeSet<(u64, u64)> {
+    let mut bases = BTreeSet::new();
     for (index, job) in capture.jobs.iter().enumerate() {
         for header in &job.headers {
-            let bases = chain::local_storage(&capture.memory, Moment::before(index), header);
-            for base in bases.into_iter().flatten().filter(|base| *base != 0) {
-                // A buffer that starts where the storage does is nothing else.
-                for buffer in capture.buffers.iter().filter(|b| b.va == base) {
-                    let end = buffer.va.saturating_add(buffer.size);
-                    out.extend((buffer.va..end).step_by(PAGE_SIZE).take(1 << 18));
-                }
-            }
+            let storage = chain::local_storage(&capture.memory, Moment::before(index), header);
+            bases.extend(storage.into_iter().flatten().filter(|base| *base != 0));
         }
     }
-    out
+    // A buffer that starts where the storage does is nothing else.
+    let buffers = capture.buffers.iter().filter(|b| bases.contains(&b.va));
+    buffers
+        .map(|b| (b.va, b.va.saturating_add(b.size)))
+        .collect()
 }
 
 struct Planner<'a> {
@@ -485,9 +484,11 @@ impl Planner<'_> {
                     });
                 }
                 let (start, end) = self.buffer(va);
-                for page in (start..end).step_by(PAGE_SIZE) {
-                    if matches!(self.kinds.get(&page), Some((RegionKind::Data, _))) || page == va {
-                        out.add(page, page + PAGE);
+                out.add(va, va + PAGE);
+                // Known pages alone: a buffer may be announced with any size.
+                for (page, (kind, _)) in self.kinds.range(start..end) {
+                    if *kind == RegionKind::Data {
+                        out.add(*page, page + PAGE);
                     }
                 }
             }

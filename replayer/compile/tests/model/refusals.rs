@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traces and tensors of which no recording can be made.
 
-use gpureplay_compile::{Capture, CompileError, Role};
+use gpureplay_compile::{Capture, CompileError, Options, Role};
 use gpureplay_io::{ElementType, Tensor};
 use gpureplay_trace::{Driver, RegionFlags, Writer};
 
@@ -77,4 +77,19 @@ fn regions_map_as_much_as_a_recording_may_have() {
     let shifted: Vec<_> = (0..17).map(|i| (0x1000, limit - i)).collect();
     assert!(too_much(listed(&shifted)));
     assert!(!too_much(listed(&shifted[..16])));
+}
+
+#[test]
+fn a_buffer_may_be_announced_with_any_size() {
+    let mut run = App::default().record(&tags(1), &tags(2));
+    let plain = run.compiled(&Options::default()).recording;
+    // What the driver said of the buffer that the last job writes: its address and a page.
+    let said = [OUT.to_le_bytes(), 4096u64.to_le_bytes()].concat();
+    let mut places = run.trace.windows(said.len());
+    let at = places.position(|bytes| bytes == said).unwrap();
+    // To look at each of its pages would take hours.
+    for size in [u64::MAX >> 1, u64::MAX] {
+        run.trace[at + 8..at + 16].copy_from_slice(&size.to_le_bytes());
+        assert_eq!(run.compiled(&Options::default()).recording, plain);
+    }
 }
