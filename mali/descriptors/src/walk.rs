@@ -116,8 +116,14 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Shown what [`walk_chain`] finds. All methods have empty defaults.
+/// Shown what [`walk_chain`] finds. All methods have defaults that do nothing.
 pub trait Visitor {
+    /// Whether the rest of the job's tables is to be shown. A job may name 65,535 textures with 4096 surfaces each, so that a
+    /// visitor of a stranger's file must be able to end the walk over them.
+    fn wants_more(&self) -> bool {
+        true
+    }
+
     /// A job begins; the rest up to the next one belongs to it.
     fn job(&mut self, address: u64, job_type: Option<JobType>) {
         let _ = (address, job_type);
@@ -296,6 +302,9 @@ impl Walker<'_> {
             );
         }
         for index in 0..state.uniform_buffer_count() as u32 {
+            if !self.visitor.wants_more() {
+                return;
+            }
             let at = draw.uniform_buffers().wrapping_add(u64::from(index) * 8);
             let Some(buffer) = descriptor!(self, UniformBuffer, at, Some(index)) else {
                 break;
@@ -348,6 +357,9 @@ impl Walker<'_> {
 
     fn attributes(&mut self, draw: &Draw, state: &RendererState) {
         for index in 0..state.attribute_count() as u32 {
+            if !self.visitor.wants_more() {
+                return;
+            }
             let at = draw
                 .attributes()
                 .wrapping_add(u64::from(index) * Attribute::SIZE as u64);
@@ -381,6 +393,9 @@ impl Walker<'_> {
 
     fn textures(&mut self, draw: &Draw, state: &RendererState) {
         for index in 0..state.texture_count() as u32 {
+            if !self.visitor.wants_more() {
+                return;
+            }
             let at = draw
                 .textures()
                 .wrapping_add(u64::from(index) * Texture::SIZE as u64);
@@ -389,6 +404,9 @@ impl Walker<'_> {
             };
             let surfaces = texture.surface_count();
             for surface in 0..surfaces.min(MAXIMUM_SURFACES) {
+                if !self.visitor.wants_more() {
+                    return;
+                }
                 let at = texture
                     .surfaces()
                     .wrapping_add(surface * Surface::SIZE as u64);
@@ -399,6 +417,9 @@ impl Walker<'_> {
             }
         }
         for index in 0..state.sampler_count() as u32 {
+            if !self.visitor.wants_more() {
+                return;
+            }
             let at = draw
                 .samplers()
                 .wrapping_add(u64::from(index) * Sampler::SIZE as u64);

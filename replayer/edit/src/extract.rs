@@ -23,6 +23,8 @@ use crate::scene::{Outcome, Scene, job, model};
 const SOIL: u8 = 0xaa;
 /// Name of the output that holds every byte that the job writes.
 pub(crate) const WRITTEN: &str = "written";
+/// Most pieces of memory that the job's descriptors may name. A job of a network names some dozens.
+const MOST_NAMED: usize = 1 << 16;
 /// Elements of a tensor that are compared with what the job writes.
 const MAX_ELEMENTS: u64 = 1 << 24;
 
@@ -99,7 +101,7 @@ fn build(scene: &Scene, outcome: &Outcome, view: &View<'_>) -> Result<(Vec<u8>, 
         .iter()
         .copied()
         .chain(footprint.written.pages())
-        .chain(pointers(scene))
+        .chain(pointers(scene)?)
         .filter_map(region_of)
         .map(|region| region.va.get())
         .collect();
@@ -150,9 +152,17 @@ fn build(scene: &Scene, outcome: &Outcome, view: &View<'_>) -> Result<(Vec<u8>, 
 }
 
 /// Addresses that the job's descriptors name, whether its shader uses them or not.
-fn pointers(scene: &Scene) -> Vec<u64> {
+///
+/// # Errors
+///
+/// More than [`MOST_NAMED`].
+fn pointers(scene: &Scene) -> Result<Vec<u64>> {
     struct Named(Vec<u64>);
     impl mali_descriptors::walk::Visitor for Named {
+        fn wants_more(&self) -> bool {
+            self.0.len() <= MOST_NAMED
+        }
+
         fn memory(&mut self, memory: &mali_descriptors::walk::MemoryUse) {
             self.0.push(memory.address);
         }
@@ -162,7 +172,13 @@ fn pointers(scene: &Scene) -> Vec<u64> {
     if let Some(profile) = mali_descriptors::Profile::by_product(product) {
         mali_descriptors::walk::walk_chain(&scene.memory, profile, scene.address, &mut named);
     }
-    named.0
+    if named.0.len() > MOST_NAMED {
+        return Err(EditError::Size(format!(
+            "the job at {:#x} names more than {MOST_NAMED} pieces of memory",
+            scene.address
+        )));
+    }
+    Ok(named.0)
 }
 
 /// A tensor of all bytes of a set, in the order of their addresses.

@@ -72,8 +72,9 @@ impl Walk<'_> {
     }
 
     fn note(&mut self, rule: DeepRule, address: u64, text: &str) {
-        let error = self.broken(rule, address, text);
-        self.error.get_or_insert(error);
+        if self.error.is_none() {
+            self.error = Some(self.broken(rule, address, text));
+        }
     }
 
     /// Takes steps; false, and a broken rule, when there are not so many left.
@@ -182,7 +183,14 @@ impl Walk<'_> {
 }
 
 impl Visitor for Walk<'_> {
+    fn wants_more(&self) -> bool {
+        self.error.is_none()
+    }
+
     fn job(&mut self, address: u64, job_type: Option<JobType>) {
+        if self.error.is_some() {
+            return;
+        }
         let kind = job_type.map_or("unknown", JobType::name);
         if !job_type.is_some_and(JobType::is_replayed) {
             self.note(DeepRule::JobType, address, kind);
@@ -200,6 +208,9 @@ impl Visitor for Walk<'_> {
     }
 
     fn memory(&mut self, memory: &MemoryUse) {
+        if self.error.is_some() {
+            return;
+        }
         let (address, length) = (memory.address, memory.length.unwrap_or(1));
         if memory.purpose == Purpose::Descriptor {
             return self.descriptor(memory, length);
@@ -250,6 +261,8 @@ impl Visitor for Walk<'_> {
     }
 
     fn problem(&mut self, address: u64, problem: &Problem) {
-        self.note(DeepRule::DescriptorForm, address, &problem.to_string());
+        if self.error.is_none() {
+            self.note(DeepRule::DescriptorForm, address, &problem.to_string());
+        }
     }
 }

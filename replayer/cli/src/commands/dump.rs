@@ -146,9 +146,14 @@ impl Dump {
     }
 }
 
+/// Most descriptors of chosen jobs that are shown. A network of 500 jobs has 10,000.
+const MOST_DESCRIPTORS: usize = 1 << 16;
+
 /// Passes on what belongs to chosen jobs.
 struct Chosen<'a> {
     text: Text<'a>,
+    /// How many descriptors may still be shown.
+    left: usize,
     /// Number of the next job.
     next: usize,
     selected: &'a [usize],
@@ -156,6 +161,10 @@ struct Chosen<'a> {
 }
 
 impl Visitor for Chosen<'_> {
+    fn wants_more(&self) -> bool {
+        self.on && self.left > 0
+    }
+
     fn job(&mut self, address: u64, kind: Option<JobType>) {
         self.on = self.selected.contains(&self.next);
         self.next += 1;
@@ -165,7 +174,8 @@ impl Visitor for Chosen<'_> {
     }
 
     fn descriptor(&mut self, found: &Found<'_>) {
-        if self.on {
+        if self.on && self.left > 0 {
+            self.left -= 1;
             self.text.descriptor(found);
         }
     }
@@ -185,8 +195,10 @@ fn descriptors(
 ) -> Result<Vec<(usize, String)>> {
     let mut all = Vec::new();
     let mut numbers = 0..;
-    let walked: std::result::Result<(), JobsError> =
-        submissions(recording.verified(), |submission| {
+    let mut left = MOST_DESCRIPTORS;
+    let walked: std::result::Result<(), JobsError> = submissions(
+        recording.verified(),
+        |submission| {
             let number = numbers.next().unwrap_or_default();
             let chain = jobs.chains.get(number).map(|chain| chain.jobs.clone());
             let Some(range) =
@@ -197,6 +209,7 @@ fn descriptors(
             let mut text = String::new();
             let mut chosen = Chosen {
                 text: Text::new(&mut text, jobs.profile.architecture),
+                left,
                 next: range.start,
                 selected,
                 on: false,
@@ -207,9 +220,16 @@ fn descriptors(
                 submission.head,
                 &mut chosen,
             );
+            left = chosen.left;
+            if left == 0 {
+                text.push_str(&format!(
+                    "  ! what follows {MOST_DESCRIPTORS} descriptors is left out: select fewer jobs\n"
+                ));
+            }
             all.push((number, text));
             Ok(())
-        });
+        },
+    );
     walked.map_err(|error| {
         Failure::Recording(format!("{}: {error}", shown(&recording.files().path)))
     })?;

@@ -57,7 +57,13 @@ pub(crate) fn expensive(random: &mut Random) -> Vec<u8> {
                 3 if code => {
                     let at = DATA + 4096 * random.below(u64::from(pages).min(3));
                     let entry = CODE + 16 * random.below(4);
-                    builder.upload(JOBS, &vector_add(JOBS, entry, at, at, DATA));
+                    let mut job = vector_add(JOBS, entry, at, at, DATA);
+                    if random.once_in(4) {
+                        let table = textures(random, u64::from(pages) << 12);
+                        builder.upload(DATA, &table);
+                        name_textures(&mut job, random.below(1 << 16) as u16);
+                    }
+                    builder.upload(JOBS, &job);
                     builder.submit(1, JOBS, 1000);
                 }
                 _ => chain(&mut builder, random),
@@ -89,6 +95,19 @@ fn shader(random: &mut Random) -> Vec<u8> {
     }
     bytes.extend(&code);
     bytes
+}
+
+/// Tables that are textures, surfaces and texels at once: each word pair is the address of one of them.
+fn textures(random: &mut Random, bytes: u64) -> Vec<u8> {
+    let address = DATA + 8 * random.below(bytes / 8);
+    let length = bytes.min(1 << random.below(20)) as usize / 8 * 8;
+    address.to_le_bytes().repeat(length / 8)
+}
+
+/// Lets a job's renderer state name textures at `DATA`.
+fn name_textures(job: &mut [u8], count: u16) {
+    job[0x60..0x68].copy_from_slice(&DATA.to_le_bytes());
+    job[0x10a..0x10c].copy_from_slice(&count.to_le_bytes());
 }
 
 /// Null jobs that follow each other; sometimes in a circle.
