@@ -10,7 +10,6 @@ use crate::engine::deal::Deal;
 use crate::engine::layout::Layout;
 use crate::engine::worker::Worker;
 use crate::ir::{Program, STAGE_WORDS};
-use crate::optimise::specialise::specialised;
 use crate::probe::{self, Analyser, Probing, Wanted};
 use crate::rows::LANES;
 use crate::stage::Stage;
@@ -115,17 +114,8 @@ fn launch(
     }
     core.uniforms = words.into();
     let all = u64::from(size).saturating_mul(workgroups);
-    let program = match specialised(&program, &core.uniforms, all) {
-        Some(own) => {
-            charge(
-                &core,
-                &program,
-                program.ops.len() as u64 * SPECIALISING_COST,
-            )?;
-            Arc::new(own)
-        }
-        None => program,
-    };
+    let (program, looked_at) = threads.own_shader(program, &core.uniforms, all);
+    charge(&core, &program, looked_at as u64 * SPECIALISING_COST)?;
     let wanted = analyser.map(Analyser::wanted);
     let program = match wanted {
         Some(wanted) => {
@@ -159,7 +149,7 @@ fn launch(
             probing.learn(&program);
             Box::new(probing)
         });
-        let mut worker = Worker::new(core, program, layout, index);
+        let mut worker = Worker::new(core, program, layout, index, threads);
         loop {
             let start = next.fetch_add(step, Relaxed);
             if start >= sets {

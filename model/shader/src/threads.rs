@@ -8,14 +8,21 @@ use mali_isa::Product;
 
 use crate::core::Tlb;
 use crate::ir::Program;
-use crate::load::Cache;
+use crate::load::{Cache, Own};
+use crate::optimise::specialise::{WORTH_IT, specialised};
+use crate::rows::Rows;
 
 /// How many host threads run work groups, and decoded shaders. Results do not depend on the number of threads.
 #[derive(Debug)]
 pub struct Threads {
     count: NonZeroUsize,
     shaders: Mutex<Cache>,
+    /// Rows of batches that ended, for those that follow.
+    rows: Mutex<Vec<Rows>>,
 }
+
+/// Most rows of batches that are kept, in bytes.
+const MOST_ROWS: usize = 4 << 20;
 
 impl Default for Threads {
     /// One thread for each processor that this process may use.
@@ -30,6 +37,7 @@ impl Threads {
         Threads {
             count: NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN),
             shaders: Mutex::default(),
+            rows: Mutex::default(),
         }
     }
 
@@ -47,5 +55,55 @@ impl Threads {
     ) -> (Arc<Program>, usize) {
         let mut shaders = self.shaders.lock().unwrap_or_else(PoisonError::into_inner);
         shaders.shader(entry, product, fetch)
+    }
+    /// The shader made for a dispatch of so many threads with these push uniforms, where that is worth it, and how many micro-operations were
+    /// looked at to make it. Dispatches that come again, as those of a replay do, are always worth it.
+    pub(crate) fn own_shader(
+        &self,
+        program: Arc<Program>,
+        uniforms: &Arc<[u32]>,
+        threads: u64,
+    ) -> (Arc<Program>, usize) {
+        let cache = || self.shaders.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = cache().own(&program, uniforms);
+        let worth_it = match known {
+            Some(Own::Made(own)) => return (own, 0),
+            Some(Own::Seen) => true,
+            None => threads >= WORTH_IT,
+        };
+        let own = match worth_it {
+            true => specialised(&program, uniforms).map(Arc::new),
+            false => None,
+        };
+        cache().keep_own(&program, uniforms, own.clone());
+        match own {
+            Some(own) => (own, program.ops.len()),
+            None => (program, 0),
+        }
+    }
+
+    /// `count` rows for a batch of up to `lanes` lanes, those behind the registers zero.
+    pub(crate) fn take_rows(&self, count: u16, lanes: usize) -> Rows {
+        let kept = self
+            .rows
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        match kept {
+            Some(mut rows) => {
+                rows.reset(count, lanes);
+                rows
+            }
+            None => Rows::new(count, lanes),
+        }
+    }
+
+    /// Keeps the rows of a batch that ended.
+    pub(crate) fn give_rows(&self, rows: Rows) {
+        let mut kept = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: usize = kept.iter().map(Rows::bytes).sum();
+        if bytes + rows.bytes() <= MOST_ROWS {
+            kept.push(rows);
+        }
     }
 }

@@ -12,6 +12,7 @@ pub(crate) use descriptors::Descriptors;
 pub(crate) use tlb::{OFFSET, Tlb};
 pub(crate) use trouble::Trouble;
 
+use crate::ir::Clause;
 use crate::probe::Probing;
 use crate::rows::Row;
 use crate::stage::Stage;
@@ -68,6 +69,8 @@ pub(crate) struct Core<'s> {
     pub(crate) statistics: Statistics,
     /// How many lanes executed each clause, by its number.
     pub(crate) visits: Vec<u64>,
+    /// Which of the loads ahead of the clause were done, as bits.
+    pub(crate) ahead: u64,
     /// Where messages put results before lanes are merged.
     pub(crate) results: Results,
     /// Uniform buffers seen so far, by index.
@@ -104,6 +107,7 @@ impl<'s> Core<'s> {
             fetch: Tlb::new(space, Access::Execute),
             statistics: Statistics::default(),
             visits: Vec::new(),
+            ahead: 0,
             results: Results::default(),
             uniform_buffers: vec![None; dispatch.uniform_buffer_count.min(256) as usize],
             descriptors: Descriptors::default(),
@@ -122,15 +126,27 @@ impl<'s> Core<'s> {
         self
     }
 
-    /// Accounts for one clause.
+    /// Accounts for so many clauses: one, or as many as [`Core::has`].
     #[inline(always)]
-    pub(crate) fn spend(&mut self) -> Result<(), Trouble> {
+    pub(crate) fn spend(&mut self, clauses: u64) -> Result<(), Trouble> {
         if self.budget == 0 {
             self.refill()?;
         }
-        self.budget -= 1;
-        self.cycles += 1;
+        self.budget -= clauses;
+        self.cycles += clauses;
         Ok(())
+    }
+
+    /// Whether so many clauses may be executed without a look at limits.
+    #[inline(always)]
+    pub(crate) fn has(&mut self, clauses: u64) -> bool {
+        self.budget >= clauses || self.can_have(clauses)
+    }
+
+    #[cold]
+    fn can_have(&mut self, clauses: u64) -> bool {
+        // Trouble is met again by the next clause.
+        self.budget == 0 && self.refill().is_ok() && self.budget >= clauses
     }
 
     /// Accounts for what is done besides executing clauses, in clauses that take as long.
@@ -168,17 +184,24 @@ impl<'s> Core<'s> {
         slow + pages * PAGE_COST
     }
 
-    /// Counts an execution of a clause by the lanes of `mask`; `each` is what it costs besides for each lane.
+    /// Counts an execution of a clause by the lanes of `mask`.
     #[inline(always)]
-    pub(crate) fn count(&mut self, clause: u32, mask: u64, each: u32) {
-        let clause = clause as usize;
-        if clause >= self.visits.len() {
-            self.visits.resize(clause + 1, 0);
+    pub(crate) fn count(&mut self, number: u32, mask: u64, clause: &Clause) {
+        let number = number as usize;
+        if number >= self.visits.len() {
+            self.visits.resize(number + 1, 0);
         }
-        self.statistics.clauses += 1;
+        self.statistics.clauses += clause.count();
         let lanes = u64::from(mask.count_ones());
-        self.visits[clause] += lanes;
-        self.lane_by_lane(lanes, each);
+        self.visits[number] += lanes;
+        self.lane_by_lane(lanes, clause.lane_cost);
+    }
+
+    /// Takes back that a joined clause was counted: it did not come to its end.
+    #[cold]
+    pub(crate) fn uncount(&mut self, number: u32, mask: u64, clause: &Clause) {
+        self.statistics.clauses -= clause.count();
+        self.visits[number as usize] -= u64::from(mask.count_ones());
     }
 
     #[cold]

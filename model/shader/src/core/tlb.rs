@@ -5,16 +5,27 @@ use mali_memory::{PAGE_SIZE, Page};
 
 use crate::{Access, AddressSpace, MmuFault};
 
-const ENTRIES: usize = 256;
+/// Entries at first, and as soon as these are too few.
+const FEW: usize = 16;
+const MANY: usize = 256;
 
 /// Offset of an address in its page.
 pub(crate) const OFFSET: u64 = PAGE_SIZE as u64 - 1;
+
+/// A page by its number.
+type Entry<'s> = (u64, Option<Page<'s>>);
+
+fn empty<'s>(count: usize) -> Vec<Entry<'s>> {
+    std::iter::repeat_with(|| (u64::MAX, None))
+        .take(count)
+        .collect()
+}
 
 /// Direct-mapped translations of one kind of access.
 pub(crate) struct Tlb<'s> {
     space: &'s dyn AddressSpace,
     access: Access,
-    entries: Vec<(u64, Option<Page<'s>>)>,
+    entries: Vec<Entry<'s>>,
     /// Pages looked up in the address space.
     misses: u64,
 }
@@ -24,7 +35,7 @@ impl<'s> Tlb<'s> {
         Tlb {
             space,
             access,
-            entries: vec![(u64::MAX, None); ENTRIES],
+            entries: empty(FEW),
             misses: 0,
         }
     }
@@ -38,11 +49,10 @@ impl<'s> Tlb<'s> {
     #[inline(always)]
     pub(crate) fn page(&mut self, va: u64) -> Result<&Page<'s>, MmuFault> {
         let number = va / PAGE_SIZE as u64;
-        let slot = number as usize % ENTRIES;
-        if self.entries[slot].0 != number {
-            self.fill(slot, number, va)?;
+        if self.entries[self.slot(number)].0 != number {
+            self.fill(number, va)?;
         }
-        match &self.entries[slot].1 {
+        match &self.entries[self.slot(number)].1 {
             Some(page) => Ok(page),
             None => Err(MmuFault {
                 va,
@@ -60,7 +70,7 @@ impl<'s> Tlb<'s> {
         }
         // Neighbours have different entries, so that both are there now.
         let page = |va: u64| {
-            let entry = &self.entries[(va / PAGE_SIZE as u64) as usize % ENTRIES];
+            let entry = &self.entries[self.slot(va / PAGE_SIZE as u64)];
             let known = entry
                 .1
                 .as_ref()
@@ -75,11 +85,26 @@ impl<'s> Tlb<'s> {
     }
 
     #[cold]
-    fn fill(&mut self, slot: usize, number: u64, va: u64) -> Result<(), MmuFault> {
+    fn fill(&mut self, number: u64, va: u64) -> Result<(), MmuFault> {
         self.misses += 1;
         let page = self.space.translate(va, self.access)?;
+        if self.entries.len() < MANY && self.entries[self.slot(number)].1.is_some() {
+            let few = std::mem::replace(&mut self.entries, empty(MANY));
+            for entry in few.into_iter().filter(|entry| entry.1.is_some()) {
+                let slot = self.slot(entry.0);
+                self.entries[slot] = entry;
+            }
+        }
+        let slot = self.slot(number);
         self.entries[slot] = (number, Some(page));
         Ok(())
+    }
+
+    /// Where the translation of a page is, if it is there.
+    #[inline(always)]
+    fn slot(&self, number: u64) -> usize {
+        // The number of entries is a power of two.
+        number as usize & (self.entries.len() - 1)
     }
 
     /// Reads bytes that may cross pages.

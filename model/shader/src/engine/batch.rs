@@ -102,10 +102,15 @@ impl Batch {
                 if program.clauses[group.clause as usize].is_pending() {
                     self.load(group.clause, program, core)?;
                 }
+                if let Some(joined) = program.clauses[group.clause as usize].joined
+                    && core.has(program.clauses[joined as usize].count())
+                {
+                    group.clause = joined;
+                }
                 let clause = &program.clauses[group.clause as usize];
-                core.count(group.clause, self.rows.mask(), clause.lane_cost);
-                if let Err(trouble) = self.execute(program, clause, core) {
-                    return Err(clause.fault(trouble));
+                core.count(group.clause, self.rows.mask(), clause);
+                if let Err((trouble, part)) = self.execute(program, clause, core) {
+                    return Err(self.fault(program, group.clause, (trouble, part), core));
                 }
                 let Some(next) = self.advance(group, program, core)? else {
                     break;
@@ -133,8 +138,8 @@ impl Batch {
         program: &Program,
         clause: &Clause,
         core: &mut Core<'_>,
-    ) -> Result<(), Trouble> {
-        core.spend()?;
+    ) -> Result<(), (Trouble, u8)> {
+        core.spend(clause.count()).map_err(|trouble| (trouble, 0))?;
         let mut ops = &program.ops[clause.ops.clone()];
         while let [op, rest @ ..] = ops {
             ops = rest;
@@ -145,15 +150,42 @@ impl Batch {
                     ops = rest;
                     run(these, &mut self.rows);
                 }
-                Run::Message(run) => run(op, &mut self.rows, core)?,
+                Run::Message(run) => {
+                    if let Err(trouble) = run(op, &mut self.rows, core) {
+                        return Err((trouble, op.part));
+                    }
+                }
             }
         }
         match &clause.state {
             State::Faulty(fault) => {
-                Err(Trouble::new(fault.kind, fault.address, fault.text.clone()))
+                let trouble = Trouble::new(fault.kind, fault.address, fault.text.clone());
+                Err((trouble, 0))
             }
             State::Ready | State::Pending => Ok(()),
         }
+    }
+
+    /// The fault that trouble in a clause becomes; in one that was joined, it is its part's.
+    #[cold]
+    fn fault(
+        &self,
+        program: &Program,
+        number: u32,
+        (trouble, part): (Trouble, u8),
+        core: &mut Core<'_>,
+    ) -> Box<ShaderFault> {
+        let clause = &program.clauses[number as usize];
+        let parts = &clause.parts[..];
+        let Some(&own) = parts.get(usize::from(part)) else {
+            return clause.fault(trouble);
+        };
+        let mask = self.rows.mask();
+        core.uncount(number, mask, clause);
+        for &number in &parts[..=usize::from(part)] {
+            core.count(number, mask, &program.clauses[number as usize]);
+        }
+        program.clauses[own as usize].fault(trouble)
     }
 
     /// Decodes the clause that a thread has come to.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How work groups are laid out in batches of lanes.
 
+use std::ops::Range;
+
 use crate::rows::LANES;
 
 /// How work groups are laid out in batches; the same for all host threads.
@@ -26,5 +28,12 @@ impl Layout {
     /// Batches of lanes that a host thread has.
     pub(crate) fn batches(&self) -> usize {
         (self.lanes() as usize).div_ceil(LANES).max(1)
+    }
+
+    /// The lanes of a batch that each of the work groups has, those between groups included.
+    pub(crate) fn groups(&self, batch: usize) -> impl Iterator<Item = Range<usize>> {
+        let (pitch, first) = (self.pitch as usize, batch * LANES);
+        let lane = move |number: usize| number.saturating_sub(first).min(LANES);
+        (0..self.together as usize).map(move |group| lane(group * pitch)..lane((group + 1) * pitch))
     }
 }

@@ -9,7 +9,7 @@ use crate::core::Core;
 use crate::ir::{Program, special};
 use crate::operations::graphics;
 use crate::rows::{LANES, Row, Rows, lanes};
-use crate::{Dispatch, ShaderFault, Statistics};
+use crate::{Dispatch, ShaderFault, Statistics, Threads};
 
 /// Runs work groups, one set after the other.
 pub(crate) struct Worker<'s> {
@@ -24,6 +24,8 @@ pub(crate) struct Worker<'s> {
     placed: Option<u32>,
     /// Registers whose first value a thread can see.
     visible: u64,
+    /// Where rows come from, and go when it ends.
+    threads: &'s Threads,
 }
 
 impl<'s> Worker<'s> {
@@ -32,6 +34,7 @@ impl<'s> Worker<'s> {
         program: Arc<Program>,
         layout: Layout,
         index: u32,
+        threads: &'s Threads,
     ) -> Worker<'s> {
         let size = core.dispatch.workgroup_size;
         let places: Vec<_> = (0..layout.batches())
@@ -42,7 +45,7 @@ impl<'s> Worker<'s> {
             .enumerate()
             .map(|(batch, places)| {
                 let width = (layout.lanes() as usize - batch * LANES).min(LANES);
-                let mut rows = Rows::new(special::CONSTANT, width);
+                let mut rows = threads.take_rows(special::CONSTANT, width);
                 program.complete(&mut rows, &core.uniforms);
                 fill_specials(&mut rows, core.dispatch, &layout, index, batch);
                 place(&mut rows, core.dispatch, &layout, (index, 0), batch, places);
@@ -59,6 +62,7 @@ impl<'s> Worker<'s> {
             index,
             placed: None,
             visible,
+            threads,
         }
     }
 
@@ -160,23 +164,15 @@ impl<'s> Worker<'s> {
             }
             let axis = usize::from(axis);
             let counts = self.core.dispatch.workgroup_count;
-            let mut groups = [0; LANES];
-            if self.layout.together == 1 {
-                groups.fill(coordinate(first, counts, axis));
-            } else {
-                let mut numbers = [0; LANES];
-                for (to, number) in numbers.iter_mut().zip(first..first + u64::from(count)) {
-                    *to = coordinate(number, counts, axis);
-                }
-                for (to, &group) in groups.iter_mut().zip(&place.group.0) {
-                    *to = numbers[group as usize % LANES];
-                }
-            }
-            batch.rows.get_mut(group).0 = groups;
-            if reads(global) {
-                let ids = &mut batch.rows.get_mut(global).0;
-                for ((to, group), local) in ids.iter_mut().zip(groups).zip(place.local[axis].0) {
-                    *to = group.wrapping_mul(size[axis]).wrapping_add(local);
+            let numbers = (first..first + u64::from(count)).map(|at| coordinate(at, counts, axis));
+            for (number, lanes) in numbers.zip(self.layout.groups(index)) {
+                batch.rows.get_mut(group).0[lanes.clone()].fill(number);
+                if reads(global) {
+                    let base = number.wrapping_mul(size[axis]);
+                    let ids = &mut batch.rows.get_mut(global).0[lanes.clone()];
+                    for (to, local) in ids.iter_mut().zip(&place.local[axis].0[lanes]) {
+                        *to = base.wrapping_add(*local);
+                    }
                 }
             }
         }
@@ -189,6 +185,14 @@ impl<'s> Worker<'s> {
                 .fold(0, |mask, lane| mask | 1 << lane)
         };
         batch.start(&self.program, mask);
+    }
+}
+
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        for batch in self.batches.drain(..) {
+            self.threads.give_rows(batch.rows);
+        }
     }
 }
 
@@ -243,22 +247,29 @@ impl Places {
             packed: Row::ZERO,
             group: Row::ZERO,
         };
-        for lane in 0..LANES {
-            let number = (batch * LANES + lane) as u32;
-            let (group, local) = (number / layout.pitch, number % layout.pitch);
-            if local >= layout.size || group >= layout.together {
-                continue;
-            }
-            let local = [
-                local % width,
-                local / width % height,
-                local / width / height,
+        let mut number = (batch * LANES) as u32;
+        for (group, lanes) in (0..).zip(layout.groups(batch)) {
+            let skipped = number.max(group * layout.pitch) - group * layout.pitch;
+            number = (group + 1) * layout.pitch;
+            let mut at = [
+                skipped % width,
+                skipped / width % height,
+                skipped / width / height,
             ];
-            places.mask |= 1 << lane;
-            places.group.0[lane] = group;
-            places.packed.0[lane] = local[0] | local[1] << 16;
-            for (row, local) in places.local.iter_mut().zip(local) {
-                row.0[lane] = local;
+            for lane in lanes.take(layout.size.saturating_sub(skipped) as usize) {
+                places.mask |= 1 << lane;
+                places.group.0[lane] = group;
+                places.packed.0[lane] = at[0] | at[1] << 16;
+                for (row, at) in places.local.iter_mut().zip(at) {
+                    row.0[lane] = at;
+                }
+                at[0] += 1;
+                if at[0] == width {
+                    at = [0, at[1] + 1, at[2]];
+                }
+                if at[1] == height {
+                    at = [0, 0, at[2] + 1];
+                }
             }
         }
         places
@@ -268,13 +279,22 @@ impl Places {
 /// Fills the rows that depend on the lane alone.
 fn fill_specials(rows: &mut Rows, dispatch: &Dispatch, layout: &Layout, worker: u32, batch: usize) {
     let warp = dispatch.architecture.warp_lanes();
-    for lane in lanes(u64::MAX) {
-        let global = (batch * LANES + lane) as u32;
-        let mut set = |row: u16, value: u32| rows.get_mut(row).0[lane] = value;
-        set(special::LANE_ID, global % layout.pitch % warp);
-        set(special::WARP_ID, global % layout.pitch / warp);
-        set(special::CORE_ID, worker);
+    rows.get_mut(special::CORE_ID).0.fill(worker);
+    let local = (batch * LANES) as u32 % layout.pitch;
+    let (mut lane_id, mut warp_id) = (local % warp, local / warp);
+    let (mut lane_ids, mut warp_ids) = ([0; LANES], [0; LANES]);
+    for (lane, warp_of) in lane_ids.iter_mut().zip(&mut warp_ids) {
+        (*lane, *warp_of) = (lane_id, warp_id);
+        lane_id += 1;
+        if lane_id == warp {
+            (lane_id, warp_id) = (0, warp_id + 1);
+        }
+        if warp_id * warp + lane_id == layout.pitch {
+            (lane_id, warp_id) = (0, 0);
+        }
     }
+    rows.get_mut(special::LANE_ID).0 = lane_ids;
+    rows.get_mut(special::WARP_ID).0 = warp_ids;
 }
 
 /// Fills the rows that say where a lane's storage is. A host thread has the same places in the storage of each core, so that
@@ -289,6 +309,9 @@ fn place(
 ) {
     let (tls, wls) = (&dispatch.thread_storage, &dispatch.workgroup_storage);
     let (worker, core) = (u64::from(worker), u64::from(core));
+    if (tls.base, tls.bytes_per_thread, wls.base, wls.bytes) == (0, 0, 0, 0) {
+        return;
+    }
     let threads = core * u64::from(tls.threads) + worker * u64::from(layout.lanes());
     let instances = core * u64::from(wls.instances) + worker * u64::from(layout.together);
     for lane in lanes(u64::MAX) {

@@ -77,6 +77,10 @@ pub(crate) struct Clause {
     pub(crate) messages: Vec<mali_isa::Message>,
     /// What each lane costs that it executes by itself, in sixteenths of a clause.
     pub(crate) lane_cost: u32,
+    /// The clause that stands for this one and those that follow it, as long as nothing ends in between.
+    pub(crate) joined: Option<u32>,
+    /// The clauses that it stands for; none if it is one of the shader's.
+    pub(crate) parts: Vec<u32>,
 }
 
 impl Clause {
@@ -93,6 +97,8 @@ impl Clause {
             add: 0,
             messages: Vec::new(),
             lane_cost: 0,
+            joined: None,
+            parts: Vec::new(),
         }
     }
 
@@ -108,6 +114,12 @@ impl Clause {
     #[inline(always)]
     pub(crate) fn is_pending(&self) -> bool {
         matches!(self.state, State::Pending)
+    }
+
+    /// How many clauses of the shader it is.
+    #[inline(always)]
+    pub(crate) fn count(&self) -> u64 {
+        (self.parts.len() as u64).max(1)
     }
 
     /// Whether threads go from here to a place that they compute.

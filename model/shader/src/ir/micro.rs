@@ -21,6 +21,8 @@ pub(crate) struct MicroOp {
     pub(crate) sources: u8,
     /// What it does, if others want to know.
     pub(crate) kind: Kind,
+    /// Of which of the clauses that were joined it is a part.
+    pub(crate) part: u8,
 }
 
 /// Micro-operations that are treated in a special way by what makes others of them.
@@ -38,6 +40,12 @@ pub(crate) enum Kind {
     Add,
     /// 1 if `a` is above `b` as an unsigned number, else 0.
     Above,
+    /// `a`, and 1 more if `b` is above `c` as an unsigned number, modulo 2^32: the high word of a sum.
+    Carry,
+    /// A load of `c` words, which others take later, from `e` bytes behind the address in `a` and `b`. It may leave that to them.
+    Ahead,
+    /// A load of a word from `e` bytes behind the address in `a` and `b`, or row `c`, if a load ahead put it there.
+    Word,
     /// A load of `m` words, of which `c` bytes are in memory, from the address in `a` and `b`.
     Load,
     /// The same from an offset (`a`) in a uniform buffer (`b`).

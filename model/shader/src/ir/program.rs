@@ -90,6 +90,7 @@ impl Program {
     /// Bytes of memory that the program takes up, tables included.
     pub(crate) fn bytes(&self) -> usize {
         let messages: usize = self.clauses.iter().map(|one| one.messages.capacity()).sum();
+        let parts: usize = self.clauses.iter().map(|one| one.parts.capacity()).sum();
         size_of::<Program>()
             + self.clauses.capacity() * size_of::<Clause>()
             + self.ops.capacity() * size_of::<MicroOp>()
@@ -98,6 +99,7 @@ impl Program {
             + self.rows_of_constants.capacity() * (size_of::<(Constant, u16)>() + 1)
             + self.numbers.capacity() * (size_of::<(u64, u32)>() + 1)
             + messages * size_of::<mali_isa::Message>()
+            + parts * size_of::<u32>()
     }
 
     /// How many constants there are.

@@ -13,11 +13,17 @@ use crate::ir::Program;
 /// Most bytes of all shaders that are kept, code and decoded form together.
 pub(crate) const MOST_BYTES: usize = 32 << 20;
 
+/// Most dispatches of a shader, told apart by their push uniforms, of which anything is kept.
+const MOST_OWN: usize = 256;
+
 /// A shader that was decoded before.
 #[derive(Debug)]
 struct Known {
     program: Arc<Program>,
     code: Code,
+    /// What was made of it for push uniforms; nothing yet for those that were seen once.
+    own: HashMap<Arc<[u32]>, Option<Arc<Program>>>,
+    /// Of all this.
     bytes: usize,
     /// When it was last asked for, as a count of questions.
     used: u64,
@@ -49,7 +55,7 @@ impl Cache {
             known.used = self.questions;
             return (Arc::clone(&known.program), 0);
         }
-        self.forget(entry);
+        self.take(entry);
         let (program, code) = shader(entry, product, fetch);
         let pending = program.clauses.iter().filter(|clause| clause.is_pending());
         let decoded = program.clauses.len() - pending.count();
@@ -57,6 +63,7 @@ impl Cache {
             bytes: size_of::<Known>() + program.bytes() + code.bytes(),
             program: Arc::new(program),
             code,
+            own: HashMap::new(),
             used: self.questions,
         };
         let program = Arc::clone(&known.program);
@@ -64,20 +71,61 @@ impl Cache {
         (program, decoded)
     }
 
+    /// What is kept of the shader for these push uniforms; `None` if they are seen for the first time.
+    pub(crate) fn own(&mut self, program: &Arc<Program>, uniforms: &[u32]) -> Option<Own> {
+        let known = self.of(program)?;
+        Some(match known.own.get(uniforms)? {
+            Some(own) => Own::Made(Arc::clone(own)),
+            None => Own::Seen,
+        })
+    }
+
+    /// Keeps what was made of the shader for these push uniforms, or that they were seen.
+    pub(crate) fn keep_own(
+        &mut self,
+        program: &Arc<Program>,
+        uniforms: &Arc<[u32]>,
+        own: Option<Arc<Program>>,
+    ) {
+        let Some(known) = self.of(program) else {
+            return;
+        };
+        let entry = program.entry;
+        if known.own.len() >= MOST_OWN && !known.own.contains_key(uniforms) {
+            return;
+        }
+        let more = own_bytes(uniforms, own.as_ref());
+        let Some(mut known) = self.take(entry) else {
+            return;
+        };
+        let before = known.own.insert(Arc::clone(uniforms), own);
+        known.bytes += more;
+        if let Some(before) = before {
+            known.bytes -= own_bytes(uniforms, before.as_ref());
+        }
+        self.keep(entry, known);
+    }
+
+    /// The shader that this is, if it is still kept.
+    fn of(&mut self, program: &Arc<Program>) -> Option<&mut Known> {
+        let known = self.shaders.get_mut(&program.entry);
+        known.filter(|known| Arc::ptr_eq(&known.program, program))
+    }
+
     fn keep(&mut self, entry: u64, known: Known) {
         while self.bytes + known.bytes > MOST_BYTES {
             let oldest = self.shaders.iter().min_by_key(|(_, known)| known.used);
             let Some((&oldest, _)) = oldest else { return };
-            self.forget(oldest);
+            self.take(oldest);
         }
         self.bytes += known.bytes;
         self.shaders.insert(entry, known);
     }
 
-    fn forget(&mut self, entry: u64) {
-        if let Some(known) = self.shaders.remove(&entry) {
-            self.bytes -= known.bytes;
-        }
+    fn take(&mut self, entry: u64) -> Option<Known> {
+        let known = self.shaders.remove(&entry)?;
+        self.bytes -= known.bytes;
+        Some(known)
     }
 
     /// Bytes of all shaders that are kept.
@@ -85,6 +133,24 @@ impl Cache {
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
+}
+
+/// What is known of a shader for some push uniforms.
+#[derive(Clone, Debug)]
+pub(crate) enum Own {
+    /// They were seen.
+    Seen,
+    /// The shader made for them.
+    Made(Arc<Program>),
+}
+
+/// Bytes that an entry for push uniforms takes up.
+fn own_bytes(uniforms: &[u32], own: Option<&Arc<Program>>) -> usize {
+    // A table has room for twice what is in it, and reference counts come before the words.
+    2 * size_of::<(Arc<[u32]>, Option<Arc<Program>>)>()
+        + 16
+        + size_of_val(uniforms)
+        + own.map_or(0, |program| program.bytes())
 }
 
 #[cfg(test)]

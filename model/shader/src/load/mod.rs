@@ -4,5 +4,5 @@
 mod cache;
 mod decode;
 
-pub(crate) use cache::Cache;
+pub(crate) use cache::{Cache, Own};
 pub(crate) use decode::clause;

@@ -106,6 +106,26 @@ fn is_run(low: &Row, high: &Row, mask: u64, first: usize) -> bool {
     differs == 0
 }
 
+/// Low words of addresses some bytes behind those; whether none of them has a carry.
+#[inline(always)]
+pub(super) fn behind(low: &Row, bytes: u32, sums: &mut Row) -> bool {
+    let carry = choose!(
+        portable: add(low, bytes, sums),
+        avx512: wide::add(low, bytes, sums),
+    );
+    !carry
+}
+
+/// Adds bytes to addresses' low words; whether one of them has a carry.
+fn add(low: &Row, bytes: u32, sums: &mut Row) -> bool {
+    let mut carry = 0;
+    for (sum, low) in sums.0.iter_mut().zip(low.0) {
+        *sum = low.wrapping_add(bytes);
+        carry |= u32::from(*sum < low);
+    }
+    carry != 0
+}
+
 /// What addresses have in common, group by group; bit n is about lanes 8 n to 8 n + 7.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Common {
@@ -121,6 +141,7 @@ pub(crate) fn common(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32
     choose!(
         portable: common_body(low, high, lanes, bytes, align),
         avx2: common_avx2(low, high, lanes, bytes, align),
+        avx512: wide::common(low, high, lanes, bytes, align),
     )
 }
 
@@ -186,13 +207,20 @@ mod tests {
         }
         let mut highs = vec![row(&|_| 0), row(&|_| 7)];
         highs.extend([0, 1, 17, 63].map(|at| row(&|lane| u32::from(lane == at))));
-        let mut seen = [0; 5];
+        let (mut seen, mut groups) = ([0; 5], 0);
         for low in &lows {
             for high in &highs {
                 for (bytes, align) in [(1, 1), (4, 4), (8, 8), (12, 4), (16, 8)] {
                     let body = pattern_body(low, high, LANES, bytes, align);
                     // SAFETY: the host has the feature.
                     assert_eq!(unsafe { wide::pattern(low, high, bytes, align) }, body);
+                    for lanes in [CHUNK, LANES] {
+                        let body = common_body(low, high, lanes, bytes, align);
+                        // SAFETY: the host has the feature.
+                        let wide = unsafe { wide::common(low, high, lanes, bytes, align) };
+                        assert_eq!(wide, body);
+                        groups += (body.same | body.page).count_ones();
+                    }
                     let facts = [body.same, body.whole, body.page, body.repeat, body.flat];
                     for (seen, fact) in seen.iter_mut().zip(facts) {
                         *seen += u32::from(fact);
@@ -201,6 +229,7 @@ mod tests {
             }
         }
         assert!(seen.iter().all(|&seen| seen > 0), "{seen:?}");
+        assert!(groups > 1000, "{groups}");
 
         let masks = [u64::MAX, 1, 1 << 63, 0xff, 0xff00, 0x0f0f << 20, !1, 6];
         let mut runs = 0;
@@ -230,5 +259,18 @@ mod tests {
             }
         }
         assert!(runs > 100);
+
+        let mut carries = 0;
+        for low in &lows {
+            for bytes in [0, 4, 252, 0xffc] {
+                let (mut sums, mut others) = (Row::ZERO, Row::ZERO);
+                let carry = add(low, bytes, &mut sums);
+                // SAFETY: the host has the feature.
+                assert_eq!(unsafe { wide::add(low, bytes, &mut others) }, carry);
+                assert_eq!(sums.0, others.0);
+                carries += u32::from(carry);
+            }
+        }
+        assert!(carries > 0);
     }
 }

@@ -109,6 +109,7 @@ fn load_first(
         m: 0,
         sources: 0,
         kind: Kind::Plain,
+        part: 0,
     };
     match preload {
         Preload::Texture(lookup) => look_up(fragments, lookup, &op, rows, core),

@@ -285,6 +285,7 @@ mod tests {
             m: 0,
             sources: 3,
             kind: crate::ir::micro::Kind::Plain,
+            part: 0,
         }
     }
 

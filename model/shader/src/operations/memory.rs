@@ -115,6 +115,9 @@ fn eight(row: &Row, group: usize) -> &[u32; GROUP] {
     &row.0.as_chunks().0[group]
 }
 
+/// The alignment of words that are loaded ahead.
+pub(super) const LOADED_ALIGN: u32 = 4;
+
 /// The alignment at which an access takes the short way.
 const fn align(bytes: usize) -> u32 {
     match bytes {
@@ -152,11 +155,24 @@ pub(crate) fn load<const BYTES: usize>(
     rows: &mut Rows,
     core: &mut Core<'_>,
 ) -> Result<(), Trouble> {
-    let words = BYTES.div_ceil(4);
     let mask = rows.mask();
     core.statistics.bytes_read += u64::from(mask.count_ones()) * BYTES as u64;
-    let (low, high) = (rows.get(op.a), rows.get(op.b));
-    let width = rows.lanes();
+    load_rows::<BYTES>(core, rows.get(op.a), rows.get(op.b), mask, rows.lanes())?;
+    for word in 0..BYTES.div_ceil(4) {
+        rows.replace(op.d + word as u16, &mut core.results.0[word]);
+    }
+    Ok(())
+}
+
+/// Loads BYTES bytes for each lane of `mask`, of so many lanes, into the results.
+#[inline(always)]
+pub(super) fn load_rows<const BYTES: usize>(
+    core: &mut Core<'_>,
+    low: &Row,
+    high: &Row,
+    mask: u64,
+    width: usize,
+) -> Result<(), Trouble> {
     if BYTES == 4
         && let Some((first, count)) = run(low, high, mask)
     {
@@ -164,15 +180,12 @@ pub(crate) fn load<const BYTES: usize>(
         let page = core.read.page(address(low, high, first))?;
         let to = &mut core.results.0[0].0[first..first + count];
         page.load_words(low.0[first] as usize, to);
+        Ok(())
     } else if mask == u64::MAX >> (LANES - width) {
-        load_all::<BYTES>(core, low, high, width)?;
+        load_all::<BYTES>(core, low, high, width)
     } else {
-        load_groups::<BYTES>(core, low, high, width, mask)?;
+        load_groups::<BYTES>(core, low, high, width, mask)
     }
-    for word in 0..words {
-        rows.replace(op.d + word as u16, &mut core.results.0[word]);
-    }
-    Ok(())
 }
 
 /// Loads for all lanes: what addresses have in common decides how.
@@ -247,9 +260,9 @@ fn load_chunk<const BYTES: usize>(
     page: bool,
     results: &mut Results,
 ) -> Result<(), Trouble> {
-    let first = chunk * CHUNK;
     if BYTES != 8 && BYTES != 16 {
         if page {
+            let first = chunk * CHUNK;
             let page = read.page(address(low, high, first))?;
             for group in first / GROUP..(first + CHUNK) / GROUP {
                 gather::<BYTES>(page, eight(low, group), results, group);
@@ -258,6 +271,24 @@ fn load_chunk<const BYTES: usize>(
         }
         return load_lanes::<BYTES>(read, low, high, chunk, results);
     }
+    match gather_chunk::<BYTES>(read, low, high, chunk, page, results)? {
+        Some(()) => Ok(()),
+        None => load_lanes::<BYTES>(read, low, high, chunk, results),
+    }
+}
+
+/// Loads 8 or 16 bytes for a chunk of lanes whose accesses are to aligned words of one page each, and lie in two pages at most: those of one
+/// lane and its neighbour. `None` if they lie in more.
+#[inline(always)]
+pub(super) fn gather_chunk<const BYTES: usize>(
+    read: &mut Tlb<'_>,
+    low: &Row,
+    high: &Row,
+    chunk: usize,
+    page: bool,
+    results: &mut Results,
+) -> Result<Option<()>, Trouble> {
+    let first = chunk * CHUNK;
     let lows = &low.0.as_chunks::<CHUNK>().0[chunk];
     let offsets = if page {
         lows.map(|low| low & OFFSET as u32)
@@ -274,7 +305,7 @@ fn load_chunk<const BYTES: usize>(
             .unwrap_or(0)
     };
     if !page && offsets.iter().any(|&offset| offset >= 2 * PAGE_SIZE as u32) {
-        return load_lanes::<BYTES>(read, low, high, chunk, results);
+        return Ok(None);
     }
     let va = address(low, high, first);
     let pages = if second == 0 {
@@ -296,7 +327,7 @@ fn load_chunk<const BYTES: usize>(
     } else {
         mali_memory::gather(pages, &offsets, [a, b, c, d]);
     }
-    Ok(())
+    Ok(Some(()))
 }
 
 /// Loads for a chunk of lanes whose accesses are whole, one after the other; lanes in the same page as the one before share its
@@ -396,11 +427,19 @@ pub(crate) fn store<const BYTES: usize>(
     }
     if mask == u64::MAX >> (LANES - width) {
         let pattern = pattern(low, high, width, BYTES as u32, align(BYTES));
-        if pattern.page {
-            let page = core.write.page(address(low, high, 0))?;
-            for (lane, low) in low.0[..width].iter().enumerate() {
-                let value = sources.map(|row| row.0[lane]);
-                put::<BYTES, true>(page, *low as usize & (PAGE_SIZE - 1), value);
+        if pattern.whole {
+            let lows = &low.0[..width];
+            let mut lane = 0;
+            // Lanes in the same page as the one before share its translation.
+            while let Some(&first) = lows.get(lane) {
+                let page = core.write.page(address(low, high, lane))?;
+                while let Some(&low) = lows.get(lane)
+                    && (low ^ first) & !(OFFSET as u32) == 0
+                {
+                    let value = sources.map(|row| row.0[lane]);
+                    put::<BYTES, true>(page, low as usize & (PAGE_SIZE - 1), value);
+                    lane += 1;
+                }
             }
             return Ok(());
         }

@@ -6,6 +6,7 @@
 //! other stages than compute.
 
 mod addresses;
+pub(crate) mod ahead;
 pub(crate) mod atomic;
 pub(crate) mod graphics;
 pub(crate) mod halves;

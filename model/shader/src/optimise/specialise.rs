@@ -6,13 +6,15 @@
 //! and which rows are read again follows from the flow of control alone. Loads, stores and all that looks at other lanes stay as
 //! they are. Nothing changes in shaders with computed jumps.
 
+use super::flow::{ROWS, RowSet, bit, condition, members, reads, successors, writes};
 use super::fuse::fuse;
+use super::{ahead, join};
 use crate::ir::micro::{Kind, MicroOp, Run};
-use crate::ir::{Clause, Condition, Constant, Next, Program, Target, special};
+use crate::ir::{Condition, Constant, Program, special};
 use crate::operations::loops::{self, copy};
 use crate::rows::{REGISTERS, Rows};
 
-/// Fewer threads than this do not earn the work back. Debug builds, in which tests run, do it always.
+/// Fewer threads than this do not earn the work back in one dispatch. Debug builds, in which tests run, do it always.
 pub(crate) const WORTH_IT: u64 = if cfg!(debug_assertions) { 1 } else { 8192 };
 
 /// More micro-operations than this take too long.
@@ -21,18 +23,12 @@ const MOST_OPS: usize = 1 << 14;
 /// More steps than this on the way to known values take too long; loops that are one in the other need some rounds.
 const MOST_STEPS: usize = 8 * MOST_OPS;
 
-/// Rows whose values change: registers, ids, temporaries.
-const ROWS: usize = special::CONSTANT as usize;
-
 /// What is known of a row: `None` if threads may differ.
 type Value = Option<u32>;
 
-/// Sets of rows as bits.
-type RowSet = u128;
-
-/// The program made for a dispatch of so many threads with these push uniforms; `None` where that is not worth it.
-pub(crate) fn specialised(program: &Program, uniforms: &[u32], threads: u64) -> Option<Program> {
-    if threads < WORTH_IT || program.ops.len() > MOST_OPS || program.is_open() {
+/// The program made for dispatches with these push uniforms; `None` where that takes too long, or nothing is known.
+pub(crate) fn specialised(program: &Program, uniforms: &[u32]) -> Option<Program> {
+    if program.ops.len() > MOST_OPS || program.is_open() {
         return None;
     }
     let mut own = program.clone();
@@ -62,13 +58,24 @@ fn specialise(program: &mut Program, uniforms: &[u32]) {
         program.visible &= live_before(ops, live | condition(clause)) as u64;
     }
     program.ops.clear();
-    for (index, (mut ops, live)) in code.into_iter().zip(live).enumerate() {
+    for (index, (ops, live)) in code.iter_mut().zip(&live).enumerate() {
         let live = live | condition(&program.clauses[index]);
+        sweep(ops, live);
+        add_carries(ops, live);
+        let start = program.ops.len();
+        program.ops.extend(fuse(ops));
+        program.clauses[index].ops = start..program.ops.len();
+    }
+    for parts in join::chains(program) {
+        let last = parts.last().map_or(0, |&last| last as usize);
+        let live = live[last] | condition(&program.clauses[last]);
+        let mut ops = join::code(&parts, &code);
         sweep(&mut ops, live);
         add_carries(&mut ops, live);
-        let start = program.ops.len();
-        program.ops.extend(fuse(&ops));
-        program.clauses[index].ops = start..program.ops.len();
+        let zero = program.constant(Constant::Value(0));
+        ahead::take_ahead(&mut ops, zero, |row| program.value(row, uniforms));
+        sweep(&mut ops, live);
+        join::add(program, parts, &fuse(&ops));
     }
 }
 
@@ -77,70 +84,6 @@ fn own_ops(program: &Program, clause: usize) -> Vec<MicroOp> {
     let ops = &program.ops[program.clauses[clause].ops.clone()];
     let own = ops.iter().filter(|op| !matches!(op.run, Run::Several(_)));
     own.copied().collect()
-}
-
-/// Clauses that may follow.
-fn successors(clause: &Clause) -> impl Iterator<Item = usize> {
-    let next = match clause.next {
-        Next::Clause(index) => Some(index as usize),
-        Next::End => None,
-    };
-    let jump = match clause.branch.map(|branch| branch.target) {
-        Some(Target::Clause(index)) => Some(index as usize),
-        _ => None,
-    };
-    next.into_iter().chain(jump)
-}
-
-/// The row that decides a branch.
-fn condition(clause: &Clause) -> RowSet {
-    match clause.branch.map(|branch| branch.condition) {
-        Some(Condition::NonZero(row) | Condition::Any(row) | Condition::All(row)) => bit(row),
-        _ => 0,
-    }
-}
-
-/// A row as a set; constants are in none.
-fn bit(row: u16) -> RowSet {
-    1u128.checked_shl(row.into()).unwrap_or(0)
-}
-
-/// The rows of a set.
-fn members(mut rows: RowSet) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let row = rows.trailing_zeros() as usize;
-        rows &= rows.wrapping_sub(1);
-        (row < ROWS).then_some(row)
-    })
-}
-
-/// The rows that a micro-operation reads; `None` if that is not known.
-fn reads(op: &MicroOp) -> Option<RowSet> {
-    let sources = [op.a, op.b, op.c, op.e].into_iter();
-    let named = sources
-        .take(op.sources.into())
-        .map(bit)
-        .fold(0, |all, row| all | row);
-    match (op.run, op.kind) {
-        (Run::Message(_), Kind::Store) => Some(named | written(op)),
-        (Run::Message(_), Kind::Load | Kind::LoadUniform) | (Run::Rows(_), _) => Some(named),
-        _ => None,
-    }
-}
-
-/// The rows from `d` on that a load or store moves.
-fn written(op: &MicroOp) -> RowSet {
-    (0..op.m as u16).fold(0, |all, word| all | bit(op.d + word))
-}
-
-/// The rows that a micro-operation writes; `None` if that is not known.
-fn writes(op: &MicroOp) -> Option<RowSet> {
-    match (op.run, op.kind) {
-        (Run::Rows(_), _) => Some(bit(op.d)),
-        (Run::Message(_), Kind::Store) => Some(0),
-        (Run::Message(_), Kind::Load | Kind::LoadUniform) => Some(written(op)),
-        _ => None,
-    }
 }
 
 /// Computes single values.
@@ -341,15 +284,16 @@ fn live_at_ends(program: &Program, code: &[Vec<MicroOp>]) -> Vec<RowSet> {
     }
 }
 
-/// Leaves out what nobody reads.
+/// Leaves out what nobody reads, and what changes nothing.
 fn sweep(ops: &mut Vec<MicroOp>, live: RowSet) {
     let mut live = live;
     let mut kept: Vec<MicroOp> = Vec::with_capacity(ops.len());
     for op in ops.iter().rev() {
         let after = live;
         live = live_before(std::slice::from_ref(op), live);
-        let dead =
-            matches!(op.run, Run::Rows(_)) && writes(op).is_some_and(|rows| rows & after == 0);
+        let idle = op.kind == Kind::Copy && op.a == op.d;
+        let unread = writes(op).is_some_and(|rows| rows & after == 0);
+        let dead = matches!(op.run, Run::Rows(_)) && (idle || unread);
         if !dead {
             kept.push(*op);
         }
@@ -378,7 +322,7 @@ fn add_carries(ops: &mut Vec<MicroOp>, live: RowSet) {
                 b: compare.a,
                 c: compare.b,
                 sources: 3,
-                kind: Kind::Plain,
+                kind: Kind::Carry,
                 ..add
             };
             ops.remove(at);

@@ -10,12 +10,15 @@ use crate::ir::micro::{Kind, MicroOp, OnMemory, Run};
 
 /// Puts probes into all clauses that are decoded.
 pub(crate) fn insert(program: &mut Program, wanted: Wanted) {
+    // Clauses are looked at one by one.
+    program.clauses.retain(|clause| clause.parts.is_empty());
     let old = std::mem::take(&mut program.ops);
     for number in 0..program.clauses.len() {
         let start = program.ops.len();
         let ops = &old[program.clauses[number].ops.clone()];
         program.ops.extend(with_probes(ops, number, wanted));
         program.clauses[number].ops = start..program.ops.len();
+        program.clauses[number].joined = None;
     }
 }
 
@@ -44,6 +47,7 @@ fn with_probes(ops: &[MicroOp], number: usize, wanted: Wanted) -> Vec<MicroOp> {
             m: number,
             sources: 0,
             kind: Kind::Plain,
+            part: 0,
         });
     }
     let mut ops = ops;
@@ -87,7 +91,10 @@ fn probe(op: &MicroOp) -> Option<OnMemory> {
         | Kind::MultiplyAddLow
         | Kind::Copy
         | Kind::Add
-        | Kind::Above => return None,
+        | Kind::Above
+        | Kind::Carry
+        | Kind::Ahead
+        | Kind::Word => return None,
     })
 }
 
@@ -121,6 +128,7 @@ mod tests {
             m,
             sources: 2,
             kind,
+            part: 0,
         }
     }
 

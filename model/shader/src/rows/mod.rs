@@ -18,6 +18,9 @@ pub(crate) struct Rows {
     // Boxes, because rows change places.
     #[allow(clippy::vec_box)]
     rows: Vec<Box<Row>>,
+    /// Rows that an earlier batch had and this one does not need, yet.
+    #[allow(clippy::vec_box)]
+    unused: Vec<Box<Row>>,
     /// The row that the next result is written to, before it takes the place of its destination.
     spare: Box<Row>,
     /// All ones in active lanes, zero in others.
@@ -39,6 +42,7 @@ impl Rows {
             rows: (0..usize::from(count).max(REGISTERS))
                 .map(|_| Box::new(Row::ZERO))
                 .collect(),
+            unused: Vec::new(),
             spare: Box::new(Row::ZERO),
             active: Box::new(Row::ZERO),
             mask: 0,
@@ -46,6 +50,29 @@ impl Rows {
             full: false,
             chunks: lanes.clamp(1, LANES).div_ceil(CHUNK),
         }
+    }
+
+    /// Makes it a batch of up to `lanes` lanes with `count` rows, the last of them zero. Registers and temporary rows may hold anything: what a
+    /// thread can see of them is given a value when it starts.
+    pub(crate) fn reset(&mut self, count: u16, lanes: usize) {
+        let count = usize::from(count).max(REGISTERS);
+        if self.rows.len() > count {
+            self.unused.extend(self.rows.drain(count..));
+        }
+        for row in self.rows.iter_mut().skip(REGISTERS) {
+            row.0.fill(0);
+        }
+        while self.rows.len() < count {
+            self.push(0);
+        }
+        self.activate(0, 0);
+        self.full = false;
+        self.chunks = lanes.clamp(1, LANES).div_ceil(CHUNK);
+    }
+
+    /// Bytes of memory that it takes up.
+    pub(crate) fn bytes(&self) -> usize {
+        (self.rows.len() + self.unused.len() + 2) * (size_of::<Row>() + size_of::<Box<Row>>())
     }
 
     /// Chooses which lanes results are written to. Lanes outside `live` may receive anything.
@@ -58,6 +85,12 @@ impl Rows {
                 *active = ((mask >> lane) as u32 & 1).wrapping_neg();
             }
         }
+    }
+
+    /// All ones in active lanes, zero in others.
+    #[inline(always)]
+    pub(crate) fn active(&self) -> &Row {
+        &self.active
     }
 
     /// Active lanes.
@@ -96,7 +129,9 @@ impl Rows {
 
     /// Adds a row with the same value in all lanes.
     pub(crate) fn push(&mut self, value: u32) {
-        self.rows.push(Box::new(Row([value; LANES])));
+        let mut row = self.unused.pop().unwrap_or_else(|| Box::new(Row::ZERO));
+        row.0.fill(value);
+        self.rows.push(row);
     }
 
     /// Puts `new` in place of `row`, or merges it where lanes are inactive.
@@ -121,6 +156,17 @@ impl Rows {
             std::mem::swap(&mut self.rows[row], &mut self.spare);
         } else {
             whole::merge(&mut self.rows[row], &self.spare, &self.active);
+        }
+    }
+
+    /// Puts a row of temporary results in place of another, or merges it where lanes are inactive; what it then holds is of no use.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, from: u16, to: u16) {
+        let (from, to) = (usize::from(from), usize::from(to));
+        if self.full {
+            self.rows.swap(from, to);
+        } else if let Ok([from, to]) = self.rows.get_disjoint_mut([from, to]) {
+            whole::merge(to, from, &self.active);
         }
     }
 

@@ -162,6 +162,8 @@ pub(crate) fn clause(
         add,
         messages,
         lane_cost,
+        joined: None,
+        parts: Vec::new(),
     })
 }
 
@@ -335,6 +337,7 @@ impl Translator<'_> {
             m,
             sources: 4,
             kind: Kind::Plain,
+            part: 0,
         });
     }
 

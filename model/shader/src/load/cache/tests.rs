@@ -84,3 +84,40 @@ fn shaders_take_up_bounded_memory_and_are_decoded_once() {
     assert!(cache.shader(last, None, &mut fetch).1 > 0);
     assert!(cache.bytes().abs_diff(before) < largest);
 }
+
+#[test]
+fn what_is_made_for_push_uniforms_is_kept_with_the_shader() {
+    let code = clause(1).repeat(2);
+    let space = Flat(Ram::new(4).unwrap());
+    let start = space.0.allocate_contiguous(1).unwrap();
+    space.0.write(start, &code).unwrap();
+    let mut fetch = Tlb::new(&space, Access::Execute);
+    let mut cache = Cache::default();
+    let (program, _) = cache.shader(start, None, &mut fetch);
+    let empty = cache.bytes();
+    let uniforms = |n: u32| -> Arc<[u32]> { vec![n; 8].into() };
+    // Seen, then made.
+    assert!(cache.own(&program, &uniforms(1)).is_none());
+    cache.keep_own(&program, &uniforms(1), None);
+    assert!(matches!(cache.own(&program, &uniforms(1)), Some(Own::Seen)));
+    let own = Arc::new(Program::clone(&program));
+    cache.keep_own(&program, &uniforms(1), Some(Arc::clone(&own)));
+    let known = cache.own(&program, &uniforms(1));
+    assert!(matches!(known, Some(Own::Made(made)) if Arc::ptr_eq(&made, &own)));
+    assert!(cache.own(&program, &uniforms(2)).is_none());
+    assert!(cache.bytes() > empty + own.bytes());
+    // So many of them, and so many bytes of all.
+    for n in 0..2 * MOST_OWN as u32 {
+        cache.keep_own(&program, &uniforms(n), Some(Arc::clone(&own)));
+        assert!(cache.bytes() <= MOST_BYTES);
+    }
+    let known = (0..2 * MOST_OWN as u32).filter(|n| cache.own(&program, &uniforms(*n)).is_some());
+    assert_eq!(known.count(), MOST_OWN);
+    // With other code in the same place, nothing that was made of the old one counts.
+    space.0.write(start, &clause(2)).unwrap();
+    let (other, _) = cache.shader(start, None, &mut fetch);
+    assert!(!Arc::ptr_eq(&program, &other));
+    assert!(cache.own(&program, &uniforms(1)).is_none());
+    assert!(cache.own(&other, &uniforms(1)).is_none());
+    assert!(cache.bytes() < 2 * empty);
+}

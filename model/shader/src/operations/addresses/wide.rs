@@ -3,9 +3,9 @@
 
 use std::arch::x86_64::*;
 
-use super::{OFFSET, Pattern};
+use super::{Common, OFFSET, Pattern};
 use crate::rows::wide::vectors;
-use crate::rows::{CHUNK, Row};
+use crate::rows::{CHUNK, GROUP, Row};
 
 #[inline]
 #[target_feature(enable = "avx512f")]
@@ -57,6 +57,31 @@ pub(super) fn pattern(low: &Row, high: &Row, bytes: u32, align: u32) -> Pattern 
     }
 }
 
+/// As [`super::common`].
+#[target_feature(enable = "avx512f")]
+pub(super) fn common(low: &Row, high: &Row, lanes: usize, bytes: u32, align: u32) -> Common {
+    let halves = _mm512_set_epi32(8, 8, 8, 8, 8, 8, 8, 8, 0, 0, 0, 0, 0, 0, 0, 0);
+    let mut common = Common::default();
+    let chunks = vectors(low).into_iter().zip(vectors(high));
+    for (chunk, (low, high)) in chunks.enumerate().take(lanes / CHUNK) {
+        let lows = _mm512_xor_si512(low, _mm512_permutexvar_epi32(halves, low));
+        let highs = _mm512_xor_si512(high, _mm512_permutexvar_epi32(halves, high));
+        let differs = _mm512_or_si512(lows, highs);
+        let other = _mm512_test_epi32_mask(differs, differs);
+        let pages = _mm512_or_si512(_mm512_andnot_si512(number(OFFSET), lows), highs);
+        let at = _mm512_and_si512(low, number(OFFSET));
+        let apart = _mm512_test_epi32_mask(pages, pages)
+            | _mm512_test_epi32_mask(low, number(align - 1))
+            | _mm512_cmpgt_epu32_mask(at, number(OFFSET + 1 - bytes));
+        for (half, group) in [(0, 2 * chunk), (GROUP, 2 * chunk + 1)] {
+            let none = |mask: u16| u32::from(mask >> half & 0xff == 0) << group;
+            common.same |= none(other);
+            common.page |= none(apart);
+        }
+    }
+    common
+}
+
 /// As the portable function of that name.
 #[target_feature(enable = "avx512f")]
 pub(super) fn is_run(low: &Row, high: &Row, mask: u64, first: usize) -> bool {
@@ -74,4 +99,18 @@ pub(super) fn is_run(low: &Row, high: &Row, mask: u64, first: usize) -> bool {
         expected = _mm512_add_epi32(expected, number(4 * CHUNK as u32));
     }
     differ == 0
+}
+
+/// As the portable function of that name.
+#[target_feature(enable = "avx512f")]
+pub(super) fn add(low: &Row, bytes: u32, sums: &mut Row) -> bool {
+    let mut carry = 0;
+    let chunks = sums.0.as_chunks_mut::<CHUNK>().0;
+    for (low, to) in vectors(low).into_iter().zip(chunks) {
+        let sum = _mm512_add_epi32(low, number(bytes));
+        carry |= _mm512_cmplt_epu32_mask(sum, low);
+        // SAFETY: a chunk has as many bytes as a vector.
+        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), sum) };
+    }
+    carry != 0
 }

@@ -11,17 +11,25 @@ use super::*;
 use crate::core::Core;
 use crate::engine::batch::Batch;
 use crate::engine::worker::totals;
-use crate::ir::{Branch, State};
+use crate::ir::{Branch, Clause, Next, State, Target};
 use crate::operations::memory::{load, store};
 use crate::rows::LANES;
 use crate::{Access, AddressSpace, Control, Dispatch, MmuFault, alu::float, vectors};
 
-struct Flat(Ram);
+/// Memory at its own addresses, and two pages of it, one on each side of 4 GiB.
+struct Flat(Ram, u64);
+
+/// Where these pages begin.
+const EDGE: u64 = (1 << 32) - 4096;
 
 impl AddressSpace for Flat {
     fn translate(&self, va: u64, access: Access) -> Result<Page<'_>, MmuFault> {
         let code = 0xc3;
-        self.0.page(va).ok_or(MmuFault { va, access, code })
+        let at = match va {
+            EDGE..=0x1_0000_0fff => self.1 + (va - EDGE),
+            _ => va,
+        };
+        self.0.page(at).ok_or(MmuFault { va, access, code })
     }
 }
 
@@ -97,11 +105,15 @@ impl Writer<'_> {
             d,
             a: source(0),
             b: source(1),
-            c: source(2),
+            c: match kind {
+                Kind::Load | Kind::Store => 4 * m as u16,
+                _ => source(2),
+            },
             e: source(3),
             m,
             sources: sources.len() as u8,
             kind,
+            part: 0,
         });
     }
 
@@ -183,6 +195,72 @@ impl Writer<'_> {
         self.stores += 1;
     }
 
+    /// Loads of words behind one address, each from a sum of 64 bits as compilers make it; some go on from the sum before.
+    fn words(&mut self, row: u16) {
+        let [low, high, sum, carry, last] = [6, 7, 8, 10, 11].map(|n| special::TEMPORARY + n);
+        let (mask, zero) = (self.constant(0xfc), self.constant(0));
+        let base = match self.random.below(16) {
+            // Nothing is there, or nothing any more behind the first words.
+            0 => self.constant(0x7000_0000),
+            1 => self.constant(self.table + 0x2000 - 0xfc - 8),
+            2..6 => self.constant(EDGE as u32 + 0xf00),
+            6..10 => self.constant(self.table + 0xf80),
+            _ => self.constant(self.table),
+        };
+        let place = loops::three(|_, row, mask, base| (row & mask).wrapping_add(base));
+        self.push(Run::Rows(place), Kind::Plain, low, &[row, mask, base], 0);
+        match self.random.below(2) {
+            0 => self.push(Run::Rows(copy as _), Kind::Copy, high, &[zero], 0),
+            // The same, which nobody knows before.
+            _ => {
+                let none = loops::two(|_, a, b| a ^ b);
+                let lane = special::LANE_ID;
+                self.push(Run::Rows(none), Kind::Plain, high, &[lane, lane], 0);
+            }
+        }
+        let add = || Run::Rows(loops::two(|_, a, b| a.wrapping_add(b)));
+        let above = || Run::Rows(loops::two(|m, a, b| u32::from(a > b) & m));
+        let (mut before, mut offset) = ([low, high], 0);
+        for _ in 0..2 + self.random.below(5) {
+            let more = 4 * self.random.below(5);
+            let from = match self.random.below(3) {
+                // Behind the last sum, which is in rows of its own.
+                0 if before != [low, high] => {
+                    offset += more;
+                    before
+                }
+                _ => {
+                    offset = more;
+                    [low, high]
+                }
+            };
+            let d = self.random.below(7) as u16;
+            if more == 0 && from == [low, high] {
+                self.push(Run::Message(load::<4>), Kind::Load, d, &[low, high], 1);
+            } else {
+                let bytes = match from {
+                    [one, _] if one == low => offset,
+                    _ => more,
+                };
+                let constant = self.constant(bytes);
+                let mut terms = [from[0], constant];
+                terms.rotate_left(self.random.below(2) as usize);
+                self.push(add(), Kind::Add, sum, &terms, 0);
+                self.push(above(), Kind::Above, carry, &[from[0], sum], 1);
+                self.push(add(), Kind::Add, carry, &[carry, from[1]], 0);
+                self.push(Run::Message(load::<4>), Kind::Load, d, &[sum, carry], 1);
+                if self.random.below(2) == 0 {
+                    self.push(Run::Rows(copy as _), Kind::Copy, last, &[sum], 0);
+                    self.push(Run::Rows(copy as _), Kind::Copy, last + 1, &[carry], 0);
+                    before = [last, last + 1];
+                }
+            }
+            if self.random.below(4) == 0 {
+                self.op();
+            }
+        }
+    }
+
     /// A program of some clauses, which ends with stores of all registers in use.
     fn program(&mut self) {
         let count = 2 + self.random.below(5);
@@ -191,6 +269,10 @@ impl Writer<'_> {
             self.temporaries.clear();
             for _ in 0..1 + self.random.below(10) {
                 self.op();
+            }
+            if self.random.below(2) == 0 {
+                let row = self.source();
+                self.words(row);
             }
             let last = index == count - 1;
             if last {
@@ -226,6 +308,8 @@ impl Writer<'_> {
                 add: 0,
                 messages: Vec::new(),
                 lane_cost: 0,
+                joined: None,
+                parts: Vec::new(),
             });
             let fused = fuse(&self.program.ops[start..]);
             self.program.ops.truncate(start);
@@ -265,13 +349,15 @@ fn outcome(program: &Program, uniforms: &[u32], space: &Flat, mask: u64, seed: u
 
 #[test]
 fn random_programs_do_the_same_when_specialised() {
-    let space = Flat(Ram::new(PAGES + 16).unwrap());
+    let mut space = Flat(Ram::new(PAGES + 16).unwrap(), 0);
     let table = space.0.allocate_contiguous(2).unwrap();
+    space.1 = table;
     let out = space.0.allocate_contiguous(PAGES).unwrap();
     let mut random = Random(0x1234_5678_9abc_def1);
     let bytes: Vec<u8> = (0..8192).map(|_| random.word() as u8).collect();
     space.0.write(table, &bytes).unwrap();
     let (mut before, mut after, mut ended) = (0, 0, 0);
+    let (mut joined, mut ahead) = (0, 0);
     for case in 0..1000 {
         let mut plain = Program::new(16, None);
         plain.clauses.clear();
@@ -289,11 +375,14 @@ fn random_programs_do_the_same_when_specialised() {
         let mut fast = plain.clone();
         specialise(&mut fast, &uniforms);
         let count = |program: &Program| {
-            (0..program.clauses.len())
+            (0..plain.clauses.len())
                 .map(|at| own_ops(program, at).len())
                 .sum::<usize>()
         };
         (before, after) = (before + count(&plain), after + count(&fast));
+        joined += fast.clauses.len() - plain.clauses.len();
+        let ops = fast.ops.iter();
+        ahead += ops.filter(|op| op.kind == Kind::Ahead).count();
         let mask = match case % 3 {
             0 => u64::MAX,
             1 => u64::from(random.word()) << 16 | 1,
@@ -312,6 +401,10 @@ fn random_programs_do_the_same_when_specialised() {
         random.word();
     }
     assert!(ended > 300, "{ended} ended");
+    assert!(
+        joined > 300 && ahead > 300,
+        "{joined} joined, {ahead} ahead"
+    );
     assert!(
         after * 10 < before * 9,
         "{before} micro-operations became {after}"

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Loads of several words that later micro-operations take.
+
+use super::addresses::{behind, pattern};
+use super::memory::{LOADED_ALIGN, address, gather_chunk, load_rows};
+use crate::core::{Core, OFFSET, Results, Tlb, Trouble};
+use crate::ir::micro::MicroOp;
+use crate::rows::{CHUNK, GROUP, LANES, Row, Rows};
+use crate::rows::{repeat, spread};
+use crate::words::Words;
+
+/// Loads BYTES bytes (8 or 16) for each lane from `e` bytes behind the address in rows `a` (low) and `b` (high) into rows `d` on, if their words
+/// lie so that they can be loaded together; bit `m` of what was loaded ahead says whether it did.
+pub(crate) fn ahead<const BYTES: usize>(
+    op: &MicroOp,
+    rows: &mut Rows,
+    core: &mut Core<'_>,
+) -> Result<(), Trouble> {
+    core.ahead &= !(1 << op.m);
+    let (mask, width) = (rows.mask(), rows.lanes());
+    let (base, high, offset) = (rows.get(op.a), rows.get(op.b), op.e.into());
+    let (mut sums, lows, highs);
+    let (mut low, mut high) = (base, high);
+    if offset != 0 {
+        sums = Row::ZERO;
+        if !behind(base, offset, &mut sums) {
+            return Ok(());
+        }
+        low = &sums;
+    }
+    if mask != u64::MAX >> (LANES - width) {
+        // The others load what the first active lane does.
+        let active = rows.active();
+        (lows, highs) = (
+            like_first(low, active, mask),
+            like_first(high, active, mask),
+        );
+        (low, high) = (&lows, &highs);
+    }
+    // What faults is loaded again by those that come later, and faults there.
+    if load_together::<BYTES>(core, low, high, width).is_none() {
+        return Ok(());
+    }
+    for word in 0..BYTES / 4 {
+        rows.replace(op.d + word as u16, &mut core.results.0[word]);
+    }
+    core.ahead |= 1 << op.m;
+    Ok(())
+}
+
+/// A row in which lanes that are not active have what the first active one has.
+fn like_first(row: &Row, active: &Row, mask: u64) -> Row {
+    let first = row.0[mask.trailing_zeros() as usize % LANES];
+    let mut all = Row([first; LANES]);
+    for (to, (word, active)) in all.0.iter_mut().zip(row.0.iter().zip(&active.0)) {
+        *to = word & active | first & !active;
+    }
+    all
+}
+
+/// Loads a word for each active lane into row `d`: from row `c` if it was loaded ahead, else from `e` bytes behind the address in rows `a` (low)
+/// and `b` (high).
+pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+    let mask = rows.mask();
+    core.statistics.bytes_read += 4 * u64::from(mask.count_ones());
+    if core.ahead >> op.m & 1 == 1 {
+        rows.take(op.c, op.d);
+        return Ok(());
+    }
+    load_word(op, rows, core)
+}
+
+/// Loads a word for each active lane, whatever was loaded ahead.
+#[cold]
+#[inline(never)]
+fn load_word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
+    let (base, high) = (rows.get(op.a), rows.get(op.b));
+    let (offset, mask, width) = (u32::from(op.e), rows.mask(), rows.lanes());
+    let mut low = Row::ZERO;
+    if behind(base, offset, &mut low) {
+        load_rows::<4>(core, &low, high, mask, width)?;
+    } else {
+        let mut high = high.clone();
+        for (high, (sum, base)) in high.0.iter_mut().zip(low.0.iter().zip(&base.0)) {
+            *high = high.wrapping_add(u32::from(sum < base));
+        }
+        load_rows::<4>(core, &low, &high, mask, width)?;
+    }
+    rows.replace(op.d, &mut core.results.0[0]);
+    Ok(())
+}
+
+/// Loads for all lanes, if no lane's words cross the end of a page.
+#[inline(always)]
+fn load_together<const BYTES: usize>(
+    core: &mut Core<'_>,
+    low: &Row,
+    high: &Row,
+    width: usize,
+) -> Option<()> {
+    let words = BYTES / 4;
+    let pattern = pattern(low, high, width, BYTES as u32, LOADED_ALIGN);
+    if !pattern.whole {
+        return None;
+    }
+    let Core { read, results, .. } = core;
+    if pattern.same {
+        let value = words_at::<BYTES>(read, address(low, high, 0))?;
+        for (row, word) in results.0.iter_mut().zip(value).take(words) {
+            row.0[..width].fill(word);
+        }
+        return Some(());
+    }
+    if pattern.flat {
+        let mut values = [[0; CHUNK]; 4];
+        let mut known = (
+            address(low, high, 0),
+            words_at::<BYTES>(read, address(low, high, 0))?,
+        );
+        for group in 0..width / GROUP {
+            // Lines of work groups are often longer than a group.
+            let va = address(low, high, group * GROUP);
+            if va != known.0 {
+                known = (va, words_at::<BYTES>(read, va)?);
+            }
+            for (values, word) in values.iter_mut().zip(known.1).take(words) {
+                values[group] = word;
+            }
+        }
+        for (row, values) in results.0.iter_mut().zip(&values).take(words) {
+            spread(row, values);
+        }
+        return Some(());
+    }
+    let chunks = if pattern.repeat { 1 } else { width / CHUNK };
+    for chunk in 0..chunks {
+        let gathered = gather_chunk::<BYTES>(read, low, high, chunk, pattern.page, results);
+        if gathered.ok()?.is_none() {
+            load_chunk::<BYTES>(read, low, high, chunk, results)?;
+        }
+    }
+    if pattern.repeat {
+        results.0.iter_mut().take(words).for_each(|row| repeat(row));
+    }
+    Some(())
+}
+
+/// Loads for a chunk of lanes, one after the other.
+fn load_chunk<const BYTES: usize>(
+    read: &mut Tlb<'_>,
+    low: &Row,
+    high: &Row,
+    chunk: usize,
+    results: &mut Results,
+) -> Option<()> {
+    let lanes = chunk * CHUNK..(chunk + 1) * CHUNK;
+    let mut to = results.0.each_mut().map(|row| &mut row.0[lanes.clone()]);
+    for (at, lane) in lanes.clone().enumerate() {
+        let value = words_at::<BYTES>(read, address(low, high, lane))?;
+        for (to, word) in to.iter_mut().zip(value).take(BYTES / 4) {
+            to[at] = word;
+        }
+    }
+    Some(())
+}
+
+/// Words that lie in one page, at a multiple of 4.
+#[inline(always)]
+fn words_at<const BYTES: usize>(read: &mut Tlb<'_>, va: u64) -> Option<Words> {
+    let page = read.page(va).ok()?;
+    let at = (va & OFFSET) as usize;
+    let word = |word: usize| match word < BYTES / 4 {
+        true => page.load_aligned_u32(at + 4 * word),
+        false => 0,
+    };
+    Some(std::array::from_fn(word))
+}

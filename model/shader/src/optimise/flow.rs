@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which rows micro-operations read and write, and where threads go after a clause.
+
+use crate::ir::micro::{Kind, MicroOp, Run};
+use crate::ir::{Clause, Condition, Next, Target, special};
+
+/// Rows whose values change: registers, ids, temporaries.
+pub(super) const ROWS: usize = special::CONSTANT as usize;
+
+/// Sets of rows as bits.
+pub(super) type RowSet = u128;
+
+/// Clauses that may follow.
+pub(super) fn successors(clause: &Clause) -> impl Iterator<Item = usize> {
+    let next = match clause.next {
+        Next::Clause(index) => Some(index as usize),
+        Next::End => None,
+    };
+    let jump = match clause.branch.map(|branch| branch.target) {
+        Some(Target::Clause(index)) => Some(index as usize),
+        _ => None,
+    };
+    next.into_iter().chain(jump)
+}
+
+/// The row that decides a branch.
+pub(super) fn condition(clause: &Clause) -> RowSet {
+    match clause.branch.map(|branch| branch.condition) {
+        Some(Condition::NonZero(row) | Condition::Any(row) | Condition::All(row)) => bit(row),
+        _ => 0,
+    }
+}
+
+/// A row as a set; constants are in none.
+pub(super) fn bit(row: u16) -> RowSet {
+    1u128.checked_shl(row.into()).unwrap_or(0)
+}
+
+/// The rows of a set.
+pub(super) fn members(mut rows: RowSet) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let row = rows.trailing_zeros() as usize;
+        rows &= rows.wrapping_sub(1);
+        (row < ROWS).then_some(row)
+    })
+}
+
+/// The rows that a micro-operation reads; `None` if that is not known.
+pub(super) fn reads(op: &MicroOp) -> Option<RowSet> {
+    let sources = [op.a, op.b, op.c, op.e].into_iter();
+    let named = sources
+        .take(op.sources.into())
+        .map(bit)
+        .fold(0, |all, row| all | row);
+    match (op.run, op.kind) {
+        (Run::Message(_), Kind::Store) => Some(named | written(op)),
+        (Run::Message(_), Kind::Load | Kind::LoadUniform | Kind::Ahead | Kind::Word)
+        | (Run::Rows(_), _) => Some(named),
+        _ => None,
+    }
+}
+
+/// The rows from `d` on that a load or store moves.
+pub(super) fn written(op: &MicroOp) -> RowSet {
+    (0..op.m as u16).fold(0, |all, word| all | bit(op.d + word))
+}
+
+/// The rows that a micro-operation writes; `None` if that is not known.
+pub(super) fn writes(op: &MicroOp) -> Option<RowSet> {
+    match (op.run, op.kind) {
+        (Run::Rows(_), _) => Some(bit(op.d)),
+        (Run::Message(_), Kind::Store) => Some(0),
+        (Run::Message(_), Kind::Load | Kind::LoadUniform) => Some(written(op)),
+        (Run::Message(_), Kind::Ahead) => {
+            Some((0..op.c).fold(0, |all, word| all | bit(op.d + word)))
+        }
+        (Run::Message(_), Kind::Word) => Some(bit(op.d)),
+        _ => None,
+    }
+}
