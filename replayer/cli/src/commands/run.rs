@@ -18,7 +18,7 @@ use crate::common::arguments::{tolerance, whole_number};
 use crate::common::classification::Choice as ClassChoice;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::device_option::DeviceOption;
-use crate::common::evaluation::ManyInputs;
+use crate::common::evaluation::{ManyInputs, Others};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::fault_argument::Inject;
 use crate::common::interrupt::Interrupt;
@@ -61,6 +61,9 @@ Examples:
       in OP-TEE's secure world, which checks signature and counter of the pack itself
   gpureplay run recordings/digits-g52 --inject job-fault@300 --retry 1
       a job fails, the GPU is reset, and the second attempt gives the right answer";
+
+/// GPU memory of all sessions that run at the same time, in bytes at most.
+const MOST_MEMORY: u64 = 256 << 20;
 
 /// Replay a recording with new inputs
 ///
@@ -145,7 +148,7 @@ impl Run {
         let mut watch = JobWatch::new(&self.watch, lines, &recording, &self.on.device)?;
         // Signals wait from before the device is opened until it is closed.
         let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
-        let (mut session, inputs) = self.session(&recording, watch.as_ref())?;
+        let (mut session, inputs) = self.session(&recording, self.model, watch.as_ref())?;
         let classes = self.classes.read()?;
         let layers = recording.layers();
         let selection = session.select(self.layers.range(layers)?)?;
@@ -250,7 +253,7 @@ impl Run {
     fn execute_repeatedly(&self, recording: &Recording) -> Result {
         let runs = self.states.repeat.unwrap_or(1);
         let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
-        let (mut session, inputs) = self.session(recording, None)?;
+        let (mut session, inputs) = self.session(recording, self.model, None)?;
         let output_files = named(
             &self.outputs,
             session.bindings(),
@@ -285,10 +288,26 @@ impl Run {
             ));
         }
         let _held = HeldSignals::if_needed(matches!(self.on.device, Choice::DevMem(_)));
-        let (mut session, _) = self.session(recording, None)?;
+        let sessions = self.sessions(recording);
+        let model = self
+            .model
+            .with_threads(self.model.thread_count() / sessions);
+        let (mut session, _) = self.session(recording, model, None)?;
+        let open = || {
+            let mut session = self.session_here(recording, model, None)?;
+            session.ignore_identity(self.wrong_gpu);
+            session.set_retries(self.retry);
+            Ok(session)
+        };
+        let others = Others {
+            count: sessions - 1,
+            open: &open,
+        };
         let files = recording.files();
         let classes = self.classes.read()?;
-        let evaluation = self.many.evaluate(&mut session, classes.labels(files))?;
+        let evaluation = self
+            .many
+            .evaluate(&mut session, &others, classes.labels(files))?;
         match self.json {
             true => evaluation.print_json(&mut terminal::stdout())?,
             false => evaluation.print(&mut terminal::report(false))?,
@@ -296,10 +315,27 @@ impl Run {
         Ok(Outcome::Done)
     }
 
+    /// How many sessions to run many inputs in at the same time: on the model one for each host thread, as far as their GPU memory is small. States
+    /// pass from one inference to the next.
+    fn sessions(&self, recording: &Recording) -> usize {
+        let mut states = recording.tensors().iter();
+        let states = states.any(|tensor| tensor.kind == TensorKind::State);
+        if states || !matches!(self.on.device, Choice::Model(_)) {
+            return 1;
+        }
+        let regions = recording.verified().recording().regions().iter();
+        let memory = regions
+            .map(|region| region.bytes())
+            .fold(1, u64::saturating_add);
+        let room = MOST_MEMORY / memory;
+        self.model.thread_count().min(room as usize).max(1)
+    }
+
     /// A session with all values bound, and the files of its inputs.
     fn session(
         &self,
         recording: &Recording,
+        model: ModelOptions,
         watch: Option<&JobWatch>,
     ) -> Result<(Session, BTreeMap<String, PathBuf>)> {
         let mut session = match self.on.device {
@@ -319,7 +355,7 @@ impl Run {
                 }
                 session
             }
-            _ => self.session_here(recording, watch)?,
+            _ => self.session_here(recording, model, watch)?,
         };
         session.ignore_identity(self.wrong_gpu);
         session.set_retries(self.retry);
@@ -336,10 +372,15 @@ impl Run {
     }
 
     /// A session on a device that this process uses itself.
-    fn session_here(&self, recording: &Recording, watch: Option<&JobWatch>) -> Result<Session> {
+    fn session_here(
+        &self,
+        recording: &Recording,
+        model: ModelOptions,
+        watch: Option<&JobWatch>,
+    ) -> Result<Session> {
         let observer = watch.and_then(JobWatch::observer);
         let id = recording.verified().recording().gpu_id();
-        let mut device = Device::open_observed(&self.on.device, id, self.model.into(), observer)?;
+        let mut device = Device::open_observed(&self.on.device, id, model.into(), observer)?;
         let recording = recording.for_device(&mut device)?;
         let device = match self.inject {
             Some(inject) => device.with_fault(inject.0),

@@ -3,17 +3,21 @@
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::time::Instant;
 
 use clap::Args;
 use gpureplay_library::values::read_if;
 use gpureplay_library::{
-    Element, ElementType, Number, Session, Tensor, TensorInfo, TensorKind, escaped, list, shown,
+    Bindings, Element, ElementType, Number, Session, Tensor, TensorInfo, TensorKind, escaped, list,
+    shown,
 };
 use serde::Serialize;
 
 use crate::common::failure::Failure;
+use crate::common::progress::Progress;
 use crate::{Result, text};
 
 /// Endings of the files of a directory that are inputs.
@@ -81,8 +85,13 @@ impl ManyInputs {
         self.inputs_from.is_some()
     }
 
-    /// Runs once for each input of the only input tensor that has no value yet.
-    pub(crate) fn evaluate(&self, session: &mut Session, labels: &[String]) -> Result<Evaluation> {
+    /// Runs once for each input of the only input tensor that has no value yet, in one session or in several at the same time.
+    pub(crate) fn evaluate(
+        &self,
+        session: &mut Session,
+        others: &Others<'_>,
+        labels: &[String],
+    ) -> Result<Evaluation> {
         let from = self.inputs_from.as_deref().unwrap_or(Path::new(""));
         let (input, output) = (open_input(session)?, only_output(session)?);
         let classes = output.shape.iter().product::<u64>() as usize;
@@ -92,38 +101,24 @@ impl ManyInputs {
             .as_deref()
             .map(|path| read_truth(path, labels, classes, sources.len()));
         let truth = truth.transpose()?;
-        session.prepare()?;
-        let started = Instant::now();
-        let mut answers = Vec::with_capacity(sources.len());
-        for (index, (name, source)) in sources.into_iter().enumerate() {
-            match source {
-                Source::File(path) => session.bind_file(&input.name, path)?,
-                Source::Part(all, number) => {
-                    let at = number * input.bytes;
-                    let bytes = all.bytes().get(at..at + input.bytes).unwrap_or_default();
-                    let value = Tensor::new(input.dtype, &input.shape, bytes.to_vec());
-                    let value = value.map_err(|error| Failure::Input(error.to_string()))?;
-                    session.bind(&input.name, value)?;
-                }
-            }
-            session.run()?;
-            let values = session.read(&output.name)?;
-            let numbers = values
-                .values()
-                .enumerate()
-                .filter(|(_, value)| !value.is_nan());
-            // The first of equal ones, as NumPy's argmax.
-            let best = numbers.reduce(|best, other| if other.1 > best.1 { other } else { best });
-            answers.push(Answer {
-                input: name,
-                class: best.map(|(class, _)| class),
-                label: best.and_then(|(class, _)| labels.get(class).cloned()),
-                value: best.map(|(_, value)| Number(value)),
-                truth: truth.as_ref().and_then(|truth| truth.get(index).copied()),
-            });
-        }
-        let seconds = started.elapsed().as_secs_f64();
+        let work = Work {
+            input,
+            output: output.name,
+            sources,
+            next: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+            done: Arc::default(),
+        };
+        let (found, seconds) = work.share(session, others)?;
         session.close()?;
+        let said = |(index, (class, value)): (usize, Best)| Answer {
+            input: work.sources[index].0.clone(),
+            class,
+            label: class.and_then(|class| labels.get(class).cloned()),
+            value: value.map(Number),
+            truth: truth.as_ref().and_then(|truth| truth.get(index).copied()),
+        };
+        let answers: Vec<Answer> = found.into_iter().enumerate().map(said).collect();
         let judged = || answers.iter().filter(|answer| answer.truth.is_some());
         let right = truth.is_some().then(|| {
             judged()
@@ -155,11 +150,139 @@ impl ManyInputs {
     }
 }
 
+/// How many more sessions there may be at the same time, and how one is opened.
+pub(crate) struct Others<'a> {
+    pub(crate) count: usize,
+    pub(crate) open: &'a (dyn Fn() -> Result<Session> + Sync),
+}
+
+/// The number of the largest element, and it; nothing if none is a number.
+type Best = (Option<usize>, Option<f64>);
+
+/// Inputs that sessions share among themselves.
+struct Work {
+    input: TensorInfo,
+    output: String,
+    sources: Vec<(String, Source)>,
+    /// The first input that no session has taken.
+    next: AtomicUsize,
+    /// One of them failed.
+    stop: AtomicBool,
+    /// Inputs that are done, for whoever watches.
+    done: Arc<AtomicU64>,
+}
+
+impl Work {
+    /// Runs all inputs; what was found for each and the seconds that it took once the recording was loaded, or what went wrong with the first
+    /// that failed.
+    fn share(&self, session: &mut Session, others: &Others<'_>) -> Result<(Vec<Best>, f64)> {
+        let total = Some(self.sources.len() as u64);
+        let _progress = Progress::start("replaying", self.done.clone(), total, "inputs");
+        let count = others.count.min(self.sources.len().saturating_sub(1));
+        let bindings: Vec<Bindings> = vec![session.bindings().clone(); count];
+        let mut started = Instant::now();
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let others: Vec<_> = bindings
+                .into_iter()
+                .map(|bindings| {
+                    scope.spawn(move || {
+                        let opened = (others.open)().map(|mut session| {
+                            session.bind_all(bindings);
+                            session
+                        });
+                        let mut session =
+                            opened.map_err(|failure| self.fail(usize::MAX, failure))?;
+                        let found = self.take(&mut session)?;
+                        let closed = session.close();
+                        closed.map_err(|error| self.fail(usize::MAX, error.into()))?;
+                        Ok(found)
+                    })
+                })
+                .collect();
+            let own = session.prepare();
+            started = Instant::now();
+            let own = own.map_err(|error| self.fail(0, error.into()));
+            let own = own.and_then(|()| self.take(session));
+            let others = others.into_iter().map(|other| {
+                // A panic of another session is this one's.
+                other
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            others.chain([own]).collect()
+        });
+        let mut found = vec![(None, None); self.sources.len()];
+        let mut first: Option<(usize, Failure)> = None;
+        for result in results {
+            match result {
+                Ok(some) => some
+                    .into_iter()
+                    .for_each(|(index, best)| found[index] = best),
+                Err(failed) if first.as_ref().is_none_or(|first| failed.0 < first.0) => {
+                    first = Some(failed);
+                }
+                Err(_) => {}
+            }
+        }
+        match first {
+            Some((_, failure)) => Err(failure),
+            None => Ok((found, started.elapsed().as_secs_f64())),
+        }
+    }
+
+    /// Ends the work of all sessions. Inputs are taken in their order, so that those before this one are still done.
+    fn fail(&self, index: usize, failure: Failure) -> (usize, Failure) {
+        self.stop.store(true, Relaxed);
+        (index, failure)
+    }
+
+    /// Takes inputs until there are none.
+    fn take(
+        &self,
+        session: &mut Session,
+    ) -> std::result::Result<Vec<(usize, Best)>, (usize, Failure)> {
+        let mut found = Vec::new();
+        while !self.stop.load(Relaxed) {
+            let index = self.next.fetch_add(1, Relaxed);
+            let Some((_, source)) = self.sources.get(index) else {
+                break;
+            };
+            let best = self.run(session, source);
+            found.push((index, best.map_err(|failure| self.fail(index, failure))?));
+            self.done.fetch_add(1, Relaxed);
+        }
+        Ok(found)
+    }
+
+    fn run(&self, session: &mut Session, source: &Source) -> Result<Best> {
+        let input = &self.input;
+        match source {
+            Source::File(path) => session.bind_file(&input.name, path)?,
+            Source::Part(all, number) => {
+                let at = number * input.bytes;
+                let bytes = all.bytes().get(at..at + input.bytes).unwrap_or_default();
+                let value = Tensor::new(input.dtype, &input.shape, bytes.to_vec());
+                let value = value.map_err(|error| Failure::Input(error.to_string()))?;
+                session.bind(&input.name, value)?;
+            }
+        }
+        session.run()?;
+        let values = session.read(&self.output)?;
+        let numbers = values
+            .values()
+            .enumerate()
+            .filter(|(_, value)| !value.is_nan());
+        // The first of equal ones, as NumPy's argmax.
+        let best = numbers.reduce(|best, other| if other.1 > best.1 { other } else { best });
+        Ok((best.map(|best| best.0), best.map(|best| best.1)))
+    }
+}
+
 /// Where one input comes from.
 enum Source {
     File(PathBuf),
     /// One of those in a file, by its number.
-    Part(Rc<Tensor>, usize),
+    Part(Arc<Tensor>, usize),
 }
 
 /// All inputs with their names.
@@ -189,7 +312,7 @@ fn sources(from: &Path, input: &TensorInfo) -> Result<Vec<(String, Source)>> {
                 "{count} inputs, more than the {MAX_COUNT} that one file may have"
             )));
         }
-        let all = Rc::new(all);
+        let all = Arc::new(all);
         let value = |index: usize| (index.to_string(), Source::Part(all.clone(), index));
         let values: Vec<_> = (0..count).map(value).collect();
         return match values.is_empty() {

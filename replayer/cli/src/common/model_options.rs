@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options for the model.
 
+use std::num::NonZeroUsize;
+
 use gpureplay_library::device::MAX_THREADS;
 
 /// Options of the model.
@@ -15,6 +17,22 @@ pub(crate) struct ModelOptions {
     /// Show the model's messages on standard error: faults, then also resets and jobs (-vv), then everything (-vvv)
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
+}
+
+impl ModelOptions {
+    /// How many host threads there are.
+    pub(crate) fn thread_count(self) -> usize {
+        let all = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.threads.unwrap_or_else(all).min(MAX_THREADS)
+    }
+
+    /// The same with so many host threads.
+    pub(crate) fn with_threads(self, count: usize) -> Self {
+        Self {
+            threads: Some(count.max(1)),
+            ..self
+        }
+    }
 }
 
 fn threads(text: &str) -> Result<usize, String> {

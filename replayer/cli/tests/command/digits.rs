@@ -455,6 +455,16 @@ fn all_held_out_digits_run_in_one_process() {
         (&value["inputs"], &value["right"]),
         (&360.into(), &359.into())
     );
+    // One session for each thread: the answers are those of one session, in the same order.
+    let alone = [&run[..], &["--threads", "1"]].concat();
+    let several = [&run[..], &["--threads", "5"]].concat();
+    let answers = |run: &[&str]| -> serde_json::Value {
+        let (good, text) = gpureplay(run);
+        assert!(good, "{text}");
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["answers"].take()
+    };
+    assert_eq!(value["answers"], answers(&alone));
+    assert_eq!(value["answers"], answers(&several));
     let confusion = value["confusion"].as_array().unwrap().iter();
     let rows = confusion.map(|row| row.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()));
     assert_eq!(rows.flatten().sum::<u64>(), 360);
@@ -481,6 +491,20 @@ fn all_held_out_digits_run_in_one_process() {
     ];
     let (good, text) = gpureplay(&run);
     assert!(good && text.contains("10 of 10 right (100.0 %)"), "{text}");
+    // Of several files that cannot be read, the first is named, whichever session comes to one first.
+    for digit in [4, 5, 8] {
+        let path = folder.path().join(format!("pictures/{digit}.npy"));
+        std::fs::write(path, "no picture").unwrap();
+    }
+    for threads in ["1", "2", "4"] {
+        let (good, text) = gpureplay(&[&run[..], &["--threads", threads]].concat());
+        assert!(!good && text.contains("4.npy"), "{text}");
+    }
+    for digit in [4, 5, 8] {
+        let from = repository().join(format!("recordings/digits-g52/inputs/{digit}.npy"));
+        let to = folder.path().join(format!("pictures/{digit}.npy"));
+        std::fs::copy(from, to).unwrap();
+    }
     // As many truths as inputs.
     let run = [
         "run",
