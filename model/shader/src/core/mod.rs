@@ -184,24 +184,23 @@ impl<'s> Core<'s> {
         slow + pages * PAGE_COST
     }
 
-    /// Counts an execution of a clause by the lanes of `mask`.
+    /// Counts an execution of a clause by so many lanes.
     #[inline(always)]
-    pub(crate) fn count(&mut self, number: u32, mask: u64, clause: &Clause) {
+    pub(crate) fn count(&mut self, number: u32, lanes: u64, clause: &Clause) {
         let number = number as usize;
         if number >= self.visits.len() {
             self.visits.resize(number + 1, 0);
         }
         self.statistics.clauses += clause.count();
-        let lanes = u64::from(mask.count_ones());
         self.visits[number] += lanes;
         self.lane_by_lane(lanes, clause.lane_cost);
     }
 
     /// Takes back that a joined clause was counted: it did not come to its end.
     #[cold]
-    pub(crate) fn uncount(&mut self, number: u32, mask: u64, clause: &Clause) {
+    pub(crate) fn uncount(&mut self, number: u32, lanes: u64, clause: &Clause) {
         self.statistics.clauses -= clause.count();
-        self.visits[number as usize] -= u64::from(mask.count_ones());
+        self.visits[number as usize] -= lanes;
     }
 
     #[cold]

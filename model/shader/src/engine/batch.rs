@@ -108,7 +108,7 @@ impl Batch {
                     group.clause = joined;
                 }
                 let clause = &program.clauses[group.clause as usize];
-                core.count(group.clause, self.rows.mask(), clause);
+                core.count(group.clause, self.rows.active_count(), clause);
                 if let Err((trouble, part)) = self.execute(program, clause, core) {
                     return Err(self.fault(program, group.clause, (trouble, part), core));
                 }
@@ -150,6 +150,11 @@ impl Batch {
                     ops = rest;
                     run(these, &mut self.rows);
                 }
+                Run::Done(run) => {
+                    if run(op, &self.rows, core) {
+                        ops = &ops[op.c.into()..];
+                    }
+                }
                 Run::Message(run) => {
                     if let Err(trouble) = run(op, &mut self.rows, core) {
                         return Err((trouble, op.part));
@@ -180,10 +185,10 @@ impl Batch {
         let Some(&own) = parts.get(usize::from(part)) else {
             return clause.fault(trouble);
         };
-        let mask = self.rows.mask();
-        core.uncount(number, mask, clause);
+        let lanes = self.rows.active_count();
+        core.uncount(number, lanes, clause);
         for &number in &parts[..=usize::from(part)] {
-            core.count(number, mask, &program.clauses[number as usize]);
+            core.count(number, lanes, &program.clauses[number as usize]);
         }
         program.clauses[own as usize].fault(trouble)
     }

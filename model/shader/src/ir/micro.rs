@@ -79,4 +79,6 @@ pub(crate) enum Run {
     Several(fn(&[MicroOp], &mut Rows)),
     /// Touches memory, descriptors or clocks.
     Message(OnMemory),
+    /// Says whether the micro-operations that follow, as many as `c` says, have nothing to do.
+    Done(fn(&MicroOp, &Rows, &mut Core<'_>) -> bool),
 }

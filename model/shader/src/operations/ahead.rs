@@ -61,13 +61,21 @@ fn like_first(row: &Row, active: &Row, mask: u64) -> Row {
 /// Loads a word for each active lane into row `d`: from row `c` if it was loaded ahead, else from `e` bytes behind the address in rows `a` (low)
 /// and `b` (high).
 pub(crate) fn word(op: &MicroOp, rows: &mut Rows, core: &mut Core<'_>) -> Result<(), Trouble> {
-    let mask = rows.mask();
-    core.statistics.bytes_read += 4 * u64::from(mask.count_ones());
+    core.statistics.bytes_read += 4 * rows.active_count();
     if core.ahead >> op.m & 1 == 1 {
         rows.take(op.c, op.d);
         return Ok(());
     }
     load_word(op, rows, core)
+}
+
+/// Whether the words of the micro-operations that follow, as many as `c` says, were loaded ahead to where they go; `m` has the bits of their loads.
+pub(crate) fn words_are_there(op: &MicroOp, rows: &Rows, core: &mut Core<'_>) -> bool {
+    let all = core.ahead & u64::from(op.m) == u64::from(op.m);
+    if all {
+        core.statistics.bytes_read += 4 * u64::from(op.c) * rows.active_count();
+    }
+    all
 }
 
 /// Loads a word for each active lane, whatever was loaded ahead.

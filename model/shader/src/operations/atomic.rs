@@ -130,7 +130,7 @@ pub(crate) fn compare_double(
 }
 
 fn count(rows: &Rows, core: &mut Core<'_>, bytes: u64) {
-    let bytes = u64::from(rows.mask().count_ones()) * bytes;
+    let bytes = rows.active_count() * bytes;
     core.statistics.bytes_read += bytes;
     core.statistics.bytes_written += bytes;
 }

@@ -156,7 +156,7 @@ pub(crate) fn load<const BYTES: usize>(
     core: &mut Core<'_>,
 ) -> Result<(), Trouble> {
     let mask = rows.mask();
-    core.statistics.bytes_read += u64::from(mask.count_ones()) * BYTES as u64;
+    core.statistics.bytes_read += rows.active_count() * BYTES as u64;
     load_rows::<BYTES>(core, rows.get(op.a), rows.get(op.b), mask, rows.lanes())?;
     for word in 0..BYTES.div_ceil(4) {
         rows.replace(op.d + word as u16, &mut core.results.0[word]);
@@ -412,14 +412,14 @@ pub(crate) fn store<const BYTES: usize>(
 ) -> Result<(), Trouble> {
     let words = BYTES.div_ceil(4);
     let mask = rows.mask();
-    core.statistics.bytes_written += u64::from(mask.count_ones()) * BYTES as u64;
+    core.statistics.bytes_written += rows.active_count() * BYTES as u64;
     let (low, high) = (rows.get(op.a), rows.get(op.b));
     let sources: [&Row; 4] =
         std::array::from_fn(|word| rows.get(op.d + word.min(words - 1) as u16));
     let width = rows.lanes();
     if BYTES == 4
         && let Some((first, count)) = run(low, high, mask)
-        && mask.count_ones() as usize == count
+        && rows.active_count() == count as u64
     {
         let page = core.write.page(address(low, high, first))?;
         page.store_words(low.0[first] as usize, &sources[0].0[first..first + count]);

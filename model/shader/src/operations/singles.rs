@@ -16,6 +16,17 @@ pub(crate) fn accumulate<const N: usize>(ops: &[MicroOp; N], rows: &mut Rows) ->
     })
 }
 
+/// Executes multiply-adds in whole rows where the host has a way to: the same row `d` grows by the products of rows `a` and `b` of each. No factor is that
+/// row.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables))]
+pub(crate) fn add_all(ops: &[MicroOp], rows: &mut Rows) -> bool {
+    choose!(portable: false, avx512: {
+        avx512::add_all(ops, rows);
+        true
+    })
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::*;
@@ -24,6 +35,27 @@ mod avx512 {
     use crate::ir::micro::MicroOp;
     use crate::rows::wide::vectors;
     use crate::rows::{CHUNK, Rows};
+
+    /// As [`super::add_all`]. The sum stays in registers; one that is no number stays so until the end.
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn add_all(ops: &[MicroOp], rows: &mut Rows) {
+        let Some(first) = ops.first() else { return };
+        let quiet = _mm512_set1_ps(f32::from_bits(QUIET));
+        let mut sums = vectors(rows.get(first.d)).map(|vector| _mm512_castsi512_ps(vector));
+        for op in ops {
+            let (a, b) = (vectors(rows.get(op.a)), vectors(rows.get(op.b)));
+            for (sum, (a, b)) in sums.iter_mut().zip(a.into_iter().zip(b)) {
+                *sum = _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), *sum);
+            }
+        }
+        let to = rows.get_mut(first.d).0.as_chunks_mut::<CHUNK>().0;
+        for (to, sum) in to.iter_mut().zip(sums) {
+            let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(sum, sum);
+            let sum = _mm512_mask_blend_ps(nan, sum, quiet);
+            // SAFETY: a chunk has as many bytes as a vector.
+            unsafe { _mm512_storeu_ps(to.as_mut_ptr().cast(), sum) };
+        }
+    }
 
     /// As [`super::accumulate`]. The common factor stays in registers.
     #[target_feature(enable = "avx512f")]

@@ -31,7 +31,7 @@ fn uniform<const BYTES: usize>(
 ) -> Result<(), Trouble> {
     let words = BYTES.div_ceil(4);
     let mask = rows.mask();
-    core.statistics.bytes_read += u64::from(mask.count_ones()) * BYTES as u64;
+    core.statistics.bytes_read += rows.active_count() * BYTES as u64;
     let mut last = None;
     for lane in lanes(mask) {
         let place = (rows.get(op.a).0[lane], rows.get(op.b).0[lane]);

@@ -14,7 +14,7 @@ use crate::operations::ahead::{ahead, word};
 /// Most words of a load ahead.
 const MOST_WORDS: u32 = 4;
 /// Most loads ahead of a clause; whether each was done is a bit.
-const MOST_GROUPS: usize = 64;
+const MOST_GROUPS: usize = 32;
 /// Most bytes that a load is behind its base.
 const FARTHEST: u32 = 0xfff;
 /// Most sums on the way from a base to an address that are looked at.

@@ -1,23 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Multiply-adds that share a factor, executed at once: the factor is read once, and one micro-operation is chosen instead of
-//! several.
+//! Multiply-adds that share a factor or belong to one sum, executed at once: the factor or the sum is read once, and one micro-operation is
+//! chosen instead of several. Words that were loaded ahead to where they go are skipped at once.
 //!
 //! The micro-operations stay where they are, behind the one that stands for them, and are executed by themselves when
 //! lanes are inactive.
 
 use crate::ir::micro::{Kind, MicroOp, Run};
-use crate::operations::{halves, singles};
+use crate::operations::{ahead, halves, singles};
 use crate::rows::Rows;
 use crate::vectors;
 
-/// Most multiply-adds to execute at once.
+/// Most multiply-adds with a common factor to execute at once.
 const MOST: usize = 4;
+/// Most that belong to one sum.
+const MOST_OF_SUM: usize = 16;
+/// Most words to skip at once.
+const MOST_WORDS: usize = 256;
 
 /// The micro-operations with those in front that stand for several. The order of factors may change.
 pub(crate) fn fuse(ops: &[MicroOp]) -> Vec<MicroOp> {
     let mut fused = Vec::with_capacity(ops.len());
     let mut rest = ops;
     while let Some(&first) = rest.first() {
+        let alike = in_place(rest).max(of_sum(rest));
+        if alike > 1 {
+            let (these, others) = rest.split_at(alike);
+            fused.push(stand_for(these));
+            fused.extend(these);
+            rest = others;
+            continue;
+        }
         let by_a = group(rest, first.a);
         let by_b = group(rest, first.b);
         let (count, common) = if by_b > by_a {
@@ -48,6 +60,46 @@ pub(crate) fn fuse(ops: &[MicroOp]) -> Vec<MicroOp> {
         rest = others;
     }
     fused
+}
+
+/// How many of the first micro-operations take words that may have been loaded ahead to where they go.
+fn in_place(ops: &[MicroOp]) -> usize {
+    let is = |op: &&MicroOp| op.kind == Kind::Word && op.c == op.d;
+    ops.iter().take(MOST_WORDS).take_while(is).count()
+}
+
+/// How many of the first micro-operations grow the same row by products of others.
+fn of_sum(ops: &[MicroOp]) -> usize {
+    let Some(sum) = ops.first().map(|op| op.d) else {
+        return 0;
+    };
+    let grows = |op: &&MicroOp| {
+        op.kind == Kind::MultiplyAdd && [op.d, op.c] == [sum; 2] && ![op.a, op.b].contains(&sum)
+    };
+    match vectors::accumulates() {
+        true => ops.iter().take(MOST_OF_SUM).take_while(grows).count(),
+        false => 0,
+    }
+}
+
+/// The micro-operation in front of words, or of the parts of a sum.
+fn stand_for(ops: &[MicroOp]) -> MicroOp {
+    let (first, count) = (ops[0], ops.len());
+    let (run, c, m) = match first.kind {
+        Kind::Word => {
+            let loads = ops.iter().fold(0, |loads, op| loads | 1 << op.m);
+            (Run::Done(ahead::words_are_there), count as u16, loads)
+        }
+        _ => (Run::Several(add_all), first.c, count as u32),
+    };
+    let kind = Kind::Plain;
+    MicroOp {
+        run,
+        c,
+        m,
+        kind,
+        ..first
+    }
 }
 
 /// How many of the first micro-operations grow different rows by products with the row `common`, and read none that another of
@@ -114,6 +166,12 @@ fn accumulate_low<const N: usize>(ops: &[MicroOp], rows: &mut Rows) {
         return;
     }
     one_by_one(ops, rows);
+}
+
+fn add_all(ops: &[MicroOp], rows: &mut Rows) {
+    if !(rows.is_full() && singles::add_all(ops, rows)) {
+        one_by_one(ops, rows);
+    }
 }
 
 fn one_by_one(ops: &[MicroOp], rows: &mut Rows) {

@@ -5,4 +5,5 @@ pub(crate) mod ahead;
 mod flow;
 pub(crate) mod fuse;
 mod join;
+mod late;
 pub(crate) mod specialise;

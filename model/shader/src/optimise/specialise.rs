@@ -8,7 +8,7 @@
 
 use super::flow::{ROWS, RowSet, bit, condition, members, reads, successors, writes};
 use super::fuse::fuse;
-use super::{ahead, join};
+use super::{ahead, join, late};
 use crate::ir::micro::{Kind, MicroOp, Run};
 use crate::ir::{Condition, Constant, Program, special};
 use crate::operations::loops::{self, copy};
@@ -74,15 +74,18 @@ fn specialise(program: &mut Program, uniforms: &[u32]) {
         add_carries(&mut ops, live);
         let zero = program.constant(Constant::Value(0));
         ahead::take_ahead(&mut ops, zero, |row| program.value(row, uniforms));
+        late::read_in_place(&mut ops, live);
         sweep(&mut ops, live);
-        join::add(program, parts, &fuse(&ops));
+        join::add(program, parts, &fuse(&late::postpone(&ops)));
     }
 }
 
 /// The micro-operations of a clause, without those that stand for several.
 fn own_ops(program: &Program, clause: usize) -> Vec<MicroOp> {
     let ops = &program.ops[program.clauses[clause].ops.clone()];
-    let own = ops.iter().filter(|op| !matches!(op.run, Run::Several(_)));
+    let own = ops
+        .iter()
+        .filter(|op| !matches!(op.run, Run::Several(_) | Run::Done(_)));
     own.copied().collect()
 }
 

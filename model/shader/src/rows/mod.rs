@@ -27,6 +27,8 @@ pub(crate) struct Rows {
     active: Box<Row>,
     /// The same as bits.
     mask: u64,
+    /// How many they are.
+    count: u32,
     /// Lanes that have not ended.
     live: u64,
     /// True if no lane that matters is inactive, so that results replace whole rows.
@@ -46,6 +48,7 @@ impl Rows {
             spare: Box::new(Row::ZERO),
             active: Box::new(Row::ZERO),
             mask: 0,
+            count: 0,
             live: 0,
             full: false,
             chunks: lanes.clamp(1, LANES).div_ceil(CHUNK),
@@ -81,6 +84,7 @@ impl Rows {
         self.live = live;
         if self.mask != mask {
             self.mask = mask;
+            self.count = mask.count_ones();
             for (lane, active) in self.active.0.iter_mut().enumerate() {
                 *active = ((mask >> lane) as u32 & 1).wrapping_neg();
             }
@@ -97,6 +101,12 @@ impl Rows {
     #[inline(always)]
     pub(crate) fn mask(&self) -> u64 {
         self.mask
+    }
+
+    /// How many lanes are active. To count bits takes long on hosts without an instruction for it that may be used.
+    #[inline(always)]
+    pub(crate) fn active_count(&self) -> u64 {
+        self.count.into()
     }
 
     /// Lanes that had not ended when the active ones were chosen.

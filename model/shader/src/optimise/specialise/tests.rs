@@ -357,7 +357,7 @@ fn random_programs_do_the_same_when_specialised() {
     let bytes: Vec<u8> = (0..8192).map(|_| random.word() as u8).collect();
     space.0.write(table, &bytes).unwrap();
     let (mut before, mut after, mut ended) = (0, 0, 0);
-    let (mut joined, mut ahead) = (0, 0);
+    let (mut joined, mut ahead, mut skipped, mut sums) = (0, 0, 0, 0);
     for case in 0..1000 {
         let mut plain = Program::new(16, None);
         plain.clauses.clear();
@@ -381,8 +381,14 @@ fn random_programs_do_the_same_when_specialised() {
         };
         (before, after) = (before + count(&plain), after + count(&fast));
         joined += fast.clauses.len() - plain.clauses.len();
-        let ops = fast.ops.iter();
-        ahead += ops.filter(|op| op.kind == Kind::Ahead).count();
+        let ops = &fast.ops;
+        ahead += ops.iter().filter(|op| op.kind == Kind::Ahead).count();
+        let done = |op: &&MicroOp| matches!(op.run, Run::Done(_));
+        skipped += ops.iter().filter(done).count();
+        let of_one = |ops: &&[MicroOp]| {
+            matches!(ops[0].run, Run::Several(_)) && ops[1].d == ops[2].d && ops[0].m > 1
+        };
+        sums += ops.windows(3).filter(of_one).count();
         let mask = match case % 3 {
             0 => u64::MAX,
             1 => u64::from(random.word()) << 16 | 1,
@@ -402,9 +408,12 @@ fn random_programs_do_the_same_when_specialised() {
     }
     assert!(ended > 300, "{ended} ended");
     assert!(
-        joined > 300 && ahead > 300,
-        "{joined} joined, {ahead} ahead"
+        joined > 300 && ahead > 300 && skipped > 100,
+        "{joined} joined, {ahead} ahead, {skipped} skipped at once"
     );
+    if vectors::accumulates() {
+        assert!(sums > 100, "{sums} sums");
+    }
     assert!(
         after * 10 < before * 9,
         "{before} micro-operations became {after}"

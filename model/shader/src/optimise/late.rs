@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Multiply-adds as late as possible, so that many follow one another: those of a sum are then executed at once.
+//!
+//! Words that were loaded ahead are used where they are, and not copied to registers first. What may fault stays in its order.
+
+use super::flow::{RowSet, bit, reads, writes};
+use crate::ir::micro::{Kind, MicroOp, Run};
+use crate::operations::loops::copy;
+
+/// Lets the readers of words that were loaded ahead read the rows where they are.
+pub(super) fn read_in_place(ops: &mut Vec<MicroOp>, live: RowSet) {
+    for at in 0..ops.len() {
+        let word = ops[at];
+        if word.kind == Kind::Word
+            && word.d != word.c
+            && let Some(stays) = replace_reads(&mut ops[at + 1..], word.d, word.c, live)
+        {
+            ops[at].d = word.c;
+            if stays {
+                ops.push(MicroOp {
+                    run: Run::Rows(copy),
+                    a: word.c,
+                    sources: 1,
+                    kind: Kind::Copy,
+                    ..word
+                });
+            }
+        }
+    }
+}
+
+/// Lets those read `to` that read `from` before it has another value, and says whether it is still wanted at the end. Nothing is changed if it is
+/// not known who reads it.
+fn replace_reads(ops: &mut [MicroOp], from: u16, to: u16, live: RowSet) -> Option<bool> {
+    let mut stays = live & bit(from) != 0;
+    let mut readers = Vec::new();
+    for (at, op) in ops.iter().enumerate() {
+        if reads(op)? & bit(from) != 0 {
+            // Words of a longer store follow one another.
+            if op.kind == Kind::Store && op.m != 1 {
+                return None;
+            }
+            readers.push(at);
+        }
+        if writes(op)? & bit(from) != 0 {
+            stays = false;
+            break;
+        }
+    }
+    for at in readers {
+        let op = &mut ops[at];
+        let stored = (op.kind == Kind::Store).then_some(&mut op.d);
+        let sources = [&mut op.a, &mut op.b, &mut op.c, &mut op.e];
+        let sources = sources.into_iter().take(op.sources.into()).chain(stored);
+        for source in sources.filter(|source| **source == from) {
+            *source = to;
+        }
+    }
+    Some(stays)
+}
+
+/// What waits.
+#[derive(Default)]
+struct Waiting {
+    /// Words that were loaded ahead; they come first.
+    words: Vec<MicroOp>,
+    /// Rows of these: where they go, and their addresses.
+    loaded: RowSet,
+    /// Multiply-adds, each to a row of its own or in their order.
+    sums: Vec<MicroOp>,
+    factors: RowSet,
+    grown: RowSet,
+    /// Some of them belong to the same row.
+    several: bool,
+}
+
+impl Waiting {
+    /// Whether this cannot come before what waits.
+    fn hold(&self, op: &MicroOp) -> bool {
+        let (Some(read), Some(written)) = (reads(op), writes(op)) else {
+            return true;
+        };
+        // What may fault does so in its order.
+        if matches!(op.run, Run::Message(_)) && op.kind != Kind::Ahead {
+            return true;
+        }
+        let changed = self.loaded | self.grown;
+        written & (changed | self.factors) != 0 || read & changed != 0
+    }
+
+    /// Lets a word wait; it will come before all sums that wait now. False if it cannot.
+    fn add_word(&mut self, op: &MicroOp) -> bool {
+        let (place, address) = (bit(op.d), bit(op.a) | bit(op.b));
+        if (place | address) & self.grown != 0 || place & self.factors != 0 {
+            return false;
+        }
+        self.words.push(*op);
+        self.loaded |= place | address;
+        true
+    }
+
+    /// Lets a sum wait; it may come before or after those of other rows. False if it cannot.
+    fn add_sum(&mut self, op: &MicroOp) -> bool {
+        let (sum, factors) = (bit(op.d), bit(op.a) | bit(op.b));
+        if factors & (self.grown | sum) != 0 || sum & self.factors != 0 {
+            return false;
+        }
+        self.several |= sum & self.grown != 0;
+        self.sums.push(*op);
+        self.factors |= factors;
+        self.grown |= sum;
+        true
+    }
+
+    /// What waited, with the parts of each sum together.
+    fn release(&mut self, to: &mut Vec<MicroOp>) {
+        to.append(&mut self.words);
+        if self.several {
+            self.sums.sort_by_key(|sum| sum.d);
+        }
+        to.append(&mut self.sums);
+        *self = Waiting::default();
+    }
+}
+
+/// Moves multiply-adds, and the words in front of them, behind what does not depend on them.
+pub(super) fn postpone(ops: &[MicroOp]) -> Vec<MicroOp> {
+    let mut ordered = Vec::with_capacity(ops.len());
+    let mut waiting = Waiting::default();
+    for op in ops {
+        let add = match op.kind {
+            Kind::Word if op.d == op.c => Waiting::add_word,
+            Kind::MultiplyAdd if op.d == op.c => Waiting::add_sum,
+            _ => {
+                if waiting.hold(op) {
+                    waiting.release(&mut ordered);
+                }
+                ordered.push(*op);
+                continue;
+            }
+        };
+        if !add(&mut waiting, op) {
+            waiting.release(&mut ordered);
+            if !add(&mut waiting, op) {
+                ordered.push(*op);
+            }
+        }
+    }
+    waiting.release(&mut ordered);
+    ordered
+}
