@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What micro-operations do: functions of rows, and of rows and memory.
 //!
-//! [`loops`] are arithmetic, lane by lane; [`singles`] and [`halves`] have multiply-adds written by hand. [`memory`], [`uniform`],
+//! [`loops`] are arithmetic, lane by lane; [`singles`] and [`halves`] have multiply-adds written by hand, [`carries`] sums of 64 bits. [`memory`], [`uniform`],
 //! [`atomic`], [`image`], [`texture`] and [`warp`] have the instructions that look beyond their own lane, [`graphics`] those of
 //! other stages than compute.
 
 mod addresses;
 pub(crate) mod ahead;
 pub(crate) mod atomic;
+pub(crate) mod carries;
 pub(crate) mod graphics;
 pub(crate) mod halves;
 pub(crate) mod image;

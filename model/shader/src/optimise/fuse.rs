@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Multiply-adds that share a factor or belong to one sum, executed at once: the factor or the sum is read once, and one micro-operation is
-//! chosen instead of several. Words that were loaded ahead to where they go are skipped at once.
+//! chosen instead of several. So are both words of sums. Words that were loaded ahead to where they go are skipped at once.
 //!
 //! The micro-operations stay where they are, behind the one that stands for them, and are executed by themselves when
 //! lanes are inactive.
 
 use crate::ir::micro::{Kind, MicroOp, Run};
-use crate::operations::{ahead, halves, singles};
+use crate::operations::{ahead, carries, halves, singles};
 use crate::rows::Rows;
 use crate::vectors;
 
@@ -14,6 +14,8 @@ use crate::vectors;
 const MOST: usize = 4;
 /// Most that belong to one sum.
 const MOST_OF_SUM: usize = 16;
+/// Most micro-operations for sums of 64 bits to execute at once.
+const MOST_WIDE: usize = 16;
 /// Most words to skip at once.
 const MOST_WORDS: usize = 256;
 
@@ -22,7 +24,7 @@ pub(crate) fn fuse(ops: &[MicroOp]) -> Vec<MicroOp> {
     let mut fused = Vec::with_capacity(ops.len());
     let mut rest = ops;
     while let Some(&first) = rest.first() {
-        let alike = in_place(rest).max(of_sum(rest));
+        let alike = in_place(rest).max(of_sum(rest)).max(wide_sums(rest));
         if alike > 1 {
             let (these, others) = rest.split_at(alike);
             fused.push(stand_for(these));
@@ -82,7 +84,29 @@ fn of_sum(ops: &[MicroOp]) -> usize {
     }
 }
 
-/// The micro-operation in front of words, or of the parts of a sum.
+/// How many of the first micro-operations are sums of 64 bits: two each.
+fn wide_sums(ops: &[MicroOp]) -> usize {
+    let is = |[low, high]: &&[MicroOp; 2]| {
+        let [term, other, sum] = match high.kind {
+            Kind::Carry => [high.b, high.a, high.c],
+            Kind::Above if high.m == 1 => [high.a, high.a, high.b],
+            _ => return false,
+        };
+        low.kind == Kind::Add
+            && sum == low.d
+            && [low.a, low.b].contains(&term)
+            && ![term, other, high.d].contains(&low.d)
+    };
+    match vectors::accumulates() {
+        true => {
+            let pairs = ops.as_chunks().0.iter().take(MOST_WIDE / 2);
+            2 * pairs.take_while(is).count()
+        }
+        false => 0,
+    }
+}
+
+/// The micro-operation in front of words, of the parts of a sum, or of sums of 64 bits.
 fn stand_for(ops: &[MicroOp]) -> MicroOp {
     let (first, count) = (ops[0], ops.len());
     let (run, c, m) = match first.kind {
@@ -90,6 +114,7 @@ fn stand_for(ops: &[MicroOp]) -> MicroOp {
             let loads = ops.iter().fold(0, |loads, op| loads | 1 << op.m);
             (Run::Done(ahead::words_are_there), count as u16, loads)
         }
+        Kind::Add => (Run::Several(add_wide), first.c, count as u32),
         _ => (Run::Several(add_all), first.c, count as u32),
     };
     let kind = Kind::Plain;
@@ -170,6 +195,12 @@ fn accumulate_low<const N: usize>(ops: &[MicroOp], rows: &mut Rows) {
 
 fn add_all(ops: &[MicroOp], rows: &mut Rows) {
     if !(rows.is_full() && singles::add_all(ops, rows)) {
+        one_by_one(ops, rows);
+    }
+}
+
+fn add_wide(ops: &[MicroOp], rows: &mut Rows) {
+    if !(rows.is_full() && carries::add_wide(ops, rows)) {
         one_by_one(ops, rows);
     }
 }
