@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The host's threads that work on a dispatch, and the shaders that they remember from one dispatch to the next.
 
+use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mali_isa::Product;
 
 use crate::core::Tlb;
+use crate::engine::prepared::{Prepared, Purpose};
 use crate::ir::Program;
 use crate::load::{Cache, Own};
 use crate::optimise::specialise::{WORTH_IT, specialised};
@@ -17,8 +19,8 @@ use crate::rows::Rows;
 pub struct Threads {
     count: NonZeroUsize,
     shaders: Mutex<Cache>,
-    /// Rows of batches that ended, for those that follow.
-    rows: Mutex<Vec<Rows>>,
+    /// Rows of batches that ended, for those that follow; the oldest first.
+    rows: Mutex<VecDeque<Prepared>>,
 }
 
 /// Most rows of batches that are kept, in bytes.
@@ -82,28 +84,31 @@ impl Threads {
         }
     }
 
-    /// `count` rows for a batch of up to `lanes` lanes, those behind the registers zero.
-    pub(crate) fn take_rows(&self, count: u16, lanes: usize) -> Rows {
-        let kept = self
-            .rows
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
-        match kept {
-            Some(mut rows) => {
-                rows.reset(count, lanes);
-                rows
+    /// Rows that were prepared for this before, or rows that serve after they were prepared anew.
+    pub(crate) fn take_rows(&self, purpose: &Purpose) -> Result<Prepared, Vec<Rows>> {
+        let mut kept = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = kept.iter().position(|other| other.purpose.is(purpose));
+        match same.and_then(|at| kept.remove(at)) {
+            Some(prepared) => Ok(prepared),
+            // Others may come again, while there is room for new ones.
+            None if bytes(&kept) > MOST_ROWS / 2 => {
+                Err(kept.pop_front().map_or_else(Vec::new, |other| other.rows))
             }
-            None => Rows::new(count, lanes),
+            None => Err(Vec::new()),
         }
     }
 
-    /// Keeps the rows of a batch that ended.
-    pub(crate) fn give_rows(&self, rows: Rows) {
+    /// Keeps the rows of batches that ended.
+    pub(crate) fn give_rows(&self, prepared: Prepared) {
         let mut kept = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: usize = kept.iter().map(Rows::bytes).sum();
-        if bytes + rows.bytes() <= MOST_ROWS {
-            kept.push(rows);
+        kept.push_back(prepared);
+        while bytes(&kept) > MOST_ROWS {
+            kept.pop_front();
         }
     }
+}
+
+/// Bytes of memory that rows take up.
+fn bytes(kept: &VecDeque<Prepared>) -> usize {
+    kept.iter().map(Prepared::bytes).sum()
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::rows::LANES;
 
 /// How work groups are laid out in batches; the same for all host threads.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// Threads of a work group.
     pub(crate) size: u32,

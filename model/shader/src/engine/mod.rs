@@ -8,4 +8,6 @@
 pub(crate) mod batch;
 pub(crate) mod deal;
 pub(crate) mod layout;
+pub(crate) mod places;
+pub(crate) mod prepared;
 pub(crate) mod worker;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use super::batch::Batch;
 use super::layout::Layout;
+use super::places::Places;
+use super::prepared::{Prepared, Purpose};
 use crate::core::Core;
 use crate::ir::{Program, special};
 use crate::operations::graphics;
-use crate::rows::{LANES, Row, Rows, lanes};
+use crate::rows::{LANES, Rows, lanes};
 use crate::{Dispatch, ShaderFault, Statistics, Threads};
 
 /// Runs work groups, one set after the other.
@@ -36,31 +38,20 @@ impl<'s> Worker<'s> {
         index: u32,
         threads: &'s Threads,
     ) -> Worker<'s> {
-        let size = core.dispatch.workgroup_size;
-        let places: Vec<_> = (0..layout.batches())
-            .map(|batch| Places::new(&layout, size, batch))
-            .collect();
-        let batches = places
-            .iter()
-            .enumerate()
-            .map(|(batch, places)| {
-                let width = (layout.lanes() as usize - batch * LANES).min(LANES);
-                let mut rows = threads.take_rows(special::CONSTANT, width);
-                program.complete(&mut rows, &core.uniforms);
-                fill_specials(&mut rows, core.dispatch, &layout, index, batch);
-                place(&mut rows, core.dispatch, &layout, (index, 0), batch, places);
-                Batch::new(rows)
-            })
-            .collect();
+        let purpose = Purpose::new(&core, &program, layout, index);
+        let prepared = threads
+            .take_rows(&purpose)
+            .unwrap_or_else(|others| prepare(&core, &program, purpose, others));
+        let batches = prepared.rows.into_iter().map(Batch::new).collect();
         let visible = program.first_values();
         Worker {
             core,
             program,
             layout,
             batches,
-            places,
+            places: prepared.places,
             index,
-            placed: None,
+            placed: prepared.placed,
             visible,
             threads,
         }
@@ -73,9 +64,7 @@ impl<'s> Worker<'s> {
 
     /// Runs the work groups from number `first` on that run together, on a core.
     pub(crate) fn run(&mut self, first: u64, core: Option<u32>) -> Result<(), Box<ShaderFault>> {
-        if let Some(id) = core {
-            self.move_to(id);
-        }
+        self.move_to(core);
         let count = self
             .layout
             .workgroups
@@ -122,13 +111,13 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Puts all lanes on a core: its number and its storage.
-    fn move_to(&mut self, id: u32) {
-        if self.placed == Some(id) {
+    /// Puts all lanes on a core: its number and its storage. Without one, they have the first one's storage and the number of the host thread.
+    fn move_to(&mut self, core: Option<u32>) {
+        if self.placed == core {
             return;
         }
-        self.placed = Some(id);
-        let at = (self.index, id);
+        self.placed = core;
+        let (at, id) = ((self.index, core.unwrap_or(0)), core.unwrap_or(self.index));
         for (number, (batch, places)) in self.batches.iter_mut().zip(&self.places).enumerate() {
             let (rows, dispatch) = (&mut batch.rows, self.core.dispatch);
             place(rows, dispatch, &self.layout, at, number, places);
@@ -190,16 +179,50 @@ impl<'s> Worker<'s> {
 
 impl Drop for Worker<'_> {
     fn drop(&mut self) {
-        for batch in self.batches.drain(..) {
-            self.threads.give_rows(batch.rows);
-        }
+        let rows = self.batches.drain(..).map(|batch| batch.rows).collect();
+        self.threads.give_rows(Prepared {
+            purpose: Purpose::new(&self.core, &self.program, self.layout, self.index),
+            rows,
+            places: std::mem::take(&mut self.places),
+            placed: self.placed,
+        });
+    }
+}
+
+/// Rows for a host thread, out of some that others leave.
+fn prepare(core: &Core<'_>, program: &Program, purpose: Purpose, others: Vec<Rows>) -> Prepared {
+    let (dispatch, layout, worker) = (core.dispatch, purpose.layout, purpose.worker);
+    let places: Vec<_> = (0..layout.batches())
+        .map(|batch| Places::new(&layout, dispatch.workgroup_size, batch))
+        .collect();
+    let mut others = others.into_iter();
+    let prepared = |(batch, places): (usize, &Places)| {
+        let width = (layout.lanes() as usize - batch * LANES).min(LANES);
+        let mut rows = match others.next() {
+            Some(mut rows) => {
+                rows.reset(special::CONSTANT, width);
+                rows
+            }
+            None => Rows::new(special::CONSTANT, width),
+        };
+        program.complete(&mut rows, &core.uniforms);
+        fill_specials(&mut rows, dispatch, &layout, worker, batch);
+        place(&mut rows, dispatch, &layout, (worker, 0), batch, places);
+        rows
+    };
+    Prepared {
+        rows: places.iter().enumerate().map(prepared).collect(),
+        places,
+        purpose,
+        placed: None,
     }
 }
 
 /// What was done so far.
 pub(crate) fn totals(core: &Core<'_>, program: &Program) -> Statistics {
     let mut totals = core.statistics;
-    for (clause, &lanes) in program.clauses.iter().zip(&core.visits) {
+    let visits = program.clauses.iter().zip(&core.visits);
+    for (clause, &lanes) in visits.filter(|(_, lanes)| **lanes != 0) {
         totals.fma += clause.fma * lanes;
         totals.add += clause.add * lanes;
         for &message in &clause.messages {
@@ -228,53 +251,6 @@ const LOCAL_Z: u16 = 56;
 const WORKGROUP: u16 = 57;
 const GLOBAL: u16 = 60;
 const PRELOADED: u64 = 0xff << LOCAL_XY;
-
-/// Where the lanes of a batch are in their work groups.
-struct Places {
-    /// Lanes that are threads.
-    mask: u64,
-    local: [Row; 3],
-    packed: Row,
-    /// Which of the work groups that run together.
-    group: Row,
-}
-
-impl Places {
-    fn new(layout: &Layout, [width, height, _]: [u32; 3], batch: usize) -> Places {
-        let mut places = Places {
-            mask: 0,
-            local: [Row::ZERO, Row::ZERO, Row::ZERO],
-            packed: Row::ZERO,
-            group: Row::ZERO,
-        };
-        let mut number = (batch * LANES) as u32;
-        for (group, lanes) in (0..).zip(layout.groups(batch)) {
-            let skipped = number.max(group * layout.pitch) - group * layout.pitch;
-            number = (group + 1) * layout.pitch;
-            let mut at = [
-                skipped % width,
-                skipped / width % height,
-                skipped / width / height,
-            ];
-            for lane in lanes.take(layout.size.saturating_sub(skipped) as usize) {
-                places.mask |= 1 << lane;
-                places.group.0[lane] = group;
-                places.packed.0[lane] = at[0] | at[1] << 16;
-                for (row, at) in places.local.iter_mut().zip(at) {
-                    row.0[lane] = at;
-                }
-                at[0] += 1;
-                if at[0] == width {
-                    at = [0, at[1] + 1, at[2]];
-                }
-                if at[1] == height {
-                    at = [0, 0, at[2] + 1];
-                }
-            }
-        }
-        places
-    }
-}
 
 /// Fills the rows that depend on the lane alone.
 fn fill_specials(rows: &mut Rows, dispatch: &Dispatch, layout: &Layout, worker: u32, batch: usize) {

@@ -423,6 +423,19 @@ fn local_storage_lies_where_the_descriptors_say() {
             .all(|&word| word == 0),
         "outside of three groups' storage"
     );
+    // What was prepared for a dispatch serves the same one again, and none with other storage.
+    let host = Threads::new(1);
+    let other = space.put(&[0; 4096]);
+    for base in [threads, other, threads] {
+        for storage in [threads, other] {
+            mali_memory::Bus::write(&space.0, storage, &[0; 4096]).unwrap();
+        }
+        dispatch.thread_storage.base = base;
+        mali_shader::run(&dispatch, &space, &host, &Control::default()).unwrap();
+        let words = |at| space.words(at, 1024);
+        assert_eq!(words(base), own);
+        assert_eq!(words(threads + other - base), vec![0; 1024]);
+    }
     // Storage for fewer threads than a work group has cannot be placed.
     dispatch.thread_storage.threads = 4;
     let fault =

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rows with all that does not change from one dispatch to the next of a shader: constants, numbers of lanes, places of storage.
+//!
+//! To fill them takes as long as a small dispatch, and those of a replay come again and again.
+
+use std::sync::{Arc, Weak};
+
+use super::layout::Layout;
+use super::places::Places;
+use crate::core::Core;
+use crate::ir::Program;
+use crate::rows::Rows;
+use crate::{Dispatch, ThreadStorage, WorkgroupStorage};
+
+/// What rows are for.
+#[derive(Clone, Debug)]
+pub(crate) struct Purpose {
+    /// Weak, so that rows which are kept keep no program. No other program has its address as long as this is there.
+    program: Weak<Program>,
+    uniforms: Arc<[u32]>,
+    pub(crate) layout: Layout,
+    workgroup_size: [u32; 3],
+    warp_lanes: u32,
+    storage: (ThreadStorage, WorkgroupStorage),
+    /// Number of the host thread.
+    pub(crate) worker: u32,
+}
+
+impl Purpose {
+    pub(crate) fn new(
+        core: &Core<'_>,
+        program: &Arc<Program>,
+        layout: Layout,
+        worker: u32,
+    ) -> Purpose {
+        let dispatch: &Dispatch = core.dispatch;
+        Purpose {
+            program: Arc::downgrade(program),
+            uniforms: core.uniforms.clone(),
+            layout,
+            workgroup_size: dispatch.workgroup_size,
+            warp_lanes: dispatch.architecture.warp_lanes(),
+            storage: (dispatch.thread_storage, dispatch.workgroup_storage),
+            worker,
+        }
+    }
+
+    /// Whether rows for one are as good for the other.
+    pub(crate) fn is(&self, other: &Purpose) -> bool {
+        self.program.ptr_eq(&other.program)
+            && self.uniforms == other.uniforms
+            && self.layout == other.layout
+            && self.workgroup_size == other.workgroup_size
+            && self.warp_lanes == other.warp_lanes
+            && self.storage == other.storage
+            && self.worker == other.worker
+    }
+}
+
+/// The rows of a host thread's batches.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) purpose: Purpose,
+    pub(crate) rows: Vec<Rows>,
+    pub(crate) places: Vec<Places>,
+    /// The shader core that the lanes were put on.
+    pub(crate) placed: Option<u32>,
+}
+
+impl Prepared {
+    /// Bytes of memory that it takes up.
+    pub(crate) fn bytes(&self) -> usize {
+        let rows: usize = self.rows.iter().map(Rows::bytes).sum();
+        rows + self.places.len() * size_of::<Places>() + 4 * self.purpose.uniforms.len()
+    }
+}
