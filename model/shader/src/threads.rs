@@ -19,8 +19,8 @@ use crate::rows::Rows;
 pub struct Threads {
     count: NonZeroUsize,
     shaders: Mutex<Cache>,
-    /// Rows of batches that ended, for those that follow; the oldest first.
-    rows: Mutex<VecDeque<Prepared>>,
+    /// Rows of batches that ended, for those that follow.
+    rows: Mutex<Kept>,
 }
 
 /// Most rows of batches that are kept, in bytes.
@@ -87,28 +87,44 @@ impl Threads {
     /// Rows that were prepared for this before, or rows that serve after they were prepared anew.
     pub(crate) fn take_rows(&self, purpose: &Purpose) -> Result<Prepared, Vec<Rows>> {
         let mut kept = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = kept.iter().position(|other| other.purpose.is(purpose));
-        match same.and_then(|at| kept.remove(at)) {
+        let same = kept
+            .prepared
+            .iter()
+            .position(|other| other.purpose.is(purpose));
+        match same.and_then(|at| kept.prepared.remove(at)) {
             Some(prepared) => Ok(prepared),
-            // Others may come again, while there is room for new ones.
-            None if bytes(&kept) > MOST_ROWS / 2 => {
-                Err(kept.pop_front().map_or_else(Vec::new, |other| other.rows))
+            None => {
+                let rest = kept.others.len().saturating_sub(purpose.layout.batches());
+                Err(kept.others.split_off(rest))
             }
-            None => Err(Vec::new()),
         }
     }
 
-    /// Keeps the rows of batches that ended.
-    pub(crate) fn give_rows(&self, prepared: Prepared) {
+    /// Keeps the rows of batches that ended: for the same again if it is likely to come, or for any others.
+    pub(crate) fn give_rows(&self, prepared: Prepared, comes_again: bool) {
         let mut kept = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push_back(prepared);
-        while bytes(&kept) > MOST_ROWS {
-            kept.pop_front();
+        match comes_again {
+            true => kept.prepared.push_back(prepared),
+            false => kept.others.extend(prepared.rows),
         }
+        while kept.bytes() > MOST_ROWS
+            && (kept.others.pop().is_some() || kept.prepared.pop_front().is_some())
+        {}
     }
 }
 
-/// Bytes of memory that rows take up.
-fn bytes(kept: &VecDeque<Prepared>) -> usize {
-    kept.iter().map(Prepared::bytes).sum()
+/// Rows of batches that ended.
+#[derive(Debug, Default)]
+struct Kept {
+    /// As they were prepared; the oldest first.
+    prepared: VecDeque<Prepared>,
+    others: Vec<Rows>,
+}
+
+impl Kept {
+    /// Bytes of memory that they take up.
+    fn bytes(&self) -> usize {
+        let prepared: usize = self.prepared.iter().map(Prepared::bytes).sum();
+        prepared + self.others.iter().map(Rows::bytes).sum::<usize>()
+    }
 }

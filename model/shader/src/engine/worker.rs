@@ -180,12 +180,13 @@ impl<'s> Worker<'s> {
 impl Drop for Worker<'_> {
     fn drop(&mut self) {
         let rows = self.batches.drain(..).map(|batch| batch.rows).collect();
-        self.threads.give_rows(Prepared {
+        let prepared = Prepared {
             purpose: Purpose::new(&self.core, &self.program, self.layout, self.index),
             rows,
             places: std::mem::take(&mut self.places),
             placed: self.placed,
-        });
+        };
+        self.threads.give_rows(prepared, self.program.own);
     }
 }
 

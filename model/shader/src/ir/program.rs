@@ -47,6 +47,8 @@ pub(crate) struct Program {
     pub(crate) visible: u64,
     /// Whether instructions look at other lanes of the warp.
     pub(crate) sees_warp: bool,
+    /// Whether it was made for push uniforms, because dispatches with them are large or come again.
+    pub(crate) own: bool,
     /// Constants by row, from [`special::CONSTANT`] on.
     constants: Vec<Constant>,
     rows_of_constants: HashMap<Constant, u16>,
@@ -63,6 +65,7 @@ impl Program {
             ops: Vec::new(),
             visible: 0,
             sees_warp: false,
+            own: false,
             constants: Vec::new(),
             rows_of_constants: HashMap::new(),
             numbers: HashMap::new(),

@@ -33,6 +33,7 @@ pub(crate) fn specialised(program: &Program, uniforms: &[u32]) -> Option<Program
     }
     let mut own = program.clone();
     specialise(&mut own, uniforms);
+    own.own = true;
     Some(own)
 }
 
