@@ -10,7 +10,8 @@ use std::io::Read;
 use gpureplay_trace::note::Note;
 use gpureplay_trace::{Check, Event, Line, PAGE_SIZE, Phase, Reader, Record, RegionFlags};
 use mali_regs::{
-    Class, JobCommand, JobStatus, TranslationTable, address_space, gpu, job_slot, lookup,
+    ADDRESS_SPACES, Class, JobCommand, JobStatus, TranslationTable, address_space, gpu, job_slot,
+    lookup,
 };
 
 use crate::chain;
@@ -373,6 +374,13 @@ impl Capture {
                 job,
                 submit: chain,
                 register: head,
+            });
+        }
+        if space >= ADDRESS_SPACES {
+            return Err(CompileError::AddressSpace {
+                job,
+                sequence: record.sequence,
+                space,
             });
         }
         let table = reading.written64(address_space::offset(space, address_space::TRANSTAB_LO));

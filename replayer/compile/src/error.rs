@@ -3,7 +3,7 @@
 
 use gpureplay_format::EncodeError;
 use gpureplay_trace::{Problem, TraceError};
-use mali_regs::JobStatus;
+use mali_regs::{ADDRESS_SPACES, JobStatus};
 
 use crate::chain::ChainError;
 use crate::tag::error::TagError;
@@ -82,6 +82,18 @@ pub enum CompileError {
         first: u64,
         /// Root of this job's.
         root: u64,
+    },
+    /// A job in an address space that no GPU has.
+    #[error(
+        "job {job} (record {sequence}) is submitted in address space {space}, and a GPU has at most {ADDRESS_SPACES}: the trace is damaged"
+    )]
+    AddressSpace {
+        /// Index of the job.
+        job: usize,
+        /// Sequence number of the record.
+        sequence: u64,
+        /// The address space.
+        space: u32,
     },
     /// A job started before the one before it completed.
     #[error(

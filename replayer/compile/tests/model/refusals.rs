@@ -80,6 +80,26 @@ fn regions_map_as_much_as_a_recording_may_have() {
 }
 
 #[test]
+fn jobs_in_address_spaces_that_no_gpu_has_are_refused() {
+    let submitted = |space: u32| {
+        let mut trace =
+            Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
+        trace.submit(1, space, 0).unwrap();
+        Capture::read(trace.end().unwrap().as_slice()).map(|_| ())
+    };
+    // The last one that there may be; then it is missed that the job ends.
+    let last = submitted(15);
+    let unfinished = matches!(last, Err(CompileError::JobUnfinished { job: 0 }));
+    assert!(unfinished, "{last:?}");
+    for wrong in [16, 1 << 26, u32::MAX - 1] {
+        let found = submitted(wrong);
+        let named =
+            matches!(found, Err(CompileError::AddressSpace { space, .. }) if space == wrong);
+        assert!(named, "{found:?}");
+    }
+}
+
+#[test]
 fn a_buffer_may_be_announced_with_any_size() {
     let mut run = App::default().record(&tags(1), &tags(2));
     let plain = run.compiled(&Options::default()).recording;
