@@ -13,6 +13,7 @@ mod foreign;
 mod kbase;
 mod networks;
 mod optee;
+mod packages;
 mod record;
 mod run;
 mod size;
@@ -33,6 +34,7 @@ use foreign::Foreign;
 use kbase::Kbase;
 use networks::{Networks, granularity::Granularity, recording::RecordingTimes};
 use optee::Optee;
+use packages::Packages;
 use record::Record;
 use run::{Run, shell::Shell};
 use size::Size;
@@ -69,6 +71,7 @@ enum Command {
     Operators(Operators),
     Foreign(Foreign),
     Kbase(Kbase),
+    Packages(Packages),
     Size(Size),
     Sources(Sources),
 }
@@ -96,6 +99,7 @@ impl Command {
             Command::Operators(command) => command.execute(),
             Command::Foreign(command) => command.execute(),
             Command::Kbase(command) => command.execute(),
+            Command::Packages(command) => command.execute(),
             Command::Size(command) => command.execute(),
             Command::Sources(command) => command.execute(),
         }

@@ -8,7 +8,10 @@ use std::{
 };
 
 use clap::Args;
-use gpureplay_io::read_npy;
+use gpureplay_task::{
+    checks::{Counts, End},
+    digits::{digits, probabilities, same},
+};
 use serde::Deserialize;
 
 use crate::{
@@ -28,14 +31,6 @@ use crate::{
 )]
 pub(crate) struct Examples {}
 
-/// How one example ended.
-pub(crate) enum End {
-    /// What it did.
-    Passed(String),
-    /// What is missing.
-    Skipped(String),
-}
-
 impl Examples {
     /// Runs the command.
     pub(crate) fn execute(self) -> Result<ExitCode> {
@@ -47,45 +42,6 @@ impl Examples {
         counts.add("Python", in_python(&top, &library));
         counts.add("Rust, a layer on the CPU", in_rust(&top));
         Ok(counts.finish())
-    }
-}
-
-/// How many passed, failed, and were skipped.
-#[derive(Default)]
-pub(crate) struct Counts {
-    passed: u32,
-    failed: u32,
-    skipped: u32,
-}
-
-impl Counts {
-    /// Prints one line and counts it.
-    pub(crate) fn add(&mut self, name: &str, end: Result<End>) {
-        match end {
-            Ok(End::Passed(text)) => {
-                self.passed += 1;
-                println!("ok   {name}: {text}");
-            }
-            Ok(End::Skipped(text)) => {
-                self.skipped += 1;
-                println!("skip {name}: {text}");
-            }
-            Err(error) => {
-                self.failed += 1;
-                println!("FAIL {name}: {error}");
-            }
-        }
-    }
-
-    /// Prints the last line; the exit code.
-    pub(crate) fn finish(self) -> ExitCode {
-        let Self {
-            passed,
-            failed,
-            skipped,
-        } = self;
-        println!("{passed} passed, {failed} failed, {skipped} skipped");
-        ExitCode::from(u8::from(failed > 0))
     }
 }
 
@@ -184,11 +140,6 @@ fn in_rust(top: &Path) -> Result<End> {
     Ok(End::Passed(text))
 }
 
-/// The recording that the examples replay.
-pub(crate) fn digits(top: &Path) -> PathBuf {
-    top.join("recordings/digits-g52")
-}
-
 /// Runs an example on each of the ten digits; its last ten words must be the expected probabilities.
 fn all_digits(top: &Path, program: impl Fn() -> Command) -> Result<String> {
     let recording = digits(top);
@@ -203,37 +154,6 @@ fn all_digits(top: &Path, program: impl Fn() -> Command) -> Result<String> {
             .map_err(|text| Error::Usage(format!("digit {digit}: {text}")))?;
     }
     Ok("10 digits, 100 probabilities as the recorded stack's, bit for bit".into())
-}
-
-/// The ten numbers of a file.
-pub(crate) fn probabilities(path: &Path) -> Result<Vec<f32>> {
-    let tensor =
-        read_npy(path).map_err(|error| Error::Usage(format!("{}: {error}", path.display())))?;
-    Ok(tensor.values().map(|value| value as f32).collect())
-}
-
-/// Whether an example's output names the digit and ends with the probabilities.
-pub(crate) fn same(text: &str, digit: usize, expected: &[f32]) -> std::result::Result<(), String> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let from = words.len().saturating_sub(expected.len());
-    let found = words.get(from..).unwrap_or_default();
-    let found: Vec<f32> = found.iter().filter_map(|word| word.parse().ok()).collect();
-    if found.len() != expected.len() {
-        return Err(format!(
-            "{} numbers were expected at the end of {text:?}",
-            expected.len()
-        ));
-    }
-    if let Some(at) = (0..found.len()).find(|&at| found[at].to_bits() != expected[at].to_bits()) {
-        return Err(format!(
-            "probability {at} is {:e} instead of {:e}",
-            found[at], expected[at]
-        ));
-    }
-    if !text.contains(&format!("digit {digit} (")) {
-        return Err(format!("\"digit {digit}\" was expected in {text:?}"));
-    }
-    Ok(())
 }
 
 fn started(command: &mut Command) -> Result<Output> {
@@ -256,23 +176,4 @@ pub(crate) fn good(what: &str, command: &mut Command) -> Result<Output> {
             .trim_end()
             .to_owned(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::same;
-
-    #[test]
-    fn answers_are_compared_bit_for_bit() {
-        let expected = [0.25, 1e-9, 0.75];
-        assert_eq!(
-            same("digit 2 (0.75)\n0.25 1e-09 0.75\n", 2, &expected),
-            Ok(())
-        );
-        let error = |text: &str| same(text, 2, &expected).unwrap_err();
-        assert!(error("digit 2 (0.75)\n0.25 1.1e-9 0.75").contains("probability 1"));
-        assert!(error("digit 1 (0.75)\n0.25 1e-9 0.75").contains("digit 2"));
-        assert!(error("digit 2 (0.75)\n0.25 0.75").contains("3 numbers"));
-        assert!(error("").contains("3 numbers"));
-    }
 }

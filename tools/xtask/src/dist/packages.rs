@@ -8,11 +8,16 @@ use std::{
 };
 
 use clap::Args;
+use gpureplay_task::{
+    checks::{Counts, End},
+    digits::{digits, probabilities, same},
+    packages::Made,
+};
 
 use super::{SONAME, VERSION, library::write_file};
 use crate::{
     error::{Error, Result},
-    examples::{Counts, End, digits, good, probabilities, same},
+    examples::good,
     repository::root,
 };
 
@@ -28,6 +33,9 @@ const CHECKS: [&str; 6] = [
     "C with -fsanitize=address,undefined",
     "apt purge",
 ];
+
+/// The packages that are installed.
+const DEBS: [&str; 3] = ["gpureplay", "libgpureplay0", "libgpureplay-dev"];
 
 /// Installs what `cargo xtask dist` made in a fresh Debian root, by apt and by pip, and asks it which digits are in ten pictures.
 ///
@@ -60,8 +68,9 @@ pub(super) fn check(suite: &str) -> Result<ExitCode> {
         }
         return Ok(counts.finish());
     }
-    let made = Made::find(&root())?;
-    let debian = Debian::make(suite, &made)?;
+    let top = root();
+    let made = Made::find(&top, env::consts::ARCH, &DEBS)?;
+    let debian = Debian::make(suite, &top, &made)?;
     let checks = [
         Debian::command,
         Debian::python,
@@ -91,56 +100,6 @@ fn hindrance() -> Option<&'static str> {
         .then_some("mmdebstrap is not there (apt-get install mmdebstrap)")
 }
 
-/// What `cargo xtask dist` made for this machine.
-struct Made {
-    top: PathBuf,
-    debs: Vec<PathBuf>,
-    wheel: PathBuf,
-}
-
-impl Made {
-    fn find(top: &Path) -> Result<Self> {
-        let folder = top.join("target/dist/packages");
-        let debian = match env::consts::ARCH {
-            "x86_64" => "amd64",
-            _ => "arm64",
-        };
-        let missing = |what: String| Error::Missing {
-            what,
-            remedy: "run `cargo xtask dist`".into(),
-        };
-        let debs = ["gpureplay", "libgpureplay0", "libgpureplay-dev"].map(|name| {
-            let path = folder.join(format!("{name}_{VERSION}_{debian}.deb"));
-            match path.is_file() {
-                true => Ok(path),
-                false => Err(missing(path.display().to_string())),
-            }
-        });
-        let begin = format!("gpureplay-{VERSION}-");
-        let end = format!("_{}.whl", env::consts::ARCH);
-        let files = fs::read_dir(&folder).map_err(Error::io("read", &folder))?;
-        let mut wheels = files.flatten().map(|file| file.path()).filter(|path| {
-            let name = super::name(path);
-            name.starts_with(&begin) && name.ends_with(&end)
-        });
-        let wheel = wheels
-            .next()
-            .ok_or_else(|| missing(format!("{begin}...{end} in {}", folder.display())))?;
-        if let Some(second) = wheels.next() {
-            return Err(Error::Usage(format!(
-                "there are two wheels, {} and {}: remove the old one",
-                wheel.display(),
-                second.display()
-            )));
-        }
-        Ok(Self {
-            top: top.to_owned(),
-            debs: debs.into_iter().collect::<Result<_>>()?,
-            wheel,
-        })
-    }
-}
-
 /// Enters a root: its own mounts, which end with the command, and no network.
 const ENTER: &str = "set -e; root=$1; shift; mount -t proc proc \"$root/proc\"; mount --rbind /dev \"$root/dev\"; \
                      exec chroot \"$root\" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 TERM=dumb \
@@ -150,19 +109,20 @@ const ENTER: &str = "set -e; root=$1; shift; mount -t proc proc \"$root/proc\"; 
 /// A fresh Debian root with the packages beside, not installed.
 struct Debian<'a> {
     folder: tempfile::TempDir,
+    top: &'a Path,
     made: &'a Made,
 }
 
 impl<'a> Debian<'a> {
-    fn make(suite: &str, made: &'a Made) -> Result<Self> {
+    fn make(suite: &str, top: &'a Path, made: &'a Made) -> Result<Self> {
         let folder = tempfile::tempdir().map_err(Error::io("create", env::temp_dir()))?;
         let mut sources = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         sources
-            .current_dir(&made.top)
+            .current_dir(top)
             .args(["run", "--quiet", "--package", "gpureplay-guest"]);
         sources.args(["--", "sources"]).arg(folder.path());
         good("finding the Debian mirror", &mut sources)?;
-        let debian = Self { folder, made };
+        let debian = Self { folder, top, made };
         let list = match suite {
             "bookworm" => "sources-old.list",
             _ => "sources.list",
@@ -183,12 +143,12 @@ impl<'a> Debian<'a> {
             write_file(&to, &read(package)?, 0o644)?;
         }
         for file in ["examples/digits.py", "python/tests/test_gpureplay.py"] {
-            let from = made.top.join("replayer/c").join(file);
+            let from = top.join("replayer/c").join(file);
             let to = debian.root().join("try").join(super::name(&from));
             write_file(&to, &read(&from)?, 0o644)?;
         }
-        let generate = made.top.join("recordings/generate-g52");
-        for (recording, to) in [(digits(&made.top), "digits"), (generate, "generate")] {
+        let generate = top.join("recordings/generate-g52");
+        for (recording, to) in [(digits(top), "digits"), (generate, "generate")] {
             let mut copy = Command::new("cp");
             copy.arg("-rL").arg(recording).arg(debian.root().join(to));
             good("copying a recording", &mut copy)?;
@@ -227,7 +187,7 @@ impl<'a> Debian<'a> {
     fn ten(&self, ask: impl Fn(&str) -> Result<String>) -> Result<String> {
         for digit in 0..10 {
             let text = ask(&format!("/digits/inputs/{digit}.npy"))?;
-            let expected = digits(&self.made.top).join(format!("expected/{digit}.npy"));
+            let expected = digits(self.top).join(format!("expected/{digit}.npy"));
             same(&text, digit, &probabilities(&expected)?)
                 .map_err(|text| Error::Usage(format!("digit {digit}: {text}")))?;
         }
@@ -315,11 +275,7 @@ impl<'a> Debian<'a> {
     }
 
     fn purge(&self) -> Result<String> {
-        let names = ["gpureplay", "libgpureplay0", "libgpureplay-dev"];
-        let purge: Vec<&str> = ["apt-get", "purge", "-y"]
-            .into_iter()
-            .chain(names)
-            .collect();
+        let purge: Vec<&str> = ["apt-get", "purge", "-y"].into_iter().chain(DEBS).collect();
         self.run(&purge)?;
         let left = self.run(&["find", "/usr", "/etc", "/var", "-name", "*gpureplay*"])?;
         match left.is_empty() {

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A Debian root for the guest, with apt, a compiler, DKMS and pip: unpacked on the host, configured in the guest, kept beside it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crate::{
+    build::{self, step::Step},
+    error::{Error, Result},
+    folder::{Folder, create_dir},
+    run::driver::Driver,
+    run::session::{self, End, Options},
+};
+
+/// What the guest runs.
+const CONFIGURE: &str = include_str!("../../packages/configure.sh");
+
+/// The folder with the root's image, made unless it is there.
+pub(super) fn root(folder: &Folder) -> Result<PathBuf> {
+    let guest = &folder.guest;
+    let _lock = Folder::lock(guest)?;
+    let recipe = folder.recipe().join("packages");
+    create_dir(&guest.join("steps"))?;
+    create_dir(&guest.join("packages-sources"))?;
+    build::copy(
+        &recipe.join("packages.sh"),
+        &guest.join("steps/packages.sh"),
+    )?;
+    build::copy(
+        &recipe.join("configure.sh"),
+        &guest.join("packages-sources/configure.sh"),
+    )?;
+    let step = Step {
+        name: "packages",
+        makes: "Debian root for packages",
+        inputs: &["sources.list", "packages-sources/configure.sh"],
+        after: &["kernels"],
+        environment: vec![],
+    };
+    let made = guest.join("packages");
+    let configured = made.join("configured");
+    if step.is_done(guest) && configured.is_file() {
+        return Ok(made);
+    }
+    // One that was interrupted while it was configured is no use.
+    remove(&guest.join("stamps/packages"))?;
+    step.run(guest)?;
+    configure(folder, &made)?;
+    fs::write(&configured, "").map_err(Error::io("write", &configured))?;
+    Ok(made)
+}
+
+/// Runs the packages' own scripts, which are programs for the guest's processor.
+fn configure(folder: &Folder, made: &Path) -> Result<()> {
+    eprintln!("  the guest configures the packages of the root, which takes some minutes");
+    let options = Options {
+        driver: Driver::None,
+        share: Some(made.to_path_buf()),
+        timeout: Duration::from_secs(3600),
+        ..Options::default()
+    };
+    let command = ["bash", "-c", CONFIGURE].map(String::from);
+    let outcome = session::run(folder, &options, Some(&command))?;
+    let said = String::from_utf8_lossy(&outcome.stdout);
+    // What dpkg's audit finds comes after that line.
+    if outcome.end == End::Exit(0) && said.ends_with("root is configured\n") {
+        return Ok(());
+    }
+    Err(Error::FellShort {
+        what: format!("configuring the root ({:?})", outcome.end),
+        remedy: format!("see stdout and stderr in {}", outcome.logs.display()),
+    })
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Checks that are counted: one line each, and a last line with the sums.
+
+use std::process::ExitCode;
+
+use crate::error::Result;
+
+/// How one check ended.
+pub enum End {
+    /// What it did.
+    Passed(String),
+    /// What is missing.
+    Skipped(String),
+}
+
+/// How many passed, failed, and were skipped.
+#[derive(Default)]
+pub struct Counts {
+    passed: u32,
+    failed: u32,
+    skipped: u32,
+}
+
+impl Counts {
+    /// Prints one line and counts it.
+    pub fn add(&mut self, name: &str, end: Result<End>) {
+        match end {
+            Ok(End::Passed(text)) => {
+                self.passed += 1;
+                println!("ok   {name}: {text}");
+            }
+            Ok(End::Skipped(text)) => {
+                self.skipped += 1;
+                println!("skip {name}: {text}");
+            }
+            Err(error) => {
+                self.failed += 1;
+                println!("FAIL {name}: {error}");
+            }
+        }
+    }
+
+    /// Prints the last line; the exit code.
+    pub fn finish(self) -> ExitCode {
+        let Self {
+            passed,
+            failed,
+            skipped,
+        } = self;
+        println!("{passed} passed, {failed} failed, {skipped} skipped");
+        ExitCode::from(u8::from(failed > 0))
+    }
+}

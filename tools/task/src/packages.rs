@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where `cargo xtask dist` left the packages of a machine.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::error::{Error, Result};
+
+/// All packages have the version of this tree.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What `cargo xtask dist` made for a machine.
+pub struct Made {
+    /// Debian packages, in the order in which they were asked for.
+    pub debs: Vec<PathBuf>,
+    /// The Python package.
+    pub wheel: PathBuf,
+    /// The command as one file.
+    pub command: PathBuf,
+}
+
+impl Made {
+    /// Finds Debian packages of these names, the wheel and the command below the top of the tree. `machine` is the compilers' name: `x86_64`, `aarch64`.
+    ///
+    /// # Errors
+    ///
+    /// One is missing, with the command that makes it, or there are two wheels.
+    pub fn find(top: &Path, machine: &str, debs: &[&str]) -> Result<Self> {
+        let folder = top.join("target/dist/packages");
+        let debian = match machine {
+            "x86_64" => "amd64",
+            _ => "arm64",
+        };
+        let there = |names: &[String]| {
+            let mut paths = names.iter().map(|name| folder.join(name));
+            let path = paths.find(|path| path.is_file());
+            path.ok_or_else(|| missing(&folder.join(names.join(" or ")), machine))
+        };
+        let of =
+            |name: &&str| there(&[debian, "all"].map(|end| format!("{name}_{VERSION}_{end}.deb")));
+        let debs = debs.iter().map(of).collect::<Result<_>>()?;
+        let command = there(&[format!("gpureplay-{debian}")])?;
+        let begin = format!("gpureplay-{VERSION}-");
+        let end = format!("_{machine}.whl");
+        let files = fs::read_dir(&folder).map_err(Error::io("read", &folder))?;
+        let mut wheels = files.flatten().map(|file| file.path()).filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(&begin) && name.ends_with(&end)
+        });
+        let wheel = wheels
+            .next()
+            .ok_or_else(|| missing(&folder.join(format!("{begin}...{end}")), machine))?;
+        if let Some(second) = wheels.next() {
+            return Err(Error::Usage(format!(
+                "there are two wheels, {} and {}: remove the old one",
+                wheel.display(),
+                second.display()
+            )));
+        }
+        Ok(Self {
+            debs,
+            wheel,
+            command,
+        })
+    }
+}
+
+fn missing(path: &Path, machine: &str) -> Error {
+    Error::Missing {
+        what: path.display().to_string(),
+        remedy: format!("run `cargo xtask dist --machine {machine}`"),
+    }
+}
