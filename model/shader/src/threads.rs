@@ -58,6 +58,7 @@ impl Threads {
         let mut shaders = self.shaders.lock().unwrap_or_else(PoisonError::into_inner);
         shaders.shader(entry, product, fetch)
     }
+
     /// The shader made for a dispatch of so many threads with these push uniforms, where that is worth it, and how many micro-operations were
     /// looked at to make it. Dispatches that come again, as those of a replay do, are always worth it.
     pub(crate) fn own_shader(

@@ -161,11 +161,8 @@ impl Package {
     fn after_installation(&self) -> String {
         let group = match self.installed.is_empty() {
             true => "",
-            false => {
-                "\tgetent group render >/dev/null || addgroup --system render\n\
-                 \tif command -v deb-systemd-helper >/dev/null; then\n\
-                 \t\tdeb-systemd-helper preset gpureplay-nano.service >/dev/null 2>&1 || true\n\tfi\n"
-            }
+            // The service stays as the preset says, disabled: nothing enables it here.
+            false => "\tgetent group render >/dev/null || addgroup --system render\n",
         };
         format!(
             "#!/bin/sh\nset -e\nif [ \"$1\" = configure ]; then\n{group}\
