@@ -15,6 +15,8 @@ use crate::protocol::{HEADER_SIZE, Header, MAXIMUM_MESSAGE};
 
 /// Descriptors that one message may carry.
 const MAXIMUM_FDS: usize = 16;
+/// Clients that may wait: QEMU is the only one.
+const BACKLOG: i32 = 1;
 
 /// Why there is no socket to connect to.
 #[derive(Debug, thiserror::Error)]
@@ -69,10 +71,7 @@ impl Socket {
                 }
             })?;
         remove_stale(path)?;
-        let mask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
-        let listener = UnixListener::bind(path);
-        rustix::process::umask(mask);
-        let listener = listener.map_err(|source| SocketError::Listen {
+        let listener = listen(path).map_err(|source| SocketError::Listen {
             path: path.into(),
             source,
         })?;
@@ -87,6 +86,21 @@ impl Socket {
         let (stream, _) = self.listener.accept()?;
         Ok(Connection { stream })
     }
+}
+
+/// Listens at a path that only the user may open. The mode is set before the file is there, and not by the umask, which other threads share.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+    let socket = rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    rustix::fs::fchmod(&socket, rustix::fs::Mode::from_raw_mode(0o600))?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket.into())
 }
 
 /// Removes a socket that nobody listens on any more.
