@@ -18,7 +18,7 @@ mod words;
 
 pub use bus::{Bus, BusError};
 pub use cached::{Cached, LINE_SIZE, Maintenance};
-pub use gather::{GATHER_LANES, gather};
+pub use gather::{GATHER_LANES, gather, gather_from};
 pub use mapped::{MapError, Mapped};
 pub use page::{PAGE_SIZE, Page};
 pub use ram::Ram;

@@ -135,7 +135,7 @@ fn launch(
     )
     .map_err(invalid)?;
 
-    let sets = workgroups.div_ceil(layout.together.into());
+    let sets = layout.sets();
     let deal = Deal::new(dispatch.cores, sets);
     let step = step(sets, workers);
     let next = AtomicU64::new(0);

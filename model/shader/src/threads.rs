@@ -9,6 +9,7 @@ use mali_isa::Product;
 
 use crate::core::Tlb;
 use crate::engine::prepared::{Prepared, Purpose};
+use crate::engine::tracks::Room;
 use crate::ir::Program;
 use crate::load::{Cache, Own};
 use crate::optimise::specialise::{WORTH_IT, specialised};
@@ -21,6 +22,8 @@ pub struct Threads {
     shaders: Mutex<Cache>,
     /// Rows of batches that ended, for those that follow.
     rows: Mutex<Kept>,
+    /// Room for tracks.
+    pub(crate) room: Room,
 }
 
 /// Most rows of batches that are kept, in bytes.
@@ -40,6 +43,7 @@ impl Threads {
             count: NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN),
             shaders: Mutex::default(),
             rows: Mutex::default(),
+            room: Room::new(),
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the batches of one host thread share: memory, descriptors, counters.
 
+mod counts;
 mod descriptors;
 mod tlb;
 mod trouble;
@@ -8,6 +9,7 @@ mod trouble;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+pub(crate) use counts::Counts;
 pub(crate) use descriptors::Descriptors;
 pub(crate) use tlb::{OFFSET, Tlb};
 pub(crate) use trouble::Trouble;
@@ -84,6 +86,8 @@ pub(crate) struct Core<'s> {
     budget: u64,
     /// What was done lane by lane since then, and takes longer than clauses do, in [`LANE_COSTS`] of a clause.
     lane_costs: u64,
+    /// The same up to then.
+    earlier_costs: u64,
     /// Counts up with every clause: the cycle counter that shaders can read.
     pub(crate) cycles: u64,
     /// Who is told of what threads do, if somebody looks on.
@@ -115,6 +119,7 @@ impl<'s> Core<'s> {
             stop,
             budget: 0,
             lane_costs: 0,
+            earlier_costs: 0,
             cycles: 0,
             probing: None,
         }
@@ -178,7 +183,9 @@ impl<'s> Core<'s> {
 
     /// Clauses that take as long as what was done lane by lane, and as the pages that were looked up, since the last time.
     fn slow_work(&mut self) -> u64 {
-        let slow = std::mem::take(&mut self.lane_costs) / LANE_COSTS;
+        let costs = std::mem::take(&mut self.lane_costs);
+        self.earlier_costs += costs;
+        let slow = costs / LANE_COSTS;
         let tables = [&mut self.read, &mut self.write, &mut self.fetch];
         let pages: u64 = tables.into_iter().map(Tlb::take_misses).sum();
         slow + pages * PAGE_COST
@@ -219,6 +226,21 @@ impl<'s> Core<'s> {
             return Err(self.used_up());
         }
         Ok(())
+    }
+
+    /// Takes so many clauses from the limits at once. False if they are near, or the dispatch is to stop: executing the clauses shows which.
+    pub(crate) fn afford(&mut self, clauses: u64) -> bool {
+        if self.budget < clauses {
+            if self.control.is_aborted() || self.stop.load(Relaxed) {
+                return false;
+            }
+            let slow = self.slow_work();
+            if self.charge(slow).is_err() {
+                return false;
+            }
+            self.budget += self.control.take((clauses - self.budget).max(SHARE));
+        }
+        self.budget >= clauses
     }
 
     /// A uniform buffer by index; `None` if the table has no such entry.

@@ -62,6 +62,11 @@ impl<'s> Tlb<'s> {
         }
     }
 
+    /// The page of `va` for as long as the dispatch runs; `None` if it cannot be reached.
+    pub(crate) fn get(&mut self, va: u64) -> Option<Page<'s>> {
+        self.page(va).ok().cloned()
+    }
+
     /// The pages of two addresses in neighbouring pages, looked up in this order.
     #[inline(always)]
     pub(crate) fn neighbours(&mut self, vas: [u64; 2]) -> Result<[&Page<'s>; 2], MmuFault> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::control::DECODING_COST;
 use crate::core::{Core, Trouble};
 use crate::ir::micro::Run;
-use crate::ir::{Branch, Clause, Condition, Next, Program, State, Target};
+use crate::ir::{Branch, Clause, Condition, Next, Program, Target};
 use crate::rows::{Rows, lanes};
 use crate::{FaultKind, ShaderFault, load};
 
@@ -25,6 +25,58 @@ struct Group {
     address: u64,
     clause: u32,
     mask: u64,
+}
+
+/// What executes the micro-operations of a clause.
+pub(crate) trait Execute {
+    /// Executes the clause on rows. What went wrong is that of a part of the clause.
+    fn execute(
+        &mut self,
+        rows: &mut Rows,
+        program: &Program,
+        clause: &Clause,
+        core: &mut Core<'_>,
+    ) -> Result<(), (Trouble, u8)>;
+}
+
+/// Executes, and does nothing besides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plainly;
+
+impl Execute for Plainly {
+    #[inline(always)]
+    fn execute(
+        &mut self,
+        rows: &mut Rows,
+        program: &Program,
+        clause: &Clause,
+        core: &mut Core<'_>,
+    ) -> Result<(), (Trouble, u8)> {
+        core.spend(clause.count()).map_err(|trouble| (trouble, 0))?;
+        let mut ops = &program.ops[clause.ops.clone()];
+        while let [op, rest @ ..] = ops {
+            ops = rest;
+            match op.run {
+                Run::Rows(run) => run(op, rows),
+                Run::Several(run) => {
+                    let (these, rest) = ops.split_at(op.m as usize);
+                    ops = rest;
+                    run(these, rows);
+                }
+                Run::Done(run) => {
+                    if run(op, rows, core) {
+                        ops = &ops[op.c.into()..];
+                    }
+                }
+                Run::Message(run) => {
+                    if let Err(trouble) = run(op, rows, core) {
+                        return Err((trouble, op.part));
+                    }
+                }
+            }
+        }
+        clause.ending()
+    }
 }
 
 /// Up to 64 threads and where they are.
@@ -94,6 +146,7 @@ impl Batch {
         &mut self,
         program: &mut Arc<Program>,
         core: &mut Core<'_>,
+        executor: &mut impl Execute,
     ) -> Result<(), Box<ShaderFault>> {
         program.complete(&mut self.rows, &core.uniforms);
         while let Some(mut group) = self.runnable.pop() {
@@ -109,7 +162,8 @@ impl Batch {
                 }
                 let clause = &program.clauses[group.clause as usize];
                 core.count(group.clause, self.rows.active_count(), clause);
-                if let Err((trouble, part)) = self.execute(program, clause, core) {
+                let executed = executor.execute(&mut self.rows, program, clause, core);
+                if let Err((trouble, part)) = executed {
                     return Err(self.fault(program, group.clause, (trouble, part), core));
                 }
                 let Some(next) = self.advance(group, program, core)? else {
@@ -130,45 +184,6 @@ impl Batch {
             }
         }
         Ok(())
-    }
-
-    #[inline(always)]
-    fn execute(
-        &mut self,
-        program: &Program,
-        clause: &Clause,
-        core: &mut Core<'_>,
-    ) -> Result<(), (Trouble, u8)> {
-        core.spend(clause.count()).map_err(|trouble| (trouble, 0))?;
-        let mut ops = &program.ops[clause.ops.clone()];
-        while let [op, rest @ ..] = ops {
-            ops = rest;
-            match op.run {
-                Run::Rows(run) => run(op, &mut self.rows),
-                Run::Several(run) => {
-                    let (these, rest) = ops.split_at(op.m as usize);
-                    ops = rest;
-                    run(these, &mut self.rows);
-                }
-                Run::Done(run) => {
-                    if run(op, &self.rows, core) {
-                        ops = &ops[op.c.into()..];
-                    }
-                }
-                Run::Message(run) => {
-                    if let Err(trouble) = run(op, &mut self.rows, core) {
-                        return Err((trouble, op.part));
-                    }
-                }
-            }
-        }
-        match &clause.state {
-            State::Faulty(fault) => {
-                let trouble = Trouble::new(fault.kind, fault.address, fault.text.clone());
-                Err((trouble, 0))
-            }
-            State::Ready | State::Pending => Ok(()),
-        }
     }
 
     /// The fault that trouble in a clause becomes; in one that was joined, it is its part's.

@@ -20,6 +20,11 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
+    /// How many times work groups run together.
+    pub(crate) fn sets(&self) -> u64 {
+        self.workgroups.div_ceil(self.together.into())
+    }
+
     /// Lanes that a host thread has.
     pub(crate) fn lanes(&self) -> u32 {
         self.pitch * self.together

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use super::layout::Layout;
 use super::places::Places;
+use super::tracks::Tracks;
 use crate::core::Core;
 use crate::ir::Program;
 use crate::rows::Rows;
@@ -63,12 +64,13 @@ pub(crate) struct Prepared {
     pub(crate) purpose: Purpose,
     pub(crate) rows: Vec<Rows>,
     pub(crate) places: Vec<Places>,
+    pub(crate) tracks: Tracks,
     /// The shader core that the lanes were put on.
     pub(crate) placed: Option<u32>,
 }
 
 impl Prepared {
-    /// Bytes of memory that it takes up.
+    /// Bytes of memory that it takes up, without tracks.
     pub(crate) fn bytes(&self) -> usize {
         let rows: usize = self.rows.iter().map(Rows::bytes).sum();
         rows + self.places.len() * size_of::<Places>() + 4 * self.purpose.uniforms.len()

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use super::batch::Batch;
+use super::batch::{Batch, Execute, Plainly};
 use super::layout::Layout;
 use super::places::Places;
 use super::prepared::{Prepared, Purpose};
+use super::tracks::{Recorder, Resolved, Set, Tracks, Way};
 use crate::core::Core;
 use crate::ir::{Program, special};
 use crate::operations::graphics;
@@ -20,6 +21,9 @@ pub(crate) struct Worker<'s> {
     layout: Layout,
     batches: Vec<Batch>,
     places: Vec<Places>,
+    tracks: Tracks,
+    /// The pages that they reach.
+    pages: Resolved<'s>,
     /// Number of the host thread.
     index: u32,
     /// The core that the lanes are on; `None`: they were not placed on one.
@@ -41,7 +45,7 @@ impl<'s> Worker<'s> {
         let purpose = Purpose::new(&core, &program, layout, index);
         let prepared = threads
             .take_rows(&purpose)
-            .unwrap_or_else(|others| prepare(&core, &program, purpose, others));
+            .unwrap_or_else(|others| prepare(&core, &program, purpose, others, threads));
         let batches = prepared.rows.into_iter().map(Batch::new).collect();
         let visible = program.first_values();
         Worker {
@@ -50,6 +54,8 @@ impl<'s> Worker<'s> {
             layout,
             batches,
             places: prepared.places,
+            tracks: prepared.tracks,
+            pages: Resolved::default(),
             index,
             placed: prepared.placed,
             visible,
@@ -64,6 +70,40 @@ impl<'s> Worker<'s> {
 
     /// Runs the work groups from number `first` on that run together, on a core.
     pub(crate) fn run(&mut self, first: u64, core: Option<u32>) -> Result<(), Box<ShaderFault>> {
+        if !self.program.own || self.core.stage.is_some() || self.core.probing.is_some() {
+            return self.execute(first, core, &mut Plainly, |_, _| {});
+        }
+        let set = Set {
+            first,
+            workgroup_count: self.core.dispatch.workgroup_count,
+            core,
+        };
+        let sets = self.layout.sets();
+        let (pages, batches) = (&mut self.pages, &mut self.batches);
+        match self.tracks.go((set, sets), pages, batches, &mut self.core) {
+            Way::Followed => Ok(()),
+            Way::Execute => self.execute(first, core, &mut Plainly, |_, _| {}),
+            Way::Record => {
+                let mut recorder = self.tracks.recorder(self.batches.len());
+                let before = self.core.begin_counting();
+                let result = self.execute(first, core, &mut recorder, Recorder::switch);
+                let counts = self.core.end_counting(before);
+                let counted = (counts, result.is_err());
+                let batches = &mut self.batches;
+                self.tracks.keep(set, recorder, counted, batches);
+                result
+            }
+        }
+    }
+
+    /// Executes the clauses of these work groups; `switch` learns which batch is next.
+    fn execute<E: Execute>(
+        &mut self,
+        first: u64,
+        core: Option<u32>,
+        executor: &mut E,
+        switch: impl Fn(&mut E, usize),
+    ) -> Result<(), Box<ShaderFault>> {
         self.move_to(core);
         let count = self
             .layout
@@ -95,7 +135,8 @@ impl<'s> Worker<'s> {
                 if let Some(probing) = &mut self.core.probing {
                     probing.switch(index);
                 }
-                batch.run(&mut self.program, &mut self.core)?;
+                switch(executor, index);
+                batch.run(&mut self.program, &mut self.core, executor)?;
             }
             let mut waiting = false;
             for batch in &mut self.batches {
@@ -184,6 +225,7 @@ impl Drop for Worker<'_> {
             purpose: Purpose::new(&self.core, &self.program, self.layout, self.index),
             rows,
             places: std::mem::take(&mut self.places),
+            tracks: self.tracks.take(),
             placed: self.placed,
         };
         self.threads.give_rows(prepared, self.program.own);
@@ -191,7 +233,13 @@ impl Drop for Worker<'_> {
 }
 
 /// Rows for a host thread, out of some that others leave.
-fn prepare(core: &Core<'_>, program: &Program, purpose: Purpose, others: Vec<Rows>) -> Prepared {
+fn prepare(
+    core: &Core<'_>,
+    program: &Program,
+    purpose: Purpose,
+    others: Vec<Rows>,
+    threads: &Threads,
+) -> Prepared {
     let (dispatch, layout, worker) = (core.dispatch, purpose.layout, purpose.worker);
     let places: Vec<_> = (0..layout.batches())
         .map(|batch| Places::new(&layout, dispatch.workgroup_size, batch))
@@ -214,6 +262,7 @@ fn prepare(core: &Core<'_>, program: &Program, purpose: Purpose, others: Vec<Row
     Prepared {
         rows: places.iter().enumerate().map(prepared).collect(),
         places,
+        tracks: Tracks::new(threads.room.share()),
         purpose,
         placed: None,
     }

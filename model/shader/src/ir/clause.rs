@@ -122,6 +122,18 @@ impl Clause {
         (self.parts.len() as u64).max(1)
     }
 
+    /// How it ends after its micro-operations.
+    #[inline(always)]
+    pub(crate) fn ending(&self) -> Result<(), (Trouble, u8)> {
+        match &self.state {
+            State::Faulty(fault) => {
+                let trouble = Trouble::new(fault.kind, fault.address, fault.text.clone());
+                Err((trouble, 0))
+            }
+            State::Ready | State::Pending => Ok(()),
+        }
+    }
+
     /// Whether threads go from here to a place that they compute.
     pub(crate) fn jumps(&self) -> bool {
         self.branch

@@ -20,7 +20,7 @@ const LANE_COST: u32 = 6;
 
 /// Reads from a page. With ALIGNED the caller has checked the alignment.
 #[inline(always)]
-fn fetch<const BYTES: usize, const ALIGNED: bool>(page: &Page<'_>, at: usize) -> Words {
+pub(super) fn fetch<const BYTES: usize, const ALIGNED: bool>(page: &Page<'_>, at: usize) -> Words {
     let half = |at: usize| {
         u32::from(if ALIGNED && BYTES == 2 {
             page.load_aligned_u16(at)
@@ -63,7 +63,11 @@ fn fetch<const BYTES: usize, const ALIGNED: bool>(page: &Page<'_>, at: usize) ->
 
 /// Writes to a page. With ALIGNED the caller has checked the alignment.
 #[inline(always)]
-fn put<const BYTES: usize, const ALIGNED: bool>(page: &Page<'_>, at: usize, words: Words) {
+pub(super) fn put<const BYTES: usize, const ALIGNED: bool>(
+    page: &Page<'_>,
+    at: usize,
+    words: Words,
+) {
     let word = |at: usize, value: u32| {
         if ALIGNED && BYTES >= 4 {
             page.store_aligned_u32(at, value)
@@ -119,7 +123,7 @@ fn eight(row: &Row, group: usize) -> &[u32; GROUP] {
 pub(super) const LOADED_ALIGN: u32 = 4;
 
 /// The alignment at which an access takes the short way.
-const fn align(bytes: usize) -> u32 {
+pub(super) const fn align(bytes: usize) -> u32 {
     match bytes {
         2 => 2,
         4 | 12 => 4,

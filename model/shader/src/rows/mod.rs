@@ -144,6 +144,39 @@ impl Rows {
         self.rows.push(row);
     }
 
+    /// Adds a row with these values.
+    pub(crate) fn push_row(&mut self, values: &[u32; LANES]) {
+        self.push(0);
+        if let Some(row) = self.rows.last_mut() {
+            row.0 = *values;
+        }
+    }
+
+    /// Takes away all but the first rows.
+    pub(crate) fn truncate(&mut self, count: usize) {
+        self.rows.truncate(count);
+    }
+
+    /// Whether a result that goes to this row leaves inactive lanes as they are.
+    pub(crate) fn merges(&self, row: u16) -> bool {
+        !self.full && usize::from(row) < REGISTERS
+    }
+
+    /// Rows from `row` on, if results replace them whole.
+    #[inline(always)]
+    pub(crate) fn replaced(&mut self, row: u16, count: u16) -> Option<&mut [Box<Row>]> {
+        let first = usize::from(row);
+        match self.full || first >= REGISTERS {
+            true => self.rows.get_mut(first..first + usize::from(count)),
+            false => None,
+        }
+    }
+
+    /// Copies a row to another, inactive lanes included.
+    pub(crate) fn set(&mut self, row: u16, from: u16) {
+        self.rows[usize::from(row)].0 = self.rows[usize::from(from)].0;
+    }
+
     /// Puts `new` in place of `row`, or merges it where lanes are inactive.
     #[inline(always)]
     pub(crate) fn replace(&mut self, row: u16, new: &mut Box<Row>) {

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which sets of work groups have tracks.
+
+use std::collections::HashMap;
+
+use super::pages::{Reached, Resolved};
+use super::record::Recorder;
+use super::room::Room;
+use super::track::Track;
+use crate::core::{Core, Counts};
+use crate::engine::batch::Batch;
+
+/// Most sets of work groups of a dispatch that have tracks. Larger dispatches take so long that the memory is better left to others.
+const MOST_SETS: u64 = 256;
+
+/// What a track is for, besides the purpose of its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Set {
+    /// Number of its first work group.
+    pub(crate) first: u64,
+    pub(crate) workgroup_count: [u32; 3],
+    /// The shader core that the lanes are on.
+    pub(crate) core: Option<u32>,
+}
+
+/// What is known of a set of work groups.
+#[derive(Debug)]
+enum Known {
+    /// It came once.
+    Seen,
+    Track(Box<Track>),
+    /// There is none.
+    Refused,
+}
+
+/// The tracks of a host thread's share of a dispatch that comes again.
+#[derive(Debug)]
+pub(crate) struct Tracks {
+    known: HashMap<Set, Known>,
+    reached: Reached,
+    room: Room,
+    /// There was no room for a track.
+    full: bool,
+}
+
+/// What to do with a set of work groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It was done: there was a track.
+    Followed,
+    /// Execute the clauses and record what is done.
+    Record,
+    /// Execute the clauses.
+    Execute,
+}
+
+impl Tracks {
+    /// None yet; those that come take this room.
+    pub(crate) fn new(room: Room) -> Tracks {
+        Tracks {
+            known: HashMap::new(),
+            reached: Reached::default(),
+            room,
+            full: false,
+        }
+    }
+
+    /// Takes the tracks out; none are left.
+    pub(crate) fn take(&mut self) -> Tracks {
+        let none = Tracks::new(self.room.share());
+        std::mem::replace(self, none)
+    }
+
+    /// Goes the way of a set, of so many, or says which to go.
+    pub(crate) fn go<'s>(
+        &mut self,
+        (set, sets): (Set, u64),
+        pages: &mut Resolved<'s>,
+        batches: &mut [Batch],
+        core: &mut Core<'s>,
+    ) -> Way {
+        if sets > MOST_SETS {
+            return Way::Execute;
+        }
+        let full = self.full || self.known.len() as u64 > 2 * MOST_SETS;
+        match self.known.get(&set) {
+            Some(Known::Track(track)) => {
+                // What cannot be reached is met again by the clauses.
+                let done =
+                    pages.complete(&self.reached, core) && track.follow(pages, batches, core);
+                if !done {
+                    return Way::Execute;
+                }
+                self.room.win(track.counts.clauses());
+                Way::Followed
+            }
+            Some(Known::Seen) if !full && self.room.is_worth_it() => Way::Record,
+            None if !full => {
+                self.known.insert(set, Known::Seen);
+                Way::Execute
+            }
+            _ => Way::Execute,
+        }
+    }
+
+    /// What records so many batches; [`Tracks::keep`] comes next.
+    pub(crate) fn recorder(&mut self, batches: usize) -> Recorder {
+        let reached = std::mem::take(&mut self.reached);
+        Recorder::new(batches, reached, self.room.bytes_left())
+    }
+
+    /// Keeps the track of a set that was recorded and counted so much, unless it failed; or that there is none.
+    pub(crate) fn keep(
+        &mut self,
+        set: Set,
+        recorder: Recorder,
+        (counts, failed): (Counts, bool),
+        batches: &mut [Batch],
+    ) {
+        self.room.spend(counts.clauses());
+        self.full |= recorder.is_too_long();
+        let (track, reached) = recorder.track((counts, failed), batches);
+        self.reached = reached;
+        let track = track.filter(|track| self.room.take(track.bytes()));
+        let known = track.map_or(Known::Refused, |track| Known::Track(Box::new(track)));
+        self.known.insert(set, known);
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a set of work groups does, as loads, stores and micro-operations one after the other.
+
+use std::ops::Range;
+
+use mali_memory::Page;
+
+use super::pages::Resolved;
+use crate::core::{Core, Counts};
+use crate::engine::batch::Batch;
+use crate::ir::micro::{MicroOp, Run};
+use crate::operations::planned::{Load, Store};
+use crate::rows::Rows;
+
+/// One step of a track.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// What follows is about the batch of this number.
+    Batch(usize),
+    /// These lanes are active, out of those that have not ended.
+    Lanes {
+        mask: u64,
+        live: u64,
+    },
+    /// Micro-operations of the track.
+    Operations(Range<usize>),
+    Load(Load),
+    Store(Store),
+}
+
+impl Step {
+    /// Bytes of memory that it takes up.
+    pub(super) fn bytes(&self) -> usize {
+        let behind = match self {
+            Step::Load(load) => load.bytes(),
+            Step::Store(store) => store.bytes(),
+            _ => 0,
+        };
+        size_of::<Step>() + behind
+    }
+}
+
+/// What a set of work groups does.
+#[derive(Debug)]
+pub(super) struct Track {
+    pub(super) steps: Vec<Step>,
+    pub(super) operations: Vec<MicroOp>,
+    /// What executing the clauses counted.
+    pub(super) counts: Counts,
+}
+
+impl Track {
+    /// Bytes of memory that it takes up.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Track>()
+            + self.steps.iter().map(Step::bytes).sum::<usize>()
+            + self.operations.capacity() * size_of::<MicroOp>()
+            + self.counts.bytes()
+    }
+
+    /// Does what executing the clauses would do, and counts it. False if that is not possible, because a limit is near, and nothing
+    /// was done: the clauses say what is wrong.
+    pub(super) fn follow(
+        &self,
+        pages: &Resolved<'_>,
+        batches: &mut [Batch],
+        core: &mut Core<'_>,
+    ) -> bool {
+        let affordable = core.afford(self.counts.clauses());
+        if affordable {
+            core.add_counts(&self.counts);
+            self.execute(&pages.read, &pages.written, batches, core);
+        }
+        affordable
+    }
+
+    fn execute(
+        &self,
+        read: &[Page<'_>],
+        written: &[Page<'_>],
+        batches: &mut [Batch],
+        core: &mut Core<'_>,
+    ) {
+        let mut number = 0;
+        let mut steps = self.steps.iter();
+        while let Some(batch) = batches.get_mut(number) {
+            let rows = &mut batch.rows;
+            let next = loop {
+                match steps.next() {
+                    Some(Step::Batch(next)) => break *next,
+                    Some(Step::Lanes { mask, live }) => rows.activate(*mask, *live),
+                    Some(Step::Operations(range)) => {
+                        execute(&self.operations[range.clone()], rows);
+                    }
+                    Some(Step::Load(load)) => load.run(read, rows, &mut core.results),
+                    Some(Step::Store(store)) => store.run(written, rows),
+                    None => return,
+                }
+            };
+            number = next;
+        }
+    }
+}
+
+/// Executes micro-operations on rows alone.
+fn execute(mut operations: &[MicroOp], rows: &mut Rows) {
+    while let [operation, rest @ ..] = operations {
+        operations = rest;
+        match operation.run {
+            Run::Rows(run) => run(operation, rows),
+            Run::Several(run) => {
+                let (these, rest) = operations.split_at(operation.m as usize);
+                operations = rest;
+                run(these, rows);
+            }
+            Run::Message(_) | Run::Done(_) => {}
+        }
+    }
+}
