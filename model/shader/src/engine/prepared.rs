@@ -21,6 +21,7 @@ pub(crate) struct Purpose {
     uniforms: Arc<[u32]>,
     pub(crate) layout: Layout,
     workgroup_size: [u32; 3],
+    workgroup_count: [u32; 3],
     warp_lanes: u32,
     storage: (ThreadStorage, WorkgroupStorage),
     /// Number of the host thread.
@@ -40,6 +41,7 @@ impl Purpose {
             uniforms: core.uniforms.clone(),
             layout,
             workgroup_size: dispatch.workgroup_size,
+            workgroup_count: dispatch.workgroup_count,
             warp_lanes: dispatch.architecture.warp_lanes(),
             storage: (dispatch.thread_storage, dispatch.workgroup_storage),
             worker,
@@ -52,6 +54,7 @@ impl Purpose {
             && self.uniforms == other.uniforms
             && self.layout == other.layout
             && self.workgroup_size == other.workgroup_size
+            && self.workgroup_count == other.workgroup_count
             && self.warp_lanes == other.warp_lanes
             && self.storage == other.storage
             && self.worker == other.worker

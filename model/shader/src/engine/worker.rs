@@ -73,11 +73,7 @@ impl<'s> Worker<'s> {
         if !self.program.own || self.core.stage.is_some() || self.core.probing.is_some() {
             return self.execute(first, core, &mut Plainly, |_, _| {});
         }
-        let set = Set {
-            first,
-            workgroup_count: self.core.dispatch.workgroup_count,
-            core,
-        };
+        let set = Set { first, core };
         let sets = self.layout.sets();
         let (pages, batches) = (&mut self.pages, &mut self.batches);
         match self.tracks.go((set, sets), pages, batches, &mut self.core) {

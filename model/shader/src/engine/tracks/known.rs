@@ -13,12 +13,11 @@ use crate::engine::batch::Batch;
 /// Most sets of work groups of a dispatch that have tracks. Larger dispatches take so long that the memory is better left to others.
 const MOST_SETS: u64 = 256;
 
-/// What a track is for, besides the purpose of its rows.
+/// What a track is for, besides the purpose of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Set {
     /// Number of its first work group.
     pub(crate) first: u64,
-    pub(crate) workgroup_count: [u32; 3],
     /// The shader core that the lanes are on.
     pub(crate) core: Option<u32>,
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The pages that tracks reach.
 
+use std::collections::HashSet;
+
 use mali_memory::Page;
 
 use crate::core::Core;
@@ -11,6 +13,8 @@ use crate::operations::planned::Pages;
 pub(crate) struct Reached {
     pub(super) read: Pages,
     pub(super) written: Pages,
+    /// What threads keep in their own storage is taken to be there as long as nothing is stored at its addresses.
+    pub(super) has_private: bool,
 }
 
 /// The same while a dispatch runs.
@@ -18,6 +22,11 @@ pub(crate) struct Reached {
 pub(crate) struct Resolved<'s> {
     pub(super) read: Vec<Page<'s>>,
     pub(super) written: Vec<Page<'s>>,
+    /// Where in memory the first of these are, and how many that is.
+    seen: HashSet<usize>,
+    apart: usize,
+    /// One of them came twice.
+    aliased: bool,
 }
 
 impl<'s> Resolved<'s> {
@@ -35,6 +44,15 @@ impl<'s> Resolved<'s> {
                 pages.push(page);
             }
         }
-        true
+        !reached.has_private || self.are_apart()
+    }
+
+    /// Whether no page is written at two addresses.
+    fn are_apart(&mut self) -> bool {
+        for page in &self.written[self.apart..] {
+            self.aliased |= !self.seen.insert(page.as_ptr() as usize);
+        }
+        self.apart = self.written.len();
+        !self.aliased
     }
 }

@@ -243,6 +243,7 @@ impl Recorder {
             .clone()
             .any(|row| rows.merges(row) && self.depends(row));
         if !merged && self.private.knows(&wanted) {
+            self.reached.has_private = true;
             return results.for_each(|row| self.mark(row, false));
         }
         let Some(plan) = Load::plan(&wanted, &mut self.reached.read) else {
@@ -300,11 +301,10 @@ impl Recorder {
         if self.refused {
             return run(op, rows, core);
         }
-        let is_there = core.ahead >> op.m & 1 == 1;
         match op.kind {
             Kind::Load => self.load(op, (0, op.c.into(), op.d), rows),
             Kind::Store => self.store(op, rows, core),
-            Kind::Word if !is_there => self.load(op, (op.e, 4, op.d), rows),
+            Kind::Word if core.ahead >> op.m & 1 == 0 => self.load(op, (op.e, 4, op.d), rows),
             Kind::Word if op.c == op.d => {}
             Kind::Word => {
                 let copied = MicroOp {

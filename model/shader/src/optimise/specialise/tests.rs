@@ -366,6 +366,7 @@ impl Writer<'_> {
 
 /// A batch in which programs run.
 struct Machine {
+    dispatch: Dispatch,
     batches: [Batch; 1],
     tracks: Tracks,
     /// How often it followed a track.
@@ -375,6 +376,7 @@ struct Machine {
 impl Machine {
     fn new() -> Machine {
         Machine {
+            dispatch: Dispatch::default(),
             batches: [Batch::new(Rows::new(special::CONSTANT, LANES))],
             tracks: Tracks::new(Room::new()),
             followed: 0,
@@ -389,12 +391,8 @@ impl Machine {
         (mask, seed): (u64, u64),
         by_tracks: bool,
     ) -> String {
-        let (dispatch, control, stop) = (
-            Dispatch::default(),
-            Control::new(300),
-            AtomicBool::new(false),
-        );
-        let mut core = Core::new(&dispatch, space, &control, &stop);
+        let (control, stop) = (Control::new(300), AtomicBool::new(false));
+        let mut core = Core::new(&self.dispatch, space, &control, &stop);
         let [batch] = &mut self.batches;
         let mut random = Random(seed);
         for row in 0..special::CONSTANT {
@@ -403,12 +401,17 @@ impl Machine {
             }
         }
         batch.rows.get_mut(special::LANE_ID).0 = std::array::from_fn(|lane| lane as u32);
+        let storage = &self.dispatch.thread_storage;
+        for lane in 0..LANES {
+            let own = storage.base + lane as u64 * u64::from(storage.bytes_per_thread);
+            batch.rows.get_mut(special::THREAD_LOW).0[lane] = own as u32;
+            batch.rows.get_mut(special::THREAD_HIGH).0[lane] = (own >> 32) as u32;
+        }
         let mut program = Arc::new(program.clone());
         core.uniforms = uniforms.into();
         batch.start(&program, mask);
         let set = Set {
             first: 0,
-            workgroup_count: [1; 3],
             core: None,
         };
         let way = match by_tracks {
@@ -533,4 +536,87 @@ fn random_programs_do_the_same_when_specialised() {
         after * 10 < before * 9,
         "{before} micro-operations became {after}"
     );
+}
+
+/// Each thread keeps an offset in its own storage, takes it back, and copies the word there. With `at`, a word that was loaded is stored in between,
+/// at this address and those behind it.
+fn keeps_an_offset(table: u64, out: u64, at: Option<u64>) -> Program {
+    let mut program = Program::new(16, None);
+    program.clauses.clear();
+    let mut writer = Writer {
+        random: Random(1),
+        program: &mut program,
+        temporaries: Vec::new(),
+        out: out as u32,
+        table: table as u32,
+        stores: 0,
+    };
+    let [own, own_high] = [special::THREAD_LOW, special::THREAD_HIGH];
+    let (lane, low, zero) = (special::LANE_ID, special::TEMPORARY, writer.constant(0));
+    let place = |writer: &mut Writer<'_>, row: u16, base: u64| {
+        let (four, base) = (writer.constant(4), writer.constant(base as u32));
+        let run = loops::three(|_, row, four, base| row * four + base);
+        writer.push(Run::Rows(run), Kind::Plain, low, &[row, four, base], 0);
+    };
+    let (take, keep) = (Run::Message(load::<4>), Run::Message(store::<4>));
+    writer.push(Run::Rows(copy as _), Kind::Copy, 0, &[lane], 0);
+    writer.push(keep, Kind::Store, 0, &[own, own_high], 1);
+    if let Some(at) = at {
+        place(&mut writer, lane, table);
+        writer.push(take, Kind::Load, 1, &[low, zero], 1);
+        place(&mut writer, lane, at);
+        writer.push(keep, Kind::Store, 1, &[low, zero], 1);
+    }
+    writer.push(take, Kind::Load, 2, &[own, own_high], 1);
+    place(&mut writer, 2, table);
+    writer.push(take, Kind::Load, 3, &[low, zero], 1);
+    place(&mut writer, lane, out);
+    writer.push(keep, Kind::Store, 3, &[low, zero], 1);
+    program.clauses.push(Clause {
+        state: State::Ready,
+        ops: 0..program.ops.len(),
+        ..Clause::pending(16)
+    });
+    program
+}
+
+#[test]
+fn what_threads_keep_in_their_own_storage_is_known_unless_it_is_stored_to() {
+    let mut space = Flat(Ram::new(16).unwrap(), 0);
+    let [table, out, storage] = [(); 3].map(|()| space.0.allocate_contiguous(2).unwrap());
+    // The storage has another address.
+    space.1 = storage;
+    let mut random = Random(7);
+    for (at, followed) in [
+        (None, 3),
+        (Some(storage), 0),
+        (Some(EDGE), 0),
+        (Some(out), 3),
+    ] {
+        let program = keeps_an_offset(table, out, at);
+        let mut machine = Machine::new();
+        machine.dispatch.thread_storage = crate::ThreadStorage {
+            base: storage,
+            bytes_per_thread: 4,
+            threads: LANES as u32,
+        };
+        for time in 0..5 {
+            let words: Vec<u32> = (0..LANES).map(|_| random.below(LANES as u32)).collect();
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            space.0.write(table, &bytes).unwrap();
+            let outcome = machine.outcome((&program, &[]), &space, (u64::MAX, 1), true);
+            assert!(outcome.starts_with("Ok"), "{outcome}");
+            let mut copied = vec![0; bytes.len()];
+            space.0.read(out, &mut copied).unwrap();
+            let expected: Vec<u8> = match at {
+                Some(at) if at != out => {
+                    let twice = words.iter().map(|word| words[*word as usize]);
+                    twice.flat_map(|word| word.to_le_bytes()).collect()
+                }
+                _ => bytes,
+            };
+            assert_eq!(copied, expected, "{at:?}, time {time}");
+        }
+        assert_eq!(machine.followed, followed, "{at:?}");
+    }
 }
