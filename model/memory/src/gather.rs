@@ -57,6 +57,7 @@ pub fn gather_from<const WORDS: usize>(
                 offset + 4 * WORDS <= PAGE_SIZE,
                 "words cross the end of a page"
             );
+            assert!(page < pages.len(), "a page is missing");
             *to = pages[page].load_aligned_u32(offset + 4 * word);
         }
     }
@@ -379,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic]
+    #[should_panic(expected = "a page is missing")]
     fn a_gather_from_a_page_that_is_not_there_panics() {
         let ram = Ram::new(1).unwrap();
         let pages = [ram.page(ram.allocate().unwrap()).unwrap()];

@@ -29,6 +29,9 @@ struct Group {
 
 /// What executes the micro-operations of a clause.
 pub(crate) trait Execute {
+    /// The batch of this number comes next.
+    fn switch(&mut self, _batch: usize) {}
+
     /// Executes the clause on rows. What went wrong is that of a part of the clause.
     fn execute(
         &mut self,

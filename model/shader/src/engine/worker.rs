@@ -7,7 +7,7 @@ use super::batch::{Batch, Execute, Plainly};
 use super::layout::Layout;
 use super::places::Places;
 use super::prepared::{Prepared, Purpose};
-use super::tracks::{Recorder, Resolved, Set, Tracks, Way};
+use super::tracks::{Resolved, Set, Tracks, Way};
 use crate::core::Core;
 use crate::ir::{Program, special};
 use crate::operations::graphics;
@@ -71,18 +71,18 @@ impl<'s> Worker<'s> {
     /// Runs the work groups from number `first` on that run together, on a core.
     pub(crate) fn run(&mut self, first: u64, core: Option<u32>) -> Result<(), Box<ShaderFault>> {
         if !self.program.own || self.core.stage.is_some() || self.core.probing.is_some() {
-            return self.execute(first, core, &mut Plainly, |_, _| {});
+            return self.execute(first, core, &mut Plainly);
         }
         let set = Set { first, core };
         let sets = self.layout.sets();
         let (pages, batches) = (&mut self.pages, &mut self.batches);
         match self.tracks.go((set, sets), pages, batches, &mut self.core) {
             Way::Followed => Ok(()),
-            Way::Execute => self.execute(first, core, &mut Plainly, |_, _| {}),
+            Way::Execute => self.execute(first, core, &mut Plainly),
             Way::Record => {
                 let mut recorder = self.tracks.recorder(self.batches.len());
                 let before = self.core.begin_counting();
-                let result = self.execute(first, core, &mut recorder, Recorder::switch);
+                let result = self.execute(first, core, &mut recorder);
                 let counts = self.core.end_counting(before);
                 let counted = (counts, result.is_err());
                 let batches = &mut self.batches;
@@ -92,13 +92,12 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Executes the clauses of these work groups; `switch` learns which batch is next.
-    fn execute<E: Execute>(
+    /// Executes the clauses of these work groups.
+    fn execute(
         &mut self,
         first: u64,
         core: Option<u32>,
-        executor: &mut E,
-        switch: impl Fn(&mut E, usize),
+        executor: &mut impl Execute,
     ) -> Result<(), Box<ShaderFault>> {
         self.move_to(core);
         let count = self
@@ -131,7 +130,7 @@ impl<'s> Worker<'s> {
                 if let Some(probing) = &mut self.core.probing {
                     probing.switch(index);
                 }
-                switch(executor, index);
+                executor.switch(index);
                 batch.run(&mut self.program, &mut self.core, executor)?;
             }
             let mut waiting = false;

@@ -46,6 +46,13 @@ impl Pages {
         &self.addresses
     }
 
+    /// Forgets all but the first pages.
+    pub(crate) fn truncate(&mut self, count: usize) {
+        for page in self.addresses.drain(count.min(self.addresses.len())..) {
+            self.numbers.remove(&page);
+        }
+    }
+
     /// Where an access of `bytes` bytes goes; `None` if it crosses the end of a page, or there are too many pages.
     fn place(&mut self, va: u64, bytes: usize) -> Option<Place> {
         let offset = va & OFFSET;
@@ -110,7 +117,8 @@ impl Wanted<'_> {
         Some(places)
     }
 
-    /// Whether the places of active lanes are words that follow one another as the lanes do, with the place of lane 0.
+    /// The first active lane, how many lanes there are from it to the last, and its place, if the places of active lanes are words of a page that
+    /// follow one another as the lanes do.
     fn run(&self, places: &[Place; LANES]) -> Option<(usize, usize, Place)> {
         let first = self.mask.trailing_zeros() as usize;
         let end = LANES - self.mask.leading_zeros() as usize;

@@ -118,9 +118,10 @@ impl Tracks {
     ) {
         self.room.spend(counts.clauses());
         self.full |= recorder.is_too_long();
-        let (track, reached) = recorder.track((counts, failed), batches);
+        let wanted =
+            !failed && !recorder.is_refused() && self.room.take(recorder.bytes() + counts.bytes());
+        let (track, reached) = recorder.track((counts, wanted), batches);
         self.reached = reached;
-        let track = track.filter(|track| self.room.take(track.bytes()));
         let known = track.map_or(Known::Refused, |track| Known::Track(Box::new(track)));
         self.known.insert(set, known);
     }

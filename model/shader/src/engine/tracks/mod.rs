@@ -17,5 +17,4 @@ mod track;
 
 pub(crate) use known::{Set, Tracks, Way};
 pub(crate) use pages::Resolved;
-pub(crate) use record::Recorder;
 pub(crate) use room::Room;

@@ -17,6 +17,28 @@ pub(crate) struct Reached {
     pub(super) has_private: bool,
 }
 
+/// Bytes that a page takes up here and where it is looked up: addresses, a place in a table, what it is resolved to.
+const PAGE_BYTES: usize = 128;
+
+impl Reached {
+    /// How many pages are read, and how many are written.
+    pub(super) fn count(&self) -> (usize, usize) {
+        (self.read.addresses().len(), self.written.addresses().len())
+    }
+
+    /// Forgets all but the first pages.
+    pub(super) fn truncate(&mut self, (read, written): (usize, usize)) {
+        self.read.truncate(read);
+        self.written.truncate(written);
+    }
+
+    /// Bytes of memory that the pages take up, about.
+    pub(super) fn bytes(&self) -> usize {
+        let (read, written) = self.count();
+        (read + written) * PAGE_BYTES
+    }
+}
+
 /// The same while a dispatch runs.
 #[derive(Debug, Default)]
 pub(crate) struct Resolved<'s> {

@@ -40,11 +40,13 @@ pub(crate) struct Recorder {
     /// Micro-operations after the last step.
     pending: Vec<MicroOp>,
     reached: Reached,
+    /// How many of these pages were known before.
+    known_pages: (usize, usize),
     private: Private,
     contents: Vec<Contents>,
     /// The batch that executes.
     batch: usize,
-    /// What the track takes up, about, and may take up.
+    /// What the track takes up at most, and may take up.
     bytes: usize,
     room: usize,
     /// There can be no track.
@@ -58,6 +60,7 @@ impl Recorder {
             steps: Vec::new(),
             operations: Vec::new(),
             pending: Vec::new(),
+            known_pages: reached.count(),
             reached,
             private: Private::default(),
             contents: std::iter::repeat_with(Contents::default)
@@ -70,29 +73,22 @@ impl Recorder {
         }
     }
 
-    /// From now on the batch of this number executes.
-    pub(crate) fn switch(&mut self, batch: usize) {
-        if self.batch != batch {
-            self.step(Step::Batch(batch));
-            self.batch = batch;
-        }
-    }
-
-    /// The track, if there is one: what was recorded, and what it counted; and the pages that are known now. If it `failed`, or there is none, nothing
-    /// stays of it in the batches.
+    /// The track, and the pages that are known now. Without a track - there can be none, or it is not wanted - nothing stays of it in the batches
+    /// and pages.
     pub(super) fn track(
         mut self,
-        (counts, failed): (Counts, bool),
+        (counts, wanted): (Counts, bool),
         batches: &mut [Batch],
     ) -> (Option<Track>, Reached) {
-        self.flush();
-        if self.refused || failed {
+        if self.refused || !wanted {
             for (batch, contents) in batches.iter_mut().zip(&self.contents) {
                 let added = contents.known.len();
                 batch.rows.truncate(batch.rows.count() - added);
             }
+            self.reached.truncate(self.known_pages);
             return (None, self.reached);
         }
+        self.flush();
         self.steps.shrink_to_fit();
         self.operations.shrink_to_fit();
         let track = Track {
@@ -101,6 +97,16 @@ impl Recorder {
             counts,
         };
         (Some(track), self.reached)
+    }
+
+    /// Bytes of memory that the track takes up at most, with rows and pages that it needs.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether there can be no track.
+    pub(super) fn is_refused(&self) -> bool {
+        self.refused
     }
 
     /// Makes a step of the micro-operations that wait for one.
@@ -132,7 +138,8 @@ impl Recorder {
 
     fn operation(&mut self, operation: MicroOp) {
         self.pending.push(operation);
-        self.grow(size_of::<MicroOp>());
+        // Another one may stand for it.
+        self.grow(2 * size_of::<MicroOp>());
     }
 
     /// Whether the values of a row depend on memory.
@@ -246,10 +253,12 @@ impl Recorder {
             self.reached.has_private = true;
             return results.for_each(|row| self.mark(row, false));
         }
+        let before = self.reached.bytes();
         let Some(plan) = Load::plan(&wanted, &mut self.reached.read) else {
             self.refused = true;
             return;
         };
+        self.grow(self.reached.bytes() - before);
         self.choose_lanes(rows);
         results.for_each(|row| self.begin_result(row, rows));
         self.step(Step::Load(plan));
@@ -273,10 +282,12 @@ impl Recorder {
         let depends = words.iter().any(|row| self.depends(*row));
         self.private.store(&wanted, !depends, rows, core.dispatch);
         let from = words.map(|row| self.source(row, rows));
+        let before = self.reached.bytes();
         match Store::plan(&wanted, from, &mut self.reached.written) {
             Some(plan) => self.step(Step::Store(plan)),
             None => self.refused = true,
         }
+        self.grow(self.reached.bytes() - before);
     }
 
     /// Executes a micro-operation and records it.
@@ -331,6 +342,13 @@ impl Recorder {
 }
 
 impl Execute for Recorder {
+    fn switch(&mut self, batch: usize) {
+        if self.batch != batch {
+            self.step(Step::Batch(batch));
+            self.batch = batch;
+        }
+    }
+
     fn execute(
         &mut self,
         rows: &mut Rows,

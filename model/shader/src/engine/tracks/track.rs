@@ -50,14 +50,6 @@ pub(super) struct Track {
 }
 
 impl Track {
-    /// Bytes of memory that it takes up.
-    pub(super) fn bytes(&self) -> usize {
-        size_of::<Track>()
-            + self.steps.iter().map(Step::bytes).sum::<usize>()
-            + self.operations.capacity() * size_of::<MicroOp>()
-            + self.counts.bytes()
-    }
-
     /// Does what executing the clauses would do, and counts it. False if that is not possible, because a limit is near, and nothing
     /// was done: the clauses say what is wrong.
     pub(super) fn follow(
