@@ -29,6 +29,8 @@ mod run;
 mod space;
 mod stage;
 mod statistics;
+#[cfg(test)]
+mod testing;
 mod threads;
 mod translate;
 mod words;

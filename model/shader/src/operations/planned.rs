@@ -95,7 +95,23 @@ pub(crate) struct Wanted<'a> {
     pub(crate) row: u16,
 }
 
-impl Wanted<'_> {
+impl<'a> Wanted<'a> {
+    /// So many bytes for each lane of these rows that is active.
+    pub(crate) fn active(
+        rows: &Rows,
+        addresses: &'a [u64; LANES],
+        bytes: usize,
+        row: u16,
+    ) -> Wanted<'a> {
+        Wanted {
+            addresses,
+            mask: rows.mask(),
+            width: rows.lanes(),
+            bytes,
+            row,
+        }
+    }
+
     /// Places of all lanes; those that are not in the mask have that of the first one which is.
     fn places(&self, pages: &mut Pages) -> Option<[Place; LANES]> {
         let first = *self.addresses.get(self.mask.trailing_zeros() as usize)?;

@@ -18,3 +18,6 @@ mod track;
 pub(crate) use known::{Set, Tracks, Way};
 pub(crate) use pages::Resolved;
 pub(crate) use room::Room;
+
+#[cfg(test)]
+mod tests;

@@ -238,13 +238,7 @@ impl Recorder {
             self.refused = true;
             return;
         };
-        let wanted = Wanted {
-            addresses: &addresses,
-            mask: rows.mask(),
-            width: rows.lanes(),
-            bytes,
-            row: to,
-        };
+        let wanted = Wanted::active(rows, &addresses, bytes, to);
         let results = to..to + bytes.div_ceil(4) as u16;
         let merged = results
             .clone()
@@ -270,13 +264,7 @@ impl Recorder {
             self.refused = true;
             return;
         };
-        let wanted = Wanted {
-            addresses: &addresses,
-            mask: rows.mask(),
-            width: rows.lanes(),
-            bytes: op.c.into(),
-            row: op.d,
-        };
+        let wanted = Wanted::active(rows, &addresses, op.c.into(), op.d);
         let last = wanted.bytes.div_ceil(4).clamp(1, 4) as u16 - 1;
         let words = [0, 1, 2, 3].map(|word: u16| op.d + word.min(last));
         let depends = words.iter().any(|row| self.depends(*row));
