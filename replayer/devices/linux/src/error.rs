@@ -25,12 +25,12 @@ pub enum OpenError {
     #[error("the GPU does not reset; power the board off and on")]
     Stuck,
     /// The caller may not open it.
-    #[error("{path}: permission denied; run as root{more}")]
+    #[error("{path}: permission denied; {cure}")]
     Permission {
-        /// The file.
+        /// The device node.
         path: PathBuf,
-        /// What else the kernel requires.
-        more: &'static str,
+        /// What lets the caller in.
+        cure: String,
     },
     /// The driver speaks another version.
     #[error(

@@ -19,6 +19,7 @@ pub mod nano;
 mod nano_abi;
 mod own_tables;
 mod pin;
+mod way_in;
 
 pub use board::Board;
 pub use devmem::DevMem;

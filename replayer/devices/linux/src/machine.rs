@@ -222,13 +222,10 @@ fn nano_node(root: &Path) -> Finding {
             format!("{}: no such device", path.display()),
             "load the module and bind the GPU to it, as above",
         ),
-        Err(OpenError::Permission { .. }) => bad(
+        Err(OpenError::Permission { path, cure }) => bad(
             SUBJECT,
             format!("{}: permission denied", path.display()),
-            format!(
-                "run as root, or let your group in: chgrp GROUP {0}; chmod g+rw {0}",
-                path.display()
-            ),
+            cure,
         ),
         Err(error @ OpenError::Version { .. }) => bad(
             SUBJECT,

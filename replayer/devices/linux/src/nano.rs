@@ -23,6 +23,7 @@ use crate::mapped::Mapped;
 use crate::mappings::Mappings;
 use crate::nano_abi as abi;
 use crate::own_tables::{OwnTables, TablePages};
+use crate::way_in::way_in;
 
 /// Where the driver puts its device.
 pub const PATH: &str = "/dev/gpureplay-nano";
@@ -130,7 +131,7 @@ fn open_file(path: &Path) -> Result<File, OpenError> {
         .map_err(|error| match error.raw_os_error() {
             Some(nix::libc::EACCES | nix::libc::EPERM) => OpenError::Permission {
                 path: path.to_owned(),
-                more: "",
+                cure: way_in(path),
             },
             Some(nix::libc::ENOENT | nix::libc::ENODEV | nix::libc::ENXIO) => OpenError::NoDriver {
                 path: path.to_owned(),
@@ -191,7 +192,7 @@ impl Nano {
             },
             nix::Error::EPERM => OpenError::Permission {
                 path: path.to_owned(),
-                more: " with CAP_SYS_RAWIO on a kernel that is not locked down, or use the guarded mode",
+                cure: "use the guarded mode (--device nano), or run as root with CAP_SYS_RAWIO on a kernel that is not locked down".into(),
             },
             nix::Error::ETIMEDOUT => OpenError::Stuck,
             other => io_error("nano driver: take the GPU")(other.into()),
