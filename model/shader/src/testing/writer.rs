@@ -315,7 +315,6 @@ impl<'a> Writer<'a> {
             let branch = (self.random.below(3) > 0).then_some(Branch { condition, target });
             let end = self.program.ops.len();
             self.program.clauses.push(Clause {
-                address: 16 * u64::from(index) + 16,
                 ops: start..end,
                 next: if last {
                     Next::End
@@ -323,14 +322,8 @@ impl<'a> Writer<'a> {
                     Next::Clause(index + 1)
                 },
                 branch,
-                barrier: false,
                 state: State::Ready,
-                fma: 0,
-                add: 0,
-                messages: Vec::new(),
-                lane_cost: 0,
-                joined: None,
-                parts: Vec::new(),
+                ..Clause::pending(16 * u64::from(index) + 16)
             });
             let fused = fuse(&self.program.ops[start..]);
             self.program.ops.truncate(start);
