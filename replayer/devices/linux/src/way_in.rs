@@ -26,7 +26,7 @@ pub(crate) fn way_in(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, chown};
 
     use super::*;
 
@@ -34,23 +34,32 @@ mod tests {
     fn the_group_is_named_if_it_may_open_the_device() {
         let path = std::env::temp_dir().join(format!("gpureplay-way-in-{}", std::process::id()));
         fs::write(&path, "").unwrap();
-        let with_mode = |mode| {
+        let with = |mode, group: Option<&Group>| {
+            // Root gives the file to any group; a user has one already that is not root's.
+            if let Some(group) = group {
+                let _ = chown(&path, None, Some(group.gid.as_raw()));
+            }
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             way_in(&path)
         };
-        let (closed, open) = (with_mode(0o600), with_mode(0o660));
-        let group = fs::metadata(&path).unwrap().gid();
+        let group = |name| Group::from_name(name).unwrap();
+        let open = with(0o660, group("daemon").as_ref());
+        let gid = fs::metadata(&path).unwrap().gid();
+        let (read_only, closed) = (with(0o640, None), with(0o600, None));
+        let of_root = with(0o660, group("root").as_ref());
+        let is_of_root = fs::metadata(&path).unwrap().gid() == 0;
         fs::remove_file(&path).unwrap();
-        assert!(closed.contains("60-gpureplay-nano.rules"), "{closed}");
-        match Group::from_gid(Gid::from_raw(group)).unwrap() {
-            Some(group) if group.gid.as_raw() != 0 => {
-                assert!(
-                    open.contains(&format!("usermod -aG {} ", group.name)),
-                    "{open}"
-                );
+        match Group::from_gid(Gid::from_raw(gid)).unwrap() {
+            Some(Group { name, .. }) => {
+                assert_ne!(gid, 0);
+                assert!(open.contains(&format!("usermod -aG {name} ")), "{open}");
             }
-            // Nobody is told to join the group of root.
-            _ => assert_eq!(open, closed),
+            // Containers give users groups without a name.
+            None => assert_eq!(open, closed),
         }
+        assert!(closed.contains("60-gpureplay-nano.rules"), "{closed}");
+        assert_eq!(read_only, closed);
+        // Nobody is told to join the group of root.
+        assert_eq!(of_root == closed, is_of_root, "{of_root}");
     }
 }
