@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const MAX_LINKS: u32 = 40;
 
 /// Rights of a new file, of which the process's mask is taken away.
-const READABLE_BY_ALL: u32 = 0o666;
+pub(crate) const READABLE_BY_ALL: u32 = 0o666;
 
 /// What becomes of a file that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,12 @@
 //! A [`Tensor`] is a shape, an element type and the elements' bytes in row-major order. It comes from
 //! and goes to `.npy` files ([`read_npy`], [`write_npy`]), and moves between row-major order and the
 //! layout a GPU runtime chose (padded rows, permuted axes, tiles) by a [`Layout`]. Tables go to
-//! spreadsheets by [`csv`]; [`statistics`] says what repeated measurements say.
+//! spreadsheets by [`csv`]; [`statistics`] says what repeated measurements say; [`beneath`] keeps to
+//! a recording's directory.
 
 #![forbid(unsafe_code)]
 
+pub mod beneath;
 mod compare;
 pub mod csv;
 mod dtype;

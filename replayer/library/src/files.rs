@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_core::{Limits, Verified, verify};
 use gpureplay_format::{Recording, TensorKind};
+use gpureplay_io::beneath;
 
-use crate::beneath;
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::host_rules;

@@ -26,7 +26,6 @@
 //! [`device`], [`values`], [`explain`].
 #![forbid(unsafe_code)]
 
-mod beneath;
 pub mod bindings;
 mod choice;
 mod counters;

@@ -6,10 +6,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use gpureplay_format::TensorKind;
-use gpureplay_io::shown;
+use gpureplay_io::{beneath, shown};
 use serde::{Deserialize, Serialize};
 
-use crate::beneath;
 use crate::error::Error;
 use crate::values::{ImageFormat, split};
 

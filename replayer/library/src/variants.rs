@@ -7,8 +7,8 @@
 use gpureplay_format::encode::assemble;
 use gpureplay_format::layout::SECTIONS;
 use gpureplay_format::{Recording as View, Section};
+use gpureplay_io::beneath;
 
-use crate::beneath;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::files::Files;

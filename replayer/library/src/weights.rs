@@ -4,9 +4,8 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use gpureplay_io::{Tensor, shown};
+use gpureplay_io::{Tensor, beneath, shown};
 
-use crate::beneath;
 pub use crate::digest::sha256;
 use crate::error::{Error, Result};
 use crate::files::Files;

@@ -8,12 +8,11 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use gpureplay_io::shown;
+use gpureplay_io::{beneath, shown};
 use gpureplay_sign::{
     Pack, PackError, Packed, PublicKey, RECORDING, SIGNATURE, Signature, digest, is_safe,
 };
 
-use crate::beneath;
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::manifest::{self, Manifest};

@@ -7,10 +7,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use gpureplay_format::layout::MAGIC;
+use gpureplay_io::beneath;
 use gpureplay_sign::Pack;
 use tempfile::TempDir;
-
-use crate::beneath;
 
 /// Longest recording, and longest file beside it, that is read into memory, in bytes.
 pub(crate) const MAX_BYTES: u64 = 1 << 32;
