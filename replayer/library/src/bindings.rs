@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use gpureplay_core::Tensors;
-use gpureplay_format::{Recording, TensorKind};
-use gpureplay_io::{Tensor, shown};
+use gpureplay_format::{Action, Recording, TensorKind};
+use gpureplay_io::{Tensor, beneath, shown};
 
 use crate::error::{Error, Result};
 use crate::files::Files;
@@ -38,6 +38,8 @@ pub struct Bindings {
     names: HashMap<String, usize>,
     /// By tensor index: what goes in.
     values: Vec<Option<Tensor>>,
+    /// By tensor index: whether the recording puts a value there.
+    taken: Vec<bool>,
     /// By tensor index: room for what comes out.
     rooms: Vec<Option<Room>>,
     pub(crate) states: States,
@@ -53,8 +55,19 @@ impl Bindings {
                 filled: false,
             })
         };
+        let mut taken = vec![false; tensors.len()];
+        let segments = recording.segments().iter();
+        let actions = segments.flat_map(|segment| recording.segment_actions(segment).flatten());
+        for action in actions {
+            if let Action::BindInput { tensor } = action
+                && let Some(taken) = taken.get_mut(tensor as usize)
+            {
+                *taken = true;
+            }
+        }
         Self {
             path: path.to_path_buf(),
+            taken,
             values: tensors.iter().map(|_| None).collect(),
             rooms: tensors.iter().map(room).collect(),
             states: States::new(&tensors),
@@ -89,7 +102,7 @@ impl Bindings {
     /// Gives a tensor a value; `from` says in errors where it comes from.
     ///
     /// # Errors
-    /// The tensor does not exist, is an output, or has another type or shape.
+    /// The tensor does not exist, is an output, is one that the recording takes no value for, or has another type or shape.
     pub fn bind(&mut self, name: &str, value: Tensor, from: &str) -> Result<()> {
         let (index, info) = self.bindable(name)?;
         require(info, &value, from)?;
@@ -119,24 +132,32 @@ impl Bindings {
         files: &'a Files,
         inputs: &BTreeMap<String, PathBuf>,
     ) -> Option<&'a Case> {
-        let same = |(name, file): (&String, &PathBuf)| {
-            inputs.contains_key(name) && self.holds(files, name, &files.directory.join(file))
+        // Cases may share files; each is read once.
+        let mut read: HashMap<(&str, &Path), bool> = HashMap::new();
+        let mut same = |(name, file): (&'a String, &'a PathBuf)| {
+            let held = || self.holds(files, name, file);
+            inputs.contains_key(name) && *read.entry((name, file)).or_insert_with(held)
         };
         files
             .manifest
             .as_ref()?
             .cases
             .iter()
-            .find(|case| case.inputs.len() == inputs.len() && case.inputs.iter().all(same))
+            .find(|case| case.inputs.len() == inputs.len() && case.inputs.iter().all(&mut same))
     }
 
-    /// Whether a tensor is bound to the value that a file has.
-    fn holds(&self, files: &Files, name: &str, path: &Path) -> bool {
+    /// Whether a tensor is bound to the value that a file of the recording's directory has.
+    fn holds(&self, files: &Files, name: &str, file: &Path) -> bool {
         let Ok((index, info)) = self.bindable(name) else {
             return false;
         };
-        let bound = self.value(index);
-        bound.is_some_and(|bound| read(files, info, path).is_ok_and(|value| value == *bound))
+        let Some(bound) = self.value(index) else {
+            return false;
+        };
+        let opened = |file: &Path| beneath::open(&files.directory, file);
+        let image = files.image(name);
+        let value = values::read_with(opened, values::split(file), info, image);
+        value.is_ok_and(|value| value == *bound)
     }
 
     /// Gives every weight the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
@@ -168,6 +189,12 @@ impl Bindings {
                 name: name.to_owned(),
                 kind: info.kind.name(),
                 known: list(&self.tensors, TensorKind::Input),
+            });
+        }
+        if self.taken.get(index) != Some(&true) {
+            return Err(Error::NotTaken {
+                name: name.to_owned(),
+                kind: info.kind.name(),
             });
         }
         Ok((index, info))
@@ -303,6 +330,15 @@ impl Bindings {
         Tensor::new(info.dtype, &info.shape, room.bytes.clone()).ok()
     }
 
+    /// As [`Bindings::found`] for a tensor that is no state, and forgets it: nothing is copied.
+    pub fn take(&mut self, index: usize) -> Option<Tensor> {
+        let info = self.tensors.get(index)?;
+        let room = self.rooms.get_mut(index)?.as_mut();
+        let room = room.filter(|room| room.filled)?;
+        room.filled = false;
+        Tensor::new(info.dtype, &info.shape, std::mem::take(&mut room.bytes)).ok()
+    }
+
     /// Everything that came out in the last run, by name; states are not among it.
     pub fn outputs(&self) -> Vec<(String, Tensor)> {
         let found = self.tensors.iter().enumerate();
@@ -371,17 +407,20 @@ impl Tensors for Bindings {
         if self.states.is_one(tensor as usize) {
             return self.states.coming(tensor as usize);
         }
+        let info = self.tensors.get(tensor as usize)?;
         let room = self.rooms.get_mut(tensor as usize)?.as_mut()?;
         room.filled = true;
+        // What was taken away left no room.
+        room.bytes.resize(info.bytes, 0);
         Some(&mut room.bytes)
     }
 }
 
 /// The value that a file has for a tensor; a picture as the manifest says.
 fn read(files: &Files, info: &TensorInfo, path: &Path) -> Result<Tensor> {
-    let image = files.manifest.as_ref();
-    let image = image.and_then(|manifest| manifest.images.get(&info.name));
-    values::read_with(|file| files.open_file(file), path, info, image)
+    let image = files.image(&info.name);
+    let (file, part) = files.split(path);
+    values::read_with(|file| files.open_file(file), (&file, part), info, image)
 }
 
 /// Requires a value to have the type and the shape of a tensor.
@@ -409,6 +448,48 @@ mod tests {
     fn zeros(bindings: &Bindings, name: &str) -> Tensor {
         let (_, info) = bindings.named(name).unwrap();
         Tensor::new(info.dtype, &info.shape, vec![0; info.bytes]).unwrap()
+    }
+
+    #[test]
+    fn an_output_that_was_taken_comes_again() {
+        let mut digits = bindings("digits-g52");
+        let (index, info) = digits.named("probabilities").unwrap();
+        let (index, bytes) = (index, info.bytes);
+        assert!(digits.take(index).is_none());
+        for value in [7, 9] {
+            digits.begin();
+            let room = digits.output(index as u32).unwrap();
+            assert_eq!(room.len(), bytes);
+            room.fill(value);
+            let taken = digits.take(index).unwrap();
+            assert_eq!(taken.bytes(), vec![value; bytes]);
+            assert!(digits.take(index).is_none() && digits.found(index).is_none());
+        }
+    }
+
+    #[test]
+    fn a_value_for_what_is_only_read_is_refused() {
+        let mut builder = gpureplay_format::Builder::new(0x7212_0000);
+        let access = gpureplay_format::Access::READ_WRITE;
+        builder.region(0x300_0000, 1, access, gpureplay_format::RegionKind::Data);
+        let kinds = [TensorKind::Intermediate, TensorKind::Weight];
+        let tensors = kinds.map(|kind| {
+            let (dtype, name) = (gpureplay_format::ElementType::U8, kind.name());
+            let dense = gpureplay_format::Tensor::dense(name, kind, dtype, &[4], 0x300_0000);
+            builder.tensor(dense)
+        });
+        builder.segment("run", gpureplay_format::SegmentKind::Run);
+        tensors
+            .into_iter()
+            .for_each(|tensor| builder.bind_output(tensor));
+        let bytes = builder.finish().unwrap();
+        let recording = gpureplay_format::Recording::parse(&bytes).unwrap();
+        let mut bindings = Bindings::new(&recording, Path::new("x"));
+        for kind in kinds {
+            let value = zeros(&bindings, kind.name());
+            let error = bindings.bind(kind.name(), value, "a.npy").unwrap_err();
+            assert!(matches!(error, Error::NotTaken { .. }), "{error}");
+        }
     }
 
     #[test]

@@ -123,6 +123,14 @@ pub enum Error {
         /// Tensors that can be.
         known: String,
     },
+    /// The recording has a tensor for reading only.
+    #[error("{kind} {name} can only be read: the recording puts no value there")]
+    NotTaken {
+        /// The tensor.
+        name: String,
+        /// Its kind.
+        kind: &'static str,
+    },
     /// The recording has no layer of this name or number.
     #[error("the recording has no layer {name}; {known}")]
     NoLayer {
@@ -275,6 +283,7 @@ impl Error {
             | Self::Threads(_)
             | Self::Format { .. } => Class::Usage,
             Self::WrongKind { .. }
+            | Self::NotTaken { .. }
             | Self::Shape { .. }
             | Self::Unbound { .. }
             | Self::Crossing { .. }

@@ -17,6 +17,7 @@ use crate::manifest::{self, Case, Manifest};
 use crate::package::open::{PrivateCopy, open_named, read_recording};
 use crate::tensors::TensorInfo;
 use crate::trust::Trust;
+use crate::values::{self, ImageFormat};
 
 pub use crate::names::{RECORDING as FILE_NAME, SIGNATURE as SIGNATURE_NAME};
 
@@ -156,6 +157,21 @@ impl Files {
         missing
     }
 
+    /// How pictures become values of a tensor.
+    pub(crate) fn image(&self, tensor: &str) -> Option<&ImageFormat> {
+        self.manifest.as_ref()?.images.get(tensor)
+    }
+
+    /// Splits a path as [`values::split`] does, and never the name of the recording's directory.
+    pub(crate) fn split<'a>(&self, path: &'a Path) -> (PathBuf, Option<&'a str>) {
+        let (before, inside) = match path.strip_prefix(&self.directory) {
+            Ok(inside) => (self.directory.as_path(), inside),
+            Err(_) => (Path::new(""), path),
+        };
+        let (file, part) = values::split(inside);
+        (before.join(file), part)
+    }
+
     /// Opens a file for reading. One that the manifest names is opened inside of the recording's directory, whose links are not
     /// followed; any other is the user's.
     ///
@@ -204,6 +220,7 @@ mod tests {
 
     const GPU: u32 = 0x7212_0000;
     const DATA: u64 = 0x300_0000;
+    const CHAIN: u64 = 0x10_0000_0000;
 
     /// A recording with these outputs, all in the same memory.
     fn files(outputs: &[&str], pages: u32, elements: u32, manifest: &str) -> Files {
@@ -216,7 +233,10 @@ mod tests {
             let kind = TensorKind::Output;
             tensors.push(builder.tensor(Tensor::dense(name, kind, ElementType::U8, &shape, DATA)));
         }
+        builder.region(CHAIN, 1, Access::READ_WRITE, RegionKind::Descriptors);
         builder.segment("run", SegmentKind::Run);
+        builder.rearm(CHAIN);
+        builder.submit(1, CHAIN, 1000);
         for tensor in tensors {
             builder.bind_output(tensor);
         }
@@ -254,18 +274,18 @@ mod tests {
 
     #[test]
     fn outputs_that_share_memory_take_no_more_than_the_limit() {
-        // Two times 2.5 GiB in the same 2.5 GiB of the GPU's memory: each keeps all rules.
-        let (pages, elements) = (5 << 17, 5 << 29);
-        let one = files(&["a"], pages, elements, HEAD);
-        assert!(one.verify().is_ok());
-        // Two of 2 GiB are at the limit, three beyond it.
-        let (pages, elements) = (1 << 19, 1 << 31);
-        assert!(files(&["a", "b"], pages, elements, HEAD).verify().is_ok());
-        let more = files(&["a", "b", "c"], pages, elements, HEAD);
-        assert!(more.verify().is_err());
-        let two = files(&["a", "b"], 5 << 17, 5 << 29, HEAD);
-        let error = two.verify().unwrap_err().to_string();
-        assert!(error.contains("bytes together"), "{error}");
+        // All in the same three pages; there is a fourth for a job.
+        let checked = |names: &[&str], elements| files(names, 3, elements, HEAD).verify().err();
+        assert!(checked(&["a"], 3 << 12).is_none());
+        assert!(checked(&["a", "b"], 2 << 12).is_none());
+        assert!(checked(&["a", "b", "c", "d"], 1 << 12).is_none());
+        for (names, elements) in [
+            (&["a", "b"][..], (2 << 12) + 1),
+            (&["a", "b", "c", "d"], (1 << 12) + 1),
+        ] {
+            let error = checked(names, elements).unwrap().to_string();
+            assert!(error.contains("bytes together"), "{error}");
+        }
     }
 
     #[test]

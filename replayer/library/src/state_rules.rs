@@ -36,10 +36,7 @@ pub(crate) fn check(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result
     }
     let memory = apart(recording, tensors)?;
     kept(recording, tensors, &memory)?;
-    states.iter().try_for_each(|state| {
-        let name = tensors.get(*state).map_or("", |info| info.name.as_str());
-        bound(recording, *state as u32, name)
-    })
+    bound(recording, tensors)
 }
 
 fn broken(rule: HostRule, reason: String) -> Result {
@@ -134,33 +131,59 @@ fn kept(recording: &Recording<'_>, tensors: &[TensorInfo], memory: &[(Stretch, u
     })
 }
 
-/// A state is bound once, before the first job of a run, and read once, after the last.
-fn bound(recording: &Recording<'_>, state: u32, name: &str) -> Result {
+/// How a run uses a tensor.
+#[derive(Clone, Copy, Default)]
+struct Use {
+    binds: u32,
+    reads: u32,
+    /// A job was submitted before it was bound.
+    bound_late: bool,
+    /// Chains that were submitted before it was first read.
+    before_read: u32,
+}
+
+/// Each state is bound once, before the first job of a run, and read once, after the last.
+fn bound(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let runs = recording.segments().iter();
     let runs = runs.filter(|segment| segment.kind == SegmentKind::Run.code());
-    let (mut bound, mut read, mut submitted, mut late) = (0u32, 0u32, false, false);
+    let mut uses = vec![Use::default(); tensors.len()];
+    let mut submitted = 0u32;
     for action in runs.flat_map(|segment| recording.segment_actions(segment).flatten()) {
         match action {
-            Action::BindInput { tensor } if tensor == state => {
-                bound += 1;
-                late |= submitted;
+            Action::BindInput { tensor } => {
+                if let Some(its) = uses.get_mut(tensor as usize) {
+                    its.binds = its.binds.saturating_add(1);
+                    its.bound_late |= submitted > 0;
+                }
             }
-            Action::BindOutput { tensor } if tensor == state => read += 1,
-            Action::Submit { .. } => {
-                submitted = true;
-                late |= read > 0;
+            Action::BindOutput { tensor } => {
+                if let Some(its) = uses.get_mut(tensor as usize) {
+                    if its.reads == 0 {
+                        its.before_read = submitted;
+                    }
+                    its.reads = its.reads.saturating_add(1);
+                }
             }
+            Action::Submit { .. } => submitted = submitted.saturating_add(1),
             _ => {}
         }
     }
-    if (bound, read, late) == (1, 1, false) {
-        return Ok(());
-    }
-    let reason = match late {
-        true => format!("state {name} is bound after a job of the run, or read before one"),
-        false => format!("a run binds state {name} {bound} times and reads it {read} times"),
-    };
-    broken(HostRule::StateBound, reason)
+    let states = tensors.iter().zip(uses);
+    let mut states = states.filter(|(info, _)| info.kind == TensorKind::State);
+    states.try_for_each(|(info, its)| {
+        let late = its.bound_late || its.reads > 0 && its.before_read < submitted;
+        let name = &info.name;
+        let reason = match (its.binds, its.reads, late) {
+            (1, 1, false) => return Ok(()),
+            (_, _, true) => {
+                format!("state {name} is bound after a job of the run, or read before one")
+            }
+            (binds, reads, false) => {
+                format!("a run binds state {name} {binds} times and reads it {reads} times")
+            }
+        };
+        broken(HostRule::StateBound, reason)
+    })
 }
 
 #[cfg(test)]
@@ -188,12 +211,13 @@ mod tests {
         builder.segment("setup", SegmentKind::Setup);
         builder.upload(DATA + 64, &[1; 64]);
         builder.segment("run", SegmentKind::Run);
-        match other {
-            Some((TensorKind::Output, other)) => builder.bind_output(other),
-            Some((_, other)) => builder.bind_input(other),
-            None => {}
+        if let Some((_, other)) = other.filter(|(kind, _)| *kind != TensorKind::Output) {
+            builder.bind_input(other);
         }
         run(&mut builder, state);
+        if let Some((_, other)) = other.filter(|(kind, _)| *kind == TensorKind::Output) {
+            builder.bind_output(other);
+        }
         let bytes = builder.finish().unwrap();
         let recording = Recording::parse(&bytes).unwrap();
         let sound = verify(recording, &Limits::DEFAULT);

@@ -74,6 +74,8 @@ pub fn recording(
     }
     builder.segment("run", SegmentKind::Run);
     builder.bind_input(input);
+    builder.rearm(DESCRIPTORS);
+    builder.submit(1, DESCRIPTORS, 1000);
     builder.finish()
 }
 

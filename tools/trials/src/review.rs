@@ -137,6 +137,11 @@ fn null_job(next: u64) -> [u8; 32] {
     job
 }
 
+fn null_chain(builder: &mut Builder) {
+    builder.upload(JOBS, &null_job(0));
+    builder.submit(1, JOBS, 1000);
+}
+
 fn with_data() -> Builder {
     let mut builder = builder();
     builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
@@ -157,6 +162,7 @@ fn named(length: usize, binds: u32) -> Vec<u8> {
     let tensor = builder.tensor(byte(&"n".repeat(length), TensorKind::Input));
     builder.segment("run", SegmentKind::Run);
     (0..binds).for_each(|_| builder.bind_input(tensor));
+    null_chain(&mut builder);
     finished(builder)
 }
 
@@ -303,6 +309,7 @@ fn transposed(binds: u32) -> Vec<u8> {
     tensor.pieces = vec![Piece::strided(&[SIDE, SIDE], &[1, SIDE], DATA)];
     let tensor = builder.tensor(tensor);
     builder.segment("run", SegmentKind::Run);
+    null_chain(&mut builder);
     (0..binds).for_each(|_| builder.bind_output(tensor));
     finished(builder)
 }
@@ -330,6 +337,7 @@ fn one_element() -> Vec<u8> {
     tensor.pieces = vec![piece; 64];
     let tensor = builder.tensor(tensor);
     builder.segment("run", SegmentKind::Run);
+    null_chain(&mut builder);
     builder.bind_output(tensor);
     finished(builder)
 }
@@ -353,6 +361,7 @@ fn layers(count: u32) -> Vec<u8> {
             builder.bind_input(*tensor);
             builder.bind_output(*tensor);
         }
+        null_chain(&mut builder);
         builder.bind_output(output);
     }
     finished(builder)

@@ -198,7 +198,7 @@ impl Run {
         self.states.write(&destinations, &mut session)?;
 
         let mut outputs = BTreeMap::new();
-        for (name, tensor) in session.outputs() {
+        for (name, tensor) in session.take_outputs() {
             let file = output_files.get(&name).cloned();
             if let Some(path) = &file {
                 destinations.write_tensor(path, &tensor)?;

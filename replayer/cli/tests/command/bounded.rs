@@ -10,6 +10,8 @@ use gpureplay_format::{
     Access, Builder, ElementType, RegionKind, Section, SegmentKind, Tensor, TensorKind,
 };
 
+use crate::null_job::{null_chain, null_job};
+
 const GPU: u32 = 0x7212_0000;
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
@@ -59,7 +61,7 @@ fn ran_in(memory: &str, recording: &Path, arguments: &[&str]) -> (i32, String, S
     )
 }
 
-/// A recording without jobs and without segments.
+/// A recording without tensors and without segments.
 fn builder() -> Builder {
     let mut builder = Builder::new(GPU);
     builder.identity(0, 0xffff_0000, GPU);
@@ -78,6 +80,7 @@ fn named(name: &str, binds: u32) -> Vec<u8> {
     for _ in 0..binds {
         builder.bind_input(tensor);
     }
+    null_chain(&mut builder, JOBS);
     builder.finish().unwrap()
 }
 
@@ -350,14 +353,6 @@ fn manifests_that_nest_or_repeat_are_refused_in_little_memory() {
     }
 }
 
-/// A null job with 64-bit addresses, and its successor.
-fn null_job(next: u64) -> [u8; 32] {
-    let mut job = [0; 32];
-    job[16] = 1 << 1 | 1;
-    job[24..].copy_from_slice(&next.to_le_bytes());
-    job
-}
-
 #[test]
 fn checkpoints_take_no_memory_for_what_is_not_used() {
     let mut builder = builder();
@@ -412,6 +407,7 @@ fn layers_are_chosen_in_time_that_grows_with_the_file() {
             builder.bind_input(*tensor);
             builder.bind_output(*tensor);
         }
+        null_chain(&mut builder, JOBS);
         builder.bind_output(output);
     }
     let file = File::new(&builder.finish().unwrap());

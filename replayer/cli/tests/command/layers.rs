@@ -9,14 +9,18 @@ use gpureplay_format::{
 };
 use gpureplay_io::{Tensor, read_npy, write_npy};
 
+use crate::null_job::{null_chain, null_page};
+
+const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 
-/// Layers stem, left, right and both: left and right read stem, both reads left and right. There are no jobs: what is bound is what
+/// Layers stem, left, right and both: left and right read stem, both reads left and right. The jobs do nothing: what is bound is what
 /// the output has, left before right.
 fn recording() -> Vec<u8> {
     let mut builder = Builder::new(0x7212_0000);
     builder.identity(0, 0xffff_0000, 0x7212_0000);
     builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
+    null_page(&mut builder, JOBS);
     let mut tensor = |name, kind, extent, at| {
         builder.tensor(Entry::dense(
             name,
@@ -43,6 +47,7 @@ fn recording() -> Vec<u8> {
         for tensor in takes {
             builder.bind_input(*tensor);
         }
+        null_chain(&mut builder, JOBS);
         builder.bind_output(gives);
     }
     builder.finish().unwrap()

@@ -73,6 +73,8 @@ impl Place {
         builder.identity(0, 0xffff_0000, crate::recordings::GPU);
         let data = crate::recordings::DATA;
         builder.region(data, 1, Access::READ_WRITE, RegionKind::Data);
+        let jobs = crate::recordings::JOBS;
+        builder.region(jobs, 1, Access::READ_WRITE, RegionKind::Descriptors);
         let shape = [1, SIDE, SIDE, 3];
         let tensor = Tensor::dense("x", TensorKind::Input, ElementType::F32, &shape, data);
         let tensor = builder.tensor(tensor);
@@ -80,6 +82,8 @@ impl Place {
         let output = builder.tensor(output);
         builder.segment("run", SegmentKind::Run);
         builder.bind_input(tensor);
+        builder.upload(jobs, &crate::recordings::null_job(0));
+        builder.submit(1, jobs, 1000);
         builder.bind_output(output);
         let file = builder.finish().unwrap();
         fs::write(shared.join("picture/recording.gpr"), file).unwrap();

@@ -69,7 +69,7 @@ pub(crate) fn expensive(random: &mut Random) -> Vec<u8> {
                 _ => chain(&mut builder, random),
             }
         }
-        // Every input is bound and every output read, or a rule refuses the recording at once.
+        // Every input is bound before a job and every output read after one, or a rule refuses the recording at once.
         if random.once_in(64) {
             tensors
                 .iter()
@@ -77,10 +77,13 @@ pub(crate) fn expensive(random: &mut Random) -> Vec<u8> {
         }
     }
     if !random.once_in(4) {
-        for tensor in tensors {
-            builder.bind_input(tensor);
-            builder.bind_output(tensor);
-        }
+        tensors
+            .iter()
+            .for_each(|tensor| builder.bind_input(*tensor));
+        chain(&mut builder, random);
+        tensors
+            .iter()
+            .for_each(|tensor| builder.bind_output(*tensor));
     }
     builder.finish().unwrap_or_default()
 }

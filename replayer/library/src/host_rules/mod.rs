@@ -6,7 +6,6 @@ pub mod rule;
 
 use std::collections::BTreeSet;
 
-use gpureplay_core::Limits;
 use gpureplay_format::layout::AxisEntry;
 use gpureplay_format::{Action, ElementType, Opcode, PAGE_SIZE, Recording, TensorKind};
 
@@ -47,7 +46,7 @@ pub fn check(recording: &Recording<'_>) -> Result<Vec<TensorInfo>> {
     names_are_short(recording)?;
     let tensors = TensorInfo::all(recording);
     names_differ(&tensors)?;
-    outputs_have_room(&tensors)?;
+    outputs_have_room(recording, &tensors)?;
     tensors_are_used(recording, &tensors)?;
     tensors_are_covered(recording, &tensors)?;
     state_rules::check(recording, &tensors)?;
@@ -86,13 +85,15 @@ fn names_differ(tensors: &[TensorInfo]) -> Result {
 }
 
 /// Each output takes memory of its own, though several may lie in the same memory of the GPU.
-fn outputs_have_room(tensors: &[TensorInfo]) -> Result {
+fn outputs_have_room(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
     let outputs = tensors.iter().filter(|t| t.kind == TensorKind::Output);
     let bytes: u64 = outputs.map(|tensor| tensor.bytes as u64).sum();
-    let limit = Limits::DEFAULT.pages * u64::from(PAGE_SIZE);
+    let pages = recording.regions().iter();
+    let pages: u64 = pages.map(|region| u64::from(region.pages.get())).sum();
+    let limit = pages * u64::from(PAGE_SIZE);
     require(bytes <= limit, HostRule::OutputBytes, || {
         format!(
-            "its outputs have {bytes} bytes together, more than the {limit} that a recording may have of memory"
+            "its outputs have {bytes} bytes together, more than the {limit} bytes of memory that the recording has"
         )
     })
 }
@@ -110,31 +111,53 @@ fn tensors_are_used(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result
                 .fold(0, u64::saturating_add)
         })
         .collect();
-    let (mut bound, mut read) = (vec![false; tensors.len()], vec![false; tensors.len()]);
-    let mut copied = 0u64;
+    // By tensor: how many chains were submitted before it is first bound, and before it is last read.
+    let (mut bound, mut read) = (vec![None; tensors.len()], vec![None; tensors.len()]);
+    let (mut copied, mut chains) = (0u64, 0u64);
     for segment in recording.segments() {
         for action in recording.segment_actions(segment).flatten() {
-            let (tensor, uses) = match action {
-                Action::BindInput { tensor } => (tensor as usize, &mut bound),
-                Action::BindOutput { tensor } => (tensor as usize, &mut read),
+            let tensor = match action {
+                Action::BindInput { tensor } => {
+                    if let Some(first) = bound.get_mut(tensor as usize) {
+                        first.get_or_insert(chains);
+                    }
+                    tensor
+                }
+                Action::BindOutput { tensor } => {
+                    if let Some(last) = read.get_mut(tensor as usize) {
+                        *last = Some(chains);
+                    }
+                    tensor
+                }
+                Action::Submit { .. } => {
+                    chains += 1;
+                    continue;
+                }
                 _ => continue,
             };
-            if let (Some(used), Some(runs)) = (uses.get_mut(tensor), per_copy.get(tensor)) {
-                *used = true;
-                copied = copied.saturating_add(*runs);
-            }
+            let runs = per_copy.get(tensor as usize).copied().unwrap_or(0);
+            copied = copied.saturating_add(runs);
         }
     }
     for ((info, bound), read) in tensors.iter().zip(bound).zip(read) {
-        let (used, what) = match info.kind {
-            TensorKind::Input => (bound, "nothing binds input"),
-            TensorKind::Weight if info.external => (bound, "nothing binds weight"),
-            TensorKind::Output => (read, "nothing reads output"),
-            TensorKind::Weight | TensorKind::Intermediate | TensorKind::State => continue,
+        let wrong = match (info.kind, info.external) {
+            (TensorKind::Input, _) | (TensorKind::Weight, true) => match bound {
+                None => format!("nothing binds {} {}", info.kind.name(), info.name),
+                Some(before) if before == chains => format!(
+                    "no job runs after {} {} is bound",
+                    info.kind.name(),
+                    info.name
+                ),
+                Some(_) => continue,
+            },
+            (TensorKind::Output, _) => match read {
+                None => format!("nothing reads output {}", info.name),
+                Some(0) => format!("no job runs before output {} is read", info.name),
+                Some(_) => continue,
+            },
+            (TensorKind::Weight | TensorKind::Intermediate | TensorKind::State, _) => continue,
         };
-        require(used, HostRule::TensorUse, || {
-            format!("{what} {}", info.name)
-        })?;
+        require(false, HostRule::TensorUse, || wrong)?;
     }
     require(copied <= MAX_RUNS, HostRule::CopyRuns, || {
         format!("its tensors are copied in {copied} stretches, more than {MAX_RUNS}")
@@ -270,13 +293,14 @@ fn advance(at: &mut u64, axes: &[AxisEntry], steps: &mut [u32]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use gpureplay_core::{Verified, verify};
+    use gpureplay_core::{Limits, Verified, verify};
     use gpureplay_format::{Access, Axis, Builder, Piece, RegionKind, SegmentKind, Tensor};
 
     use super::*;
 
     const GPU: u32 = 0x7212_0000;
     const DATA: u64 = 0x300_0000;
+    const CHAIN: u64 = 0x1_0000_0000;
     /// A register that drivers write on every GPU.
     const SHADER_CONFIG: u16 = mali_regs::gpu::SHADER_CONFIG as u16;
 
@@ -285,16 +309,32 @@ mod tests {
         let mut builder = Builder::new(GPU);
         builder.identity(0, 0xffff_0000, GPU);
         builder.region(DATA, 1 << 15, Access::READ_WRITE, RegionKind::Data);
+        builder.region(CHAIN, 1, Access::READ_WRITE, RegionKind::Descriptors);
         let mut tensor = Tensor::dense("t", kind, ElementType::U8, shape, DATA);
         tensor.pieces = pieces.to_vec();
         let tensor = builder.tensor(tensor);
         builder.segment("run", SegmentKind::Run);
-        for _ in 0..binds {
-            match kind {
-                TensorKind::Output => builder.bind_output(tensor),
-                _ => builder.bind_input(tensor),
+        let binds = 0..binds;
+        match kind {
+            TensorKind::Output => {
+                job(&mut builder);
+                binds.for_each(|_| builder.bind_output(tensor));
+            }
+            _ => {
+                binds.for_each(|_| builder.bind_input(tensor));
+                job(&mut builder);
             }
         }
+        ruled(builder)
+    }
+
+    fn job(builder: &mut Builder) {
+        builder.rearm(CHAIN);
+        builder.submit(1, CHAIN, 1000);
+    }
+
+    /// What the rules say of a recording that keeps all rules of the core.
+    fn ruled(builder: Builder) -> Result {
         let bytes = builder.finish().unwrap();
         let recording = Recording::parse(&bytes).unwrap();
         let sound = verify(recording, &Limits::DEFAULT);
@@ -330,9 +370,7 @@ mod tests {
             builder.segment("setup", SegmentKind::Setup);
             (0..count).for_each(|_| builder.write(SHADER_CONFIG, 0));
             builder.segment("run", SegmentKind::Run);
-            let bytes = builder.finish().unwrap();
-            let sound = verify(Recording::parse(&bytes).unwrap(), &Limits::DEFAULT);
-            rule(check(sound.as_ref().map(Verified::recording).unwrap()).map(drop))
+            rule(ruled(builder))
         };
         assert_eq!(written(MAX_SETTINGS), None);
         assert_eq!(written(MAX_SETTINGS + 1), Some(HostRule::Settings));
@@ -391,6 +429,40 @@ mod tests {
             assert_eq!(used(kind, 1), None);
         }
         assert_eq!(used(TensorKind::Intermediate, 0), None);
+    }
+
+    #[test]
+    fn a_tensor_without_a_job_between_is_refused() {
+        let placed = |kind, external, order: &[char]| {
+            let mut builder = Builder::new(GPU);
+            builder.identity(0, 0xffff_0000, GPU);
+            builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
+            builder.region(CHAIN, 1, Access::READ_WRITE, RegionKind::Descriptors);
+            let mut tensor = Tensor::dense("t", kind, ElementType::U8, &[4], DATA);
+            tensor.external = external;
+            let tensor = builder.tensor(tensor);
+            for step in order {
+                builder.segment("run", SegmentKind::Run);
+                match step {
+                    'i' => builder.bind_input(tensor),
+                    'o' => builder.bind_output(tensor),
+                    _ => job(&mut builder),
+                }
+            }
+            rule(ruled(builder))
+        };
+        let wrong = Some(HostRule::TensorUse);
+        for (kind, external) in [(TensorKind::Input, false), (TensorKind::Weight, true)] {
+            assert_eq!(placed(kind, external, &['i', 'j']), None);
+            assert_eq!(placed(kind, external, &['j', 'i', 'j', 'i']), None);
+            assert_eq!(placed(kind, external, &['j', 'i']), wrong);
+            assert_eq!(placed(kind, external, &['i']), wrong);
+        }
+        assert_eq!(placed(TensorKind::Weight, false, &['j', 'i']), None);
+        assert_eq!(placed(TensorKind::Output, false, &['j', 'o']), None);
+        assert_eq!(placed(TensorKind::Output, false, &['o', 'j', 'o']), None);
+        assert_eq!(placed(TensorKind::Output, false, &['o', 'j']), wrong);
+        assert_eq!(placed(TensorKind::Output, false, &['o']), wrong);
     }
 
     #[test]

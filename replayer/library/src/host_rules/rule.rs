@@ -9,11 +9,11 @@ gpureplay_core::rules! {
     NameLength = "name-length";
     /// No two tensors have the same name.
     TensorNames = "tensor-names";
-    /// The outputs together take no more memory than a recording may have.
+    /// The outputs together take no more memory than the recording has.
     OutputBytes = "output-bytes";
     /// The pieces of a tensor cover each of its elements; those of an output and of a state cover none twice.
     TensorCoverage = "tensor-coverage";
-    /// Every input, and every weight without a value, is bound somewhere, and every output is read.
+    /// Every input, and every weight without a value, is bound before some job, and every output is read after one.
     TensorUse = "tensor-use";
     /// Tensors are copied in at most 2^26 stretches of memory in one pass.
     CopyRuns = "copy-runs";

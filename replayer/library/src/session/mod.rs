@@ -524,6 +524,17 @@ impl Session {
         self.bindings.outputs()
     }
 
+    /// As [`Session::outputs`], one by one, and forgets them: nothing is copied.
+    pub fn take_outputs(&mut self) -> impl Iterator<Item = (String, Tensor)> {
+        let outputs = self.bindings.tensors().iter().enumerate();
+        let outputs: Vec<(usize, String)> = outputs
+            .filter(|(_, info)| info.kind != TensorKind::State)
+            .map(|(index, info)| (index, info.name.clone()))
+            .collect();
+        let taken = outputs.into_iter();
+        taken.filter_map(|(index, name)| Some((name, self.bindings.take(index)?)))
+    }
+
     /// Time that the device has spent running jobs; `None` where it cannot tell.
     pub fn working(&mut self) -> Option<Duration> {
         self.device()?.working()

@@ -126,7 +126,9 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     let also = |kind: TensorKind, va: u64, opcode: Opcode| {
         changed(&|parts| {
             let other = tensor(parts, "other-of-mutants", kind, va);
-            insert(parts, first, 0, action(opcode, 0, 0, other, 0));
+            // An output is read behind a job.
+            let at = if opcode == BindOutput { submit + 1 } else { 0 };
+            insert(parts, first, at, action(opcode, 0, 0, other, 0));
         })
     };
     let mut mutants = vec![
