@@ -2,7 +2,7 @@
 //! What outputs are compared with, and how they compare.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gpureplay_io::{Tensor, compare, escaped, shown};
 use serde::Serialize;
@@ -109,7 +109,9 @@ impl Expectations {
                     reason: format!("expects {name}, but the recording has no such tensor"),
                 });
             };
-            let tensor = values::read_with(|file| files.open_file(file), &path, info, None)?;
+            let (file, part) = files.split(&path);
+            let opened = |file: &Path| files.open_file(file);
+            let tensor = values::read_with(opened, (&file, part), info, None)?;
             require(info, &tensor, &shown(&path))?;
             let stated = files
                 .manifest

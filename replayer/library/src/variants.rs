@@ -72,6 +72,18 @@ impl Files {
     }
 }
 
+impl Files {
+    /// Checks what the recording is on other GPUs, as [`Files::verify`] checks the recording itself.
+    ///
+    /// # Errors
+    /// The first variant that cannot be read, is damaged, is not the one that the manifest means, or breaks a rule.
+    pub fn verify_variants(&self) -> Result<()> {
+        let manifest = self.manifest.iter();
+        let mut variants = manifest.flat_map(|manifest| &manifest.variants);
+        variants.try_for_each(|variant| self.variant(variant)?.verify().map(drop))
+    }
+}
+
 impl Recording {
     /// The recording for another GPU.
     ///

@@ -30,7 +30,8 @@ impl Reader {
         expected: &str,
         info: &TensorInfo,
     ) -> Result<Tensor> {
-        let (file, part) = values::split(path);
+        let (file, part) = files.split(path);
+        let file = file.as_path();
         if file != self.file {
             let opened = files.open_file(file);
             let bytes = opened

@@ -156,7 +156,7 @@ impl Extract {
         folder: &Path,
         destinations: &Destinations,
     ) -> Result<()> {
-        let new = Edited::claim(folder, self.force)?;
+        let new = Edited::claim(folder, self.force, destinations)?;
         let extracted = extract(recording, jobs, bindings, index)?;
         let title = jobs.jobs.get(index).map(gpureplay_jobs::Job::title);
         writeln!(

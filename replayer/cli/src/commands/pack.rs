@@ -38,6 +38,7 @@ impl Pack {
     pub(crate) fn execute(&self) -> Result {
         let files = Files::read(&self.recording)?;
         files.verify()?;
+        files.verify_variants()?;
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads_recording(&files);
         destinations.claim(&self.output)?;

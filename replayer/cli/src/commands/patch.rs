@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use gpureplay_library::{Recording, shown};
 
 use crate::Result;
 use crate::common::arguments::positive_number;
-use crate::common::destinations::Force;
+use crate::common::destinations::{Destinations, Force};
 use crate::common::edited::{self, Edited};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::{one, table};
@@ -88,10 +88,19 @@ impl Patch {
             ));
         }
         let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
+        let mut destinations = Destinations::new(self.force.force);
+        destinations.reads(&self.recording);
+        destinations.reads_recording(recording.files());
+        if let Some(shader) = &self.shader {
+            destinations.reads(shader);
+        }
+        if let Some((other, _)) = self.from.as_ref().and_then(|from| from.split_once(':')) {
+            destinations.reads_named(Path::new(other));
+        }
         let new = self
             .output
             .as_ref()
-            .map(|folder| Edited::claim(folder, self.force));
+            .map(|folder| Edited::claim(folder, self.force, &destinations));
         let new = new.transpose()?;
         let jobs = table(&recording)?;
         let index = one(&self.job, &jobs)?;

@@ -60,6 +60,7 @@ impl Sign {
         destinations.claim_here(&path)?;
         let files = Files::read(&self.recording)?;
         files.verify()?;
+        files.verify_variants()?;
         let beside = files.beside()?;
         let signature = sign(&key, self.counter, &files.bytes, &beside)
             .map_err(|error| Failure::Recording(write_error(&error)))?;

@@ -83,6 +83,12 @@ impl Tune {
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads(&self.recording);
         destinations.reads_recording(recording.files());
+        for variant in &self.variant {
+            destinations.reads(Path::new(variant));
+            if let Some((other, _)) = variant.split_once(':') {
+                destinations.reads_named(Path::new(other));
+            }
+        }
         if let Some(path) = &self.csv {
             destinations.claim(path)?;
         }
@@ -94,7 +100,7 @@ impl Tune {
         let new = self
             .output
             .as_ref()
-            .map(|folder| Edited::claim(folder, self.force));
+            .map(|folder| Edited::claim(folder, self.force, &destinations));
         let new = new.transpose()?;
         let jobs = table(&recording)?;
         let index = one(&self.job, &jobs)?;

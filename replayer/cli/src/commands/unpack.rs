@@ -39,6 +39,7 @@ impl Unpack {
     pub(crate) fn execute(&self) -> Result {
         let files = Files::read(&self.pack)?;
         files.verify()?;
+        files.verify_variants()?;
         // Only the files of a pack lie in a private copy.
         if files.file() == files.path {
             return Err(Failure::Usage(format!(

@@ -71,6 +71,11 @@ impl Destinations {
     /// A file that the command reads. One that is not there needs no care.
     pub(crate) fn reads(&mut self, path: &Path) {
         let (file, _) = values::split(path);
+        self.reads_file(file);
+    }
+
+    /// As [`Destinations::reads`], whatever the name of the file looks like.
+    fn reads_file(&mut self, file: &Path) {
         if let Ok(metadata) = std::fs::metadata(file) {
             self.read.push(((&metadata).into(), file.to_path_buf()));
         }
@@ -78,13 +83,19 @@ impl Destinations {
 
     /// A recording that the command reads, with all that belongs to it.
     pub(crate) fn reads_recording(&mut self, files: &Files) {
-        self.reads(&files.path);
+        self.reads_file(&files.path);
         let directory = files.original();
-        for name in [FILE_NAME, manifest::FILE_NAME, SIGNATURE_NAME] {
-            self.reads(&directory.join(name));
-        }
+        self.reads_named(&directory);
         for file in files.manifest.iter().flat_map(manifest::Manifest::files) {
-            self.reads(&directory.join(file));
+            self.reads_file(&directory.join(file));
+        }
+    }
+
+    /// Another recording that the command reads, by its path: its own files, not those that its manifest names.
+    pub(crate) fn reads_named(&mut self, path: &Path) {
+        self.reads_file(path);
+        for name in [FILE_NAME, manifest::FILE_NAME, SIGNATURE_NAME] {
+            self.reads_file(&path.join(name));
         }
     }
 
@@ -185,6 +196,20 @@ impl Destinations {
     pub(crate) fn write_here(&self, path: &Path, contents: &[u8]) -> Result<()> {
         gpureplay_io::write_here(path, contents, self.existing)
             .map_err(|error| not_written(path, &error))
+    }
+
+    /// As [`Destinations::write_here`] for a file by its name inside a directory, whose folders are made; none of them is a link.
+    ///
+    /// # Errors
+    /// As for [`Destinations::write`].
+    pub(crate) fn write_beneath(
+        &self,
+        directory: &Path,
+        name: &Path,
+        contents: &[u8],
+    ) -> Result<()> {
+        gpureplay_io::beneath::write(directory, name, contents, self.existing)
+            .map_err(|error| not_written(&directory.join(name), &error))
     }
 
     /// Writes a tensor to a place that was claimed, in the format that the name says.

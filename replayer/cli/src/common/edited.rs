@@ -116,15 +116,18 @@ pub(crate) fn beside(
 /// The directory of a new recording.
 pub(crate) struct Edited {
     place: NewDirectory,
-    force: Force,
+    destinations: Destinations,
+    /// A signature that is there does not fit what will be.
+    outdated: Option<PathBuf>,
 }
 
 impl Edited {
-    /// Takes a directory for a new recording. It may be there if it is empty; with `--force` also if it holds a recording.
+    /// Takes a directory for a new recording. It may be there if it is empty; with `--force` also if it holds a recording, which is none
+    /// that the command reads.
     ///
     /// # Errors
     /// Something is there that is not to be replaced.
-    pub(crate) fn claim(folder: &Path, force: Force) -> Result<Self> {
+    pub(crate) fn claim(folder: &Path, force: Force, destinations: &Destinations) -> Result<Self> {
         let place = NewDirectory::new(folder.to_path_buf(), force)?;
         let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
         if occupied && !folder.join(FILE_NAME).is_file() {
@@ -133,7 +136,17 @@ impl Edited {
                 shown(folder)
             )));
         }
-        Ok(Self { place, force })
+        let signature = folder.join(SIGNATURE_NAME);
+        let outdated = signature.symlink_metadata().is_ok().then_some(signature);
+        let mut claimed = destinations.again();
+        for name in [FILE_NAME, manifest::FILE_NAME, SIGNATURE_NAME] {
+            claimed.claim_here(&folder.join(name))?;
+        }
+        Ok(Self {
+            place,
+            destinations: destinations.again(),
+            outdated,
+        })
     }
 
     /// Writes the recording, its manifest, and values as `expected/NAME.npy`. It has no signature, and one that was there goes away.
@@ -160,11 +173,6 @@ impl Edited {
         expected: &BTreeMap<String, Tensor>,
         more: &BTreeMap<PathBuf, Vec<u8>>,
     ) -> Result<()> {
-        let signature = self.place.path().join(SIGNATURE_NAME);
-        if self.force.force && signature.symlink_metadata().is_ok() {
-            fs::remove_file(&signature)
-                .map_err(|error| Failure::Output(format!("{}: {error}", shown(&signature))))?;
-        }
         let mut files: BTreeMap<PathBuf, Vec<u8>> = more.clone();
         files.insert(
             manifest::FILE_NAME.into(),
@@ -175,8 +183,12 @@ impl Edited {
             files.insert(Path::new("expected").join(format!("{name}.npy")), npy);
         }
         files.insert(FILE_NAME.into(), bytes.to_vec());
-        let destinations = Destinations::new(self.force.force);
-        self.place.write(&files, &destinations)
+        self.place.write(&files, &self.destinations)?;
+        if let Some(signature) = &self.outdated {
+            fs::remove_file(signature)
+                .map_err(|error| Failure::Output(format!("{}: {error}", shown(signature))))?;
+        }
+        Ok(())
     }
 }
 

@@ -50,11 +50,6 @@ impl NewDirectory {
         Ok(Self { path, name, exists })
     }
 
-    /// Where it will be.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The last part of the path.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -103,16 +98,11 @@ fn fill<P: AsRef<Path>>(
         let path = directory.join(name);
         if !holds(&path, bytes) {
             destinations.claim_here(&path)?;
-            files.push((path, bytes));
+            files.push((name, bytes));
         }
     }
-    for (path, bytes) in files {
-        path.parent()
-            .map_or(Ok(()), fs::create_dir_all)
-            .map_err(|error| failed(&path, &error))?;
-        destinations.write_here(&path, bytes)?;
-    }
-    Ok(())
+    let mut files = files.into_iter();
+    files.try_for_each(|(name, bytes)| destinations.write_beneath(directory, name, bytes))
 }
 
 /// Whether a file is there, is no link, and holds this.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Nothing outside of a recording's directory is read, packed, signed or written by way of a link in it.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,6 +11,9 @@ use std::process::Command;
 use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
 use gpureplay_library::weights::sha256;
 
+use crate::null_job::{null_chain, null_page};
+
+const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 
 /// A recording with an input, a weight that lies in a file, an expected output and a signature; beside it, outside, copies of
@@ -31,6 +36,7 @@ impl Tree {
         let mut builder = Builder::new(0x7212_0000);
         builder.identity(0, 0xffff_0000, 0x7212_0000);
         builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
+        null_page(&mut builder, JOBS);
         let mut tensor = |name, kind, at: u64| {
             let mut tensor = Tensor::dense(name, kind, ElementType::U8, &[4], DATA + at);
             tensor.external = kind == TensorKind::Weight;
@@ -43,6 +49,7 @@ impl Tree {
         builder.bind_input(weight);
         builder.segment("run", SegmentKind::Run);
         builder.bind_input(input);
+        null_chain(&mut builder, JOBS);
         builder.bind_output(output);
         let recording = builder.finish().unwrap();
         let value = gpureplay_io::Tensor::zeros(gpureplay_io::ElementType::U8, &[4]).unwrap();
@@ -104,7 +111,9 @@ impl Tree {
             let (code, text) = self.ran(command);
             assert!([3, 4].contains(&code), "{place}: {command}: {code} {text}");
             assert!(text.contains("link"), "{place}: {command}: {text}");
-            assert!(!self.at("out.pack").exists(), "{place}: {command}");
+            for made in ["out.pack", "made"] {
+                assert!(!self.at(made).exists(), "{place}: {command}");
+            }
         }
         fs::remove_file(&path).unwrap();
         fs::rename(&kept, &path).unwrap();
@@ -128,6 +137,14 @@ fn links_are_followed_nowhere() {
         "verify @rec",
         PACK,
         "sign --force --key @key.pem @rec",
+        "jobs @rec",
+        "analyse @rec",
+        "disasm @rec",
+        "bench --runs 1 @rec",
+        "link @rec -o @made",
+        "retarget @rec --gpu g76 -o @made",
+        "extract @rec --tensor w -o @made.npy",
+        "patch @rec --job 0 --local 1 -o @made",
         SIGNED,
     ];
     for file in FILES {
@@ -169,6 +186,66 @@ fn a_signature_is_not_written_through_a_link() {
         assert_eq!(fs::read(target).ok(), before);
         assert!(!path.symlink_metadata().unwrap().is_symlink());
         assert_eq!(fs::read(&path).unwrap(), signature);
+    }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+    let tree = Tree::new();
+    for file in FILES {
+        let (path, kept) = (tree.at("rec").join(file), tree.at("kept"));
+        fs::rename(&path, &kept).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let commands: &[&str] = match file {
+            "recording.sig" => &[PACK, SIGNED],
+            _ => &["run @rec", "verify @rec", PACK, SIGNED],
+        };
+        for command in commands {
+            let (code, text) = tree.ran(command);
+            assert!([3, 4].contains(&code), "{file}: {command}: {code} {text}");
+            assert!(
+                text.contains("no file") || text.contains("not a file"),
+                "{file}: {command}: {text}"
+            );
+        }
+        fs::remove_file(&path).unwrap();
+        fs::rename(&kept, &path).unwrap();
+    }
+}
+
+#[test]
+fn what_a_directory_is_called_leads_nowhere() {
+    // One whose name is no text, and one whose name looks like that of a file with a tensor in it.
+    for name in [&b"rec\xff"[..], b"w.safetensors#rec"] {
+        let tree = Tree::new();
+        let called = tree.0.path().join(OsStr::from_bytes(name));
+        fs::rename(tree.at("rec"), &called).unwrap();
+        let ran = || {
+            let command = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+                .arg("run")
+                .arg(&called)
+                .output();
+            let output = command.unwrap();
+            let text = [output.stdout, output.stderr].concat();
+            (
+                output.status.code(),
+                String::from_utf8_lossy(&text).into_owned(),
+            )
+        };
+        let (code, text) = ran();
+        assert_eq!(code, Some(0), "{text}");
+        assert!(text.contains("bit for bit"), "{text}");
+        // An input by a name in a file of tensors; the file of the whole name is a link.
+        let manifest = fs::read_to_string(called.join("manifest.toml")).unwrap();
+        let input = "inputs/in.safetensors#in.npy";
+        let manifest = manifest.replace("inputs/in.npy", input);
+        fs::write(called.join("manifest.toml"), manifest).unwrap();
+        fs::write(called.join("inputs/in.safetensors"), "none").unwrap();
+        symlink(tree.at("outside/inputs/in.npy"), called.join(input)).unwrap();
+        symlink(tree.at("outside/inputs/in.npy"), tree.at("w.safetensors")).unwrap();
+        let (code, text) = ran();
+        assert_eq!(code, Some(4), "{text}");
+        assert!(text.contains("inputs/in.safetensors: "), "{text}");
     }
 }
 

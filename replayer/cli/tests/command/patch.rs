@@ -17,6 +17,58 @@ fn code(arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
+fn a_recording_that_is_read_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let ours = at("ours").display().to_string();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/saxpy-g52");
+    let copied = Command::new("cp")
+        .arg("-r")
+        .arg(shipped)
+        .arg(&ours)
+        .status();
+    assert!(copied.unwrap().success());
+    let key = at("key").display().to_string();
+    assert_eq!(code(&["keygen", &key]).0, Some(0));
+    let signed = code(&["sign", "--key", &format!("{key}.pem"), &ours]);
+    assert_eq!(signed.0, Some(0), "{}", signed.1);
+    let files = || {
+        ["recording.gpr", "recording.sig", "manifest.toml"]
+            .map(|name| fs::read(at("ours").join(name)).unwrap())
+    };
+    let before = files();
+    let from = format!("{ours}:0");
+    for command in [
+        &["patch", &ours, "--job", "0", "--local", "100"][..],
+        &["patch", "saxpy-g52", "--job", "0", "--from", &from],
+        &["extract", &ours, "--job", "0"],
+        &["tune", &ours, "--job", "0", "--local", "100,50"],
+        &["tune", "saxpy-g52", "--job", "0", "--variant", &from],
+        &["link", &ours],
+    ] {
+        let command = [command, &["-o", &ours, "--force"]].concat();
+        let (done, text) = code(&command);
+        assert_eq!(done, Some(2), "{command:?}: {text}");
+        assert!(text.contains("this command reads"), "{text}");
+        assert_eq!(files(), before);
+    }
+    // Of another recording nothing stays but the place.
+    let (done, text) = code(&[
+        "patch",
+        "saxpy-g52",
+        "--job",
+        "0",
+        "--local",
+        "100",
+        "-o",
+        &ours,
+        "--force",
+    ]);
+    assert_eq!(done, Some(0), "{text}");
+    assert!(!at("ours/recording.sig").exists());
+}
+
+#[test]
 fn a_patched_recording_runs_and_says_what_was_done() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();

@@ -127,6 +127,22 @@ fn damage_is_named_and_changed_recordings_have_no_variants() {
             "{text}"
         );
     }
+    // Nor is it handed on.
+    let key = folder.path().join("key");
+    let key = key.to_str().unwrap();
+    well(&["keygen", key]);
+    let secret = format!("{key}.pem");
+    let packed = folder.path().join("digits.pack");
+    let packed = packed.to_str().unwrap();
+    for command in [
+        &["sign", "--key", &secret, path][..],
+        &["pack", path, "-o", packed],
+    ] {
+        let (code, text) = ran(command);
+        assert_eq!(code, 3, "{text}");
+        assert!(text.contains("g76.variant"), "{text}");
+    }
+    assert!(!Path::new(packed).exists() && !made.join("recording.sig").exists());
     // What is for the recorded GPU needs no variant.
     well(&["run", path]);
 

@@ -6,6 +6,7 @@ pub(crate) mod open;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use gpureplay_io::{beneath, shown};
@@ -21,6 +22,20 @@ use open::{MAX_BYTES, PrivateCopy, open_named, read_recording};
 
 /// Names and contents of the files of a recording.
 type Contents = BTreeMap<String, Vec<u8>>;
+
+/// Refuses two names that are one where letter case does not count: one file would replace the other.
+fn apart<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut known: BTreeMap<String, &str> = BTreeMap::new();
+    for name in names.chain([RECORDING, SIGNATURE, manifest::FILE_NAME]) {
+        let before = known.insert(name.to_ascii_lowercase(), name);
+        if let Some(before) = before.filter(|before| *before != name) {
+            let reason =
+                format!("{before} and {name} differ in letter case only; rename one of them");
+            return Err(refused(path, reason));
+        }
+    }
+    Ok(())
+}
 
 fn refused(path: &Path, reason: impl ToString) -> Error {
     Error::Package {
@@ -110,12 +125,14 @@ impl Files {
         name: &Path,
         (path, original): (&Path, &Path),
     ) -> Result<Self> {
+        apart(original, contents.keys().map(String::as_str))?;
         let failed = |error: std::io::Error| Error::Write {
             path: "a temporary directory".into(),
             reason: error.to_string(),
         };
         let temporary = tempfile::Builder::new()
             .prefix("gpureplay-")
+            .permissions(fs::Permissions::from_mode(0o700))
             .tempdir()
             .map_err(failed)?;
         let directory = temporary.path().join(match name.as_os_str().is_empty() {
@@ -204,10 +221,13 @@ impl Files {
                     ),
                 )
             })?;
-            let contents = beneath::read(&self.directory, path, MAX_BYTES)
-                .map_err(|error| Error::file(&self.directory.join(path), error))?;
-            files.insert(name.to_owned(), contents);
+            if !files.contains_key(name) {
+                let contents = beneath::read(&self.directory, path, MAX_BYTES)
+                    .map_err(|error| Error::file(&self.directory.join(path), error))?;
+                files.insert(name.to_owned(), contents);
+            }
         }
+        apart(&self.directory, files.keys().map(String::as_str))?;
         Ok(files)
     }
 
@@ -316,5 +336,47 @@ impl Source<'_> {
         // A device that checks signatures itself wants it too.
         files.insert(SIGNATURE.into(), signature.clone());
         Ok(files)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contents() -> Contents {
+        let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/saxpy-g52");
+        let files = Files::read(&shipped).unwrap();
+        let mut contents = files.beside().unwrap();
+        contents.insert(RECORDING.into(), files.bytes);
+        contents
+    }
+
+    #[test]
+    fn a_copy_is_for_nobody_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("saxpy.pack");
+        fs::write(&path, gpureplay_sign::pack(&contents()).unwrap()).unwrap();
+        let files = Files::read(&path).unwrap();
+        let copy = files.copy.as_ref().unwrap()._directory.path();
+        let mode = fs::metadata(copy).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{mode:o}");
+        assert!(files.directory.starts_with(copy));
+    }
+
+    #[test]
+    fn names_that_differ_in_case_only_are_refused() {
+        for name in [
+            "inputs/X.npy",
+            "INPUTS/x.npy",
+            "Recording.gpr",
+            "recording.SIG",
+        ] {
+            let mut contents = contents();
+            contents.insert(name.into(), Vec::new());
+            let path = Path::new("some.pack");
+            let made = Files::from_contents(&contents, Path::new("some"), (path, path));
+            let error = made.unwrap_err().to_string();
+            assert!(error.contains("letter case"), "{name}: {error}");
+        }
     }
 }

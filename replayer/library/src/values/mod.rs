@@ -10,12 +10,15 @@ mod picture;
 mod safetensors;
 mod write;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Cursor, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use gpureplay_io::{
-    Element, ElementType, MAX_NPY_PREFIX, NpyError, Tensor, parse_npy, read_npy, read_npy_if, shown,
+    Element, ElementType, MAX_NPY_PREFIX, NpyError, Tensor, escaped, parse_npy, read_npy,
+    read_npy_if, shown,
 };
 
 use crate::error::{Error, Result};
@@ -61,12 +64,14 @@ pub(crate) fn is_safetensors(path: &Path) -> bool {
 
 /// Splits `weights.safetensors#conv1.weight` into file and name; other files have no name in them.
 pub fn split(path: &Path) -> (&Path, Option<&str>) {
-    let text = path.to_str().unwrap_or_default();
-    match text.split_once(".safetensors#") {
-        Some((stem, name)) => {
-            let file = &text[..stem.len() + ".safetensors".len()];
-            (Path::new(file), Some(name))
-        }
+    const MARK: &[u8] = b".safetensors#";
+    let bytes = path.as_os_str().as_bytes();
+    let found = bytes.windows(MARK.len()).position(|part| part == MARK);
+    let parts = found.and_then(|at| bytes.split_at_checked(at + MARK.len() - 1));
+    let parts =
+        parts.and_then(|(file, name)| Some((file, std::str::from_utf8(name.get(1..)?).ok()?)));
+    match parts {
+        Some((file, name)) => (Path::new(OsStr::from_bytes(file)), Some(name)),
         None => (path, None),
     }
 }
@@ -79,17 +84,16 @@ pub fn split(path: &Path) -> (&Path, Option<&str>) {
 /// The file is missing, is not what its name says, or has another size than the tensor. Type and shape of `.npy` and
 /// `.safetensors` are for the caller to compare.
 pub fn read(path: &Path, info: &TensorInfo, image: Option<&ImageFormat>) -> Result<Tensor> {
-    read_with(|path| File::open(path), path, info, image)
+    read_with(|path| File::open(path), split(path), info, image)
 }
 
-/// As [`read`], from a file that `open` opens. Nothing is read of a file that is too large for the tensor.
+/// As [`read`], from a file that `open` opens, and by the name in it. Nothing is read of a file that is too large for the tensor.
 pub(crate) fn read_with(
     open: impl FnOnce(&Path) -> std::io::Result<File>,
-    path: &Path,
+    (file, name): (&Path, Option<&str>),
     info: &TensorInfo,
     image: Option<&ImageFormat>,
 ) -> Result<Tensor> {
-    let (file, name) = split(path);
     if Kind::of(file) == Kind::Npy && file == Path::new(STANDARD_INPUT) {
         return npy(Path::new("standard input"), std::io::stdin().lock(), info);
     }
@@ -97,7 +101,13 @@ pub(crate) fn read_with(
     match Kind::of(file) {
         Kind::Npy => npy(file, opened, info),
         Kind::Raw => raw(file, info, &bytes(file, opened, info.bytes as u64)?),
-        Kind::Safetensors => Archive::open(file, opened)?.read(name, info, &shown(path)),
+        Kind::Safetensors => {
+            let from = match name {
+                Some(name) => format!("{}#{}", shown(file), escaped(name)),
+                None => shown(file),
+            };
+            Archive::open(file, opened)?.read(name, info, &from)
+        }
         Kind::Picture => image::read(file, opened, info, image),
     }
 }
