@@ -74,7 +74,7 @@ pub fn all(scale: u32) -> Vec<Reviewed> {
         new(
             "5: a transposed output",
             Some("copy-runs"),
-            transposed(1024),
+            transposed(1000),
         ),
         new(
             "6: empty segments beside much memory",
@@ -92,6 +92,12 @@ pub fn all(scale: u32) -> Vec<Reviewed> {
             unbound(),
         ),
         new("9: many binds in many layers", None, layers(less(20_000))),
+        new("10: many states", None, states(less(20_000))),
+        new(
+            "10: outputs in the same memory",
+            Some("output-bytes"),
+            outputs(500),
+        ),
     ]
 }
 
@@ -346,6 +352,51 @@ fn unbound() -> Vec<u8> {
     let mut builder = with_data();
     builder.tensor(byte("x", TensorKind::Input));
     builder.segment("run", SegmentKind::Run);
+    finished(builder)
+}
+
+/// States of a byte each.
+fn states(count: u32) -> Vec<u8> {
+    let mut builder = builder();
+    let pages = count.div_ceil(4096);
+    builder.region(DATA, pages, Access::READ_WRITE, RegionKind::Data);
+    let states: Vec<_> = (0..count)
+        .map(|index| {
+            let va = DATA + u64::from(index);
+            let name = format!("s{index}");
+            builder.tensor(Tensor::dense(
+                &name,
+                TensorKind::State,
+                ElementType::U8,
+                &[1],
+                va,
+            ))
+        })
+        .collect();
+    builder.segment("run", SegmentKind::Run);
+    states.iter().for_each(|state| builder.bind_input(*state));
+    null_chain(&mut builder);
+    states.iter().for_each(|state| builder.bind_output(*state));
+    finished(builder)
+}
+
+/// Outputs that lie all in the same MiB.
+fn outputs(count: u32) -> Vec<u8> {
+    let mut builder = builder();
+    builder.region(DATA, 256, Access::READ_WRITE, RegionKind::Data);
+    let outputs: Vec<_> = (0..count)
+        .map(|index| {
+            let name = format!("o{index}");
+            let tensor =
+                Tensor::dense(&name, TensorKind::Output, ElementType::U8, &[1 << 20], DATA);
+            builder.tensor(tensor)
+        })
+        .collect();
+    builder.segment("run", SegmentKind::Run);
+    null_chain(&mut builder);
+    outputs
+        .iter()
+        .for_each(|output| builder.bind_output(*output));
     finished(builder)
 }
 
