@@ -138,10 +138,13 @@ pub unsafe extern "C" fn gpureplay_open(
 }
 
 /// # Safety
-/// `state` was opened and has not moved since.
+/// `state` was opened and has not moved since; `name` is null or a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_find(state: *const State, name: *const c_char) -> i32 {
-    // SAFETY: the caller's promise.
+    if name.is_null() {
+        return -1;
+    }
+    // SAFETY: the caller's promise, and the name is not null.
     let (Some(session), name) = (unsafe {
         let open = (*state).open.then(|| (*state).session.assume_init_ref());
         (open, core::ffi::CStr::from_ptr(name))
