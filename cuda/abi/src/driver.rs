@@ -94,7 +94,7 @@ driver! {
     cuMemHostAlloc(address: *mut *mut c_void, size: usize, flags: u32);
     cuMemFreeHost(address: *mut c_void);
     cuMemHostRegister_v2(address: *mut c_void, size: usize, flags: u32);
-    cuModuleLoadDataEx(module: *mut Handle, image: *const c_void, options: u32, names: *const i32, values: *const u64);
+    cuModuleLoadDataEx(module: *mut Handle, image: *const c_void, options: u32, names: *mut i32, values: *mut u64);
     cuModuleUnload(module: Handle);
     cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char);
     cuModuleGetGlobal_v2(address: *mut DevicePointer, size: *mut usize, module: Handle, name: *const c_char);

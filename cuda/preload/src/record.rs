@@ -291,10 +291,12 @@ fn read(address: u64, size: usize, kind: RegionKind) -> Result<Vec<u8>, Reason> 
         RegionKind::Host => {
             let mut bytes: Vec<u8> = Vec::new();
             bytes.try_reserve_exact(size).map_err(|_| no_room(size))?;
-            // SAFETY: the program allocated or registered the region and cannot free it while the gate is closed.
-            bytes.extend_from_slice(unsafe {
-                std::slice::from_raw_parts(address as *const u8, size)
-            });
+            // SAFETY: the program allocated or registered the region and cannot free it while the gate is closed; there is room for
+            // as many bytes. No reference to them is made: the program's threads may write meanwhile.
+            unsafe {
+                std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), size);
+                bytes.set_len(size);
+            }
             Ok(bytes)
         }
         RegionKind::Device => copy::read(address, size)

@@ -103,8 +103,8 @@ fn load(driver: &Driver, path: &Path) -> Result<Handle, String> {
             &raw mut module,
             image.as_ptr().cast(),
             0,
-            std::ptr::null(),
-            std::ptr::null(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
         )
     }
     .check()

@@ -261,14 +261,15 @@ fn load(gpu: &Gpu, image: &[u8], options: JitOptions) -> Result<Handle, ReplayEr
     }
     let count = u32::try_from(names.len()).unwrap_or(0);
     let mut module = 0;
-    // SAFETY: the image is whole and ends with a zero byte; as many options as are said; the log has the size that is said.
+    // SAFETY: the image is whole and ends with a zero byte; as many options as are said, of which the driver
+    // changes values (the size of the log becomes what it wrote); the log has the size that is said.
     let status = unsafe {
         gpu.driver.cuModuleLoadDataEx(
             &raw mut module,
             image.as_ptr().cast(),
             count,
-            names.as_ptr(),
-            values.as_ptr(),
+            names.as_mut_ptr(),
+            values.as_mut_ptr(),
         )
     };
     if status != Status::SUCCESS {

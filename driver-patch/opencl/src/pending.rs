@@ -86,6 +86,21 @@ pub(crate) fn forget() {
     list().drain(..).for_each(|pending| release(pending.event));
 }
 
+/// Gives up what an object held at this address when it was mapped, if the map is not complete; whether that was so.
+pub(crate) fn give_up(object: Handle, address: usize) -> bool {
+    let mut found = false;
+    list().retain(|pending| {
+        let mapped = matches!(pending.used, Use::Before(of, _) if of == object);
+        let stays = !mapped || pending.address != address;
+        if !stays {
+            release(pending.event);
+            found = true;
+        }
+        stays
+    });
+    found
+}
+
 fn status(event: Handle) -> Option<i32> {
     let info = next!(clGetEventInfo: signature::Info)?;
     let mut status = 0i32;

@@ -226,9 +226,10 @@ extern "C" fn map_buffer(
     _: usize,
     _: u32,
     _: *const usize,
-    _: *mut usize,
+    event: *mut usize,
     status: *mut i32,
 ) -> *mut c_void {
+    new_event(event);
     unsafe { status.write(0) };
     (&raw mut MAPPED).cast()
 }
@@ -485,6 +486,26 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     type Callback = extern "C" fn(usize, i32, *const c_void, *mut c_void) -> i32;
     app.get::<Callback>(SET_EVENT_CALLBACK)(asked, 0, none.cast(), core::ptr::null_mut());
     assert_eq!(wait(1, &asked), 0);
+    // Nobody looks at what is unmapped before the app can know that it was mapped.
+    EVENT_STATUS.store(3, Ordering::Relaxed);
+    for flags in [1, 3] {
+        let map = app.get::<Map>(MAP_BUFFER);
+        let memory = map(
+            plain,
+            buffer,
+            0,
+            flags,
+            0,
+            64,
+            0,
+            none,
+            no_event,
+            &mut status,
+        );
+        let unmap = app.get::<Unmap>(UNMAP);
+        assert_eq!(unmap(plain, buffer, memory, 0, none, no_event), 0);
+    }
+    assert_eq!(wait(1, &asked), 0);
     assert_eq!(FINISHED.load(Ordering::Relaxed), finished);
     // One for the launch, one that the app asked for at its read: the layer keeps none.
     assert_eq!(EVENTS.load(Ordering::Relaxed), 2);
@@ -594,6 +615,11 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
         16,
         Content::Later(2),
         Some(1),
+    );
+    let later = Content::Later(3);
+    transfer(next(), Direction::Read, (0, 0), 64, later, Some(1));
+    assert!(
+        matches!(next(), Note::Transfer(t) if (t.direction, t.size, t.content) == (Direction::Write, 64, Content::Unseen))
     );
     let number = Value::Scalar(part.to_ne_bytes().to_vec());
     assert!(matches!(next(), Note::Launch(l) if l.arguments[0].value == number));

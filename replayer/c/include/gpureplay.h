@@ -121,9 +121,10 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-// What went wrong in the last call of this thread that failed: what, where, and what to do. An empty text if none failed.
+// What went wrong in the last call of this thread that failed: what, where, and what to do. An empty text if none failed, and in a
+// thread that has ended but for its destructors.
 //
-// The text is valid until the next call of this thread that fails.
+// The text is valid until the next call of this thread that fails, and no longer than the thread.
 const char *gpureplay_last_error(void);
 
 // Version of the library, such as "0.1.0".

@@ -48,30 +48,39 @@ impl From<Error> for Failure {
 
 /// Does the work of a call; what goes wrong becomes a status and a text.
 pub(crate) fn guarded(work: impl FnOnce() -> Result<(), Failure>) -> Status {
-    let (status, text) = match catch_unwind(AssertUnwindSafe(work)) {
+    let Failure { status, text } = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return Status::Ok,
-        Ok(Err(failure)) => (failure.status, failure.text),
-        Err(_) => (
-            Status::Panic,
-            "a bug in gpureplay: it panicked; please report it with the recording".to_owned(),
-        ),
+        Ok(Err(failure)) => failure,
+        Err(_) => Failure {
+            status: Status::Panic,
+            text: "a bug in gpureplay: it panicked; please report it with the recording".to_owned(),
+        },
     };
-    // Texts of files may have anything in them, zero bytes too.
-    let text = CString::new(escaped(&text).into_owned()).unwrap_or_default();
-    LAST.with(|last| {
-        if let Ok(mut last) = last.try_borrow_mut() {
-            *last = text;
-        }
+    answered((), || {
+        // Texts of files may have anything in them, zero bytes too.
+        let text = CString::new(escaped(&text).into_owned()).unwrap_or_default();
+        // A thread that ends has no last error any more, and its destructors may still call.
+        let _ = LAST.try_with(|last| last.try_borrow_mut().map(|mut last| *last = text));
     });
     status
 }
 
-/// What went wrong in the last call of this thread that failed: what, where, and what to do. An empty text if none failed.
+/// Does the work of a call that has no status; `otherwise` is its answer if that panics.
+pub(crate) fn answered<T>(otherwise: T, work: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(otherwise)
+}
+
+/// What went wrong in the last call of this thread that failed: what, where, and what to do. An empty text if none failed, and in a
+/// thread that has ended but for its destructors.
 ///
-/// The text is valid until the next call of this thread that fails.
+/// The text is valid until the next call of this thread that fails, and no longer than the thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn gpureplay_last_error() -> *const c_char {
-    LAST.with(|last| last.try_borrow().map_or(c"".as_ptr(), |text| text.as_ptr()))
+    let none = c"".as_ptr();
+    answered(none, || {
+        let last = LAST.try_with(|last| last.try_borrow().map_or(none, |text| text.as_ptr()));
+        last.unwrap_or(none)
+    })
 }
 
 /// Version of the library, such as "0.1.0".

@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char, c_void};
 
 use gpureplay_library::{Recording, Trust, layer_named};
 
-use crate::guard::{Failure, guarded, handle, put, text};
+use crate::guard::{Failure, answered, guarded, handle, put, text};
 use crate::types::{Status, TensorDescription};
 
 /// A recording that was read and verified. Threads may share it.
@@ -125,8 +125,10 @@ pub unsafe extern "C" fn gpureplay_close(recording: *mut RecordingHandle) {
 /// `recording` comes from gpureplay_open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_tensor_count(recording: *const RecordingHandle) -> usize {
-    // SAFETY: this function's own contract.
-    unsafe { recording.as_ref() }.map_or(0, |it| it.tensors.len())
+    answered(0, || {
+        // SAFETY: this function's own contract.
+        unsafe { recording.as_ref() }.map_or(0, |it| it.tensors.len())
+    })
 }
 
 /// Describes a tensor, by its index from 0.
@@ -172,8 +174,10 @@ pub unsafe extern "C" fn gpureplay_tensor(
 /// `recording` comes from gpureplay_open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_layer_count(recording: *const RecordingHandle) -> usize {
-    // SAFETY: this function's own contract.
-    unsafe { recording.as_ref() }.map_or(0, |it| it.layers.len())
+    answered(0, || {
+        // SAFETY: this function's own contract.
+        unsafe { recording.as_ref() }.map_or(0, |it| it.layers.len())
+    })
 }
 
 /// Name of a layer, by its index from 0; null if there is none. Valid until the recording is closed.
@@ -185,9 +189,11 @@ pub unsafe extern "C" fn gpureplay_layer_name(
     recording: *const RecordingHandle,
     index: usize,
 ) -> *const c_char {
-    // SAFETY: this function's own contract.
-    let name = unsafe { recording.as_ref() }.and_then(|it| it.layers.get(index));
-    name.map_or(std::ptr::null(), |name| name.as_ptr())
+    answered(std::ptr::null(), || {
+        // SAFETY: this function's own contract.
+        let name = unsafe { recording.as_ref() }.and_then(|it| it.layers.get(index));
+        name.map_or(std::ptr::null(), |name| name.as_ptr())
+    })
 }
 
 /// The index of a layer, for gpureplay_run_layers: of a name, or of a number from 1 as `gpureplay info` counts them.

@@ -5,6 +5,8 @@
 use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
+use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
 
 use gpureplay::*;
 
@@ -242,6 +244,55 @@ fn recordings_come_from_memory_and_from_packs_and_signed() {
         );
         let version = CStr::from_ptr(gpureplay_version()).to_str().unwrap();
         assert_eq!(version, env!("CARGO_PKG_VERSION"));
+    }
+}
+
+/// What a call while a thread ends has to say: its status, its text, and two counts.
+type Answer = (Status, String, usize, usize);
+
+/// Calls into the library when its thread ends.
+#[derive(Default)]
+struct Late(Mutex<Option<Sender<Answer>>>);
+
+thread_local! {
+    static LATE: Late = Late::default();
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        let mut recording = null_mut();
+        // SAFETY: every pointer is null or to what lives here.
+        let answer = unsafe {
+            let status = gpureplay_open(null(), &raw mut recording);
+            let (tensors, layers) = (
+                gpureplay_tensor_count(null()),
+                gpureplay_layer_count(null()),
+            );
+            (status, last_error(), tensors, layers)
+        };
+        if let Some(to) = self.0.get_mut().unwrap().take() {
+            to.send(answer).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_thread_that_ends_may_still_call() {
+    for failed_before in [true, false] {
+        let (to, from) = channel();
+        let thread = std::thread::spawn(move || {
+            // Destructors run the other way round: the library's text is gone when this one runs.
+            LATE.with(|late| *late.0.lock().unwrap() = Some(to));
+            if failed_before {
+                // SAFETY: null is refused.
+                unsafe { gpureplay_run(null_mut()) };
+                assert!(last_error().contains("session"));
+            }
+        });
+        thread.join().unwrap();
+        let (status, text, tensors, layers) = from.recv().unwrap();
+        assert_eq!((status, tensors, layers), (Status::Usage, 0, 0));
+        assert!(text.is_empty() || !failed_before, "{text}");
     }
 }
 

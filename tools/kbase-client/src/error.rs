@@ -64,6 +64,14 @@ pub(crate) enum Error {
         /// Where it is.
         found: u64,
     },
+    /// A region has to be where something else is.
+    #[error("the addresses {start:#x} to {end:#x} are not free in this process")]
+    Taken {
+        /// First address.
+        start: u64,
+        /// End.
+        end: u64,
+    },
     /// The recording uses memory that it has no region for.
     #[error("{length} bytes at {va:#x} are in no region of the recording")]
     Unmapped {

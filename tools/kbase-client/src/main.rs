@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use gpureplay_core::{Limits, verify};
 use gpureplay_format::{Action, Recording, TensorKind};
 
 use crate::context::{Context, PAGE};
@@ -109,11 +110,16 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whatever breaks a rule is refused: its regions become memory of this process.
 fn parse<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<'a>, Error> {
-    Recording::parse(bytes).map_err(|error| Error::Recording {
+    let refused = |fault| Error::Recording {
         path: path.into(),
-        fault: format!("{error:?}"),
-    })
+        fault,
+    };
+    let recording = Recording::parse(bytes).map_err(|error| refused(format!("{error:?}")))?;
+    let verified = verify(recording, &Limits::DEFAULT)
+        .map_err(|violation| refused(format!("it breaks the rule {}", violation.rule.name())))?;
+    Ok(*verified.recording())
 }
 
 fn require_inputs(recording: &Recording<'_>, values: &[Value]) -> Result<(), Error> {

@@ -75,6 +75,10 @@ impl Reservation {
         } else {
             va
         };
+        // What was not reserved may be this program's own, and a placed region is somebody's already.
+        if !is_free(&self.taken, &self.placed, start, end) {
+            return Err(Error::Taken { start, end });
+        }
         release(start, end)?;
         let found = context.allocate(request)?.as_ptr() as u64;
         if found != va {
@@ -107,6 +111,13 @@ impl Drop for Reservation {
     }
 }
 
+/// Whether a range lies in one that was taken, and none was placed in it.
+fn is_free(taken: &[(u64, u64)], placed: &[(u64, u64)], start: u64, end: u64) -> bool {
+    let inside = |&(from, to): &(u64, u64)| from <= start && end <= to;
+    let apart = |&(from, to): &(u64, u64)| end <= from || to <= start;
+    taken.iter().any(inside) && placed.iter().all(apart)
+}
+
 /// Gaps between the lines of /proc/self/maps, and the end of the last one.
 fn gaps(maps: &str) -> (Vec<(u64, u64)>, u64) {
     let mut out = Vec::new();
@@ -137,7 +148,7 @@ fn reserve(start: u64, end: u64) -> Result<(), Error> {
     let length = NonZeroUsize::new((end - start) as usize).ok_or(Error::Size(0))?;
     let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE | MapFlags::MAP_FIXED_NOREPLACE;
     // SAFETY: NOREPLACE: the kernel refuses rather than touch a mapping of this program.
-    unsafe {
+    let at = unsafe {
         mmap_anonymous(
             NonZeroUsize::new(start as usize),
             length,
@@ -145,8 +156,14 @@ fn reserve(start: u64, end: u64) -> Result<(), Error> {
             flags,
         )
     }
-    .map(drop)
-    .map_err(Error::call("mmap"))
+    .map_err(Error::call("mmap"))?;
+    let found = at.as_ptr() as u64;
+    if found != start {
+        // Linux before 4.17 does not know the flag, and takes another range where this one is not free.
+        release(found, found.saturating_add(end - start))?;
+        return Err(Error::Taken { start, end });
+    }
+    Ok(())
 }
 
 fn release(start: u64, end: u64) -> Result<(), Error> {
@@ -154,13 +171,28 @@ fn release(start: u64, end: u64) -> Result<(), Error> {
         return Ok(());
     }
     let address = NonNull::new(start as *mut std::ffi::c_void).ok_or(Error::Size(0))?;
-    // SAFETY: the range was reserved by `reserve`: no object of this program lies in it.
+    // SAFETY: all callers name ranges that `reserve` mapped and in which no region lies: no object of this program is there.
     unsafe { munmap(address, (end - start) as usize) }.map_err(Error::call("munmap"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::gaps;
+    use super::{gaps, is_free};
+
+    #[test]
+    fn only_what_was_reserved_is_free() {
+        let taken = [(0x20_0000, 0x40_0000), (0x50_0000, 0x70_0000)];
+        let placed = [(0x24_0000, 0x25_0000)];
+        let free = |start, end| is_free(&taken, &placed, start, end);
+        assert!(
+            free(0x20_0000, 0x24_0000) && free(0x25_0000, 0x40_0000) && free(0x50_0000, 0x70_0000)
+        );
+        // The program's own, in part or between two gaps; a region's; backwards.
+        assert!(!free(0x40_0000, 0x41_0000) && !free(0x3f_f000, 0x40_1000));
+        assert!(!free(0x30_0000, 0x60_0000) && !free(0x1f_f000, 0x20_1000));
+        assert!(!free(0x24_f000, 0x25_1000) && !free(0x20_0000, 0x40_0000));
+        assert!(!free(0x24_0000, 0x25_0000) && !free(u64::MAX - 0xfff, u64::MAX));
+    }
 
     #[test]
     fn gaps_leave_room_below_the_stack() {

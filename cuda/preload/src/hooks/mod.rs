@@ -93,8 +93,8 @@ macro_rules! hooks {
             #[unsafe(no_mangle)]
             #[allow(clippy::too_many_arguments, reason = "as the driver has them")]
             pub(crate) unsafe extern "C" fn $name($($argument: $kind),*) -> Status {
-                // SAFETY: the program calls as cuda.h says; what it passed is passed on, and read only where the driver
-                // said that the call succeeded.
+                // SAFETY: the program calls as cuda.h says: what it passed may be passed on, read as the driver would read it, and
+                // written as the driver would write it, or has written it if it said that the call succeeded.
                 unsafe { $body }
             }
         )*

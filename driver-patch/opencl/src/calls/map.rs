@@ -11,7 +11,7 @@ use super::{ABSENT, Command, command, functions};
 use crate::abi::{
     Handle, MAP_READ, MAP_WRITE, MAP_WRITE_INVALIDATE, OUT_OF_RESOURCES, SUCCESS, Status, signature,
 };
-use crate::pending::Use;
+use crate::pending::{self, Use};
 use crate::state::{self, Mapped};
 use crate::table::next;
 
@@ -62,7 +62,7 @@ unsafe extern "C" fn map_buffer(
     let Some(next) = next!(clEnqueueMapBuffer: signature::MapBuffer) else {
         return ptr::null_mut();
     };
-    let (mut awaited, mut place) = (Awaited::new(event), event);
+    let (awaited, mut place) = (Awaited::new(event), event);
     if blocking == 0 {
         place = awaited.place();
     }
@@ -94,8 +94,7 @@ unsafe extern "C" fn map_buffer(
             let at = (object, offset, size);
             moved(Direction::Read, at, seen, (queue, complete));
         }
-        // SAFETY: the runtime has filled the place; the memory stays mapped until the app unmaps it, which it may do only when it
-        // has learnt that the map is complete.
+        // SAFETY: the runtime has filled the place; the memory stays mapped until the app unmaps it, and then nobody looks at it any more.
         unsafe {
             match counts && !complete {
                 true => awaited.watch((memory, size), Use::Before(object, later)),
@@ -167,10 +166,16 @@ unsafe extern "C" fn unmap(
     let Some(next) = next!(clEnqueueUnmapMemObject: signature::Unmap) else {
         return ABSENT;
     };
+    pending::look();
+    // An app may give the order before it knows that the map is complete: then what it mapped is not looked at.
+    let filled = !pending::give_up(object, memory.addr());
     let mapped = state::with(|state| state.mapped.remove(&(object, memory.addr())));
     let written = mapped.filter(|m| m.flags & (MAP_WRITE | MAP_WRITE_INVALIDATE) != 0);
-    // SAFETY: mapped until the runtime hears of this call, and the app has said that it is done with it.
-    let held = written.map(|m| (m, unsafe { hash(memory, m.size) }));
+    let held = written.map(|m| {
+        // SAFETY: mapped until the runtime hears of this call, and the app has said that it is done with it.
+        let now = filled.then(|| unsafe { hash(memory, m.size) });
+        (m, now.flatten())
+    });
     let enqueue = || {
         // SAFETY: the app's own arguments, passed on.
         unsafe { next(queue, object, memory, count, list, event) }

@@ -246,7 +246,11 @@ unsafe extern "C" fn release(object: Handle) -> Status {
         }
     });
     if asked == Some(SUCCESS) && references == 1 {
-        state::with(|state| state.objects.remove(&object));
+        state::with(|state| {
+            state.objects.remove(&object);
+            // What was mapped of it, and not unmapped, says nothing about another object of this handle.
+            state.mapped.retain(|(of, _), _| *of != object);
+        });
     }
     // SAFETY: the app's own argument, passed on.
     unsafe { next(object) }

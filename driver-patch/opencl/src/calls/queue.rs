@@ -10,6 +10,7 @@ use crate::abi::{
     PROFILING_END, PROFILING_QUEUED, PROFILING_START, PROFILING_SUBMIT, QUEUE_PROFILING,
     QUEUE_PROPERTIES, SUCCESS, Status, signature,
 };
+use crate::pending;
 use crate::state::{self, Times};
 use crate::table::next;
 
@@ -138,7 +139,10 @@ unsafe extern "C" fn profiling_info(
     let known = state::with(|state| state.times.get(&event).copied());
     let Some(Times { queued, end }) = known else {
         // SAFETY: the app's own arguments, passed on.
-        return unsafe { next(event, what, size, value, needed) };
+        let status = unsafe { next(event, what, size, value, needed) };
+        // Only a command that is complete has times.
+        pending::look();
+        return status;
     };
     let answer = match what {
         PROFILING_QUEUED | PROFILING_SUBMIT | PROFILING_START => queued,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Commands that move memory: writes, reads, copies, fills.
 
+use core::cell::Cell;
 use core::ffi::c_void;
 use core::slice;
 
@@ -42,21 +43,23 @@ pub(super) fn moved(
 }
 
 /// The place for the event of a command whose memory is looked at when it is complete: the app's, or one of the layer's own.
+///
+/// The runtime fills the layer's place while the closure that reads it afterwards is there already: a cell lets it.
 pub(super) struct Awaited {
-    own: Handle,
+    own: Cell<Handle>,
     app: *mut Handle,
 }
 
 impl Awaited {
     pub(super) fn new(app: *mut Handle) -> Self {
-        let own = Handle::NULL;
+        let own = Cell::new(Handle::NULL);
         Self { own, app }
     }
 
     /// What the runtime gets.
-    pub(super) fn place(&mut self) -> *mut Handle {
+    pub(super) fn place(&self) -> *mut Handle {
         match self.app.is_null() {
-            true => &raw mut self.own,
+            true => self.own.as_ptr(),
             false => self.app,
         }
     }
@@ -65,7 +68,7 @@ impl Awaited {
     ///
     /// # Safety
     /// The runtime has filled the place; otherwise as for [`pending::add`].
-    pub(super) unsafe fn watch(&mut self, memory: (*const c_void, usize), used: Use) {
+    pub(super) unsafe fn watch(&self, memory: (*const c_void, usize), used: Use) {
         // SAFETY: the caller's promises.
         unsafe { pending::add(self.place().read(), self.app.is_null(), memory, used) };
     }
@@ -74,12 +77,12 @@ impl Awaited {
     ///
     /// # Safety
     /// As for [`Awaited::watch`], which was not called.
-    pub(super) unsafe fn drop_own(&mut self) {
-        if self.own != Handle::NULL
+    pub(super) unsafe fn drop_own(&self) {
+        if self.own.get() != Handle::NULL
             && let Some(release) = next!(clReleaseEvent: signature::Object)
         {
             // SAFETY: the layer's own reference.
-            unsafe { release(self.own) };
+            unsafe { release(self.own.get()) };
         }
     }
 }
@@ -154,7 +157,7 @@ unsafe extern "C" fn read_buffer(
     let Some(next) = next!(clEnqueueReadBuffer: signature::ReadBuffer) else {
         return ABSENT;
     };
-    let (mut awaited, mut place) = (Awaited::new(event), event);
+    let (awaited, mut place) = (Awaited::new(event), event);
     if blocking == 0 {
         place = awaited.place();
     }

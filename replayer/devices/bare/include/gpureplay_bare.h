@@ -56,7 +56,7 @@ struct gpureplay_error {
 int gpureplay_open(struct gpureplay_session *session, const struct gpureplay_device *device, const void *recording,
 		   size_t length, struct gpureplay_error *error);
 
-/* The index of a tensor, or -1. */
+/* The index of a tensor; -1 if there is none of that name, or the name is NULL. */
 int32_t gpureplay_find(const struct gpureplay_session *session, const char *name);
 
 /* Runs once. A run that is cancelled ends as after an error. The first run, and the first after an error, also resets the GPU, maps and fills memory and powers it up.

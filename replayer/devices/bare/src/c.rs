@@ -124,7 +124,7 @@ pub unsafe extern "C" fn gpureplay_open(
     // bytes and a length that are all zero; it is made in place because it is larger than many a stack.
     unsafe {
         (&raw mut (*state).workspace).write_bytes(0, 1);
-        let workspace: &'static mut Workspace = &mut *(&raw mut (*state).workspace);
+        let workspace: &'static mut Workspace = &mut (*state).workspace;
         let device = Device::new(*callbacks);
         (*state).session.write(Session::new(
             device,
@@ -138,10 +138,13 @@ pub unsafe extern "C" fn gpureplay_open(
 }
 
 /// # Safety
-/// `state` was opened and has not moved since.
+/// `state` was opened and has not moved since; `name` is null or a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gpureplay_find(state: *const State, name: *const c_char) -> i32 {
-    // SAFETY: the caller's promise.
+    if name.is_null() {
+        return -1;
+    }
+    // SAFETY: the caller's promise, and the name is not null.
     let (Some(session), name) = (unsafe {
         let open = (*state).open.then(|| (*state).session.assume_init_ref());
         (open, core::ffi::CStr::from_ptr(name))
@@ -166,9 +169,9 @@ pub unsafe extern "C" fn gpureplay_run(
     error: &mut Error,
 ) -> i32 {
     let none = tensors.is_null() || isize::try_from(count).is_err();
-    // SAFETY: not null; the rest is the caller's promise.
     let tensors = match none {
         true => &mut [],
+        // SAFETY: not null; the rest is the caller's promise.
         false => unsafe { core::slice::from_raw_parts_mut(tensors, count) },
     };
     // SAFETY: the caller's promise. No reference to the whole state is made: the session holds one to its workspace.

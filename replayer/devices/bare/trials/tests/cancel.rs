@@ -7,7 +7,9 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use gpureplay_bare::Callbacks;
-use gpureplay_bare::c::{Error, State, Tensor, gpureplay_close, gpureplay_open, gpureplay_run};
+use gpureplay_bare::c::{
+    Error, State, Tensor, gpureplay_close, gpureplay_find, gpureplay_open, gpureplay_run,
+};
 use gpureplay_format::{Access, Builder, RegionKind, SegmentKind};
 
 const GPU: u32 = 0x7212_0000;
@@ -142,6 +144,10 @@ fn a_cancelled_run_ends_with_a_reset() {
         )
     };
     assert_eq!(opened, 0);
+    for name in [c"none".as_ptr(), std::ptr::null()] {
+        // SAFETY: the session is open; the name is a string or null.
+        assert_eq!(unsafe { gpureplay_find(state, name) }, -1);
+    }
     // Nobody cancels: the job's time-out, 6.
     let (status, code, time, resets, started) = run(None);
     assert_eq!((status, code, started), (3, 6, true));

@@ -135,7 +135,15 @@ fn power_may_go_at_any_write() {
         assert!(raise(old));
         let before = now();
         for power in 0..4 {
-            for partly in [0, 1, 0x8000_0000, 0xffff, 0xffff_0000, 0x0f0f_0f0f, u32::MAX] {
+            for partly in [
+                0,
+                1,
+                0x8000_0000,
+                0xffff,
+                0xffff_0000,
+                0x0f0f_0f0f,
+                u32::MAX,
+            ] {
                 with(&Flash {
                     power,
                     partly,
@@ -162,5 +170,9 @@ fn a_full_flash_takes_nothing_newer() {
     let stored = (1..=records).take_while(|value| raise(*value)).count() as u64;
     assert!(stored >= records - 1, "{stored}");
     assert!(!raise(1 << 40));
-    assert_eq!(value(), None, "refused from now on, whatever the counter of a recording is");
+    assert_eq!(
+        value(),
+        None,
+        "refused from now on, whatever the counter of a recording is"
+    );
 }
