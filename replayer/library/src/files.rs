@@ -205,18 +205,22 @@ mod tests {
     const GPU: u32 = 0x7212_0000;
     const DATA: u64 = 0x300_0000;
 
-    /// A recording with these outputs, all in the same memory.
-    fn files(outputs: &[&str], pages: u32, elements: u32, manifest: &str) -> Files {
+    /// A recording with outputs of these names and sizes, all in the same memory.
+    fn files(outputs: &[(&str, u32)], pages: u32, manifest: &str) -> Files {
+        files_of_layer("run", outputs, pages, manifest)
+    }
+
+    fn files_of_layer(layer: &str, outputs: &[(&str, u32)], pages: u32, manifest: &str) -> Files {
         let mut builder = Builder::new(GPU);
         builder.identity(0, 0xffff_0000, GPU);
         builder.region(DATA, pages, Access::READ_WRITE, RegionKind::Data);
         let mut tensors = Vec::new();
-        for name in outputs {
+        for &(name, elements) in outputs {
             let shape = [elements];
             let kind = TensorKind::Output;
             tensors.push(builder.tensor(Tensor::dense(name, kind, ElementType::U8, &shape, DATA)));
         }
-        builder.segment("run", SegmentKind::Run);
+        builder.segment(layer, SegmentKind::Run);
         for tensor in tensors {
             builder.bind_output(tensor);
         }
@@ -234,7 +238,7 @@ mod tests {
     #[test]
     fn a_manifest_names_tensors_that_are_there() {
         let with = |rest: &str| {
-            let files = files(&["out"], 1, 16, &format!("{HEAD}{rest}"));
+            let files = files(&[("out", 16)], 1, &format!("{HEAD}{rest}"));
             let verified = files.verify();
             verified.map(|_| ()).map_err(|error| error.to_string())
         };
@@ -254,24 +258,28 @@ mod tests {
 
     #[test]
     fn outputs_that_share_memory_take_no_more_than_the_limit() {
-        // Two times 2.5 GiB in the same 2.5 GiB of the GPU's memory: each keeps all rules.
-        let (pages, elements) = (5 << 17, 5 << 29);
-        let one = files(&["a"], pages, elements, HEAD);
-        assert!(one.verify().is_ok());
-        // Two of 2 GiB are at the limit, three beyond it.
-        let (pages, elements) = (1 << 19, 1 << 31);
-        assert!(files(&["a", "b"], pages, elements, HEAD).verify().is_ok());
-        let more = files(&["a", "b", "c"], pages, elements, HEAD);
-        assert!(more.verify().is_err());
-        let two = files(&["a", "b"], 5 << 17, 5 << 29, HEAD);
-        let error = two.verify().unwrap_err().to_string();
-        assert!(error.contains("bytes together"), "{error}");
+        // In the same 2 GiB of the GPU's memory, in which each of them keeps all rules.
+        let half = 1 << 31;
+        let together = |outputs: &[(&str, u32)]| {
+            let verified = files(outputs, 1 << 19, HEAD).verify().map(drop);
+            verified.map_err(|error| error.to_string())
+        };
+        assert_eq!(together(&[("a", half), ("b", half)]), Ok(()));
+        let error = together(&[("a", half), ("b", half), ("c", 1)]).unwrap_err();
+        assert!(error.contains("4294967297 bytes together"), "{error}");
     }
 
     #[test]
     fn a_name_is_as_long_as_that_of_a_file() {
-        let named = |length: usize| files(&[&"n".repeat(length)], 1, 16, HEAD).verify().is_ok();
-        assert!(named(255) && !named(256));
+        let broken = |tensor: usize, layer: usize| {
+            let [tensor, layer] = [tensor, layer].map(|length| "n".repeat(length));
+            let files = files_of_layer(&layer, &[(&tensor, 16)], 1, HEAD);
+            files.verify().err().map(|error| error.to_string())
+        };
+        assert_eq!(broken(255, 255), None);
+        for error in [broken(256, 255), broken(255, 256)].map(Option::unwrap) {
+            assert!(error.contains("a name has 256 bytes"), "{error}");
+        }
     }
 
     #[test]
