@@ -236,6 +236,21 @@ mod tests {
     }
 
     #[test]
+    fn tables_and_freed_regions_have_as_much_as_a_recording_may() {
+        let image = |regions: &[MemoryRegion]| {
+            let mut tables = PageTables::default();
+            tables.leaves.insert(0x1000, leaf(0x1000));
+            let mut contents = Contents::default();
+            contents.regions = regions.to_vec();
+            Image::new(&tables, &contents)
+        };
+        let most = region(0x10_0000, MAX_PAGES - 1);
+        assert_eq!(image(&[most]).unwrap().runs.len(), 2);
+        assert_eq!(image(&[most, region(0x8000_0000_0000, 1)]), None);
+        assert_eq!(image(&[region(0x10_0000, MAX_PAGES)]), None);
+    }
+
+    #[test]
     fn disagreements_are_named() {
         let mut tables = PageTables::default();
         for va in [0x1000, 0x2000, 0x9000] {

@@ -222,19 +222,23 @@ mod tests {
     const DATA: u64 = 0x300_0000;
     const CHAIN: u64 = 0x10_0000_0000;
 
-    /// A recording with these outputs, all in the same memory.
-    fn files(outputs: &[&str], pages: u32, elements: u32, manifest: &str) -> Files {
+    /// A recording with outputs of these names and sizes, all in the same memory.
+    fn files(outputs: &[(&str, u32)], pages: u32, manifest: &str) -> Files {
+        files_of_layer("run", outputs, pages, manifest)
+    }
+
+    fn files_of_layer(layer: &str, outputs: &[(&str, u32)], pages: u32, manifest: &str) -> Files {
         let mut builder = Builder::new(GPU);
         builder.identity(0, 0xffff_0000, GPU);
         builder.region(DATA, pages, Access::READ_WRITE, RegionKind::Data);
         let mut tensors = Vec::new();
-        for name in outputs {
+        for &(name, elements) in outputs {
             let shape = [elements];
             let kind = TensorKind::Output;
             tensors.push(builder.tensor(Tensor::dense(name, kind, ElementType::U8, &shape, DATA)));
         }
         builder.region(CHAIN, 1, Access::READ_WRITE, RegionKind::Descriptors);
-        builder.segment("run", SegmentKind::Run);
+        builder.segment(layer, SegmentKind::Run);
         builder.rearm(CHAIN);
         builder.submit(1, CHAIN, 1000);
         for tensor in tensors {
@@ -254,7 +258,7 @@ mod tests {
     #[test]
     fn a_manifest_names_tensors_that_are_there() {
         let with = |rest: &str| {
-            let files = files(&["out"], 1, 16, &format!("{HEAD}{rest}"));
+            let files = files(&[("out", 16)], 1, &format!("{HEAD}{rest}"));
             let verified = files.verify();
             verified.map(|_| ()).map_err(|error| error.to_string())
         };
@@ -275,23 +279,28 @@ mod tests {
     #[test]
     fn outputs_that_share_memory_take_no_more_than_the_limit() {
         // All in the same three pages; there is a fourth for a job.
-        let checked = |names: &[&str], elements| files(names, 3, elements, HEAD).verify().err();
-        assert!(checked(&["a"], 3 << 12).is_none());
-        assert!(checked(&["a", "b"], 2 << 12).is_none());
-        assert!(checked(&["a", "b", "c", "d"], 1 << 12).is_none());
-        for (names, elements) in [
-            (&["a", "b"][..], (2 << 12) + 1),
-            (&["a", "b", "c", "d"], (1 << 12) + 1),
-        ] {
-            let error = checked(names, elements).unwrap().to_string();
-            assert!(error.contains("bytes together"), "{error}");
-        }
+        let together = |outputs: &[(&str, u32)]| {
+            let verified = files(outputs, 3, HEAD).verify().map(drop);
+            verified.map_err(|error| error.to_string())
+        };
+        let most = 3 << 12;
+        assert_eq!(together(&[("a", most)]), Ok(()));
+        assert_eq!(together(&[("a", most), ("b", 1 << 12)]), Ok(()));
+        let error = together(&[("a", most), ("b", 1 << 12), ("c", 1)]).unwrap_err();
+        assert!(error.contains("16385 bytes together"), "{error}");
     }
 
     #[test]
     fn a_name_is_as_long_as_that_of_a_file() {
-        let named = |length: usize| files(&[&"n".repeat(length)], 1, 16, HEAD).verify().is_ok();
-        assert!(named(255) && !named(256));
+        let broken = |tensor: usize, layer: usize| {
+            let [tensor, layer] = [tensor, layer].map(|length| "n".repeat(length));
+            let files = files_of_layer(&layer, &[(&tensor, 16)], 1, HEAD);
+            files.verify().err().map(|error| error.to_string())
+        };
+        assert_eq!(broken(255, 255), None);
+        for error in [broken(256, 255), broken(255, 256)].map(Option::unwrap) {
+            assert!(error.contains("a name has 256 bytes"), "{error}");
+        }
     }
 
     #[test]

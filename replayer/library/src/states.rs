@@ -82,6 +82,13 @@ impl States {
         }
     }
 
+    /// Takes away what set-up left the last time, so that its memory can hold what it leaves this time.
+    pub(crate) fn forget_initial(&mut self, tensor: usize) -> Vec<u8> {
+        let slot = self.slot(tensor);
+        slot.and_then(|slot| slot.initial.take())
+            .unwrap_or_default()
+    }
+
     /// The recording was loaded, and this is what set-up left.
     pub(crate) fn loaded(&mut self, tensor: usize, initial: Vec<u8>) {
         if let Some(slot) = self.slot(tensor) {

@@ -38,6 +38,8 @@ pub enum PackError {
     Version(u16),
     /// The file is shorter or longer than its header says.
     Length,
+    /// It has this many files, more than [`MAX_FILES`](crate::MAX_FILES).
+    Files(u32),
     /// The checksum of header and table is wrong.
     TableChecksum,
     /// The name of this entry is not allowed, names do not ascend, or the first is not the recording.

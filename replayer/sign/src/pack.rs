@@ -63,8 +63,11 @@ impl<'a> Pack<'a> {
         }
         let header = array::<HEADER>(bytes, 0).ok_or(PackError::Length)?;
         let files = u32_at(bytes, 12);
-        if u64_at(bytes, 16) != bytes.len() as u64 || files > MAX_FILES {
+        if u64_at(bytes, 16) != bytes.len() as u64 {
             return Err(PackError::Length);
+        }
+        if files > MAX_FILES {
+            return Err(PackError::Files(files));
         }
         let entries = files as usize * ENTRY;
         let named = u32_at(bytes, 32) as usize;

@@ -8,6 +8,7 @@ use mali_isa::Product;
 use mali_memory::PAGE_SIZE;
 
 use crate::core::{OFFSET, Tlb};
+use crate::ir::micro::MicroOp;
 use crate::ir::{Clause, Program};
 use crate::{FaultKind, ShaderFault, translate};
 
@@ -15,10 +16,10 @@ use crate::{FaultKind, ShaderFault, translate};
 pub(super) const AHEAD: usize = 1 << 10;
 
 /// Most clauses that a shader may have before the model refuses to go on.
-const MOST_CLAUSES: usize = 1 << 16;
+pub(super) const MOST_CLAUSES: usize = 1 << 16;
 
-/// Most bytes that a shader may take up in decoded form before the model refuses to go on.
-const MOST_BYTES: usize = 8 << 20;
+/// Most bytes that a shader's micro-operations may take up before the model refuses to go on.
+pub(super) const MOST_BYTES: usize = 8 << 20;
 
 /// Most constants of a shader: each is a row of every batch.
 const MOST_CONSTANTS: usize = 1 << 12;
@@ -117,14 +118,14 @@ fn decode(
             "a clause must lie at a multiple of 16".into(),
         ));
     }
-    if program.clauses.len() >= MOST_CLAUSES
-        || program.constants() >= MOST_CONSTANTS
-        || program.ops.len() * size_of::<crate::ir::micro::MicroOp>() >= MOST_BYTES
-    {
-        return Err(fault(
+    let too_large = || {
+        fault(
             FaultKind::InvalidPc,
             "the shader is larger than any compiler makes one".into(),
-        ));
+        )
+    };
+    if program.clauses.len() > MOST_CLAUSES || program.constants() >= MOST_CONSTANTS {
+        return Err(too_large());
     }
     // The page behind the clause is fetched only if the clause reaches into it: code may end where its memory ends.
     let mut bytes = [0; LONGEST_CLAUSE];
@@ -158,8 +159,15 @@ fn decode(
     };
     code.push(address, &bytes[..length]);
     let end = program.ops.len();
-    translate::clause(program, address, &clause, length as u64).map_err(|trap| {
+    let translated = translate::clause(program, address, &clause, length as u64)
+        .map_err(|trap| fault(trap.kind, trap.text));
+    let fits = program.ops.len() * size_of::<MicroOp>() <= MOST_BYTES;
+    let translated = translated.and_then(|clause| match fits {
+        true => Ok(clause),
+        false => Err(too_large()),
+    });
+    if translated.is_err() {
         program.ops.truncate(end);
-        fault(trap.kind, trap.text)
-    })
+    }
+    translated
 }

@@ -27,7 +27,7 @@ const TABLE: usize = 16;
 /// Most classes for which answers are counted by right class: the counts take the square of it.
 const MAX_CLASSES: usize = 2048;
 /// Most inputs in one file.
-const MAX_COUNT: usize = 1 << 24;
+const MAX_COUNT: u64 = 1 << 24;
 /// Bytes of values in a file of inputs, at most.
 const MAX_INPUTS: u64 = 4 << 30;
 /// Bytes of a line in a file of classes, at most.
@@ -112,7 +112,7 @@ impl ManyInputs {
         let (found, seconds) = work.share(session, others)?;
         session.close()?;
         let said = |(index, (class, value)): (usize, Best)| Answer {
-            input: work.sources[index].0.clone(),
+            input: work.sources.name(index),
             class,
             label: class.and_then(|class| labels.get(class).cloned()),
             value: value.map(Number),
@@ -163,7 +163,7 @@ type Best = (Option<usize>, Option<f64>);
 struct Work {
     input: TensorInfo,
     output: String,
-    sources: Vec<(String, Source)>,
+    sources: Sources,
     /// The first input that no session has taken.
     next: AtomicUsize,
     /// One of them failed.
@@ -244,22 +244,22 @@ impl Work {
         let mut found = Vec::new();
         while !self.stop.load(Relaxed) {
             let index = self.next.fetch_add(1, Relaxed);
-            let Some((_, source)) = self.sources.get(index) else {
+            if index >= self.sources.len() {
                 break;
-            };
-            let best = self.run(session, source);
+            }
+            let best = self.run(session, index);
             found.push((index, best.map_err(|failure| self.fail(index, failure))?));
             self.done.fetch_add(1, Relaxed);
         }
         Ok(found)
     }
 
-    fn run(&self, session: &mut Session, source: &Source) -> Result<Best> {
+    fn run(&self, session: &mut Session, index: usize) -> Result<Best> {
         let input = &self.input;
-        match source {
-            Source::File(path) => session.bind_file(&input.name, path)?,
-            Source::Part(all, number) => {
-                let at = number * input.bytes;
+        match &self.sources {
+            Sources::Files(files) => session.bind_file(&input.name, &files[index])?,
+            Sources::Parts(all, _) => {
+                let at = index * input.bytes;
                 let bytes = all.bytes().get(at..at + input.bytes).unwrap_or_default();
                 let value = Tensor::new(input.dtype, &input.shape, bytes.to_vec());
                 let value = value.map_err(|error| Failure::Input(error.to_string()))?;
@@ -278,25 +278,51 @@ impl Work {
     }
 }
 
-/// Where one input comes from.
-enum Source {
-    File(PathBuf),
-    /// One of those in a file, by its number.
-    Part(Arc<Tensor>, usize),
+/// Where all inputs come from.
+#[derive(Debug)]
+enum Sources {
+    /// A file for each.
+    Files(Vec<PathBuf>),
+    /// One file, and how many are in it.
+    Parts(Tensor, usize),
 }
 
-/// All inputs with their names.
-fn sources(from: &Path, input: &TensorInfo) -> Result<Vec<(String, Source)>> {
+impl Sources {
+    fn len(&self) -> usize {
+        match self {
+            Self::Files(files) => files.len(),
+            Self::Parts(_, count) => *count,
+        }
+    }
+
+    /// Name of a file, or number in one.
+    fn name(&self, index: usize) -> String {
+        match self {
+            Self::Files(files) => {
+                let name = files[index].file_name().unwrap_or_default();
+                name.to_string_lossy().into_owned()
+            }
+            Self::Parts(..) => index.to_string(),
+        }
+    }
+}
+
+fn sources(from: &Path, input: &TensorInfo) -> Result<Sources> {
     let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(from)));
     if !from.is_dir() {
-        let mut found = String::new();
+        let (mut found, mut stated) = (String::new(), 0);
         let all = read_if(from, MAX_INPUTS, |dtype, shape| {
             found = text::typed_shape(dtype, shape);
-            shape
-                .split_first()
-                .is_some_and(|(_, one)| one == input.shape)
-                && dtype == input.dtype
+            let split = shape.split_first();
+            let of_inputs = split.filter(|(_, one)| *one == input.shape && dtype == input.dtype);
+            stated = of_inputs.map_or(0, |(count, _)| *count);
+            of_inputs.is_some() && stated <= MAX_COUNT
         })?;
+        if stated > MAX_COUNT {
+            return Err(wrong(format!(
+                "{stated} inputs, more than the {MAX_COUNT} that one file may have"
+            )));
+        }
         let Some(all) = all else {
             let (name, count) = (&input.name, "N".to_owned());
             let extents = input.shape.iter().map(u64::to_string);
@@ -307,17 +333,9 @@ fn sources(from: &Path, input: &TensorInfo) -> Result<Vec<(String, Source)>> {
             )));
         };
         let count = all.bytes().len() / input.bytes.max(1);
-        if count > MAX_COUNT {
-            return Err(wrong(format!(
-                "{count} inputs, more than the {MAX_COUNT} that one file may have"
-            )));
-        }
-        let all = Arc::new(all);
-        let value = |index: usize| (index.to_string(), Source::Part(all.clone(), index));
-        let values: Vec<_> = (0..count).map(value).collect();
-        return match values.is_empty() {
-            true => Err(wrong("holds no inputs".into())),
-            false => Ok(values),
+        return match count {
+            0 => Err(wrong("holds no inputs".into())),
+            count => Ok(Sources::Parts(all, count)),
         };
     }
     let mut files = Vec::new();
@@ -336,15 +354,7 @@ fn sources(from: &Path, input: &TensorInfo) -> Result<Vec<(String, Source)>> {
             ENDINGS.join(", .")
         )));
     }
-    let named = files.into_iter().map(|path| {
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        (name, Source::File(path))
-    });
-    Ok(named.collect())
+    Ok(Sources::Files(files))
 }
 
 /// The only input that has no value yet.
@@ -481,5 +491,55 @@ impl Evaluation {
         }
         writeln!(out, "→ {line}")?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found in a file of so many inputs of so many bytes, of which it holds `held` bytes.
+    fn found(count: u64, each: u64, held: u64) -> std::result::Result<usize, String> {
+        let file = tempfile::Builder::new().suffix(".npy").tempfile().unwrap();
+        let text =
+            format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({count}, {each}), }}\n");
+        let head = [
+            b"\x93NUMPY\x01\x00",
+            &(text.len() as u16).to_le_bytes()[..],
+            text.as_bytes(),
+        ];
+        std::fs::write(file.path(), head.concat()).unwrap();
+        file.as_file()
+            .set_len(10 + text.len() as u64 + held)
+            .unwrap();
+        let input = TensorInfo {
+            name: "x".into(),
+            kind: TensorKind::Input,
+            dtype: ElementType::U8,
+            shape: vec![each],
+            external: false,
+            bytes: each as usize,
+        };
+        let found = sources(file.path(), &input).map_err(|failure| failure.to_string());
+        found.map(|sources| sources.len())
+    }
+
+    #[test]
+    fn a_file_has_as_many_inputs_as_it_may() {
+        let most = 1 << 24;
+        assert_eq!(found(most, 1, most), Ok(1 << 24));
+        // Nothing behind the header is read: it is not there.
+        let error = found(most + 1, 1, 0).unwrap_err();
+        assert!(error.contains("16777217 inputs, more than"), "{error}");
+    }
+
+    #[test]
+    fn a_file_of_inputs_has_as_many_bytes_as_it_may() {
+        // It would be read, if it were as long as its header says.
+        let error = found(1 << 10, 1 << 22, 0).unwrap_err();
+        assert!(error.contains("needs 4294967296 bytes"), "{error}");
+        // The factors of one byte more.
+        let error = found(641, 6_700_417, 0).unwrap_err();
+        assert!(error.contains("4294967296 bytes at most"), "{error}");
     }
 }

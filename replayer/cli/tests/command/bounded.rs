@@ -301,10 +301,10 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
         let length = (text.len() as u16).to_le_bytes();
         [b"\x93NUMPY\x01\x00", &length[..], text.as_bytes()].concat()
     };
-    // One input more than 4 GiB hold; as many as that would only take long.
+    // One input more than there may be, and than 4 GiB hold.
     let many = sparse("many.npy", &npy("<f4", "(16777217, 8, 8)"), (4 << 30) + 256);
     let other = sparse("other.npy", &npy("<f8", "(2, 8, 8)"), 5 << 30);
-    for (path, reason) in [(&many, "bytes at most"), (&other, "f64[2,8,8]")] {
+    for (path, reason) in [(&many, "16777217 inputs"), (&other, "f64[2,8,8]")] {
         let arguments = ["run", "--threads", "1", "--inputs", path];
         let (code, _, error) = ran_in(MEMORY_WITH_MODEL, &digits, &arguments);
         assert_eq!(code, 4, "{error}");
@@ -312,17 +312,28 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
     }
     let two = [npy("<f4", "(2, 8, 8)"), vec![0; 512]].concat();
     let two = sparse("two.npy", &two, 0);
+    let judged = |path: &str| {
+        let arguments = ["run", "--threads", "1", "--inputs", &two, "--truth", path];
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, &digits, &arguments);
+        (code, error)
+    };
     let classes = sparse("classes.npy", &npy("<i8", "(5368709120,)"), 5 << 33);
     let lines = sparse("classes.txt", b"", 5 << 30);
     for (path, reason) in [
         (&classes, "5368709120 classes for 2 inputs"),
         (&lines, "more than 2048 bytes"),
     ] {
-        let arguments = ["run", "--threads", "1", "--inputs", &two, "--truth", path];
-        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, &digits, &arguments);
+        let (code, error) = judged(path);
         assert_eq!(code, 4, "{error}");
         assert!(error.contains(reason), "{error}");
     }
+    // 1 KiB for each of the two classes, and a byte more.
+    let text = |length: usize| sparse("long.txt", format!("1\n{:length$}", 2).as_bytes(), 0);
+    let (code, error) = judged(&text(2046));
+    assert_eq!(code, 0, "{error}");
+    let (code, error) = judged(&text(2047));
+    assert_eq!(code, 4, "{error}");
+    assert!(error.contains("more than 2048 bytes"), "{error}");
 }
 
 #[test]
@@ -442,6 +453,28 @@ fn limited(command: &str, recording: &Path, limit: u64) -> (i32, String) {
         output.status.code().unwrap(),
         String::from_utf8(output.stderr).unwrap(),
     )
+}
+
+#[test]
+fn work_on_the_model_has_a_limit_if_none_is_given() {
+    for binds in [1, 1000] {
+        let mut builder = builder();
+        let tensor = Tensor::dense("x", TensorKind::Weight, ElementType::U8, &[16], DATA);
+        let tensor = builder.tensor(tensor);
+        builder.segment("run", SegmentKind::Run);
+        (0..binds).for_each(|_| builder.bind_input(tensor));
+        builder.upload(JOBS, &null_job(JOBS));
+        builder.submit(1, JOBS, 1000);
+        let bytes = builder.finish().unwrap();
+        let limit = (1 << 28) + 2 * bytes.len();
+        let file = File::new(&bytes);
+        // A chain ends after 65,535 jobs, half of what a run may do; other attempts go on until the limit.
+        let arguments = ["run", "--threads", "1", "--retry", "3"];
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+        assert_eq!(code, 5, "{error}");
+        let named = format!("the limit of {limit} clauses");
+        assert!(error.contains(&named), "{named}: {error}");
+    }
 }
 
 #[test]

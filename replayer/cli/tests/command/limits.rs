@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use gpureplay_format::checksum::{Checksum, checksum};
 use gpureplay_format::{
     Access, Builder, ElementType, RegionKind, Section, SegmentKind, Tensor, TensorKind,
 };
@@ -90,25 +91,64 @@ fn a_manifest_is_as_long_as_it_may_be() {
 fn a_pack_has_as_many_files_as_it_may() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.pack");
-    let packed = |count: u32| {
-        let mut files: BTreeMap<String, Vec<u8>> = (0..count)
-            .map(|index| (format!("f/{index}"), vec![1]))
-            .collect();
-        files.insert("recording.gpr".into(), simple(1, 1));
-        gpureplay_sign::pack(&files)
-    };
-    // With the recording and a signature.
-    let most = gpureplay_sign::MAX_FILES - 2;
-    fs::write(&path, packed(most).unwrap()).unwrap();
+    let beside = |count: u32| (0..count).map(|index| (format!("f/{index}"), vec![1]));
+    let key = gpureplay_sign::SecretKey::from_seed([7; 32]).unwrap();
+    let recording = simple(1, 1);
+    // With the recording and its signature.
+    let mut files: BTreeMap<String, Vec<u8>> = beside(4094).collect();
+    let signature = gpureplay_sign::sign(&key, 1, &recording, &files).unwrap();
+    files.insert(gpureplay_sign::RECORDING.into(), recording);
+    files.insert(gpureplay_sign::SIGNATURE.into(), signature);
+    assert_eq!(files.len(), 4096);
+    let pack = pack_of(&files);
+    assert_eq!(gpureplay_sign::pack(&files).as_ref(), Ok(&pack));
+    fs::write(&path, pack).unwrap();
     let (code, text) = ran(&["verify"], &path);
     assert_eq!(code, 0, "{text}");
-    assert!(packed(most + 1).is_err());
-    // One that says it has more is refused before its table is read.
-    let mut pack = packed(1).unwrap();
-    pack[12..16].copy_from_slice(&(gpureplay_sign::MAX_FILES + 1).to_le_bytes());
-    fs::write(&path, &pack).unwrap();
-    let (code, text) = ran(&["verify"], &path);
-    assert_eq!(code, 3, "{text}");
+    files.extend(beside(4095));
+    assert!(gpureplay_sign::pack(&files).is_err());
+    let mut pack = pack_of(&files);
+    let refused = |pack: &[u8]| {
+        fs::write(&path, pack).unwrap();
+        let (code, text) = ran(&["verify"], &path);
+        assert_eq!(code, 3, "{text}");
+        assert!(text.contains("4097 files, more than 4096"), "{text}");
+    };
+    refused(&pack);
+    // Before its table is read: nothing else in it is right.
+    pack[64..].fill(0xff);
+    refused(&pack);
+}
+
+/// A pack of these files as its format has it, however many they are: the recording first, the others by ascending name.
+fn pack_of(files: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
+    let recording = |(name, _): &(&String, &Vec<u8>)| *name == gpureplay_sign::RECORDING;
+    let (first, others): (Vec<_>, Vec<_>) = files.iter().partition(recording);
+    let all = [first, others].concat();
+    let mut names: Vec<u8> = all.iter().flat_map(|(name, _)| name.bytes()).collect();
+    let named = names.len() as u32;
+    names.resize(names.len().next_multiple_of(8), 0);
+    let start = 64 + 32 * all.len() + names.len();
+    let (mut rest, mut contents) = (Vec::new(), Vec::new());
+    for (name, bytes) in &all {
+        let offset = contents.len();
+        contents.extend_from_slice(bytes);
+        contents.resize(contents.len().next_multiple_of(8), 0);
+        let (place, sum) = (start + offset, checksum(&contents[offset..]));
+        for word in [place as u64, bytes.len() as u64, sum, name.len() as u64] {
+            rest.extend(word.to_le_bytes());
+        }
+    }
+    rest.extend(names);
+    let mut head = [0; 64];
+    head[..8].copy_from_slice(b"GPUREPAK");
+    head[8..12].copy_from_slice(&1u32.to_le_bytes());
+    head[12..16].copy_from_slice(&(all.len() as u32).to_le_bytes());
+    head[16..24].copy_from_slice(&((start + contents.len()) as u64).to_le_bytes());
+    head[32..36].copy_from_slice(&named.to_le_bytes());
+    let sum = Checksum::new().update(&head).update(&rest).value();
+    head[24..32].copy_from_slice(&sum.to_le_bytes());
+    [&head[..], &rest, &contents].concat()
 }
 
 #[test]
@@ -213,7 +253,8 @@ fn a_file_has_as_many_inputs_as_it_may() {
     fs::write(folder.path().join("recording.gpr"), simple(1, 1)).unwrap();
     let inputs = folder.path().join("in.npy");
     let count = (1 << 24) + 1;
-    fs::write(&inputs, npy(&format!("({count}, 1)"), count)).unwrap();
+    // Its values are not there: nothing behind the header is read.
+    fs::write(&inputs, npy(&format!("({count}, 1)"), 0)).unwrap();
     let words = [
         "run",
         "--threads",

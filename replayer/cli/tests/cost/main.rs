@@ -26,6 +26,7 @@ mod picture;
 mod place;
 mod recordings;
 mod report;
+mod states;
 mod values;
 
 use std::process::ExitCode;
@@ -47,7 +48,7 @@ fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
 type Test = fn() -> Vec<String>;
 
 /// The tests by name: one at a time, as what is counted is the whole process.
-const TESTS: [(&str, Test); 2] = [
+const TESTS: [(&str, Test); 3] = [
     (
         "no_file_costs_more_than_its_budget",
         no_file_costs_more_than_its_budget,
@@ -55,6 +56,10 @@ const TESTS: [(&str, Test); 2] = [
     (
         "the_files_of_the_review_are_refused_or_stay_within_their_budgets",
         the_files_of_the_review_are_refused_or_stay_within_their_budgets,
+    ),
+    (
+        "a_session_has_three_copies_of_a_state",
+        a_session_has_three_copies_of_a_state,
     ),
 ];
 
@@ -95,6 +100,13 @@ fn no_file_costs_more_than_its_budget() -> Vec<String> {
         std::fs::write(path, report).unwrap();
     }
     broken
+}
+
+/// How many copies of a state a session has, if it is not three.
+fn a_session_has_three_copies_of_a_state() -> Vec<String> {
+    let copies = states::copies();
+    let other = (copies != 3).then(|| format!("{copies} copies"));
+    other.into_iter().collect()
 }
 
 /// How much smaller the files of the review are than in it, as a power of two: they are made anew in each run, without optimisation.

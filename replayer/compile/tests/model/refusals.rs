@@ -73,10 +73,15 @@ fn regions_map_as_much_as_a_recording_may_have() {
     ])));
     // A record of a few bytes is refused before its pages are counted one by one.
     assert!(too_much(listed(&[(0, u64::MAX >> 12)])));
-    // The same memory, listed in ever other regions.
-    let shifted: Vec<_> = (0..17).map(|i| (0x1000, limit - i)).collect();
-    assert!(too_much(listed(&shifted)));
-    assert!(!too_much(listed(&shifted[..16])));
+    // The same memory, listed in ever other regions: whole and cut in two at other places, 64 GiB, which are taken, and a page more.
+    let cut = |at: u64| [(0x1000, at), (0x1000 + (at << 12), limit - at)];
+    let mut cuts: Vec<_> = (2..17).flat_map(cut).collect();
+    cuts.extend([(0x1000, limit), (0x1000, 1)]);
+    let refused_at = match listed(&cuts) {
+        Err(CompileError::TooMuchMemory { pages }) => pages,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused_at, (64 << 30 >> 12) + 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use gpureplay_core::{Limits, Rule, verify};
 use gpureplay_format::{
-    Access, Builder, ElementType, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
+    Access, Builder, ElementType, Piece, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
 };
 
 const GPU: u32 = 0x7212_0000;
@@ -85,4 +85,23 @@ fn bytes_moved_have_a_limit() {
     assert_eq!(moved(64, 0), None);
     assert_eq!(moved(64, 1), Some(Rule::TotalBytes));
     assert_eq!(moved(63, 1 << 30), None);
+    // A tensor that is bound 64 times counts as often as it has pieces: whole ones, at neighbouring addresses.
+    let bound = |bytes: u32, pieces: u64, more: u32| {
+        rule(1 << 18, |builder| {
+            let mut tensor = Tensor::dense("x", TensorKind::Input, ElementType::U8, &[bytes], DATA);
+            let piece = |place| Piece::strided(&[bytes], &[1], DATA + place);
+            tensor.pieces = (0..pieces).map(piece).collect();
+            let tensor = builder.tensor(tensor);
+            builder.segment("run", SegmentKind::Run);
+            (0..64).for_each(|_| builder.bind_input(tensor));
+            if more > 0 {
+                builder.fill(DATA, more, 1);
+            }
+        })
+    };
+    let all = 1 << 30;
+    for (bytes, pieces) in [(all, 1), (all / 2, 2), (all / 8, 8)] {
+        assert_eq!(bound(bytes, pieces, 0), None);
+        assert_eq!(bound(bytes, pieces, 1), Some(Rule::TotalBytes));
+    }
 }

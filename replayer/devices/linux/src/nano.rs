@@ -143,6 +143,11 @@ fn open_file(path: &Path) -> Result<File, OpenError> {
         })
 }
 
+/// Whether a process gives the GPU away that has had it for this long, if it lends it at all.
+fn gives_away(held: Option<Duration>, is_asked: impl FnOnce() -> bool) -> bool {
+    held.is_some_and(|held| held >= TURN) && is_asked()
+}
+
 /// Whether the driver says that the GPU is not this process's any more.
 fn is_lost(poll: &[PollFd<'_>]) -> bool {
     let lost = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
@@ -421,12 +426,11 @@ impl Gpu for Nano {
     }
 
     fn lend(&mut self) -> Result<bool, DeviceError> {
-        if self.turn.is_none_or(|since| since.elapsed() < TURN) {
-            return Ok(false);
-        }
-        let mut poll = [PollFd::new(self.file.as_fd(), PollFlags::POLLPRI)];
-        let asked = nix::poll::poll(&mut poll, PollTimeout::ZERO) == Ok(1) && !is_lost(&poll);
-        if !asked {
+        let is_asked = || {
+            let mut poll = [PollFd::new(self.file.as_fd(), PollFlags::POLLPRI)];
+            nix::poll::poll(&mut poll, PollTimeout::ZERO) == Ok(1) && !is_lost(&poll)
+        };
+        if !gives_away(self.turn.map(|since| since.elapsed()), is_asked) {
             return Ok(false);
         }
         // What the GPU wrote must be in memory before the reset empties its caches.
@@ -477,5 +481,21 @@ impl Gpu for Nano {
 
     fn after_chain(&mut self, _: &Chain, result: Result<(), ErrorKind>) {
         self.chains.end(result.is_ok());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_is_given_away_at_most_once_in_twenty_milliseconds() {
+        let turn = Duration::from_millis(20);
+        assert!(gives_away(Some(turn), || true));
+        assert!(!gives_away(Some(turn), || false));
+        // Nobody is asked for earlier.
+        let early = turn - Duration::from_nanos(1);
+        assert!(!gives_away(Some(early), || unreachable!()));
+        assert!(!gives_away(None, || unreachable!()));
     }
 }

@@ -257,6 +257,25 @@ mod tests {
     }
 
     #[test]
+    fn as_many_tables_are_walked_as_may_be() {
+        // A table that all entries of another name is walked for each of them, and that one for each entry of the root.
+        let walked = |first: usize, second: usize| {
+            let tables = [
+                (0x1000, (0..first).map(|entry| (entry, 0x2003)).collect()),
+                (0x2001, (0..second).map(|entry| (entry, 0x3003)).collect()),
+                (0x3002, Vec::new()),
+            ];
+            let parsed = PageTables::parse(&file(&tables, true), &mut Vec::new());
+            let count = 1 + first + first * second;
+            (count, parsed.map(drop).map_err(|error| error.to_string()))
+        };
+        assert_eq!(walked(127, 128), (1 << 14, Ok(())));
+        let (count, error) = walked(128, 127);
+        assert_eq!(count, (1 << 14) + 1);
+        assert!(error.unwrap_err().contains("or each other"));
+    }
+
+    #[test]
     fn pages_and_blocks() {
         let mut d = Vec::new();
         let t = PageTables::parse(&file(&small(), true), &mut d).unwrap();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_io::{beneath, shown};
 use gpureplay_sign::{
-    Pack, PackError, Packed, PublicKey, RECORDING, SIGNATURE, Signature, digest, is_safe,
+    MAX_FILES, Pack, PackError, Packed, PublicKey, RECORDING, SIGNATURE, Signature, digest, is_safe,
 };
 
 use crate::error::{Error, Result};
@@ -261,6 +261,7 @@ fn unpack(path: &Path, bytes: &[u8]) -> Result<Contents> {
             PackError::Length => {
                 "its length is not what its header says; the file is truncated or has grown".into()
             }
+            PackError::Files(count) => format!("{count} files, more than {MAX_FILES}"),
             PackError::TableChecksum => {
                 "the checksum of its table is wrong, the file was changed".into()
             }

@@ -37,6 +37,14 @@ pub(crate) fn open_named(path: &Path) -> io::Result<fs::File> {
 /// Reads a recording or a pack of bounded size. One that is not as long as it says, or is something else, is not read further than
 /// that: its start is enough to say what is wrong.
 pub(crate) fn read_recording(file: fs::File) -> io::Result<Vec<u8>> {
+    read_within(file, MAX_BYTES)
+}
+
+fn read_within(file: fs::File, limit: u64) -> io::Result<Vec<u8>> {
+    let long = || {
+        let reason = format!("longer than {limit} bytes");
+        io::Error::new(io::ErrorKind::InvalidInput, reason)
+    };
     let mut head = Vec::new();
     let found = file.metadata()?;
     (&file).take(HEAD as u64).read_to_end(&mut head)?;
@@ -46,9 +54,16 @@ pub(crate) fn read_recording(file: fs::File) -> io::Result<Vec<u8>> {
     if !known || found.is_file() && stated != Some(found.len()) {
         return Ok(head);
     }
-    let rest = beneath::contents(file, MAX_BYTES - HEAD as u64)?;
-    head.extend(rest);
-    Ok(head)
+    if found.is_file() && found.len() > limit {
+        return Err(long());
+    }
+    // One byte more shows that it is longer.
+    let rest = limit.saturating_add(1).saturating_sub(head.len() as u64);
+    file.take(rest).read_to_end(&mut head)?;
+    match head.len() as u64 > limit {
+        true => Err(long()),
+        false => Ok(head),
+    }
 }
 
 /// Files in a directory that only this user can enter, removed when this is dropped.
@@ -62,10 +77,17 @@ pub(crate) struct PrivateCopy {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::os::fd::OwnedFd;
+
     use super::*;
 
     /// How much of a file of this length is read that states another one.
     fn read(magic: &[u8], stated: u64, length: u64) -> usize {
+        read_up_to(MAX_BYTES, magic, stated, length).unwrap_or(0)
+    }
+
+    fn read_up_to(limit: u64, magic: &[u8], stated: u64, length: u64) -> io::Result<usize> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         let head = [magic, &[0; 8], &stated.to_le_bytes(), &[0; 40]].concat();
@@ -76,7 +98,12 @@ mod tests {
             .unwrap()
             .set_len(length)
             .unwrap();
-        read_recording(open_named(&path).unwrap()).map_or(0, |bytes| bytes.len())
+        let file = open_named(&path).unwrap();
+        let bytes = match limit {
+            MAX_BYTES => read_recording(file),
+            other => read_within(file, other),
+        };
+        bytes.map(|bytes| bytes.len())
     }
 
     #[test]
@@ -89,5 +116,26 @@ mod tests {
         assert_eq!(read(b"anything", 4096, 4096), HEAD);
         // A file that says what it is may be too long all the same: not a byte more is read.
         assert_eq!(read(&MAGIC, MAX_BYTES + 1, MAX_BYTES + 1), 0);
+    }
+
+    #[test]
+    fn a_recording_or_a_pack_is_as_long_as_it_may_be() {
+        assert_eq!(MAX_BYTES, 4 << 30);
+        for magic in [&MAGIC, b"GPUREPAK"] {
+            let read = |length| read_up_to(4096, magic, length, length);
+            assert_eq!(read(4096).unwrap(), 4096);
+            let error = read(4097).unwrap_err().to_string();
+            assert!(error.contains("longer than 4096 bytes"), "{error}");
+        }
+        // What comes through a pipe says its length only at its end.
+        let piped = |length: usize| {
+            let (reader, mut writer) = io::pipe().unwrap();
+            let bytes = [&MAGIC[..], &vec![0; length - MAGIC.len()]].concat();
+            writer.write_all(&bytes).unwrap();
+            drop(writer);
+            read_within(fs::File::from(OwnedFd::from(reader)), 4096).map(|bytes| bytes.len())
+        };
+        assert_eq!(piped(4096).unwrap(), 4096);
+        assert!(piped(4097).is_err());
     }
 }

@@ -204,7 +204,11 @@ impl Session {
             Ok(loaded) => {
                 self.clock.loaded();
                 self.state = State::Loaded(loaded);
-                self.read_states()
+                let read = self.read_states();
+                if read.is_err() {
+                    self.unload();
+                }
+                read
             }
             Err((parts, error)) => {
                 let timed = parts.device.into_inner();
@@ -218,7 +222,8 @@ impl Session {
     /// Keeps what set-up leaves in the states.
     fn read_states(&mut self) -> Result<()> {
         for (tensor, bytes) in self.bindings.states.sizes() {
-            let mut initial = vec![0; bytes];
+            let mut initial = self.bindings.states.forget_initial(tensor);
+            initial.resize(bytes, 0);
             self.engine(|engine, _| engine.read_tensor(tensor as u32, &mut initial))?;
             self.bindings.states.loaded(tensor, initial);
         }

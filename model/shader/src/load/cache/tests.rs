@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used)]
 
 use mali_isa::{
-    Clause, ClauseHeader, Fau, Instruction, Op, RegisterBlock, Tuple, Unit, encode_clause,
+    Clause, ClauseHeader, Fau, FlowControl, Instruction, Op, RegisterBlock, Tuple, Unit,
+    encode_clause,
 };
 use mali_memory::{Bus, Page, Ram};
 
-use super::super::decode::AHEAD;
+use super::super::decode::{self, AHEAD};
 use super::*;
+use crate::ir::micro::MicroOp;
 use crate::{Access, AddressSpace, MmuFault};
 
 struct Flat(Ram);
@@ -22,6 +24,10 @@ impl AddressSpace for Flat {
 
 /// A clause of so many tuples that add something to r0, which others follow.
 fn clause(tuples: usize) -> Vec<u8> {
+    clause_with(tuples, ClauseHeader::PLAIN)
+}
+
+fn clause_with(tuples: usize, header: ClauseHeader) -> Vec<u8> {
     let new = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
     let tuple = Tuple {
         // Port 0 reads r1; the FMA result of the tuple before goes to r0.
@@ -33,7 +39,6 @@ fn clause(tuples: usize) -> Vec<u8> {
         fma_destination: None,
         add_destination: None,
     };
-    let header = ClauseHeader::PLAIN;
     encode_clause(&Clause {
         header,
         tuples: vec![tuple; tuples],
@@ -83,6 +88,63 @@ fn shaders_take_up_bounded_memory_and_are_decoded_once() {
     space.0.write(last + 64 * 1024, &short).unwrap();
     assert!(cache.shader(last, None, &mut fetch).1 > 0);
     assert!(cache.bytes().abs_diff(before) < largest);
+}
+
+/// Memory with code in it, and where it begins.
+fn loaded(code: &[u8]) -> (Flat, u64) {
+    let pages = code.len() / 4096 + 1;
+    let space = Flat(Ram::new(pages + 1).unwrap());
+    let start = space.0.allocate_contiguous(pages).unwrap();
+    space.0.write(start, code).unwrap();
+    (space, start)
+}
+
+#[test]
+fn a_shader_has_as_many_clauses_as_it_may() {
+    let last = ClauseHeader {
+        flow_control: FlowControl::End,
+        ..ClauseHeader::PLAIN
+    };
+    // What becomes of the last of so many clauses, all decoded one after the other.
+    let decoded = |count: usize| {
+        let code = [clause(1).repeat(count - 1), clause_with(1, last)].concat();
+        let (space, start) = loaded(&code);
+        let mut fetch = Tlb::new(&space, Access::Execute);
+        let (mut program, _) = decode::shader(start, None, &mut fetch);
+        for number in AHEAD..count {
+            decode::clause(&mut program, number as u32, &mut fetch);
+        }
+        assert!(program.clauses[count - 2].ending().is_ok());
+        program.clauses[count - 1].ending()
+    };
+    assert!(decoded(decode::MOST_CLAUSES).is_ok());
+    let (trouble, _) = decoded(decode::MOST_CLAUSES + 1).unwrap_err();
+    assert!(trouble.text.contains("larger than"), "{}", trouble.text);
+}
+
+#[test]
+fn a_shader_has_as_many_micro_operations_as_it_may() {
+    let (space, start) = loaded(&clause(8).repeat(AHEAD + 2));
+    let mut fetch = Tlb::new(&space, Access::Execute);
+    let (program, _) = decode::shader(start, None, &mut fetch);
+    let (op, each) = (program.ops[0], program.ops.len() / AHEAD);
+    assert!(each > 1);
+    let most = decode::MOST_BYTES / size_of::<MicroOp>();
+    // What becomes of a clause for which there is room for so many of its micro-operations.
+    let mut decoded = |room: usize| {
+        let mut program = Program::clone(&program);
+        program.ops.resize(most - room, op);
+        decode::clause(&mut program, AHEAD as u32, &mut fetch);
+        let ended = program.clauses[AHEAD].ending();
+        (program.ops.len(), ended.map_err(|(trouble, _)| trouble))
+    };
+    let (ops, ended) = decoded(each);
+    assert!(ended.is_ok() && ops == most);
+    // What does not fit leaves nothing.
+    let (ops, ended) = decoded(each - 1);
+    assert_eq!(ops, most - (each - 1));
+    let trouble = ended.unwrap_err();
+    assert!(trouble.text.contains("larger than"), "{}", trouble.text);
 }
 
 #[test]
