@@ -23,10 +23,14 @@ pub use rules::{DeepRule, DeepViolation};
 use gpureplay_core::Verified;
 use mali_descriptors::Profile;
 use mali_regs::GpuId;
+use report::MAX_JOBS;
 
 /// Bytes of code that are decoded for all jobs of a recording, when they are listed or moved to another GPU. Code that several shaders share counts for
 /// each: a clause of 16 bytes can be the entry of a shader of any length, and decoded code takes eight times the memory. Networks have less than 1 MiB.
 pub const MAX_CODE: u64 = 4 << 20;
+
+/// Most jobs of a recording, each as often as it is submitted, that are listed, changed, or joined with others.
+pub const MAX_LISTED_JOBS: usize = 1 << 16;
 
 /// Steps that all walks may take: words of uniforms looked at, pieces of tensors compared with descriptors, and [`chain::KEPT`] for
 /// each thing that the report keeps. Networks take a few million.
@@ -61,13 +65,42 @@ pub fn profile(verified: &Verified<'_>) -> Result<&'static Profile, DeepViolatio
 /// # Errors
 /// The first rule that is broken, in the order of the program.
 pub fn check_for(verified: &Verified<'_>, profile: &Profile) -> Result<Report, DeepViolation> {
-    let recording = verified.recording();
-    let profile = profile.without_cores(recording.header().unused_cores.get());
     let mut report = Report::default();
-    let mut steps = MAX_STEPS;
-    submissions(verified, |submission| {
-        let walked = chain::walk(recording, &profile, submission, &mut steps)?;
-        report.add(walked, submission.action)
+    walk(verified, profile, |action, jobs| {
+        report.chains.push(Chain { action, jobs });
     })?;
     Ok(report)
+}
+
+/// As [`check`] for whoever wants no report: one chain is held at a time.
+///
+/// # Errors
+/// As for [`check`].
+pub fn check_only(verified: &Verified<'_>) -> Result<(), DeepViolation> {
+    walk(verified, profile(verified)?, |_, _| {})
+}
+
+/// Gives the action that submits each chain, and the chain's jobs.
+fn walk(
+    verified: &Verified<'_>,
+    profile: &Profile,
+    mut keep: impl FnMut(u32, Vec<Job>),
+) -> Result<(), DeepViolation> {
+    let recording = verified.recording();
+    let profile = profile.without_cores(recording.header().unused_cores.get());
+    let (mut steps, mut all) = (MAX_STEPS, 0usize);
+    submissions(verified, |submission| {
+        let jobs = chain::walk(recording, &profile, submission, &mut steps)?;
+        all = all.saturating_add(jobs.len());
+        if all > MAX_JOBS {
+            return Err(DeepViolation {
+                rule: DeepRule::MemoryLimit,
+                action: submission.action,
+                address: submission.head,
+                text: format!("more than {MAX_JOBS} jobs"),
+            });
+        }
+        keep(submission.action, jobs);
+        Ok(())
+    })
 }

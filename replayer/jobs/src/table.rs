@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gpureplay_format::SegmentKind;
-use gpureplay_inspect::{Full, Image, MAX_CODE, Submission, submissions};
+use gpureplay_inspect::{Full, Image, MAX_CODE, MAX_LISTED_JOBS, Submission, submissions};
 use gpureplay_library::{Layer, Recording};
 use mali_descriptors::{
     ComputeParameters, Draw, Invocation, JobType, LocalStorage, Memory, Profile, RendererState,
@@ -14,9 +14,6 @@ use mali_descriptors::{
 };
 use mali_isa::{DecodeError, Identity, Shader, WORD_BYTES};
 use mali_regs::GpuId;
-
-/// Jobs that are listed; far more than any network has.
-const MAX_JOBS: usize = 1 << 16;
 
 /// Bytes of code that are compared with what was decoded before, for all jobs.
 const MAX_COMPARED: u64 = 4 << 30;
@@ -36,7 +33,7 @@ pub enum JobsError {
         address: u64,
     },
     /// There are too many jobs.
-    #[error("has more than {MAX_JOBS} jobs, which is as many as are listed")]
+    #[error("has more than {MAX_LISTED_JOBS} jobs, which is as many as are listed")]
     TooMany,
 }
 
@@ -226,7 +223,7 @@ impl Jobs {
         let number = self.chains.len();
         let chain = follow(memory, submission.head);
         for found in chain.jobs(memory) {
-            if self.jobs.len() >= MAX_JOBS {
+            if self.jobs.len() >= MAX_LISTED_JOBS {
                 return Err(JobsError::TooMany);
             }
             let kind = found.job_type();

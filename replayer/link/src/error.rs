@@ -2,7 +2,7 @@
 //! Why the chains of a recording cannot be changed.
 
 use gpureplay_format::EncodeError;
-use gpureplay_inspect::{DeepViolation, Full};
+use gpureplay_inspect::{DeepViolation, Full, MAX_LISTED_JOBS};
 
 /// Why the chains of a recording cannot be changed.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +10,9 @@ pub enum LinkError {
     /// Its chains break a rule.
     #[error("{0}")]
     Deep(#[from] DeepViolation),
+    /// It submits more jobs than are listed.
+    #[error("more than {MAX_LISTED_JOBS} jobs are submitted, too many to change their chains")]
+    TooManyJobs,
     /// More is uploaded than is kept of a recording's memory.
     #[error("action {action} uploads to {address:#x} more than is kept of a recording's memory")]
     Memory {

@@ -12,6 +12,7 @@ use gpureplay_format::{
 };
 use mali_descriptors::{JobHeader, LONGEST_CHAIN, Profile};
 
+use crate::chains::Indices;
 use crate::copies::Copies;
 use crate::error::LinkError;
 use crate::linked::{Linked, Place};
@@ -30,7 +31,7 @@ pub const MOST_JOBS: u32 = 64;
 pub fn link(bytes: &[u8], verified: &Verified<'_>, most_jobs: u32) -> Result<Linked, LinkError> {
     let recording = verified.recording();
     let profile = gpureplay_inspect::profile(verified)?;
-    gpureplay_inspect::check(verified)?;
+    gpureplay_inspect::check_only(verified)?;
     let survey = survey(verified, profile)?;
     let start = recording.regions().last().map_or(0, Region::end);
     let copies = Copies::new(&survey, start.saturating_add(PAGE));
@@ -202,17 +203,10 @@ impl Writer<'_, '_> {
                     continue;
                 };
                 let before = all.len() as u64;
+                let indices = Indices::of(chain.jobs.iter().map(|(job, _)| job));
                 for (at, (job, _)) in (1..).zip(&chain.jobs) {
                     // The job in this chain that an index names.
-                    let of = |index: u64| {
-                        let jobs = chain.jobs.iter();
-                        let found = jobs
-                            .clone()
-                            .position(|(job, _)| job.header.index() == index);
-                        found
-                            .filter(|_| index != 0)
-                            .map_or(0, |at| before + at as u64 + 1)
-                    };
+                    let of = |index: u64| indices.place(index).map_or(0, |place| before + place);
                     let first = of(job.header.dependency_1());
                     let second = of(job.header.dependency_2());
                     let mut header = job

@@ -11,6 +11,7 @@
 //! [`split`] submits each job by itself: for tools that stop, measure or change single jobs.
 #![forbid(unsafe_code)]
 
+mod chains;
 mod copies;
 mod edit;
 mod error;

@@ -8,6 +8,7 @@ use gpureplay_inspect::submissions;
 use mali_descriptors::{Job, follow};
 use zerocopy::little_endian::{U32, U64};
 
+use crate::chains::{Count, chains};
 use crate::edit::Edit;
 use crate::error::LinkError;
 use crate::linked::sound;
@@ -20,18 +21,23 @@ use crate::linked::sound;
 /// Chains that break a rule.
 pub fn split(verified: &Verified<'_>) -> Result<Option<Vec<u8>>, LinkError> {
     let recording = verified.recording();
-    gpureplay_inspect::check(verified)?;
-    let mut chains: Vec<Vec<Job>> = Vec::new();
-    submissions(verified, |submission| {
-        let followed = follow(submission.memory, submission.head);
-        chains.push(followed.jobs(submission.memory).collect());
-        Ok::<(), LinkError>(())
-    })?;
+    let chains = chains(verified)?;
+    gpureplay_inspect::check_only(verified)?;
     if chains.iter().all(|jobs| jobs.len() < 2) {
         return Ok(None);
     }
-    let jobs: u64 = chains.iter().map(|jobs| jobs.len() as u64).sum();
-    let longest = Limits::DEFAULT.total_us / jobs.max(1);
+    // Chains of one job keep their time-outs; what is left is for the others.
+    let submits = recording.segments().iter();
+    let submits = submits.flat_map(|segment| recording.segment_entries(segment));
+    let submits = submits.filter(|entry| entry.op == Opcode::Submit.code());
+    let (mut kept, mut jobs) = (0u64, 0u64);
+    for (entry, chain) in submits.zip(&chains) {
+        match chain.len() {
+            0 | 1 => kept = kept.saturating_add(entry.c.get().into()),
+            more => jobs = jobs.saturating_add(more as u64),
+        }
+    }
+    let longest = Limits::DEFAULT.total_us.saturating_sub(kept) / jobs.max(1);
     let bytes = rewrite(
         recording,
         &chains,
@@ -44,11 +50,13 @@ pub fn split(verified: &Verified<'_>) -> Result<Option<Vec<u8>>, LinkError> {
 /// How many jobs each chain has, in the order of their submission.
 ///
 /// # Errors
-/// More is uploaded than is kept of a recording's memory.
+/// More is uploaded than is kept of a recording's memory, or there are more jobs than are listed.
 pub fn lengths(verified: &Verified<'_>) -> Result<Vec<u32>, LinkError> {
-    let mut out = Vec::new();
+    let (mut out, mut count) = (Vec::new(), Count::default());
     submissions(verified, |submission| {
-        out.push(follow(submission.memory, submission.head).length);
+        let length = follow(submission.memory, submission.head).length;
+        count.add(length as usize)?;
+        out.push(length);
         Ok::<(), LinkError>(())
     })?;
     Ok(out)

@@ -9,6 +9,7 @@ use gpureplay_inspect::{Submission, submissions};
 use mali_descriptors::{ChainEnd, Job, Memory, Profile, follow};
 use mali_regs::JobConfigFlags;
 
+use crate::chains::Count;
 use crate::error::LinkError;
 use crate::objects::{Object, Pointer, Reach, reach};
 
@@ -61,8 +62,9 @@ pub(crate) fn survey(
     profile: &'static Profile,
 ) -> Result<Survey, LinkError> {
     let recording = verified.recording();
-    let mut chains = Vec::new();
+    let (mut chains, mut count) = (Vec::new(), Count::default());
     submissions(verified, |submission| {
+        count.add(follow(submission.memory, submission.head).length as usize)?;
         chains.push(chain(recording, profile, submission));
         Ok::<(), LinkError>(())
     })?;

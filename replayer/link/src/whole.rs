@@ -4,10 +4,10 @@
 use gpureplay_core::{Limits, Verified};
 use gpureplay_format::layout::ActionEntry;
 use gpureplay_format::{Opcode, Recording, SegmentKind, TensorKind};
-use gpureplay_inspect::submissions;
-use mali_descriptors::{Job, JobHeader, follow};
+use mali_descriptors::{Job, JobHeader};
 use zerocopy::little_endian::U32;
 
+use crate::chains::{Indices, chains};
 use crate::edit::Edit;
 use crate::error::LinkError;
 use crate::linked::{Linked, Place, sound};
@@ -23,12 +23,7 @@ pub fn whole(verified: &Verified<'_>, most_jobs: u32) -> Result<Option<Vec<u8>>,
     if !can_be_joined(recording) {
         return Ok(None);
     }
-    let mut chains: Vec<Vec<Job>> = Vec::new();
-    submissions(verified, |submission| {
-        let followed = follow(submission.memory, submission.head);
-        chains.push(followed.jobs(submission.memory).collect());
-        Ok::<(), LinkError>(())
-    })?;
+    let chains = chains(verified)?;
     let bytes = rewrite(recording, &chains, most_jobs);
     sound(&bytes)?;
     Ok(Some(bytes))
@@ -137,15 +132,11 @@ impl Group {
         let mut out = Vec::new();
         let mut before = 0;
         for (number, chain) in self.chains.iter().enumerate() {
+            let indices = Indices::of(chain.iter());
             for (at, job) in chain.iter().enumerate() {
                 let index = before + at as u64 + 1;
                 // An index of this chain as one of all.
-                let of = |index: u64| {
-                    let found = chain.iter().position(|job| job.header.index() == index);
-                    found
-                        .filter(|_| index != 0)
-                        .map_or(0, |at| before + at as u64 + 1)
-                };
+                let of = |index: u64| indices.place(index).map_or(0, |place| before + place);
                 let (first, second) =
                     (of(job.header.dependency_1()), of(job.header.dependency_2()));
                 let next = all.get(index as usize).map_or(0, |next| next.address);

@@ -92,6 +92,16 @@ pub fn all(scale: u32) -> Vec<Reviewed> {
             unbound(),
         ),
         new("9: many binds in many layers", None, layers(less(20_000))),
+        new(
+            "10: a chain that is submitted often",
+            None,
+            resubmitted(1000, less(250)),
+        ),
+        new(
+            "10: a chain that is submitted too often",
+            Some("deep-limit"),
+            resubmitted(1000, 500),
+        ),
         new("10: many states", None, states(less(20_000))),
         new(
             "10: outputs in the same memory",
@@ -102,7 +112,7 @@ pub fn all(scale: u32) -> Vec<Reviewed> {
 }
 
 /// Rules of deep verification; the others refuse whatever the command is.
-pub const DEEP: [&str; 1] = ["chain-loop"];
+pub const DEEP: [&str; 2] = ["chain-loop", "deep-limit"];
 
 /// A recording of a Mali-G52 with a page of descriptors.
 fn builder() -> Builder {
@@ -352,6 +362,29 @@ fn unbound() -> Vec<u8> {
     let mut builder = with_data();
     builder.tensor(byte("x", TensorKind::Input));
     builder.segment("run", SegmentKind::Run);
+    finished(builder)
+}
+
+/// A chain of null jobs in two layers, which the second one submits so many times.
+fn resubmitted(jobs: u64, times: u32) -> Vec<u8> {
+    let mut builder = Builder::new(GPU);
+    builder.identity(0, 0xffff_0000, GPU);
+    let pages = (64 * jobs).div_ceil(4096) as u32;
+    builder.region(JOBS, pages, Access::READ_WRITE, RegionKind::Descriptors);
+    builder.segment("setup", SegmentKind::Setup);
+    let headers = (1..=jobs).flat_map(|next| {
+        let next = if next < jobs { JOBS + 64 * next } else { 0 };
+        let mut header = [0; 64];
+        header[..32].copy_from_slice(&null_job(next));
+        header
+    });
+    builder.upload(JOBS, &headers.collect::<Vec<u8>>());
+    builder.segment("first", SegmentKind::Run);
+    builder.segment("second", SegmentKind::Run);
+    for _ in 0..times {
+        builder.rearm(JOBS);
+        builder.submit(1, JOBS, 100);
+    }
     finished(builder)
 }
 

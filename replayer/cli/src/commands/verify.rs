@@ -73,6 +73,9 @@ pub(crate) struct Checked {
     seconds: Option<f64>,
     /// What its jobs can reach, with `--deep`.
     jobs: Option<Reach>,
+    /// Jobs that are not among them, as all together would have more than 65,536 lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jobs_left_out: Option<usize>,
 }
 
 /// One rule, for `--rules`.
@@ -137,6 +140,7 @@ impl Verify {
                     reason: None,
                     bytes: Some(bytes),
                     seconds: Some(time.as_secs_f64()),
+                    jobs_left_out: reach.as_ref().and_then(Reach::left_out),
                     jobs: reach,
                 }),
                 Err(failure) => {
@@ -148,6 +152,7 @@ impl Verify {
                             bytes: None,
                             seconds: None,
                             jobs: None,
+                            jobs_left_out: None,
                         });
                     }
                     // The last one is said by whoever gets it: errors come in the order of their recordings.

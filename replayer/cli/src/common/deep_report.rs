@@ -5,18 +5,21 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use gpureplay_format::{Access, Recording, RegionKind};
-use gpureplay_inspect::{Job, Report};
+use gpureplay_inspect::{Job, MAX_LISTED_JOBS, Report};
 use serde::Serialize;
 
 use crate::Result;
 use crate::text;
 
-/// All jobs, in the order in which they run.
+/// The jobs, in the order in which they run: as many as have 65,536 lines together.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(crate) struct Reach {
     jobs: Vec<Entry>,
+    /// Jobs that are not listed.
+    #[serde(skip)]
+    more: usize,
 }
 
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -45,11 +48,23 @@ impl Reach {
     pub(crate) fn new(recording: &Recording<'_>, report: &Report) -> Self {
         let chains = report.chains.iter();
         let jobs = chains.flat_map(|chain| chain.jobs.iter().map(|job| (chain.action, job)));
-        Self {
-            jobs: jobs
-                .map(|(action, job)| entry(recording, action, job))
-                .collect(),
+        let (mut listed, mut lines) = (Vec::new(), 0usize);
+        for (action, job) in jobs.clone() {
+            lines = lines.saturating_add(1 + job.uses.len() + job.pointers.len());
+            if lines > MAX_LISTED_JOBS {
+                break;
+            }
+            listed.push(entry(recording, action, job));
         }
+        Self {
+            more: jobs.count() - listed.len(),
+            jobs: listed,
+        }
+    }
+
+    /// How many jobs are not listed, if any.
+    pub(crate) fn left_out(&self) -> Option<usize> {
+        Some(self.more).filter(|more| *more > 0)
     }
 
     pub(crate) fn print(&self, out: &mut impl Write) -> Result<()> {
@@ -74,6 +89,9 @@ impl Reach {
                 let pointers = text::count(*pointers as u64, "pointer");
                 writeln!(out, "    {pointers} in uniforms to {region}")?;
             }
+        }
+        if self.more > 0 {
+            writeln!(out, "  … and {} more jobs", self.more)?;
         }
         Ok(())
     }

@@ -115,6 +115,17 @@ const fn deep(command: Command) -> Command {
     }
 }
 
+/// What also lists its jobs, of which a small file may submit the same ones often.
+const fn lists(command: Command) -> Command {
+    Command {
+        calls: Budget {
+            fixed: 4 << 20,
+            ..command.calls
+        },
+        ..command
+    }
+}
+
 /// What also runs it.
 const fn runs(command: Command) -> Command {
     Command {
@@ -210,12 +221,12 @@ pub(crate) const COMMANDS: [Command; 36] = [
         "run --threads 1 --limit-work 1000000 --retry 2 @rec",
         100,
     )),
-    deep(command(
+    lists(deep(command(
         Recording,
         "jobs --static",
         "jobs --static --csv @rec",
         700,
-    )),
+    ))),
     runs(deep(command(
         Recording,
         "jobs",
