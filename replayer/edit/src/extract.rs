@@ -254,28 +254,24 @@ fn is_written(view: &View<'_>, entry: &TensorEntry, written: &Bytes) -> bool {
         return false;
     };
     let mut left = MAX_ELEMENTS;
+    let size = u64::from(element.size());
     view.pieces(entry).unwrap_or_default().iter().all(|entry| {
         let piece = piece(view, entry);
-        let mut places = vec![piece.va];
-        for axis in &piece.axes {
-            let count = (places.len() as u64).saturating_mul(axis.extent.into());
-            if count > left {
-                return false;
+        let extents = piece.axes.iter().map(|axis| u64::from(axis.extent));
+        let count = extents.fold(1, u64::saturating_mul);
+        let Some(rest) = left.checked_sub(count) else {
+            return false;
+        };
+        left = rest;
+        (0..count).all(|number| {
+            let (mut va, mut number) = (piece.va, number);
+            for axis in piece.axes.iter().rev() {
+                let extent = u64::from(axis.extent).max(1);
+                va = va.wrapping_add(number % extent * u64::from(axis.byte_stride));
+                number /= extent;
             }
-            places = places
-                .iter()
-                .flat_map(|va| {
-                    (0..axis.extent).map(move |step| {
-                        va.wrapping_add(u64::from(step) * u64::from(axis.byte_stride))
-                    })
-                })
-                .collect();
-        }
-        left = left.saturating_sub(places.len() as u64);
-        let size = u64::from(element.size());
-        places
-            .iter()
-            .all(|va| (*va..va.saturating_add(size)).all(|at| written.contains(at)))
+            (va..va.saturating_add(size)).all(|at| written.contains(at))
+        })
     })
 }
 

@@ -51,7 +51,26 @@ struct Taint {
     all_stack: bool,
 }
 
+/// Most words of the thread's storage that are known one by one, for each clause; compilers keep far fewer values there.
+const MAX_WORDS: usize = 256;
+
 impl Taint {
+    /// What holds here or there.
+    fn join(&mut self, other: &Self) {
+        self.registers |= other.registers;
+        self.stack.extend(&other.stack);
+        self.all_stack |= other.all_stack;
+        self.bound();
+    }
+
+    /// Beyond what is known one by one, every word may hold something that was loaded.
+    fn bound(&mut self) {
+        self.all_stack |= self.stack.len() > MAX_WORDS;
+        if self.all_stack {
+            self.stack.clear();
+        }
+    }
+
     /// The thread stores registers from `first` on, at an offset that the code says or not.
     fn store(&mut self, place: Option<u32>, first: u8, registers: u64, whole: bool) {
         let Some(place) = place else {
@@ -67,6 +86,7 @@ impl Taint {
                 (false, false) => {}
             }
         }
+        self.bound();
     }
 
     /// The registers from `first` on that may then hold something that was loaded.
@@ -155,9 +175,7 @@ impl Flow {
             };
             let mut joined: Taint = new;
             if let Some(old) = &*state {
-                joined.registers |= old.registers;
-                joined.stack.extend(&old.stack);
-                joined.all_stack |= old.all_stack;
+                joined.join(old);
             }
             if state.as_ref() == Some(&joined) {
                 continue;
@@ -359,23 +377,88 @@ fn initial(shader: &Shader) -> u64 {
         .iter()
         .map(|placed| uses(&placed.clause))
         .collect();
+    let next: Vec<Vec<usize>> = (0..uses.len()).map(|at| successors(shader, at)).collect();
+    let mut before: Vec<Vec<usize>> = vec![Vec::new(); uses.len()];
+    for (at, next) in next.iter().enumerate() {
+        for next in next {
+            if let Some(before) = before.get_mut(*next) {
+                before.push(at);
+            }
+        }
+    }
     let mut live = vec![0u64; uses.len()];
-    loop {
-        let mut changed = false;
-        for at in (0..uses.len()).rev() {
-            let out = successors(shader, at)
-                .into_iter()
-                .filter_map(|next| live.get(next));
-            let out = out.fold(0, |all, next| all | next);
-            let (Some((read, written)), Some(known)) = (uses.get(at), live.get_mut(at)) else {
-                continue;
-            };
-            let new = read | out & !written;
-            changed |= new != *known;
+    // A clause is looked at again when one that follows it reads more: at most once for each register.
+    let mut pending: Vec<usize> = (0..uses.len()).collect();
+    while let Some(at) = pending.pop() {
+        let out = next.get(at).into_iter().flatten();
+        let out = out.filter_map(|next| live.get(*next));
+        let out = out.fold(0, |all, next| all | next);
+        let (Some((read, written)), Some(known)) = (uses.get(at), live.get_mut(at)) else {
+            continue;
+        };
+        let new = read | out & !written;
+        if new != *known {
             *known = new;
+            pending.extend(before.get(at).into_iter().flatten());
         }
-        if !changed {
-            return live.first().copied().unwrap_or(0);
+    }
+    live.first().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clause that jumps so many words of 16 bytes on; it is two of them long.
+    fn jump(words: i32) -> [u8; 32] {
+        let mut clause = [0; 32];
+        clause[..10].copy_from_slice(&[0x0b, 0x40, 0, 0, 0x44, 0x18, 0xcb, 0x80, 0xd3, 0xfd]);
+        clause[10..12].copy_from_slice(&[3, 0xc0]);
+        clause[16] = 0x70;
+        clause[21..24].copy_from_slice(&words.to_le_bytes()[..3]);
+        clause[24] = 4;
+        clause
+    }
+
+    /// An end of all threads.
+    const END: [u8; 32] = [
+        0x4b, 0, 0, 0, 8, 0x1c, 0xcb, 0x80, 7, 0x31, 0, 0xc0, 0xa8, 8, 0x40, 0x31, 0x4b, 0, 0, 0,
+        0x44, 0x18, 0xcb, 0x80, 0xd3, 0xfc, 3, 0, 0, 0, 0, 0,
+    ];
+
+    #[test]
+    fn clauses_in_any_order_are_looked_at_a_bounded_number_of_times() {
+        // The first clause jumps to the last one, from where each jumps to the one before it: what follows is always known last.
+        let count = 30_000i32;
+        let mut code = Vec::new();
+        for at in 0..count {
+            let to = match at {
+                0 => count - 1,
+                1 => count,
+                _ => at - 1,
+            };
+            code.extend(jump(2 * (to - at)));
         }
+        code.extend(END);
+        let shader = Shader::decode(&code).unwrap();
+        assert!(shader.clauses.len() > count as usize);
+        let flow = Flow::of(&shader);
+        assert!(flow.initial != 0 && !flow.dynamic, "{flow:?}");
+    }
+
+    #[test]
+    fn storage_is_known_word_by_word_up_to_a_limit() {
+        let mut taint = Taint {
+            registers: 1,
+            ..Taint::default()
+        };
+        for word in 0..MAX_WORDS as u32 {
+            taint.store(Some(word), 0, 1, true);
+        }
+        assert_eq!(taint.stack.len(), MAX_WORDS);
+        assert_eq!(taint.load(Some(MAX_WORDS as u32), 0, 1), 0);
+        taint.store(Some(MAX_WORDS as u32), 0, 1, true);
+        assert!(taint.all_stack && taint.stack.is_empty());
+        assert_eq!(taint.load(Some(7777), 0, 1), 1);
     }
 }
