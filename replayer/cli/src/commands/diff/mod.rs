@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use clap::Args;
 use gpureplay_core::middleware::{Diff as LockStep, Divergence};
 use gpureplay_core::{Chain, ErrorKind, Gpu};
-use gpureplay_format::{Access, RegionKind};
+use gpureplay_format::{Access, Opcode, RegionKind};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Bindings, Error, HeldSignals, Recording, Session};
 use mali_regs::{Class, lookup};
@@ -228,6 +228,22 @@ struct How {
     after: Option<BTreeSet<usize>>,
 }
 
+/// Most bytes of either device's memory that are compared, after all chains together.
+const MAX_COMPARED: u64 = 1 << 40;
+
+/// Refuses to compare so many bytes after each of so many chains that it takes hours.
+fn is_bounded(bytes: u64, chains: u64) -> Result<()> {
+    match bytes.saturating_mul(chains) > MAX_COMPARED {
+        true => Err(Failure::Usage(format!(
+            "{} would be compared after each of {}, more than {} together; choose some with --jobs",
+            text::bytes(bytes),
+            text::count(chains, "chain"),
+            text::bytes(MAX_COMPARED)
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Replays on two devices; also the values that were bound.
 fn lock_step(
     recording: &Recording,
@@ -244,11 +260,17 @@ fn lock_step(
         .after
         .as_ref()
         .and_then(|after| u32::try_from(after.len()).ok());
+    let memory: Vec<(u64, u64)> = regions
+        .map(|region| (region.va.get(), region.bytes()))
+        .collect();
+    let view = recording.verified().recording();
+    let chains = view.segments().iter();
+    let chains = chains.map(|segment| u64::from(view.count(segment, Opcode::Submit)));
+    let chains = compared.map_or_else(|| chains.sum(), u64::from);
+    is_bounded(memory.iter().map(|(_, bytes)| *bytes).sum(), chains)?;
     let pair = Pair {
         both: LockStep::new(first, second, may_differ),
-        memory: regions
-            .map(|region| (region.va.get(), region.bytes()))
-            .collect(),
+        memory,
         after: how.after,
         next: 0,
         outcome: outcome.clone(),

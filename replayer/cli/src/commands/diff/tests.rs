@@ -167,3 +167,13 @@ fn what_no_store_wrote_is_said_to_be_so() {
     });
     assert!(matches!(report.writer, Some(Written::JobManager { .. })));
 }
+
+#[test]
+fn memory_is_compared_up_to_a_limit() {
+    let gib = 1 << 30;
+    assert!(is_bounded(4 * gib, 256).is_ok());
+    let error = is_bounded(4 * gib, 257).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    assert!(error.to_string().contains("--jobs"), "{error}");
+    assert!(is_bounded(u64::MAX, 2).is_err());
+}
