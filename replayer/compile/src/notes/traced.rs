@@ -16,6 +16,7 @@ use super::error::ProposeError;
 use super::naming;
 use super::propose::{Choices, Proposal, apply};
 use crate::capture::Capture;
+use crate::mapped::Mapped;
 use crate::pages::Moment;
 use crate::ranges::Ranges;
 use crate::relocation::Renaming;
@@ -54,14 +55,16 @@ pub fn propose_unnoted(
         ..Proposal::default()
     };
     let mut taken = Names::default();
+    let mut mapped = Mapped::new(first);
     for job in 0..first.jobs.len() {
         let renaming = Renaming::find(first, second, job);
+        mapped.go_to(job);
         let runs = (first, second, &renaming);
         let is_last = job + 1 == first.jobs.len();
         let mut parts = vec![(Role::Input, Moment::before(job))];
         parts.extend(is_last.then_some((Role::Output, Moment::after(job))));
         for (role, moment) in parts {
-            for difference in differences(runs, moment, job) {
+            for difference in differences(runs, &mapped, moment) {
                 let base = match role {
                     Role::Input => "input",
                     _ => "output",
@@ -96,20 +99,20 @@ pub fn propose_unnoted(
 /// What differs between the runs in memory that was written at this moment, by buffers.
 fn differences(
     (first, second, renaming): (&Capture, &Capture, &Renaming),
+    mapped: &Mapped<'_>,
     moment: Moment,
-    job: usize,
 ) -> Vec<Difference> {
     let mut ignored = Ranges::default();
-    for header in &first.jobs[job].headers {
+    for header in first.jobs[moment.job()].headers.iter() {
         ignored.add(header.address, header.address.saturating_add(WRITTEN_BACK));
     }
     // By the buffer: where it begins and ends, what was written, what differs.
     let mut buffers: BTreeMap<(u64, u64), (Ranges, Ranges)> = BTreeMap::new();
     for va in first.memory.changed(moment) {
         let other = renaming.second_page(*va);
-        let place = first.buffer(job, *va);
-        let place = place.map_or((*va, va.saturating_add(PAGE)), |(_, start, size)| {
-            (start, start.saturating_add(size))
+        let place = mapped.holder(*va).map(|holder| holder.buffer);
+        let place = place.map_or((*va, va.saturating_add(PAGE)), |buffer| {
+            (buffer.va, buffer.va.saturating_add(buffer.size))
         });
         let (written, different) = buffers.entry(place).or_default();
         let mut here = Ranges::default();
