@@ -15,6 +15,7 @@ mod layers;
 mod limits;
 mod links;
 mod misuse;
+mod originals;
 mod patch;
 mod schema;
 mod schema_check;
