@@ -57,11 +57,12 @@ fn turn_of(events: &Events) -> Option<Turn> {
         |event: &&Event| matches!(event, Event::Host(host) if host.direction == Direction::Read);
     let trailing = list.iter().rev().take_while(reads).count();
     let ends = || (list.len() - trailing..=list.len()).rev();
-    let by = |find: fn(&[Event]) -> Option<looped::Loop>| {
-        ends().find_map(|end| Some((end, find(list.get(..end)?)?)))
+    let by = |sizes: bool| {
+        let mut turns = looped::Turns::new(list, sizes);
+        ends().find_map(|end| Some((end, turns.find(end)?)))
     };
     // Steps that are not of one size cannot be a recording: `kept` says so if they go on from each other.
-    let (end, found) = by(looped::find).or_else(|| by(looped::find_of_any_size))?;
+    let (end, found) = by(true).or_else(|| by(false))?;
     let second = found.first + (end - found.last);
     Some(Turn {
         turns: found.turns,
