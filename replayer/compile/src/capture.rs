@@ -221,6 +221,12 @@ impl Capture {
         self.identity.get(&gpu::GPU_ID).copied().unwrap_or(0)
     }
 
+    /// Bytes of GPU memory that are mapped or of which a page is known.
+    pub fn memory_bytes(&self) -> u64 {
+        let pages = self.memory.known().max(self.access.len());
+        (pages as u64).saturating_mul(PAGE_SIZE as u64)
+    }
+
     /// The moment after the last job.
     pub fn end(&self) -> Moment {
         Moment::after(self.jobs.len().saturating_sub(1))
@@ -256,10 +262,19 @@ impl Capture {
             Event::Complete { slot, status } => self.complete(record, reading, slot, status)?,
             Event::Region {
                 flags, va, pages, ..
-            } => self.region(reading, RegionFlags(flags.0 & 0xf), va, pages)?,
+            } => self.region(
+                (record.sequence, reading),
+                RegionFlags(flags.0 & 0xf),
+                va,
+                pages,
+            )?,
             Event::Page {
                 phase, va, bytes, ..
             } => {
+                if va >= ADDRESS_END {
+                    let sequence = record.sequence;
+                    return Err(CompileError::Address { sequence, va });
+                }
                 let moment = match (phase, reading.started) {
                     (Phase::Before, None) => Moment::before(self.jobs.len()),
                     (Phase::After, Some(_)) => Moment::after(self.jobs.len().saturating_sub(1)),
@@ -305,7 +320,7 @@ impl Capture {
     /// Takes pages that are mapped. The same ones are listed again at every job.
     fn region(
         &mut self,
-        reading: &mut Reading,
+        (sequence, reading): (u64, &mut Reading),
         flags: RegionFlags,
         va: u64,
         pages: u64,
@@ -314,6 +329,9 @@ impl Capture {
             return Ok(());
         }
         reading.listed = reading.listed.saturating_add(pages);
+        if va >= ADDRESS_END {
+            return Err(CompileError::Address { sequence, va });
+        }
         // Before they are looked at: a record of a few bytes may name any number of pages.
         if pages > MAX_PAGES || reading.listed > MAX_LISTED {
             let pages = reading.listed;
@@ -468,6 +486,8 @@ impl Capture {
     }
 }
 
+/// Behind the last GPU virtual address of any GPU.
+const ADDRESS_END: u64 = 1 << 48;
 /// The most pages that are accepted: 4 GiB, as much as a recording may have.
 const MAX_PAGES: u64 = 1 << 20;
 /// The most pages that may be listed in regions that differ from each other.

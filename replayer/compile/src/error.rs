@@ -147,6 +147,14 @@ pub enum CompileError {
         /// Value.
         value: u32,
     },
+    /// An address that no GPU has.
+    #[error("record {sequence} is about {va:#x}, and addresses have 48 bits: the trace is damaged")]
+    Address {
+        /// Number of the record.
+        sequence: u64,
+        /// GPU virtual address.
+        va: u64,
+    },
     /// More memory than is accepted.
     #[error("the trace maps {pages} pages, more than the 4 GiB that a recording may have")]
     TooMuchMemory {

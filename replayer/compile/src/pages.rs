@@ -165,6 +165,11 @@ impl Memory {
         self.pages.keys().copied()
     }
 
+    /// Number of pages of which anything is known.
+    pub fn known(&self) -> usize {
+        self.pages.len()
+    }
+
     /// Addresses of the pages that changed at this moment.
     pub fn changed(&self, moment: Moment) -> &BTreeSet<u64> {
         static NONE: BTreeSet<u64> = BTreeSet::new();

@@ -94,11 +94,6 @@ impl Launched {
     pub(super) fn having<'a>(&'a self, host: &Host) -> impl Iterator<Item = &'a Given> {
         self.given.iter().filter(move |given| given.has(host))
     }
-
-    /// The object as this launch is given it.
-    pub(super) fn given(&self, object: u32) -> Option<&Given> {
-        self.given.iter().find(|given| given.object == object)
-    }
 }
 
 /// One step of the app.

@@ -133,6 +133,29 @@ fn submissions_have_as_many_jobs_in_all_as_they_may() {
 }
 
 #[test]
+fn addresses_that_no_gpu_has_are_refused() {
+    let seen = |page: bool, va: u64| {
+        let mut trace =
+            Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
+        match page {
+            true => trace.page(0, Phase::Before, va, &[0; PAGE_SIZE]),
+            false => trace.region(0, RegionFlags::READ, va, 1),
+        }
+        .unwrap();
+        Capture::read(trace.end().unwrap().as_slice()).unwrap_err()
+    };
+    for page in [true, false] {
+        // The last one that there may be; then it is missed that nothing runs.
+        let last = seen(page, (1 << 48) - 0x1000);
+        assert!(matches!(last, CompileError::NoJobs), "{last}");
+        for va in [1 << 48, 1 << 63] {
+            let error = seen(page, va);
+            assert!(matches!(error, CompileError::Address { .. }), "{error}");
+        }
+    }
+}
+
+#[test]
 fn jobs_in_address_spaces_that_no_gpu_has_are_refused() {
     let submitted = |space: u32| {
         let mut trace =
