@@ -106,9 +106,9 @@ mod tests {
         let mapped = capture.mapped.range(..=Moment::before(job));
         let all = mapped.flat_map(|(moment, buffers)| buffers.iter().map(move |b| (*moment, *b)));
         let holders = all.map(|(moment, buffer)| Holder { moment, buffer });
-        holders
-            .filter(|holder| va.wrapping_sub(holder.buffer.va) < holder.buffer.size)
-            .last()
+        let holding =
+            holders.filter(|holder| va.wrapping_sub(holder.buffer.va) < holder.buffer.size);
+        holding.fold(None, |_, holder| Some(holder))
     }
 
     #[test]

@@ -561,6 +561,20 @@ fn launch(id: usize, queue: usize, items: u64) -> String {
 }
 
 #[test]
+fn pages_may_come_in_descending_order() {
+    use gpureplay_trace::{Driver, Phase, Writer};
+    let mut trace = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
+    for page in (1..700_000).rev() {
+        trace
+            .page(0, Phase::Before, page << 12, &[0; 4096])
+            .unwrap();
+    }
+    let (code, text) = compiled(&trace.end().unwrap());
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("no GPU job"), "{text}");
+}
+
+#[test]
 fn launches_of_many_small_chains_are_matched_in_bounded_time() {
     let launches = (0..4000).map(|id| launch(id, 1, 1 << 40));
     let (code, text) = compiled(&trace(launches, 4000));
