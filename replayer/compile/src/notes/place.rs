@@ -13,11 +13,11 @@ use crate::pages::Moment;
 
 const PAGE: u64 = PAGE_SIZE as u64;
 
-/// Work that looking for tensors may take: steps that are looked at, and bytes that are compared, 32 for a step. With 16 GiB, a network's
+/// Work that looking for tensors may take: steps that are looked at, and bytes that are compared, 64 for a step. With 16 GiB, a network's
 /// weights of 1 GiB may each be looked for in 16 buffers.
-const MOST_WORK: u64 = 1 << 29;
+const MOST_WORK: u64 = 1 << 28;
 /// Bytes of GPU memory that are as much work as a step.
-const BYTES_A_STEP: u64 = 32;
+const BYTES_A_STEP: u64 = 64;
 
 /// What is left of the work that looking for tensors may take.
 #[derive(Debug)]
