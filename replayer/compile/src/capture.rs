@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
+use std::ops::Deref;
 
+use gpureplay_format::MAX_SUBMITTED_JOBS;
 use gpureplay_trace::note::Note;
 use gpureplay_trace::{Check, Event, Line, PAGE_SIZE, Phase, Reader, Record, RegionFlags};
 use mali_regs::{
@@ -38,12 +40,45 @@ pub struct Job {
     pub config: u32,
     /// GPU virtual address of the first header.
     pub chain: u64,
-    /// The chain's headers in order.
-    pub headers: Vec<mali_descriptors::Job>,
+    /// The chain's headers.
+    pub headers: Headers,
     /// Number of the SUBMIT record.
     pub sequence: u64,
     /// Nanoseconds from submission to completion.
     pub duration_ns: u64,
+}
+
+/// The headers of a chain: their list in order, and which of them lie in a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers {
+    list: Vec<mali_descriptors::Job>,
+    /// Their addresses, ascending.
+    addresses: Vec<u64>,
+}
+
+impl Headers {
+    /// The headers of a chain, in order.
+    pub fn new(list: Vec<mali_descriptors::Job>) -> Self {
+        let mut addresses: Vec<u64> = list.iter().map(|job| job.address).collect();
+        addresses.sort_unstable();
+        Self { list, addresses }
+    }
+
+    /// Addresses of those that lie in the page at `va`, ascending.
+    pub fn in_page(&self, va: u64) -> impl Iterator<Item = u64> + '_ {
+        let first = self.addresses.partition_point(|address| *address < va);
+        let rest = self.addresses.get(first..).unwrap_or_default();
+        let here = rest.iter().copied();
+        here.take_while(move |address| address - va < PAGE_SIZE as u64)
+    }
+}
+
+impl Deref for Headers {
+    type Target = [mali_descriptors::Job];
+
+    fn deref(&self) -> &Self::Target {
+        &self.list
+    }
 }
 
 /// A buffer that the driver announced.
@@ -122,6 +157,8 @@ struct Reading {
     regions: HashSet<(u64, u64, u32)>,
     /// Pages of all of them.
     listed: u64,
+    /// Jobs of all submissions.
+    jobs: usize,
 }
 
 impl Reading {
@@ -184,20 +221,10 @@ impl Capture {
         self.identity.get(&gpu::GPU_ID).copied().unwrap_or(0)
     }
 
-    /// Whether the page at `va` is new memory at this moment.
-    pub fn is_new(&self, moment: Moment, va: u64) -> bool {
-        let mapped = self.mapped.get(&moment).map_or(&[][..], Vec::as_slice);
-        mapped.iter().any(|b| va.wrapping_sub(b.va) < b.size)
-    }
-
-    /// The buffer that holds a page before a job: when it was mapped, where it begins, its size. `None` if that was never recorded.
-    pub fn buffer(&self, job: usize, va: u64) -> Option<(Moment, u64, u64)> {
-        (0..=job).rev().find_map(|job| {
-            let moment = Moment::before(job);
-            let mut mapped = self.mapped.get(&moment)?.iter().rev();
-            let buffer = mapped.find(|b| va.wrapping_sub(b.va) < b.size)?;
-            Some((moment, buffer.va, buffer.size))
-        })
+    /// Bytes of GPU memory that are mapped or of which a page is known.
+    pub fn memory_bytes(&self) -> u64 {
+        let pages = self.memory.known().max(self.access.len());
+        (pages as u64).saturating_mul(PAGE_SIZE as u64)
     }
 
     /// The moment after the last job.
@@ -235,10 +262,19 @@ impl Capture {
             Event::Complete { slot, status } => self.complete(record, reading, slot, status)?,
             Event::Region {
                 flags, va, pages, ..
-            } => self.region(reading, RegionFlags(flags.0 & 0xf), va, pages)?,
+            } => self.region(
+                (record.sequence, reading),
+                RegionFlags(flags.0 & 0xf),
+                va,
+                pages,
+            )?,
             Event::Page {
                 phase, va, bytes, ..
             } => {
+                if va >= ADDRESS_END {
+                    let sequence = record.sequence;
+                    return Err(CompileError::Address { sequence, va });
+                }
                 let moment = match (phase, reading.started) {
                     (Phase::Before, None) => Moment::before(self.jobs.len()),
                     (Phase::After, Some(_)) => Moment::after(self.jobs.len().saturating_sub(1)),
@@ -284,7 +320,7 @@ impl Capture {
     /// Takes pages that are mapped. The same ones are listed again at every job.
     fn region(
         &mut self,
-        reading: &mut Reading,
+        (sequence, reading): (u64, &mut Reading),
         flags: RegionFlags,
         va: u64,
         pages: u64,
@@ -293,6 +329,9 @@ impl Capture {
             return Ok(());
         }
         reading.listed = reading.listed.saturating_add(pages);
+        if va >= ADDRESS_END {
+            return Err(CompileError::Address { sequence, va });
+        }
         // Before they are looked at: a record of a few bytes may name any number of pages.
         if pages > MAX_PAGES || reading.listed > MAX_LISTED {
             let pages = reading.listed;
@@ -396,12 +435,19 @@ impl Capture {
         }
         let headers = chain::walk(&self.memory, Moment::before(job), chain)
             .map_err(|source| CompileError::Chain { job, source })?;
+        reading.jobs += headers.len();
+        if reading.jobs > MAX_SUBMITTED_JOBS {
+            return Err(CompileError::TooManyJobs {
+                job,
+                sequence: record.sequence,
+            });
+        }
         let config = reading.written(register(job_slot::CONFIG_NEXT));
         self.jobs.push(Job {
             slot,
             config,
             chain,
-            headers,
+            headers: Headers::new(headers),
             sequence: record.sequence,
             duration_ns: 0,
         });
@@ -440,6 +486,8 @@ impl Capture {
     }
 }
 
+/// Behind the last GPU virtual address of any GPU.
+const ADDRESS_END: u64 = 1 << 48;
 /// The most pages that are accepted: 4 GiB, as much as a recording may have.
 const MAX_PAGES: u64 = 1 << 20;
 /// The most pages that may be listed in regions that differ from each other.

@@ -224,10 +224,13 @@ impl Emitter<'_> {
         // Weights follow what was loaded at their places, and precede the jobs that use them.
         let first = self.plan.first_run;
         self.bind(|t| t.role == Role::Weight && (t.job == 0 || t.job > first));
+        let weights = self.by_job(|t| (t.role == Role::Weight).then_some(t.job));
         for job in 0..=first {
             if job > 0 {
                 self.upload(&self.plan.before_job[job], Moment::before(job));
-                self.bind(|t| t.role == Role::Weight && t.job == job);
+                for id in weights.get(&job).into_iter().flatten() {
+                    self.builder.bind_input(*id);
+                }
             }
             if job < first {
                 self.submit(job);
@@ -237,6 +240,8 @@ impl Emitter<'_> {
 
     fn run(&mut self, parts: &[Part], bindings: &[(usize, usize)]) {
         let first = self.plan.first_run;
+        let results = self.by_job(|t| t.is_result().then_some(t.job.max(first)));
+        let mut bindings = bindings.iter().peekable();
         for part in parts {
             self.builder.segment(&part.name, SegmentKind::Run);
             if part.start == first {
@@ -251,14 +256,13 @@ impl Emitter<'_> {
                     self.upload(&self.plan.before_job[job], Moment::before(job));
                 }
                 // Inputs, and what a caller puts in the place of an intermediate, before the first job of the part that reads it.
-                for (_, tensor) in bindings.iter().filter(|(at, _)| *at == job) {
+                while bindings.next_if(|(at, _)| *at < job).is_some() {}
+                while let Some((_, tensor)) = bindings.next_if(|(at, _)| *at == job) {
                     self.builder.bind_input(self.ids[*tensor]);
                 }
                 self.submit(job);
-                for (t, id) in self.tensors.iter().zip(&self.ids) {
-                    if t.is_result() && t.job.max(first) == job {
-                        self.builder.bind_output(*id);
-                    }
+                for id in results.get(&job).into_iter().flatten() {
+                    self.builder.bind_output(*id);
                 }
             }
         }
@@ -267,6 +271,17 @@ impl Emitter<'_> {
                 self.builder.bind_output(*id);
             }
         }
+    }
+
+    /// Tensors by a job, in their order.
+    fn by_job(&self, job: impl Fn(&Found) -> Option<usize>) -> BTreeMap<usize, Vec<TensorId>> {
+        let mut out: BTreeMap<usize, Vec<TensorId>> = BTreeMap::new();
+        for (t, id) in self.tensors.iter().zip(&self.ids) {
+            if let Some(job) = job(t) {
+                out.entry(job).or_default().push(*id);
+            }
+        }
+        out
     }
 
     fn bind(&mut self, which: impl Fn(&Found) -> bool) {
@@ -279,7 +294,7 @@ impl Emitter<'_> {
 
     fn submit(&mut self, job: usize) {
         let job = &self.capture.jobs[job];
-        for header in &job.headers {
+        for header in job.headers.iter() {
             self.builder.rearm(header.address);
         }
         // Drivers alternate the flag from chain to chain, to stop one of two in flight; a replay has one.

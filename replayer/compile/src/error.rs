@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a trace does not become a recording.
 
-use gpureplay_format::EncodeError;
+use gpureplay_format::{EncodeError, MAX_SUBMITTED_JOBS};
 use gpureplay_trace::{Problem, TraceError};
 use mali_regs::{ADDRESS_SPACES, JobStatus};
 
@@ -58,6 +58,16 @@ pub enum CompileError {
         job: usize,
         /// Why.
         source: ChainError,
+    },
+    /// More jobs than are accepted.
+    #[error(
+        "with job {job} (record {sequence}), the submissions have more than the {MAX_SUBMITTED_JOBS} jobs in all that a trace may have: record less of the app"
+    )]
+    TooManyJobs {
+        /// Index of the job.
+        job: usize,
+        /// Number of the record.
+        sequence: u64,
     },
     /// SUBMIT and the registers disagree.
     #[error(
@@ -136,6 +146,14 @@ pub enum CompileError {
         offset: u32,
         /// Value.
         value: u32,
+    },
+    /// An address that no GPU has.
+    #[error("record {sequence} is about {va:#x}, and addresses have 48 bits: the trace is damaged")]
+    Address {
+        /// Number of the record.
+        sequence: u64,
+        /// GPU virtual address.
+        va: u64,
     },
     /// More memory than is accepted.
     #[error("the trace maps {pages} pages, more than the 4 GiB that a recording may have")]

@@ -24,6 +24,7 @@ pub mod crossing;
 pub mod differential;
 pub mod emit;
 mod error;
+mod mapped;
 pub mod notes;
 pub mod pages;
 pub mod plan;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Contents of pages, each stored once, and what every page of GPU memory held when.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 
 use gpureplay_trace::PAGE_SIZE;
@@ -108,8 +108,8 @@ pub struct Memory {
     /// The contents.
     pub pool: Pool,
     pages: BTreeMap<u64, Vec<(Moment, Content)>>,
-    /// Addresses of the pages that changed at each moment, ascending.
-    changed: BTreeMap<Moment, Vec<u64>>,
+    /// Addresses of the pages that changed at each moment.
+    changed: BTreeMap<Moment, BTreeSet<u64>>,
 }
 
 impl Memory {
@@ -122,10 +122,7 @@ impl Memory {
             Some((_, old)) if *old == content => return,
             _ => history.push((moment, content)),
         }
-        let changed = self.changed.entry(moment).or_default();
-        if let Err(at) = changed.binary_search(&va) {
-            changed.insert(at, va);
-        }
+        self.changed.entry(moment).or_default().insert(va);
     }
 
     /// Forgets what changed after this moment.
@@ -168,9 +165,15 @@ impl Memory {
         self.pages.keys().copied()
     }
 
-    /// Addresses of the pages that changed at this moment, ascending.
-    pub fn changed(&self, moment: Moment) -> &[u64] {
-        self.changed.get(&moment).map_or(&[], Vec::as_slice)
+    /// Number of pages of which anything is known.
+    pub fn known(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Addresses of the pages that changed at this moment.
+    pub fn changed(&self, moment: Moment) -> &BTreeSet<u64> {
+        static NONE: BTreeSet<u64> = BTreeSet::new();
+        self.changed.get(&moment).unwrap_or(&NONE)
     }
 
     /// The page's bytes at this moment; zeros if it is not known.
@@ -244,6 +247,18 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_changed_are_listed_once_and_ascending() {
+        let mut memory = Memory::default();
+        let now = Moment::before(0);
+        for va in [0x3000, 0x1000, 0x2000, 0x1000] {
+            memory.set(now, va, None);
+        }
+        let changed: Vec<u64> = memory.changed(now).iter().copied().collect();
+        assert_eq!(changed, [0x1000, 0x2000, 0x3000]);
+        assert!(memory.changed(Moment::after(0)).is_empty());
+    }
+
+    #[test]
     fn history_is_kept() {
         let mut memory = Memory::default();
         let mut page = [0; PAGE_SIZE];
@@ -262,7 +277,7 @@ mod tests {
             memory.difference(Moment::before(1), 0x1000),
             [(104, 105), (200, 201)]
         );
-        assert_eq!(memory.changed(Moment::after(0)), [0x1000]);
+        assert_eq!(*memory.changed(Moment::after(0)), BTreeSet::from([0x1000]));
         let mut bytes = [9; 8];
         assert!(memory.read(Moment::before(1), 0x1000 + 100, &mut bytes));
         assert_eq!(bytes, [1, 0, 0, 0, 1, 0, 0, 0]);

@@ -13,7 +13,7 @@ use gpureplay_io::Element;
 use gpureplay_trace::{PAGE_SIZE, RegionFlags};
 use mali_descriptors::job::WRITTEN_BACK;
 
-use crate::capture::Capture;
+use crate::capture::{Buffer, Capture};
 use crate::chain;
 use crate::error::CompileError;
 use crate::pages::{Content, Moment};
@@ -75,6 +75,7 @@ pub fn plan(capture: &Capture, tensors: &[Found]) -> Result<Plan, CompileError> 
         masked: memory_of(tensors, Role::Input),
         states: memory_of(tensors, Role::State),
         chunks: chunks_by_page(tensors),
+        smallest: smallest(&capture.buffers),
         computed: computed(capture),
         first_run,
     };
@@ -132,10 +133,8 @@ fn without_headers(
     offsets: Vec<(usize, usize)>,
 ) -> Vec<(u64, u64)> {
     let mut written_back = Ranges::default();
-    for header in &capture.jobs[job].headers {
-        if header.address / PAGE == va / PAGE {
-            written_back.add(header.address, header.address + WRITTEN_BACK);
-        }
+    for header in capture.jobs[job].headers.in_page(va) {
+        written_back.add(header, header.saturating_add(WRITTEN_BACK));
     }
     offsets
         .into_iter()
@@ -160,14 +159,20 @@ fn weights_to_rebind(
         if weight.role != Role::Weight {
             continue;
         }
-        let chunks = weight_chunks(weight);
+        let chunks = &weight_chunks(weight);
         let at = |moment| move |chunk: &Chunk<'_>| chunk.is_at(capture, moment);
+        let pages = by_page(chunks);
         for job in plan.first_run + 1..capture.jobs.len() {
             let moment = Moment::before(job);
-            let loaded = chunks.iter().find(|chunk| {
-                plan.before_job[job].touches(chunk.va, chunk.end()) && chunk.is_at(capture, moment)
+            let loaded = plan.before_job[job].iter().flat_map(|(start, end)| {
+                let there = pages
+                    .range(start - start % PAGE..end)
+                    .flat_map(|(_, at)| at);
+                there.filter(move |at| chunks[**at].va < end && start < chunks[**at].end())
             });
-            if let Some(chunk) = loaded {
+            let loaded = loaded.filter(|at| chunks[**at].is_at(capture, moment));
+            if let Some(first) = loaded.min() {
+                let chunk = &chunks[*first];
                 return Err(CompileError::WeightInRun {
                     name: weight.name.clone(),
                     va: chunk.va,
@@ -186,16 +191,31 @@ fn weights_to_rebind(
     Ok(out)
 }
 
+/// Which of these chunks lie in each page.
+fn by_page(chunks: &[Chunk<'_>]) -> BTreeMap<u64, Vec<usize>> {
+    let mut out: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    for (index, chunk) in chunks.iter().enumerate() {
+        out.entry(chunk.va - chunk.va % PAGE)
+            .or_default()
+            .push(index);
+    }
+    out
+}
+
 /// The app itself writes no state between the jobs of a run.
 fn states_are_left_alone(plan: &Plan, tensors: &[Found]) -> Result<(), CompileError> {
     let states = tensors.iter().filter(|t| t.role == Role::State);
+    let later = plan.before_job.iter().enumerate().skip(plan.first_run + 1);
+    let later: Vec<(usize, &Ranges)> = later.filter(|(_, ranges)| !ranges.is_empty()).collect();
     for state in states {
         let size = u64::from(state.layout.dtype.size());
         for run in state.layout.runs() {
             let end = run.address + run.count * size;
-            let later = plan.before_job.iter().enumerate().skip(plan.first_run + 1);
-            let mut written = later.filter(|(_, ranges)| ranges.touches(run.address, end));
+            let mut written = later
+                .iter()
+                .filter(|(_, ranges)| ranges.touches(run.address, end));
             if let Some((job, _)) = written.next() {
+                let job = *job;
                 return Err(CompileError::StateInRun {
                     name: state.name.clone(),
                     va: run.address,
@@ -290,7 +310,7 @@ fn kinds(
 ) -> Result<BTreeMap<u64, (RegionKind, Access)>, CompileError> {
     let mut headers = BTreeSet::new();
     for job in &capture.jobs {
-        for header in &job.headers {
+        for header in job.headers.iter() {
             headers.insert(header.address - header.address % PAGE);
         }
     }
@@ -324,7 +344,7 @@ fn kinds(
         };
         out.insert(va, kind);
     }
-    for (start, end) in scratch(capture) {
+    for (start, end) in scratch(capture).iter() {
         // Known pages alone: a buffer may be announced with any size.
         for (va, kind) in out.range_mut(start..end) {
             if kind.0 == RegionKind::Data && !headers.contains(va) && !tensor_pages.contains_key(va)
@@ -348,22 +368,41 @@ fn kinds(
     Ok(out)
 }
 
-/// The buffers that jobs use as thread-local or workgroup-local storage, start and end of each.
+/// The buffers that jobs use as thread-local or workgroup-local storage.
 ///
 /// Only buffers that the driver announced count: without their ends it is not known what else is there.
-fn scratch(capture: &Capture) -> BTreeSet<(u64, u64)> {
+fn scratch(capture: &Capture) -> Ranges {
     let mut bases = BTreeSet::new();
     for (index, job) in capture.jobs.iter().enumerate() {
-        for header in &job.headers {
+        for header in job.headers.iter() {
             let storage = chain::local_storage(&capture.memory, Moment::before(index), header);
             bases.extend(storage.into_iter().flatten().filter(|base| *base != 0));
         }
     }
     // A buffer that starts where the storage does is nothing else.
-    let buffers = capture.buffers.iter().filter(|b| bases.contains(&b.va));
-    buffers
-        .map(|b| (b.va, b.va.saturating_add(b.size)))
-        .collect()
+    let mut out = Ranges::default();
+    for buffer in capture.buffers.iter().filter(|b| bases.contains(&b.va)) {
+        out.add(buffer.va, buffer.va.saturating_add(buffer.size));
+    }
+    out
+}
+
+/// First address and end.
+type Span = (u64, u64);
+
+/// The smallest buffer at each address, by the first address from which on it is that; with the address up to which it is.
+fn smallest(buffers: &[Buffer]) -> BTreeMap<u64, (u64, Span)> {
+    let spans = buffers.iter().map(|b| (b.va, b.va.saturating_add(b.size)));
+    let mut spans: Vec<Span> = spans.collect();
+    spans.sort_by_key(|(start, end)| end - start);
+    let (mut out, mut taken) = (BTreeMap::new(), Ranges::default());
+    for (start, end) in spans {
+        for (from, to) in taken.outside(start, end) {
+            out.insert(from, (to, (start, end)));
+        }
+        taken.add(start, end);
+    }
+    out
 }
 
 struct Planner<'a> {
@@ -374,6 +413,8 @@ struct Planner<'a> {
     states: Ranges,
     /// Parts of weights by page.
     chunks: BTreeMap<u64, Vec<Chunk<'a>>>,
+    /// By first address: the end, and the smallest buffer that lies there.
+    smallest: BTreeMap<u64, (u64, Span)>,
     /// Pages that hold results of a job.
     computed: BTreeSet<u64>,
     first_run: usize,
@@ -464,6 +505,8 @@ impl Planner<'_> {
     /// What the GPU writes in these jobs, widened to whole buffers.
     fn written_by_gpu(&self, jobs: std::ops::Range<usize>) -> Result<Ranges, CompileError> {
         let mut out = Ranges::default();
+        // Buffers of which all pages are taken: one inside of another is not looked at again.
+        let mut widened = Ranges::default();
         for job in jobs {
             let moment = Moment::after(job);
             for va in self.capture.memory.changed(moment).iter().copied() {
@@ -485,27 +528,25 @@ impl Planner<'_> {
                 }
                 let (start, end) = self.buffer(va);
                 out.add(va, va + PAGE);
-                // Known pages alone: a buffer may be announced with any size.
-                for (page, (kind, _)) in self.kinds.range(start..end) {
-                    if *kind == RegionKind::Data {
-                        out.add(*page, page + PAGE);
+                for (start, end) in widened.outside(start, end) {
+                    // Known pages alone: a buffer may be announced with any size.
+                    for (page, (kind, _)) in self.kinds.range(start..end) {
+                        if *kind == RegionKind::Data {
+                            out.add(*page, page + PAGE);
+                        }
                     }
                 }
+                widened.add(start, end);
             }
         }
         Ok(out)
     }
 
     /// The buffer that a page belongs to, as far as the driver announced it; else the page alone.
-    fn buffer(&self, va: u64) -> (u64, u64) {
-        let end = |b: &crate::capture::Buffer| b.va.saturating_add(b.size);
-        self.capture
-            .buffers
-            .iter()
-            .filter(|b| b.va <= va && va < end(b))
-            .map(|b| (b.va, end(b)))
-            .min_by_key(|(start, end)| end - start)
-            .unwrap_or((va, va + PAGE))
+    fn buffer(&self, va: u64) -> Span {
+        let found = self.smallest.range(..=va).next_back();
+        let found = found.filter(|(_, (end, _))| va < *end);
+        found.map_or((va, va.saturating_add(PAGE)), |(_, (_, buffer))| *buffer)
     }
 
     /// Bytes of a page that the CPU changed before a job, without what the replay makes ready itself.
@@ -650,5 +691,32 @@ impl Ranges {
             out.add(start, end);
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_buffers_the_smallest_counts() {
+        let buffer = |va, size| Buffer { va, size };
+        let buffers = [
+            buffer(0x1000, 0x9000),
+            buffer(0x2000, 0x2000),
+            buffer(0x3000, 0x2000),
+            buffer(0x3000, 0x3000),
+            buffer(0x8000, 0),
+            buffer(0xf000, u64::MAX),
+        ];
+        let found = smallest(&buffers);
+        for va in (0..0x12).map(|page| page * PAGE) {
+            let all = buffers.iter().map(|b| (b.va, b.va.saturating_add(b.size)));
+            let holding = all.filter(|(start, end)| (*start..*end).contains(&va));
+            let expected = holding.min_by_key(|(start, end)| end - start);
+            let part = found.range(..=va).next_back();
+            let part = part.filter(|(_, (end, _))| va < *end);
+            assert_eq!(part.map(|(_, (_, span))| *span), expected, "{va:#x}");
+        }
     }
 }

@@ -34,7 +34,7 @@ impl Renaming {
         let pairs = first.jobs[job]
             .headers
             .iter()
-            .zip(&second.jobs[job].headers);
+            .zip(second.jobs[job].headers.iter());
         for (a, b) in pairs {
             out.add(a.address, b.address);
         }

@@ -27,7 +27,7 @@ pub use codes::{
     Access, ElementType, Encoding, Opcode, RegionKind, Section, SegmentKind, TensorKind,
 };
 #[cfg(feature = "encode")]
-pub use encode::{Axis, Builder, EncodeError, Piece, Tensor, TensorId};
+pub use encode::{Axis, Builder, EncodeError, MAX_SUBMITTED_JOBS, Piece, Tensor, TensorId};
 pub use view::{Fault, ParseError, Recording};
 
 /// Size of a GPU page in bytes; regions are whole pages.

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_format::{
-    Access, Builder, ElementType, EncodeError, Piece, RegionKind, SegmentKind, Tensor, TensorId,
-    TensorKind,
+    Access, Builder, ElementType, EncodeError, MAX_SUBMITTED_JOBS, Piece, RegionKind, SegmentKind,
+    Tensor, TensorId, TensorKind,
 };
 use gpureplay_io::{Form, Names, Stated, StatedError};
 use mali_descriptors::JobHeader;
@@ -14,6 +14,7 @@ use mali_regs::gpu::{GPU_ID, SHADER_PRESENT_LO, THREAD_MAX_THREADS};
 use crate::chains::storage;
 use crate::description::fingerprint;
 use crate::files::PAGE;
+use crate::meeting::Meeting;
 use crate::reach;
 use crate::{
     Chain, Description, DescriptionError, Diagnosis, Image, MappedRun, Original, TensorEntry,
@@ -52,6 +53,16 @@ pub enum ConvertError {
         "chain {chain} at {head:#x} cannot be replayed: its job descriptors are not in gr_mem_contents (leave such chains out with --drop-lost-chains)"
     )]
     Lost {
+        /// Number of the chain.
+        chain: usize,
+        /// Its address.
+        head: u64,
+    },
+    /// The chains have too many jobs.
+    #[error(
+        "with chain {chain} at {head:#x}, the chains of gr_io_history have more than the {MAX_SUBMITTED_JOBS} jobs in all that an import takes"
+    )]
+    TooManyJobs {
         /// Number of the chain.
         chain: usize,
         /// Its address.
@@ -128,7 +139,7 @@ pub struct Imported {
 pub fn convert(original: &Original, options: &Options) -> Result<Imported, ConvertError> {
     let mut diagnoses = Vec::new();
     let contents = &original.contents;
-    let mut chains = Chain::all(&original.history, contents, &mut diagnoses);
+    let mut chains = Chain::all(&original.history, contents, &mut diagnoses)?;
     let fingerprint = fingerprint(&chains, &original.ranges);
     if let Some((chain, lost)) = chains.iter().enumerate().find(|(_, c)| c.jobs.is_empty()) {
         if !options.drop_lost {
@@ -248,16 +259,14 @@ fn regions(original: &Original, image: &Image, chains: &[Chain]) -> Vec<(MappedR
         .filter_map(|job| storage(contents, job))
         .flatten()
         .collect();
+    let shared: Meeting = original.ranges.all().collect();
+    let all: Meeting = contents.regions.iter().map(|r| r.committed()).collect();
     for region in &contents.regions {
         let range = region.committed();
         if region.dumped || named.range(range.clone()).next().is_none() {
             continue;
         }
-        let meets = |start: u64, end: u64| start < range.end && range.start < end;
-        let synchronised = &original.ranges.ranges;
-        let shared = synchronised.iter().any(|r| meets(r.start, r.end));
-        let others = contents.regions.iter().map(|r| r.committed());
-        if !shared && others.filter(|r| meets(r.start, r.end)).count() == 1 {
+        if shared.count(&range) == 0 && all.count(&range) == 1 {
             scratch.push(range);
         }
     }
@@ -364,7 +373,7 @@ impl<'a> Tensors<'a> {
                 *kind == RegionKind::Data && run.start <= start && end <= run.end
             })
         };
-        let mut places: Vec<(u64, u64)> = Vec::new();
+        let mut places = Vec::new();
         for entry in entries {
             let (tensor, end) = tensor(entry, options)?;
             if !in_data(entry.address, end) {
@@ -374,7 +383,7 @@ impl<'a> Tensors<'a> {
                     end,
                 });
             }
-            places.push((entry.address, end));
+            places.push(entry.address..end);
             let id = builder.tensor(tensor);
             tensors.by_name.insert(&entry.name, (id, entry));
         }
@@ -399,10 +408,9 @@ impl<'a> Tensors<'a> {
         for entry in entries {
             names.unique(entry.name.clone());
         }
+        let places: Meeting = places.into_iter().collect();
         for (position, range) in ranges.iter().enumerate() {
-            let touched = places
-                .iter()
-                .any(|&(start, end)| start < range.end && range.start < end);
+            let touched = places.count(&(range.start..range.end)) > 0;
             if touched || !in_data(range.start, range.end) {
                 continue;
             }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The defects of original recordings, each with a name.
 
+use std::collections::BTreeMap;
+
+/// Defects of one kind that are listed one by one.
+pub(crate) const MAX_DIAGNOSED: usize = 16;
+
 /// Something wrong with an original recording that the import works around.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Diagnosis {
@@ -208,9 +213,61 @@ pub enum Diagnosis {
         /// Its status word.
         status: u32,
     },
+    /// More defects of a kind than are listed.
+    More {
+        /// The kind's name.
+        name: &'static str,
+        /// The file that they are found in.
+        file: &'static str,
+        /// How many are not listed.
+        count: u64,
+    },
+}
+
+/// Defects as they are found: of each kind the first ones are listed, the others counted.
+#[derive(Debug)]
+pub(crate) struct Listed<'a> {
+    list: &'a mut Vec<Diagnosis>,
+    /// By name: the file, and how many there are.
+    found: BTreeMap<&'static str, (&'static str, u64)>,
+}
+
+impl<'a> Listed<'a> {
+    /// Defects go to this list.
+    pub(crate) fn new(list: &'a mut Vec<Diagnosis>) -> Self {
+        let found = BTreeMap::new();
+        Self { list, found }
+    }
+
+    /// Lists a defect, or counts it.
+    pub(crate) fn push(&mut self, diagnosis: Diagnosis) {
+        let found = self.found.entry(diagnosis.name());
+        let (_, count) = found.or_insert((diagnosis.file(), 0));
+        *count += 1;
+        if *count <= MAX_DIAGNOSED as u64 {
+            self.list.push(diagnosis);
+        }
+    }
+
+    /// Says how many were only counted.
+    pub(crate) fn finish(self) {
+        let more = self.found.into_iter().filter_map(|(name, (file, found))| {
+            let count = found.saturating_sub(MAX_DIAGNOSED as u64);
+            (count > 0).then_some(Diagnosis::More { name, file, count })
+        });
+        self.list.extend(more);
+    }
 }
 
 impl Diagnosis {
+    /// How many defects this stands for.
+    pub const fn count(&self) -> u64 {
+        match self {
+            Self::More { count, .. } => *count,
+            _ => 1,
+        }
+    }
+
     /// The defect's name.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -242,6 +299,7 @@ impl Diagnosis {
             Self::JobType { .. } => "job-type",
             Self::ChainEndless { .. } => "chain-endless",
             Self::JobStatus { .. } => "job-status",
+            Self::More { name, .. } => name,
         }
     }
 
@@ -262,6 +320,7 @@ impl Diagnosis {
             | Self::RangesTail { .. }
             | Self::RangeShape { .. }
             | Self::RangeNotMapped { .. } => "gr_sync_as",
+            Self::More { file, .. } => file,
             _ => "gr_mem_contents",
         }
     }
@@ -441,6 +500,7 @@ impl std::fmt::Display for Diagnosis {
                     "the job at {va:#x} of submission {submission} has status {status:#x}, not DONE, in the dump"
                 )
             }
+            Self::More { count, .. } => write!(f, "{count} more of these, which are not listed"),
         }
     }
 }

@@ -16,10 +16,13 @@ mod convert;
 mod description;
 mod diagnosis;
 mod files;
+mod meeting;
 mod memory;
 mod reach;
 
 use std::path::{Path, PathBuf};
+
+use gpureplay_io::beneath;
 
 pub use chains::Chain;
 pub use convert::{ConvertError, Imported, Options, convert};
@@ -42,7 +45,7 @@ pub const MAX_FILE: u64 = 4 << 30;
 /// Why an original recording cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// A file is missing or unreadable.
+    /// A file is missing or unreadable, or there is a link or something else than a file.
     #[error(
         "{path}: {source}; an original recording is a directory with the files gr_io_history, gr_pgt, gr_mem_contents and gr_sync_as"
     )]
@@ -90,17 +93,7 @@ pub struct Original {
 /// # Errors
 /// A file is missing, unreadable or beyond use. Lesser defects are in [`Original::diagnoses`].
 pub fn read_directory(directory: &Path) -> Result<Original, ReadError> {
-    let read = |name: &str| -> Result<Vec<u8>, ReadError> {
-        let path = directory.join(name);
-        let length = match std::fs::metadata(&path) {
-            Ok(metadata) => metadata.len(),
-            Err(source) => return Err(ReadError::File { path, source }),
-        };
-        if length > MAX_FILE {
-            return Err(ReadError::TooLong { path, length });
-        }
-        std::fs::read(&path).map_err(|source| ReadError::File { path, source })
-    };
+    let read = |name: &str| read_file(directory, name, MAX_FILE);
     let [history, tables, contents, ranges] = FILES;
     read_files(
         &read(history)?,
@@ -108,6 +101,20 @@ pub fn read_directory(directory: &Path) -> Result<Original, ReadError> {
         read(contents)?,
         &read(ranges)?,
     )
+}
+
+/// Reads a file of the directory, which is no link and has at most `limit` bytes.
+fn read_file(directory: &Path, name: &str, limit: u64) -> Result<Vec<u8>, ReadError> {
+    let path = directory.join(name);
+    let opened = beneath::open(directory, Path::new(name))
+        .and_then(|file| Ok((file.metadata()?.len(), file)));
+    match opened {
+        Ok((length, _)) if length > limit => Err(ReadError::TooLong { path, length }),
+        Ok((_, file)) => {
+            beneath::contents(file, limit).map_err(|source| ReadError::File { path, source })
+        }
+        Err(source) => Err(ReadError::File { path, source }),
+    }
 }
 
 /// Reads the four files from memory: `gr_io_history`, `gr_pgt`, `gr_mem_contents`, `gr_sync_as`.
@@ -133,4 +140,45 @@ pub fn read_files(
         ranges,
         diagnoses,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_files_of_the_directory_are_read_and_none_beyond_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let [history, tables, contents, ranges] = FILES;
+        std::fs::write(at(history), "12345678").unwrap();
+        symlink("/dev/zero", at(tables)).unwrap();
+        symlink(history, at(contents)).unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(at(ranges))
+            .status();
+        assert!(made.unwrap().success());
+        let read = |name, limit| read_file(folder.path(), name, limit);
+        assert_eq!(read(history, 8).unwrap(), b"12345678");
+        let long = read(history, 7).unwrap_err();
+        assert!(matches!(long, ReadError::TooLong { length: 8, .. }));
+        for (name, reason) in [
+            (tables, "a link"),
+            (contents, "a link"),
+            (ranges, "no file"),
+            ("nothing", "No such file"),
+        ] {
+            let error = read(name, 8).unwrap_err();
+            assert!(matches!(error, ReadError::File { .. }), "{name}: {error}");
+            assert!(error.to_string().contains(reason), "{name}: {error}");
+        }
+        // One beyond what is read of an original: not a byte of it is.
+        let long = File::create(at(history)).unwrap();
+        long.set_len(MAX_FILE + 1).unwrap();
+        let error = read_directory(folder.path()).unwrap_err();
+        assert!(matches!(error, ReadError::TooLong { length, .. } if length == MAX_FILE + 1));
+    }
 }

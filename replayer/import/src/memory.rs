@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::diagnosis::MAX_DIAGNOSED;
 use crate::files::PAGE;
 use crate::{Contents, Diagnosis, History, PageTables, Ranges};
 
 /// Most pages that are mapped: 4 GiB, as much as a recording may have.
 const MAX_PAGES: u64 = 1 << 20;
-/// Defects of one kind that are listed one by one.
-const MAX_DIAGNOSED: usize = 16;
 /// First register of address space 0, bytes from one address space to the next, number of address spaces.
 const AS_REGISTERS: (u32, u32, u32) = (0x2400, 0x40, 16);
 

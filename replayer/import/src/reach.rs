@@ -13,6 +13,7 @@ use mali_descriptors::{
 use crate::chains::draw;
 use crate::code;
 use crate::files::{PAGE, word64};
+use crate::meeting::Meeting;
 use crate::{Chain, Image, Original};
 
 /// Bytes of uniforms that are looked at; no driver writes nearly as many.
@@ -49,6 +50,7 @@ pub(crate) fn reachable(
     }
     reach.ranges.extend(code::reachable(contents, chains)?);
     // Data that was dumped along: whole regions that a uniform points into or the app synchronised.
+    let synchronised: Meeting = original.ranges.all().collect();
     for region in contents.regions.iter().filter(|region| region.dumped) {
         let range = region.committed();
         let next = image.runs.partition_point(|run| run.end <= range.start);
@@ -56,12 +58,7 @@ pub(crate) fn reachable(
             continue;
         }
         let pointed = reach.pointers.range(range.clone()).next().is_some();
-        let synchronised = original
-            .ranges
-            .ranges
-            .iter()
-            .any(|r| r.start < range.end && range.start < r.end);
-        if pointed || synchronised {
+        if pointed || synchronised.count(&range) > 0 {
             reach.ranges.push(range);
         }
     }

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_edit::Interface;
+use gpureplay_io::beneath;
 use gpureplay_jobs::{Code, Jobs};
 use gpureplay_library::{Recording, escaped, shown};
 use gpureplay_report::annotate::Notes;
@@ -145,11 +146,13 @@ impl Disasm {
                         continue;
                     };
                     // The name follows from the contents.
-                    if std::fs::read(&path).is_ok_and(|there| there == contents) {
+                    let name = path.file_name().map(Path::new).unwrap_or(&path);
+                    let there = beneath::read(directory, name, contents.len() as u64);
+                    if there.is_ok_and(|there| there == contents) {
                         continue;
                     }
-                    destinations.claim(&path)?;
-                    destinations.write(&path, &contents)?;
+                    destinations.claim_here(&path)?;
+                    destinations.write_here(&path, &contents)?;
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_import::{Description, Diagnosis, Imported, Options, Original, built_in, convert};
-use gpureplay_io::{Stated, read_npy};
+use gpureplay_io::{Stated, beneath, read_npy};
 use serde::Serialize;
 
 use crate::common::destinations::Destinations;
@@ -18,6 +18,9 @@ use crate::manifest::{self, Manifest};
 use gpureplay_library::shown;
 
 use crate::{Result, files, text};
+
+/// Longest description that is read, in bytes: as much as a manifest. Those of the program have a few thousand.
+const MAX_DESCRIPTION: u64 = 1 << 20;
 
 /// Name of the register history beside the recording.
 const HISTORY: &str = "registers.csv";
@@ -165,7 +168,10 @@ impl Import {
             return built_in(fingerprint).map_err(|error| Failure::Input(error.to_string()));
         };
         let wrong = |error: String| Failure::Input(format!("{}: {error}", shown(path)));
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let text = std::fs::File::open(path)
+            .and_then(|file| beneath::contents(file, MAX_DESCRIPTION))
+            .map_err(|error| wrong(error.to_string()))?;
+        let text = String::from_utf8(text).map_err(|error| wrong(error.to_string()))?;
         let description = Description::parse(&text).map_err(|error| wrong(error.to_string()))?;
         let own = format!("{fingerprint:016x}");
         match &description.fingerprint {
@@ -299,10 +305,10 @@ impl Import {
             }
         }
         for (name, _) in files {
-            destinations.claim(&output.join(name))?;
+            destinations.claim_here(&output.join(name))?;
         }
         for (name, bytes) in files {
-            destinations.write(&output.join(name), bytes)?;
+            destinations.write_here(&output.join(name), bytes)?;
         }
         Ok(())
     }
@@ -320,6 +326,7 @@ impl Import {
             false => terminal::report(false),
         };
         let jobs: usize = imported.chains.iter().map(|c| c.jobs.len()).sum();
+        let found: u64 = defects.iter().map(|defect| defect.count()).sum();
         let accesses = original.history.accesses.len();
         if self.json {
             let defects = defects.iter().map(|defect| DefectReport {
@@ -350,11 +357,10 @@ impl Import {
         }
         writeln!(
             out,
-            "{} chains with {jobs} jobs, {} of GPU memory, {accesses} register accesses; recording of {}, {} defects",
+            "{} chains with {jobs} jobs, {} of GPU memory, {accesses} register accesses; recording of {}, {found} defects",
             imported.chains.len(),
             text::bytes(imported.mapped_bytes),
-            text::bytes(imported.recording.len() as u64),
-            defects.len()
+            text::bytes(imported.recording.len() as u64)
         )?;
         Ok(())
     }

@@ -545,3 +545,81 @@ fn finding_22_a_benchmark_takes_little_more_memory_than_a_run() {
     let bench = peak(&["bench", lenet, "--runs", "3"]);
     assert!(run > 0 && bench < run + (100 << 10), "{run} {bench} KiB");
 }
+
+/// A raw trace of a chain that computes nothing, submitted so many times after these notes.
+fn trace(notes: impl Iterator<Item = String>, jobs: usize) -> Vec<u8> {
+    use gpureplay_trace::{Driver, Phase, RegionFlags, Writer};
+    let mut page = [0; 4096];
+    page[16] = 1 | 4 << 1;
+    let mut trace = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
+    trace.reg_read(0, GPU).unwrap();
+    trace.region(0, RegionFlags(3), JOBS, 1).unwrap();
+    trace.page(0, Phase::Before, JOBS, &page).unwrap();
+    trace.reg_write(0x18c0, JOBS as u32).unwrap();
+    for note in notes {
+        trace.note(&note).unwrap();
+    }
+    for _ in 0..jobs {
+        trace.submit(1, 0, JOBS).unwrap();
+        trace.complete(1, 1).unwrap();
+    }
+    trace.end().unwrap()
+}
+
+/// Compiles a trace with little memory and in as many seconds of a processor as no sound algorithm needs.
+fn compiled(trace: &[u8]) -> (i32, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace");
+    std::fs::write(&path, trace).unwrap();
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -t 20 && ulimit -v $0 && exec \"$@\"", MEMORY])
+        .arg(env!("CARGO_BIN_EXE_gpureplay"))
+        .args(["compile", "--suggest"])
+        .arg(path)
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (
+        output.status.code().unwrap_or(-1),
+        String::from_utf8(text).unwrap(),
+    )
+}
+
+fn launch(id: usize, queue: usize, items: u64) -> String {
+    format!("cl2 launch id={id} queue={queue} kernel=k global={items},1,1 local=-")
+}
+
+#[test]
+fn pages_may_come_in_descending_order() {
+    use gpureplay_trace::{Driver, Phase, Writer};
+    let mut trace = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
+    for page in (1..700_000).rev() {
+        trace
+            .page(0, Phase::Before, page << 12, &[0; 4096])
+            .unwrap();
+    }
+    let (code, text) = compiled(&trace.end().unwrap());
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("no GPU job"), "{text}");
+}
+
+#[test]
+fn launches_of_many_small_chains_are_matched_in_bounded_time() {
+    let launches = (0..4000).map(|id| launch(id, 1, 1 << 40));
+    let (code, text) = compiled(&trace(launches, 4000));
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
+fn launches_of_many_queues_are_matched_in_bounded_memory() {
+    let launches = (0..1000).map(|id| launch(id, id + 1, 1));
+    let (code, text) = compiled(&trace(launches, 1000));
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
+fn launches_that_are_all_alike_are_no_loop_that_is_looked_for_without_end() {
+    let launches = (0..30_000).map(|id| launch(id, 1, 1));
+    let (code, text) = compiled(&trace(launches, 1));
+    assert_eq!(code, 0, "{text}");
+}

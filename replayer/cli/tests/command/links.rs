@@ -250,6 +250,45 @@ fn what_a_directory_is_called_leads_nowhere() {
 }
 
 #[test]
+fn the_code_of_shaders_is_not_written_through_links() {
+    let tree = Tree::new();
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recordings/saxpy-g52");
+    let line = |options: &str| tree.ran(&format!("disasm {recording} --save @code{options}"));
+    assert_eq!(line("").0, 0);
+    let listed = fs::read_dir(tree.at("code")).unwrap();
+    let names: Vec<PathBuf> = listed.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    for path in names {
+        let code = fs::read(&path).unwrap();
+        let outside = tree.at("outside/new");
+        // What is there already is written by nobody, not even where a link leads to a copy of it.
+        for there in [None, Some(b"mine".as_slice()), Some(&code)] {
+            fs::remove_file(&path).unwrap();
+            symlink(&outside, &path).unwrap();
+            if let Some(bytes) = there {
+                fs::write(&outside, bytes).unwrap();
+            }
+            let (exit, text) = line("");
+            assert!(exit == 6 && text.contains("exists"), "{exit} {text}");
+            assert!(path.symlink_metadata().unwrap().is_symlink());
+            assert_eq!(fs::read(&outside).ok().as_deref(), there);
+            let (exit, text) = line(" --force");
+            assert_eq!(exit, 0, "{text}");
+            assert!(!path.symlink_metadata().unwrap().is_symlink());
+            assert_eq!(fs::read(&path).unwrap(), code);
+            assert_eq!(fs::read(&outside).ok().as_deref(), there);
+        }
+        fs::remove_file(&outside).unwrap();
+    }
+    // Nothing is read without end to see whether it is the same.
+    let path = fs::read_dir(tree.at("code")).unwrap().next().unwrap();
+    let path = path.unwrap().path();
+    fs::remove_file(&path).unwrap();
+    symlink("/dev/zero", &path).unwrap();
+    assert_eq!(line("").0, 6);
+}
+
+#[test]
 fn the_directory_itself_may_be_reached_through_links() {
     let tree = Tree::new();
     symlink("rec", tree.at("link")).unwrap();

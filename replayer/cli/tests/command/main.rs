@@ -16,6 +16,7 @@ mod limits;
 mod links;
 mod misuse;
 mod null_job;
+mod originals;
 mod patch;
 mod schema;
 mod schema_check;

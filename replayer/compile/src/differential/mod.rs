@@ -7,7 +7,7 @@
 
 pub(crate) mod unexplained;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use gpureplay_io::Tensor;
@@ -19,7 +19,8 @@ pub use unexplained::Unexplained;
 
 use crate::capture::Capture;
 use crate::chain::work_items;
-use crate::pages::{Moment, differing};
+use crate::mapped::Mapped;
+use crate::pages::{Moment, PageBytes, differing};
 use crate::ranges::Ranges;
 use crate::relocation::Renaming;
 use crate::tag::{Found, Role};
@@ -73,8 +74,10 @@ pub fn compare(
     let renamings: Vec<Renaming> = (0..first.jobs.len())
         .map(|job| Renaming::find(first, second, job))
         .collect();
+    let mut runs = Runs::new(first, second);
     for (job, renaming) in renamings.iter().enumerate() {
         let moment = Moment::before(job);
+        runs.go_to(job);
         let mut pages = BTreeSet::new();
         for va in first.memory.changed(moment) {
             pages.insert((*va, renaming.second_page(*va)));
@@ -94,13 +97,13 @@ pub fn compare(
                 }
             }
             let mut ignored = bound.clone_page(va);
-            for (start, end) in left_over((first, va), (second, other), moment) {
+            for (start, end) in runs.left_over(va, other, moment) {
                 ignored.add(va + start as u64, va + end as u64);
             }
-            for header in &first.jobs[job].headers {
-                ignored.add(header.address, header.address + WRITTEN_BACK);
+            for header in first.jobs[job].headers.in_page(va) {
+                ignored.add(header, header.saturating_add(WRITTEN_BACK));
             }
-            if a != b && elsewhere((first, va), (second, other), job) {
+            if a != b && runs.elsewhere(va, other, moment) {
                 continue;
             }
             let (words, renamed) = renaming.different_words(a, b);
@@ -139,8 +142,9 @@ pub fn compare(
             more,
         });
     }
+    let by_name: HashMap<&str, &Found> = found.iter().rev().map(|t| (t.name.as_str(), t)).collect();
     for (name, tensor) in second_files {
-        if let Some(found) = found.iter().find(|t| t.name == *name) {
+        if let Some(found) = by_name.get(name.as_str()) {
             if let Some(renaming) = renamings.get(found.job) {
                 same_tensor(second, renaming, found, tensor)?;
             }
@@ -150,57 +154,108 @@ pub fn compare(
     Ok(agreement)
 }
 
-/// Whether what the app wrote into these pages before a job is also in the other run, whole, where the runs have different buffers.
-///
-/// An app may fill a buffer long before the job that reads it, or for none at all, so that no address says where each run has it.
-fn elsewhere((first, va): (&Capture, u64), (second, other): (&Capture, u64), job: usize) -> bool {
-    let moment = Moment::before(job);
-    let wrote = |capture: &Capture, va: u64| !capture.memory.difference(moment, va).is_empty();
-    // An app that chooses between two places by its input's values has both buffers in both runs.
-    let reused = |va: u64| first.buffer(job, va) != second.buffer(job, va);
-    let has = |from: &Capture, va: u64, to: &Capture| {
-        let content = from.memory.page(moment, va);
-        let written = to.memory.changed(moment).iter();
-        reused(va)
-            && written.copied().any(|there| {
-                there != va
-                    && to.memory.page(moment, there) == content
-                    && wrote(to, there)
-                    && reused(there)
-            })
-    };
-    let (in_first, in_second) = (wrote(first, va), wrote(second, other));
-    (in_first || in_second)
-        && (!in_first || has(first, va, second))
-        && (!in_second || has(second, other, first))
+/// Both runs up to a job, with the buffers that each has then.
+struct Runs<'a> {
+    captures: [&'a Capture; 2],
+    mapped: [Mapped<'a>; 2],
+    /// What each run wrote into other buffers than the other run has at the job, if somebody asked.
+    moved: Option<[Moved<'a>; 2]>,
 }
 
-/// Bytes of a page that differ only because one run got new memory, of zeros, where the other one's runtime used a freed buffer again.
-///
-/// Which of the two happens is a matter of time. Nothing can depend on it: nobody wrote these bytes in either run.
-fn left_over(
-    first: (&Capture, u64),
-    second: (&Capture, u64),
-    moment: Moment,
-) -> Vec<(usize, usize)> {
-    let mut out = Vec::new();
-    for ((new, at_new), (old, at_old)) in [(first, second), (second, first)] {
-        if !new.is_new(moment, at_new) || old.is_new(moment, at_old) {
-            continue;
-        }
-        let mut written = Ranges::default();
-        for (start, end) in old.memory.difference(moment, at_old) {
-            written.add(start as u64, end as u64);
-        }
-        let page = new.memory.page(moment, at_new);
-        for (start, end) in differing(page, old.memory.page(moment, at_old)) {
-            for (start, end) in written.outside(start as u64, end as u64) {
-                let bytes = start as usize..end as usize;
-                out.extend(bytes.filter(|at| page[*at] == 0).map(|at| (at, at + 1)));
-            }
+/// Pages by their content: the first two addresses of each, which are enough to find one that is not a given one.
+type Moved<'a> = HashMap<&'a PageBytes, (u64, Option<u64>)>;
+
+impl<'a> Runs<'a> {
+    fn new(first: &'a Capture, second: &'a Capture) -> Self {
+        Self {
+            captures: [first, second],
+            mapped: [Mapped::new(first), Mapped::new(second)],
+            moved: None,
         }
     }
-    out
+
+    fn go_to(&mut self, job: usize) {
+        self.mapped.iter_mut().for_each(|mapped| mapped.go_to(job));
+        self.moved = None;
+    }
+
+    /// Whether the runs have different buffers at an address: an app that chooses between two places by its input's values has
+    /// both buffers in both runs.
+    fn reused(&self, va: u64) -> bool {
+        let [first, second] = &self.mapped;
+        first.holder(va) != second.holder(va)
+    }
+
+    fn moved(&self, capture: &'a Capture, moment: Moment) -> Moved<'a> {
+        let mut out = Moved::default();
+        for va in capture.memory.changed(moment) {
+            if !self.reused(*va) || !wrote(capture, moment, *va) {
+                continue;
+            }
+            let content = capture.memory.page(moment, *va);
+            out.entry(content)
+                .and_modify(|(_, other)| *other = other.or(Some(*va)))
+                .or_insert((*va, None));
+        }
+        out
+    }
+
+    /// Whether what the app wrote into these pages before a job is also in the other run, whole, where the runs have different buffers.
+    ///
+    /// An app may fill a buffer long before the job that reads it, or for none at all, so that no address says where each run has it.
+    fn elsewhere(&mut self, va: u64, other: u64, moment: Moment) -> bool {
+        let [first, second] = self.captures;
+        let (in_first, in_second) = (wrote(first, moment, va), wrote(second, moment, other));
+        if !in_first && !in_second {
+            return false;
+        }
+        let moved = match self.moved.take() {
+            Some(moved) => moved,
+            None => self.captures.map(|capture| self.moved(capture, moment)),
+        };
+        let has = |from: &Capture, va: u64, to: &Moved<'_>| {
+            let found = to.get(from.memory.page(moment, va));
+            self.reused(va)
+                && found.is_some_and(|(one, other)| *one != va || other.is_some_and(|it| it != va))
+        };
+        let [of_first, of_second] = &moved;
+        let found = (!in_first || has(first, va, of_second))
+            && (!in_second || has(second, other, of_first));
+        self.moved = Some(moved);
+        found
+    }
+
+    /// Bytes of a page that differ only because one run got new memory, of zeros, where the other one's runtime used a freed buffer again.
+    ///
+    /// Which of the two happens is a matter of time. Nothing can depend on it: nobody wrote these bytes in either run.
+    fn left_over(&self, va: u64, other: u64, moment: Moment) -> Vec<(usize, usize)> {
+        let [first, second] = self.captures;
+        let [in_first, in_second] = &self.mapped;
+        let (first, second) = ((first, in_first, va), (second, in_second, other));
+        let mut out = Vec::new();
+        for ((new, in_new, at_new), (old, in_old, at_old)) in [(first, second), (second, first)] {
+            if !in_new.is_new(moment, at_new) || in_old.is_new(moment, at_old) {
+                continue;
+            }
+            let mut written = Ranges::default();
+            for (start, end) in old.memory.difference(moment, at_old) {
+                written.add(start as u64, end as u64);
+            }
+            let page = new.memory.page(moment, at_new);
+            for (start, end) in differing(page, old.memory.page(moment, at_old)) {
+                for (start, end) in written.outside(start as u64, end as u64) {
+                    let bytes = start as usize..end as usize;
+                    out.extend(bytes.filter(|at| page[*at] == 0).map(|at| (at, at + 1)));
+                }
+            }
+        }
+        out
+    }
+}
+
+/// Whether the app changed a page.
+fn wrote(capture: &Capture, moment: Moment, va: u64) -> bool {
+    !capture.memory.difference(moment, va).is_empty()
 }
 
 fn describe(job: usize, va: u64, a: &[u8], b: &[u8]) -> String {
@@ -254,7 +309,7 @@ fn same_program(first: &Capture, second: &Capture) -> Result<(), Unexplained> {
             )));
         }
         let moment = Moment::before(index);
-        for (a, b) in a.headers.iter().zip(&b.headers) {
+        for (a, b) in a.headers.iter().zip(b.headers.iter()) {
             let of = |capture: &Capture, header| work_items(&capture.memory, moment, header);
             if let (Some(one), Some(other)) = (of(first, a), of(second, b))
                 && one != other

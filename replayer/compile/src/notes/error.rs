@@ -3,6 +3,9 @@
 
 use gpureplay_io::StatedError;
 
+/// How many times the bytes of a trace's GPU memory its tensors may have together: memory may be used again for another one.
+pub(super) const MOST_COPIES: u64 = 4;
+
 /// Why notes give no tensors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProposeError {
@@ -66,6 +69,19 @@ pub enum ProposeError {
         first: String,
         /// What the second step does.
         second: String,
+    },
+    /// The notes tell of more than can be looked through.
+    #[error(
+        "the notes tell of so much that looking for its tensors takes too long: record less of the app, or name its files with --input and --output"
+    )]
+    TooMuchWork,
+    /// The tensors have many times the bytes that there are.
+    #[error(
+        "the tensors would have more than {most} bytes in all, {MOST_COPIES} times the GPU memory that the trace has: record less of the app, or name its files with --input and --output"
+    )]
+    TooMuchMoved {
+        /// Bytes that they may have.
+        most: u64,
     },
     /// What the user states does not fit the tensors.
     #[error(transparent)]

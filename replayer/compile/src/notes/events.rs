@@ -94,11 +94,6 @@ impl Launched {
     pub(super) fn having<'a>(&'a self, host: &Host) -> impl Iterator<Item = &'a Given> {
         self.given.iter().filter(move |given| given.has(host))
     }
-
-    /// The object as this launch is given it.
-    pub(super) fn given(&self, object: u32) -> Option<&Given> {
-        self.given.iter().find(|given| given.object == object)
-    }
 }
 
 /// One step of the app.
@@ -133,34 +128,33 @@ impl Event {
     }
 }
 
+/// What two steps have in common that do the same to other objects.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Shape<'a> {
+    /// Direction of a transfer; where it begins in its object and its bytes, if sizes count.
+    Host(Direction, Option<(u64, u64)>),
+    /// Kernel of a launch and the indices of the arguments that are objects; its work-items, if sizes count.
+    Launch(&'a str, Vec<usize>, Option<[u64; 3]>),
+}
+
 impl Event {
-    /// Whether the same step happens to other objects, whatever the values.
-    pub(super) fn is_like_but_for_objects(&self, other: &Event) -> bool {
-        match (self, other) {
-            (Event::Host(a), Event::Host(b)) => {
-                let what = |host: &Host| (host.direction, host.at.offset, host.size);
-                what(a) == what(b)
+    /// What it has in common with steps that do the same to other objects; without sizes, to more or fewer elements of them.
+    pub(super) fn shape(&self, sizes: bool) -> Shape<'_> {
+        match self {
+            Event::Host(host) => {
+                let place = sizes.then_some((host.at.offset, host.size));
+                Shape::Host(host.direction, place)
             }
-            (Event::Launch(a), Event::Launch(b)) => {
-                let places =
-                    |launch: &Launched| launch.given.iter().map(|g| g.index).collect::<Vec<_>>();
-                (&a.kernel, a.global) == (&b.kernel, b.global) && places(a) == places(b)
+            Event::Launch(launch) => {
+                let places = launch.given.iter().map(|given| given.index).collect();
+                Shape::Launch(&launch.kernel, places, sizes.then_some(launch.global))
             }
-            _ => false,
         }
     }
 
-    /// Whether the same step happens to other objects, or to more or fewer elements of them.
-    pub(super) fn is_like_but_for_sizes(&self, other: &Event) -> bool {
-        match (self, other) {
-            (Event::Host(a), Event::Host(b)) => a.direction == b.direction,
-            (Event::Launch(a), Event::Launch(b)) => {
-                let places =
-                    |launch: &Launched| launch.given.iter().map(|g| g.index).collect::<Vec<_>>();
-                a.kernel == b.kernel && places(a) == places(b)
-            }
-            _ => false,
-        }
+    /// Whether the same step happens to other objects, whatever the values.
+    pub(super) fn is_like_but_for_objects(&self, other: &Event) -> bool {
+        self.shape(true) == other.shape(true)
     }
 
     /// The objects that it is about, in order.
@@ -216,6 +210,7 @@ impl Events {
         let mut parts: BTreeMap<u32, Place> = BTreeMap::new();
         let mut sizes: BTreeMap<u32, u64> = BTreeMap::new();
         let (refused, later) = (refused(capture), contents(capture));
+        let mut unseen: BTreeSet<&str> = BTreeSet::new();
         let queued = Queued::of(capture);
         for (index, noted) in capture.opencl.iter().enumerate() {
             let before = out.list.len();
@@ -289,7 +284,7 @@ impl Events {
                             .collect(),
                     }));
                 }
-                Note::Unseen { call } if !out.unseen.contains(call) => {
+                Note::Unseen { call } if unseen.insert(call) => {
                     out.unseen.push(call.clone());
                 }
                 _ => {}

@@ -5,7 +5,7 @@
 //! compute as many work-items as it has. Chains of the runtime itself may lie between. Where that leaves more than one way, nothing is
 //! named.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use gpureplay_trace::note::{Launch, Note};
@@ -61,7 +61,6 @@ struct Open<'a> {
     launch: &'a Launch,
     /// Submissions before its note, and before the note that its queue is idle.
     within: Range<usize>,
-    ended: bool,
 }
 
 /// Gives each chain to its launch.
@@ -72,21 +71,24 @@ pub fn launches(capture: &Capture) -> Launches {
     };
     let refused = refused(capture);
     let mut open: Vec<Open<'_>> = Vec::new();
+    // Launches whose queue was not idle since, by queue.
+    let mut running: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for noted in &capture.opencl {
         match &noted.note {
-            Note::Launch(launch) if !refused.contains(&launch.id) => open.push(Open {
-                launch,
-                within: noted.jobs..capture.jobs.len(),
-                ended: false,
-            }),
+            Note::Launch(launch) if !refused.contains(&launch.id) => {
+                running.entry(launch.queue).or_default().push(open.len());
+                open.push(Open {
+                    launch,
+                    within: noted.jobs..capture.jobs.len(),
+                });
+            }
             Note::Idle { queue } => {
-                for open in &mut open {
-                    if !open.ended && open.launch.queue == *queue {
+                for ended in running.remove(queue).into_iter().flatten() {
+                    if let Some(open) = open.get_mut(ended) {
                         open.within.end = noted.jobs;
-                        open.ended = true;
                     }
                 }
-                if open.iter().all(|open| open.ended) {
+                if running.is_empty() {
                     assign(capture, &open, &mut out);
                     open.clear();
                 }
@@ -99,7 +101,7 @@ pub fn launches(capture: &Capture) -> Launches {
 }
 
 /// Launches that the runtime did not take.
-pub(super) fn refused(capture: &Capture) -> Vec<u32> {
+pub(super) fn refused(capture: &Capture) -> BTreeSet<u32> {
     let refused = capture.opencl.iter().filter_map(|noted| match noted.note {
         Note::Refused { launch, .. } => Some(launch),
         _ => None,

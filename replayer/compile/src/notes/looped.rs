@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recognises an app that does the same several times, such as one inference per picture.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gpureplay_trace::note::Direction;
 
-use super::events::Event;
+use super::events::{Event, Shape};
 
 /// The same steps again and again, up to the end of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,50 +21,102 @@ pub(super) struct Loop {
 /// Longest turn that is looked for, in steps.
 const MAX_PERIOD: usize = 1 << 14;
 
+/// Steps that are compared by their objects, all together; beyond that, no turn is found. A turn of 10,000 steps may be repeated 1,000 times.
+const MAX_COMPARED: usize = 1 << 24;
+/// Ends of turns that are tried as cheaply as one step is compared.
+const CHEAP: usize = 64;
+
 /// The shortest turn that is repeated at the end of the steps and that both launches a kernel and moves memory for the host.
 pub(super) fn find(events: &[Event]) -> Option<Loop> {
-    find_by(events, Event::is_like_but_for_objects)
+    Turns::new(events, true).find(events.len())
 }
 
-/// The same, where steps of the turns may be of another size.
-pub(super) fn find_of_any_size(events: &[Event]) -> Option<Loop> {
-    find_by(events, Event::is_like_but_for_sizes)
+/// Looks for turns that end at some step.
+pub(super) struct Turns<'a> {
+    events: &'a [Event],
+    /// By step: the first step that is alike.
+    alike: Vec<usize>,
+    /// By step: up to it, the last launch and the last transfer, of which a turn has both.
+    both: Vec<Option<(usize, usize)>>,
+    /// Steps that may still be compared.
+    left: usize,
 }
 
-/// The same, by what makes two steps alike.
-fn find_by(events: &[Event], alike: fn(&Event, &Event) -> bool) -> Option<Loop> {
-    let count = events.len();
-    (2..=(count / 2).min(MAX_PERIOD)).find_map(|period| {
-        let last = count - period;
-        // Cheap first: most periods end here.
-        if !alike(&events[count - 1], events.get(last.checked_sub(1)?)?) {
-            return None;
+impl<'a> Turns<'a> {
+    /// Turns of these steps. `sizes`: steps of two turns must be of one size.
+    pub(super) fn new(events: &'a [Event], sizes: bool) -> Self {
+        let mut known: HashMap<Shape<'_>, usize> = HashMap::new();
+        let shapes = events.iter().enumerate();
+        let alike = shapes.map(|(step, event)| *known.entry(event.shape(sizes)).or_insert(step));
+        let (mut launch, mut moved) = (None, None);
+        let both = events.iter().enumerate().map(|(step, event)| {
+            match event {
+                Event::Launch(_) => launch = Some(step),
+                Event::Host(_) => moved = Some(step),
+            }
+            launch.zip(moved)
+        });
+        Self {
+            events,
+            alike: alike.collect(),
+            both: both.collect(),
+            left: MAX_COMPARED,
         }
-        let turn = &events[last..];
-        let launches = turn.iter().any(|e| matches!(e, Event::Launch(_)));
-        let moves = turn.iter().any(|e| matches!(e, Event::Host(_)));
-        let starts = (1..=last / period).map(|turns| last - turns * period);
-        let same = |start: &usize| {
-            let (earlier, later) = events[*start..].split_at(period);
-            are_alike(earlier, &later[..period], alike)
-        };
-        let turns = 1 + starts.take_while(same).count();
-        (launches && moves && turns > 1).then(|| Loop {
-            last,
-            first: count - period * turns,
-            turns,
-        })
-    })
-}
+    }
 
-/// Whether two turns do the same, with the same objects or with new ones in the place of some: an app may make its buffers anew in each
-/// turn. Layers of a network look like that too, but one layer's result is the next one's input, and nobody reads it.
-fn are_alike(earlier: &[Event], later: &[Event], alike: fn(&Event, &Event) -> bool) -> bool {
-    let mut pairs: BTreeMap<u32, u32> = BTreeMap::new();
-    for (a, b) in earlier.iter().zip(later) {
-        if !alike(a, b) {
+    /// The shortest turn that is repeated before the step `count`.
+    pub(super) fn find(&mut self, count: usize) -> Option<Loop> {
+        let end = count.checked_sub(1)?;
+        let (launch, moved) = *self.both.get(end)?.as_ref()?;
+        let least = count - launch.min(moved);
+        let most = (count / 2).min(MAX_PERIOD);
+        self.spend(most / CHEAP)?;
+        (least.max(2)..=most).find_map(|period| {
+            let last = count - period;
+            // Cheap first: most periods end here.
+            if self.alike[end] != self.alike[last.checked_sub(1)?] {
+                return None;
+            }
+            let starts = (1..=last / period).map(|turns| last - turns * period);
+            let mut turns = 1;
+            for start in starts {
+                if !self.repeats(start, period) {
+                    break;
+                }
+                turns += 1;
+            }
+            (turns > 1).then(|| Loop {
+                last,
+                first: count - period * turns,
+                turns,
+            })
+        })
+    }
+
+    /// Whether the turn behind the one that begins with `start` does the same.
+    fn repeats(&mut self, start: usize, period: usize) -> bool {
+        let (middle, end) = (start + period, start + 2 * period);
+        if self.spend(period / CHEAP).is_none()
+            || self.alike[start..middle] != self.alike[middle..end]
+        {
             return false;
         }
+        let (earlier, later) = (&self.events[start..middle], &self.events[middle..end]);
+        self.spend(period).is_some() && are_alike(earlier, later)
+    }
+
+    fn spend(&mut self, steps: usize) -> Option<()> {
+        let left = self.left.checked_sub(steps);
+        self.left = left.unwrap_or(0);
+        left.map(|_| ())
+    }
+}
+
+/// Whether two turns of steps that are alike do the same, with the same objects or with new ones in the place of some: an app may make its buffers anew in each
+/// turn. Layers of a network look like that too, but one layer's result is the next one's input, and nobody reads it.
+fn are_alike(earlier: &[Event], later: &[Event]) -> bool {
+    let mut pairs: BTreeMap<u32, u32> = BTreeMap::new();
+    for (a, b) in earlier.iter().zip(later) {
         for (old, new) in a.objects().into_iter().zip(b.objects()) {
             if *pairs.entry(old).or_insert(new) != new {
                 return false;
@@ -128,6 +180,28 @@ mod tests {
         assert_eq!((found.first, found.last, found.turns), (2, 10, 3));
         events.push(launch("c"));
         assert_eq!(find(&events), None);
+    }
+
+    #[test]
+    fn steps_are_compared_up_to_a_limit() {
+        // Turns of any even length are alike but for the objects of their last step.
+        let turn = [host(Direction::Write, 0), launch_on("a", &[0])];
+        let mut events: Vec<Event> = (0..2 * MAX_PERIOD).flat_map(|_| turn.clone()).collect();
+        events.pop();
+        events.push(launch_on("a", &[1]));
+        let mut turns = Turns::new(&events, true);
+        assert_eq!(turns.find(events.len()), None);
+        assert_eq!(turns.left, 0);
+        // Where no step moves memory, none is compared.
+        let events: Vec<Event> = (0..100).map(|_| launch("a")).collect();
+        let mut turns = Turns::new(&events, true);
+        assert_eq!((turns.find(100), turns.left), (None, MAX_COMPARED));
+        // As long a turn as may be, again and again.
+        let mut events: Vec<Event> = vec![launch("a"); MAX_PERIOD - 1];
+        events.push(host(Direction::Read, 0));
+        let events = vec![events; 20].concat();
+        let found = find(&events).unwrap();
+        assert_eq!((found.first, found.turns), (0, 20));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Launches and chains, matched by order and size, as far as there is one way to do it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// What a launch's chains must be.
@@ -36,46 +36,91 @@ pub(super) fn find(wanted: &[Wanted], items: &[u64]) -> Vec<Matched> {
     if wanted.len().saturating_mul(items.len()) > MAX_TRIED {
         return vec![Matched::TooMany; wanted.len()];
     }
-    let queues: BTreeSet<u32> = wanted.iter().map(|wanted| wanted.queue).collect();
-    match queues.len() {
-        0 | 1 => in_order(wanted, items),
-        _ => interleaved(wanted, items, &queues),
+    // The launches of each queue.
+    let mut queues: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (launch, wanted) in wanted.iter().enumerate() {
+        queues.entry(wanted.queue).or_default().push(launch);
+    }
+    let lists: Vec<Vec<usize>> = queues.into_values().collect();
+    let items = Items::new(items);
+    match lists.len() {
+        0 | 1 => in_order(wanted, &items),
+        _ => interleaved(wanted, &items, &lists),
     }
 }
 
-/// The chains of a launch if `first` is the first of them.
-fn run(wanted: &Wanted, items: &[u64], first: usize) -> Option<Range<usize>> {
-    let needed = wanted.items?;
-    if !wanted.within.contains(&first) || *items.get(first)? == 0 {
-        return None;
+/// Work-items of chains, such that those of neighbouring chains are summed at once.
+struct Items {
+    /// Before each chain, the sum of all chains before it; one more for all of them.
+    sums: Vec<u128>,
+}
+
+impl Items {
+    fn new(items: &[u64]) -> Self {
+        let mut sum = 0;
+        let mut sums = vec![0];
+        sums.extend(items.iter().map(|more| {
+            sum += u128::from(*more);
+            sum
+        }));
+        Self { sums }
     }
-    let mut sum = 0u64;
-    let end = wanted.within.end.min(items.len());
-    for (chain, more) in items.iter().enumerate().take(end).skip(first) {
-        sum = sum.saturating_add(*more);
-        if sum == needed {
-            return Some(first..chain + 1);
-        }
-        if sum > needed {
-            return None;
-        }
+
+    /// Number of chains.
+    fn chains(&self) -> usize {
+        self.sums.len() - 1
     }
-    None
+
+    /// What the sum before the end of a launch's chains is, if `first` is the first of them.
+    fn wanted_sum(&self, wanted: &Wanted, first: usize) -> Option<u128> {
+        let needed = u128::from(wanted.items.filter(|needed| *needed > 0)?);
+        let before = self.sums.get(first)?;
+        let computes = self.sums.get(first + 1)? > before;
+        (computes && wanted.within.contains(&first)).then_some(before + needed)
+    }
+
+    /// The chains of a launch if `first` is the first of them.
+    fn run(&self, wanted: &Wanted, first: usize) -> Option<Range<usize>> {
+        let sum = self.wanted_sum(wanted, first)?;
+        self.up_to(
+            wanted,
+            first,
+            self.sums.partition_point(|before| *before < sum),
+            sum,
+        )
+    }
+
+    /// The same for all first chains, the last one first. Their ends only go back, so that all together are found in one pass.
+    fn runs(&self, wanted: &Wanted) -> impl Iterator<Item = Option<Range<usize>>> {
+        let mut end = self.sums.len();
+        (0..self.chains()).rev().map(move |first| {
+            let sum = self.wanted_sum(wanted, first)?;
+            while self.sums.get(end - 1).is_some_and(|before| *before >= sum) {
+                end -= 1;
+            }
+            self.up_to(wanted, first, end, sum)
+        })
+    }
+
+    /// The chains up to the first `end` before which there is as much as `sum`, if it is that.
+    fn up_to(&self, wanted: &Wanted, first: usize, end: usize, sum: u128) -> Option<Range<usize>> {
+        let fits = end <= wanted.within.end && self.sums.get(end) == Some(&sum);
+        fits.then_some(first..end)
+    }
 }
 
 /// One queue: as many launches as possible have their chains. Two ways to do that, from opposite ends, agree where there is no choice.
-fn in_order(wanted: &[Wanted], items: &[u64]) -> Vec<Matched> {
-    let (rows, columns) = (wanted.len(), items.len() + 1);
+fn in_order(wanted: &[Wanted], items: &Items) -> Vec<Matched> {
+    let (rows, chains) = (wanted.len(), items.chains());
+    let columns = chains + 1;
     // How many launches from the row's on find chains from the column's on.
     let mut best = vec![0u32; (rows + 1) * columns];
     let at = |launch: usize, chain: usize| launch * columns + chain;
     for launch in (0..rows).rev() {
-        for chain in (0..columns).rev() {
-            let mut most = best[at(launch + 1, chain)];
-            if chain < items.len() {
-                most = most.max(best[at(launch, chain + 1)]);
-            }
-            if let Some(run) = run(&wanted[launch], items, chain) {
+        best[at(launch, chains)] = best[at(launch + 1, chains)];
+        for (chain, run) in (0..chains).rev().zip(items.runs(&wanted[launch])) {
+            let mut most = best[at(launch + 1, chain)].max(best[at(launch, chain + 1)]);
+            if let Some(run) = run {
                 most = most.max(1 + best[at(launch + 1, run.end)]);
             }
             best[at(launch, chain)] = most;
@@ -86,9 +131,10 @@ fn in_order(wanted: &[Wanted], items: &[u64]) -> Vec<Matched> {
         let (mut launch, mut chain) = (0, 0);
         while launch < rows {
             let most = best[at(launch, chain)];
-            let taken = run(&wanted[launch], items, chain)
+            let taken = items
+                .run(&wanted[launch], chain)
                 .filter(|run| 1 + best[at(launch + 1, run.end)] == most);
-            let later = chain < items.len() && best[at(launch, chain + 1)] == most;
+            let later = chain < chains && best[at(launch, chain + 1)] == most;
             let without = best[at(launch + 1, chain)] == most;
             match (taken, eager) {
                 (Some(run), true) => {
@@ -127,45 +173,49 @@ struct Ways {
 
 /// Most states of several queues that are followed.
 const MAX_STATES: usize = 1 << 16;
+/// Most places in queues that all of these states have together: each has one for every queue.
+const MAX_PLACES: usize = 1 << 20;
 
 /// Several queues at work at once: every launch must have its chains, in one way only.
-fn interleaved(wanted: &[Wanted], items: &[u64], queues: &BTreeSet<u32>) -> Vec<Matched> {
-    let of_queue = |queue: &u32| -> Vec<usize> {
-        let launches = 0..wanted.len();
-        launches.filter(|at| wanted[*at].queue == *queue).collect()
-    };
-    let lists: Vec<Vec<usize>> = queues.iter().map(of_queue).collect();
+fn interleaved(wanted: &[Wanted], items: &Items, lists: &[Vec<usize>]) -> Vec<Matched> {
+    let most = (MAX_PLACES / lists.len().max(1)).min(MAX_STATES);
     // By chain: how far each queue is.
-    let mut states: Vec<BTreeMap<Vec<usize>, Ways>> = vec![BTreeMap::new(); items.len() + 1];
+    let mut states: Vec<BTreeMap<Vec<usize>, Ways>> = vec![BTreeMap::new(); items.chains() + 1];
     let start = Ways {
         count: 1,
         step: (0, None),
     };
     states[0].insert(vec![0; lists.len()], start);
-    let mut total = 0;
-    for chain in 0..items.len() {
+    let mut total = 1;
+    for chain in 0..items.chains() {
         for (done, ways) in states[chain].clone() {
-            total += 1;
-            if total > MAX_STATES {
-                return vec![Matched::TooMany; wanted.len()];
-            }
             let mut go = |end: usize, done: Vec<usize>, queue| {
                 let step = (chain, queue);
-                let there = states[end].entry(done).or_insert(Ways { count: 0, step });
+                let there = states[end].entry(done).or_insert_with(|| {
+                    total += 1;
+                    Ways { count: 0, step }
+                });
                 there.count = there.count.saturating_add(ways.count).min(2);
+                total
             };
-            go(chain + 1, done.clone(), None);
+            let mut total = go(chain + 1, done.clone(), None);
             for (queue, list) in lists.iter().enumerate() {
                 let next = list.get(done[queue]).map(|launch| &wanted[*launch]);
-                if let Some(run) = next.and_then(|next| run(next, items, chain)) {
+                if let Some(run) = next.and_then(|next| items.run(next, chain)) {
                     let mut done = done.clone();
                     done[queue] += 1;
-                    go(run.end, done, Some(queue));
+                    total = go(run.end, done, Some(queue));
+                }
+                if total > most {
+                    return vec![Matched::TooMany; wanted.len()];
                 }
             }
         }
     }
-    let (mut chain, mut done) = (items.len(), lists.iter().map(Vec::len).collect::<Vec<_>>());
+    let (mut chain, mut done) = (
+        items.chains(),
+        lists.iter().map(Vec::len).collect::<Vec<_>>(),
+    );
     match states[chain].get(&done).map(|ways| ways.count) {
         None => return vec![Matched::Nothing; wanted.len()],
         Some(1) => {}
@@ -240,6 +290,55 @@ mod tests {
         assert_eq!(find(&early, &[64, 64, 128]), [chain(1), chain(2)]);
     }
 
+    /// The chains of a launch if `first` is the first of them, one after the other.
+    fn one_by_one(wanted: &Wanted, items: &[u64], first: usize) -> Option<Range<usize>> {
+        let needed = wanted.items?;
+        if !wanted.within.contains(&first) || *items.get(first)? == 0 {
+            return None;
+        }
+        let mut sum = 0u64;
+        let end = wanted.within.end.min(items.len());
+        for (chain, more) in items.iter().enumerate().take(end).skip(first) {
+            sum = sum.saturating_add(*more);
+            if sum >= needed {
+                return (sum == needed).then_some(first..chain + 1);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn runs_are_those_that_are_found_one_by_one() {
+        let lists: [&[u64]; 5] = [
+            &[],
+            &[0, 0, 3, 0, 2, 1, 0, 0, 4, 1, 1, 0],
+            &[1; 9],
+            &[u64::MAX - 1, 1, 0, 5],
+            &[5, 0, 0],
+        ];
+        for items in lists {
+            let summed = Items::new(items);
+            for needed in (0..12).chain([u64::MAX - 1]).map(Some).chain([None]) {
+                for within in [0..items.len(), 0..3, 2..6, 1..1, 3..40] {
+                    let wanted = Wanted {
+                        queue: 0,
+                        items: needed,
+                        within,
+                    };
+                    let expected: Vec<_> = (0..items.len())
+                        .map(|first| one_by_one(&wanted, items, first))
+                        .collect();
+                    let found = (0..items.len()).map(|first| summed.run(&wanted, first));
+                    assert_eq!(found.collect::<Vec<_>>(), expected, "{items:?} {wanted:?}");
+                    let mut found: Vec<_> = summed.runs(&wanted).collect();
+                    found.reverse();
+                    assert_eq!(found, expected, "{items:?} {wanted:?}");
+                    assert_eq!(summed.run(&wanted, items.len()), None);
+                }
+            }
+        }
+    }
+
     #[test]
     fn queues_are_merged_if_there_is_one_way() {
         assert_eq!(
@@ -256,5 +355,8 @@ mod tests {
         );
         let many: Vec<(u32, u64)> = (0..32).map(|at| (at, 8)).collect();
         assert_eq!(found(&many, &[8; 32])[31], Matched::TooMany);
+        // States of so many queues take much memory each.
+        let many: Vec<(u32, u64)> = (0..4000).map(|at| (at, 8)).collect();
+        assert_eq!(found(&many, &[8; 4000])[0], Matched::TooMany);
     }
 }

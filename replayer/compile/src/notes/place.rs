@@ -1,14 +1,85 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where in GPU memory a memory object lies: a buffer of the driver in which every transfer's content is found.
 
+use std::cell::Cell;
+
 use gpureplay_trace::PAGE_SIZE;
 use gpureplay_trace::note::content_hash;
 
+use super::error::{MOST_COPIES, ProposeError};
 use super::events::{Host, Root};
 use crate::capture::{Buffer, Capture};
 use crate::pages::Moment;
 
 const PAGE: u64 = PAGE_SIZE as u64;
+
+/// Work that looking for tensors may take: steps that are looked at, and bytes that are compared, 64 for a step. With 16 GiB, a network's
+/// weights of 1 GiB may each be looked for in 16 buffers.
+const MOST_WORK: u64 = 1 << 28;
+/// Bytes of GPU memory that are as much work as a step.
+const BYTES_A_STEP: u64 = 64;
+
+/// What is left of the work that looking for tensors may take.
+#[derive(Debug)]
+pub(super) struct Work(Cell<u64>);
+
+impl Default for Work {
+    fn default() -> Self {
+        Self(Cell::new(MOST_WORK))
+    }
+}
+
+impl Work {
+    /// Whether there is work left for so many steps more.
+    pub(super) fn spend(&self, steps: u64) -> bool {
+        let left = self.0.get().checked_sub(steps);
+        self.0.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
+    /// Whether the work was enough.
+    ///
+    /// # Errors
+    /// Some was left undone.
+    pub(super) fn was_enough(&self) -> Result<(), ProposeError> {
+        match self.0.get() {
+            0 => Err(ProposeError::TooMuchWork),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The bytes of tensors that were found, all together.
+#[derive(Debug)]
+pub(super) struct Moved {
+    bytes: u64,
+    most: u64,
+}
+
+impl Moved {
+    /// Nothing yet, of a capture's memory.
+    pub(super) fn of(capture: &Capture) -> Self {
+        let most = capture.memory_bytes().saturating_mul(MOST_COPIES);
+        Self { bytes: 0, most }
+    }
+
+    /// Adds a tensor. False: it is too much, and must not be kept.
+    pub(super) fn add(&mut self, bytes: u64) -> bool {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.bytes <= self.most
+    }
+
+    /// Whether all tensors could be kept.
+    ///
+    /// # Errors
+    /// They are too much.
+    pub(super) fn was_enough(&self) -> Result<(), ProposeError> {
+        match self.bytes > self.most {
+            true => Err(ProposeError::TooMuchMoved { most: self.most }),
+            false => Ok(()),
+        }
+    }
+}
 
 /// The bytes of a transfer, as they lay in GPU memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,16 +96,20 @@ pub(super) fn locate(
     root: &Root,
     host: &Host,
     moment: Moment,
+    work: &Work,
 ) -> Option<Located> {
     let wanted = host.hash?;
     let end = host.at.offset.checked_add(host.size)?;
     // Memory that no page of the trace holds cannot be compared, whatever a note claims.
-    let known = (capture.memory.addresses().count() as u64).saturating_mul(PAGE);
+    let known = (capture.memory.known() as u64).saturating_mul(PAGE);
     if host.size == 0 || end > root.size || host.size > known {
         return None;
     }
     let at = |va: u64| -> Option<Located> {
         let va = va.checked_add(host.at.offset)?;
+        if !work.spend(1 + host.size / BYTES_A_STEP) {
+            return None;
+        }
         let mut bytes = vec![0; usize::try_from(host.size).ok()?];
         let whole = capture.memory.read(moment, va, &mut bytes);
         (whole && content_hash(&bytes) == wanted).then_some(Located { va, bytes })
@@ -46,6 +121,9 @@ pub(super) fn locate(
         return Some(found);
     }
     // Else it is in a buffer that was free, of the object's size in pages or, rarely, larger.
+    if !work.spend(capture.buffers.len() as u64) {
+        return None;
+    }
     let pages = root.size.checked_next_multiple_of(PAGE)?;
     let fits = |buffer: &&Buffer| buffer.size == pages;
     let larger = |buffer: &&Buffer| buffer.size > pages;
@@ -56,7 +134,8 @@ pub(super) fn locate(
     if found.len() > 1 {
         found.retain(|located| {
             let start = located.va.wrapping_sub(host.at.offset);
-            is_named(capture, moment.job(), start)
+            let pages = capture.memory.changed(Moment::before(moment.job())).len() as u64;
+            work.spend(pages * (PAGE / BYTES_A_STEP)) && is_named(capture, moment.job(), start)
         });
     }
     let last = found.pop()?;
@@ -86,4 +165,65 @@ fn is_named(capture: &Capture, job: usize, va: u64) -> bool {
         let (words, _) = capture.memory.page(moment, *page).as_chunks::<8>();
         words.iter().any(|word| u64::from_le_bytes(*word) == va)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tensors_are_as_much_as_they_may_be() {
+        let mut capture = Capture::default();
+        for page in 1..=3 {
+            capture.memory.set(Moment::before(0), page * PAGE, None);
+        }
+        let mut moved = Moved::of(&capture);
+        assert!(moved.add(PAGE) && moved.add((MOST_COPIES * 3 - 1) * PAGE));
+        assert_eq!(moved.was_enough(), Ok(()));
+        assert!(!moved.add(1));
+        let most = MOST_COPIES * 3 * PAGE;
+        let error = ProposeError::TooMuchMoved { most };
+        assert_eq!(moved.was_enough(), Err(error));
+        assert!(!moved.add(u64::MAX));
+    }
+
+    #[test]
+    fn a_transfer_is_looked_for_in_so_many_buffers_only() {
+        let pages = 16;
+        let mut capture = Capture::default();
+        for page in 0..pages {
+            capture.memory.set(Moment::before(0), page * PAGE, None);
+        }
+        let size = pages * PAGE;
+        capture.buffers = vec![Buffer { va: 0, size }];
+        let root = Root {
+            size,
+            image: false,
+            mapped: None,
+        };
+        let host = |hash| Host {
+            direction: gpureplay_trace::note::Direction::Write,
+            at: gpureplay_trace::note::Place {
+                object: 0,
+                offset: 0,
+            },
+            size,
+            hash: Some(hash),
+            jobs: 0,
+            kept: false,
+        };
+        let zeros = content_hash(&vec![0; size as usize]);
+        let find = |hash, work: &Work| {
+            let found = locate(&capture, &root, &host(hash), Moment::before(0), work);
+            (found.is_some(), work.was_enough().is_ok())
+        };
+        // The search takes as much work as the bytes and the list of buffers; nothing is left then.
+        let enough = Work(Cell::new(size / BYTES_A_STEP + 3));
+        assert_eq!(find(zeros, &enough), (true, true));
+        assert_eq!(find(zeros, &enough), (false, false));
+        assert_eq!(find(zeros, &Work::default()), (true, true));
+        // What is nowhere is looked for in larger buffers too.
+        assert_eq!(find(zeros ^ 1, &Work::default()), (false, true));
+        assert!(!Work::default().spend(MOST_WORK + 1));
+    }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tensors from what the host wrote and read: inputs, weights, outputs, without a file that names them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use gpureplay_io::{Element, Form, Layout, Names, Stated, StatedError, Tensor};
@@ -11,7 +11,7 @@ use super::error::ProposeError;
 use super::events::{Event, Events, Given, Host, Launched};
 use super::looped;
 use super::naming;
-use super::place::{Located, locate};
+use super::place::{Located, Moved, Work, locate};
 use super::steps::{Kept, Turn};
 use crate::capture::Capture;
 use crate::pages::Moment;
@@ -94,6 +94,10 @@ pub fn propose(
         fixed_weights: choices.fixed_weights,
         step: choices.step.map(|turn| turn.first),
         taken: Names::default(),
+        steps: Steps::of(&events.list),
+        work: Work::default(),
+        moved: Moved::of(capture),
+        said: BTreeSet::new(),
         proposal: Proposal {
             sure: second.is_some(),
             turns: turns.map(|turns| turns.turns),
@@ -111,6 +115,8 @@ pub fn propose(
         }
     }
     choices.kept.iter().for_each(|kept| builder.keep(kept));
+    builder.work.was_enough()?;
+    builder.moved.was_enough()?;
     let mut proposal = builder.proposal;
     apply(&mut proposal, choices)?;
     keep_named(&mut proposal, &choices.states)?;
@@ -171,14 +177,75 @@ struct Builder<'a> {
     /// The first event of a step that the app repeats: what it writes from there on it writes in every step.
     step: Option<usize>,
     taken: Names,
+    steps: Steps,
+    work: Work,
+    moved: Moved,
+    /// Remarks that were made.
+    said: BTreeSet<String>,
     proposal: Proposal,
 }
 
-impl Builder<'_> {
+/// Where in the list of steps something happens, ascending.
+#[derive(Debug, Default)]
+struct Steps {
+    /// Steps that are about an object.
+    of_object: BTreeMap<u32, Vec<usize>>,
+    /// Reads of what the host had not written there, by number and hash of the bytes.
+    reads: BTreeMap<(u64, u64), Vec<usize>>,
+}
+
+impl Steps {
+    fn of(list: &[Event]) -> Self {
+        let mut out = Steps::default();
+        for (step, event) in list.iter().enumerate() {
+            for object in event.objects() {
+                let steps = out.of_object.entry(object).or_default();
+                if steps.last() != Some(&step) {
+                    steps.push(step);
+                }
+            }
+            if let Event::Host(host) = event
+                && host.direction == Direction::Read
+                && !host.kept
+                && let Some(hash) = host.hash
+            {
+                out.reads.entry((host.size, hash)).or_default().push(step);
+            }
+        }
+        out
+    }
+}
+
+impl<'a> Builder<'a> {
     fn remark(&mut self, text: String) {
-        if !self.proposal.remarks.contains(&text) {
+        if self.said.insert(text.clone()) {
             self.proposal.remarks.push(text);
         }
+    }
+
+    /// The steps behind one that are about an object, as long as there is work left.
+    fn after(&self, step: usize, object: u32) -> impl Iterator<Item = &'a Event> + '_ {
+        let steps = self.steps.of_object.get(&object);
+        let steps = steps.map_or(&[][..], Vec::as_slice);
+        let next = steps.partition_point(|other| *other <= step);
+        self.events_of(steps.get(next..).unwrap_or_default().iter())
+    }
+
+    /// The steps before one that are about an object, the last one first.
+    fn before(&self, step: usize, object: u32) -> impl Iterator<Item = &'a Event> + '_ {
+        let steps = self.steps.of_object.get(&object);
+        let steps = steps.map_or(&[][..], Vec::as_slice);
+        let next = steps.partition_point(|other| *other < step);
+        self.events_of(steps.get(..next).unwrap_or_default().iter().rev())
+    }
+
+    fn events_of<'s>(
+        &'s self,
+        steps: impl Iterator<Item = &'s usize>,
+    ) -> impl Iterator<Item = &'a Event> {
+        let list = &self.events.list;
+        let steps = steps.take_while(|_| self.work.spend(1));
+        steps.filter_map(|step| list.get(*step))
     }
 
     fn remark_on_unseen(&mut self) {
@@ -212,8 +279,8 @@ impl Builder<'_> {
     }
 
     /// The launch that reads what a step wrote first; `None` if it is written again before, or never read.
-    fn reader(&self, step: usize, host: &Host) -> Option<(&Launched, &Given)> {
-        for event in &self.events.list[step + 1..] {
+    fn reader(&self, step: usize, host: &Host) -> Option<(&'a Launched, &'a Given)> {
+        for event in self.after(step, host.at.object) {
             match event {
                 Event::Launch(launch) => {
                     if let Some(given) = launch.having(host).next() {
@@ -234,9 +301,9 @@ impl Builder<'_> {
     }
 
     /// The launch that wrote last what a step reads; `None` if the host wrote it.
-    fn writer(&self, step: usize, host: &Host) -> Option<(&Launched, &Given)> {
+    fn writer(&self, step: usize, host: &Host) -> Option<(&'a Launched, &'a Given)> {
         let mut given_only = None;
-        for event in self.events.list[..step].iter().rev() {
+        for event in self.before(step, host.at.object) {
             match event {
                 Event::Launch(launch) => {
                     let mut given = launch.having(host);
@@ -289,18 +356,15 @@ impl Builder<'_> {
 
     /// Says so if the app has read from the GPU what it writes here: a replay does not carry that over.
     fn remark_on_carried(&mut self, step: usize, host: &Host, name: &str) {
-        let same = |(_, event): &(usize, &Event)| match event {
-            Event::Host(earlier) => {
-                earlier.direction == Direction::Read
-                    && !earlier.kept
-                    && earlier.size == host.size
-                    && earlier.hash.is_some()
-                    && earlier.hash == host.hash
-            }
-            Event::Launch(_) => false,
+        let same = host
+            .hash
+            .and_then(|hash| self.steps.reads.get(&(host.size, hash)));
+        let same = same.map_or(&[][..], Vec::as_slice);
+        let earlier = same.partition_point(|other| *other < step).checked_sub(1);
+        let Some(at) = earlier.and_then(|last| same.get(last).copied()) else {
+            return;
         };
-        let earlier = self.events.list[..step].iter().enumerate().rfind(same);
-        let Some((at, Event::Host(read))) = earlier else {
+        let Some(Event::Host(read)) = self.events.list.get(at) else {
             return;
         };
         if let Some((launch, given)) = self.writer(at, read) {
@@ -315,7 +379,7 @@ impl Builder<'_> {
     fn earlier_turn(&mut self, host: &Host) {
         let moment = Moment::before(host.jobs);
         let root = self.events.roots.get(&host.at.object);
-        let found = root.and_then(|root| locate(self.capture, root, host, moment));
+        let found = root.and_then(|root| locate(self.capture, root, host, moment, &self.work));
         if let Some(Located { va, bytes }) = found {
             let end = va.saturating_add(bytes.len() as u64);
             self.proposal.earlier.push(va..end);
@@ -342,7 +406,7 @@ impl Builder<'_> {
 
     /// Whether the same bytes are read again with no launch that may write them between.
     fn read_again(&self, step: usize, host: &Host) -> bool {
-        for event in &self.events.list[step + 1..] {
+        for event in self.after(step, host.at.object) {
             match event {
                 Event::Launch(launch) => {
                     if launch.having(host).any(|given| !given.is_constant()) {
@@ -372,7 +436,7 @@ impl Builder<'_> {
         };
         let found = match root.image {
             true => None,
-            false => locate(self.capture, root, host, moment),
+            false => locate(self.capture, root, host, moment, &self.work),
         };
         // Whoever clears memory means no weight by it.
         let cleared = |found: &Located| found.bytes.iter().all(|byte| *byte == 0);
@@ -397,6 +461,10 @@ impl Builder<'_> {
             ));
             return;
         };
+        // What is beyond the limit is not kept; it is refused at the end.
+        if !self.moved.add(bytes.len() as u64) {
+            return;
+        }
         let second = self.in_second_run(step, moment);
         let dtype = naming::element(type_name, &bytes, role == Role::Output);
         let Ok(elements) = u32::try_from(bytes.len() / dtype.bytes()) else {
@@ -430,7 +498,7 @@ impl Builder<'_> {
             return;
         }
         let name = self.taken.unique(kept.name.clone());
-        let Ok(length) = usize::try_from(kept.size) else {
+        let (Ok(length), true) = (usize::try_from(kept.size), self.moved.add(kept.size)) else {
             return;
         };
         let mut bytes = vec![0; length];
@@ -461,7 +529,13 @@ impl Builder<'_> {
         let Event::Host(host) = events.list.get(step)? else {
             return None;
         };
-        locate(capture, events.roots.get(&host.at.object)?, host, moment)
+        locate(
+            capture,
+            events.roots.get(&host.at.object)?,
+            host,
+            moment,
+            &self.work,
+        )
     }
 }
 

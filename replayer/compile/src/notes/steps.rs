@@ -5,15 +5,16 @@
 //! first step wrote, and that neither the app nor the second step wrote since. A cache of keys and values is one of them: each step
 //! writes a part of it, and reads the rest.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use gpureplay_trace::note::Direction;
 
 use super::error::ProposeError;
-use super::events::{Event, Events, Host, Root};
+use super::events::{Event, Events, Given, Host, Launched, Root};
 use super::looped;
 use super::naming;
-use super::place::locate;
+use super::place::{Work, locate};
 use crate::capture::Capture;
 use crate::pages::Moment;
 use crate::touched::{Bytes, Touched};
@@ -57,11 +58,12 @@ fn turn_of(events: &Events) -> Option<Turn> {
         |event: &&Event| matches!(event, Event::Host(host) if host.direction == Direction::Read);
     let trailing = list.iter().rev().take_while(reads).count();
     let ends = || (list.len() - trailing..=list.len()).rev();
-    let by = |find: fn(&[Event]) -> Option<looped::Loop>| {
-        ends().find_map(|end| Some((end, find(list.get(..end)?)?)))
+    let by = |sizes: bool| {
+        let mut turns = looped::Turns::new(list, sizes);
+        ends().find_map(|end| Some((end, turns.find(end)?)))
     };
     // Steps that are not of one size cannot be a recording: `kept` says so if they go on from each other.
-    let (end, found) = by(looped::find).or_else(|| by(looped::find_of_any_size))?;
+    let (end, found) = by(true).or_else(|| by(false))?;
     let second = found.first + (end - found.last);
     Some(Turn {
         turns: found.turns,
@@ -96,24 +98,38 @@ pub fn kept(capture: &Capture, touched: &[Touched]) -> Result<Vec<Kept>, Propose
         .list
         .get(after)
         .map_or(capture.jobs.len(), Event::jobs);
-    let written_by_host = |object: u32| {
-        first.iter().chain(second).any(|event| {
-            matches!(event, Event::Host(host)
-                if host.at.object == object && host.direction != Direction::Read)
-        })
-    };
+    let written = first.iter().chain(second).filter_map(|event| match event {
+        Event::Host(host) if host.direction != Direction::Read => Some(host.at.object),
+        _ => None,
+    });
+    let written_by_host: BTreeSet<u32> = written.collect();
+    let work = Work::default();
+    // The transfers of each object, and the first launch of the first step that is given it.
+    let mut transfers: BTreeMap<u32, Vec<&Host>> = BTreeMap::new();
+    for event in &events.list {
+        if let Event::Host(host) = event {
+            transfers.entry(host.at.object).or_default().push(host);
+        }
+    }
+    let mut givens: BTreeMap<u32, (&Launched, &Given)> = BTreeMap::new();
+    for event in first {
+        if let Event::Launch(launch) = event {
+            for given in &launch.given {
+                givens.entry(given.object).or_insert((launch, given));
+            }
+        }
+    }
     let taken = taken(touched, begin..turn.jobs, turn.jobs..end);
     let mut out = Vec::new();
     for (object, root) in &events.roots {
-        if root.image || written_by_host(*object) {
+        if root.image || written_by_host.contains(object) {
             continue;
         }
-        let given = first.iter().find_map(|event| match event {
-            Event::Launch(launch) => Some((launch, launch.given(*object)?)),
-            Event::Host(_) => None,
-        });
-        let (Some((launch, given)), Some(va)) = (given, place(capture, &events, *object, root))
-        else {
+        let Some((launch, given)) = givens.get(object) else {
+            continue;
+        };
+        let moved = transfers.get(object).map_or(&[][..], Vec::as_slice);
+        let Some(va) = place(capture, moved, root, &work) else {
             continue;
         };
         if taken.any_in(va, va.saturating_add(root.size)) {
@@ -125,6 +141,7 @@ pub fn kept(capture: &Capture, touched: &[Touched]) -> Result<Vec<Kept>, Propose
             });
         }
     }
+    work.was_enough()?;
     // Steps that leave nothing may be given what they like: each is an inference of its own.
     if !out.is_empty() {
         same_numbers(first, second)?;
@@ -167,18 +184,15 @@ fn same_sizes(first: &[Event], second: &[Event]) -> Result<(), ProposeError> {
 }
 
 /// Where an object lies: where the content of a transfer is found, or else the buffer that the driver mapped when it was made.
-fn place(capture: &Capture, events: &Events, object: u32, root: &Root) -> Option<u64> {
-    let transfers = events.list.iter().filter_map(|event| match event {
-        Event::Host(host) if host.at.object == object => Some(host),
-        _ => None,
-    });
+fn place(capture: &Capture, transfers: &[&Host], root: &Root, work: &Work) -> Option<u64> {
     let moment = |host: &Host| match host.direction {
         Direction::Read => host.jobs.checked_sub(1).map(Moment::after),
         _ => (host.jobs < capture.jobs.len()).then(|| Moment::before(host.jobs)),
     };
     let found = transfers
+        .iter()
         .filter_map(|host| {
-            let located = locate(capture, root, host, moment(host)?)?;
+            let located = locate(capture, root, host, moment(host)?, work)?;
             located.va.checked_sub(host.at.offset)
         })
         .next();

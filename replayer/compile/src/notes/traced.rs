@@ -14,8 +14,10 @@ use mali_descriptors::job::WRITTEN_BACK;
 
 use super::error::ProposeError;
 use super::naming;
+use super::place::Moved;
 use super::propose::{Choices, Proposal, apply};
 use crate::capture::Capture;
+use crate::mapped::Mapped;
 use crate::pages::Moment;
 use crate::ranges::Ranges;
 use crate::relocation::Renaming;
@@ -54,21 +56,24 @@ pub fn propose_unnoted(
         ..Proposal::default()
     };
     let mut taken = Names::default();
+    let mut mapped = Mapped::new(first);
+    let mut moved = Moved::of(first);
     for job in 0..first.jobs.len() {
         let renaming = Renaming::find(first, second, job);
+        mapped.go_to(job);
         let runs = (first, second, &renaming);
         let is_last = job + 1 == first.jobs.len();
         let mut parts = vec![(Role::Input, Moment::before(job))];
         parts.extend(is_last.then_some((Role::Output, Moment::after(job))));
         for (role, moment) in parts {
-            for difference in differences(runs, moment, job) {
+            for difference in differences(runs, &mapped, moment) {
                 let base = match role {
                     Role::Input => "input",
                     _ => "output",
                 };
                 let name = taken.unique(base.to_owned());
                 add(
-                    &mut proposal,
+                    (&mut proposal, &mut moved),
                     runs,
                     choices,
                     (role, name, moment),
@@ -77,6 +82,7 @@ pub fn propose_unnoted(
             }
         }
     }
+    moved.was_enough()?;
     let has = |role| proposal.tensors.iter().any(|tensor| tensor.role == role);
     let (input, output) = (has(Role::Input), has(Role::Output));
     let mut remark = |text: &str| proposal.remarks.push(text.to_owned());
@@ -96,20 +102,20 @@ pub fn propose_unnoted(
 /// What differs between the runs in memory that was written at this moment, by buffers.
 fn differences(
     (first, second, renaming): (&Capture, &Capture, &Renaming),
+    mapped: &Mapped<'_>,
     moment: Moment,
-    job: usize,
 ) -> Vec<Difference> {
     let mut ignored = Ranges::default();
-    for header in &first.jobs[job].headers {
+    for header in first.jobs[moment.job()].headers.iter() {
         ignored.add(header.address, header.address.saturating_add(WRITTEN_BACK));
     }
     // By the buffer: where it begins and ends, what was written, what differs.
     let mut buffers: BTreeMap<(u64, u64), (Ranges, Ranges)> = BTreeMap::new();
     for va in first.memory.changed(moment) {
         let other = renaming.second_page(*va);
-        let place = first.buffer(job, *va);
-        let place = place.map_or((*va, va.saturating_add(PAGE)), |(_, start, size)| {
-            (start, start.saturating_add(size))
+        let place = mapped.holder(*va).map(|holder| holder.buffer);
+        let place = place.map_or((*va, va.saturating_add(PAGE)), |buffer| {
+            (buffer.va, buffer.va.saturating_add(buffer.size))
         });
         let (written, different) = buffers.entry(place).or_default();
         let mut here = Ranges::default();
@@ -173,7 +179,7 @@ fn widened(written: &Ranges, mut at: Range<u64>, start: u64) -> Range<u64> {
 
 /// Adds a tensor with its values in both runs.
 fn add(
-    proposal: &mut Proposal,
+    (proposal, moved): (&mut Proposal, &mut Moved),
     (first, second, renaming): (&Capture, &Capture, &Renaming),
     choices: &Choices,
     (role, name, moment): (Role, String, Moment),
@@ -184,7 +190,8 @@ fn add(
     let found = at.end - at.start;
     let room = end.saturating_sub(at.start);
     let size = stated.map_or(found, |stated| found.max(stated.min(room)));
-    let Ok(length) = usize::try_from(size) else {
+    // What is beyond the limit is not kept; it is refused at the end.
+    let (Ok(length), true) = (usize::try_from(size), moved.add(size)) else {
         return;
     };
     let mut bytes = vec![0; length];
@@ -195,10 +202,14 @@ fn add(
     };
     let flat = |bytes| Tensor::new(dtype, &[u64::from(elements)], bytes).ok();
     let mut others = vec![0; length];
-    for (offset, byte) in others.chunks_mut(1).enumerate() {
-        let va = at.start + offset as u64;
-        let page = renaming.second_page(va - va % PAGE);
-        byte.copy_from_slice(&second.memory.page(moment, page)[(va % PAGE) as usize..][..1]);
+    let (mut rest, mut va) = (others.as_mut_slice(), at.start);
+    while !rest.is_empty() {
+        let (page, offset) = (va - va % PAGE, (va % PAGE) as usize);
+        let (now, later) = rest.split_at_mut(rest.len().min(PAGE_SIZE - offset));
+        let there = second.memory.page(moment, renaming.second_page(page));
+        now.copy_from_slice(&there[offset..offset + now.len()]);
+        va = va.saturating_add(now.len() as u64);
+        rest = later;
     }
     let (Some(tensor), Some(other)) = (flat(bytes), flat(others)) else {
         return;

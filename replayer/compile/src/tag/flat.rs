@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds a tensor whose bytes lie side by side, however often its values repeat: pictures of 8 bits have few distinct ones.
 
+use std::collections::BTreeSet;
+
 use gpureplay_format::Piece;
 use gpureplay_io::{Element, Tensor};
 use gpureplay_trace::PAGE_SIZE;
@@ -17,7 +19,12 @@ const WINDOWS: usize = 4;
 const MAX_COPIES: usize = 64;
 
 /// Every place in these pages where the whole tensor begins, by address.
-pub(super) fn find(memory: &Memory, moment: Moment, pages: &[u64], tensor: &Tensor) -> Vec<Piece> {
+pub(super) fn find(
+    memory: &Memory,
+    moment: Moment,
+    pages: &BTreeSet<u64>,
+    tensor: &Tensor,
+) -> Vec<Piece> {
     let bytes = tensor.bytes();
     let size = tensor.dtype().bytes();
     let Ok(elements) = u32::try_from(tensor.len()) else {
@@ -51,7 +58,7 @@ pub(super) fn find(memory: &Memory, moment: Moment, pages: &[u64], tensor: &Tens
 /// Offsets of parts that are varied enough to be looked for, not more than [`WINDOWS`], far from each other where there are many.
 fn windows(bytes: &[u8], size: usize) -> Vec<usize> {
     let varied = |window: &[u8]| {
-        let distinct: std::collections::BTreeSet<&[u8]> = window.chunks(size).collect();
+        let distinct: BTreeSet<&[u8]> = window.chunks(size).collect();
         distinct.len() >= DISTINCT
     };
     let all: Vec<usize> = (0..bytes.len() / WINDOW)
@@ -68,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    fn memory(va: u64, bytes: &[u8]) -> (Memory, Vec<u64>) {
+    fn memory(va: u64, bytes: &[u8]) -> (Memory, BTreeSet<u64>) {
         let now = Moment::before(0);
         let mut memory = Memory::default();
         let first = va - va % PAGE_SIZE as u64;
@@ -76,10 +83,10 @@ mod tests {
         image.extend(bytes);
         image.resize(image.len().next_multiple_of(PAGE_SIZE), 0);
         let (pages, _) = image.as_chunks::<PAGE_SIZE>();
-        let mut list = Vec::new();
+        let mut list = BTreeSet::new();
         for (page, at) in pages.iter().zip((first..).step_by(PAGE_SIZE)) {
             memory.set(now, at, Some(page));
-            list.push(at);
+            list.insert(at);
         }
         (memory, list)
     }

@@ -356,16 +356,12 @@ fn changes(capture: &Capture, tensor: &Tensor, piece: &Piece, from: Moment) -> b
     (from.job()..capture.jobs.len()).any(|job| {
         let moment = Moment::after(job);
         let pages = capture.memory.changed(moment);
-        let first = pages.partition_point(|va| va + PAGE_SIZE as u64 <= low);
-        pages[first..]
-            .iter()
-            .take_while(|va| **va < high)
-            .any(|va| {
-                let changed = capture.memory.difference(moment, *va);
-                changed
-                    .iter()
-                    .any(|(start, end)| va + (*start as u64) < high && va + *end as u64 > low)
-            })
+        pages.range(first_page(low)..high).any(|va| {
+            let changed = capture.memory.difference(moment, *va);
+            changed
+                .iter()
+                .any(|(start, end)| va + (*start as u64) < high && va + *end as u64 > low)
+        })
     })
 }
 
@@ -393,8 +389,7 @@ fn last_holding(capture: &Capture, tensor: &Tensor, piece: &Piece, job: usize) -
             .iter()
             .any(|moment| {
                 let pages = capture.memory.changed(*moment);
-                let first = pages.partition_point(|va| va + PAGE_SIZE as u64 <= low);
-                pages.get(first).is_some_and(|va| *va < high)
+                pages.range(first_page(low)..high).next().is_some()
             });
         if changed && !holds(capture, tensor, &layout, Moment::after(later)) {
             break;
@@ -402,6 +397,11 @@ fn last_holding(capture: &Capture, tensor: &Tensor, piece: &Piece, job: usize) -
         last = later;
     }
     last
+}
+
+/// The page that an address lies in.
+fn first_page(address: u64) -> u64 {
+    address - address % PAGE_SIZE as u64
 }
 
 /// Whether every element is where the layout says.

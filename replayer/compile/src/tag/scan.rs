@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Looks up a tensor's bit patterns in pages of memory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use gpureplay_io::{Element, Tensor};
@@ -113,7 +113,7 @@ impl Keys {
         if tensor.len() < ENOUGH {
             return None;
         }
-        let mut chosen = std::collections::BTreeSet::new();
+        let mut chosen = BTreeSet::new();
         for anchor in 0..ANCHORS {
             let element = tensor.len() / ANCHORS * anchor;
             chosen.insert(element);
@@ -205,7 +205,7 @@ impl Hits {
 }
 
 /// Looks for the keys in these pages as they are at a moment.
-pub(crate) fn scan(memory: &Memory, moment: Moment, pages: &[u64], keys: &Keys) -> Hits {
+pub(crate) fn scan(memory: &Memory, moment: Moment, pages: &BTreeSet<u64>, keys: &Keys) -> Hits {
     let mut hits = Hits::default();
     let mut window = vec![0u8; PAGE_SIZE + 8];
     for va in pages {

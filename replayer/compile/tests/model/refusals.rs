@@ -2,8 +2,9 @@
 //! Traces and tensors of which no recording can be made.
 
 use gpureplay_compile::{Capture, CompileError, Options, Role};
+use gpureplay_format::MAX_SUBMITTED_JOBS;
 use gpureplay_io::{ElementType, Tensor};
-use gpureplay_trace::{Driver, RegionFlags, Writer};
+use gpureplay_trace::{Driver, PAGE_SIZE, Phase, RegionFlags, Writer};
 
 use crate::app::*;
 
@@ -82,6 +83,81 @@ fn regions_map_as_much_as_a_recording_may_have() {
         other => panic!("{other:?}"),
     };
     assert_eq!(refused_at, (64 << 30 >> 12) + 1);
+}
+
+#[test]
+fn submissions_have_as_many_jobs_in_all_as_they_may() {
+    const CHAIN: u64 = 0x100_0000;
+    const LONG: u64 = 0xffff;
+    // A chain is the end of one list of headers, each 64 bytes behind the one before.
+    let header = |index: u64| {
+        let next = match index + 1 {
+            LONG => 0,
+            next => CHAIN + 64 * next,
+        };
+        let mut bytes = [0; 64];
+        bytes[16] = 1 | 1 << 1;
+        bytes[24..32].copy_from_slice(&next.to_le_bytes());
+        bytes
+    };
+    let headers: Vec<u8> = (0..=LONG).flat_map(header).collect();
+    let submitted = |chains: &[u64]| {
+        let mut trace =
+            Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
+        trace.reg_read(0, 0x7212_0000).unwrap();
+        let (pages, _) = headers.as_chunks::<PAGE_SIZE>();
+        for (page, va) in pages.iter().zip((CHAIN..).step_by(PAGE_SIZE)) {
+            trace.page(0, Phase::Before, va, page).unwrap();
+        }
+        for &jobs in chains {
+            let head = CHAIN + 64 * (LONG - jobs);
+            trace.reg_write(0x18c0, head as u32).unwrap();
+            trace.submit(1, 0, head).unwrap();
+            trace.complete(1, 1).unwrap();
+        }
+        Capture::read(trace.end().unwrap().as_slice())
+    };
+    let most = MAX_SUBMITTED_JOBS as u64;
+    let mut chains = vec![LONG; (most / LONG) as usize];
+    chains.push(most % LONG);
+    let capture = submitted(&chains).unwrap();
+    let jobs: usize = capture.jobs.iter().map(|job| job.headers.len()).sum();
+    assert_eq!(jobs, MAX_SUBMITTED_JOBS);
+    // The headers of a page are those that lie in it.
+    let second = capture.jobs[0].headers.in_page(CHAIN + PAGE_SIZE as u64);
+    let expected = (64..128).map(|index| CHAIN + 64 * index);
+    assert!(second.eq(expected));
+    chains.push(1);
+    let error = submitted(&chains).unwrap_err();
+    assert!(
+        matches!(error, CompileError::TooManyJobs { job: 5, .. }),
+        "{error}"
+    );
+    // However often it is submitted: what is refused is not kept.
+    assert!(submitted(&vec![LONG; 400]).is_err());
+}
+
+#[test]
+fn addresses_that_no_gpu_has_are_refused() {
+    let seen = |page: bool, va: u64| {
+        let mut trace =
+            Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
+        match page {
+            true => trace.page(0, Phase::Before, va, &[0; PAGE_SIZE]),
+            false => trace.region(0, RegionFlags::READ, va, 1),
+        }
+        .unwrap();
+        Capture::read(trace.end().unwrap().as_slice()).unwrap_err()
+    };
+    for page in [true, false] {
+        // The last one that there may be; then it is missed that nothing runs.
+        let last = seen(page, (1 << 48) - 0x1000);
+        assert!(matches!(last, CompileError::NoJobs), "{last}");
+        for va in [1 << 48, 1 << 63] {
+            let error = seen(page, va);
+            assert!(matches!(error, CompileError::Address { .. }), "{error}");
+        }
+    }
 }
 
 #[test]

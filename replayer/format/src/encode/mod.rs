@@ -20,6 +20,12 @@
 //! # Ok::<(), gpureplay_format::EncodeError>(())
 //! ```
 
+/// Jobs of all submissions together that a trace or an original recording may have to be made into a recording.
+///
+/// It bounds what follows from a small file: it may submit one long chain again and again, and each submission becomes an
+/// action for each of its jobs. A network has some hundred jobs; this is a thousand runs of one.
+pub const MAX_SUBMITTED_JOBS: usize = 1 << 18;
+
 mod compress;
 mod file;
 mod program;

@@ -9,12 +9,10 @@ use std::ops::Range;
 
 use super::{Cursor, PAGE};
 use crate::Diagnosis;
+use crate::diagnosis::MAX_DIAGNOSED;
 
 const HEADER: usize = 29;
 const ADDRESS_END: u64 = 1 << 48;
-/// Defects of one kind that are listed one by one.
-const MAX_DIAGNOSED: usize = 16;
-
 /// Flag of the driver: the GPU may write.
 const GPU_WRITE: u32 = 1 << 2;
 /// Flag of the driver: the GPU may not execute.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gr_io_history`: one register access per line, `nanoseconds since the last,R|W,0xOFFSET,VALUE`.
 
+use crate::diagnosis::MAX_DIAGNOSED;
 use crate::{Diagnosis, ReadError};
 
 /// Whether a register was read or written.
@@ -31,9 +32,6 @@ pub struct History {
     /// The accesses.
     pub accesses: Vec<Access>,
 }
-
-/// Malformed lines that are diagnosed one by one.
-const MAX_DIAGNOSED: usize = 16;
 
 impl History {
     /// Reads the file. Malformed lines are left out and diagnosed.

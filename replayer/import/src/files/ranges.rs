@@ -3,6 +3,7 @@
 
 use super::Cursor;
 use crate::Diagnosis;
+use crate::diagnosis::Listed;
 
 /// A synchronised range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,11 @@ pub struct Ranges {
 const ENTRY: usize = 24;
 
 impl Ranges {
+    /// Their addresses, in file order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = std::ops::Range<u64>> + '_ {
+        self.ranges.iter().map(|range| range.start..range.end)
+    }
+
     pub(crate) fn parse(bytes: &[u8], diagnoses: &mut Vec<Diagnosis>) -> Ranges {
         let mut cursor = Cursor::new(bytes);
         let stated = u64::from(cursor.u32().unwrap_or(0));
@@ -33,13 +39,14 @@ impl Ranges {
             diagnoses.push(Diagnosis::RangesExceedFile { stated, found });
         }
         let mut ranges = Vec::new();
+        let mut shapes = Listed::new(diagnoses);
         for index in 0..stated.min(found) as usize {
             let entry = (|| Some((cursor.u64()?, cursor.u64()?, cursor.u64()?)))();
             let Some((start, end, size)) = entry else {
                 break;
             };
             if end.checked_sub(start) != Some(size) || size == 0 || end > 1 << 48 {
-                diagnoses.push(Diagnosis::RangeShape {
+                shapes.push(Diagnosis::RangeShape {
                     index,
                     start,
                     end,
@@ -49,6 +56,7 @@ impl Ranges {
                 ranges.push(Range { index, start, end });
             }
         }
+        shapes.finish();
         if cursor.left() > 0 {
             diagnoses.push(Diagnosis::RangesTail {
                 bytes: cursor.left(),
@@ -75,5 +83,11 @@ mod tests {
         let names: Vec<_> = d.iter().map(Diagnosis::name).collect();
         assert_eq!(names, ["ranges-exceed-file", "range-shape", "ranges-tail"]);
         assert_eq!(Ranges::parse(&[], &mut d), Ranges::default());
+        // Many of one kind are counted.
+        d.clear();
+        let many = [1000u32.to_le_bytes().to_vec(), vec![0; 24 * 1000]].concat();
+        Ranges::parse(&many, &mut d);
+        assert_eq!(d.len(), 17);
+        assert_eq!(d.iter().map(Diagnosis::count).sum::<u64>(), 1000);
     }
 }

@@ -12,15 +12,13 @@ use mali_descriptors::page_table::{
 };
 
 use super::{Cursor, PAGE, word64};
+use crate::diagnosis::MAX_DIAGNOSED;
 use crate::{Diagnosis, ReadError};
 
 const END_MARK: u64 = 0xff_ffff_ffff;
 const TABLE_BYTES: usize = PAGE_BYTES as usize;
 /// Most pages that are mapped: 4 GiB, as much as a recording may have.
 const MAX_PAGES: usize = 1 << 20;
-/// Defects of one kind that are listed one by one.
-const MAX_DIAGNOSED: usize = 16;
-
 /// A mapped page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {

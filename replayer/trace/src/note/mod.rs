@@ -99,7 +99,7 @@ pub struct Place {
 }
 
 /// Which way a transfer went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the host into the object.
     Write,

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `import` of an original that a stranger made: what it may cost, and what lies outside of its directory and of the recording's.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const CHAIN: u64 = 0x10_0000;
+/// Address space that a command gets, in KiB: 1 GiB, of which the program itself is a small part.
+const MEMORY: &str = "1048576";
+
+/// The files of an original in a folder of its own: a chain of jobs with this status, submitted so many times.
+struct Original(tempfile::TempDir);
+
+impl Original {
+    fn new(jobs: u64, times: usize, status: u32) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes = (64 * jobs).next_multiple_of(4096);
+        let mut headers = vec![0; bytes as usize];
+        for (index, header) in (1..=jobs).zip(headers.chunks_exact_mut(64)) {
+            let next = if index < jobs { CHAIN + 64 * index } else { 0 };
+            header[..4].copy_from_slice(&status.to_le_bytes());
+            header[16] = 1 | 1 << 1;
+            header[24..32].copy_from_slice(&next.to_le_bytes());
+        }
+        let words = |words: &[u64]| -> Vec<u8> {
+            words.iter().flat_map(|word| word.to_le_bytes()).collect()
+        };
+        let mut contents = words(&[CHAIN, CHAIN + bytes, bytes / 4096]);
+        contents.extend(0x606eu32.to_le_bytes());
+        contents.push(1);
+        for (va, page) in (CHAIN..).step_by(4096).zip(headers.chunks(4096)) {
+            contents.extend(words(&[va, 0x8000]));
+            contents.extend(page);
+        }
+        let mut tables = words(&[4144, 0x1000, 0, 6, 0x1000]);
+        tables.extend(words(&[2; 512]));
+        tables.extend(words(&[0xff_ffff_ffff]));
+        let mut history = format!("0,R,0x0,0x72120000\n0,W,0x18c0,{CHAIN:x}\n");
+        history.push_str(&"0,W,0x18e0,1\n".repeat(times));
+        let original = Self(folder);
+        fs::create_dir(original.at("orig")).unwrap();
+        for (name, bytes) in [
+            ("gr_io_history", history.into_bytes()),
+            ("gr_pgt", tables),
+            ("gr_mem_contents", contents),
+            ("gr_sync_as", vec![0; 4]),
+        ] {
+            fs::write(original.at("orig").join(name), bytes).unwrap();
+        }
+        original
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Exit code and all output of a command that gets little memory; arguments that start with @ lie in this folder.
+    fn ran(&self, line: &str) -> (i32, String) {
+        let argument = |word: &str| match word.strip_prefix('@') {
+            Some(name) => self.at(name).into_os_string(),
+            None => word.into(),
+        };
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -v $0 && exec \"$@\"", MEMORY])
+            .arg(env!("CARGO_BIN_EXE_gpureplay"))
+            .args(line.split(' ').map(argument))
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (
+            output.status.code().unwrap_or(-1),
+            String::from_utf8(text).unwrap(),
+        )
+    }
+}
+
+const CHECK: &str = "import --plain --check @orig";
+
+#[test]
+fn a_chain_that_is_submitted_again_and_again_costs_no_more_than_jobs_may() {
+    let original = Original::new(6400, 40, 1);
+    let (code, text) = original.ran(CHECK);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("40 chains with 256000 jobs"), "{text}");
+    for times in [41, 20_000] {
+        let original = Original::new(6400, times, 1);
+        let (code, text) = original.ran(CHECK);
+        assert_eq!(code, 3, "{text}");
+        assert!(text.contains("more than the 262144 jobs in all"), "{text}");
+    }
+}
+
+#[test]
+fn jobs_that_failed_are_listed_up_to_a_limit_and_counted() {
+    let original = Original::new(1000, 200, 0x40);
+    let (code, text) = original.ran(CHECK);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.len() < 8192, "{} bytes", text.len());
+    assert_eq!(text.matches("has status 0x40").count(), 16, "{text}");
+    assert!(text.contains("199984 more of these"), "{text}");
+    // One region is not in the page tables.
+    assert!(text.contains("200001 defects"), "{text}");
+    let (code, text) = original.ran("import --plain --check --json @orig");
+    assert_eq!(code, 0, "{text}");
+    assert!(text.len() < 16384, "{} bytes", text.len());
+}
+
+#[test]
+fn no_other_files_are_read_than_those_of_the_original() {
+    let original = Original::new(1, 1, 1);
+    let make_pipe = |at: &Path| {
+        let made = Command::new("mkfifo").arg(at).status();
+        assert!(made.unwrap().success());
+    };
+    let files = ["gr_io_history", "gr_pgt", "gr_mem_contents", "gr_sync_as"];
+    for name in files {
+        let (path, kept) = (original.at("orig").join(name), original.at("kept"));
+        fs::rename(&path, &kept).unwrap();
+        for target in [Path::new("/dev/zero"), kept.as_path()] {
+            symlink(target, &path).unwrap();
+            let (code, text) = original.ran(CHECK);
+            assert_eq!(code, 4, "{name}: {text}");
+            assert!(text.contains(name) && text.contains("a link"), "{text}");
+            fs::remove_file(&path).unwrap();
+        }
+        make_pipe(&path);
+        let (code, text) = original.ran(CHECK);
+        assert_eq!(code, 4, "{name}: {text}");
+        assert!(text.contains(name) && text.contains("no file"), "{text}");
+        fs::remove_file(&path).unwrap();
+        fs::rename(&kept, &path).unwrap();
+    }
+    let (code, text) = original.ran(CHECK);
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
+fn a_recording_is_not_written_through_links() {
+    let original = Original::new(1, 1, 1);
+    fs::create_dir(original.at("out")).unwrap();
+    for name in ["recording.gpr", "manifest.toml", "registers.csv"] {
+        let (path, outside) = (original.at("out").join(name), original.at("outside"));
+        for there in [None, Some("mine")] {
+            symlink(&outside, &path).unwrap();
+            if let Some(text) = there {
+                fs::write(&outside, text).unwrap();
+            }
+            let (code, text) = original.ran("import --plain @orig -o @out");
+            assert!(
+                code == 6 && text.contains("exists"),
+                "{name}: {code} {text}"
+            );
+            assert!(path.symlink_metadata().unwrap().is_symlink(), "{name}");
+            let (code, text) = original.ran("import --plain @orig -o @out --force");
+            assert_eq!(code, 0, "{name}: {text}");
+            assert!(!path.symlink_metadata().unwrap().is_symlink(), "{name}");
+            assert_eq!(fs::read_to_string(&outside).ok().as_deref(), there);
+            for entry in fs::read_dir(original.at("out")).unwrap() {
+                fs::remove_file(entry.unwrap().path()).unwrap();
+            }
+        }
+        fs::remove_file(&outside).unwrap();
+    }
+}
+
+#[test]
+fn a_description_is_as_long_as_it_may_be() {
+    let original = Original::new(1, 1, 1);
+    let of = |length: usize| {
+        let head = "name = \"x\"\nabout = \"\"\n#";
+        let text = head.to_owned() + &"-".repeat(length - head.len());
+        fs::write(original.at("x.toml"), text).unwrap();
+        original.ran("import --check --description @x.toml @orig")
+    };
+    let (code, text) = of(1 << 20);
+    assert_eq!(code, 0, "{text}");
+    let (code, text) = of((1 << 20) + 1);
+    assert_eq!(code, 4, "{text}");
+    assert!(text.contains("longer than 1048576 bytes"), "{text}");
+    let (code, text) = original.ran("import --check --description /dev/zero @orig");
+    assert_eq!(code, 4, "{text}");
+    assert!(text.contains("longer than 1048576 bytes"), "{text}");
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which of the driver's buffers holds a page, as more and more of them are mapped.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use crate::capture::{Buffer, Capture};
+use crate::pages::Moment;
+
+/// The buffer that was mapped last at each address, up to a job. It goes through a capture once, from the first job on.
+#[derive(Debug)]
+pub(crate) struct Mapped<'a> {
+    capture: &'a Capture,
+    /// What was mapped up to this moment is in `parts`.
+    until: Option<Moment>,
+    /// Parts of buffers that no later one covers: by first address, the end and the buffer.
+    parts: BTreeMap<u64, (u64, Holder)>,
+}
+
+/// A buffer, and when it was mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    /// When the driver mapped it.
+    pub(crate) moment: Moment,
+    /// The buffer.
+    pub(crate) buffer: Buffer,
+}
+
+impl<'a> Mapped<'a> {
+    /// Before the first job, nothing is mapped.
+    pub(crate) fn new(capture: &'a Capture) -> Self {
+        Self {
+            capture,
+            until: None,
+            parts: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in what was mapped up to this job; jobs must not decrease.
+    pub(crate) fn go_to(&mut self, job: usize) {
+        let end = Moment::before(job);
+        let from = self.until.map_or(Bound::Unbounded, Bound::Excluded);
+        if self.until.is_some_and(|until| until >= end) {
+            return;
+        }
+        let capture = self.capture;
+        for (moment, buffers) in capture.mapped.range((from, Bound::Included(end))) {
+            for buffer in buffers {
+                self.cover(Holder {
+                    moment: *moment,
+                    buffer: *buffer,
+                });
+            }
+        }
+        self.until = Some(end);
+    }
+
+    /// The buffer that holds a page; `None` if that was never recorded.
+    pub(crate) fn holder(&self, va: u64) -> Option<Holder> {
+        let (_, (end, holder)) = self.parts.range(..=va).next_back()?;
+        (va < *end).then_some(*holder)
+    }
+
+    /// Whether the page at `va` is new memory at this moment.
+    pub(crate) fn is_new(&self, moment: Moment, va: u64) -> bool {
+        self.holder(va)
+            .is_some_and(|holder| holder.moment == moment)
+    }
+
+    /// Puts a buffer over all that was there.
+    fn cover(&mut self, holder: Holder) {
+        let start = holder.buffer.va;
+        let end = start.saturating_add(holder.buffer.size);
+        if start >= end {
+            return;
+        }
+        // What begins before it ends there, and goes on behind it.
+        if let Some((first, (last, other))) = self.parts.range(..start).next_back() {
+            let (first, last, other) = (*first, *last, *other);
+            if last > start {
+                self.parts.insert(first, (start, other));
+            }
+            if last > end {
+                self.parts.insert(end, (last, other));
+            }
+        }
+        while let Some((first, (last, other))) = self.parts.range(start..end).next() {
+            let (first, last, other) = (*first, *last, *other);
+            self.parts.remove(&first);
+            if last > end {
+                self.parts.insert(end, (last, other));
+            }
+        }
+        self.parts.insert(start, (end, holder));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: u64 = 4096;
+
+    /// Pages 1 to 20 of a capture, each with the buffer that holds it before a job: the last one in the order of mapping.
+    fn looked_up(capture: &Capture, job: usize, va: u64) -> Option<Holder> {
+        let mapped = capture.mapped.range(..=Moment::before(job));
+        let all = mapped.flat_map(|(moment, buffers)| buffers.iter().map(move |b| (*moment, *b)));
+        let holders = all.map(|(moment, buffer)| Holder { moment, buffer });
+        let holding =
+            holders.filter(|holder| va.wrapping_sub(holder.buffer.va) < holder.buffer.size);
+        holding.fold(None, |_, holder| Some(holder))
+    }
+
+    #[test]
+    fn the_last_buffer_of_an_address_holds_it() {
+        let mut capture = Capture::default();
+        // Numbers without a pattern, the same in every run.
+        let mut state = 7u64;
+        let mut below = |most: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % most
+        };
+        for job in 0..40 {
+            let buffers = (0..below(4)).map(|_| Buffer {
+                va: PAGE * (1 + below(16)),
+                size: PAGE * below(6),
+            });
+            let buffers: Vec<Buffer> = buffers.collect();
+            capture.mapped.insert(Moment::before(job), buffers);
+        }
+        let mut mapped = Mapped::new(&capture);
+        for job in [0, 1, 1, 2, 5, 6, 20, 39] {
+            mapped.go_to(job);
+            for va in (0..24).map(|page| page * PAGE) {
+                let found = looked_up(&capture, job, va);
+                assert_eq!(mapped.holder(va), found, "{job} {va:#x}");
+                let now = Moment::before(job);
+                let is_new = found.is_some_and(|holder| holder.moment == now);
+                assert_eq!(mapped.is_new(now, va), is_new);
+            }
+        }
+    }
+}
