@@ -32,7 +32,7 @@ pub use error::RecordingError;
 pub use format::FORMAT;
 pub use hash::Hash;
 pub use launch::{Device, ImageReference, Launch, Origin, Region, RegionKind, Variable};
-pub use store::{CHUNK, Store};
+pub use store::{CHUNK, Checker, Store};
 pub use write::Writer;
 
 use std::fs;

@@ -4,6 +4,7 @@
 //! A piece of memory is cut into chunks of [`CHUNK`] bytes; its name is the hash of the list of their hashes. An object file
 //! begins with a byte that says how the rest is kept: 0 as it is, 1 as an LZ4 block.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Component, Path, PathBuf};
@@ -124,31 +125,43 @@ impl Store {
     /// # Errors
     /// If an object is missing, is not what its name says, or has another size.
     pub fn get(&self, name: Hash, size: u64) -> Result<Vec<u8>, RecordingError> {
-        let wrong_size = RecordingError::Size { hash: name, size };
-        let Ok(size) = usize::try_from(size) else {
-            return Err(wrong_size);
-        };
-        let chunks = size.div_ceil(CHUNK);
-        let mut list = vec![0; chunks * HASH];
-        self.get_object(name, &mut list)?;
+        let wrong_size = || RecordingError::Size { hash: name, size };
+        let list = self.list(name, size)?;
+        let size = usize::try_from(size).map_err(|_| wrong_size())?;
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(size).map_err(|_| wrong_size)?;
+        bytes.try_reserve_exact(size).map_err(|_| wrong_size())?;
         bytes.resize(size, 0);
-        let parts: Vec<_> = list
-            .as_chunks::<HASH>()
-            .0
-            .iter()
-            .zip(bytes.chunks_mut(CHUNK))
-            .collect();
+        let parts: Vec<_> = list.iter().zip(bytes.chunks_mut(CHUNK)).collect();
         let parts: Vec<_> = parts.into_iter().map(std::sync::Mutex::new).collect();
         in_parallel(&parts, |part| {
             let mut part = part
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
-            let hash = Hash(*part.0);
+            let hash = *part.0;
             self.get_object(hash, part.1)
         })?;
         Ok(bytes)
+    }
+
+    /// What checks pieces of memory without holding them.
+    #[must_use]
+    pub fn checker(&self) -> Checker<'_> {
+        Checker {
+            store: self,
+            right: HashSet::new(),
+        }
+    }
+
+    /// The hashes of the chunks of a piece of memory.
+    fn list(&self, name: Hash, size: u64) -> Result<Vec<Hash>, RecordingError> {
+        let wrong_size = || RecordingError::Size { hash: name, size };
+        let bytes = usize::try_from(size.div_ceil(CHUNK as u64))
+            .ok()
+            .and_then(|chunks| chunks.checked_mul(HASH))
+            .ok_or_else(wrong_size)?;
+        let mut list = vec![0; bytes];
+        self.get_object(name, &mut list)?;
+        Ok(list.as_chunks().0.iter().copied().map(Hash).collect())
     }
 
     fn put_object(&self, hash: Hash, bytes: &[u8]) -> Result<(), RecordingError> {
@@ -185,6 +198,38 @@ impl Store {
         } else {
             Ok(())
         }
+    }
+}
+
+/// Checks pieces of memory, each object once: work and memory go with the files of a recording, not with what they unpack to.
+pub struct Checker<'a> {
+    store: &'a Store,
+    /// Objects that are what their names say, and their sizes.
+    right: HashSet<(Hash, usize)>,
+}
+
+impl Checker<'_> {
+    /// As [`Store::get`], but the piece is not held: only one chunk on each core. Works on all cores.
+    ///
+    /// # Errors
+    /// As for [`Store::get`].
+    pub fn check(&mut self, name: Hash, size: u64) -> Result<(), RecordingError> {
+        let list = self.store.list(name, size)?;
+        let last = list.len().saturating_sub(1);
+        let rest = usize::try_from(size.saturating_sub(last as u64 * CHUNK as u64));
+        let rest = rest.map_err(|_| RecordingError::Size { hash: name, size })?;
+        let chunks = list.into_iter().enumerate();
+        let chunks = chunks.map(|(at, hash)| (hash, if at == last { rest } else { CHUNK }));
+        // Once each, in their order: of several errors the first is told.
+        let mut seen = HashSet::new();
+        let new: Vec<_> = chunks
+            .filter(|chunk| !self.right.contains(chunk) && seen.insert(*chunk))
+            .collect();
+        in_parallel(&new, |(hash, size)| {
+            self.store.get_object(*hash, &mut vec![0; *size])
+        })?;
+        self.right.extend(seen);
+        Ok(())
     }
 }
 
