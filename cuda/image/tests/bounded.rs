@@ -167,7 +167,10 @@ fn cubin(names: &str, kernels: &[usize], parameters: usize, sections: (usize, &s
         symbols.extend([0; 16]);
         at.push(section_names.len());
         if parameters > 0 {
-            section_names += &format!(".nv.info.{}\0", names[*start..].split('\0').next().unwrap());
+            section_names += &format!(
+                ".nv.info.{}\0",
+                names[*start..].split('\0').next().unwrap_or_default()
+            );
         }
     }
     let mut bytes = vec![0; 64];
