@@ -204,7 +204,7 @@ impl Replace {
         let mut paths = Vec::new();
         for path in &self.images {
             let image = std::fs::read(path).map_err(file(path))?;
-            gpureplay_cuda_image::parts(&image).map_err(|source| Failure::Image {
+            gpureplay_cuda_image::check(&image).map_err(|source| Failure::Image {
                 path: path.clone(),
                 source,
             })?;

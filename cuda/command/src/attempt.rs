@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Addresses are laid out at random in each process: where a recorded one is taken, another process is tried.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use gpureplay_cuda_replay::{Differences, ReplayError};
 use serde::{Serialize, de::DeserializeOwned};
+use tempfile::TempDir;
 
 use crate::failure::{Failure, file};
 
@@ -37,9 +40,8 @@ pub(crate) fn again(error: ReplayError) -> Failure {
 /// What another process with the same arguments, which replays the recorded launch, finds otherwise than recorded.
 pub(crate) fn differences_elsewhere() -> Result<Differences, Failure> {
     let path = this_program()?;
-    let folder = std::env::temp_dir().join(format!("gpureplay-differences-{}", std::process::id()));
-    std::fs::create_dir(&folder).map_err(file(&folder))?;
-    let told = folder.join("words");
+    let folder = private_folder("differences")?;
+    let told = folder.path().join("words");
     let status = Command::new(&path)
         .args(std::env::args_os().skip(1))
         .arg("--differences")
@@ -49,13 +51,20 @@ pub(crate) fn differences_elsewhere() -> Result<Differences, Failure> {
         .stdout(Stdio::null())
         .status();
     let bytes = std::fs::read(&told);
-    // A file of ours in a folder of ours; one that stays harms nobody.
-    let _ = std::fs::remove_dir_all(&folder);
     let status = status.map_err(file(&path))?;
     if !status.success() {
         return Err(Failure::OtherProcess(status));
     }
     Differences::from_bytes(&bytes.map_err(file(&told))?).ok_or(Failure::OtherProcess(status))
+}
+
+/// A folder in that of temporary files, of a name that nobody foresees and for this user alone; it goes with the value.
+pub(crate) fn private_folder(what: &str) -> Result<TempDir, Failure> {
+    tempfile::Builder::new()
+        .prefix(&format!("gpureplay-{what}-"))
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()
+        .map_err(file(&std::env::temp_dir()))
 }
 
 fn this_program() -> Result<PathBuf, Failure> {
@@ -92,5 +101,24 @@ pub(crate) fn hand_on<T: Serialize>(found: &T, more: Option<&str>) -> Failure {
         // Addresses are tried anew.
         Ok(text) => instead(&[(HANDED_ON, text), (ATTEMPT, "0".to_owned())], more),
         Err(error) => Failure::Usage(format!("{HANDED_ON}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::private_folder;
+
+    #[test]
+    fn temporary_folders_are_for_this_user_alone() {
+        let folders = [0, 1].map(|_| private_folder("test").unwrap());
+        assert_ne!(folders[0].path(), folders[1].path());
+        for folder in &folders {
+            let mode = folder.path().metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o700);
+        }
+        let paths = folders.map(|folder| folder.path().to_owned());
+        assert!(paths.iter().all(|path| !path.exists()));
     }
 }

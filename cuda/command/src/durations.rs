@@ -9,6 +9,7 @@ use gpureplay_io::csv;
 use serde::Serialize;
 
 use crate::app::App;
+use crate::attempt::private_folder;
 use crate::failure::{Failure, Outcome, file, json};
 
 /// Runs a program and says how long each of its kernels took.
@@ -55,13 +56,8 @@ type Table = BTreeMap<[String; 3], Row>;
 
 impl Durations {
     pub(crate) fn execute(&self) -> Outcome {
-        let folder =
-            std::env::temp_dir().join(format!("gpureplay-durations-{}", std::process::id()));
-        std::fs::create_dir(&folder).map_err(file(&folder))?;
-        let outcome = self.run(&folder);
-        // Files of ours in a folder of ours; one that stays harms nobody.
-        let _ = std::fs::remove_dir_all(&folder);
-        outcome
+        let folder = private_folder("durations")?;
+        self.run(folder.path())
     }
 
     fn run(&self, folder: &Path) -> Outcome {

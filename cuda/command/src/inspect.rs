@@ -100,7 +100,8 @@ impl Info {
             if let Some(most) = kernel.most_threads {
                 println!(
                     "bounds      at most {} threads of a block",
-                    most.iter().product::<u32>()
+                    // Three numbers of 32 bits have 96.
+                    most.into_iter().map(u128::from).product::<u128>()
                 );
             }
             if let Some(required) = kernel.required_threads {
@@ -159,6 +160,7 @@ impl Verify {
             .map(|number| Ok((number, self.trust.launch(&recording, number)?)))
             .collect::<Result<Vec<_>, Failure>>()?;
         let mut total = 0u64;
+        let mut memory = recording.store().checker();
         for (number, launch) in &launches {
             let store = recording.store();
             let image = store.image(launch.image.hash, launch.image.size)?;
@@ -176,8 +178,8 @@ impl Verify {
             let variables = launch.variables.iter().map(|v| (v.size, v.before, v.after));
             for (size, before, after) in regions.chain(variables) {
                 for hash in std::iter::once(before).chain(after) {
-                    store.get(hash, size)?;
-                    total += size;
+                    memory.check(hash, size)?;
+                    total = total.saturating_add(size);
                 }
             }
             if launch.changed() == 0 {

@@ -278,7 +278,7 @@ pub(crate) struct Run {
 
 pub(crate) fn read_image(path: &Path) -> Result<Vec<u8>, Failure> {
     let image = std::fs::read(path).map_err(file(path))?;
-    gpureplay_cuda_image::parts(&image).map_err(|source| Failure::Image {
+    gpureplay_cuda_image::check(&image).map_err(|source| Failure::Image {
         path: path.to_owned(),
         source,
     })?;

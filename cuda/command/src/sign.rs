@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use gpureplay_cuda_recording::{Launch, Recording};
-use gpureplay_io::{Existing, write_whole};
+use gpureplay_io::Existing;
 use gpureplay_sign::{PublicKey, SecretKey, Signature, SignatureError, WriteError, sign};
 
 use crate::failure::{Failure, Outcome, file};
@@ -110,7 +110,8 @@ impl Sign {
             )
             .map_err(|error| wrong_key("the key", &error))?;
             let path = recording.signature_path(*number);
-            write_whole(&path, &signature, existing).map_err(|source| {
+            let written = recording.write_signature(*number, &signature, existing);
+            written.map_err(|source| {
                 if source.kind() == ErrorKind::AlreadyExists {
                     Failure::Usage(format!("{}: exists; --force replaces it", path.display()))
                 } else {
@@ -155,12 +156,15 @@ impl Trust {
             path: path.clone(),
             reason,
         };
-        let bytes = read(&path).map_err(|failure| match failure {
-            Failure::File { source, .. } if source.kind() == ErrorKind::NotFound => {
-                untrusted("there is none; `gpureplay cuda sign` makes it".into())
-            }
-            other => other,
-        })?;
+        let bytes =
+            recording
+                .signature(number, MAX_FILE)
+                .map_err(|source| match source.kind() {
+                    ErrorKind::NotFound => {
+                        untrusted("there is none; `gpureplay cuda sign` makes it".into())
+                    }
+                    _ => file(&path)(source),
+                })?;
         let signature = Signature::parse(&bytes).map_err(|error| untrusted(reason(error)))?;
         signature
             .verify(manifest.as_bytes(), &key, self.minimum_counter)

@@ -10,6 +10,7 @@ use object::elf::{FileHeader64, STT_FUNC, STT_OBJECT};
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 
 use crate::bytes::{range, u16_at, u32_at};
+use crate::tally::{Held, MAX_NAMES, Tally, name};
 use crate::{Contents, ImageError, Kernel, Parameter, Variable};
 
 /// Attributes of `.nv.info`.
@@ -25,8 +26,8 @@ mod attribute {
 const SIZED: u8 = 4;
 /// Bit of `st_other` that marks a kernel.
 const KERNEL: u8 = 0x10;
-/// Parameters that a kernel may have: one for each byte.
-const MAX_PARAMETERS: usize = 32_764;
+/// Names of all sections of a cubin together, in bytes: a kernel has several sections that bear its name.
+const MAX_SECTION_NAMES: usize = 4 * MAX_NAMES;
 
 pub(crate) fn contents(cubin: &[u8]) -> Result<Contents, ImageError> {
     let endian = LittleEndian;
@@ -36,8 +37,12 @@ pub(crate) fn contents(cubin: &[u8]) -> Result<Contents, ImageError> {
 
     let mut by_name: HashMap<&[u8], &[u8]> = HashMap::new();
     let mut shared: HashMap<&[u8], u64> = HashMap::new();
+    let mut of_variables = Vec::with_capacity(sections.len());
+    let mut names = Tally::new("bytes of names of sections", MAX_SECTION_NAMES);
     for section in sections.iter() {
-        let name = sections.section_name(endian, section)?;
+        let name = name(sections.section_name(endian, section)?)?;
+        names.take(name.len())?;
+        of_variables.push(name.starts_with(b".nv.global") || name == b".nv.constant3");
         if name.starts_with(b".nv.info") {
             by_name.insert(name, section.data(endian, cubin)?);
         } else if let Some(kernel) = name.strip_prefix(b".nv.shared.") {
@@ -56,28 +61,36 @@ pub(crate) fn contents(cubin: &[u8]) -> Result<Contents, ImageError> {
     }
 
     let mut contents = Contents::default();
+    let mut held = Held::new();
+    // Sections of honest cubins do not lie over each other.
+    let mut described = Tally::new("bytes that describe kernels", cubin.len());
     for (index, symbol) in symbols.enumerate() {
-        let name = symbol.name(endian, symbols.strings())?;
-        let text = || String::from_utf8_lossy(name).into_owned();
         if symbol.st_type() == STT_FUNC && symbol.st_other().0 & KERNEL != 0 {
+            let name = symbol.name(endian, symbols.strings())?;
+            held.name(name)?;
             let mut kernel = Kernel {
-                name: text(),
+                name: String::from_utf8_lossy(name).into_owned(),
                 registers: registers.get(&index.0).copied(),
                 shared: shared.get(name).copied().unwrap_or(0),
                 ..Kernel::default()
             };
             if let Some(info) = by_name.get([b".nv.info.", name].concat().as_slice()) {
-                describe(&mut kernel, info)?;
+                described.take(info.len())?;
+                describe(&mut kernel, info, &mut held)?;
             }
+            held.kernel(&kernel)?;
             contents.kernels.push(kernel);
         } else if symbol.st_type() == STT_OBJECT
             && symbol.st_size(endian) > 0
             && let Some(section) = symbols.symbol_section(endian, symbol, index)?
         {
-            let section = sections.section_name(endian, sections.section(section)?)?;
-            if section.starts_with(b".nv.global") || section == b".nv.constant3" {
+            sections.section(section)?;
+            if of_variables.get(section.0).copied().unwrap_or(false) {
+                let name = symbol.name(endian, symbols.strings())?;
+                held.name(name)?;
+                held.variable()?;
                 contents.variables.push(Variable {
-                    name: text(),
+                    name: String::from_utf8_lossy(name).into_owned(),
                     size: Some(symbol.st_size(endian)),
                 });
             }
@@ -113,7 +126,7 @@ fn attributes(info: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), ImageErro
     })
 }
 
-fn describe(kernel: &mut Kernel, info: &[u8]) -> Result<(), ImageError> {
+fn describe(kernel: &mut Kernel, info: &[u8], held: &mut Held) -> Result<(), ImageError> {
     let mut parameters: Vec<(u16, Parameter)> = Vec::new();
     for attribute in attributes(info) {
         let (number, value) = attribute?;
@@ -129,12 +142,8 @@ fn describe(kernel: &mut Kernel, info: &[u8]) -> Result<(), ImageError> {
                     usize::from(u16_at(value, 8)?)
                 };
                 let offset = usize::from(u16_at(value, 6)?);
+                held.parameter(parameters.len())?;
                 parameters.push((u16_at(value, 4)?, Parameter { offset, size }));
-                if parameters.len() > MAX_PARAMETERS {
-                    return Err(ImageError::TooLarge {
-                        size: parameters.len() as u64,
-                    });
-                }
             }
             _ => {}
         }

@@ -21,6 +21,17 @@ pub enum ImageError {
         /// The size that it names.
         size: u64,
     },
+    /// It holds more of something than it may.
+    #[error("it has more than {limit} {what}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// What it may have.
+        limit: usize,
+    },
+    /// Two kernels have one name.
+    #[error("it has two kernels of the name {0:?}")]
+    Twice(String),
     /// A header that says nonsense.
     #[error("the header at byte {offset:#x} is damaged")]
     Header {

@@ -124,6 +124,12 @@ fn member(fatbin: &[u8], offset: usize) -> Result<(Member<'_>, usize), ImageErro
 }
 
 impl<'a> Member<'a> {
+    /// Its size in bytes after decompression, as its header names it.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size as u64
+    }
+
     /// The member, decompressed.
     ///
     /// # Errors

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernel images of CUDA: fatbins, cubins and PTX texts, read without a GPU.
 //!
-//! The bytes are those of strangers: nothing here panics, and what is allocated is bounded by [`MAX_IMAGE`].
+//! The bytes are those of strangers: nothing here panics. One part of an image is held at a time: at most [`MAX_IMAGE`] bytes of
+//! it after decompression, the same again for a PTX text, and what it holds, bounded by [`MAX_KERNELS`], [`MAX_PARAMETERS`] and
+//! [`MAX_NAMES`]. All parts together have at most [`MAX_PARTS`] bytes.
 #![forbid(unsafe_code)]
 
 mod bytes;
@@ -10,15 +12,20 @@ mod error;
 mod extent;
 mod fatbin;
 mod ptx;
+mod tally;
 
 use std::borrow::Cow;
 
 pub use error::ImageError;
 pub use extent::{Extent, Format, PREFIX, extent};
 pub use fatbin::{Compression, Member, MemberKind, members};
+pub use tally::{MAX_KERNELS, MAX_NAME, MAX_NAMES, MAX_PARAMETERS};
 
 /// The largest image or member that is read, in bytes after decompression.
 pub const MAX_IMAGE: usize = 1 << 30;
+/// All members of an image together, in bytes after decompression: several times what the largest libraries have in one image.
+/// What is read of an image takes time by it.
+pub const MAX_PARTS: u64 = 2 << 30;
 
 /// One parameter of a kernel: where it lies in the packed parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +69,14 @@ pub struct Part<'a> {
     pub capability: u32,
     /// A cubin or a PTX text.
     pub kind: MemberKind,
-    /// The part itself, decompressed.
-    pub bytes: Cow<'a, [u8]>,
+    source: Source<'a>,
+}
+
+/// Where a part lies.
+#[derive(Clone, Copy, Debug)]
+enum Source<'a> {
+    Plain(&'a [u8]),
+    Member(Member<'a>),
 }
 
 /// What a part holds.
@@ -75,27 +88,33 @@ pub struct Contents {
     pub variables: Vec<Variable>,
 }
 
-/// The cubins and PTX texts of an image. Members of other kinds (intermediate code, link options) are left out.
+/// The cubins and PTX texts of an image, not decompressed yet. Members of other kinds (intermediate code, link options) are left
+/// out.
 ///
 /// # Errors
-/// If the image is none, is cut off, or says that it is larger than it may be.
-pub fn parts(image: &[u8]) -> Result<Vec<Part<'_>>, ImageError> {
+/// If the image is none, is cut off, or says that it, or all of its parts together, are larger than they may be.
+pub fn parts<'a>(image: &'a [u8]) -> Result<Vec<Part<'a>>, ImageError> {
     match Format::of(image).ok_or(ImageError::Unknown)? {
-        Format::Fatbin => members(image)?
-            .into_iter()
-            .filter(|member| member.kind != MemberKind::Other)
-            .map(|member| {
-                Ok(Part {
-                    capability: member.capability,
-                    kind: member.kind,
-                    bytes: member.contents()?,
-                })
-            })
-            .collect(),
+        Format::Fatbin => {
+            let mut members = members(image)?;
+            members.retain(|member| member.kind != MemberKind::Other);
+            let size = members
+                .iter()
+                .fold(0u64, |size, member| size.saturating_add(member.size()));
+            if size > MAX_PARTS {
+                return Err(ImageError::TooLarge { size });
+            }
+            let part = |member: Member<'a>| Part {
+                capability: member.capability,
+                kind: member.kind,
+                source: Source::Member(member),
+            };
+            Ok(members.into_iter().map(part).collect())
+        }
         Format::Cubin => Ok(vec![Part {
             capability: 0,
             kind: MemberKind::Cubin,
-            bytes: Cow::Borrowed(image),
+            source: Source::Plain(image),
         }]),
         Format::Ptx => {
             let end = image
@@ -105,21 +124,42 @@ pub fn parts(image: &[u8]) -> Result<Vec<Part<'_>>, ImageError> {
             Ok(vec![Part {
                 capability: 0,
                 kind: MemberKind::Ptx,
-                bytes: Cow::Borrowed(&image[..end]),
+                source: Source::Plain(&image[..end]),
             }])
         }
     }
 }
 
-impl Part<'_> {
+/// Reads an image whole: its parts decompress.
+///
+/// # Errors
+/// As [`parts`] and [`Part::bytes`].
+pub fn check(image: &[u8]) -> Result<(), ImageError> {
+    parts(image)?
+        .iter()
+        .try_for_each(|part| part.bytes().map(drop))
+}
+
+impl<'a> Part<'a> {
+    /// The part itself, decompressed.
+    ///
+    /// # Errors
+    /// If it does not decompress to the size that its header names.
+    pub fn bytes(&self) -> Result<Cow<'a, [u8]>, ImageError> {
+        match &self.source {
+            Source::Plain(bytes) => Ok(Cow::Borrowed(bytes)),
+            Source::Member(member) => member.contents(),
+        }
+    }
+
     /// Kernels and variables of the part.
     ///
     /// # Errors
     /// If the part is damaged.
     pub fn contents(&self) -> Result<Contents, ImageError> {
         match self.kind {
-            MemberKind::Cubin => cubin::contents(&self.bytes),
-            MemberKind::Ptx => ptx::contents(&self.bytes),
+            MemberKind::Cubin => cubin::contents(&self.bytes()?),
+            MemberKind::Ptx => ptx::contents(&self.bytes()?),
             MemberKind::Other => Ok(Contents::default()),
         }
     }
@@ -170,40 +210,23 @@ pub fn kernel(image: &[u8], name: &str) -> Result<Option<Kernel>, ImageError> {
 /// # Errors
 /// As [`parts`], for the parts that were looked at.
 pub fn select(image: &[u8], name: &str, capability: u32) -> Result<Option<Contents>, ImageError> {
-    let candidates = match Format::of(image).ok_or(ImageError::Unknown)? {
-        Format::Fatbin => members(image)?,
-        Format::Cubin | Format::Ptx => {
-            for part in parts(image)? {
-                let contents = part.contents()?;
-                if contents.kernels.iter().any(|kernel| kernel.name == name) {
-                    return Ok(Some(contents));
-                }
-            }
-            return Ok(None);
-        }
-    };
-    let mut candidates: Vec<Member<'_>> = candidates
-        .into_iter()
-        .filter(|member| match member.kind {
+    let mut parts = parts(image)?;
+    if Format::of(image) == Some(Format::Fatbin) {
+        parts.retain(|part| match part.kind {
             MemberKind::Cubin => {
-                member.capability <= capability && member.capability / 10 == capability / 10
+                part.capability <= capability && part.capability / 10 == capability / 10
             }
-            MemberKind::Ptx => member.capability <= capability,
+            MemberKind::Ptx => part.capability <= capability,
             MemberKind::Other => false,
-        })
-        .collect();
-    candidates.sort_by_key(|member| {
+        });
+    }
+    parts.sort_by_key(|part| {
         (
-            member.kind != MemberKind::Cubin,
-            std::cmp::Reverse(member.capability),
+            part.kind != MemberKind::Cubin,
+            std::cmp::Reverse(part.capability),
         )
     });
-    for member in candidates {
-        let part = Part {
-            capability: member.capability,
-            kind: member.kind,
-            bytes: member.contents()?,
-        };
+    for part in parts {
         let contents = part.contents()?;
         if contents.kernels.iter().any(|kernel| kernel.name == name) {
             return Ok(Some(contents));

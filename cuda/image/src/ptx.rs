@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! PTX texts: entries with parameters and limits, and module variables. Source: the PTX ISA, chapters 5 and 11.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use crate::tally::{Held, shown};
 use crate::{Contents, ImageError, Kernel, Parameter, Variable};
 
 pub(crate) fn contents(text: &[u8]) -> Result<Contents, ImageError> {
@@ -11,11 +15,28 @@ pub(crate) fn contents(text: &[u8]) -> Result<Contents, ImageError> {
     let text = std::str::from_utf8(&text[..end]).map_err(|_| ImageError::Text)?;
     let text = without_comments(text);
     let mut contents = Contents::default();
-    let mut rest = text.as_str();
+    let mut held = Held::new();
+    // Kernels that were declared and not defined so far.
+    let mut declared = HashSet::new();
+    let mut rest = text.as_ref();
     while let Some((head, stop, tail)) = statement(rest) {
         if let Some((_, entry)) = head.split_once(".entry") {
-            contents.kernels.push(kernel(entry)?);
+            let name = name(entry);
+            held.name(name.as_bytes())?;
+            let is_declaration = stop == ';';
+            if held.has(name) && (is_declaration || declared.remove(name)) {
+                // The first one counts.
+            } else {
+                let kernel = kernel(entry, &mut held)?;
+                held.kernel(&kernel)?;
+                if is_declaration {
+                    declared.insert(name.to_owned());
+                }
+                contents.kernels.push(kernel);
+            }
         } else if let Some(variable) = variable(head) {
+            held.name(variable.name.as_bytes())?;
+            held.variable()?;
             contents.variables.push(variable);
         }
         rest = if stop == '{' && !head.contains('=') {
@@ -29,7 +50,10 @@ pub(crate) fn contents(text: &[u8]) -> Result<Contents, ImageError> {
     Ok(contents)
 }
 
-fn without_comments(text: &str) -> String {
+fn without_comments(text: &str) -> Cow<'_, str> {
+    if !text.contains('/') {
+        return Cow::Borrowed(text);
+    }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find('/') {
@@ -46,7 +70,7 @@ fn without_comments(text: &str) -> String {
         };
     }
     out.push_str(rest);
-    out
+    Cow::Owned(out)
 }
 
 /// The text to the next `;` or `{`, which of them it was, and what follows. Directives of one line end there too.
@@ -78,16 +102,25 @@ fn after_block(text: &str) -> &str {
     ""
 }
 
-fn kernel(entry: &str) -> Result<Kernel, ImageError> {
-    let name_end = entry.find(['(', '.']).unwrap_or(entry.len());
+/// Where the name of a kernel ends.
+fn name_end(entry: &str) -> usize {
+    entry.find(['(', '.']).unwrap_or(entry.len())
+}
+
+fn name(entry: &str) -> &str {
+    entry[..name_end(entry)].trim()
+}
+
+fn kernel(entry: &str, held: &mut Held) -> Result<Kernel, ImageError> {
+    let name_end = name_end(entry);
     let mut kernel = Kernel {
-        name: entry[..name_end].trim().to_owned(),
+        name: name(entry).to_owned(),
         ..Kernel::default()
     };
     let mut directives = &entry[name_end..];
     if let Some(list) = directives.strip_prefix('(') {
         let end = list.find(')').unwrap_or(list.len());
-        kernel.parameters = parameters(&list[..end])?;
+        kernel.parameters = parameters(&list[..end], held)?;
         directives = &list[end..];
     }
     kernel.most_threads = three(directives, ".maxntid")?;
@@ -110,7 +143,7 @@ fn three(text: &str, directive: &str) -> Result<Option<[u32; 3]>, ImageError> {
     Ok(Some(numbers))
 }
 
-fn parameters(list: &str) -> Result<Vec<Parameter>, ImageError> {
+fn parameters(list: &str, held: &mut Held) -> Result<Vec<Parameter>, ImageError> {
     let mut parameters = Vec::new();
     let mut end = 0usize;
     for declaration in list
@@ -118,7 +151,7 @@ fn parameters(list: &str) -> Result<Vec<Parameter>, ImageError> {
         .map(str::trim)
         .filter(|text| !text.is_empty())
     {
-        let damaged = || ImageError::Declaration(declaration.to_owned());
+        let damaged = || ImageError::Declaration(shown(declaration));
         let element = element_size(declaration).ok_or_else(damaged)?;
         let count = match declaration.split_once('[') {
             Some((_, count)) => count
@@ -148,6 +181,7 @@ fn parameters(list: &str) -> Result<Vec<Parameter>, ImageError> {
         }
         let offset = end.checked_next_multiple_of(align).ok_or_else(damaged)?;
         end = offset.checked_add(size).ok_or_else(damaged)?;
+        held.parameter(parameters.len())?;
         parameters.push(Parameter { offset, size });
     }
     Ok(parameters)
@@ -174,11 +208,14 @@ fn element_size(declaration: &str) -> Option<usize> {
 
 fn variable(statement: &str) -> Option<Variable> {
     let head = statement.split('=').next()?.trim();
-    let words: Vec<&str> = head.split_whitespace().collect();
+    if !head.starts_with('.') {
+        return None;
+    }
+    let mut words = head.split_whitespace();
     let global = words
-        .iter()
-        .any(|word| *word == ".global" || *word == ".const");
-    if !global || words.contains(&".extern") || !head.starts_with('.') {
+        .clone()
+        .any(|word| word == ".global" || word == ".const");
+    if !global || words.any(|word| word == ".extern") {
         return None;
     }
     let before_bracket = head.split('[').next()?;

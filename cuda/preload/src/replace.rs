@@ -94,7 +94,7 @@ fn modules(driver: &Driver, images: &[PathBuf]) -> Vec<Handle> {
 
 fn load(driver: &Driver, path: &Path) -> Result<Handle, String> {
     let mut image = std::fs::read(path).map_err(|error| error.to_string())?;
-    gpureplay_cuda_image::parts(&image).map_err(|error| error.to_string())?;
+    gpureplay_cuda_image::check(&image).map_err(|error| error.to_string())?;
     image.push(0);
     let mut module = 0;
     // SAFETY: the image is whole, as its parts were just read, and ends with a zero byte; no options.

@@ -55,13 +55,18 @@ pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
             limit: MAX_PARAMETER_BYTES as u64,
         });
     }
+    let mut start = 0;
     for [offset, size] in &launch.layout {
-        if offset
-            .checked_add(*size)
-            .is_none_or(|end| end > launch.parameters.len())
-        {
-            return Err(field("layout", "reaches beyond the parameters"));
+        if *offset < start {
+            return Err(field(
+                "layout",
+                "has a parameter that begins before the end of the one before it",
+            ));
         }
+        start = match offset.checked_add(*size) {
+            Some(end) if end <= launch.parameters.len() => end,
+            _ => return Err(field("layout", "reaches beyond the parameters")),
+        };
     }
     if !launch.attributes.len().is_multiple_of(72) || launch.attributes.len() > 72 * 64 {
         return Err(field("attributes", "are not 72 bytes each, 64 at most"));

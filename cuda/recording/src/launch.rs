@@ -30,7 +30,7 @@ pub struct Launch {
     /// The packed parameters.
     #[serde(with = "hex")]
     pub parameters: Vec<u8>,
-    /// Offset and size of each parameter, in bytes.
+    /// Offset and size of each parameter, in bytes; ascending, and none lies over another.
     pub layout: Vec<[usize; 2]>,
     /// Attributes of the launch, 72 bytes each, one after the other.
     #[serde(with = "hex")]

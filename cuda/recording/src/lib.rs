@@ -13,6 +13,8 @@
 //! `HASH` is the SHA-256 of what is held, in hexadecimal, before compression. So what did not change, what another launch
 //! holds too, and what is zero take no room twice. Several processes may write to one folder at a time.
 //!
+//! None of its files and folders is a link: nothing outside of the folder is read or written by way of it.
+//!
 //! Recordings are data of strangers: [`Recording::launch`] checks sizes, offsets and overlaps before anything else sees a
 //! launch, and every byte of an object is checked against its hash.
 #![forbid(unsafe_code)]
@@ -30,15 +32,43 @@ pub use error::RecordingError;
 pub use format::FORMAT;
 pub use hash::Hash;
 pub use launch::{Device, ImageReference, Launch, Origin, Region, RegionKind, Variable};
-pub use store::{CHUNK, Store};
+pub use store::{CHUNK, Checker, Store};
 pub use write::Writer;
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+
+use gpureplay_io::{Existing, beneath};
 
 /// The largest `launches/K.toml`, in bytes.
 const MAX_MANIFEST: u64 = 64 << 20;
+
+/// The folder of manifests and signatures.
+pub(crate) const LAUNCHES: &str = "launches";
+
+fn manifest_name(number: u32) -> PathBuf {
+    Path::new(LAUNCHES).join(format!("{number}.toml"))
+}
+
+fn signature_name(number: u32) -> PathBuf {
+    Path::new(LAUNCHES).join(format!("{number}.sig"))
+}
+
+/// Why a folder of a recording is not used.
+pub(crate) fn link() -> io::Error {
+    let reason =
+        "it is a link or no folder; nothing outside of a recording's directory belongs to it";
+    io::Error::new(ErrorKind::InvalidInput, reason)
+}
+
+fn no_link(folder: &Path) -> Result<(), RecordingError> {
+    match fs::symlink_metadata(folder) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(RecordingError::file(folder, link())),
+        Err(error) => Err(RecordingError::file(folder, error)),
+    }
+}
 
 /// A folder of recorded launches.
 pub struct Recording {
@@ -52,8 +82,10 @@ impl Recording {
     /// # Errors
     /// If it is no recording.
     pub fn open(folder: &Path) -> Result<Self, RecordingError> {
-        if !folder.join("launches").is_dir() {
-            return Err(RecordingError::NotARecording(folder.to_owned()));
+        let launches = folder.join(LAUNCHES);
+        match fs::symlink_metadata(&launches) {
+            Ok(_) => no_link(&launches)?,
+            Err(_) => return Err(RecordingError::NotARecording(folder.to_owned())),
         }
         Ok(Self {
             folder: folder.to_owned(),
@@ -78,7 +110,8 @@ impl Recording {
     /// # Errors
     /// If the folder cannot be read.
     pub fn numbers(&self) -> Result<Vec<u32>, RecordingError> {
-        let folder = self.folder.join("launches");
+        let folder = self.folder.join(LAUNCHES);
+        no_link(&folder)?;
         let mut numbers = Vec::new();
         for entry in fs::read_dir(&folder).map_err(|error| RecordingError::file(&folder, error))? {
             let entry = entry.map_err(|error| RecordingError::file(&folder, error))?;
@@ -91,13 +124,31 @@ impl Recording {
     }
 
     fn manifest_path(&self, number: u32) -> PathBuf {
-        self.folder.join("launches").join(format!("{number}.toml"))
+        self.folder.join(manifest_name(number))
     }
 
     /// Where the signature of a launch lies, if it has one.
     #[must_use]
     pub fn signature_path(&self, number: u32) -> PathBuf {
-        self.folder.join("launches").join(format!("{number}.sig"))
+        self.folder.join(signature_name(number))
+    }
+
+    /// The signature of a launch, of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// What the system says; of the kind [`ErrorKind::NotFound`] if there is none, of the kind [`ErrorKind::InvalidInput`] if
+    /// it is a link, no file or longer.
+    pub fn signature(&self, number: u32, limit: u64) -> io::Result<Vec<u8>> {
+        beneath::read(&self.folder, &signature_name(number), limit)
+    }
+
+    /// Writes the signature of a launch. A link in its place is replaced, and what it leads to stays as it is.
+    ///
+    /// # Errors
+    /// What the system says; of the kind [`ErrorKind::AlreadyExists`] if there is one that is to be kept, of the kind
+    /// [`ErrorKind::InvalidInput`] if the folder is a link.
+    pub fn write_signature(&self, number: u32, bytes: &[u8], existing: Existing) -> io::Result<()> {
+        beneath::write(&self.folder, &signature_name(number), bytes, existing)
     }
 
     /// The text of a launch's manifest, not checked.
@@ -107,7 +158,7 @@ impl Recording {
     pub fn manifest(&self, number: u32) -> Result<String, RecordingError> {
         let path = self.manifest_path(number);
         let failed = |error| RecordingError::file(&path, error);
-        let file = fs::File::open(&path).map_err(failed)?;
+        let file = beneath::open(&self.folder, &manifest_name(number)).map_err(failed)?;
         let mut text = String::new();
         file.take(MAX_MANIFEST + 1)
             .read_to_string(&mut text)

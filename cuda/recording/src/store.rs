@@ -4,12 +4,15 @@
 //! A piece of memory is cut into chunks of [`CHUNK`] bytes; its name is the hash of the list of their hashes. An object file
 //! begins with a byte that says how the rest is kept: 0 as it is, 1 as an LZ4 block.
 
-use std::fs;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Hash, RecordingError};
+use gpureplay_io::beneath;
+
+use crate::{Hash, RecordingError, link};
 
 /// Bytes of a chunk.
 pub const CHUNK: usize = 256 << 10;
@@ -18,6 +21,8 @@ const RAW: u8 = 0;
 const LZ4: u8 = 1;
 /// Bytes of a hash in a list.
 const HASH: usize = 32;
+/// Names of unfinished files that are tried before a folder counts as unusable.
+const MAX_ATTEMPTS: u32 = 64;
 
 /// The objects of a recording.
 pub struct Store {
@@ -38,26 +43,25 @@ impl Store {
         }
     }
 
-    fn object(&self, hash: Hash) -> PathBuf {
-        self.folder.join(object_path(hash))
-    }
-
-    fn image_path(&self, hash: Hash) -> PathBuf {
-        self.folder.join("images").join(hash.to_string())
-    }
-
-    /// Links a file from the other recording, if it has it. A file that is damaged there is told when it is read.
-    fn linked(&self, path: &Path) -> bool {
+    /// Links a file from the other recording, if it has it. A file that is damaged there is told when it is read; a symbolic
+    /// link there is none.
+    fn linked(&self, name: &Path) -> Result<bool, RecordingError> {
         let Some(other) = &self.other else {
-            return false;
+            return Ok(false);
         };
-        let Ok(name) = path.strip_prefix(&self.folder) else {
-            return false;
-        };
-        let folder_is_there = path
-            .parent()
-            .is_some_and(|folder| fs::create_dir_all(folder).is_ok());
-        folder_is_there && fs::hard_link(other.join(name), path).is_ok()
+        if beneath::open(other, name).is_err() {
+            return Ok(false);
+        }
+        make_folder(&self.folder, name)?;
+        let path = self.folder.join(name);
+        if fs::hard_link(other.join(name), &path).is_err() {
+            return Ok(false);
+        }
+        // A symbolic link that took its place there meanwhile was linked as such; what is linked here is a file of nobody else.
+        Ok(is_file(&path) || {
+            let _ = fs::remove_file(&path);
+            false
+        })
     }
 
     /// Keeps an image and says its name.
@@ -66,9 +70,9 @@ impl Store {
     /// If it cannot be written.
     pub fn put_image(&self, image: &[u8]) -> Result<Hash, RecordingError> {
         let hash = Hash::of(image);
-        let path = self.image_path(hash);
-        if !self.linked(&path) {
-            write_once(&path, &[image])?;
+        let name = image_path(hash);
+        if !self.linked(&name)? {
+            write_once(&self.folder, &name, &[image])?;
         }
         Ok(hash)
     }
@@ -78,7 +82,7 @@ impl Store {
     /// # Errors
     /// If it is not there, or is not what its name says.
     pub fn image(&self, hash: Hash, size: u64) -> Result<Vec<u8>, RecordingError> {
-        let bytes = read_at_most(&self.image_path(hash), size)?;
+        let bytes = read_at_most(&self.folder, &image_path(hash), size)?;
         if bytes.len() as u64 != size {
             return Err(RecordingError::Size { hash, size });
         }
@@ -121,50 +125,62 @@ impl Store {
     /// # Errors
     /// If an object is missing, is not what its name says, or has another size.
     pub fn get(&self, name: Hash, size: u64) -> Result<Vec<u8>, RecordingError> {
-        let wrong_size = RecordingError::Size { hash: name, size };
-        let Ok(size) = usize::try_from(size) else {
-            return Err(wrong_size);
-        };
-        let chunks = size.div_ceil(CHUNK);
-        let mut list = vec![0; chunks * HASH];
-        self.get_object(name, &mut list)?;
+        let wrong_size = || RecordingError::Size { hash: name, size };
+        let list = self.list(name, size)?;
+        let size = usize::try_from(size).map_err(|_| wrong_size())?;
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(size).map_err(|_| wrong_size)?;
+        bytes.try_reserve_exact(size).map_err(|_| wrong_size())?;
         bytes.resize(size, 0);
-        let parts: Vec<_> = list
-            .as_chunks::<HASH>()
-            .0
-            .iter()
-            .zip(bytes.chunks_mut(CHUNK))
-            .collect();
+        let parts: Vec<_> = list.iter().zip(bytes.chunks_mut(CHUNK)).collect();
         let parts: Vec<_> = parts.into_iter().map(std::sync::Mutex::new).collect();
         in_parallel(&parts, |part| {
             let mut part = part
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
-            let hash = Hash(*part.0);
+            let hash = *part.0;
             self.get_object(hash, part.1)
         })?;
         Ok(bytes)
     }
 
+    /// What checks pieces of memory without holding them.
+    #[must_use]
+    pub fn checker(&self) -> Checker<'_> {
+        Checker {
+            store: self,
+            right: HashSet::new(),
+        }
+    }
+
+    /// The hashes of the chunks of a piece of memory.
+    fn list(&self, name: Hash, size: u64) -> Result<Vec<Hash>, RecordingError> {
+        let wrong_size = || RecordingError::Size { hash: name, size };
+        let bytes = usize::try_from(size.div_ceil(CHUNK as u64))
+            .ok()
+            .and_then(|chunks| chunks.checked_mul(HASH))
+            .ok_or_else(wrong_size)?;
+        let mut list = vec![0; bytes];
+        self.get_object(name, &mut list)?;
+        Ok(list.as_chunks().0.iter().copied().map(Hash).collect())
+    }
+
     fn put_object(&self, hash: Hash, bytes: &[u8]) -> Result<(), RecordingError> {
-        let path = self.object(hash);
-        if path.exists() || self.linked(&path) {
+        let name = object_path(hash);
+        if is_file(&self.folder.join(&name)) || self.linked(&name)? {
             return Ok(());
         }
         let compressed = lz4_flex::block::compress(bytes);
         if compressed.len() < bytes.len() {
-            write_once(&path, &[&[LZ4], &compressed])
+            write_once(&self.folder, &name, &[&[LZ4], &compressed])
         } else {
-            write_once(&path, &[&[RAW], bytes])
+            write_once(&self.folder, &name, &[&[RAW], bytes])
         }
     }
 
     /// Reads an object that holds exactly as many bytes as `out` has.
     fn get_object(&self, hash: Hash, out: &mut [u8]) -> Result<(), RecordingError> {
         // A chunk that does not compress is kept as it is, so a file is never longer than that.
-        let file = read_at_most(&self.object(hash), out.len() as u64 + 1)?;
+        let file = read_at_most(&self.folder, &object_path(hash), out.len() as u64 + 1)?;
         let wrong_size = RecordingError::Size {
             hash,
             size: out.len() as u64,
@@ -183,6 +199,43 @@ impl Store {
             Ok(())
         }
     }
+}
+
+/// Checks pieces of memory, each object once: work and memory go with the files of a recording, not with what they unpack to.
+pub struct Checker<'a> {
+    store: &'a Store,
+    /// Objects that are what their names say, and their sizes.
+    right: HashSet<(Hash, usize)>,
+}
+
+impl Checker<'_> {
+    /// As [`Store::get`], but the piece is not held: only one chunk on each core. Works on all cores.
+    ///
+    /// # Errors
+    /// As for [`Store::get`].
+    pub fn check(&mut self, name: Hash, size: u64) -> Result<(), RecordingError> {
+        let list = self.store.list(name, size)?;
+        let last = list.len().saturating_sub(1);
+        let rest = usize::try_from(size.saturating_sub(last as u64 * CHUNK as u64));
+        let rest = rest.map_err(|_| RecordingError::Size { hash: name, size })?;
+        let chunks = list.into_iter().enumerate();
+        let chunks = chunks.map(|(at, hash)| (hash, if at == last { rest } else { CHUNK }));
+        // Once each, in their order: of several errors the first is told.
+        let mut seen = HashSet::new();
+        let new: Vec<_> = chunks
+            .filter(|chunk| !self.right.contains(chunk) && seen.insert(*chunk))
+            .collect();
+        in_parallel(&new, |(hash, size)| {
+            self.store.get_object(*hash, &mut vec![0; *size])
+        })?;
+        self.right.extend(seen);
+        Ok(())
+    }
+}
+
+/// Where an image lies in a recording.
+fn image_path(hash: Hash) -> PathBuf {
+    Path::new("images").join(hash.to_string())
 }
 
 /// Where an object lies in a recording.
@@ -223,44 +276,94 @@ fn in_parallel<T: Sync, R: Send>(
     Ok(all)
 }
 
-fn read_at_most(path: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
-    let failed = |error| RecordingError::file(path, error);
+/// The first bytes of a file of a recording: one more than `limit` at most.
+fn read_at_most(folder: &Path, name: &Path, limit: u64) -> Result<Vec<u8>, RecordingError> {
+    let failed = |error| RecordingError::file(&folder.join(name), error);
     let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(failed)?;
+    let file = beneath::open(folder, name).map_err(failed)?;
     file.take(limit.saturating_add(1))
         .read_to_end(&mut bytes)
         .map_err(failed)?;
     Ok(bytes)
 }
 
-/// Writes a file under another name and gives it its own when it is whole; a file that is there already stays.
-pub(crate) fn write_once(path: &Path, parts: &[&[u8]]) -> Result<(), RecordingError> {
-    if path.exists() {
+/// Whether there is a file, and no link to one.
+fn is_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file())
+}
+
+/// Makes the folders of a file of a recording: none of them is a link.
+pub(crate) fn make_folder(recording: &Path, name: &Path) -> Result<(), RecordingError> {
+    let mut folder = recording.to_owned();
+    for part in name.parent().into_iter().flat_map(Path::components) {
+        let Component::Normal(part) = part else {
+            return Err(RecordingError::file(&recording.join(name), link()));
+        };
+        folder.push(part);
+        let failed = |error| RecordingError::file(&folder, error);
+        let found = match fs::symlink_metadata(&folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                match fs::create_dir(&folder) {
+                    // Another process made it.
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                    made => made.map_err(failed)?,
+                }
+                fs::symlink_metadata(&folder)
+            }
+            found => found,
+        };
+        if !found.map_err(failed)?.is_dir() {
+            return Err(failed(link()));
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file of a recording under another name and gives it its own when it is whole; a file that is there already stays,
+/// and a link that is there is replaced.
+fn write_once(recording: &Path, name: &Path, parts: &[&[u8]]) -> Result<(), RecordingError> {
+    let path = recording.join(name);
+    make_folder(recording, name)?;
+    if is_file(&path) {
         return Ok(());
     }
-    let temporary = write_temporary(path, parts)?;
-    let renamed = fs::rename(&temporary, path);
+    let temporary = write_temporary(recording, name, parts)?;
+    let renamed = fs::rename(&temporary, &path);
     if renamed.is_err() {
         // The error of the renaming is the one that counts.
         let _ = fs::remove_file(&temporary);
     }
-    renamed.map_err(|error| RecordingError::file(path, error))
+    renamed.map_err(|error| RecordingError::file(&path, error))
 }
 
-/// Writes a file under a name that no other process or thread uses.
-pub(crate) fn write_temporary(path: &Path, parts: &[&[u8]]) -> Result<PathBuf, RecordingError> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let temporary = path.with_extension(format!("{}-{number}.part", std::process::id()));
-    let folder = temporary.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(|error| RecordingError::file(folder, error))?;
-    let write = || -> io::Result<()> {
-        let mut file = fs::File::create(&temporary)?;
-        parts.iter().try_for_each(|part| file.write_all(part))
-    };
-    write().map_err(|error| {
+/// Writes a file beside `name` in a recording, under a name that nothing else has.
+pub(crate) fn write_temporary(
+    recording: &Path,
+    name: &Path,
+    parts: &[&[u8]],
+) -> Result<PathBuf, RecordingError> {
+    make_folder(recording, name)?;
+    let (temporary, mut file) = create(&recording.join(name))?;
+    let written = parts.iter().try_for_each(|part| file.write_all(part));
+    written.map_err(|error| {
         let _ = fs::remove_file(&temporary);
         RecordingError::file(&temporary, error)
     })?;
     Ok(temporary)
+}
+
+/// A new file beside a path.
+fn create(path: &Path) -> Result<(PathBuf, File), RecordingError> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let mut attempts = 0;
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let temporary = path.with_extension(format!("{}-{number}.part", std::process::id()));
+        attempts += 1;
+        match File::create_new(&temporary) {
+            Ok(file) => return Ok((temporary, file)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && attempts < MAX_ATTEMPTS => {}
+            Err(error) => return Err(RecordingError::file(&temporary, error)),
+        }
+    }
 }

@@ -5,8 +5,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::store::write_temporary;
-use crate::{Launch, RecordingError, Store, check};
+use crate::store::{make_folder, write_temporary};
+use crate::{LAUNCHES, Launch, RecordingError, Store, check};
 
 /// Writes launches.
 pub struct Writer {
@@ -29,9 +29,9 @@ impl Writer {
     /// # Errors
     /// If it cannot be made.
     pub fn sharing(folder: &Path, other: Option<PathBuf>) -> Result<Self, RecordingError> {
-        for part in ["launches", "images", "objects"] {
-            let path = folder.join(part);
-            fs::create_dir_all(&path).map_err(|error| RecordingError::file(&path, error))?;
+        fs::create_dir_all(folder).map_err(|error| RecordingError::file(folder, error))?;
+        for part in [LAUNCHES, "images", "objects"] {
+            make_folder(folder, &Path::new(part).join("any"))?;
         }
         Ok(Self {
             folder: folder.to_owned(),
@@ -51,12 +51,16 @@ impl Writer {
     /// If the launch breaks a rule, or cannot be written.
     pub fn add(&self, launch: &Launch) -> Result<u32, RecordingError> {
         check::check(launch)?;
-        let folder = self.folder.join("launches");
+        let folder = self.folder.join(LAUNCHES);
         let text = toml::to_string(launch).map_err(|error| RecordingError::Manifest {
             path: folder.clone(),
             reason: error.to_string(),
         })?;
-        let temporary = write_temporary(&folder.join("launch"), &[text.as_bytes()])?;
+        let temporary = write_temporary(
+            &self.folder,
+            &Path::new(LAUNCHES).join("launch"),
+            &[text.as_bytes()],
+        )?;
         let number = claim(&folder, &temporary);
         let _ = fs::remove_file(&temporary);
         number

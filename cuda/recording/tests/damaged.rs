@@ -74,7 +74,10 @@ fn read_damaged(count: u32) {
             end = region.address + region.size;
             assert!(end <= 1 << 47);
         }
+        let mut start = 0;
         for [offset, size] in &launch.layout {
+            assert!(*offset >= start);
+            start = offset + size;
             assert!(offset + size <= launch.parameters.len());
         }
     }

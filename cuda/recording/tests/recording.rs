@@ -108,24 +108,29 @@ fn damage_of_any_object_is_seen() {
         }
     }
     assert_eq!(objects.len(), 3);
+    let check = |size| writer.store().checker().check(region.before, size);
     for path in objects {
         let good = fs::read(&path).unwrap();
         let mut bad = good.clone();
         *bad.last_mut().unwrap() ^= 1;
         for bytes in [bad, good[..good.len() - 1].to_vec(), vec![], vec![9]] {
             fs::write(&path, bytes).unwrap();
-            let error = writer.store().get(region.before, region.size).unwrap_err();
-            assert!(
-                matches!(
-                    error,
-                    RecordingError::Damaged(_) | RecordingError::Size { .. }
-                ),
-                "{error}"
-            );
+            let got = writer.store().get(region.before, region.size).map(drop);
+            for error in [got.unwrap_err(), check(region.size).unwrap_err()] {
+                assert!(
+                    matches!(
+                        error,
+                        RecordingError::Damaged(_) | RecordingError::Size { .. }
+                    ),
+                    "{error}"
+                );
+            }
         }
         fs::write(&path, good).unwrap();
     }
     assert!(writer.store().get(region.before, region.size + 1).is_err());
+    assert!(check(region.size + 1).is_err());
+    assert!(check(region.size).is_ok());
     assert!(writer.store().get(Hash::of(b"absent"), 1).is_err());
     assert_eq!(
         writer.store().get(region.before, region.size).unwrap(),
@@ -156,6 +161,12 @@ fn what_cannot_be_is_refused_before_it_is_used() {
         refused(&|l| l.layout = vec![[usize::MAX, 2]]),
         "layout reaches beyond the parameters"
     );
+    for layout in [[[0, 4], [3, 4]], [[4, 4], [0, 4]], [[0, 8], [0, 8]]] {
+        assert_eq!(
+            refused(&|l| l.layout = layout.to_vec()),
+            "layout has a parameter that begins before the end of the one before it"
+        );
+    }
     assert_eq!(
         refused(&|l| l.parameters = vec![0; 40000]),
         "parameters is larger than 32764 bytes"

@@ -231,7 +231,7 @@ fn ptx(image: &[u8], kernel: &str) -> Result<Vec<u8>, ReplayError> {
             .iter()
             .any(|other| other.name == kernel)
         {
-            return Ok(part.bytes.into_owned());
+            return Ok(part.bytes()?.into_owned());
         }
     }
     Err(ReplayError::NoPtx(kernel.to_owned()))
