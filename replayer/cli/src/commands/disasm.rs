@@ -100,7 +100,8 @@ impl Disasm {
         let jobs = table.jobs.len();
         let mut shaders = found(&table);
         if self.jobs.chosen() {
-            shaders.retain(|shader| shader.jobs.iter().any(|job| selected.contains(job)));
+            let chosen = |job: &usize| selected.binary_search(job).is_ok();
+            shaders.retain(|shader| shader.jobs.iter().any(chosen));
         }
         if let Some(job) = self.job {
             shaders.retain(|shader| shader.jobs.contains(&job));
