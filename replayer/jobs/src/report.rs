@@ -272,7 +272,7 @@ fn job_report(
         layer: jobs.layer(job).map(|layer| layer.name.clone()),
         address: format!("{:#x}", job.address),
         kind: job.kind.map_or("unknown", JobType::name).to_owned(),
-        name: job.name.clone(),
+        name: job.name.as_deref().map(str::to_owned),
         launch: job.launch,
         kernel: identity.map(|identity| format!("{:016x}", identity.hash)),
         shader: compute.map(|compute| format!("{:#x}", compute.shader)),

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use gpureplay_core::Verified;
+use gpureplay_format::Opcode;
 use self_cell::self_cell;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::Files;
-use crate::manifest::Manifest;
+use crate::manifest::{self, Manifest};
 use crate::tensors::{Layer, TensorInfo};
 use crate::trust::Trust;
 
@@ -92,6 +93,15 @@ impl Recording {
     ) -> Result<Self> {
         let checked = Checked::try_new(files, Files::verify)?;
         let view = checked.borrow_dependent().recording();
+        if let Some(manifest) = &checked.borrow_owner().manifest {
+            let chains = view.segments().iter();
+            let chains = chains.map(|segment| view.count(segment, Opcode::Submit) as usize);
+            let named = manifest.names_chains_of(chains.sum());
+            named.map_err(|reason| Error::Manifest {
+                path: checked.borrow_owner().directory.join(manifest::FILE_NAME),
+                reason,
+            })?;
+        }
         Ok(Self(Arc::new(Shared {
             tensors: TensorInfo::all(view),
             layers: Layer::all(view),

@@ -120,6 +120,9 @@ impl Disasm {
                 shown(&self.recording)
             )));
         }
+        let analysis = self.annotate.as_deref();
+        let analysis = analysis.map(|path| analysis_file::read(path, &recording));
+        let analysis = analysis.transpose()?;
         if let Some(directory) = &self.save {
             let mut destinations = Destinations::new(self.force.force);
             destinations.reads_recording(files);
@@ -154,9 +157,6 @@ impl Disasm {
                 }
             }
         }
-        let analysis = self.annotate.as_deref();
-        let analysis = analysis.map(|path| analysis_file::read(path, &recording));
-        let analysis = analysis.transpose()?;
         let report = Report {
             recording: files.name(),
             gpu: table.gpu.to_string(),

@@ -15,12 +15,15 @@ use crate::common::failure::{Failure, Outcome};
 use crate::common::stated::{StatedOptions, suggestion};
 use crate::common::terminal;
 use crate::manifest::{self, Manifest};
-use gpureplay_library::shown;
+use gpureplay_library::{read_named, shown};
 
 use crate::{Result, files, text};
 
 /// Name of the register history beside the recording.
 const HISTORY: &str = "registers.csv";
+
+/// Longest description of an original that is read, in bytes; those that come with the program have a few thousand.
+const MOST_DESCRIPTION: u64 = 1 << 20;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -165,7 +168,8 @@ impl Import {
             return built_in(fingerprint).map_err(|error| Failure::Input(error.to_string()));
         };
         let wrong = |error: String| Failure::Input(format!("{}: {error}", shown(path)));
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let text = String::from_utf8(read_named(path, MOST_DESCRIPTION)?);
+        let text = text.map_err(|error| wrong(error.to_string()))?;
         let description = Description::parse(&text).map_err(|error| wrong(error.to_string()))?;
         let own = format!("{fingerprint:016x}");
         match &description.fingerprint {
