@@ -358,7 +358,11 @@ fn manifest(
     let job = job(jobs, index)?;
     let what = format!("job {index} ({}) extracted", job.title());
     let file = |name: &String| format!("expected/{name}.npy").into();
-    let named = job.name.as_ref().zip(job.launch).zip(job.compute.as_ref());
+    let named = job
+        .name
+        .as_deref()
+        .zip(job.launch)
+        .zip(job.compute.as_ref());
     Ok(Manifest {
         version: VERSION,
         name: format!("{}-job{index}", recording.name()),
@@ -388,7 +392,7 @@ fn manifest(
                 submission: 0,
                 job: None,
                 launch,
-                kernel: kernel.clone(),
+                kernel: kernel.to_owned(),
                 global: Sizes(compute.global()),
                 local: Some(Sizes(compute.local.map(u64::from))),
             })

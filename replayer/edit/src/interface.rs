@@ -91,7 +91,7 @@ impl Interface {
             version: VERSION,
             gpu: profile.name.into(),
             hash: format!("{:016x}", compute.identity()?.hash),
-            kernel: job.name.clone(),
+            kernel: job.name.as_deref().map(str::to_owned),
             uniforms: state.uniform_count(),
             initial: initial.map(|(name, _)| name.to_owned()).collect(),
             registers: registers(compute, profile),

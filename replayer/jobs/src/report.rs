@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report of a recording's jobs: one structure for text, JSON, CSV and pages. `docs/schemas/jobs.json` describes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use gpureplay_io::statistics::Spread;
 use gpureplay_library::{Recording, weights::sha256};
@@ -209,18 +209,19 @@ fn phase(phases: &[&'static str], segment: u32) -> String {
 
 fn layers(jobs: &Jobs) -> Vec<LayerReport> {
     let numbered = jobs.layers.iter().enumerate();
-    numbered
+    let mut reports: Vec<LayerReport> = numbered
         .map(|(at, layer)| LayerReport {
             number: at + 1,
             name: layer.name.clone(),
-            jobs: jobs
-                .chains
-                .iter()
-                .filter(|chain| chain.layer == Some(at))
-                .flat_map(|chain| chain.jobs.clone())
-                .collect(),
+            jobs: Vec::new(),
         })
-        .collect()
+        .collect();
+    for chain in &jobs.chains {
+        if let Some(report) = chain.layer.and_then(|at| reports.get_mut(at)) {
+            report.jobs.extend(chain.jobs.clone());
+        }
+    }
+    reports
 }
 
 fn chains(
@@ -271,7 +272,7 @@ fn job_report(
         layer: jobs.layer(job).map(|layer| layer.name.clone()),
         address: format!("{:#x}", job.address),
         kind: job.kind.map_or("unknown", JobType::name).to_owned(),
-        name: job.name.clone(),
+        name: job.name.as_deref().map(str::to_owned),
         launch: job.launch,
         kernel: identity.map(|identity| format!("{:016x}", identity.hash)),
         shader: compute.map(|compute| format!("{:#x}", compute.shader)),
@@ -302,13 +303,14 @@ fn job_report(
 
 fn kernels(chosen: &[&Job], reports: &[JobReport]) -> Vec<KernelReport> {
     let mut kernels: Vec<KernelReport> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut names: HashSet<(usize, &str)> = HashSet::new();
     for (job, report) in chosen.iter().zip(reports) {
         let code = job.compute.as_ref().and_then(|it| it.code.as_ref().ok());
         let (Some(code), Some(hash)) = (code, &report.kernel) else {
             continue;
         };
-        let at = kernels.iter().position(|kernel| kernel.hash == *hash);
-        let at = at.unwrap_or_else(|| {
+        let at = *places.entry(hash.as_str()).or_insert_with(|| {
             kernels.push(KernelReport {
                 hash: hash.clone(),
                 bytes: code.identity.bytes,
@@ -324,7 +326,7 @@ fn kernels(chosen: &[&Job], reports: &[JobReport]) -> Vec<KernelReport> {
         };
         kernel.jobs.push(report.index);
         if let Some(name) = &report.name
-            && !kernel.names.contains(name)
+            && names.insert((at, name.as_str()))
         {
             kernel.names.push(name.clone());
         }

@@ -183,7 +183,7 @@ impl Selector {
                 let fits = match item {
                     Item::Numbers(first, last) => (*first..=*last).contains(&job.index),
                     Item::Matching(regex) => regex.is_match(&job.title()),
-                    Item::Kernel(name) => job.name.as_ref() == Some(name),
+                    Item::Kernel(name) => job.name.as_deref() == Some(name.as_str()),
                     Item::Hash(digits) => hash(job).is_some_and(|hash| hash.starts_with(digits)),
                     Item::Layer(_) => {
                         let layer = jobs.chains.get(job.chain).and_then(|chain| chain.layer);
@@ -284,7 +284,7 @@ mod tests {
             first.jobs as usize
         );
         let gemm = jobs("acl-gemm-g52");
-        let name = gemm.jobs[2].name.clone().unwrap();
+        let name = gemm.jobs[2].title();
         let by_name = format!("kernel:{name}").parse::<Selector>().unwrap();
         assert!(by_name.select(&gemm).unwrap().contains(&2));
     }

@@ -115,8 +115,8 @@ pub struct Job {
     pub address: u64,
     /// Its type, if that exists.
     pub kind: Option<JobType>,
-    /// Name of the kernel, where the manifest knows it.
-    pub name: Option<String>,
+    /// Name of the kernel, where the manifest knows it; jobs of a chain share it.
+    pub name: Option<Arc<str>>,
     /// Number of the launch in the app, where the manifest knows it.
     pub launch: Option<u32>,
     /// What it waits for.
@@ -144,7 +144,8 @@ impl Job {
             Some(format!("{:016x}", identity.hash))
         };
         let kind = || self.kind.map_or("unknown", JobType::name).to_owned();
-        self.name.clone().or_else(hash).unwrap_or_else(kind)
+        let name = self.name.as_deref().map(str::to_owned);
+        name.or_else(hash).unwrap_or_else(kind)
     }
 }
 
@@ -206,9 +207,10 @@ impl Jobs {
                     continue;
                 };
                 let jobs = found.jobs.get_mut(chain.jobs.clone()).unwrap_or_default();
+                let name: Arc<str> = named.kernel.as_str().into();
                 for (at, job) in jobs.iter_mut().enumerate() {
                     if job.compute.is_some() && named.job.is_none_or(|it| it == at) {
-                        job.name = Some(named.kernel.clone());
+                        job.name = Some(name.clone());
                         job.launch = Some(named.launch);
                     }
                 }

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gpureplay_io::{Tensor, compare, escaped, shown};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::bindings::{Bindings, require};
 use crate::error::{Error, Result};
@@ -23,7 +24,9 @@ pub struct Comparison {
     /// The file that was compared with.
     pub expected: PathBuf,
     /// Who computed it, if the manifest says so.
-    pub reference: Option<String>,
+    #[serde(serialize_with = "as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub reference: Option<Arc<str>>,
     /// Relative tolerance.
     pub tolerance: f64,
     /// Elements whose bits differ.
@@ -36,6 +39,13 @@ pub struct Comparison {
     pub max_relative: Number,
     /// Coordinates, value and expected value of the worst element outside the tolerance.
     pub worst: Option<(Vec<u64>, Number, Number)>,
+}
+
+fn as_text<S: Serializer>(
+    text: &Option<Arc<str>>,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    text.as_deref().serialize(serializer)
 }
 
 impl Comparison {
@@ -70,7 +80,8 @@ impl Comparison {
 #[derive(Debug)]
 struct Expected {
     path: PathBuf,
-    reference: Option<String>,
+    /// Outputs share it.
+    reference: Option<Arc<str>>,
     value: Tensor,
     tolerance: f64,
 }
@@ -99,8 +110,8 @@ impl Expectations {
                 .iter()
                 .map(|(name, path)| (name.clone(), (path.clone(), false))),
         );
-        let reference = case.map(|case| case.reference.clone());
-        let reference = reference.filter(|text| !text.is_empty());
+        let reference = case.map(|case| case.reference.as_str());
+        let reference: Option<Arc<str>> = reference.filter(|text| !text.is_empty()).map(Arc::from);
         let mut outputs = BTreeMap::new();
         for (name, (path, by_manifest)) in paths {
             let Ok((_, info)) = bindings.named(&name) else {

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use gpureplay_core::{Limits, Verified, verify};
-use gpureplay_format::{Recording, TensorKind};
+use gpureplay_format::{Opcode, Recording, TensorKind};
 use gpureplay_io::beneath;
 
 use crate::digest::sha256;
@@ -128,6 +128,7 @@ impl Files {
             broken,
         })?;
         self.described(&tensors)?;
+        self.names_its_jobs(&recording)?;
         Ok(verified)
     }
 
@@ -184,6 +185,20 @@ impl Files {
             Some(file) => beneath::open(&self.directory, file),
             None => File::open(path),
         }
+    }
+
+    /// The manifest names jobs of chains that are there.
+    fn names_its_jobs(&self, recording: &Recording<'_>) -> Result<(), Error> {
+        let Some(manifest) = &self.manifest else {
+            return Ok(());
+        };
+        let chains = recording.segments().iter();
+        let chains = chains.map(|segment| recording.count(segment, Opcode::Submit) as usize);
+        let named = manifest.names_chains_of(chains.sum());
+        named.map_err(|reason| Error::Manifest {
+            path: self.directory.join(manifest::FILE_NAME),
+            reason,
+        })
     }
 
     /// The manifest speaks of tensors that are there.

@@ -5,21 +5,36 @@ use gpureplay_link::{MOST_JOBS, lengths, split, whole};
 
 use crate::error::{Error, Result};
 use crate::files::Files;
-use crate::manifest::{Job, Manifest};
+use crate::manifest::{self, Job, Manifest};
 use crate::recording::Recording;
+use crate::text;
 
 impl Recording {
     /// The recording with each job in a chain of its own, for whoever stops, measures or changes single jobs: numbers of jobs, tensors and
     /// layers stay, and the manifest's jobs name the new chains. A session of it never joins layers. The same recording if it is so already.
     ///
     /// # Errors
-    /// Its chains break a rule.
+    /// Its chains break a rule, or its manifest names a job that they do not have.
     pub fn apart(&self) -> Result<Self> {
         let wrong = |error: gpureplay_link::LinkError| Error::Chains {
             path: self.files().path.clone(),
             text: error.to_string(),
         };
+        let unnamed = |reason: String| Error::Manifest {
+            path: self.files().directory.join(manifest::FILE_NAME),
+            reason,
+        };
+        let named = self.manifest().map_or(&[][..], |manifest| &manifest.jobs);
         let Some(bytes) = split(self.verified()).map_err(wrong)? else {
+            let lengths = vec![
+                1;
+                named
+                    .iter()
+                    .map(|job| job.submission + 1)
+                    .max()
+                    .unwrap_or(0)
+            ];
+            by_job(named, &lengths).map_err(unnamed)?;
             return match self.layers().len() {
                 0 | 1 => Ok(self.clone()),
                 // Only layers could be joined.
@@ -27,9 +42,8 @@ impl Recording {
             };
         };
         let lengths = lengths(self.verified()).map_err(wrong)?;
-        self.in_form(bytes, |manifest| {
-            manifest.jobs = by_job(&manifest.jobs, &lengths);
-        })
+        let jobs = by_job(named, &lengths).map_err(unnamed)?;
+        self.in_form(bytes, |manifest| manifest.jobs = jobs)
     }
 
     /// The recording as it was read, whatever form this is.
@@ -77,7 +91,10 @@ impl Recording {
 }
 
 /// The jobs of a manifest by chains of one job each; `lengths` are those of the chains that they were named by.
-fn by_job(named: &[Job], lengths: &[u32]) -> Vec<Job> {
+///
+/// # Errors
+/// Which entry names a job that there is not.
+fn by_job(named: &[Job], lengths: &[u32]) -> std::result::Result<Vec<Job>, String> {
     let starts: Vec<usize> = lengths
         .iter()
         .scan(0usize, |next, length| {
@@ -87,24 +104,34 @@ fn by_job(named: &[Job], lengths: &[u32]) -> Vec<Job> {
         })
         .collect();
     let mut out = Vec::new();
-    for job in named {
+    for (number, job) in (1..).zip(named) {
         let place = starts.get(job.submission).zip(lengths.get(job.submission));
         let Some((start, length)) = place else {
-            continue;
+            return Err(format!(
+                "[[job]] {number} names submission {}, but the recording submits {}, counted from 0",
+                job.submission,
+                text::count(lengths.len() as u64, "chain")
+            ));
         };
+        let length = *length as usize;
         let jobs = match job.job {
-            Some(at) => at..at.saturating_add(1),
-            None => 0..*length as usize,
+            Some(at) if at >= length => {
+                return Err(format!(
+                    "[[job]] {number} names job {at} of submission {}, which has {}, counted from 0",
+                    job.submission,
+                    text::count(length as u64, "job")
+                ));
+            }
+            Some(at) => at..at + 1,
+            None => 0..length,
         };
-        for at in jobs.filter(|at| *at < *length as usize) {
-            out.push(Job {
-                submission: start + at,
-                job: None,
-                ..job.clone()
-            });
-        }
+        out.extend(jobs.map(|at| Job {
+            submission: start.saturating_add(at),
+            job: None,
+            ..job.clone()
+        }));
     }
-    out
+    Ok(out)
 }
 
 #[cfg(test)]
@@ -134,17 +161,20 @@ mod tests {
             kernel: kernel.into(),
             ..Job::default()
         };
-        let before = [
-            named(0, Some(1), "b"),
-            named(1, None, "c"),
-            named(2, Some(7), "no such job"),
-            named(9, None, "no such chain"),
-        ];
-        let after = by_job(&before, &[2, 2, 1]);
+        let before = [named(0, Some(1), "b"), named(1, None, "c")];
+        let after = by_job(&before, &[2, 2, 1]).unwrap();
         let found: Vec<_> = after
             .iter()
             .map(|job| (job.submission, job.job, &*job.kernel))
             .collect();
         assert_eq!(found, [(1, None, "b"), (2, None, "c"), (3, None, "c")]);
+        let error = |job| by_job(&[before[0].clone(), job], &[2, 2, 1]).unwrap_err();
+        let no_job = error(named(2, Some(1), "x"));
+        assert_eq!(
+            no_job,
+            "[[job]] 2 names job 1 of submission 2, which has 1 job, counted from 0"
+        );
+        let no_chain = error(named(3, None, "x"));
+        assert!(no_chain.contains("submission 3, but the recording submits 3 chains"));
     }
 }

@@ -72,13 +72,14 @@ pub use gpureplay_io::{Element, ElementType, Existing, Tensor, escaped, escaped_
 pub use gpureplay_optee::Canceller;
 pub use manifest::Manifest;
 pub use number::Number;
+pub use package::open::read_named;
 pub use recording::Recording;
 pub use selection::Selection;
 pub use session::{Options, Session};
 pub use signals::HeldSignals;
 pub use tensors::{Layer, TensorInfo, crossing, layer_named, layers_named, list};
 pub use timing::{ChainSpan, Events, Phase, Timing, Transfer};
-pub use trust::{Trust, write_error};
+pub use trust::{MOST_KEY, Trust, write_error};
 pub use unfinished::Unfinished;
 
 /// Version of this library.

@@ -29,6 +29,33 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Variants of a recording.
 const MOST_VARIANTS: usize = 64;
 
+/// Bytes of the longest name of a kernel, of a class and of a GPU: a report has them once for each job or for each answer. As much as the name of
+/// a tensor may have.
+pub const MOST_NAME: usize = 255;
+/// Bytes of the longest name of a recording, and of who computed what is expected: a report has the latter once for each output.
+pub const MOST_LINE: usize = 1024;
+/// Bytes of the longest path of a file.
+const MOST_PATH: usize = 4096;
+/// Bytes of the longest text that is shown once: a description, a command, a fact of the provenance.
+pub const MOST_TEXT: usize = 1 << 16;
+
+/// As much of the beginning of a text as fits into so many bytes.
+pub fn beginning(text: &str, most: usize) -> &str {
+    text.get(..text.floor_char_boundary(most)).unwrap_or(text)
+}
+
+/// Refuses a text that is longer than it may be.
+fn bounded(place: &dyn Fn() -> String, text: &str, most: usize) -> std::result::Result<(), String> {
+    if text.len() <= most {
+        return Ok(());
+    }
+    Err(format!(
+        "{} has {} bytes, expected at most {most}: shorten it",
+        place(),
+        text.len()
+    ))
+}
+
 /// The whole file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -276,14 +303,111 @@ impl Manifest {
                 ));
             }
         }
+        manifest.texts_are_bounded()?;
+        manifest.jobs_are_named_once()?;
         Ok(manifest)
+    }
+
+    /// Each text is as long as it may be: what is copied for each job or output must not grow with the manifest.
+    fn texts_are_bounded(&self) -> std::result::Result<(), String> {
+        let plain = |what: &'static str| move || what.to_owned();
+        bounded(&plain("name"), &self.name, MOST_LINE)?;
+        bounded(&plain("description"), &self.description, MOST_TEXT)?;
+        bounded(&plain("command"), &self.command, MOST_TEXT)?;
+        for (key, value) in &self.provenance {
+            bounded(&plain("a key of [provenance]"), key, MOST_NAME)?;
+            bounded(&|| format!("[provenance]: {key}"), value, MOST_TEXT)?;
+        }
+        for (name, output) in &self.outputs {
+            bounded(&plain("the name of an [outputs.NAME]"), name, MOST_NAME)?;
+            for (at, label) in output.labels.iter().enumerate() {
+                let place = || format!("[outputs.{name}]: label {at}");
+                bounded(&place, label, MOST_NAME)?;
+            }
+        }
+        for (name, image) in &self.images {
+            bounded(&plain("the name of an [images.NAME]"), name, MOST_NAME)?;
+            let place = || format!("[images.{name}]: layout");
+            bounded(&place, &image.layout, MOST_NAME)?;
+        }
+        for (name, external) in &self.external {
+            bounded(&plain("the name of an [external.NAME]"), name, MOST_NAME)?;
+            let place = || format!("[external.{name}]: sha256");
+            bounded(&place, &external.sha256, MOST_NAME)?;
+        }
+        for (number, case) in (1..).zip(&self.cases) {
+            let place = || format!("[[case]] {number}: reference");
+            bounded(&place, &case.reference, MOST_LINE)?;
+            for name in case.inputs.keys().chain(case.expected.keys()) {
+                let place = || format!("[[case]] {number}: the name of a tensor");
+                bounded(&place, name, MOST_NAME)?;
+            }
+        }
+        for (number, variant) in (1..).zip(&self.variants) {
+            let place = |what| move || format!("[[variant]] {number}: {what}");
+            bounded(&place("gpu"), &variant.gpu, MOST_NAME)?;
+            bounded(&place("sha256"), &variant.sha256, MOST_NAME)?;
+            bounded(&place("made"), &variant.made, MOST_TEXT)?;
+        }
+        for (number, job) in (1..).zip(&self.jobs) {
+            let place = || format!("[[job]] {number}: kernel");
+            bounded(&place, &job.kernel, MOST_NAME)?;
+        }
+        for file in self.files() {
+            let place = || "the path of a file".to_owned();
+            bounded(&place, &file.to_string_lossy(), MOST_PATH)?;
+        }
+        Ok(())
+    }
+
+    /// No job has two names: each entry is about jobs of its own.
+    fn jobs_are_named_once(&self) -> std::result::Result<(), String> {
+        let mut named: Vec<(usize, &Job)> = (1..).zip(&self.jobs).collect();
+        // What names a whole chain comes before what names a job of it.
+        named.sort_by_key(|(_, job)| (job.submission, job.job));
+        let twice = named.array_windows().find(|[(_, before), (_, after)]| {
+            let same = before.job.is_none() || before.job == after.job;
+            before.submission == after.submission && same
+        });
+        match twice {
+            None => Ok(()),
+            Some([(first, _), (second, job)]) => Err(format!(
+                "[[job]] {first} and [[job]] {second} name the same job of submission {}: leave one of them out",
+                job.submission
+            )),
+        }
+    }
+
+    /// The jobs that it names are of chains that a recording submits.
+    ///
+    /// # Errors
+    /// Which are not, and how many chains there are.
+    pub(crate) fn names_chains_of(&self, chains: usize) -> std::result::Result<(), String> {
+        match (1..)
+            .zip(&self.jobs)
+            .find(|(_, job)| job.submission >= chains)
+        {
+            None => Ok(()),
+            Some((number, job)) => Err(format!(
+                "[[job]] {number} names submission {}, but the recording submits {}, counted from 0",
+                job.submission,
+                crate::text::count(chains as u64, "chain")
+            )),
+        }
     }
 
     /// The text of the file.
     ///
     /// # Errors
-    /// A value that TOML cannot hold.
+    /// A value that TOML cannot hold, or one that [`Manifest::parse`] refuses.
     pub fn to_text(&self) -> Result<String, Error> {
+        let sound = self
+            .texts_are_bounded()
+            .and_then(|()| self.jobs_are_named_once());
+        sound.map_err(|reason| Error::Write {
+            path: FILE_NAME.into(),
+            reason,
+        })?;
         toml::to_string_pretty(self).map_err(|error| Error::Write {
             path: FILE_NAME.into(),
             reason: error.to_string(),
@@ -341,6 +465,141 @@ mod tests {
         assert_eq!(with(MOST_VARIANTS).unwrap().variants.len(), MOST_VARIANTS);
         let error = with(MOST_VARIANTS + 1).unwrap_err();
         assert!(error.contains("65 variants"), "{error}");
+    }
+
+    #[test]
+    fn texts_are_as_long_as_they_may_be() {
+        let of = |key: &str, length: usize| {
+            let text = key.replace('@', &"k".repeat(length));
+            Manifest::parse(&format!("version = 1\n{text}"))
+        };
+        let job = "[[job]]\nsubmission = 0\nlaunch = 0\nglobal = \"1x1x1\"";
+        let named = |text: &str| format!("name = \"x\"\n{text}");
+        for (text, place, most) in [
+            ("name = \"@\"".to_owned(), "name", MOST_LINE),
+            (named("description = \"@\""), "description", MOST_TEXT),
+            (named("command = \"@\""), "command", MOST_TEXT),
+            (
+                named("[provenance]\n@ = \"x\""),
+                "a key of [provenance]",
+                MOST_NAME,
+            ),
+            (
+                named("[provenance]\nk = \"@\""),
+                "[provenance]: k",
+                MOST_TEXT,
+            ),
+            (
+                named("[outputs.@]"),
+                "the name of an [outputs.NAME]",
+                MOST_NAME,
+            ),
+            (
+                named("[outputs.o]\nlabels = [\"a\", \"@\"]"),
+                "[outputs.o]: label 1",
+                MOST_NAME,
+            ),
+            (
+                named("[images.@]\nlayout = \"x\""),
+                "the name of an [images.NAME]",
+                MOST_NAME,
+            ),
+            (
+                named("[images.i]\nlayout = \"@\""),
+                "[images.i]: layout",
+                MOST_NAME,
+            ),
+            (
+                named("[external.@]\nfile = \"x\"\nsha256 = \"\""),
+                "the name of an [external.NAME]",
+                MOST_NAME,
+            ),
+            (
+                named("[external.w]\nfile = \"x\"\nsha256 = \"@\""),
+                "[external.w]: sha256",
+                MOST_NAME,
+            ),
+            (
+                named("[external.w]\nfile = \"@\"\nsha256 = \"\""),
+                "the path of a file",
+                MOST_PATH,
+            ),
+            (
+                named("[[case]]\ninputs = {}\nreference = \"@\""),
+                "[[case]] 1: reference",
+                MOST_LINE,
+            ),
+            (
+                named("[[case]]\ninputs = { @ = \"x\" }"),
+                "[[case]] 1: the name of a tensor",
+                MOST_NAME,
+            ),
+            (
+                named("[[variant]]\ngpu = \"@\"\nfile = \"x\"\nsha256 = \"\""),
+                "[[variant]] 1: gpu",
+                MOST_NAME,
+            ),
+            (
+                named("[[variant]]\ngpu = \"\"\nfile = \"x\"\nsha256 = \"@\""),
+                "[[variant]] 1: sha256",
+                MOST_NAME,
+            ),
+            (
+                named("[[variant]]\ngpu = \"\"\nfile = \"x\"\nsha256 = \"\"\nmade = \"@\""),
+                "[[variant]] 1: made",
+                MOST_TEXT,
+            ),
+            (
+                named(&format!("{job}\nkernel = \"@\"")),
+                "[[job]] 1: kernel",
+                MOST_NAME,
+            ),
+        ] {
+            let most_read = of(&text, most);
+            assert!(most_read.is_ok(), "{place}: {most_read:?}");
+            let error = of(&text, most + 1).unwrap_err();
+            let expected = format!("{place} has {} bytes, expected at most {most}", most + 1);
+            assert!(error.starts_with(&expected), "{error}");
+        }
+        let mut manifest = of("name = \"@\"", 1).unwrap();
+        manifest.command = "c".repeat(MOST_TEXT + 1);
+        assert!(
+            manifest.to_text().is_err(),
+            "what is not read is not written"
+        );
+        manifest.command = beginning(&manifest.command, MOST_TEXT).to_owned();
+        assert!(manifest.to_text().is_ok());
+        assert_eq!(beginning("aä", 2), "a");
+    }
+
+    #[test]
+    fn a_job_is_named_once() {
+        let of = |jobs: &[(usize, Option<usize>)]| {
+            let mut text = "version = 1\nname = \"x\"\n".to_owned();
+            for (submission, job) in jobs {
+                let job = job.map_or_else(String::new, |job| format!("job = {job}\n"));
+                text += &format!(
+                    "[[job]]\nsubmission = {submission}\n{job}launch = 0\nkernel = \"k\"\nglobal = \"1x1x1\"\n"
+                );
+            }
+            Manifest::parse(&text)
+        };
+        let good = of(&[(1, Some(1)), (0, None), (1, Some(0)), (2, None)]).unwrap();
+        assert!(good.names_chains_of(3).is_ok());
+        let error = good.names_chains_of(2).unwrap_err();
+        assert!(error.starts_with("[[job]] 4 names submission 2"), "{error}");
+        for bad in [
+            [(1, None), (0, None), (1, None)],
+            [(1, Some(3)), (0, Some(3)), (1, Some(3))],
+            [(1, None), (0, None), (1, Some(3))],
+            [(1, Some(3)), (1, Some(4)), (1, None)],
+        ] {
+            let error = of(&bad).unwrap_err();
+            assert!(
+                error.contains("name the same job of submission 1"),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -6,7 +6,10 @@ use std::path::Path;
 use gpureplay_sign::{MAX_FILES, PublicKey, SignatureError, WriteError};
 
 use crate::error::{Error, Result};
-use crate::package::open::read_bounded;
+use crate::package::open::read_named;
+
+/// Longest file with a key that is read, in bytes; a PEM file of an Ed25519 key has 119, and may have comments.
+pub const MOST_KEY: u64 = 1 << 16;
 
 /// Whose recordings are accepted: everybody's unless a key is given.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +33,7 @@ impl Trust {
             Err(error @ WriteError::WeakKey) => return Err(wrong(&error)),
             Err(_) => {
                 let path = Path::new(given);
-                let text = read_bounded(path).map_err(|error| Error::file(path, error))?;
+                let text = read_named(path, MOST_KEY)?;
                 PublicKey::from_text(&String::from_utf8_lossy(&text))
                     .map_err(|error| wrong(&error))?
             }

@@ -90,7 +90,7 @@ fn name(report: &mut Report, jobs: &Jobs) {
         let Some(known) = jobs.jobs.get(job.index) else {
             continue;
         };
-        job.name = known.name.clone();
+        job.name = known.name.as_deref().map(str::to_owned);
         job.layer = jobs.layer(known).map(|layer| layer.name.clone());
         let code = known.compute.as_ref().and_then(|it| it.code.as_ref().ok());
         let (Some(code), Some(shader)) = (code, job.shader) else {

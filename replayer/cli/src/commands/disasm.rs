@@ -101,7 +101,8 @@ impl Disasm {
         let jobs = table.jobs.len();
         let mut shaders = found(&table);
         if self.jobs.chosen() {
-            shaders.retain(|shader| shader.jobs.iter().any(|job| selected.contains(job)));
+            let chosen = |job: &usize| selected.binary_search(job).is_ok();
+            shaders.retain(|shader| shader.jobs.iter().any(chosen));
         }
         if let Some(job) = self.job {
             shaders.retain(|shader| shader.jobs.contains(&job));
@@ -120,6 +121,9 @@ impl Disasm {
                 shown(&self.recording)
             )));
         }
+        let analysis = self.annotate.as_deref();
+        let analysis = analysis.map(|path| analysis_file::read(path, &recording));
+        let analysis = analysis.transpose()?;
         if let Some(directory) = &self.save {
             let mut destinations = Destinations::new(self.force.force);
             destinations.reads_recording(files);
@@ -156,9 +160,6 @@ impl Disasm {
                 }
             }
         }
-        let analysis = self.annotate.as_deref();
-        let analysis = analysis.map(|path| analysis_file::read(path, &recording));
-        let analysis = analysis.transpose()?;
         let report = Report {
             recording: files.name(),
             gpu: table.gpu.to_string(),

@@ -2,6 +2,7 @@
 //! `gpureplay dump`: every detail of a recording, or of a raw trace.
 
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -74,6 +75,9 @@ impl Dump {
         let selected = selector.select(&jobs)?;
         let described = descriptors(&recording, &jobs, &selected)?;
         let listing = self.unverified.list(recording.files())?;
+        let view = &listing.recording;
+        // Actions are decoded one after the other: each chain goes on in its segment where the one before it ended.
+        let mut walk = None;
         for (number, text) in described {
             let Some(chain) = jobs.chains.get(number) else {
                 continue;
@@ -86,37 +90,48 @@ impl Dump {
             )?;
             let earlier = number.checked_sub(1).and_then(|at| jobs.chains.get(at));
             let earlier = earlier.filter(|earlier| earlier.segment == chain.segment);
-            let view = &listing.recording;
-            let segment = view.segments().get(chain.segment as usize);
-            if let Some(segment) = segment {
-                let first = segment.first_action.get();
-                let after = earlier.map_or(first, |earlier| earlier.action.saturating_add(1));
-                let actions = (first..).zip(view.segment_actions(segment));
-                for (index, action) in actions.filter(|(at, _)| (after..=chain.action).contains(at))
-                {
+            let after = earlier.map_or(0, |earlier| earlier.action.saturating_add(1));
+            if walk.as_ref().is_none_or(|(at, _)| *at != chain.segment) {
+                let segment = view.segments().get(chain.segment as usize);
+                walk = segment.map(|segment| {
+                    let actions = view.segment_actions(segment);
+                    let numbered = (segment.first_action.get()..).zip(actions);
+                    (chain.segment, numbered)
+                });
+            }
+            for (index, action) in walk.iter_mut().flat_map(|(_, actions)| actions) {
+                if index >= after {
                     write!(out, "  {index:5} ")?;
-                    match action {
-                        Ok(action) => {
-                            dump_action(out, &listing, &action)?;
-                            if let (
-                                true,
-                                Action::Upload {
-                                    va,
-                                    payload: Payload::Raw(bytes),
-                                    ..
-                                },
-                            ) = (self.all, action)
-                            {
-                                dump_bytes(out, va, bytes)?;
-                            }
-                        }
-                        Err(_) => writeln!(out, "damaged")?,
-                    }
+                    self.dump_decoded(out, &listing, action.ok())?;
+                }
+                if index >= chain.action {
+                    break;
                 }
             }
             out.write_all(text.as_bytes())?;
         }
         Ok(())
+    }
+
+    /// An action of a chosen chain; nothing if it cannot be decoded.
+    fn dump_decoded(
+        &self,
+        out: &mut impl Write,
+        listing: &Listing<'_>,
+        action: Option<Action<'_>>,
+    ) -> Result<()> {
+        let Some(action) = action else {
+            return Ok(writeln!(out, "damaged")?);
+        };
+        dump_action(out, listing, &action)?;
+        match action {
+            Action::Upload {
+                va,
+                payload: Payload::Raw(bytes),
+                ..
+            } if self.all => dump_bytes(out, va, bytes),
+            _ => Ok(()),
+        }
     }
 
     fn dump_trace(&self, out: &mut impl Write) -> Result<()> {
@@ -156,6 +171,7 @@ struct Chosen<'a> {
     left: usize,
     /// Number of the next job.
     next: usize,
+    /// Ascending.
     selected: &'a [usize],
     on: bool,
 }
@@ -166,7 +182,7 @@ impl Visitor for Chosen<'_> {
     }
 
     fn job(&mut self, address: u64, kind: Option<JobType>) {
-        self.on = self.selected.contains(&self.next);
+        self.on = self.selected.binary_search(&self.next).is_ok();
         self.next += 1;
         if self.on {
             self.text.job(address, kind);
@@ -187,6 +203,12 @@ impl Visitor for Chosen<'_> {
     }
 }
 
+/// Whether any job of a range is among those that were selected, ascending.
+fn any_selected(selected: &[usize], range: &Range<usize>) -> bool {
+    let at = selected.partition_point(|job| *job < range.start);
+    selected.get(at).is_some_and(|job| *job < range.end)
+}
+
 /// The descriptors of chosen jobs as text, by the number of their chain.
 fn descriptors(
     recording: &Recording,
@@ -201,9 +223,7 @@ fn descriptors(
         |submission| {
             let number = numbers.next().unwrap_or_default();
             let chain = jobs.chains.get(number).map(|chain| chain.jobs.clone());
-            let Some(range) =
-                chain.filter(|range| range.clone().any(|job| selected.contains(&job)))
-            else {
+            let Some(range) = chain.filter(|range| any_selected(selected, range)) else {
                 return Ok(());
             };
             let mut text = String::new();

@@ -87,7 +87,8 @@ impl Patch {
                 "say what to change: --local, --global, --shader or --from".into(),
             ));
         }
-        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
+        let trust = self.trust.read()?;
+        let recording = Recording::open_trusted(&self.recording, &trust)?.apart()?;
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads(&self.recording);
         destinations.reads_recording(recording.files());
@@ -108,7 +109,7 @@ impl Patch {
         let subject = Subject::new(&recording, &jobs, index, &inputs)?;
         let recorded = Launch::of(subject.compute());
         let change = match &self.from {
-            Some(text) => Arc::new(edited::taken(text, &recording, &self.map)?).into(),
+            Some(text) => Arc::new(edited::taken(text, &recording, &self.map, &trust)?).into(),
             None => {
                 let global = self
                     .global

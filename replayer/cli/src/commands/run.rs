@@ -163,6 +163,11 @@ impl Run {
         for name in output_files.keys().chain(expected.keys()) {
             want(name, (layers, running), &mut session)?;
         }
+        // A result that is written is not left behind by a failure that could be seen before.
+        for name in reported(&session, running).chain(output_files.keys()) {
+            let (_, info) = session.bindings().named(name)?;
+            classes.fit(name, info.shape.iter().product())?;
+        }
         // The manifest expects what the recorded weights give to a network whose layers all run.
         let case = match &self.weights {
             None if selection.running().start == 0 => session.bindings().case(files, &inputs),
@@ -174,12 +179,7 @@ impl Run {
             watch.claim(&mut destinations)?;
             watch.begin(&mut session);
         }
-        if self.json && destinations.takes_standard_output() {
-            return Err(Failure::Usage(
-                "--json and another result both want standard output; give the other one a file"
-                    .into(),
-            ));
-        }
+        self.has_standard_output(&destinations)?;
         let case = case.filter(|_| self.states.state_in.is_none());
         let expectations = Expectations::new(files, session.bindings(), case, &expected)?;
         let counts = jobs(&recording, running);
@@ -195,15 +195,11 @@ impl Run {
             None => None,
         };
         let retries = result?;
-        self.states.write(&destinations, &mut session)?;
-
+        let found: Vec<_> = session.take_outputs().collect();
         let mut outputs = BTreeMap::new();
-        for (name, tensor) in session.take_outputs() {
-            let file = output_files.get(&name).cloned();
-            if let Some(path) = &file {
-                destinations.write_tensor(path, &tensor)?;
-            }
-            let comparison = expectations.compare(&name, &tensor, self.tolerance)?;
+        for (name, tensor) in &found {
+            let file = output_files.get(name).cloned();
+            let comparison = expectations.compare(name, tensor, self.tolerance)?;
             let report = OutputReport {
                 element: tensor.dtype().name(),
                 shape: tensor.shape().to_vec(),
@@ -212,10 +208,16 @@ impl Run {
                     expected: files.shown(&comparison.expected),
                     ..comparison
                 }),
-                top: classes.of(files, &name, &tensor)?,
-                special: SpecialValues::of(&tensor),
+                top: classes.of(files, name, tensor)?,
+                special: SpecialValues::of(tensor),
             };
-            outputs.insert(name, report);
+            outputs.insert(name.clone(), report);
+        }
+        self.states.write(&destinations, &mut session)?;
+        for (name, tensor) in found {
+            if let Some(path) = output_files.get(&name) {
+                destinations.write_tensor(path, &tensor)?;
+            }
         }
         let timing = *session.timing();
         let working = session.working();
@@ -262,12 +264,16 @@ impl Run {
         )?;
         let files = recording.files();
         let destinations = self.destinations((files, &session), &inputs, output_files.values())?;
+        self.has_standard_output(&destinations)?;
         let from = self.many.inputs_from.as_deref();
-        let result = repeat::run(&mut session, (runs, from), &output_files, &destinations)?;
-        self.states.write(&destinations, &mut session)?;
+        let (result, values) = repeat::run(&mut session, (runs, from), &output_files)?;
         session.close()?;
         if let Some(inject) = self.inject {
             inject.must_have_happened(session.device())?;
+        }
+        self.states.write(&destinations, &mut session)?;
+        for (path, value) in values {
+            destinations.write_tensor(&path, &value)?;
         }
         match self.json {
             true => result.print_json(&mut terminal::stdout())?,
@@ -432,6 +438,17 @@ impl Run {
         Ok(retries)
     }
 
+    /// Standard output is the report's or another result's.
+    fn has_standard_output(&self, destinations: &Destinations) -> Result<()> {
+        if self.json && destinations.takes_standard_output() {
+            return Err(Failure::Usage(
+                "--json and another result both want standard output; give the other one a file"
+                    .into(),
+            ));
+        }
+        Ok(())
+    }
+
     /// Takes the places of all results, none of which is a file that is read.
     fn destinations<'a>(
         &self,
@@ -511,6 +528,15 @@ fn want(name: &str, (layers, running): (&[Layer], &[Layer]), session: &mut Sessi
     }
     session.keep(name)?;
     Ok(())
+}
+
+/// The outputs that layers compute.
+fn reported<'a>(session: &'a Session, running: &'a [Layer]) -> impl Iterator<Item = &'a String> {
+    let computed = running.iter().flat_map(|layer| &layer.outputs);
+    let tensors = session.bindings().tensors();
+    let computed = computed.filter_map(|index| tensors.get(*index as usize));
+    let outputs = computed.filter(|info| info.kind == TensorKind::Output);
+    outputs.map(|info| &info.name)
 }
 
 /// Jobs of the layers that run, and jobs of set-up and finish.

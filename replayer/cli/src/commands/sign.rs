@@ -11,7 +11,7 @@ use crate::common::arguments::whole_number;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::terminal;
-use gpureplay_library::{shown, write_error};
+use gpureplay_library::{MOST_KEY, read_named, shown, write_error};
 
 use crate::{Result, text};
 use gpureplay_library::files::{FILE_NAME, Files};
@@ -44,8 +44,7 @@ pub(crate) struct Sign {
 
 impl Sign {
     pub(crate) fn execute(&self) -> Result {
-        let text = std::fs::read(&self.key)
-            .map_err(|error| Failure::Input(format!("{}: {error}", shown(&self.key))))?;
+        let text = read_named(&self.key, MOST_KEY)?;
         let key = SecretKey::from_pem(&String::from_utf8_lossy(&text)).map_err(|error| {
             Failure::Input(format!("{}: {}", shown(&self.key), write_error(&error)))
         })?;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use gpureplay_edit::{Change, Kernel, Launch, Pair, Subject, inputs, launch};
 use gpureplay_io::csv;
 use gpureplay_jobs::Selector;
-use gpureplay_library::{Recording, shown};
+use gpureplay_library::{Recording, Trust, shown};
 
 use crate::Result;
 use crate::common::arguments::{positive_number, whole_number};
@@ -79,7 +79,8 @@ impl Tune {
                 "say what to try: --local or --variant".into(),
             ));
         }
-        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
+        let trust = self.trust.read()?;
+        let recording = Recording::open_trusted(&self.recording, &trust)?.apart()?;
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads(&self.recording);
         destinations.reads_recording(recording.files());
@@ -106,7 +107,7 @@ impl Tune {
         let index = one(&self.job, &jobs)?;
         let inputs = inputs(&recording, self.inputs as usize)?;
         let subject = Subject::new(&recording, &jobs, index, &inputs)?;
-        let candidates = self.candidates(&recording, &subject);
+        let candidates = self.candidates(&recording, &subject, &trust);
         let tuning = tune(&subject, &candidates, self.runs)?;
         if let Some(path) = &self.csv {
             destinations.write(path, comma_separated(&tuning).as_bytes())?;
@@ -152,7 +153,12 @@ impl Tune {
         Ok(Outcome::Done)
     }
 
-    fn candidates(&self, recording: &Recording, subject: &Subject<'_>) -> Vec<Candidate> {
+    fn candidates(
+        &self,
+        recording: &Recording,
+        subject: &Subject<'_>,
+        trust: &Trust,
+    ) -> Vec<Candidate> {
         let recorded = Launch::of(subject.compute());
         let sizes = self.local.iter().map(|local| Candidate {
             name: format!("local {}", local.map(|size| size.to_string()).join("x")),
@@ -169,7 +175,7 @@ impl Tune {
                     launch: recorded,
                     kernel: Kernel::Shader(shader),
                 }),
-                false => edited::taken(text, recording, &self.map)
+                false => edited::taken(text, recording, &self.map, trust)
                     .map(|taken| Change::from(Arc::new(taken))),
             };
             Candidate {

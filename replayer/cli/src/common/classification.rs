@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a classification says: the largest elements of an output, with the names of their classes.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -12,7 +10,7 @@ use crate::Result;
 use crate::common::arguments::whole_number;
 use crate::common::destinations::Destinations;
 use crate::common::failure::Failure;
-use gpureplay_library::{Files, Number, shown};
+use gpureplay_library::{Files, Number, read_named, shown};
 
 /// Longest file of labels that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
@@ -55,6 +53,23 @@ impl Choice {
 }
 
 impl Classes {
+    /// The file of labels has one for each element of an output, if there is such a file.
+    ///
+    /// # Errors
+    /// It has more or fewer.
+    pub(crate) fn fit(&self, name: &str, elements: u64) -> Result<()> {
+        match &self.file {
+            Some((path, labels)) if labels.len() as u64 != elements => {
+                Err(Failure::Input(format!(
+                    "{}: {} labels, but {name} has {elements} elements",
+                    shown(path),
+                    labels.len(),
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The largest elements of an output, the largest first; none if nothing says that it is a classification.
     pub(crate) fn of(
         &self,
@@ -66,15 +81,8 @@ impl Classes {
             .manifest
             .as_ref()
             .and_then(|manifest| manifest.outputs.get(name));
+        self.fit(name, tensor.len() as u64)?;
         let labels = match &self.file {
-            Some((path, labels)) if labels.len() != tensor.len() => {
-                return Err(Failure::Input(format!(
-                    "{}: {} labels, but {name} has {} elements",
-                    shown(path),
-                    labels.len(),
-                    tensor.len()
-                )));
-            }
             Some((_, labels)) => &labels[..],
             None => manifest.map_or(&[][..], |output| &output.labels),
         };
@@ -122,20 +130,9 @@ impl Classes {
 fn read_labels(path: &Path) -> Result<Vec<String>> {
     let wrong =
         |reason: &dyn std::fmt::Display| Failure::Input(format!("{}: {reason}", shown(path)));
-    let file = File::open(path).map_err(|error| wrong(&error))?;
-    let mut text = String::new();
-    let length = file
-        .take(MAX_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| match error.kind() {
-            ErrorKind::InvalidData => wrong(
-                &"expected a text file with a name per line; the right class of each of many inputs is --truth",
-            ),
-            _ => wrong(&error),
-        })?;
-    if length as u64 > MAX_BYTES {
-        return Err(wrong(&format_args!("longer than {MAX_BYTES} bytes")));
-    }
+    let text = String::from_utf8(read_named(path, MAX_BYTES)?).map_err(|_| {
+        wrong(&"expected a text file with a name per line; the right class of each of many inputs is --truth")
+    })?;
     let labels: Vec<String> = text
         .trim_end()
         .lines()

@@ -9,7 +9,7 @@ use gpureplay_edit::{EditError, Pair, ShaderFile, Taken};
 use gpureplay_io::encode_npy;
 use gpureplay_jobs::Selector;
 use gpureplay_library::files::{FILE_NAME, SIGNATURE_NAME};
-use gpureplay_library::{Bindings, Manifest, Recording, Tensor, manifest, shown};
+use gpureplay_library::{Bindings, Manifest, Recording, Tensor, Trust, manifest, shown};
 
 use crate::Result;
 use crate::common::destinations::{Destinations, Force};
@@ -81,17 +81,18 @@ pub(crate) fn read_shader(path: &Path) -> Result<ShaderFile> {
     Ok(ShaderFile { bytes, interface })
 }
 
-/// A whole job of another recording, `RECORDING:JOB`, with the values of its first case.
+/// A whole job of another recording, `RECORDING:JOB`, with the values of its first case. What is demanded of the signature of one recording is
+/// demanded of that of the other.
 ///
 /// # Errors
-/// There is no such recording, no such job, or the job does not fit the recording.
-pub(crate) fn taken(text: &str, ours: &Recording, pairs: &[Pair]) -> Result<Taken> {
+/// There is no such recording, it is not signed as demanded, there is no such job, or the job does not fit the recording.
+pub(crate) fn taken(text: &str, ours: &Recording, pairs: &[Pair], trust: &Trust) -> Result<Taken> {
     let (path, job) = text.split_once(':').ok_or_else(|| {
         Failure::Usage(format!(
             "{text}: expected a file with a shader, or RECORDING:JOB"
         ))
     })?;
-    let theirs = Recording::open(path)?.apart()?;
+    let theirs = Recording::open_trusted(path, trust)?.apart()?;
     let jobs = table(&theirs)?;
     let selector: Selector = job.parse()?;
     let index = one(&selector, &jobs)?;

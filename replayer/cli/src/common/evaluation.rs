@@ -52,11 +52,11 @@ pub(crate) struct ManyInputs {
 /// What is answered for one input.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
-struct Answer {
+struct Answer<'a> {
     input: String,
     /// Number of the largest element; nothing if none is a number.
     class: Option<usize>,
-    label: Option<String>,
+    label: Option<&'a str>,
     value: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
     truth: Option<usize>,
@@ -65,7 +65,7 @@ struct Answer {
 /// All answers.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
-pub(crate) struct Evaluation {
+pub(crate) struct Evaluation<'a> {
     recording: String,
     device: String,
     inputs: usize,
@@ -76,7 +76,7 @@ pub(crate) struct Evaluation {
     right: Option<usize>,
     /// By right class, then by answer; nothing without the right classes, or if there are more than 2048.
     confusion: Option<Vec<Vec<usize>>>,
-    answers: Vec<Answer>,
+    answers: Vec<Answer<'a>>,
 }
 
 impl ManyInputs {
@@ -86,12 +86,12 @@ impl ManyInputs {
     }
 
     /// Runs once for each input of the only input tensor that has no value yet, in one session or in several at the same time.
-    pub(crate) fn evaluate(
+    pub(crate) fn evaluate<'a>(
         &self,
         session: &mut Session,
         others: &Others<'_>,
-        labels: &[String],
-    ) -> Result<Evaluation> {
+        labels: &'a [String],
+    ) -> Result<Evaluation<'a>> {
         let from = self.inputs_from.as_deref().unwrap_or(Path::new(""));
         let (input, output) = (open_input(session)?, only_output(session)?);
         let classes = output.shape.iter().product::<u64>() as usize;
@@ -114,11 +114,11 @@ impl ManyInputs {
         let said = |(index, (class, value)): (usize, Best)| Answer {
             input: work.sources.name(index),
             class,
-            label: class.and_then(|class| labels.get(class).cloned()),
+            label: class.and_then(|class| labels.get(class).map(String::as_str)),
             value: value.map(Number),
             truth: truth.as_ref().and_then(|truth| truth.get(index).copied()),
         };
-        let answers: Vec<Answer> = found.into_iter().enumerate().map(said).collect();
+        let answers: Vec<Answer<'a>> = found.into_iter().enumerate().map(said).collect();
         let judged = || answers.iter().filter(|answer| answer.truth.is_some());
         let right = truth.is_some().then(|| {
             judged()
@@ -436,7 +436,7 @@ fn read_truth(path: &Path, labels: &[String], classes: usize, inputs: usize) -> 
     }
 }
 
-impl Evaluation {
+impl Evaluation<'_> {
     pub(crate) fn print_json(&self, out: &mut impl Write) -> Result<()> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| Failure::Output(error.to_string()))?;
@@ -453,8 +453,7 @@ impl Evaluation {
                 continue;
             }
             let class = answer.class.map(|class| format!("element {class}"));
-            let said = answer.label.clone().or(class);
-            let said = said.unwrap_or_else(|| "no number".into());
+            let said = answer.label.or(class.as_deref()).unwrap_or("no number");
             let value = answer
                 .value
                 .map_or(String::new(), |value| format!(" ({:.3})", value.0));
@@ -462,7 +461,7 @@ impl Evaluation {
                 out,
                 "  {}: {}{value}",
                 escaped(&answer.input),
-                escaped(&said)
+                escaped(said)
             )?;
             match answer.truth {
                 Some(truth) => writeln!(out, ", right is {truth}")?,

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report of jobs as text, JSON and comma-separated values.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use gpureplay_io::csv;
 use gpureplay_io::statistics::Spread;
 use gpureplay_jobs::Report;
-use gpureplay_jobs::report::{JobReport, KernelReport, Work};
+use gpureplay_jobs::report::{ChainReport, JobReport, KernelReport, Work};
 
 use crate::common::failure::Failure;
 use crate::{Result, text};
+
+/// Characters of the widest cell that a column makes room for. A wider one, such as a list of many jobs, is printed whole and moves what
+/// follows it in its own line only: padding costs each line at most so much for each column.
+const WIDEST: usize = 96;
+
+/// Jobs of a shader that are listed one by one in a table. More are listed as ranges, such as `0-13999`.
+const LISTED: usize = 32;
 
 /// The structure as it is.
 pub(crate) fn json(out: &mut impl Write, report: &Report) -> Result<()> {
@@ -115,6 +123,21 @@ fn numbers(numbers: &[usize]) -> String {
     numbers.join(" ")
 }
 
+/// Ascending numbers for people: `0 1 5`, and as ranges if they are more than [`LISTED`]: `0-41 50 60-61`.
+fn listed(all: &[usize]) -> String {
+    if all.len() <= LISTED {
+        return numbers(all);
+    }
+    let follows = |before: &usize, after: &usize| before.checked_add(1) == Some(*after);
+    let range = |run: &[usize]| match run {
+        [first, .., last] => Some(format!("{first}-{last}")),
+        [only] => Some(only.to_string()),
+        [] => None,
+    };
+    let ranges: Vec<String> = all.chunk_by(follows).filter_map(range).collect();
+    ranges.join(" ")
+}
+
 /// One line for each job or shader; a chain's time stands in the line of its first job that is listed.
 pub(crate) fn comma_separated(
     out: &mut impl Write,
@@ -140,8 +163,9 @@ pub(crate) fn comma_separated(
     ];
     write!(out, "{}", csv::line(names.chain(times)))?;
     let clock = report.measurement.as_ref().map(|it| it.clock.as_str());
+    let chains = Chains::of(report);
     for job in &report.jobs {
-        let times = chain_time(report, job);
+        let times = chains.time(job);
         let times = times.map_or_else(Default::default, |it| {
             [it.min, it.median, it.max, it.deviation].map(|time| time.to_string())
         });
@@ -152,11 +176,35 @@ pub(crate) fn comma_separated(
     Ok(out.flush()?)
 }
 
-/// The time of a job's chain, for its first job that is listed.
-fn chain_time(report: &Report, job: &JobReport) -> Option<Spread> {
-    let first = report.jobs.iter().find(|other| other.chain == job.chain)?;
-    let chain = report.chains.iter().find(|it| it.number == job.chain)?;
-    chain.seconds.filter(|_| first.index == job.index)
+/// The chains of a report by their numbers.
+struct Chains<'a> {
+    chains: HashMap<usize, &'a ChainReport>,
+    /// The first job of each chain that is listed.
+    first: HashMap<usize, usize>,
+}
+
+impl<'a> Chains<'a> {
+    fn of(report: &'a Report) -> Self {
+        let mut first = HashMap::new();
+        for job in &report.jobs {
+            first.entry(job.chain).or_insert(job.index);
+        }
+        let chains = report.chains.iter().map(|chain| (chain.number, chain));
+        Self {
+            chains: chains.collect(),
+            first,
+        }
+    }
+
+    fn chain(&self, job: &JobReport) -> Option<&'a ChainReport> {
+        self.chains.get(&job.chain).copied()
+    }
+
+    /// The time of a job's chain, for its first job that is listed.
+    fn time(&self, job: &JobReport) -> Option<Spread> {
+        let first = self.first.get(&job.chain)?;
+        self.chain(job)?.seconds.filter(|_| *first == job.index)
+    }
 }
 
 /// Tables for people.
@@ -206,6 +254,7 @@ fn jobs(out: &mut impl Write, report: &Report) -> Result<()> {
         .map(str::to_owned)
         .collect::<Vec<_>>(),
     ];
+    let chains = Chains::of(report);
     for job in &report.jobs {
         let kernel = job.name.as_ref().or(job.kernel.as_ref());
         let work = job.work.as_ref();
@@ -226,7 +275,7 @@ fn jobs(out: &mut impl Write, report: &Report) -> Result<()> {
             work.map_or_else(dash, |work| text::bytes(work.bytes_read)),
             work.map_or_else(dash, |work| text::bytes(work.bytes_written)),
             job.chain.to_string(),
-            chain_time(report, job).map_or_else(dash, spread),
+            chains.time(job).map_or_else(dash, spread),
         ]);
     }
     table(out, &rows, &[1, 2])?;
@@ -277,7 +326,7 @@ fn kernels(out: &mut impl Write, report: &Report) -> Result<()> {
                 true => dash(),
                 false => kernel.names.join(" "),
             },
-            numbers(&kernel.jobs),
+            listed(&kernel.jobs),
             kernel.clauses.to_string(),
             kernel.registers.to_string(),
             work.map_or_else(dash, |work| short(work.instructions)),
@@ -305,12 +354,13 @@ fn spread(spread: Spread) -> String {
     }
 }
 
-/// Columns as wide as they must be; those of `left` begin at the left.
+/// Columns as wide as they must be, up to [`WIDEST`]; those of `left` begin at the left.
 fn table(out: &mut impl Write, rows: &[Vec<String>], left: &[usize]) -> Result<()> {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        let widths = cells.map(|cell| cell.chars().count());
+        widths.filter(|width| *width <= WIDEST).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     for row in rows {
@@ -348,9 +398,10 @@ pub(crate) fn durations(out: &mut impl Write, report: &Report) -> Result<()> {
         names.extend(["GPU cycles", "GPU ticks"].map(str::to_owned));
     }
     let mut rows = vec![names];
+    let chains = Chains::of(report);
     for job in &report.jobs {
         let kernel = job.name.as_ref().or(job.kernel.as_ref());
-        let chain = chain_time(report, job);
+        let chain = chains.time(job);
         let mut row = vec![
             job.index.to_string(),
             job.layer.clone().unwrap_or_else(|| job.phase.clone()),
@@ -362,7 +413,7 @@ pub(crate) fn durations(out: &mut impl Write, report: &Report) -> Result<()> {
             job.seconds.map_or_else(dash, |it| text::seconds(it.median)),
         ];
         if counted {
-            let chain = report.chains.iter().find(|chain| chain.number == job.chain);
+            let chain = chains.chain(job);
             let counts = [
                 chain.and_then(|it| it.gpu_cycles),
                 chain.and_then(|it| it.gpu_ticks),
@@ -381,5 +432,95 @@ pub(crate) fn short(count: u64) -> String {
         0..=999_999 => count.to_string(),
         1_000_000..=999_999_999 => format!("{:.1} M", count as f64 / 1e6),
         _ => format!("{:.1} G", count as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(jobs: usize, names: &[&str]) -> Report {
+        Report {
+            jobs: (0..jobs)
+                .map(|index| JobReport {
+                    index,
+                    chain: index / 2,
+                    ..JobReport::default()
+                })
+                .collect(),
+            chains: (0..jobs.div_ceil(2))
+                .map(|number| ChainReport {
+                    number,
+                    seconds: Some(Spread {
+                        median: 0.25,
+                        ..Spread::default()
+                    }),
+                    ..ChainReport::default()
+                })
+                .collect(),
+            kernels: vec![KernelReport {
+                hash: "98aa".into(),
+                names: names.iter().map(|&name| name.into()).collect(),
+                jobs: (0..jobs).collect(),
+                ..KernelReport::default()
+            }],
+            ..Report::default()
+        }
+    }
+
+    fn shown(report: &Report, by_kernel: bool) -> String {
+        let mut out = Vec::new();
+        text(&mut out, report, by_kernel).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn jobs_are_listed_one_by_one_or_as_ranges() {
+        let all: Vec<usize> = (0..=LISTED).collect();
+        assert_eq!(listed(&all[..LISTED]), numbers(&all[..LISTED]));
+        assert_eq!(listed(&all), format!("0-{LISTED}"));
+        let parts: Vec<usize> = [3].into_iter().chain(7..50).chain([60, 61]).collect();
+        assert_eq!(listed(&parts), "3 7-49 60-61");
+        assert_eq!(listed(&[]), "");
+    }
+
+    #[test]
+    fn a_cell_as_wide_as_no_column_is_printed_whole() {
+        // As many jobs as made a cell of more characters than a format string can have as a width.
+        let many = shown(&report(14_000, &["a"]), true);
+        assert!(many.contains(" 0-13999 "), "{many}");
+        let long = "k".repeat(70_000);
+        let named = shown(&report(3, &[&long]), true);
+        assert!(
+            named.contains(&format!("98aa    {long}  0 1 2")),
+            "{}",
+            &named[..400]
+        );
+    }
+
+    #[test]
+    fn a_wide_cell_widens_its_own_line_only() {
+        let lines = |width: usize| {
+            let wide = "k".repeat(width);
+            let rows = [[&wide, "1"], ["b", "2"]].map(|row| row.map(str::to_owned).to_vec());
+            let mut out = Vec::new();
+            table(&mut out, &rows, &[0]).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            text.lines().map(str::len).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(WIDEST), [WIDEST + 3, WIDEST + 3]);
+        assert_eq!(lines(WIDEST + 1), [WIDEST + 4, 4]);
+    }
+
+    #[test]
+    fn a_chain_has_its_time_at_its_first_job() {
+        let report = report(5, &[]);
+        let chains = Chains::of(&report);
+        let times: Vec<bool> = report
+            .jobs
+            .iter()
+            .map(|job| chains.time(job).is_some())
+            .collect();
+        assert_eq!(times, [true, false, true, false, true]);
     }
 }

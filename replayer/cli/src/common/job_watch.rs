@@ -181,7 +181,7 @@ impl JobWatch {
         prints: bool,
     ) -> Result<()> {
         let numbered = self.ended.iter().enumerate();
-        let meant = numbered.filter(|(index, _)| self.selected.contains(index));
+        let meant = numbered.filter(|(index, _)| self.selected.binary_search(index).is_ok());
         let meant: Vec<_> = meant.map(|(index, ended)| (index, &ended.report)).collect();
         if let Some(path) = &self.lines {
             destinations.write(path, &job_trace::lines(&meant)?)?;

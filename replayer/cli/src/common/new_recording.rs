@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use gpureplay_compile::notes::{Kept, Turn};
 use gpureplay_compile::{Capture, Compiled, Found, Place, Role, TensorFile, compile_found};
 use gpureplay_io::encode_npy;
-use gpureplay_library::manifest::{External, Job};
+use gpureplay_library::manifest::{External, Job, MOST_TEXT, beginning};
 use gpureplay_library::weights::sha256;
 use gpureplay_library::{escaped, shown};
 use mali_regs::GpuId;
@@ -363,7 +363,7 @@ fn describe(capture: &Capture, compiled: &Compiled, choices: &Choices, command: 
         version: manifest::VERSION,
         name: String::new(),
         description: choices.description.clone(),
-        command: command.to_owned(),
+        command: beginning(command, MOST_TEXT).to_owned(),
         provenance,
         outputs,
         external,

@@ -14,7 +14,7 @@ use gpureplay_library::{escaped, shown};
 
 use crate::common::failure::Failure;
 use crate::common::stated::StatedOptions;
-use crate::manifest::Job;
+use crate::manifest::{Job, MOST_NAME, beginning};
 use crate::{Result, text};
 
 /// Options about tensors that notes name.
@@ -134,7 +134,7 @@ impl Noted {
                 submission,
                 job: None,
                 launch: dispatch.launch,
-                kernel: dispatch.kernel.clone(),
+                kernel: beginning(&dispatch.kernel, MOST_NAME).to_owned(),
                 global: dispatch.global.into(),
                 local: dispatch.local.map(Into::into),
             })

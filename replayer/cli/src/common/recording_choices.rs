@@ -8,8 +8,8 @@ use std::str::FromStr;
 use clap::Args;
 use gpureplay_compile::{Granularity, MOST_JOBS, Options, Role, TensorFile};
 use gpureplay_io::{Form, Tensor, distinctiveness};
-use gpureplay_library::shown;
 use gpureplay_library::values::read_any;
+use gpureplay_library::{read_named, shown};
 
 use crate::Result;
 use crate::common::arguments::tolerance;
@@ -243,7 +243,7 @@ pub(crate) fn read_typed(path: &Path) -> Result<Tensor> {
         let length = metadata.len();
         return Err(wrong(format!("has {length} bytes, {form} is {bytes}")));
     }
-    let content = fs::read(file).map_err(|error| wrong(error.to_string()))?;
+    let content = read_named(file.as_ref(), bytes)?;
     let shape: Vec<u64> = form.shape.iter().copied().map(u64::from).collect();
     Tensor::new(form.dtype, &shape, content).map_err(|error| wrong(error.to_string()))
 }

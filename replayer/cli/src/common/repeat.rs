@@ -111,13 +111,12 @@ struct Summary {
     last: Option<Number>,
 }
 
-/// Runs so many times with the inputs of a directory.
+/// Runs so many times with the inputs of a directory. Gives the values that are to be written, and where.
 pub(crate) fn run(
     session: &mut Session,
     (runs, inputs): (u32, Option<&Path>),
     files: &BTreeMap<String, PathBuf>,
-    destinations: &Destinations,
-) -> Result<Repeated> {
+) -> Result<(Repeated, Vec<(PathBuf, Tensor)>)> {
     let series = match inputs {
         Some(directory) => read_series(directory, session)?,
         None => Vec::new(),
@@ -146,15 +145,13 @@ pub(crate) fn run(
     }
     let seconds = started.elapsed().as_secs_f64();
     let mut summaries = BTreeMap::new();
+    let mut written = Vec::new();
     for (name, info) in outputs {
         let shape: Vec<u64> = std::iter::once(u64::from(runs)).chain(info.shape).collect();
         let bytes = kept.remove(&name).unwrap_or_default();
         let value = Tensor::new(info.dtype, &shape, bytes)
             .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
         let file = files.get(&name).cloned();
-        if let Some(path) = &file {
-            destinations.write_tensor(path, &value)?;
-        }
         let each = value.len() / runs as usize;
         let element = |at: usize| (at < value.len()).then(|| Number(value.value(at)));
         let summary = Summary {
@@ -162,11 +159,12 @@ pub(crate) fn run(
             first: element(0),
             last: element(value.len().saturating_sub(each)),
             shape,
-            file,
+            file: file.clone(),
         };
+        written.extend(file.map(|path| (path, value)));
         summaries.insert(name, summary);
     }
-    Ok(Repeated {
+    let repeated = Repeated {
         recording: session.recording().name(),
         device: session.description(),
         runs,
@@ -174,7 +172,8 @@ pub(crate) fn run(
         runs_per_second: f64::from(runs) / seconds,
         retries,
         outputs: summaries,
-    })
+    };
+    Ok((repeated, written))
 }
 
 /// The outputs, of which all runs together fit into the memory that one recording may have.

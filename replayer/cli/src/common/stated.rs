@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use gpureplay_io::{Form, Stated};
-use gpureplay_library::shown;
+use gpureplay_library::{read_named, shown};
 use serde::Deserialize;
 
 use crate::Result;
@@ -85,11 +85,12 @@ impl StatedOptions {
 
 fn read_descriptions(path: &Path) -> Result<Stated> {
     let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(path)));
-    let size = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
-    if !size.is_file() || size.len() > MAX_BYTES {
+    let found = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
+    if !found.is_file() {
         return Err(wrong(format!("is not a file of at most {MAX_BYTES} bytes")));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let text = String::from_utf8(read_named(path, MAX_BYTES)?);
+    let text = text.map_err(|error| wrong(error.to_string()))?;
     let read: Descriptions = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     let mut stated = Stated::default();
     for (name, description) in read.tensors {

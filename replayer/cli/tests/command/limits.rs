@@ -269,3 +269,36 @@ fn a_file_has_as_many_inputs_as_it_may() {
         "{text}"
     );
 }
+
+#[test]
+fn labels_that_do_not_fit_leave_no_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut builder = builder(1);
+    let outputs = [("a", 2, 0), ("b", 3, 16)].map(|(name, elements, at)| {
+        let kind = TensorKind::Output;
+        let tensor = Tensor::dense(name, kind, ElementType::U8, &[elements], DATA + at);
+        builder.tensor(tensor)
+    });
+    builder.segment("run", SegmentKind::Run);
+    null_chain(&mut builder, JOBS);
+    for output in outputs {
+        builder.bind_output(output);
+    }
+    fs::write(
+        folder.path().join("recording.gpr"),
+        builder.finish().unwrap(),
+    )
+    .unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("labels"), "no\nyes\n").unwrap();
+    let files = ["a", "b"].map(|name| format!("{name}={}", at(&format!("{name}.npy")).display()));
+    let labels = at("labels").display().to_string();
+    let words = ["run", "--output", &files[0], "--output", &files[1]];
+    let (code, text) = ran(
+        &[&words[..], &["--labels", &labels]].concat(),
+        folder.path(),
+    );
+    assert_eq!(code, 4, "{text}");
+    assert!(text.contains("2 labels, but b has 3 elements"), "{text}");
+    assert!(!at("a.npy").exists() && !at("b.npy").exists());
+}

@@ -52,6 +52,12 @@ fn a_recording_that_is_read_is_not_replaced() {
         assert!(text.contains("this command reads"), "{text}");
         assert_eq!(files(), before);
     }
+    // A signature that is demanded of one recording is demanded of the other.
+    let public = format!("{key}.pub.pem");
+    let demanded = ["patch", &ours, "--job", "0", "--require-signature", &public];
+    let (done, text) = code(&[&demanded[..], &["--from", "saxpy-g52:0"]].concat());
+    assert_eq!(done, Some(3), "{text}");
+    assert!(text.contains("saxpy-g52"), "{text}");
     // Of another recording nothing stays but the place.
     let (done, text) = code(&[
         "patch",

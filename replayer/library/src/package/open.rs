@@ -19,10 +19,13 @@ const HEAD: usize = 64;
 /// Where the length of the whole file is in them.
 const LENGTH: std::ops::Range<usize> = 16..24;
 
-/// Reads a file of bounded size that the user names; the error says why not.
-pub(crate) fn read_bounded(path: &Path) -> std::result::Result<Vec<u8>, String> {
-    let read = open_named(path).and_then(|file| beneath::contents(file, MAX_BYTES));
-    read.map_err(|error| error.to_string())
+/// Reads a file that the user names, of at most `most` bytes; no device. A pipe is read to its end, or until it is longer.
+///
+/// # Errors
+/// Which file, and what the system says or how long it may be.
+pub fn read_named(path: &Path, most: u64) -> crate::Result<Vec<u8>> {
+    let read = open_named(path).and_then(|file| beneath::contents(file, most));
+    read.map_err(|error| crate::Error::file(path, error))
 }
 
 /// Opens a file that the user names; no device.
