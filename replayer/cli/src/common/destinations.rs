@@ -85,7 +85,7 @@ impl Destinations {
     pub(crate) fn reads_recording(&mut self, files: &Files) {
         self.reads_file(&files.path);
         let directory = files.original();
-        self.reads_named(&directory);
+        self.reads_named(directory);
         for file in files.manifest.iter().flat_map(manifest::Manifest::files) {
             self.reads_file(&directory.join(file));
         }
