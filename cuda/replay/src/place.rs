@@ -40,7 +40,9 @@ pub(crate) fn on_device(launch: &Launch) -> Vec<bool> {
     let blocks = rounded(device.map(span), RESERVATION);
     let in_block = |region: &Region| {
         let (start, end) = span(region);
-        blocks.iter().any(|block| start < block.1 && end > block.0)
+        // Blocks ascend and do not touch: only the first that ends behind the region's start can hold a part of it.
+        let next = blocks.partition_point(|block| block.1 <= start);
+        blocks.get(next).is_some_and(|block| end > block.0)
     };
     launch
         .regions
