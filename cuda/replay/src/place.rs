@@ -26,6 +26,13 @@ fn rounded(regions: impl Iterator<Item = (u64, u64)>, page: u64) -> Vec<(u64, u6
     ranges
 }
 
+/// Whether a part of a range lies in one of some ranges, which ascend and do not overlap.
+fn touches(ranges: &[(u64, u64)], (start, end): (u64, u64)) -> bool {
+    // Only the first that ends behind the start can hold a part of it: no other is looked at, as there may be many.
+    let next = ranges.partition_point(|range| range.1 <= start);
+    ranges.get(next).is_some_and(|range| end > range.0)
+}
+
 fn span(region: &Region) -> (u64, u64) {
     (region.address, region.address + region.size)
 }
@@ -38,12 +45,7 @@ pub(crate) fn on_device(launch: &Launch) -> Vec<bool> {
         .iter()
         .filter(|region| region.kind == RegionKind::Device);
     let blocks = rounded(device.map(span), RESERVATION);
-    let in_block = |region: &Region| {
-        let (start, end) = span(region);
-        // Blocks ascend and do not touch: only the first that ends behind the region's start can hold a part of it.
-        let next = blocks.partition_point(|block| block.1 <= start);
-        blocks.get(next).is_some_and(|block| end > block.0)
-    };
+    let in_block = |region: &Region| touches(&blocks, span(region));
     launch
         .regions
         .iter()
@@ -145,4 +147,21 @@ pub(crate) fn map(gpu: &Gpu, launch: &Launch) -> Result<(), ReplayError> {
         driver("cuMemHostRegister_v2", status)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::touches;
+
+    #[test]
+    fn a_range_touches_what_it_shares_a_byte_with() {
+        let ranges = [(10, 20), (30, 40), (50, 60)];
+        for range in [(0, 11), (9, 70), (19, 20), (25, 31), (39, 41), (59, 99)] {
+            assert!(touches(&ranges, range), "{range:?}");
+        }
+        for range in [(0, 10), (20, 30), (40, 50), (60, 70)] {
+            assert!(!touches(&ranges, range), "{range:?}");
+        }
+        assert!(!touches(&[], (0, 1)));
+    }
 }
