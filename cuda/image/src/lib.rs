@@ -3,7 +3,7 @@
 //!
 //! The bytes are those of strangers: nothing here panics. One part of an image is held at a time: at most [`MAX_IMAGE`] bytes of
 //! it after decompression, the same again for a PTX text, and what it holds, bounded by [`MAX_KERNELS`], [`MAX_PARAMETERS`] and
-//! [`MAX_NAMES`]. All parts together have at most [`MAX_PARTS`] bytes.
+//! [`MAX_NAMES`]. All parts together have at most [`MAX_PARTS`] bytes, and no more than the image's length allows ([`PARTS_OF_A_BYTE`]).
 #![forbid(unsafe_code)]
 
 mod bytes;
@@ -26,6 +26,10 @@ pub const MAX_IMAGE: usize = 1 << 30;
 /// All members of an image together, in bytes after decompression: several times what the largest libraries have in one image.
 /// What is read of an image takes time by it.
 pub const MAX_PARTS: u64 = 2 << 30;
+/// What the members of an image may have together however short it is, in bytes after decompression.
+pub const PARTS_OF_ANY: u64 = 64 << 20;
+/// What they may have besides for each byte of the image: as much as LZ4 can make of one; compilers' images grow less than twentyfold.
+pub const PARTS_OF_A_BYTE: u64 = 256;
 
 /// One parameter of a kernel: where it lies in the packed parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +105,8 @@ pub fn parts<'a>(image: &'a [u8]) -> Result<Vec<Part<'a>>, ImageError> {
             let size = members
                 .iter()
                 .fold(0u64, |size, member| size.saturating_add(member.size()));
-            if size > MAX_PARTS {
+            let most = PARTS_OF_A_BYTE.saturating_mul(image.len() as u64);
+            if size > most.saturating_add(PARTS_OF_ANY).min(MAX_PARTS) {
                 return Err(ImageError::TooLarge { size });
             }
             let part = |member: Member<'a>| Part {

@@ -3,7 +3,7 @@
 
 use gpureplay_cuda_image::{
     Contents, ImageError, MAX_IMAGE, MAX_KERNELS, MAX_NAME, MAX_NAMES, MAX_PARAMETERS, MAX_PARTS,
-    MemberKind, check, parts,
+    PARTS_OF_A_BYTE, PARTS_OF_ANY, check, parts,
 };
 
 const KERNEL_PARAMETERS: usize = 32_764;
@@ -122,18 +122,33 @@ fn fatbin(members: &[(u16, &[u8], u64)]) -> Vec<u8> {
 
 #[test]
 fn parts_of_an_image_together_are_bounded() {
-    let mut members = vec![(1, [].as_slice(), MAX_IMAGE as u64); MAX_PARTS as usize / MAX_IMAGE];
-    // What is no part is not read.
-    members.push((64, &[], MAX_IMAGE as u64));
-    let image = fatbin(&members);
-    let all = parts(&image).unwrap();
-    assert!(all.iter().all(|part| part.kind == MemberKind::Ptx));
-    assert!(matches!(check(&image), Err(ImageError::Compressed { .. })));
-    members.push((2, &[], 1));
-    let size = MAX_PARTS + 1;
+    let of = |payload: usize, sizes: &[u64]| {
+        let payload = vec![0; payload];
+        let mut members: Vec<_> = sizes.iter().map(|size| (1, &[][..], *size)).collect();
+        // What is no part is not read.
+        members.push((64, payload.as_slice(), MAX_IMAGE as u64));
+        fatbin(&members)
+    };
+    let checked = |image: &[u8]| parts(image).map(|parts| parts.len());
+    // By the length of the image.
+    let most = PARTS_OF_ANY + PARTS_OF_A_BYTE * of(100, &[0]).len() as u64;
+    assert_eq!(checked(&of(100, &[most])), Ok(1));
+    let size = most + 1;
     assert_eq!(
-        parts(&fatbin(&members)).err(),
-        Some(ImageError::TooLarge { size })
+        checked(&of(100, &[size])),
+        Err(ImageError::TooLarge { size })
+    );
+    // Whatever its length is.
+    let long = (MAX_PARTS / PARTS_OF_A_BYTE) as usize;
+    let all = vec![MAX_IMAGE as u64; MAX_PARTS as usize / MAX_IMAGE];
+    let image = of(long, &all);
+    assert_eq!(checked(&image), Ok(all.len()));
+    assert!(matches!(check(&image), Err(ImageError::Compressed { .. })));
+    let size = MAX_PARTS + 1;
+    let more = [&all[..], &[1]].concat();
+    assert_eq!(
+        checked(&of(long, &more)),
+        Err(ImageError::TooLarge { size })
     );
 }
 

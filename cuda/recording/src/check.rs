@@ -6,7 +6,7 @@ use gpureplay_cuda_abi::{MAX_PARAMETER_BYTES, attribute};
 use crate::format::FORMAT;
 use crate::{Launch, RecordingError};
 
-/// Memory of one launch, in bytes.
+/// Memory of one launch, all its regions and variables together, in bytes.
 pub const MAX_BYTES: u64 = 1 << 40;
 /// Regions of one launch, and likewise variables.
 pub const MAX_REGIONS: usize = 1 << 18;
@@ -55,18 +55,19 @@ pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
             limit: MAX_PARAMETER_BYTES as u64,
         });
     }
-    let mut start = 0;
+    let mut end = 0;
     for [offset, size] in &launch.layout {
-        if *offset < start {
+        let last = offset.checked_add(*size);
+        let Some(last) = last.filter(|last| *last <= launch.parameters.len()) else {
+            return Err(field("layout", "reaches beyond the parameters"));
+        };
+        if *offset < end {
             return Err(field(
                 "layout",
                 "has a parameter that begins before the end of the one before it",
             ));
         }
-        start = match offset.checked_add(*size) {
-            Some(end) if end <= launch.parameters.len() => end,
-            _ => return Err(field("layout", "reaches beyond the parameters")),
-        };
+        end = last;
     }
     if !launch.attributes.len().is_multiple_of(72) || launch.attributes.len() > 72 * 64 {
         return Err(field("attributes", "are not 72 bytes each, 64 at most"));
@@ -83,7 +84,8 @@ pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
         });
     }
     if launch.regions.len() > MAX_REGIONS || launch.variables.len() > MAX_REGIONS {
-        return Err(field("region", "there are too many"));
+        let reason = format!("and variable: there may be {MAX_REGIONS} of each");
+        return Err(field("region", &reason));
     }
     let mut end = ADDRESS_START;
     for region in &launch.regions {
@@ -135,7 +137,7 @@ pub(crate) fn check(launch: &Launch) -> Result<(), RecordingError> {
     }
     if launch.bytes() > MAX_BYTES {
         return Err(RecordingError::TooLarge {
-            what: "memory",
+            what: "memory of all regions and variables together",
             limit: MAX_BYTES,
         });
     }

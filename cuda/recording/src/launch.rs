@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::check::check;
 use crate::hash::hex;
@@ -130,16 +130,60 @@ pub struct Variable {
     pub after: Option<Hash>,
 }
 
+/// The largest part of a manifest that is parsed at once, in bytes: all that comes before the first region, or a region or a variable.
+/// Parsing takes some hundred times as much memory.
+const MAX_TABLE: usize = 512 << 10;
+
+/// A region or a variable.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Memory {
+    #[serde(default, rename = "region")]
+    regions: Vec<Region>,
+    #[serde(default, rename = "variable")]
+    variables: Vec<Variable>,
+}
+
+/// What comes before the first line that begins with `[[`, and each such line with what follows it.
+fn tables(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let (table, next) = match text.find("\n[[") {
+            Some(end) => (&text[..=end], Some(&text[end + 1..])),
+            None => (text, None),
+        };
+        rest = next;
+        Some(table)
+    })
+}
+
+fn parsed<T: DeserializeOwned>(table: &str) -> Result<T, RecordingError> {
+    if table.len() > MAX_TABLE {
+        return Err(RecordingError::TooLarge {
+            what: "the manifest of a launch without its regions and variables, or one of these,",
+            limit: MAX_TABLE as u64,
+        });
+    }
+    toml::from_str(table).map_err(|error| RecordingError::Manifest {
+        path: PathBuf::from("launch"),
+        reason: error.message().to_owned(),
+    })
+}
+
 impl Launch {
-    /// A launch from the text of its manifest, checked.
+    /// A launch from the text of its manifest, checked. Regions and variables come last in it.
     ///
     /// # Errors
     /// If the text is no manifest, or says something that cannot be.
     pub fn parse(text: &str) -> Result<Self, RecordingError> {
-        let launch: Self = toml::from_str(text).map_err(|error| RecordingError::Manifest {
-            path: PathBuf::from("launch"),
-            reason: error.message().to_owned(),
-        })?;
+        let mut tables = tables(text);
+        let mut launch: Self = parsed(tables.next().unwrap_or_default())?;
+        for table in tables {
+            let memory: Memory = parsed(table)?;
+            launch.regions.extend(memory.regions);
+            launch.variables.extend(memory.variables);
+        }
         check(&launch)?;
         Ok(launch)
     }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpureplay_io::beneath;
 
+use crate::check::MAX_BYTES;
 use crate::{Hash, RecordingError, link};
 
 /// Bytes of a chunk.
@@ -19,6 +20,8 @@ pub const CHUNK: usize = 256 << 10;
 
 const RAW: u8 = 0;
 const LZ4: u8 = 1;
+/// Most bytes that one byte of an LZ4 block stands for.
+const MOST_OF_A_BYTE: usize = 255;
 /// Bytes of a hash in a list.
 const HASH: usize = 32;
 /// Names of unfinished files that are tried before a folder counts as unusable.
@@ -158,9 +161,15 @@ impl Store {
         let bytes = usize::try_from(size.div_ceil(CHUNK as u64))
             .ok()
             .and_then(|chunks| chunks.checked_mul(HASH))
+            .filter(|_| size <= MAX_BYTES)
             .ok_or_else(wrong_size)?;
+        let file = read_at_most(&self.folder, &object_path(name), bytes as u64 + 1)?;
+        // A list that its file cannot hold takes no memory.
+        if bytes / MOST_OF_A_BYTE > file.len() {
+            return Err(wrong_size());
+        }
         let mut list = vec![0; bytes];
-        self.get_object(name, &mut list)?;
+        unpack(name, &file, &mut list)?;
         Ok(list.as_chunks().0.iter().copied().map(Hash).collect())
     }
 
@@ -181,23 +190,28 @@ impl Store {
     fn get_object(&self, hash: Hash, out: &mut [u8]) -> Result<(), RecordingError> {
         // A chunk that does not compress is kept as it is, so a file is never longer than that.
         let file = read_at_most(&self.folder, &object_path(hash), out.len() as u64 + 1)?;
-        let wrong_size = RecordingError::Size {
-            hash,
-            size: out.len() as u64,
-        };
-        match file.split_first() {
-            Some((&RAW, bytes)) if bytes.len() == out.len() => out.copy_from_slice(bytes),
-            Some((&LZ4, bytes)) => match lz4_flex::block::decompress_into(bytes, out) {
-                Ok(written) if written == out.len() => {}
-                _ => return Err(wrong_size),
-            },
+        unpack(hash, &file, out)
+    }
+}
+
+/// What the file of an object holds: exactly as many bytes as `out` has.
+fn unpack(hash: Hash, file: &[u8], out: &mut [u8]) -> Result<(), RecordingError> {
+    let wrong_size = RecordingError::Size {
+        hash,
+        size: out.len() as u64,
+    };
+    match file.split_first() {
+        Some((&RAW, bytes)) if bytes.len() == out.len() => out.copy_from_slice(bytes),
+        Some((&LZ4, bytes)) => match lz4_flex::block::decompress_into(bytes, out) {
+            Ok(written) if written == out.len() => {}
             _ => return Err(wrong_size),
-        }
-        if Hash::of(out) != hash {
-            Err(RecordingError::Damaged(hash))
-        } else {
-            Ok(())
-        }
+        },
+        _ => return Err(wrong_size),
+    }
+    if Hash::of(out) != hash {
+        Err(RecordingError::Damaged(hash))
+    } else {
+        Ok(())
     }
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Launches are written, read back, shared and refused as a user would see it.
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::Path;
 
 use gpureplay_cuda_recording::{
-    CHUNK, Device, FORMAT, Hash, ImageReference, Launch, Origin, Recording, RecordingError, Region,
-    RegionKind, Store, Variable, Writer,
+    CHUNK, Device, FORMAT, Hash, ImageReference, Launch, MAX_BYTES, MAX_REGIONS, Origin, Recording,
+    RecordingError, Region, RegionKind, Store, Variable, Writer,
 };
 
 fn launch(writer: &Writer, memory: &[u8]) -> Launch {
@@ -171,6 +172,12 @@ fn what_cannot_be_is_refused_before_it_is_used() {
         refused(&|l| l.parameters = vec![0; 40000]),
         "parameters is larger than 32764 bytes"
     );
+    for over in [vec![[0, 4], [3, 4]], vec![[4, 4], [0, 4]], vec![[0, 8]; 2]] {
+        assert_eq!(
+            refused(&|l| l.layout.clone_from(&over)),
+            "layout has a parameter that begins before the end of the one before it"
+        );
+    }
     assert!(refused(&|l| l.attributes = vec![0; 71]).starts_with("attributes"));
     assert!(refused(&|l| l.kernel.clear()).starts_with("kernel"));
     assert!(refused(&|l| l.image.size = 1 << 40).starts_with("the image is larger"));
@@ -178,7 +185,7 @@ fn what_cannot_be_is_refused_before_it_is_used() {
     assert!(region(&|r| r.size = 0).ends_with("is empty"));
     assert!(region(&|r| r.size = u64::MAX).ends_with("reaches beyond the address space"));
     assert!(region(&|r| r.address = 0).ends_with("lies below or over the one before it"));
-    assert!(region(&|r| r.size = 1 << 46).starts_with("memory is larger"));
+    assert!(region(&|r| r.size = 1 << 46).starts_with("memory of all regions"));
     assert!(
         refused(&|l| {
             let mut other = l.regions[0].clone();
@@ -215,6 +222,174 @@ fn what_cannot_be_is_refused_before_it_is_used() {
         Err(RecordingError::File { .. })
     ));
     assert!(Recording::open(&folder.path().join("launches")).is_err());
+}
+
+/// A recording of a launch, and the launch.
+fn recorded(memory: &[u8]) -> (tempfile::TempDir, Launch) {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = Writer::create(folder.path()).unwrap();
+    let launch = launch(&writer, memory);
+    (folder, launch)
+}
+
+#[test]
+fn parameters_may_touch_and_fill_what_they_lie_in() {
+    let (folder, mut launch) = recorded(&[7]);
+    launch.layout = vec![[0, 1], [1, 3], [4, 4]];
+    let writer = Writer::create(folder.path()).unwrap();
+    assert_eq!(writer.add(&launch).unwrap(), 0);
+}
+
+#[test]
+fn a_launch_has_as_much_memory_as_it_may() {
+    let (folder, mut launch) = recorded(&[7]);
+    let writer = Writer::create(folder.path()).unwrap();
+    let half = MAX_BYTES / 2;
+    let mut second = launch.regions[0].clone();
+    launch.regions[0].size = half;
+    second.address = launch.regions[0].address + half;
+    second.size = half - 16;
+    launch.regions.push(second);
+    launch.variables.push(Variable {
+        name: "table".into(),
+        address: 0x1000,
+        size: 16,
+        before: launch.regions[0].before,
+        after: None,
+    });
+    assert_eq!(launch.bytes(), MAX_BYTES);
+    assert_eq!(writer.add(&launch).unwrap(), 0);
+    launch.variables[0].size += 1;
+    let refused = writer.add(&launch).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        format!("memory of all regions and variables together is larger than {MAX_BYTES} bytes")
+    );
+}
+
+#[test]
+fn a_launch_has_as_many_regions_as_it_may() {
+    let (folder, mut launch) = recorded(&[7]);
+    let writer = Writer::create(folder.path()).unwrap();
+    let region = launch.regions[0].clone();
+    let at = |number| Region {
+        address: 0x10000 + number,
+        ..region.clone()
+    };
+    launch.regions = (0..MAX_REGIONS as u64).map(at).collect();
+    // Many are slow to write: that another rule is broken shows that this one is not.
+    launch.regions[MAX_REGIONS - 1].size = 0;
+    let refused = |launch: &Launch| writer.add(launch).unwrap_err().to_string();
+    assert!(refused(&launch).ends_with("is empty"));
+    launch.regions.push(at(MAX_REGIONS as u64));
+    let many = format!("region and variable: there may be {MAX_REGIONS} of each");
+    assert_eq!(refused(&launch), many);
+}
+
+#[test]
+fn a_manifest_without_its_regions_is_as_long_as_it_may_be() {
+    const LIMIT: usize = 512 << 10;
+    let golden = include_str!("golden/launch.toml");
+    let (head, regions) = golden.split_at(golden.find("[[region]]").unwrap());
+    // A comment of so many bytes with its end.
+    let comment = |length: usize| format!("#{}\n", "-".repeat(length - 2));
+    let of = |head_more: usize, region_more: usize| {
+        let launch = Launch::parse(&format!(
+            "{}{head}{}{}",
+            comment(head_more),
+            regions.trim_end(),
+            format_args!("\n{}", comment(region_more))
+        ));
+        launch.map(|launch| (launch.regions.len(), launch.variables.len()))
+    };
+    let last = regions.len() - regions.rfind("[[variable]]").unwrap();
+    assert!(regions.ends_with('\n'));
+    assert_eq!(of(LIMIT - head.len(), LIMIT - last).unwrap(), (2, 1));
+    for (head_more, region_more) in [(LIMIT - head.len() + 1, 2), (2, LIMIT - last + 1)] {
+        let refused = of(head_more, region_more).unwrap_err().to_string();
+        assert!(
+            refused.ends_with("is larger than 524288 bytes"),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn a_manifest_is_read_table_by_table() {
+    let golden = include_str!("golden/launch.toml");
+    let whole: Launch = toml::from_str(golden).unwrap();
+    let parsed = Launch::parse(golden).unwrap();
+    assert_eq!(
+        toml::to_string(&parsed).unwrap(),
+        toml::to_string(&whole).unwrap()
+    );
+    let lines_of_windows = golden.replace('\n', "\r\n");
+    assert_eq!(Launch::parse(&lines_of_windows).unwrap().regions.len(), 2);
+    for more in [
+        "[[regions]]\n",
+        "[[region]]\naddress = 3\n",
+        "[[variable\n",
+        "[[origin]]\n",
+    ] {
+        assert!(Launch::parse(&format!("{golden}{more}")).is_err());
+    }
+}
+
+#[test]
+fn memory_is_checked_chunk_by_chunk_and_each_chunk_once() {
+    let mut memory = vec![7; 9 * CHUNK + 5];
+    memory[3 * CHUNK] = 8;
+    let (folder, launch) = recorded(&memory);
+    let (name, size) = (launch.regions[0].before, launch.regions[0].size);
+    let recording = Recording::open(folder.path()).unwrap();
+    let store = recording.store();
+    let short = store_of(&folder, &memory[..CHUNK]);
+    let mut check = store.checker();
+    check.check(name, size).unwrap();
+    for wrong in [
+        size - 1,
+        size + 1,
+        size + CHUNK as u64,
+        0,
+        MAX_BYTES,
+        u64::MAX,
+    ] {
+        let refused = check.check(name, wrong);
+        assert!(
+            matches!(refused, Err(RecordingError::Size { .. })),
+            "{wrong}: {refused:?}"
+        );
+    }
+    // Nothing of the other piece is read but its list: its chunk was right.
+    let chunk = object(&folder, Hash::of(&memory[..CHUNK]));
+    fs::rename(&chunk, folder.path().join("elsewhere")).unwrap();
+    check.check(short, CHUNK as u64).unwrap();
+    check.check(name, size).unwrap();
+    for _ in 0..2 {
+        let mut check = store.checker();
+        assert!(matches!(
+            check.check(name, size),
+            Err(RecordingError::File { .. })
+        ));
+        // What was not right is not remembered as right.
+        assert!(matches!(
+            check.check(name, size),
+            Err(RecordingError::File { .. })
+        ));
+    }
+    fs::write(&chunk, [0; CHUNK + 1]).unwrap();
+    let damaged = store.checker().check(name, size);
+    assert!(matches!(damaged, Err(RecordingError::Damaged(_))));
+}
+
+fn store_of(folder: &tempfile::TempDir, memory: &[u8]) -> Hash {
+    let writer = Writer::create(folder.path()).unwrap();
+    writer.store().put(memory).unwrap()
+}
+
+fn object(folder: &tempfile::TempDir, hash: Hash) -> std::path::PathBuf {
+    let name = hash.to_string();
+    folder.path().join("objects").join(&name[..2]).join(name)
 }
 
 #[test]
