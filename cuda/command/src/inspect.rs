@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `list`, `info`, `verify`, `diff`: recordings without a GPU.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use clap::Args;
-use gpureplay_cuda_recording::{Launch, RegionKind};
+use gpureplay_cuda_image::MemberKind;
+use gpureplay_cuda_recording::{Hash, Launch, Recording, RegionKind};
 
 use crate::failure::{Failure, Outcome};
 use crate::report::{bytes, line, sizes};
@@ -159,21 +161,10 @@ impl Verify {
             .into_iter()
             .map(|number| Ok((number, self.trust.launch(&recording, number)?)))
             .collect::<Result<Vec<_>, Failure>>()?;
+        self.images(&recording, &launches)?;
         let mut total = 0u64;
         let mut memory = recording.store().checker();
         for (number, launch) in &launches {
-            let store = recording.store();
-            let image = store.image(launch.image.hash, launch.image.size)?;
-            let damaged = |source| Failure::Image {
-                path: self.target.folder.join("images"),
-                source,
-            };
-            let found = gpureplay_cuda_image::kernel(&image, &launch.kernel).map_err(damaged)?;
-            if found.is_none() {
-                return Err(
-                    gpureplay_cuda_replay::ReplayError::NoKernel(launch.kernel.clone()).into(),
-                );
-            }
             let regions = launch.regions.iter().map(|r| (r.size, r.before, r.after));
             let variables = launch.variables.iter().map(|v| (v.size, v.before, v.after));
             for (size, before, after) in regions.chain(variables) {
@@ -195,6 +186,38 @@ impl Verify {
             bytes(total)
         );
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Each image is read once, for all launches that share it.
+    fn images(&self, recording: &Recording, launches: &[(u32, Launch)]) -> Result<(), Failure> {
+        let mut wanted: BTreeMap<(Hash, u64), BTreeSet<&str>> = BTreeMap::new();
+        for (_, launch) in launches {
+            let image = (launch.image.hash, launch.image.size);
+            wanted.entry(image).or_default().insert(&launch.kernel);
+        }
+        let damaged = |source| Failure::Image {
+            path: self.target.folder.join("images"),
+            source,
+        };
+        for ((hash, size), mut kernels) in wanted {
+            let image = recording.store().image(hash, size)?;
+            let mut parts = gpureplay_cuda_image::parts(&image).map_err(damaged)?;
+            parts.sort_by_key(|part| part.kind != MemberKind::Cubin);
+            for part in parts {
+                if kernels.is_empty() {
+                    break;
+                }
+                for kernel in part.contents().map_err(damaged)?.kernels {
+                    kernels.remove(&*kernel.name);
+                }
+            }
+            if let Some(missing) = kernels.pop_first() {
+                return Err(
+                    gpureplay_cuda_replay::ReplayError::NoKernel(missing.to_owned()).into(),
+                );
+            }
+        }
+        Ok(())
     }
 }
 

@@ -142,3 +142,23 @@ fn one_part_of_an_image_is_held_at_a_time() {
     let error = String::from_utf8_lossy(&said.stderr);
     assert!(error.contains("kernel"), "{error}");
 }
+
+#[test]
+fn an_image_that_launches_share_is_read_once_for_all_of_them() {
+    let text = EMPTY.replace("k() {}", "k() {}\n.visible .entry l() {}");
+    let folder = recorded(&text, |_, _| ());
+    let writer = Writer::create(&folder.path().join("rec")).unwrap();
+    let mut launch = Launch::parse(MANIFEST).unwrap();
+    launch.image.hash = Hash::of(text.as_bytes());
+    launch.image.size = text.len() as u64;
+    launch.regions.clear();
+    launch.variables.clear();
+    for (kernel, code) in [("l", 0), ("m", 4)] {
+        launch.kernel = kernel.to_owned();
+        writer.add(&launch).unwrap();
+        let said = run(&folder, "verify rec");
+        assert_eq!(said.status.code(), Some(code), "{said:?}");
+        // Images are looked at for all launches before any of them is told of.
+        assert_eq!(said.stdout.is_empty(), code != 0, "{said:?}");
+    }
+}
