@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode};
 use clap::Args;
 
 use crate::failure::{Failure, Outcome, file};
+use crate::run::read_image;
 
 /// The program and its arguments.
 #[derive(Args)]
@@ -203,11 +204,7 @@ impl Replace {
         let mut command = self.app.command("replace")?;
         let mut paths = Vec::new();
         for path in &self.images {
-            let image = std::fs::read(path).map_err(file(path))?;
-            gpureplay_cuda_image::check(&image).map_err(|source| Failure::Image {
-                path: path.clone(),
-                source,
-            })?;
+            read_image(path)?;
             paths.push(path.canonicalize().map_err(file(path))?);
         }
         let paths = std::env::join_paths(paths)

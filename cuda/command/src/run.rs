@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `run`: one launch, replayed, verified and timed.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use gpureplay_cuda_image::MAX_IMAGE;
 use gpureplay_cuda_replay::{
     Comparison, Element, Gpu, JitOptions, Loaded, Mask, Poison, Reaction, ReplayError, Session,
     Sizes, Times, Verdict,
 };
+use gpureplay_io::beneath;
 use serde::Serialize;
 
 use crate::attempt::{again, differences_elsewhere};
@@ -276,8 +279,11 @@ pub(crate) struct Run {
     checking: Checking,
 }
 
+/// An image of the user's, whose parts decompress: a file of at most [`MAX_IMAGE`] bytes.
 pub(crate) fn read_image(path: &Path) -> Result<Vec<u8>, Failure> {
-    let image = std::fs::read(path).map_err(file(path))?;
+    let image = File::open(path)
+        .and_then(|opened| beneath::contents(opened, MAX_IMAGE as u64))
+        .map_err(file(path))?;
     gpureplay_cuda_image::check(&image).map_err(|source| Failure::Image {
         path: path.to_owned(),
         source,

@@ -4,13 +4,14 @@
 //! The manifest of a launch names its image and each piece of memory by SHA-256, so a signature over the manifest covers all of
 //! them. It is a detached signature as recordings of Mali GPUs have it, in `launches/K.sig`.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use gpureplay_cuda_recording::{Launch, Recording};
-use gpureplay_io::Existing;
+use gpureplay_io::{Existing, beneath};
 use gpureplay_sign::{PublicKey, SecretKey, Signature, SignatureError, WriteError, sign};
 
 use crate::failure::{Failure, Outcome, file};
@@ -62,20 +63,9 @@ pub(crate) struct Trust {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let read = || {
-        use std::io::Read;
-        let mut bytes = Vec::new();
-        let opened = std::fs::File::open(path)?;
-        opened.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > MAX_FILE {
-            return Err(std::io::Error::new(
-                ErrorKind::FileTooLarge,
-                format!("is larger than {MAX_FILE} bytes"),
-            ));
-        }
-        Ok(bytes)
-    };
-    read().map_err(file(path))
+    File::open(path)
+        .and_then(|opened| beneath::contents(opened, MAX_FILE))
+        .map_err(file(path))
 }
 
 fn wrong_key(given: &str, error: &WriteError) -> Failure {

@@ -162,3 +162,17 @@ fn an_image_that_launches_share_is_read_once_for_all_of_them() {
         assert_eq!(said.stdout.is_empty(), code != 0, "{said:?}");
     }
 }
+
+#[test]
+fn an_image_of_the_users_is_not_read_beyond_what_one_may_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let huge = std::fs::File::create(folder.path().join("huge.cubin")).unwrap();
+    huge.set_len(1 << 40).unwrap();
+    let said = run(&folder, "replace huge.cubin -- true");
+    let error = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(said.status.code(), Some(4), "{error}");
+    assert!(
+        error.contains("huge.cubin: longer than 1073741824 bytes"),
+        "{error}"
+    );
+}

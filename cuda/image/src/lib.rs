@@ -96,8 +96,13 @@ pub struct Contents {
 /// out.
 ///
 /// # Errors
-/// If the image is none, is cut off, or says that it, or all of its parts together, are larger than they may be.
+/// If the image is none, is cut off, or it, or all of its parts together, are larger than they may be.
 pub fn parts<'a>(image: &'a [u8]) -> Result<Vec<Part<'a>>, ImageError> {
+    if image.len() > MAX_IMAGE {
+        return Err(ImageError::TooLarge {
+            size: image.len() as u64,
+        });
+    }
     match Format::of(image).ok_or(ImageError::Unknown)? {
         Format::Fatbin => {
             let mut members = members(image)?;

@@ -152,6 +152,18 @@ fn parts_of_an_image_together_are_bounded() {
     );
 }
 
+#[test]
+fn an_image_itself_is_bounded() {
+    let mut image = vec![0; MAX_IMAGE + 1];
+    image[..12].copy_from_slice(b".version 8.5");
+    assert!(parts(&image[..MAX_IMAGE]).is_ok());
+    let size = image.len() as u64;
+    assert_eq!(
+        parts(&image).map(|parts| parts.len()),
+        Err(ImageError::TooLarge { size })
+    );
+}
+
 /// A section's header.
 fn section(name: usize, kind: u32, offset: usize, size: usize, link: u32, entry: u64) -> Vec<u8> {
     let mut bytes = [name as u32, kind].map(u32::to_le_bytes).concat();

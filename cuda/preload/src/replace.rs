@@ -2,10 +2,13 @@
 //! Kernels of the same name and parameters out of other images, while the program runs.
 
 use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use gpureplay_cuda_abi::{Driver, Handle, KernelNode, OldKernelNode, Status};
+use gpureplay_cuda_image::MAX_IMAGE;
 
 use crate::functions::{self, Function, function_layout};
 use crate::real::driver;
@@ -92,8 +95,17 @@ fn modules(driver: &Driver, images: &[PathBuf]) -> Vec<Handle> {
         .clone()
 }
 
+/// A file; no more of one that is too long for an image than says so.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut image = Vec::new();
+    File::open(path)?
+        .take(MAX_IMAGE as u64 + 1)
+        .read_to_end(&mut image)?;
+    Ok(image)
+}
+
 fn load(driver: &Driver, path: &Path) -> Result<Handle, String> {
-    let mut image = std::fs::read(path).map_err(|error| error.to_string())?;
+    let mut image = read(path).map_err(|error| error.to_string())?;
     gpureplay_cuda_image::check(&image).map_err(|error| error.to_string())?;
     image.push(0);
     let mut module = 0;

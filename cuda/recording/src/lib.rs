@@ -117,7 +117,11 @@ impl Recording {
             let entry = entry.map_err(|error| RecordingError::file(&folder, error))?;
             let name = entry.file_name();
             let number = name.to_str().and_then(|name| name.strip_suffix(".toml"));
-            numbers.extend(number.and_then(|number| number.parse::<u32>().ok()));
+            let number = number.and_then(|number| number.parse::<u32>().ok());
+            // `+5.toml` and `05.toml` are no launches: the fifth lies in `5.toml`.
+            numbers.extend(
+                number.filter(|number| Path::new(LAUNCHES).join(&name) == manifest_name(*number)),
+            );
         }
         numbers.sort_unstable();
         Ok(numbers)

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::store::{make_folder, write_temporary};
 use crate::{LAUNCHES, Launch, RecordingError, Store, check};
@@ -12,6 +13,8 @@ use crate::{LAUNCHES, Launch, RecordingError, Store, check};
 pub struct Writer {
     folder: PathBuf,
     store: Store,
+    /// The number to try first: one above the last that was given.
+    next: AtomicU32,
 }
 
 impl Writer {
@@ -36,6 +39,7 @@ impl Writer {
         Ok(Self {
             folder: folder.to_owned(),
             store: Store::sharing(folder, other),
+            next: AtomicU32::new(0),
         })
     }
 
@@ -45,7 +49,7 @@ impl Writer {
         &self.store
     }
 
-    /// Adds a launch and says its number. It appears whole or not at all.
+    /// Adds a launch and says its number, the lowest free one above those that this writer gave. It appears whole or not at all.
     ///
     /// # Errors
     /// If the launch breaks a rule, or cannot be written.
@@ -61,15 +65,17 @@ impl Writer {
             &Path::new(LAUNCHES).join("launch"),
             &[text.as_bytes()],
         )?;
-        let number = claim(&folder, &temporary);
+        let number = claim(&folder, &temporary, self.next.load(Relaxed));
         let _ = fs::remove_file(&temporary);
-        number
+        let number = number?;
+        self.next.fetch_max(number.saturating_add(1), Relaxed);
+        Ok(number)
     }
 }
 
-/// Gives the file the lowest number that no other launch has.
-fn claim(folder: &Path, temporary: &Path) -> Result<u32, RecordingError> {
-    for number in 0..=u32::MAX {
+/// Gives the file the lowest number from `first` on that no other launch has.
+fn claim(folder: &Path, temporary: &Path, first: u32) -> Result<u32, RecordingError> {
+    for number in first..=u32::MAX {
         let path = folder.join(format!("{number}.toml"));
         match fs::hard_link(temporary, &path) {
             Ok(()) => return Ok(number),

@@ -409,3 +409,30 @@ fn several_writers_get_numbers_of_their_own() {
     let numbers = Recording::open(folder.path()).unwrap().numbers().unwrap();
     assert_eq!(numbers, (0..20).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_launch_has_one_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = Writer::create(folder.path()).unwrap();
+    let launch = launch(&writer, &[7; 9]);
+    assert_eq!(writer.add(&launch).unwrap(), 0);
+    let launches = folder.path().join("launches");
+    for name in [
+        "+5.toml",
+        "05.toml",
+        "00.toml",
+        "-1.toml",
+        "5.TOML",
+        "5.toml.toml",
+    ] {
+        fs::copy(launches.join("0.toml"), launches.join(name)).unwrap();
+    }
+    fs::copy(launches.join("0.toml"), launches.join("1.toml")).unwrap();
+    assert_eq!(
+        writer.add(&launch).unwrap(),
+        2,
+        "one is taken by another writer"
+    );
+    let recording = Recording::open(folder.path()).unwrap();
+    assert_eq!(recording.numbers().unwrap(), [0, 1, 2]);
+}
