@@ -35,8 +35,7 @@ pub use launch::{Device, ImageReference, Launch, Origin, Region, RegionKind, Var
 pub use store::{CHUNK, Checker, Store};
 pub use write::Writer;
 
-use std::fs;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use gpureplay_io::{Existing, beneath};
@@ -55,21 +54,6 @@ fn signature_name(number: u32) -> PathBuf {
     Path::new(LAUNCHES).join(format!("{number}.sig"))
 }
 
-/// Why a folder of a recording is not used.
-pub(crate) fn link() -> io::Error {
-    let reason =
-        "it is a link or no folder; nothing outside of a recording's directory belongs to it";
-    io::Error::new(ErrorKind::InvalidInput, reason)
-}
-
-fn no_link(folder: &Path) -> Result<(), RecordingError> {
-    match fs::symlink_metadata(folder) {
-        Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(RecordingError::file(folder, link())),
-        Err(error) => Err(RecordingError::file(folder, error)),
-    }
-}
-
 /// A folder of recorded launches.
 pub struct Recording {
     folder: PathBuf,
@@ -83,10 +67,11 @@ impl Recording {
     /// If it is no recording.
     pub fn open(folder: &Path) -> Result<Self, RecordingError> {
         let launches = folder.join(LAUNCHES);
-        match fs::symlink_metadata(&launches) {
-            Ok(_) => no_link(&launches)?,
-            Err(_) => return Err(RecordingError::NotARecording(folder.to_owned())),
+        if launches.symlink_metadata().is_err() {
+            return Err(RecordingError::NotARecording(folder.to_owned()));
         }
+        beneath::is_file(folder, &manifest_name(0))
+            .map_err(|error| RecordingError::file(&launches, error))?;
         Ok(Self {
             folder: folder.to_owned(),
             store: Store::new(folder),
@@ -110,19 +95,16 @@ impl Recording {
     /// # Errors
     /// If the folder cannot be read.
     pub fn numbers(&self) -> Result<Vec<u32>, RecordingError> {
-        let folder = self.folder.join(LAUNCHES);
-        no_link(&folder)?;
         let mut numbers = Vec::new();
-        for entry in fs::read_dir(&folder).map_err(|error| RecordingError::file(&folder, error))? {
-            let entry = entry.map_err(|error| RecordingError::file(&folder, error))?;
-            let name = entry.file_name();
+        let listed = beneath::names(&self.folder, Path::new(LAUNCHES), |name| {
             let number = name.to_str().and_then(|name| name.strip_suffix(".toml"));
             let number = number.and_then(|number| number.parse::<u32>().ok());
             // `+5.toml` and `05.toml` are no launches: the fifth lies in `5.toml`.
             numbers.extend(
-                number.filter(|number| Path::new(LAUNCHES).join(&name) == manifest_name(*number)),
+                number.filter(|number| Path::new(LAUNCHES).join(name) == manifest_name(*number)),
             );
-        }
+        });
+        listed.map_err(|error| RecordingError::file(&self.folder.join(LAUNCHES), error))?;
         numbers.sort_unstable();
         Ok(numbers)
     }

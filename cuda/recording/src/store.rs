@@ -5,15 +5,13 @@
 //! begins with a byte that says how the rest is kept: 0 as it is, 1 as an LZ4 block.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Write};
-use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
-use gpureplay_io::beneath;
+use gpureplay_io::{Existing, beneath};
 
 use crate::check::MAX_BYTES;
-use crate::{Hash, RecordingError, link};
+use crate::{Hash, RecordingError};
 
 /// Bytes of a chunk.
 pub const CHUNK: usize = 256 << 10;
@@ -24,8 +22,6 @@ const LZ4: u8 = 1;
 const MOST_OF_A_BYTE: usize = 255;
 /// Bytes of a hash in a list.
 const HASH: usize = 32;
-/// Names of unfinished files that are tried before a folder counts as unusable.
-const MAX_ATTEMPTS: u32 = 64;
 
 /// The objects of a recording.
 pub struct Store {
@@ -48,23 +44,9 @@ impl Store {
 
     /// Links a file from the other recording, if it has it. A file that is damaged there is told when it is read; a symbolic
     /// link there is none.
-    fn linked(&self, name: &Path) -> Result<bool, RecordingError> {
-        let Some(other) = &self.other else {
-            return Ok(false);
-        };
-        if beneath::open(other, name).is_err() {
-            return Ok(false);
-        }
-        make_folder(&self.folder, name)?;
-        let path = self.folder.join(name);
-        if fs::hard_link(other.join(name), &path).is_err() {
-            return Ok(false);
-        }
-        // A symbolic link that took its place there meanwhile was linked as such; what is linked here is a file of nobody else.
-        Ok(is_file(&path) || {
-            let _ = fs::remove_file(&path);
-            false
-        })
+    fn linked(&self, name: &Path) -> bool {
+        let other = self.other.as_ref();
+        other.is_some_and(|other| beneath::link(other, &self.folder, name).is_ok())
     }
 
     /// Keeps an image and says its name.
@@ -74,7 +56,7 @@ impl Store {
     pub fn put_image(&self, image: &[u8]) -> Result<Hash, RecordingError> {
         let hash = Hash::of(image);
         let name = image_path(hash);
-        if !self.linked(&name)? {
+        if !self.linked(&name) {
             write_once(&self.folder, &name, &[image])?;
         }
         Ok(hash)
@@ -175,7 +157,10 @@ impl Store {
 
     fn put_object(&self, hash: Hash, bytes: &[u8]) -> Result<(), RecordingError> {
         let name = object_path(hash);
-        if is_file(&self.folder.join(&name)) || self.linked(&name)? {
+        let there = beneath::is_file(&self.folder, &name);
+        if there.map_err(|error| RecordingError::file(&self.folder.join(&name), error))?
+            || self.linked(&name)
+        {
             return Ok(());
         }
         let compressed = lz4_flex::block::compress(bytes);
@@ -301,83 +286,11 @@ fn read_at_most(folder: &Path, name: &Path, limit: u64) -> Result<Vec<u8>, Recor
     Ok(bytes)
 }
 
-/// Whether there is a file, and no link to one.
-fn is_file(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_file())
-}
-
-/// Makes the folders of a file of a recording: none of them is a link.
-pub(crate) fn make_folder(recording: &Path, name: &Path) -> Result<(), RecordingError> {
-    let mut folder = recording.to_owned();
-    for part in name.parent().into_iter().flat_map(Path::components) {
-        let Component::Normal(part) = part else {
-            return Err(RecordingError::file(&recording.join(name), link()));
-        };
-        folder.push(part);
-        let failed = |error| RecordingError::file(&folder, error);
-        let found = match fs::symlink_metadata(&folder) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                match fs::create_dir(&folder) {
-                    // Another process made it.
-                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                    made => made.map_err(failed)?,
-                }
-                fs::symlink_metadata(&folder)
-            }
-            found => found,
-        };
-        if !found.map_err(failed)?.is_dir() {
-            return Err(failed(link()));
-        }
-    }
-    Ok(())
-}
-
-/// Writes a file of a recording under another name and gives it its own when it is whole; a file that is there already stays,
-/// and a link that is there is replaced.
+/// Writes a file of a recording; a file that is there already stays, and a link that is there is replaced.
 fn write_once(recording: &Path, name: &Path, parts: &[&[u8]]) -> Result<(), RecordingError> {
-    let path = recording.join(name);
-    make_folder(recording, name)?;
-    if is_file(&path) {
-        return Ok(());
-    }
-    let temporary = write_temporary(recording, name, parts)?;
-    let renamed = fs::rename(&temporary, &path);
-    if renamed.is_err() {
-        // The error of the renaming is the one that counts.
-        let _ = fs::remove_file(&temporary);
-    }
-    renamed.map_err(|error| RecordingError::file(&path, error))
-}
-
-/// Writes a file beside `name` in a recording, under a name that nothing else has.
-pub(crate) fn write_temporary(
-    recording: &Path,
-    name: &Path,
-    parts: &[&[u8]],
-) -> Result<PathBuf, RecordingError> {
-    make_folder(recording, name)?;
-    let (temporary, mut file) = create(&recording.join(name))?;
-    let written = parts.iter().try_for_each(|part| file.write_all(part));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&temporary);
-        RecordingError::file(&temporary, error)
-    })?;
-    Ok(temporary)
-}
-
-/// A new file beside a path.
-fn create(path: &Path) -> Result<(PathBuf, File), RecordingError> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let mut attempts = 0;
-    loop {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let temporary = path.with_extension(format!("{}-{number}.part", std::process::id()));
-        attempts += 1;
-        match File::create_new(&temporary) {
-            Ok(file) => return Ok((temporary, file)),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && attempts < MAX_ATTEMPTS => {}
-            Err(error) => return Err(RecordingError::file(&temporary, error)),
-        }
-    }
+    let written = beneath::is_file(recording, name).and_then(|there| match there {
+        true => Ok(()),
+        false => beneath::write_soon(recording, name, parts, Existing::Replace),
+    });
+    written.map_err(|error| RecordingError::file(&recording.join(name), error))
 }

@@ -6,8 +6,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::store::{make_folder, write_temporary};
-use crate::{LAUNCHES, Launch, RecordingError, Store, check};
+use gpureplay_io::{Existing, beneath};
+
+use crate::{LAUNCHES, Launch, RecordingError, Store, check, manifest_name};
 
 /// Writes launches.
 pub struct Writer {
@@ -34,7 +35,8 @@ impl Writer {
     pub fn sharing(folder: &Path, other: Option<PathBuf>) -> Result<Self, RecordingError> {
         fs::create_dir_all(folder).map_err(|error| RecordingError::file(folder, error))?;
         for part in [LAUNCHES, "images", "objects"] {
-            make_folder(folder, &Path::new(part).join("any"))?;
+            beneath::make_folder(folder, &Path::new(part).join("any"))
+                .map_err(|error| RecordingError::file(&folder.join(part), error))?;
         }
         Ok(Self {
             folder: folder.to_owned(),
@@ -55,36 +57,30 @@ impl Writer {
     /// If the launch breaks a rule, or cannot be written.
     pub fn add(&self, launch: &Launch) -> Result<u32, RecordingError> {
         check::check(launch)?;
-        let folder = self.folder.join(LAUNCHES);
         let text = toml::to_string(launch).map_err(|error| RecordingError::Manifest {
-            path: folder.clone(),
+            path: self.folder.join(LAUNCHES),
             reason: error.to_string(),
         })?;
-        let temporary = write_temporary(
-            &self.folder,
-            &Path::new(LAUNCHES).join("launch"),
-            &[text.as_bytes()],
-        )?;
-        let number = claim(&folder, &temporary, self.next.load(Relaxed));
-        let _ = fs::remove_file(&temporary);
-        let number = number?;
-        self.next.fetch_max(number.saturating_add(1), Relaxed);
-        Ok(number)
-    }
-}
-
-/// Gives the file the lowest number from `first` on that no other launch has.
-fn claim(folder: &Path, temporary: &Path, first: u32) -> Result<u32, RecordingError> {
-    for number in first..=u32::MAX {
-        let path = folder.join(format!("{number}.toml"));
-        match fs::hard_link(temporary, &path) {
-            Ok(()) => return Ok(number),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(RecordingError::file(&path, error)),
+        for number in self.next.load(Relaxed)..=u32::MAX {
+            let name = manifest_name(number);
+            let path = self.folder.join(&name);
+            // A manifest is not written for nothing where many launches are there already.
+            if path.symlink_metadata().is_ok() {
+                continue;
+            }
+            let parts = [text.as_bytes()];
+            match beneath::write_soon(&self.folder, &name, &parts, Existing::Keep) {
+                Ok(()) => {
+                    self.next.fetch_max(number.saturating_add(1), Relaxed);
+                    return Ok(number);
+                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(RecordingError::file(&path, error)),
+            }
         }
+        Err(RecordingError::TooLarge {
+            what: "the number of launches",
+            limit: u64::from(u32::MAX),
+        })
     }
-    Err(RecordingError::TooLarge {
-        what: "the number of launches",
-        limit: u64::from(u32::MAX),
-    })
 }

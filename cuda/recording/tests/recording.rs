@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use gpureplay_cuda_recording::{
     CHUNK, Device, FORMAT, Hash, ImageReference, Launch, MAX_BYTES, MAX_REGIONS, Origin, Recording,
@@ -435,4 +438,54 @@ fn a_launch_has_one_name() {
     );
     let recording = Recording::open(folder.path()).unwrap();
     assert_eq!(recording.numbers().unwrap(), [0, 1, 2]);
+}
+
+#[test]
+fn nothing_is_written_outside_however_folders_change_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("outside")).unwrap();
+    // All folders of objects: where one is missing outside, nothing could be written.
+    for byte in 0..=u8::MAX {
+        fs::create_dir(at("outside").join(format!("{byte:02x}"))).unwrap();
+    }
+    let writer = Writer::create(&at("rec")).unwrap();
+    let sample = launch(&writer, &[1; 9]);
+    let done = AtomicBool::new(false);
+    let (written, added) = std::thread::scope(|scope| {
+        for part in ["objects", "launches"] {
+            let (from, to) = (at("rec").join(part), at(part));
+            let (done, outside) = (&done, at("outside"));
+            scope.spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_micros(200));
+                    fs::rename(&from, &to).unwrap();
+                    let _ = symlink(&outside, &from);
+                    std::thread::yield_now();
+                    // The writer may have made the folder again, before the link or after it.
+                    while fs::rename(&to, &from).is_err() {
+                        let _ = fs::remove_file(&from);
+                        let _ = fs::remove_dir_all(&from);
+                    }
+                }
+            });
+        }
+        // Some succeed, between many that meet a link.
+        let count = |work: &dyn Fn(u32) -> bool| {
+            let succeeds = |seed: &u32| {
+                let success = work(*seed);
+                if !success {
+                    std::thread::yield_now();
+                }
+                success
+            };
+            (0..100_000).filter(succeeds).take(200).count()
+        };
+        let written = count(&|seed| writer.store().put(&seed.to_le_bytes()).is_ok());
+        let added = count(&|_| writer.add(&sample).is_ok());
+        done.store(true, Ordering::Relaxed);
+        (written, added)
+    });
+    assert_eq!([written, added], [200; 2]);
+    assert_eq!(files(&at("outside")), 0);
 }

@@ -6,25 +6,24 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, open as open_path, openat, renameat};
+use nix::fcntl::{AtFlags, OFlag, open as open_path, openat};
 use nix::sys::stat::{Mode, SFlag, fstatat, mkdirat};
-use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
 
-use crate::file::{Existing, READABLE_BY_ALL};
+mod write;
+
+pub use write::{link, make_folder, write, write_soon};
 
 /// A folder that is only a place in the file system.
 const FOLDER: OFlag = OFlag::O_PATH
     .union(OFlag::O_DIRECTORY)
     .union(OFlag::O_CLOEXEC);
-
-/// Names of unfinished files that are tried before a folder counts as unusable.
-const MAX_ATTEMPTS: u32 = 64;
 
 /// What becomes of a folder that is not there.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,8 +42,7 @@ enum Absent {
 pub fn open(directory: &Path, name: &Path) -> io::Result<File> {
     let (folder, name) = place(directory, name, Absent::Fails)?;
     // A device may do something when it is opened.
-    let found = fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
-    match SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT {
+    match kind(&folder, name)? {
         SFlag::S_IFREG => {}
         SFlag::S_IFLNK => return Err(linked(Errno::ELOOP)),
         _ => return Err(refused("it is no file")),
@@ -59,61 +57,42 @@ pub fn open(directory: &Path, name: &Path) -> io::Result<File> {
     }
 }
 
-/// Writes a file of a directory, which appears whole or not at all; its folders are made. A link in its place is a file that
-/// exists: it is replaced, and what it leads to stays as it is.
+/// Whether a name of a directory is a regular file's, and no link to one.
 ///
 /// # Errors
-/// As for [`open`]; or the file exists, and is to be kept.
-pub fn write(directory: &Path, name: &Path, contents: &[u8], existing: Existing) -> io::Result<()> {
-    let (folder, name) = place(directory, name, Absent::IsMade)?;
-    let (mut file, unfinished) = create(&folder)?;
-    let written = file
-        .write_all(contents)
-        .and_then(|()| file.sync_all())
-        .and_then(|()| match existing {
-            Existing::Replace => Ok(renameat(&folder, unfinished.as_str(), &folder, name)?),
-            Existing::Keep => keep(&folder, &unfinished, name),
-        });
-    if written.is_err() {
-        // The first error says more than one of the removal.
-        let _ = unlinkat(&folder, unfinished.as_str(), UnlinkatFlags::NoRemoveDir);
-    }
-    written
-}
-
-/// Gives an unfinished file its name, which no other file has.
-fn keep(folder: &OwnedFd, unfinished: &str, name: &OsStr) -> io::Result<()> {
-    match linkat(folder, unfinished, folder, name, AtFlags::empty()) {
-        Ok(()) => Ok(unlinkat(folder, unfinished, UnlinkatFlags::NoRemoveDir)?),
-        // A file system without hard links: the name is taken first.
-        Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS) => {
-            let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
-            openat(folder, name, flags, mode())?;
-            Ok(renameat(folder, unfinished, folder, name)?)
-        }
-        Err(error) => Err(error.into()),
+/// As for [`open`], of the folders that the file lies in, if they are there.
+pub fn is_file(directory: &Path, name: &Path) -> io::Result<bool> {
+    let found =
+        place(directory, name, Absent::Fails).and_then(|(folder, name)| Ok(kind(&folder, name)?));
+    match found {
+        Ok(kind) => Ok(kind == SFlag::S_IFREG),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
-/// A new file in a folder, and its name there.
-fn create(folder: &OwnedFd) -> io::Result<(File, String)> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
-    for _ in 0..MAX_ATTEMPTS {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".gpureplay-{}-{number}.part", std::process::id());
-        match openat(folder, name.as_str(), flags, mode()) {
-            Ok(file) => return Ok((file.into(), name)),
-            Err(Errno::EEXIST) => {}
-            Err(error) => return Err(error.into()),
+/// What calls `found` with each name in a folder of a directory, in no order.
+///
+/// # Errors
+/// As for [`open`], or the folder cannot be read.
+pub fn names(directory: &Path, folder: &Path, mut found: impl FnMut(&OsStr)) -> io::Result<()> {
+    let (outer, name) = place(directory, folder, Absent::Fails)?;
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let opened = openat(&outer, name, flags, Mode::empty()).map_err(linked)?;
+    for entry in Dir::from_fd(opened)?.iter() {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name != "." && name != ".." {
+            found(name);
         }
     }
-    Err(Errno::EEXIST.into())
+    Ok(())
 }
 
-/// Rights of a new file, of which the process's mask is taken away.
-fn mode() -> Mode {
-    Mode::from_bits_truncate(READABLE_BY_ALL)
+/// What has a name in a folder; a link is one.
+fn kind(folder: &OwnedFd, name: &OsStr) -> nix::Result<SFlag> {
+    let found = fstatat(folder, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+    Ok(SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT)
 }
 
 /// The folder of a file, and its name there.
@@ -231,41 +210,44 @@ mod tests {
     }
 
     #[test]
-    fn only_files_of_the_directory_are_written() {
+    fn only_folders_of_the_directory_are_listed() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        std::fs::create_dir_all(at("rec/inputs")).unwrap();
-        std::fs::create_dir(at("outside")).unwrap();
-        std::fs::write(at("secret"), "secret").unwrap();
-        symlink("../outside", at("rec/out")).unwrap();
-        symlink("../../secret", at("rec/inputs/link")).unwrap();
-        symlink("../../nothing", at("rec/inputs/dangling")).unwrap();
-        let write = |name: &str, text: &str, existing| {
-            write(&at("rec"), Path::new(name), text.as_bytes(), existing)
+        std::fs::create_dir_all(at("rec/inputs/deep")).unwrap();
+        std::fs::write(at("rec/inputs/x"), "x").unwrap();
+        symlink("x", at("rec/inputs/beside")).unwrap();
+        symlink("inputs", at("rec/link")).unwrap();
+        symlink("..", at("rec/up")).unwrap();
+        let list = |name: &str| {
+            let mut found = Vec::new();
+            names(&at("rec"), Path::new(name), |name| {
+                found.push(name.to_str().unwrap().to_owned());
+            })?;
+            found.sort();
+            io::Result::Ok(found)
         };
-        let text = |name: &str| std::fs::read_to_string(at(name)).unwrap();
-        write("new/deep/x", "one", Existing::Keep).unwrap();
-        assert_eq!(text("rec/new/deep/x"), "one");
-        let kept = write("new/deep/x", "two", Existing::Keep).unwrap_err();
-        assert_eq!(kept.kind(), ErrorKind::AlreadyExists);
-        assert_eq!(text("rec/new/deep/x"), "one");
-        write("new/deep/x", "two", Existing::Replace).unwrap();
-        assert_eq!(text("rec/new/deep/x"), "two");
-        for link in ["inputs/link", "inputs/dangling"] {
-            let kept = write(link, "mine", Existing::Keep).unwrap_err();
-            assert_eq!(kept.kind(), ErrorKind::AlreadyExists, "{link}");
-            write(link, "mine", Existing::Replace).unwrap();
-            assert_eq!(text(&format!("rec/{link}")), "mine");
-        }
-        assert_eq!(text("secret"), "secret");
-        assert!(!at("nothing").exists());
-        for wrong in ["out/x", "out/sub/x", "../x", "new/../../x", "/x", ""] {
-            let error = write(wrong, "mine", Existing::Replace).unwrap_err();
+        assert_eq!(list("inputs").unwrap(), ["beside", "deep", "x"]);
+        assert!(list("inputs/deep").unwrap().is_empty());
+        for wrong in [
+            "link",
+            "up",
+            "up/rec",
+            "link/deep",
+            "..",
+            "inputs/x",
+            "/",
+            "",
+        ] {
+            let error = list(wrong).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{wrong}");
         }
-        assert_eq!(std::fs::read_dir(at("outside")).unwrap().count(), 0);
-        let left = |name: &str| std::fs::read_dir(at(name)).unwrap().count();
-        assert_eq!([left("rec/new/deep"), left("rec/inputs")], [1, 2]);
+        assert_eq!(list("none").unwrap_err().kind(), ErrorKind::NotFound);
+        let is_file = |name: &str| is_file(&at("rec"), Path::new(name)).ok();
+        assert_eq!(is_file("inputs/x"), Some(true));
+        for other in ["inputs/beside", "inputs/deep", "inputs/none", "none/x"] {
+            assert_eq!(is_file(other), Some(false), "{other}");
+        }
+        assert_eq!([is_file("link/x"), is_file("../rec")], [None; 2]);
     }
 
     #[test]
