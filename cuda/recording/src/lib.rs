@@ -122,8 +122,8 @@ impl Recording {
     /// The signature of a launch, of at most `limit` bytes.
     ///
     /// # Errors
-    /// What the system says; of the kind [`ErrorKind::NotFound`] if there is none, of the kind [`ErrorKind::InvalidInput`] if
-    /// it is a link, no file or longer.
+    /// What the system says; of the kind [`io::ErrorKind::NotFound`] if there is none, of the kind
+    /// [`io::ErrorKind::InvalidInput`] if it is a link, no file or longer.
     pub fn signature(&self, number: u32, limit: u64) -> io::Result<Vec<u8>> {
         beneath::read(&self.folder, &signature_name(number), limit)
     }
@@ -131,8 +131,8 @@ impl Recording {
     /// Writes the signature of a launch. A link in its place is replaced, and what it leads to stays as it is.
     ///
     /// # Errors
-    /// What the system says; of the kind [`ErrorKind::AlreadyExists`] if there is one that is to be kept, of the kind
-    /// [`ErrorKind::InvalidInput`] if the folder is a link.
+    /// What the system says; of the kind [`io::ErrorKind::AlreadyExists`] if there is one that is to be kept, of the kind
+    /// [`io::ErrorKind::InvalidInput`] if the folder is a link.
     pub fn write_signature(&self, number: u32, bytes: &[u8], existing: Existing) -> io::Result<()> {
         beneath::write(&self.folder, &signature_name(number), bytes, existing)
     }

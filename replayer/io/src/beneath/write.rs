@@ -39,10 +39,10 @@ pub fn write(directory: &Path, name: &Path, contents: &[u8], existing: Existing)
     })
 }
 
-/// As [`write`], for one of many files: it is not waited for to be on the disk. The contents are in parts.
+/// As [`write()`], for one of many files: it is not waited for to be on the disk. The contents are in parts.
 ///
 /// # Errors
-/// As for [`write`].
+/// As for [`write()`].
 pub fn write_soon(
     directory: &Path,
     name: &Path,
