@@ -3,10 +3,34 @@
 
 use std::collections::BTreeMap;
 
+use gpureplay_library::manifest::MOST_TEXT;
 use gpureplay_library::{Recording, weights::sha256};
 
 /// Key of the provenance that says what was done to which recording.
 pub(crate) const EDITED: &str = "edited";
+
+/// What joins two steps of a history.
+const THEN: &str = "; then ";
+/// What stands in the place of the first steps of a long history.
+const EARLIER: &str = "...";
+
+/// A history and one more step; the first ones are left out when there is no room for all.
+fn history(before: Option<&str>, step: String) -> String {
+    let Some(mut before) = before else {
+        return step;
+    };
+    let whole = before.len() + THEN.len() + step.len();
+    if whole <= MOST_TEXT {
+        return format!("{before}{THEN}{step}");
+    }
+    while EARLIER.len() + THEN.len() + before.len() + THEN.len() + step.len() > MOST_TEXT {
+        match before.split_once(THEN) {
+            Some((_, rest)) => before = rest,
+            None => return format!("{EARLIER}{THEN}{step}"),
+        }
+    }
+    format!("{EARLIER}{THEN}{before}{THEN}{step}")
+}
 
 /// The provenance of a recording that was made from another one by doing `what` to it. `bytes`: the new recording.
 pub fn edited(from: &Recording, what: &str, bytes: &[u8]) -> BTreeMap<String, String> {
@@ -17,11 +41,36 @@ pub fn edited(from: &Recording, what: &str, bytes: &[u8]) -> BTreeMap<String, St
         from.name(),
         sha256(&from.recorded().files().bytes)
     );
-    let history = match provenance.get(EDITED) {
-        Some(before) => format!("{before}; then {source}"),
-        None => source,
-    };
+    let before = provenance.get(EDITED).map(String::as_str);
+    let history = history(before, source);
     provenance.insert(EDITED.into(), history);
     provenance.insert("sha256".into(), sha256(bytes));
     provenance
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_history_keeps_its_last_steps() {
+        let step = |number: usize| format!("{number:0>95}");
+        let mut text = step(0);
+        for number in 1..2000 {
+            text = history(Some(&text), step(number));
+            assert!(text.len() <= MOST_TEXT);
+            assert!(text.ends_with(&step(number)));
+        }
+        let steps: Vec<&str> = text.split(THEN).collect();
+        assert_eq!(steps[0], EARLIER);
+        let kept = steps.len() - 1;
+        // One step more would be too long.
+        assert!(text.len() + THEN.len() + step(0).len() > MOST_TEXT);
+        assert_eq!(steps[1], step(2000 - kept));
+        let long = "x".repeat(MOST_TEXT);
+        assert_eq!(
+            history(Some(&long), step(1)),
+            format!("...; then {}", step(1))
+        );
+    }
 }

@@ -2,6 +2,7 @@
 //! GPU memory as the regions and the page tables together describe it, and where the two disagree.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::diagnosis::MAX_DIAGNOSED;
 use crate::files::PAGE;
@@ -73,18 +74,24 @@ impl Image {
         Some(Image { runs })
     }
 
-    /// Whether all bytes from `start` to `end` are mapped.
-    pub fn covers(&self, start: u64, end: u64) -> bool {
-        let mut at = start;
-        while at < end {
-            let next = self.runs.partition_point(|run| run.end <= at);
-            match self.runs.get(next) {
-                Some(run) if run.start <= at => at = run.end,
-                _ => return false,
+    /// The runs whatever their access is: none touches the next one.
+    fn mapped(&self) -> Vec<Range<u64>> {
+        let mut mapped: Vec<Range<u64>> = Vec::new();
+        for run in &self.runs {
+            match mapped.last_mut() {
+                Some(last) if last.end == run.start => last.end = run.end,
+                _ => mapped.push(run.start..run.end),
             }
         }
-        true
+        mapped
     }
+}
+
+/// Whether all bytes from `start` to `end` lie in one of some ranges, which ascend and do not touch.
+fn covers(mapped: &[Range<u64>], start: u64, end: u64) -> bool {
+    let next = mapped.partition_point(|run| run.end <= start);
+    let run = mapped.get(next);
+    start >= end || run.is_some_and(|run| run.start <= start && end <= run.end)
 }
 
 /// Names the disagreements between the four files.
@@ -100,10 +107,11 @@ pub(crate) fn cross_check(
     check_leaves(tables, contents, diagnoses);
     check_physical(tables, contents, diagnoses);
     if let Some(image) = Image::new(tables, contents) {
+        let mapped = image.mapped();
         let lost = ranges
             .ranges
             .iter()
-            .filter(|range| !image.covers(range.start, range.end))
+            .filter(|range| !covers(&mapped, range.start, range.end))
             .take(MAX_DIAGNOSED);
         diagnoses.extend(lost.map(|range| Diagnosis::RangeNotMapped {
             index: range.index,
@@ -250,6 +258,36 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_any_access_are_mapped() {
+        let mut tables = PageTables::default();
+        for page in 1..9 {
+            let access = Leaf {
+                write: page % 2 == 0,
+                ..leaf(page * PAGE)
+            };
+            tables.leaves.insert(page * PAGE, access);
+        }
+        tables.leaves.insert(16 * PAGE, leaf(0));
+        let image = Image::new(&tables, &Contents::default()).unwrap();
+        assert_eq!(image.runs.len(), 9);
+        let mapped = image.mapped();
+        assert_eq!(mapped, [PAGE..9 * PAGE, 16 * PAGE..17 * PAGE]);
+        for (start, end, expected) in [
+            (PAGE, 9 * PAGE, true),
+            (PAGE + 1, 2 * PAGE + 1, true),
+            (PAGE - 1, 2 * PAGE, false),
+            (8 * PAGE, 9 * PAGE + 1, false),
+            (9 * PAGE, 9 * PAGE + 1, false),
+            (8 * PAGE, 17 * PAGE, false),
+            (16 * PAGE, 17 * PAGE, true),
+            (17 * PAGE, 18 * PAGE, false),
+            (20 * PAGE, 20 * PAGE, true),
+        ] {
+            assert_eq!(covers(&mapped, start, end), expected, "{start:x}..{end:x}");
+        }
+    }
+
+    #[test]
     fn disagreements_are_named() {
         let mut tables = PageTables::default();
         for va in [0x1000, 0x2000, 0x9000] {
@@ -287,6 +325,7 @@ mod tests {
         );
         let image = Image::new(&tables, &contents).unwrap();
         assert_eq!(image.runs.len(), 2);
+        assert_eq!(image.mapped(), [0x1000..0x5000, 0x9000..0xa000]);
         assert_eq!((image.runs[0].start, image.runs[0].end), (0x1000, 0x5000));
     }
 }

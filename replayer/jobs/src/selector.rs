@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use gpureplay_library::manifest::{MOST_NAME, beginning};
 use gpureplay_library::selection;
 use regex_lite::Regex;
 
@@ -183,7 +184,8 @@ impl Selector {
                 let fits = match item {
                     Item::Numbers(first, last) => (*first..=*last).contains(&job.index),
                     Item::Matching(regex) => regex.is_match(&job.title()),
-                    Item::Kernel(name) => job.name.as_deref() == Some(name.as_str()),
+                    // A manifest has the beginning of a long name.
+                    Item::Kernel(name) => job.name.as_deref() == Some(beginning(name, MOST_NAME)),
                     Item::Hash(digits) => hash(job).is_some_and(|hash| hash.starts_with(digits)),
                     Item::Layer(_) => {
                         let layer = jobs.chains.get(job.chain).and_then(|chain| chain.layer);

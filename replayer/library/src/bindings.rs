@@ -163,17 +163,18 @@ impl Bindings {
     /// Gives every weight the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
     ///
     /// # Errors
-    /// The recording has no weights, one of them is not there, or a value does not fit.
+    /// The recording takes no weights, one of them is not there, or a value does not fit.
     pub fn bind_all_weights(&mut self, path: &Path) -> Result<()> {
         self.bind_all_of(TensorKind::Weight, path)
     }
 
     /// Gives every tensor of a kind the value that it has in a `.safetensors` file, or in a directory with a `NAME.npy` for each.
     pub(crate) fn bind_all_of(&mut self, kind: TensorKind, path: &Path) -> Result<()> {
-        let weights = self.tensors.iter().filter(|tensor| tensor.kind == kind);
-        let weights: Vec<TensorInfo> = weights.cloned().collect();
+        let tensors = self.tensors.iter().zip(&self.taken);
+        let weights = tensors.filter(|(tensor, taken)| tensor.kind == kind && **taken);
+        let weights: Vec<TensorInfo> = weights.map(|(tensor, _)| tensor.clone()).collect();
         if weights.is_empty() {
-            let reason = format!("the recording has no {}s", kind.name());
+            let reason = format!("the recording takes no {}s", kind.name());
             return Err(Error::file(path, reason));
         }
         for (info, (value, from)) in weights.iter().zip(all_of(path, &weights)?) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gpureplay_io::{Tensor, compare, escaped, shown};
+use gpureplay_io::{Tensor, beneath, compare, escaped, shown};
 use serde::{Serialize, Serializer};
 
 use crate::bindings::{Bindings, require};
@@ -121,7 +121,10 @@ impl Expectations {
                 });
             };
             let (file, part) = files.split(&path);
-            let opened = |file: &Path| files.open_file(file);
+            let opened = |file: &Path| match file.strip_prefix(&files.directory) {
+                Ok(inside) if by_manifest => beneath::open(&files.directory, inside),
+                _ => files.open_file(file),
+            };
             let tensor = values::read_with(opened, (&file, part), info, None)?;
             require(info, &tensor, &shown(&path))?;
             let stated = files

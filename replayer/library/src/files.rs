@@ -293,16 +293,38 @@ mod tests {
 
     #[test]
     fn outputs_that_share_memory_take_no_more_than_the_limit() {
-        // All in the same three pages; there is a fourth for a job.
-        let together = |outputs: &[(&str, u32)]| {
-            let verified = files(outputs, 3, HEAD).verify().map(drop);
+        let in_pages = |pages: u32, outputs: &[(&str, u32)]| {
+            let verified = files(outputs, pages, HEAD).verify().map(drop);
             verified.map_err(|error| error.to_string())
         };
+        // All in the same three pages; there is a fourth for a job.
+        let together = |outputs: &[(&str, u32)]| in_pages(3, outputs);
         let most = 3 << 12;
-        assert_eq!(together(&[("a", most)]), Ok(()));
-        assert_eq!(together(&[("a", most), ("b", 1 << 12)]), Ok(()));
-        let error = together(&[("a", most), ("b", 1 << 12), ("c", 1)]).unwrap_err();
-        assert!(error.contains("16385 bytes together"), "{error}");
+        let mut outputs = vec![
+            ("a", most),
+            ("b", most),
+            ("c", most),
+            ("d", most),
+            ("e", most),
+        ];
+        assert_eq!(together(&outputs), Ok(()));
+        // One after the other in the same memory: 16 pages in all.
+        outputs.push(("f", 1 << 12));
+        assert_eq!(together(&outputs), Ok(()));
+        outputs.push(("g", 1));
+        let error = together(&outputs).unwrap_err();
+        assert!(
+            error.contains("65537 bytes together, more than 65536"),
+            "{error}"
+        );
+        // In 2 GiB, twice these is as much as there may be.
+        let half = 1 << 31;
+        assert_eq!(in_pages(1 << 19, &[("a", half), ("b", half)]), Ok(()));
+        let error = in_pages(1 << 19, &[("a", half), ("b", half), ("c", 1)]).unwrap_err();
+        assert!(
+            error.contains("4294967297 bytes together, more than 4294967296"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use gpureplay_io::{beneath, shown};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::values::{ImageFormat, split};
+use crate::values::{ImageFormat, is_standard_input, split};
 
 pub use crate::names::MANIFEST as FILE_NAME;
 
@@ -305,6 +305,7 @@ impl Manifest {
         }
         manifest.texts_are_bounded()?;
         manifest.jobs_are_named_once()?;
+        manifest.names_no_standard_input()?;
         Ok(manifest)
     }
 
@@ -360,6 +361,14 @@ impl Manifest {
         Ok(())
     }
 
+    /// Standard input belongs to whoever runs the command.
+    fn names_no_standard_input(&self) -> std::result::Result<(), String> {
+        match self.files().any(is_standard_input) {
+            true => Err("it names -, which is standard input: name a file".to_owned()),
+            false => Ok(()),
+        }
+    }
+
     /// No job has two names: each entry is about jobs of its own.
     fn jobs_are_named_once(&self) -> std::result::Result<(), String> {
         let mut named: Vec<(usize, &Job)> = (1..).zip(&self.jobs).collect();
@@ -401,17 +410,54 @@ impl Manifest {
     /// # Errors
     /// A value that TOML cannot hold, or one that [`Manifest::parse`] refuses.
     pub fn to_text(&self) -> Result<String, Error> {
-        let sound = self
-            .texts_are_bounded()
-            .and_then(|()| self.jobs_are_named_once());
-        sound.map_err(|reason| Error::Write {
+        let wrong = |reason| Error::Write {
             path: FILE_NAME.into(),
             reason,
-        })?;
-        toml::to_string_pretty(self).map_err(|error| Error::Write {
-            path: FILE_NAME.into(),
-            reason: error.to_string(),
-        })
+        };
+        self.texts_are_bounded()
+            .and_then(|()| self.jobs_are_named_once())
+            .and_then(|()| self.names_no_standard_input())
+            .map_err(wrong)?;
+        let text = toml::to_string_pretty(self).map_err(|error| wrong(error.to_string()))?;
+        match text.len() as u64 > MAX_BYTES {
+            true => Err(wrong(format!(
+                "it would have {} bytes, expected at most {MAX_BYTES}",
+                text.len()
+            ))),
+            false => Ok(text),
+        }
+    }
+
+    /// Leaves out entries of jobs, the last ones first, until the text is as long as it may be, and says how many: a recording works
+    /// without them, and has no names for these jobs.
+    ///
+    /// # Errors
+    /// A value that TOML cannot hold.
+    pub fn fit(&mut self) -> Result<usize, Error> {
+        let length = |manifest: &Self| {
+            let text = toml::to_string_pretty(manifest);
+            text.map(|text| text.len() as u64)
+                .map_err(|error| Error::Write {
+                    path: FILE_NAME.into(),
+                    reason: error.to_string(),
+                })
+        };
+        let before = self.jobs.len();
+        if length(self)? <= MAX_BYTES {
+            return Ok(0);
+        }
+        let (mut fits, mut beyond) = (0, before);
+        let mut kept = self.clone();
+        while fits + 1 < beyond {
+            let middle = fits.midpoint(beyond);
+            kept.jobs = self.jobs.iter().take(middle).cloned().collect();
+            match length(&kept)? <= MAX_BYTES {
+                true => fits = middle,
+                false => beyond = middle,
+            }
+        }
+        self.jobs.truncate(fits);
+        Ok(before - fits)
     }
 
     /// Tolerance of an output.
@@ -570,6 +616,50 @@ mod tests {
         manifest.command = beginning(&manifest.command, MOST_TEXT).to_owned();
         assert!(manifest.to_text().is_ok());
         assert_eq!(beginning("aä", 2), "a");
+    }
+
+    #[test]
+    fn standard_input_is_no_file() {
+        for name in ["-", "-/", "-/."] {
+            for place in ["inputs", "expected"] {
+                let other = if place == "expected" {
+                    "inputs = {}\n"
+                } else {
+                    ""
+                };
+                let case = format!("[[case]]\n{other}{place} = {{ x = \"{name}\" }}");
+                let error = Manifest::parse(&format!("version = 1\nname = \"x\"\n{case}"));
+                assert!(error.unwrap_err().contains("standard input"), "{case}");
+            }
+        }
+        let file = "version = 1\nname = \"x\"\n[[case]]\ninputs = { x = \"-.npy\" }";
+        assert!(Manifest::parse(file).is_ok());
+    }
+
+    #[test]
+    fn what_a_manifest_has_no_room_for_is_left_out() {
+        let mut manifest = Manifest::parse("version = 1\nname = \"x\"").unwrap();
+        assert_eq!(manifest.fit().unwrap(), 0);
+        let all: Vec<Job> = (0..20_000)
+            .map(|submission| Job {
+                submission,
+                kernel: "k".repeat(100),
+                ..Job::default()
+            })
+            .collect();
+        manifest.jobs = all.clone();
+        assert!(
+            manifest.to_text().is_err(),
+            "what is not read is not written"
+        );
+        let left_out = manifest.fit().unwrap();
+        assert!(left_out > 0);
+        assert_eq!(manifest.jobs, all[..all.len() - left_out]);
+        let text = manifest.to_text().unwrap();
+        assert!(Manifest::parse(&text).is_ok());
+        // There is room for no other.
+        manifest.jobs.push(all[manifest.jobs.len()].clone());
+        assert!(manifest.to_text().is_err());
     }
 
     #[test]

@@ -288,9 +288,8 @@ impl Import {
                 shown(&file)
             )));
         }
+        let toml = manifest.to_text()?;
         std::fs::create_dir_all(output).map_err(|error| failed(output, error.to_string()))?;
-        let toml =
-            toml::to_string_pretty(manifest).map_err(|error| failed(output, error.to_string()))?;
         let history = original.history.to_csv();
         // The recording comes last: where it exists, the rest does too.
         let files: [(&str, &[u8]); 3] = [

@@ -12,6 +12,7 @@ use gpureplay_link::{Linked, MOST_JOBS, join_layers, lengths, link};
 
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
+use crate::common::manifest_text::manifest_text;
 use crate::common::new_directory::NewDirectory;
 use crate::common::new_recording::placed;
 use crate::common::terminal;
@@ -95,7 +96,7 @@ impl Link {
             if bytes != files.bytes {
                 manifest.provenance.insert("linked from".into(), from);
             }
-            let text = manifest.to_text()?;
+            let text = manifest_text(&manifest)?;
             contents.insert(manifest::FILE_NAME.into(), text.into_bytes());
         }
         let size = bytes.len() as u64;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where results go: never onto a file that the command reads, and onto one that exists only with `--force`.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +24,7 @@ pub(crate) struct Force {
 }
 
 /// A file on its file system, whatever its names are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Identity {
     device: u64,
     inode: u64,
@@ -42,8 +43,8 @@ impl From<&Metadata> for Identity {
 #[derive(Debug)]
 pub(crate) struct Destinations {
     existing: Existing,
-    read: Vec<(Identity, PathBuf)>,
-    claimed: Vec<PathBuf>,
+    read: HashMap<Identity, PathBuf>,
+    claimed: HashSet<PathBuf>,
 }
 
 impl Destinations {
@@ -54,8 +55,8 @@ impl Destinations {
                 true => Existing::Replace,
                 false => Existing::Keep,
             },
-            read: Vec::new(),
-            claimed: Vec::new(),
+            read: HashMap::new(),
+            claimed: HashSet::new(),
         }
     }
 
@@ -64,7 +65,7 @@ impl Destinations {
         Self {
             existing: self.existing,
             read: self.read.clone(),
-            claimed: Vec::new(),
+            claimed: HashSet::new(),
         }
     }
 
@@ -77,7 +78,8 @@ impl Destinations {
     /// As [`Destinations::reads`], whatever the name of the file looks like.
     fn reads_file(&mut self, file: &Path) {
         if let Ok(metadata) = std::fs::metadata(file) {
-            self.read.push(((&metadata).into(), file.to_path_buf()));
+            let path = || file.to_path_buf();
+            self.read.entry((&metadata).into()).or_insert_with(path);
         }
     }
 
@@ -110,7 +112,7 @@ impl Destinations {
         match is_link {
             true if self.existing == Existing::Keep => Err(exists(path)),
             true => {
-                self.claimed.push(path.to_path_buf());
+                self.claimed.insert(path.to_path_buf());
                 Ok(())
             }
             false => self.claim(path),
@@ -128,7 +130,7 @@ impl Destinations {
                     "two results want standard output; give one of them a file".into(),
                 ));
             }
-            self.claimed.push(path.to_path_buf());
+            self.claimed.insert(path.to_path_buf());
             return Ok(());
         }
         match std::fs::metadata(path) {
@@ -137,7 +139,7 @@ impl Destinations {
             }
             Ok(found) if found.is_file() => {
                 let identity = Identity::from(&found);
-                if let Some((_, read)) = self.read.iter().find(|(read, _)| *read == identity) {
+                if let Some(read) = self.read.get(&identity) {
                     return Err(Failure::Usage(format!(
                         "{}: this command reads {}, which is the same file; choose another name",
                         shown(path),
@@ -151,13 +153,12 @@ impl Destinations {
             _ => {}
         }
         let place = place(path);
-        if self.claimed.contains(&place) {
+        if !self.claimed.insert(place) {
             return Err(Failure::Usage(format!(
                 "{}: two results want this file",
                 shown(path)
             )));
         }
-        self.claimed.push(place);
         Ok(())
     }
 

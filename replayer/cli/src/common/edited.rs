@@ -15,6 +15,7 @@ use crate::Result;
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::Failure;
 use crate::common::job_options::{one, table};
+use crate::common::manifest_text::manifest_text;
 use crate::common::new_directory::NewDirectory;
 use crate::common::tensor_arguments::TensorFile;
 use gpureplay_library::TensorKind;
@@ -177,7 +178,7 @@ impl Edited {
         let mut files: BTreeMap<PathBuf, Vec<u8>> = more.clone();
         files.insert(
             manifest::FILE_NAME.into(),
-            described.to_text()?.into_bytes(),
+            manifest_text(described)?.into_bytes(),
         );
         for (name, tensor) in expected {
             let npy = encode_npy(tensor);

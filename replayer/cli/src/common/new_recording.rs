@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::common::destinations::Destinations;
 use crate::common::failure::Failure;
+use crate::common::manifest_text::manifest_text;
 use crate::common::new_directory::NewDirectory;
 use crate::common::noted::{self, Noted};
 use crate::common::page_reads;
@@ -162,7 +163,7 @@ impl Product {
         files.insert(files::FILE_NAME.into(), self.compiled.recording.clone());
         files.insert(
             manifest::FILE_NAME.into(),
-            self.manifest.to_text()?.into_bytes(),
+            manifest_text(&self.manifest)?.into_bytes(),
         );
         Ok(files)
     }

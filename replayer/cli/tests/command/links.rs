@@ -111,7 +111,7 @@ impl Tree {
             let (code, text) = self.ran(command);
             assert!([3, 4].contains(&code), "{place}: {command}: {code} {text}");
             assert!(text.contains("link"), "{place}: {command}: {text}");
-            for made in ["out.pack", "made"] {
+            for made in ["out.pack", "made", "made.npy"] {
                 assert!(!self.at(made).exists(), "{place}: {command}");
             }
         }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The commands that a stranger's file goes through, and the budget of each. `docs/SPECIFICATION.md` states them.
 
+use gpureplay_core::Limits;
+
 use crate::count::Cost;
 
 /// What a command is given.
@@ -135,7 +137,8 @@ const fn runs(command: Command) -> Command {
             ..command.calls
         },
         steps: RUNS,
-        memory: 2,
+        // The GPU's memory, and outputs of which several lie in the same.
+        memory: 1 + Limits::OUTPUT_COPIES,
         ..command
     }
 }

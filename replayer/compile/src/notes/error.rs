@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why notes give no tensors.
 
+use gpureplay_core::Limits;
 use gpureplay_io::StatedError;
 
-/// How many times the bytes of a trace's GPU memory its tensors may have together: memory may be used again for another one.
-pub(super) const MOST_COPIES: u64 = 4;
+/// How many times the bytes of a trace's GPU memory its tensors may have together.
+pub(super) const MOST_COPIES: u64 = Limits::OUTPUT_COPIES;
 
 /// Why notes give no tensors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -27,6 +27,9 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// How many times its own memory a recording's outputs may have together: memory may be used again for another one, and a host keeps
+    /// each apart.
+    pub const OUTPUT_COPIES: u64 = 4;
     /// 4 GiB of memory, a minute per wait, an hour in total, 64 GiB moved.
     pub const DEFAULT: Self = Self {
         pages: 1 << 20,

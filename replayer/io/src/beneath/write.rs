@@ -3,10 +3,10 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
@@ -98,11 +98,15 @@ fn finish(
 fn keep(folder: &OwnedFd, unfinished: &str, name: &OsStr) -> io::Result<()> {
     match linkat(folder, unfinished, folder, name, AtFlags::empty()) {
         Ok(()) => Ok(unlinkat(folder, unfinished, UnlinkatFlags::NoRemoveDir)?),
-        // A file system without hard links: the name is taken first.
-        Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS) => {
+        // A file system, or a policy, without hard links: the name is taken first.
+        Err(Errno::EPERM | Errno::EACCES | Errno::EOPNOTSUPP | Errno::ENOSYS) => {
             let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
             openat(folder, name, flags, mode())?;
-            Ok(renameat(folder, unfinished, folder, name)?)
+            renameat(folder, unfinished, folder, name).map_err(|error| {
+                // What took the name is empty.
+                let _ = unlinkat(folder, name, UnlinkatFlags::NoRemoveDir);
+                error.into()
+            })
         }
         Err(error) => Err(error.into()),
     }
@@ -110,11 +114,11 @@ fn keep(folder: &OwnedFd, unfinished: &str, name: &OsStr) -> io::Result<()> {
 
 /// A new file in a folder, and its name there.
 fn create(folder: &OwnedFd) -> io::Result<(File, String)> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
     for _ in 0..MAX_ATTEMPTS {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".gpureplay-{}-{number}.part", std::process::id());
+        // Nobody can take all names before: the keys of the hash are chosen at random.
+        let number = RandomState::new().hash_one(0);
+        let name = format!(".gpureplay-{number:016x}.part");
         match openat(folder, name.as_str(), flags, mode()) {
             Ok(file) => return Ok((file.into(), name)),
             Err(Errno::EEXIST) => {}

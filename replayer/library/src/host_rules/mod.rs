@@ -6,6 +6,7 @@ pub mod rule;
 
 use std::collections::BTreeSet;
 
+use gpureplay_core::Limits;
 use gpureplay_format::layout::AxisEntry;
 use gpureplay_format::{Action, ElementType, Opcode, PAGE_SIZE, Recording, TensorKind};
 
@@ -90,10 +91,12 @@ fn outputs_have_room(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Resul
     let bytes: u64 = outputs.map(|tensor| tensor.bytes as u64).sum();
     let pages = recording.regions().iter();
     let pages: u64 = pages.map(|region| u64::from(region.pages.get())).sum();
+    let pages = (Limits::OUTPUT_COPIES * pages).min(Limits::DEFAULT.pages);
     let limit = pages * u64::from(PAGE_SIZE);
     require(bytes <= limit, HostRule::OutputBytes, || {
         format!(
-            "its outputs have {bytes} bytes together, more than the {limit} bytes of memory that the recording has"
+            "its outputs have {bytes} bytes together, more than {limit}: {} times the memory that the recording has, and 4 GiB",
+            Limits::OUTPUT_COPIES
         )
     })
 }
@@ -293,7 +296,7 @@ fn advance(at: &mut u64, axes: &[AxisEntry], steps: &mut [u32]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use gpureplay_core::{Limits, Verified, verify};
+    use gpureplay_core::{Verified, verify};
     use gpureplay_format::{Access, Axis, Builder, Piece, RegionKind, SegmentKind, Tensor};
 
     use super::*;

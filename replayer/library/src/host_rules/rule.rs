@@ -9,7 +9,7 @@ gpureplay_core::rules! {
     NameLength = "name-length";
     /// No two tensors have the same name.
     TensorNames = "tensor-names";
-    /// The outputs together take no more memory than the recording has.
+    /// The outputs together take at most four times the memory that the recording has, and 4 GiB.
     OutputBytes = "output-bytes";
     /// The pieces of a tensor cover each of its elements; those of an output and of a state cover none twice.
     TensorCoverage = "tensor-coverage";

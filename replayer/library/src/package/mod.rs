@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use gpureplay_io::{beneath, shown};
+use gpureplay_io::{Existing, beneath, shown};
 use gpureplay_sign::{
     MAX_FILES, Pack, PackError, Packed, PublicKey, RECORDING, SIGNATURE, Signature, digest, is_safe,
 };
@@ -23,18 +23,20 @@ use open::{MAX_BYTES, PrivateCopy, open_named, read_recording};
 /// Names and contents of the files of a recording.
 type Contents = BTreeMap<String, Vec<u8>>;
 
-/// Refuses two names that are one where letter case does not count: one file would replace the other.
-fn apart<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> Result<()> {
-    let mut known: BTreeMap<String, &str> = BTreeMap::new();
-    for name in names.chain([RECORDING, SIGNATURE, manifest::FILE_NAME]) {
-        let before = known.insert(name.to_ascii_lowercase(), name);
-        if let Some(before) = before.filter(|before| *before != name) {
-            let reason =
-                format!("{before} and {name} differ in letter case only; rename one of them");
-            return Err(refused(path, reason));
-        }
+/// Refuses a name that is one of the recording's own files where letter case does not count.
+fn apart<'a>(path: &Path, mut names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let own = [RECORDING, SIGNATURE, manifest::FILE_NAME];
+    let same = |name: &str| {
+        let like = own.iter().find(|own| own.eq_ignore_ascii_case(name));
+        like.filter(|own| **own != name).copied()
+    };
+    match names.find_map(|name| Some((name, same(name)?))) {
+        Some((name, own)) => Err(refused(
+            path,
+            format!("{own} and {name} differ in letter case only; rename the latter"),
+        )),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn refused(path: &Path, reason: impl ToString) -> Error {
@@ -141,11 +143,9 @@ impl Files {
         });
         fs::create_dir(&directory).map_err(failed)?;
         for (name, contents) in contents {
-            let path = directory.join(name);
-            if let Some(parent) = path.parent() {
-                fs::create_dir_all(parent).map_err(failed)?;
-            }
-            fs::write(&path, contents).map_err(failed)?;
+            // Where letter case does not count, one of two files would replace the other.
+            beneath::write_soon(&directory, Path::new(name), &[contents], Existing::Keep)
+                .map_err(failed)?;
         }
         let manifest = Manifest::read(&directory)?;
         for file in manifest.iter().flat_map(Manifest::files) {
@@ -205,12 +205,17 @@ impl Files {
     /// The manifest and the files that it names: contents by name, for a signature or a pack.
     ///
     /// # Errors
-    /// A file is missing, or has a name that signatures and packs do not allow.
+    /// A file is missing, or has a name that signatures and packs do not allow; there are too many, or they have too many bytes.
     pub fn beside(&self) -> Result<BTreeMap<String, Vec<u8>>> {
+        self.beside_within(MAX_BYTES)
+    }
+
+    fn beside_within(&self, most: u64) -> Result<BTreeMap<String, Vec<u8>>> {
         let mut files = BTreeMap::new();
         let Some(manifest) = &self.manifest else {
             return Ok(files);
         };
+        let mut room = most;
         for path in std::iter::once(Path::new(manifest::FILE_NAME)).chain(manifest.files()) {
             let name = path.to_str().filter(|name| is_safe(name)).ok_or_else(|| {
                 refused(
@@ -222,8 +227,13 @@ impl Files {
                 )
             })?;
             if !files.contains_key(name) {
-                let contents = beneath::read(&self.directory, path, MAX_BYTES)
+                if files.len() >= MAX_FILES as usize {
+                    let reason = format!("it names more than {MAX_FILES} files");
+                    return Err(refused(&self.directory.join(manifest::FILE_NAME), reason));
+                }
+                let contents = beneath::read(&self.directory, path, room)
                     .map_err(|error| Error::file(&self.directory.join(path), error))?;
+                room = room.saturating_sub(contents.len() as u64);
                 files.insert(name.to_owned(), contents);
             }
         }
@@ -365,13 +375,39 @@ mod tests {
     }
 
     #[test]
-    fn names_that_differ_in_case_only_are_refused() {
-        for name in [
-            "inputs/X.npy",
-            "INPUTS/x.npy",
-            "Recording.gpr",
-            "recording.SIG",
-        ] {
+    fn files_beside_are_as_many_and_as_long_as_they_may_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/saxpy-g52");
+        fs::copy(shipped.join(RECORDING), folder.path().join(RECORDING)).unwrap();
+        let named = |count: u32| {
+            let mut text = "version = 1\nname = \"x\"\n[[case]]\n[case.inputs]\n".to_owned();
+            for number in 0..count {
+                text += &format!("t{number} = \"{number}\"\n");
+                fs::write(folder.path().join(number.to_string()), "abcd").unwrap();
+            }
+            fs::write(folder.path().join(manifest::FILE_NAME), &text).unwrap();
+            (Files::read(folder.path()).unwrap(), text.len() as u64)
+        };
+        let (files, manifest) = named(3);
+        let together = manifest + 12;
+        assert_eq!(files.beside_within(together).unwrap().len(), 4);
+        assert!(files.beside_within(together - 1).is_err());
+        // The manifest is one of them.
+        assert!(named(MAX_FILES - 1).0.beside().is_ok());
+        let error = named(MAX_FILES).0.beside().unwrap_err().to_string();
+        assert!(error.contains("more than 4096 files"), "{error}");
+    }
+
+    #[test]
+    fn names_that_differ_from_its_own_in_case_only_are_refused() {
+        // Tensors may be called so.
+        let mut both = contents();
+        both.insert("inputs/X.npy".into(), b"other".to_vec());
+        let path = Path::new("some.pack");
+        let made = Files::from_contents(&both, Path::new("some"), (path, path)).unwrap();
+        let there = fs::read(made.directory.join("inputs/X.npy")).unwrap();
+        assert_eq!(there, b"other");
+        for name in ["Recording.gpr", "recording.SIG", "MANIFEST.toml"] {
             let mut contents = contents();
             contents.insert(name.into(), Vec::new());
             let path = Path::new("some.pack");

@@ -35,6 +35,11 @@ const MAX_EXTENT: u32 = 1 << 14;
 /// The name that stands for standard input, of an `.npy` file.
 pub const STANDARD_INPUT: &str = "-";
 
+/// Whether a path stands for standard input.
+pub(crate) fn is_standard_input(path: &Path) -> bool {
+    path == Path::new(STANDARD_INPUT)
+}
+
 /// The kinds of files that hold values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -94,7 +99,7 @@ pub(crate) fn read_with(
     info: &TensorInfo,
     image: Option<&ImageFormat>,
 ) -> Result<Tensor> {
-    if Kind::of(file) == Kind::Npy && file == Path::new(STANDARD_INPUT) {
+    if Kind::of(file) == Kind::Npy && is_standard_input(file) {
         return npy(Path::new("standard input"), std::io::stdin().lock(), info);
     }
     let opened = open(file).map_err(|error| Error::file(file, error))?;
