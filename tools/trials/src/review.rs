@@ -98,6 +98,11 @@ pub fn all(scale: u32) -> Vec<Reviewed> {
             resubmitted(1000, less(250)),
         ),
         new(
+            "10: a chain that is submitted as often as may be",
+            None,
+            resubmitted(1000, 262),
+        ),
+        new(
             "10: a chain that is submitted too often",
             Some("deep-limit"),
             resubmitted(1000, 500),

@@ -102,9 +102,10 @@ impl Verify {
                 let deep = deep
                     .transpose()
                     .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
+                // Reports of other GPUs are not held beside this one.
+                let reach = deep.map(|report| Reach::new(verified.recording(), &report));
                 self.fits(path, &verified)?;
                 self.variants(&files)?;
-                let reach = deep.map(|report| Reach::new(verified.recording(), &report));
                 let missing = files.missing();
                 if !missing.is_empty() {
                     let missing = missing.iter().map(|file| shown(&files.shown(file)));
@@ -184,7 +185,7 @@ impl Verify {
             let files = files.variant(variant)?;
             let verified = files.verify()?;
             if self.deep {
-                gpureplay_inspect::check(&verified).map_err(|error| {
+                gpureplay_inspect::check_only(&verified).map_err(|error| {
                     Failure::Recording(format!("{}: {error}", shown(&files.path)))
                 })?;
             }

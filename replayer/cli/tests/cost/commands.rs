@@ -189,7 +189,12 @@ use Given::{Jpeg, Manifest, Npy, Original, Pack, Png, Recording, Safetensors, St
 
 pub(crate) const COMMANDS: [Command; 36] = [
     command(Recording, "verify", "verify @rec", 0),
-    deep(command(Recording, "verify --deep", "verify --deep @rec", 4)),
+    lists(deep(command(
+        Recording,
+        "verify --deep",
+        "verify --deep @rec",
+        4,
+    ))),
     fits(deep(command(
         Recording,
         "verify --for",
@@ -211,7 +216,7 @@ pub(crate) const COMMANDS: [Command; 36] = [
         "dump --unverified @rec",
         700,
     ),
-    deep(command(Recording, "disasm", "disasm @rec", 100)),
+    lists(deep(command(Recording, "disasm", "disasm @rec", 100))),
     runs(command(
         Recording,
         "run",
@@ -275,12 +280,12 @@ pub(crate) const COMMANDS: [Command; 36] = [
         100,
     )),
     command(Pack, "info of a pack", "info @x.pack", 100),
-    deep(command(
+    lists(deep(command(
         Pack,
         "verify of a pack",
         "verify --deep @x.pack",
         4,
-    )),
+    ))),
     command(Pack, "unpack", "unpack -o @made @x.pack", 8),
     runs(command(
         Pack,
