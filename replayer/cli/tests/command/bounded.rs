@@ -548,6 +548,11 @@ fn finding_22_a_benchmark_takes_little_more_memory_than_a_run() {
 
 /// A raw trace of a chain that computes nothing, submitted so many times after these notes.
 fn trace(notes: impl Iterator<Item = String>, jobs: usize) -> Vec<u8> {
+    trace_of(notes.map(Some).chain((0..jobs).map(|_| None)))
+}
+
+/// A raw trace of these notes, and of a chain that computes nothing where there is none.
+fn trace_of(steps: impl Iterator<Item = Option<String>>) -> Vec<u8> {
     use gpureplay_trace::{Driver, Phase, RegionFlags, Writer};
     let mut page = [0; 4096];
     page[16] = 1 | 4 << 1;
@@ -556,12 +561,14 @@ fn trace(notes: impl Iterator<Item = String>, jobs: usize) -> Vec<u8> {
     trace.region(0, RegionFlags(3), JOBS, 1).unwrap();
     trace.page(0, Phase::Before, JOBS, &page).unwrap();
     trace.reg_write(0x18c0, JOBS as u32).unwrap();
-    for note in notes {
-        trace.note(&note).unwrap();
-    }
-    for _ in 0..jobs {
-        trace.submit(1, 0, JOBS).unwrap();
-        trace.complete(1, 1).unwrap();
+    for step in steps {
+        match step {
+            Some(note) => trace.note(&note).unwrap(),
+            None => {
+                trace.submit(1, 0, JOBS).unwrap();
+                trace.complete(1, 1).unwrap();
+            }
+        }
     }
     trace.end().unwrap()
 }
@@ -621,5 +628,54 @@ fn launches_of_many_queues_are_matched_in_bounded_memory() {
 fn launches_that_are_all_alike_are_no_loop_that_is_looked_for_without_end() {
     let launches = (0..30_000).map(|id| launch(id, 1, 1));
     let (code, text) = compiled(&trace(launches, 1));
+    assert_eq!(code, 0, "{text}");
+}
+
+/// Arguments of a launch, each a memory object.
+fn given(objects: impl Iterator<Item = usize>) -> String {
+    objects.map(|object| format!(" ::o{object}")).collect()
+}
+
+fn written(object: usize, offset: usize, hash: u64) -> String {
+    format!("cl2 write at={object}+{offset} size=4 hash={hash:x} queue=- complete=1")
+}
+
+#[test]
+fn turns_of_launches_with_many_arguments_are_looked_for_in_bounded_time() {
+    // Turns of any even length are alike but for an object at the very end.
+    let steps = 8000;
+    let step = |at: usize| match at % 2 {
+        0 => written(0, 0, 7),
+        _ => {
+            let last = 300 + usize::from(at + 1 == steps);
+            format!("{}{}", launch(at, 1, 1), given((1..255).chain([last])))
+        }
+    };
+    let (code, text) = compiled(&trace((0..steps).map(step), 1));
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
+fn what_launches_with_many_arguments_read_is_looked_for_in_bounded_time() {
+    let parts = (0..255).map(|id| format!("cl2 object id={} kind=part of=0+{id} size=1", id + 1));
+    let notes = ["cl2 object id=0 kind=buffer size=65536".to_owned()].into_iter();
+    let notes = notes.chain(parts);
+    let notes = notes.chain((0..12_000).map(|at| written(0, 1000 + 4 * at, at as u64)));
+    let launches = (0..12_000).map(|at| launch(at, 1, 1) + &given(1..256));
+    let (code, text) = compiled(&trace(notes.chain(launches), 1));
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("takes too long"), "{text}");
+}
+
+#[test]
+fn queues_that_are_idle_again_and_again_are_matched_in_bounded_time() {
+    // Each of so many queues has a launch, and each chain may be any of them.
+    let queues = 17;
+    let notes = (0..5_000).flat_map(|_| {
+        let launches = (0..queues).map(|at| Some(launch(at, at, 1)));
+        let idle = (0..queues).map(|at| Some(format!("cl2 idle queue={at}")));
+        launches.chain((0..queues).map(|_| None)).chain(idle)
+    });
+    let (code, text) = compiled(&trace_of(notes));
     assert_eq!(code, 0, "{text}");
 }

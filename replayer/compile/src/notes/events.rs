@@ -11,6 +11,8 @@ use crate::capture::{Buffer, Capture};
 
 /// Parts of parts that are followed; OpenCL has none.
 const MAX_DEPTH: usize = 4;
+/// Objects that a launch is given which are as much work as a step; most kernels have fewer.
+const GIVEN_A_STEP: usize = 4;
 
 /// A memory object with memory of its own.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +111,14 @@ impl Event {
         match self {
             Event::Host(host) => host.jobs,
             Event::Launch(launch) => launch.jobs,
+        }
+    }
+
+    /// How many steps it counts as where work is bounded: what a launch is given is looked at one by one.
+    pub(super) fn work(&self) -> usize {
+        match self {
+            Event::Host(_) => 1,
+            Event::Launch(launch) => 1 + launch.given.len() / GIVEN_A_STEP,
         }
     }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use gpureplay_trace::note::{Launch, Note};
 
-use super::matching::{self, Matched, Wanted};
+use super::matching::{self, ALL_PLACES, Matched, Wanted};
 use crate::capture::Capture;
 use crate::chain::work_items;
 use crate::pages::Moment;
@@ -73,6 +73,7 @@ pub fn launches(capture: &Capture) -> Launches {
     let mut open: Vec<Open<'_>> = Vec::new();
     // Launches whose queue was not idle since, by queue.
     let mut running: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    let mut places = ALL_PLACES;
     for noted in &capture.opencl {
         match &noted.note {
             Note::Launch(launch) if !refused.contains(&launch.id) => {
@@ -89,14 +90,14 @@ pub fn launches(capture: &Capture) -> Launches {
                     }
                 }
                 if running.is_empty() {
-                    assign(capture, &open, &mut out);
+                    assign(capture, &open, &mut out, &mut places);
                     open.clear();
                 }
             }
             _ => {}
         }
     }
-    assign(capture, &open, &mut out);
+    assign(capture, &open, &mut out, &mut places);
     out
 }
 
@@ -110,7 +111,7 @@ pub(super) fn refused(capture: &Capture) -> BTreeSet<u32> {
 }
 
 /// Finds the chains of launches between two moments at which all queues are idle.
-fn assign(capture: &Capture, open: &[Open<'_>], out: &mut Launches) {
+fn assign(capture: &Capture, open: &[Open<'_>], out: &mut Launches, places: &mut usize) {
     let (Some(from), Some(to)) = (
         open.iter().map(|open| open.within.start).min(),
         open.iter().map(|open| open.within.end).max(),
@@ -127,7 +128,7 @@ fn assign(capture: &Capture, open: &[Open<'_>], out: &mut Launches) {
         }
     };
     let wanted: Vec<Wanted> = open.iter().map(wanted).collect();
-    for (open, matched) in open.iter().zip(matching::find(&wanted, &items)) {
+    for (open, matched) in open.iter().zip(matching::find(&wanted, &items, places)) {
         let Launch {
             id, kernel, global, ..
         } = open.launch;
@@ -151,11 +152,11 @@ fn assign(capture: &Capture, open: &[Open<'_>], out: &mut Launches) {
             Matched::Nothing => format!(
                 "{name}: no job of its queue computes as many work-items; its jobs have no name"
             ),
-            Matched::Several => format!(
-                "{name}: several jobs of this size could be its own, so they have no name"
-            ),
+            Matched::Several => {
+                format!("{name}: several jobs of this size could be its own, so they have no name")
+            }
             Matched::TooMany => format!(
-                "{name} is one of too many launches between two moments at which the queues are idle; their jobs have no name"
+                "{name} is one of too many launches to be told apart; their jobs have no name"
             ),
         });
     }

@@ -21,7 +21,8 @@ pub(super) struct Loop {
 /// Longest turn that is looked for, in steps.
 const MAX_PERIOD: usize = 1 << 14;
 
-/// Steps that are compared by their objects, all together; beyond that, no turn is found. A turn of 10,000 steps may be repeated 1,000 times.
+/// Steps that are compared by their objects, all together, each counted as often as [`Event::work`] says; beyond that, no turn is found. A turn
+/// of 10,000 steps may be repeated 1,000 times.
 const MAX_COMPARED: usize = 1 << 24;
 /// Ends of turns that are tried as cheaply as one step is compared.
 const CHEAP: usize = 64;
@@ -38,6 +39,8 @@ pub(super) struct Turns<'a> {
     alike: Vec<usize>,
     /// By step: up to it, the last launch and the last transfer, of which a turn has both.
     both: Vec<Option<(usize, usize)>>,
+    /// By step: the work of comparing all steps before it; one more for all of them.
+    work: Vec<usize>,
     /// Steps that may still be compared.
     left: usize,
 }
@@ -56,10 +59,16 @@ impl<'a> Turns<'a> {
             }
             launch.zip(moved)
         });
+        let mut work = vec![0];
+        work.extend(events.iter().scan(0, |sum, event| {
+            *sum += event.work();
+            Some(*sum)
+        }));
         Self {
             events,
             alike: alike.collect(),
             both: both.collect(),
+            work,
             left: MAX_COMPARED,
         }
     }
@@ -102,7 +111,8 @@ impl<'a> Turns<'a> {
             return false;
         }
         let (earlier, later) = (&self.events[start..middle], &self.events[middle..end]);
-        self.spend(period).is_some() && are_alike(earlier, later)
+        let work = self.work[end] - self.work[middle];
+        self.spend(work).is_some() && are_alike(earlier, later)
     }
 
     fn spend(&mut self, steps: usize) -> Option<()> {
@@ -192,6 +202,16 @@ mod tests {
         let mut turns = Turns::new(&events, true);
         assert_eq!(turns.find(events.len()), None);
         assert_eq!(turns.left, 0);
+        // What launches are given is compared one by one.
+        let compared = |objects: u32| {
+            let objects: Vec<u32> = (0..objects).collect();
+            let turn = [host(Direction::Read, 0), launch_on("a", &objects)];
+            let events = vec![turn; 100].concat();
+            let mut turns = Turns::new(&events, true);
+            assert_eq!(turns.find(events.len()).map(|found| found.turns), Some(100));
+            MAX_COMPARED - turns.left
+        };
+        assert!(compared(255) > 30 * compared(1));
         // Where no step moves memory, none is compared.
         let events: Vec<Event> = (0..100).map(|_| launch("a")).collect();
         let mut turns = Turns::new(&events, true);

@@ -31,8 +31,9 @@ pub(super) enum Matched {
 /// Most pairs of a launch and a chain that are tried.
 const MAX_TRIED: usize = 1 << 24;
 
-/// Finds the chains of each launch; `items` has the work-items of each chain, 0 for chains that compute nothing.
-pub(super) fn find(wanted: &[Wanted], items: &[u64]) -> Vec<Matched> {
+/// Finds the chains of each launch; `items` has the work-items of each chain, 0 for chains that compute nothing. `places`: what is left of
+/// [`ALL_PLACES`].
+pub(super) fn find(wanted: &[Wanted], items: &[u64], places: &mut usize) -> Vec<Matched> {
     if wanted.len().saturating_mul(items.len()) > MAX_TRIED {
         return vec![Matched::TooMany; wanted.len()];
     }
@@ -45,7 +46,12 @@ pub(super) fn find(wanted: &[Wanted], items: &[u64]) -> Vec<Matched> {
     let items = Items::new(items);
     match lists.len() {
         0 | 1 => in_order(wanted, &items),
-        _ => interleaved(wanted, &items, &lists),
+        queues => {
+            let most = (MAX_PLACES.min(*places) / queues).min(MAX_STATES);
+            let (found, states) = interleaved(wanted, &items, &lists, most);
+            *places = places.saturating_sub(states.saturating_mul(queues));
+            found
+        }
     }
 }
 
@@ -175,10 +181,17 @@ struct Ways {
 const MAX_STATES: usize = 1 << 16;
 /// Most places in queues that all of these states have together: each has one for every queue.
 const MAX_PLACES: usize = 1 << 20;
+/// The same for a whole trace, in which queues may be idle again and again. Where there is one way, a chain has a few states.
+pub(super) const ALL_PLACES: usize = 1 << 24;
 
-/// Several queues at work at once: every launch must have its chains, in one way only.
-fn interleaved(wanted: &[Wanted], items: &Items, lists: &[Vec<usize>]) -> Vec<Matched> {
-    let most = (MAX_PLACES / lists.len().max(1)).min(MAX_STATES);
+/// Several queues at work at once: every launch must have its chains, in one way only. Also the states that were followed, `most` of them
+/// or one beyond.
+fn interleaved(
+    wanted: &[Wanted],
+    items: &Items,
+    lists: &[Vec<usize>],
+    most: usize,
+) -> (Vec<Matched>, usize) {
     // By chain: how far each queue is.
     let mut states: Vec<BTreeMap<Vec<usize>, Ways>> = vec![BTreeMap::new(); items.chains() + 1];
     let start = Ways {
@@ -207,7 +220,7 @@ fn interleaved(wanted: &[Wanted], items: &Items, lists: &[Vec<usize>]) -> Vec<Ma
                     total = go(run.end, done, Some(queue));
                 }
                 if total > most {
-                    return vec![Matched::TooMany; wanted.len()];
+                    return (vec![Matched::TooMany; wanted.len()], total);
                 }
             }
         }
@@ -217,9 +230,9 @@ fn interleaved(wanted: &[Wanted], items: &Items, lists: &[Vec<usize>]) -> Vec<Ma
         lists.iter().map(Vec::len).collect::<Vec<_>>(),
     );
     match states[chain].get(&done).map(|ways| ways.count) {
-        None => return vec![Matched::Nothing; wanted.len()],
+        None => return (vec![Matched::Nothing; wanted.len()], total),
         Some(1) => {}
-        Some(_) => return vec![Matched::Several; wanted.len()],
+        Some(_) => return (vec![Matched::Several; wanted.len()], total),
     }
     let mut out = vec![Matched::Nothing; wanted.len()];
     while let Some(ways) = states[chain].get(&done).filter(|_| chain > 0) {
@@ -230,7 +243,7 @@ fn interleaved(wanted: &[Wanted], items: &Items, lists: &[Vec<usize>]) -> Vec<Ma
         }
         chain = first;
     }
-    out
+    (out, total)
 }
 
 #[cfg(test)]
@@ -247,7 +260,7 @@ mod tests {
     }
 
     fn found(list: &[(u32, u64)], items: &[u64]) -> Vec<Matched> {
-        find(&launches(list, items.len()), items)
+        find(&launches(list, items.len()), items, &mut ALL_PLACES.clone())
     }
 
     fn chain(at: usize) -> Matched {
@@ -287,7 +300,8 @@ mod tests {
         assert_eq!(found(&[(0, 64)], &[]), [Matched::Nothing]);
         let mut early = launches(&[(0, 64), (0, 128)], 3);
         early[0].within = 1..3;
-        assert_eq!(find(&early, &[64, 64, 128]), [chain(1), chain(2)]);
+        let found = find(&early, &[64, 64, 128], &mut 0);
+        assert_eq!(found, [chain(1), chain(2)]);
     }
 
     /// The chains of a launch if `first` is the first of them, one after the other.
@@ -358,5 +372,17 @@ mod tests {
         // States of so many queues take much memory each.
         let many: Vec<(u32, u64)> = (0..4000).map(|at| (at, 8)).collect();
         assert_eq!(found(&many, &[8; 4000])[0], Matched::TooMany);
+    }
+
+    #[test]
+    fn queues_that_are_idle_again_and_again_have_a_limit_in_all() {
+        let queues = launches(&[(3, 64), (5, 32)], 2);
+        // One state before the first chain, two before the second one, four behind it: each has a place for both queues.
+        let mut places = 30;
+        for left in [16, 2] {
+            let found = find(&queues, &[64, 32], &mut places);
+            assert_eq!((found, places), (vec![chain(0), chain(1)], left));
+        }
+        assert_eq!(find(&queues, &[64, 32], &mut places)[0], Matched::TooMany);
     }
 }

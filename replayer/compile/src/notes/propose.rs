@@ -244,8 +244,8 @@ impl<'a> Builder<'a> {
         steps: impl Iterator<Item = &'s usize>,
     ) -> impl Iterator<Item = &'a Event> {
         let list = &self.events.list;
-        let steps = steps.take_while(|_| self.work.spend(1));
-        steps.filter_map(|step| list.get(*step))
+        let events = steps.filter_map(|step| list.get(*step));
+        events.take_while(|event| self.work.spend(event.work() as u64))
     }
 
     fn remark_on_unseen(&mut self) {
