@@ -154,32 +154,39 @@ fn weights_to_rebind(
     plan: &Plan,
     tensors: &[Found],
 ) -> Result<Vec<usize>, CompileError> {
-    let mut out = Vec::new();
-    for (index, weight) in tensors.iter().enumerate() {
-        if weight.role != Role::Weight {
-            continue;
-        }
-        let chunks = &weight_chunks(weight);
-        let at = |moment| move |chunk: &Chunk<'_>| chunk.is_at(capture, moment);
-        let pages = by_page(chunks);
-        for job in plan.first_run + 1..capture.jobs.len() {
-            let moment = Moment::before(job);
-            let loaded = plan.before_job[job].iter().flat_map(|(start, end)| {
-                let there = pages
-                    .range(start - start % PAGE..end)
-                    .flat_map(|(_, at)| at);
-                there.filter(move |at| chunks[**at].va < end && start < chunks[**at].end())
-            });
-            let loaded = loaded.filter(|at| chunks[**at].is_at(capture, moment));
-            if let Some(first) = loaded.min() {
-                let chunk = &chunks[*first];
-                return Err(CompileError::WeightInRun {
-                    name: weight.name.clone(),
-                    va: chunk.va,
-                    job,
-                });
+    let weights = tensors.iter().enumerate();
+    let weights = weights.filter(|(_, tensor)| tensor.role == Role::Weight);
+    let weights: Vec<_> = weights
+        .map(|(index, weight)| (index, weight, weight_chunks(weight)))
+        .collect();
+    let pages = by_page(weights.iter().map(|(_, _, chunks)| chunks.as_slice()));
+    // Of several the first weight, and of that one the first job.
+    let mut loaded = None;
+    for job in plan.first_run + 1..capture.jobs.len() {
+        let moment = Moment::before(job);
+        for (start, end) in plan.before_job[job].iter() {
+            let there = pages.range(start - start % PAGE..end);
+            for (number, at) in there.flat_map(|(_, there)| there) {
+                let (_, weight, chunks) = &weights[*number];
+                let (chunk, place) = (&chunks[*at], (*number, job, *at));
+                if loaded.as_ref().is_none_or(|(first, _)| place < *first)
+                    && chunk.va < end
+                    && start < chunk.end()
+                    && chunk.is_at(capture, moment)
+                {
+                    let name = weight.name.clone();
+                    let va = chunk.va;
+                    loaded = Some((place, CompileError::WeightInRun { name, va, job }));
+                }
             }
         }
+    }
+    if let Some((_, error)) = loaded {
+        return Err(error);
+    }
+    let mut out = Vec::new();
+    for (index, weight, chunks) in weights {
+        let at = |moment| move |chunk: &Chunk<'_>| chunk.is_at(capture, moment);
         let restored = chunks
             .iter()
             .any(|chunk| plan.restore.touches(chunk.va, chunk.end()));
@@ -191,13 +198,16 @@ fn weights_to_rebind(
     Ok(out)
 }
 
-/// Which of these chunks lie in each page.
-fn by_page(chunks: &[Chunk<'_>]) -> BTreeMap<u64, Vec<usize>> {
-    let mut out: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    for (index, chunk) in chunks.iter().enumerate() {
-        out.entry(chunk.va - chunk.va % PAGE)
-            .or_default()
-            .push(index);
+/// Which chunks of which weights lie in each page.
+fn by_page<'a>(
+    weights: impl Iterator<Item = &'a [Chunk<'a>]>,
+) -> BTreeMap<u64, Vec<(usize, usize)>> {
+    let mut out: BTreeMap<u64, Vec<(usize, usize)>> = BTreeMap::new();
+    for (weight, chunks) in weights.enumerate() {
+        for (index, chunk) in chunks.iter().enumerate() {
+            let there = out.entry(chunk.va - chunk.va % PAGE).or_default();
+            there.push((weight, index));
+        }
     }
     out
 }
@@ -206,16 +216,19 @@ fn by_page(chunks: &[Chunk<'_>]) -> BTreeMap<u64, Vec<usize>> {
 fn states_are_left_alone(plan: &Plan, tensors: &[Found]) -> Result<(), CompileError> {
     let states = tensors.iter().filter(|t| t.role == Role::State);
     let later = plan.before_job.iter().enumerate().skip(plan.first_run + 1);
-    let later: Vec<(usize, &Ranges)> = later.filter(|(_, ranges)| !ranges.is_empty()).collect();
+    let mut all = Ranges::default();
+    for (start, end) in later.clone().flat_map(|(_, ranges)| ranges.iter()) {
+        all.add(start, end);
+    }
     for state in states {
         let size = u64::from(state.layout.dtype.size());
         for run in state.layout.runs() {
             let end = run.address + run.count * size;
-            let mut written = later
-                .iter()
-                .filter(|(_, ranges)| ranges.touches(run.address, end));
-            if let Some((job, _)) = written.next() {
-                let job = *job;
+            if !all.touches(run.address, end) {
+                continue;
+            }
+            let mut written = later.clone();
+            if let Some((job, _)) = written.find(|(_, ranges)| ranges.touches(run.address, end)) {
                 return Err(CompileError::StateInRun {
                     name: state.name.clone(),
                     va: run.address,

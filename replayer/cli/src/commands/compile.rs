@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay compile`: a raw trace becomes a recording.
 
+use std::collections::HashSet;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -111,9 +112,9 @@ impl Compile {
             }
             files.push((given.name.clone(), read_typed(&given.path)?));
         }
-        let known = |files: &[(String, Tensor)], name: &str| files.iter().any(|(n, _)| n == name);
+        let mut known: HashSet<String> = files.iter().map(|(name, _)| name.clone()).collect();
         for (name, tensor) in &product.noted.second {
-            if !known(&files, name) {
+            if known.insert(name.clone()) {
                 files.push((name.clone(), tensor.clone()));
             }
         }
@@ -123,7 +124,7 @@ impl Compile {
             .iter()
             .filter(|t| t.role == Role::Input)
         {
-            if !known(&files, &tensor.name) {
+            if !known.contains(&tensor.name) {
                 return Err(Failure::Usage(format!(
                     "--second needs the file that the second run read: --second-input {}=FILE",
                     tensor.name

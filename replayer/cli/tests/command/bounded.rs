@@ -575,6 +575,11 @@ fn trace_of(steps: impl Iterator<Item = Option<String>>) -> Vec<u8> {
 
 /// Compiles a trace with little memory and in as many seconds of a processor as no sound algorithm needs.
 fn compiled(trace: &[u8]) -> (i32, String) {
+    compiled_from(trace, false)
+}
+
+/// The same; `twice`: with the trace as the second run's, too.
+fn compiled_from(trace: &[u8], twice: bool) -> (i32, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace");
     std::fs::write(&path, trace).unwrap();
@@ -582,7 +587,9 @@ fn compiled(trace: &[u8]) -> (i32, String) {
         .args(["-c", "ulimit -t 20 && ulimit -v $0 && exec \"$@\"", MEMORY])
         .arg(env!("CARGO_BIN_EXE_gpureplay"))
         .args(["compile", "--suggest"])
-        .arg(path)
+        .arg(&path)
+        .args(twice.then_some("--second"))
+        .args(twice.then_some(&path))
         .output()
         .unwrap();
     let text = [output.stdout, output.stderr].concat();
@@ -678,4 +685,53 @@ fn queues_that_are_idle_again_and_again_are_matched_in_bounded_time() {
     });
     let (code, text) = compiled(&trace_of(notes));
     assert_eq!(code, 0, "{text}");
+}
+
+/// A trace of a page of data, of which every four bytes are written into each of so many buffers; a launch is given them. A last buffer is
+/// written and given to another launch. Then come so many jobs.
+fn trace_of_writes(buffers: usize, jobs: usize) -> Vec<u8> {
+    use gpureplay_trace::{Driver, Phase, RegionFlags, Writer};
+    let mut page = [0; 4096];
+    page[16] = 1 | 4 << 1;
+    let data: [u8; 4096] = std::array::from_fn(|at| (at % 251) as u8 + 1);
+    let write = |buffer: usize, at: usize| {
+        let hash = gpureplay_trace::note::content_hash(&data[at..at + 4]);
+        written(buffer, at, hash)
+    };
+    let mut trace = Writer::begin(Vec::new(), Driver::Panfrost, true, "panfrost", "6.12").unwrap();
+    trace.reg_read(0, GPU).unwrap();
+    trace.region(0, RegionFlags(3), JOBS, 1).unwrap();
+    trace.region(0, RegionFlags(3), DATA, 100).unwrap();
+    trace.mapping(true, Some(0), 0, DATA, 4096).unwrap();
+    trace.page(0, Phase::Before, JOBS, &page).unwrap();
+    trace.page(0, Phase::Before, DATA, &data).unwrap();
+    trace.reg_write(0x18c0, JOBS as u32).unwrap();
+    for id in 0..=buffers {
+        let object = format!("cl2 object id={id} kind=buffer size=4096");
+        trace.note(&object).unwrap();
+    }
+    for (id, at) in (0..buffers).flat_map(|id| (0..1000).map(move |at| (id, 4 * at))) {
+        trace.note(&write(id, at)).unwrap();
+    }
+    trace.note(&(launch(0, 1, 1) + &given(0..buffers))).unwrap();
+    trace.note(&write(buffers, 4000)).unwrap();
+    let last = launch(1, 1, 1) + &given(buffers..buffers + 1);
+    trace.note(&last).unwrap();
+    for _ in 0..jobs {
+        trace.submit(1, 0, JOBS).unwrap();
+        trace.complete(1, 1).unwrap();
+    }
+    trace.end().unwrap()
+}
+
+#[test]
+fn weights_are_looked_for_among_what_the_app_loads_in_one_pass() {
+    let (code, text) = compiled(&trace_of_writes(50, 100_000));
+    assert_eq!(code, 0, "{}", text.len());
+}
+
+#[test]
+fn values_of_a_second_run_are_looked_up() {
+    let (code, text) = compiled_from(&trace_of_writes(150, 2), true);
+    assert_eq!(code, 0, "{}", text.len());
 }

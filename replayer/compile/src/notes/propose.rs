@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tensors from what the host wrote and read: inputs, weights, outputs, without a file that names them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use gpureplay_io::{Element, Form, Layout, Names, Stated, StatedError, Tensor};
@@ -15,6 +15,7 @@ use super::place::{Located, Moved, Work, locate};
 use super::steps::{Kept, Turn};
 use crate::capture::Capture;
 use crate::pages::Moment;
+use crate::ranges::Ranges;
 use crate::tag::{Found, Role};
 
 /// What the user wants of the tensors that notes give.
@@ -114,7 +115,7 @@ pub fn propose(
             }
         }
     }
-    choices.kept.iter().for_each(|kept| builder.keep(kept));
+    builder.keep_all(&choices.kept);
     builder.work.was_enough()?;
     builder.moved.was_enough()?;
     let mut proposal = builder.proposal;
@@ -488,15 +489,36 @@ impl<'a> Builder<'a> {
     }
 
     /// Makes a state of what a step leaves for the next one: of the tensor that the app wrote there, or of memory that it never wrote.
-    fn keep(&mut self, kept: &Kept) {
-        let end = kept.va.saturating_add(kept.size);
-        let whole = |tensor: &&mut Found| tensor.layout.address_range() == Some((kept.va, end));
-        let mut tensors = self.proposal.tensors.iter_mut();
-        let given = tensors.find(|tensor| !tensor.is_result() && whole(tensor));
-        if let Some(tensor) = given {
-            tensor.role = Role::State;
-            return;
+    fn keep_all(&mut self, all: &[Kept]) {
+        // The first tensor that the app gives at each range of addresses.
+        let mut given: HashMap<(u64, u64), usize> = HashMap::new();
+        for (at, tensor) in self.proposal.tensors.iter().enumerate() {
+            if let Some(range) = tensor
+                .layout
+                .address_range()
+                .filter(|_| !tensor.is_result())
+            {
+                given.entry(range).or_insert(at);
+            }
         }
+        for kept in all {
+            let range = (kept.va, kept.va.saturating_add(kept.size));
+            let tensor = given.get(&range).copied();
+            match tensor.and_then(|at| self.proposal.tensors.get_mut(at)) {
+                Some(tensor) => tensor.role = Role::State,
+                None => {
+                    let next = self.proposal.tensors.len();
+                    self.keep(kept);
+                    if self.proposal.tensors.len() > next {
+                        given.insert(range, next);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes a state of memory that the app never wrote.
+    fn keep(&mut self, kept: &Kept) {
         let name = self.taken.unique(kept.name.clone());
         let (Ok(length), true) = (usize::try_from(kept.size), self.moved.add(kept.size)) else {
             return;
@@ -553,20 +575,15 @@ fn keep_named(proposal: &mut Proposal, names: &[String]) -> Result<(), ProposeEr
         };
         found.role = Role::State;
     }
-    let states: Vec<(u64, u64)> = proposal
-        .tensors
-        .iter()
-        .filter(|tensor| tensor.role == Role::State)
-        .filter_map(|tensor| tensor.layout.address_range())
-        .collect();
+    let states = proposal.tensors.iter();
+    let states = states.filter(|tensor| tensor.role == Role::State);
+    let mut kept = Ranges::default();
+    for (start, end) in states.filter_map(|tensor| tensor.layout.address_range()) {
+        kept.add(start, end);
+    }
     proposal.tensors.retain(|tensor| {
         let range = tensor.layout.address_range();
-        tensor.role == Role::State
-            || !range.is_some_and(|(low, high)| {
-                states
-                    .iter()
-                    .any(|(start, end)| *start < high && low < *end)
-            })
+        tensor.role == Role::State || !range.is_some_and(|(low, high)| kept.touches(low, high))
     });
     Ok(())
 }
@@ -576,6 +593,12 @@ pub(super) fn apply(proposal: &mut Proposal, choices: &Choices) -> Result<(), Pr
     let stated = &choices.stated;
     let known: Vec<String> = proposal.tensors.iter().map(|t| t.name.clone()).collect();
     stated.check(&known)?;
+    let mut seconds: HashMap<&str, Vec<&mut Tensor>> = HashMap::new();
+    let mut new_names = Vec::new();
+    for (name, other) in &mut proposal.second {
+        new_names.push(stated.name(name).to_owned());
+        seconds.entry(name).or_default().push(other);
+    }
     for tensor in &mut proposal.tensors {
         let bytes = tensor.tensor.bytes().len() as u64;
         if let Some(form) = stated.form_of(&tensor.name, bytes)? {
@@ -590,17 +613,14 @@ pub(super) fn apply(proposal: &mut Proposal, choices: &Choices) -> Result<(), Pr
                 tensor.layout = Layout::packed(low, form.dtype, elements);
             }
             tensor.shape.clone_from(&form.shape);
-            let others = proposal.second.iter_mut();
-            for (_, other) in others.filter(|(name, _)| *name == tensor.name) {
-                *other = reformed(other, form).ok_or_else(wrong)?;
+            for other in seconds.get_mut(tensor.name.as_str()).into_iter().flatten() {
+                **other = reformed(other, form).ok_or_else(wrong)?;
             }
         }
-        let new = stated.name(&tensor.name).to_owned();
-        let others = proposal.second.iter_mut();
-        for (name, _) in others.filter(|(name, _)| *name == tensor.name) {
-            name.clone_from(&new);
-        }
-        tensor.name = new;
+        tensor.name = stated.name(&tensor.name).to_owned();
+    }
+    for ((name, _), new) in proposal.second.iter_mut().zip(new_names) {
+        *name = new;
     }
     Ok(())
 }

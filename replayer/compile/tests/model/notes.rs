@@ -225,6 +225,27 @@ fn tensors_are_those_that_tagging_finds() {
 }
 
 #[test]
+fn tensors_may_swap_their_names() {
+    let (a, b, b2) = (tags(1), tags(2), tags(3));
+    let ((_, first), (out2, second)) = (two_layers(&a, &b), two_layers(&a, &b2));
+    let rename = [("first.b", "second.sum"), ("second.sum", "first.b")];
+    let choices = Choices {
+        stated: Stated {
+            rename: rename.map(|(old, new)| (old.into(), new.into())).into(),
+            forms: [].into(),
+        },
+        ..Choices::default()
+    };
+    let found = propose(&first, Some(&second), &choices).unwrap();
+    let named = |name: &str| {
+        let mut values = found.second.iter();
+        values.find(|(n, _)| n == name).map(|(_, t)| flat(t))
+    };
+    assert!(named("second.sum") == Some(flat(&b2)));
+    assert!(named("first.b") == Some(flat(&out2)));
+}
+
+#[test]
 fn what_was_tagged_keeps_its_name() {
     let (a, b) = (tags(1), tags(2));
     let (_, first) = two_layers(&a, &b);
