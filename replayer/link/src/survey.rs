@@ -198,6 +198,8 @@ fn fixed(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
         .flat_map(Chain::objects)
         .flat_map(|object| pages(object.address, object.end()))
         .collect();
+    // By the end of a region: the first word that is an address in it.
+    let mut begun: BTreeMap<u64, u64> = BTreeMap::new();
     for chain in chains {
         for (_, reach) in &chain.jobs {
             for (first, last) in &reach.outside {
@@ -210,14 +212,18 @@ fn fixed(recording: &Recording<'_>, chains: &[Chain]) -> BTreeSet<u64> {
             for word in &reach.words {
                 // How long the buffer is that begins there is not known.
                 if let Some(region) = recording.region_of(*word, 1) {
-                    out.extend(all.range(word - word % PAGE..region.end()));
+                    let first = begun.entry(region.end()).or_insert(*word);
+                    *first = (*first).min(*word);
                 }
             }
         }
-        if !chain.known {
-            // Nobody knows what it reaches.
-            out.extend(&all);
-        }
+    }
+    for (end, first) in begun {
+        out.extend(all.range(first - first % PAGE..end));
+    }
+    if chains.iter().any(|chain| !chain.known) {
+        // Nobody knows what they reach.
+        out.extend(&all);
     }
     out
 }
@@ -249,31 +255,69 @@ fn without_tensors(recording: &Recording<'_>, wanted: &mut BTreeSet<u64>) {
     }
 }
 
-/// Takes pages away until no pointer to a page that moves lies in memory that does not.
+/// What must stay when a page does.
+#[derive(Default)]
+struct Dependent<'a> {
+    /// Objects in it or with a pointer in it.
+    objects: Vec<&'a Object>,
+    /// Chains with a header in it.
+    chains: Vec<usize>,
+}
+
+/// Takes pages away until no pointer to a page that moves lies in memory that does not. Each object is taken away once, with all its pages.
 fn without_strays(recording: &Recording<'_>, chains: &[Chain], wanted: &mut BTreeSet<u64>) {
-    let moves = |wanted: &BTreeSet<u64>, at: u64| wanted.contains(&(at - at % PAGE));
-    loop {
-        let before = wanted.len();
-        for chain in chains {
-            let heads = chain.jobs.iter().all(|(job, _)| moves(wanted, job.address));
-            for object in chain.objects() {
-                let all = || pages(object.address, object.end());
-                let whole = all().all(|page| wanted.contains(&page));
-                let pointer = match object.pointer {
-                    Pointer::Chain | Pointer::Draw(_) => heads,
-                    Pointer::Table(at) => moves(wanted, at),
-                };
-                // What is copied is all of it in one region, so that it stays so.
-                let together = recording.region_of(object.address, object.length).is_some();
-                if !whole || !pointer || !together {
-                    all().for_each(|page| {
-                        wanted.remove(&page);
-                    });
-                }
+    let page_of = |at: u64| at - at % PAGE;
+    let mut by_page: BTreeMap<u64, Dependent<'_>> = BTreeMap::new();
+    let mut strays: Vec<&Object> = Vec::new();
+    // Chains of which all headers may move so far.
+    let mut heads: Vec<bool> = Vec::new();
+    for (number, chain) in chains.iter().enumerate() {
+        let mut headers: Vec<u64> = chain
+            .jobs
+            .iter()
+            .map(|(job, _)| page_of(job.address))
+            .collect();
+        headers.dedup();
+        let moves = headers.iter().all(|page| wanted.contains(page));
+        heads.push(moves);
+        for page in headers {
+            by_page.entry(page).or_default().chains.push(number);
+        }
+        for object in chain.objects() {
+            let all = || pages(object.address, object.end());
+            let (pointer, at) = match object.pointer {
+                Pointer::Chain | Pointer::Draw(_) => (moves, None),
+                Pointer::Table(at) => (wanted.contains(&page_of(at)), Some(page_of(at))),
+            };
+            // What is copied is all of it in one region, so that it stays so.
+            let together = recording.region_of(object.address, object.length).is_some();
+            if !pointer || !together || !all().all(|page| wanted.contains(&page)) {
+                strays.push(object);
+                continue;
+            }
+            for page in all().chain(at) {
+                by_page.entry(page).or_default().objects.push(object);
             }
         }
-        if wanted.len() == before {
-            return;
+    }
+    while let Some(object) = strays.pop() {
+        for page in pages(object.address, object.end()) {
+            if !wanted.remove(&page) {
+                continue;
+            }
+            let Some(dependent) = by_page.remove(&page) else {
+                continue;
+            };
+            strays.extend(dependent.objects);
+            for number in dependent.chains {
+                let (Some(chain), Some(moves)) = (chains.get(number), heads.get_mut(number)) else {
+                    continue;
+                };
+                if std::mem::take(moves) {
+                    let pointed = |object: &&Object| !matches!(object.pointer, Pointer::Table(_));
+                    strays.extend(chain.objects().filter(pointed));
+                }
+            }
         }
     }
 }
