@@ -11,7 +11,18 @@ use crate::survey::{Chain, PAGE, Survey, pages};
 /// A page and which of its bytes are known.
 struct Page {
     bytes: Box<[u8; PAGE as usize]>,
-    known: Box<[bool; PAGE as usize]>,
+    known: [u64; PAGE as usize / 64],
+}
+
+impl Page {
+    fn know(&mut self, offset: usize, byte: u8) {
+        self.bytes[offset] = byte;
+        self.known[offset / 64] |= 1 << (offset % 64);
+    }
+
+    fn is_known(&self, offset: usize) -> bool {
+        self.known[offset / 64] >> (offset % 64) & 1 == 1
+    }
 }
 
 /// Where the copies of all chains lie.
@@ -80,11 +91,9 @@ impl Copies {
         for (at, byte) in (address..).zip(bytes) {
             let page = self.contents.entry(at - at % PAGE).or_insert_with(|| Page {
                 bytes: Box::new([0; PAGE as usize]),
-                known: Box::new([false; PAGE as usize]),
+                known: [0; PAGE as usize / 64],
             });
-            let offset = (at % PAGE) as usize;
-            page.bytes[offset] = *byte;
-            page.known[offset] = true;
+            page.know((at % PAGE) as usize, *byte);
         }
     }
 
@@ -154,7 +163,7 @@ impl Copies {
         let mut out: Vec<(u64, Vec<u8>)> = Vec::new();
         for (base, page) in &self.contents {
             let mut stretch: Option<(usize, usize)> = None;
-            for (at, _) in page.known.iter().enumerate().filter(|(_, known)| **known) {
+            for at in (0..PAGE as usize).filter(|at| page.is_known(*at)) {
                 stretch = match stretch {
                     Some((start, end)) if at - end <= GAP => Some((start, at + 1)),
                     Some((start, end)) => {

@@ -4,6 +4,8 @@
 use gpureplay_format::EncodeError;
 use gpureplay_inspect::{DeepViolation, Full, MAX_LISTED_JOBS};
 
+use crate::survey::MOST_COPIES;
+
 /// Why the chains of a recording cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
@@ -13,6 +15,11 @@ pub enum LinkError {
     /// It submits more jobs than are listed.
     #[error("more than {MAX_LISTED_JOBS} jobs are submitted, too many to change their chains")]
     TooManyJobs,
+    /// Chains would have too many descriptors of their own.
+    #[error(
+        "the chains would need more than {MOST_COPIES} pages for descriptors of their own: they stay as they are"
+    )]
+    TooManyCopies,
     /// More is uploaded than is kept of a recording's memory.
     #[error("action {action} uploads to {address:#x} more than is kept of a recording's memory")]
     Memory {

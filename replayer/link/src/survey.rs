@@ -69,6 +69,7 @@ pub(crate) fn survey(
         Ok::<(), LinkError>(())
     })?;
     let copied = copied(recording, &chains);
+    are_few(&chains, &copied)?;
     submissions(verified, |submission| {
         let chain: Option<&mut Chain> = chains.get_mut(submission.number as usize);
         if let Some(chain) = chain.filter(|chain| chain.known) {
@@ -84,6 +85,24 @@ pub(crate) fn survey(
         copied,
         rewritten,
     })
+}
+
+/// Most pages of copies, all chains together: 64 MiB of GPU memory. A network's chain has a few, of which it has some hundred.
+pub(crate) const MOST_COPIES: usize = 1 << 14;
+
+/// Whether the copies of all chains are as many as there may be.
+fn are_few(chains: &[Chain], copied: &BTreeSet<u64>) -> Result<(), LinkError> {
+    let mut left = MOST_COPIES;
+    for chain in chains {
+        let all = chain
+            .objects()
+            .flat_map(|object| pages(object.address, object.end()));
+        let own: BTreeSet<u64> = all.filter(|page| copied.contains(page)).collect();
+        left = left
+            .checked_sub(own.len())
+            .ok_or(LinkError::TooManyCopies)?;
+    }
+    Ok(())
 }
 
 fn contents(

@@ -785,3 +785,30 @@ fn chains_that_share_pages_are_looked_at_once() {
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("30000 chains in place of 30000"), "{text}");
 }
+
+#[test]
+fn chains_have_as_many_copies_as_they_may() {
+    let submitted = |times: usize| {
+        let mut builder = Builder::new(GPU);
+        builder.identity(0, 0xffff_0000, GPU);
+        builder.region(JOBS, 1, Access::READ_WRITE, RegionKind::Descriptors);
+        builder.segment("setup", SegmentKind::Setup);
+        builder.upload(JOBS, &null_job(0));
+        builder.segment("run", SegmentKind::Run);
+        for _ in 0..times {
+            builder.rearm(JOBS);
+            builder.submit(1, JOBS, 1000);
+        }
+        builder.finish().unwrap()
+    };
+    // A quarter of the address space that other commands get.
+    let memory = "262144";
+    let (code, text) = linked(&submitted(1 << 14), memory);
+    assert!(
+        text.contains("256 chains in place of 16384"),
+        "{code} {text}"
+    );
+    let (code, text) = linked(&submitted((1 << 14) + 1), memory);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("more than 16384 pages"), "{text}");
+}
