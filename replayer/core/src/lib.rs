@@ -25,5 +25,5 @@ pub mod verify;
 pub use allow::writable;
 pub use engine::{NoTensors, Options, Session, Tensors, Workspace};
 pub use error::{DeviceError, ErrorKind, NO_ACTION, ReplayError};
-pub use gpu::{Chain, Gpu, Lines, Wrapper};
+pub use gpu::{Chain, Gpu, Lines, UsedUp, Wrapper};
 pub use verify::{Limits, Rule, Verified, Violation, verify};

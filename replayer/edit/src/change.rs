@@ -82,7 +82,8 @@ pub struct Subject<'r> {
 }
 
 impl<'r> Subject<'r> {
-    /// Takes the job of this number, with the memory that it finds for each of these inputs.
+    /// Takes the job of this number, with the memory that it finds for each of these inputs. `work_limit`: what a run may do, see
+    /// [`Scene::take`].
     ///
     /// # Errors
     /// It is no compute job, there is no input, or the recording does not run.
@@ -91,6 +92,7 @@ impl<'r> Subject<'r> {
         jobs: &'r Jobs,
         index: usize,
         inputs: &[Bindings],
+        work_limit: Option<u64>,
     ) -> Result<Self> {
         let job = job(jobs, index)?;
         let compute = job.compute.as_ref().ok_or_else(|| EditError::NotCompute {
@@ -102,7 +104,7 @@ impl<'r> Subject<'r> {
         })?;
         let mut scenes = Vec::new();
         for bindings in inputs {
-            let scene = Scene::take(recording, jobs, bindings, index)?;
+            let scene = Scene::take(recording, jobs, bindings, index, work_limit)?;
             let outcome = scene.run("as it is", None)?;
             if outcome.footprint.full || outcome.footprint.unseen {
                 return Err(EditError::Outside(format!(

@@ -17,7 +17,7 @@ use gpureplay_on_model::OnModel;
 use crate::error::{EditError, Result};
 use crate::footprint::{Bytes, PAGE};
 use crate::provenance;
-use crate::scene::{Outcome, Scene, job, model};
+use crate::scene::{Outcome, Scene, Work, job, model};
 
 /// What is in memory that the job must not depend on.
 const SOIL: u8 = 0xaa;
@@ -44,7 +44,7 @@ pub struct Extracted {
 }
 
 /// Takes a job out of a recording that is replayed on the model with these values. The result has run once, in memory that is full of
-/// other bytes, and has given every byte that the job gave.
+/// other bytes, and has given every byte that the job gave. `work_limit`: what a run may do, see [`Scene::take`].
 ///
 /// # Errors
 /// The job cannot run alone, writes nothing, or reads something that the model does not tell of.
@@ -53,8 +53,9 @@ pub fn extract(
     jobs: &Jobs,
     bindings: &Bindings,
     index: usize,
+    work_limit: Option<u64>,
 ) -> Result<Extracted> {
-    let scene = Scene::take(recording, jobs, bindings, index)?;
+    let scene = Scene::take(recording, jobs, bindings, index, work_limit)?;
     let outcome = scene.run("as it is", None)?;
     let written = &outcome.footprint.written;
     if written.count() == 0 {
@@ -297,19 +298,28 @@ fn output(view: &View<'_>, entry: &TensorEntry) -> Described {
 }
 
 /// The model with memory that is full of [`SOIL`] where nobody has written.
-struct Soiled(OnModel);
+struct Soiled {
+    model: OnModel,
+    work: Work,
+}
 
 impl Wrapper for Soiled {
     type Inner = OnModel;
 
     fn inner(&mut self) -> &mut OnModel {
-        &mut self.0
+        &mut self.model
+    }
+
+    /// A job alone may do what it may do where it is from.
+    fn expect_recording(&mut self, bytes: u64) {
+        use gpureplay_core::Gpu;
+        self.model.expect_recording(bytes.max(self.work.bytes));
     }
 
     fn map(&mut self, va: u64, pages: u32, access: Access) -> std::result::Result<(), DeviceError> {
         use gpureplay_core::Gpu;
-        self.0.map(va, pages, access)?;
-        self.0.fill_memory(va, u64::from(pages) * PAGE, SOIL)
+        self.model.map(va, pages, access)?;
+        self.model.fill_memory(va, u64::from(pages) * PAGE, SOIL)
     }
 }
 
@@ -319,10 +329,11 @@ fn reproduce(
     outcome: &Outcome,
     alone: &Recording,
 ) -> Result<BTreeMap<String, Tensor>> {
-    let device = Device::custom(
-        Box::new(Soiled(model(scene.platform.gpu_id, None)?)),
-        "model",
-    );
+    let soiled = Soiled {
+        model: model(scene.platform.gpu_id, scene.work.limit, None)?,
+        work: scene.work,
+    };
+    let device = Device::custom(Box::new(soiled), "model");
     let mut session = Session::on(alone.clone(), device);
     session.run()?;
     let found = session.read(WRITTEN)?;

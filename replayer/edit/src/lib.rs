@@ -38,5 +38,5 @@ pub use launch::Launch;
 pub use pointers::Pair;
 pub use proof::Proof;
 pub use provenance::edited;
-pub use scene::{Memory, Outcome, Scene, Submit};
+pub use scene::{Memory, Outcome, Scene, Submit, Work};
 pub use taken::Taken;

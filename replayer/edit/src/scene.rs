@@ -11,7 +11,7 @@ use gpureplay_core::{
 use gpureplay_format::layout::{IdentityCheck, Platform, Region};
 use gpureplay_format::{Access, Action, Builder, Recording as View, RegionKind, SegmentKind};
 use gpureplay_jobs::{Job, Jobs, JobsError};
-use gpureplay_library::{Bindings, Device, Recording, Session};
+use gpureplay_library::{Bindings, Device, Recording, Session, explain};
 use gpureplay_on_model::{OnModel, Watch, Watched};
 use mali_descriptors::{JobHeader, Memory as Readable};
 use mali_model::probe::Analyser;
@@ -82,6 +82,15 @@ pub struct Submit {
     pub timeout_us: u32,
 }
 
+/// What a run may do on the model.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// What the user allows, in clauses; without it, what `bytes` allow.
+    pub limit: Option<u64>,
+    /// Bytes of the recording that the job is from, values of its external weights included.
+    pub bytes: u64,
+}
+
 /// A job with the memory that it finds.
 #[derive(Clone, Debug)]
 pub struct Scene {
@@ -99,6 +108,8 @@ pub struct Scene {
     pub regions: Vec<Region>,
     /// The GPU, and how the recording uses it.
     pub platform: Platform,
+    /// What a run may do.
+    pub work: Work,
     /// What is in memory when the job starts; storage of threads and work groups is left out. The job is alone in its chain.
     pub memory: Memory,
 }
@@ -152,7 +163,8 @@ impl Watch for Take {
 }
 
 impl Scene {
-    /// Replays a recording with these values on the model up to a job, and takes the memory there.
+    /// Replays a recording with these values on the model up to a job, and takes the memory there. `work_limit`: what a run may do, in
+    /// clauses; by the recording's size if there is none.
     ///
     /// # Errors
     /// The replay does not come so far.
@@ -161,11 +173,12 @@ impl Scene {
         jobs: &Jobs,
         bindings: &Bindings,
         index: usize,
+        work_limit: Option<u64>,
     ) -> Result<Self> {
         let job = job(jobs, index)?;
         let chain = chain_of(jobs, job)?;
         let view = recording.verified().recording();
-        let model = model(jobs.gpu.0, None)?;
+        let model = model(jobs.gpu.0, work_limit, None)?;
         let taken = Arc::new(Mutex::new(None));
         let watch = Take {
             chain: u32::try_from(chain.number)
@@ -179,6 +192,10 @@ impl Scene {
         session.bind_all(bindings.clone());
         // The chain does not start, so this fails.
         let ended = session.run();
+        let work = Work {
+            limit: work_limit,
+            bytes: session.bytes(),
+        };
         drop(session);
         let memory = taken.lock().unwrap_or_else(PoisonError::into_inner).take();
         let memory = memory.ok_or_else(|| EditError::NotReached {
@@ -195,6 +212,7 @@ impl Scene {
             settings: settings(view),
             regions: view.regions().to_vec(),
             platform: view.header().platform(),
+            work,
             memory,
         };
         // The jobs before it in its chain run one by one.
@@ -283,17 +301,20 @@ impl Scene {
             reached: watch.reached.clone(),
             inner: observer,
         });
-        let device = Watched::new(model(self.platform.gpu_id, Some(observer))?, watch);
+        let mut model = model(self.platform.gpu_id, self.work.limit, Some(observer))?;
+        model.expect_recording(self.work.bytes);
+        let device = Watched::new(model, watch);
         let mut workspace = Box::<Workspace>::default();
         let options = Options {
             ignore_identity: true,
         };
         let mut engine = Engine::new(device, verified, &mut workspace, options);
-        engine.run(&mut NoTensors).map_err(|error| {
-            failed(gpureplay_library::explain::replay_error(
-                &view, &error, None,
-            ))
-        })?;
+        engine
+            .run(&mut NoTensors)
+            .map_err(|error| match engine.gpu().used_up() {
+                Some(used_up) => failed(explain::used_up(&view, &error, &used_up)),
+                None => failed(explain::replay_error(&view, &error, None)),
+            })?;
         let left = engine.gpu().watch.left.take();
         left.ok_or_else(|| failed("it did not end".into()))
     }
@@ -415,11 +436,16 @@ impl Observer for Forwarded {
 }
 
 /// The model of a GPU. It runs work groups one by one: what a wrong shader leaves, threads that race included, is the same each time.
-pub(crate) fn model(gpu_id: u32, observer: Option<Arc<dyn Observer>>) -> Result<OnModel> {
+pub(crate) fn model(
+    gpu_id: u32,
+    work_limit: Option<u64>,
+    observer: Option<Arc<dyn Observer>>,
+) -> Result<OnModel> {
     let gpu = GpuId(gpu_id);
     let profile = Profile::by_product(gpu.product()).ok_or(JobsError::Gpu(gpu))?;
     let options = mali_model::Options {
         observer,
+        work_limit,
         threads: 1,
         ..mali_model::Options::default()
     };

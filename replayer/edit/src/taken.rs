@@ -123,6 +123,7 @@ impl Taken {
         index: usize,
         bindings: &Bindings,
         pairs: &[Pair],
+        work_limit: Option<u64>,
     ) -> Result<Self> {
         let job = job(jobs, index)?;
         let compute = job.compute.as_ref().ok_or_else(|| EditError::NotCompute {
@@ -158,7 +159,7 @@ impl Taken {
                 format!("the job has {count} {what}, which are not taken along"),
             );
         }
-        let scene = Scene::take(theirs, jobs, bindings, index)?;
+        let scene = Scene::take(theirs, jobs, bindings, index, work_limit)?;
         let outcome = scene.run("as it is", None)?;
         let mut given = given(&scene.memory, compute);
         if let Some(name) = tensor_in(theirs.verified().recording(), &given.ranges) {

@@ -245,6 +245,16 @@ impl Bindings {
         Ok(())
     }
 
+    /// Bytes of the values of external weights.
+    pub(crate) fn external_bytes(&self) -> usize {
+        let tensors = self.tensors.iter().zip(&self.values);
+        let external = tensors.filter(|(info, _)| info.external);
+        external
+            .flat_map(|(_, value)| value)
+            .map(|value| value.bytes().len())
+            .sum()
+    }
+
     /// Requires a value for every input and for every weight that the recording has no value of.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+pub use gpureplay_core::UsedUp;
 use gpureplay_core::middleware::{FaultKind, Faulty};
 use gpureplay_core::{ErrorKind, Gpu, NO_ACTION, ReplayError, Wrapper};
 use gpureplay_format::Recording;
@@ -17,7 +18,7 @@ pub use crate::choice::{Choice, KINDS, Kind};
 use crate::error::Error;
 pub use crate::model_options::ModelOptions;
 use crate::on_model::Model;
-pub use crate::on_model::{Observer, UsedUp};
+pub use crate::on_model::Observer;
 
 pub use crate::names::MAX_THREADS;
 
@@ -119,30 +120,12 @@ impl Device {
         device
     }
 
-    /// Says how large the recording is that will run: a model without a limit of its own lets a large one do more.
-    pub fn expect_recording(&mut self, bytes: u64) {
-        match &mut self.body {
-            Body::Model(gpu) => gpu.expect_recording(bytes),
-            Body::Disturbed(gpu) => gpu.get_mut().expect_recording(bytes),
-            Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => {}
-        }
-    }
-
     /// Begins a run: the model lets it do as much as it lets any.
     pub fn begin_run(&mut self) {
         match &mut self.body {
             Body::Model(gpu) => gpu.renew_work(),
             Body::Disturbed(gpu) => gpu.get_mut().begin_run(),
             Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => {}
-        }
-    }
-
-    /// The job that used up what a run may do, if one has in this run; only the model limits that.
-    pub fn used_up(&self) -> Option<UsedUp> {
-        match &self.body {
-            Body::Model(gpu) => gpu.used_up(),
-            Body::Disturbed(gpu) => gpu.get_ref().used_up(),
-            Body::Nano(_) | Body::DevMem(_) | Body::Other(_) => None,
         }
     }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The texts of the format's, the verifier's and the engine's errors.
 
-use std::fmt::Display;
-
-use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Rule, Violation};
+use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Rule, UsedUp, Violation};
 use gpureplay_format::layout::{MAJOR, Segment};
 use gpureplay_format::{Fault, ParseError, Recording, RegionKind, Section};
 use mali_regs::{FaultStatus, JobStatus};
@@ -84,14 +82,10 @@ pub fn replay_error(
 }
 
 /// Which job used up what a run may do on the model, and what to do.
-pub fn used_up(
-    recording: &Recording<'_>,
-    error: &ReplayError,
-    used_up: &dyn Display,
-    limit: u64,
-) -> String {
+pub fn used_up(recording: &Recording<'_>, error: &ReplayError, used_up: &UsedUp) -> String {
+    let UsedUp { job, slot, limit } = used_up;
     format!(
-        "{}{used_up}; if the recording is to be trusted and only large, allow more: --limit-work N, with N more than {limit}",
+        "{}job {job:#x} on slot {slot} needs more work than the limit of {limit} clauses for all jobs together; its shader or its chain may never end; if the recording is to be trusted and only large, allow more: --limit-work N, with N more than {limit}",
         place(recording, error),
     )
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! In place of the model, for programs that are built without the feature `model`: it cannot be opened, so there never is one.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -13,16 +12,6 @@ use crate::model_options::ModelOptions;
 
 /// Who is told of each job on the model: nobody.
 pub trait Observer: Send + Sync {}
-
-/// The job that used up what a run may do on the model: there is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UsedUp {}
-
-impl fmt::Display for UsedUp {
-    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {}
-    }
-}
 
 /// A model that is open: there is none.
 pub(crate) struct Model {
@@ -57,24 +46,11 @@ impl Model {
         match self.never {}
     }
 
-    pub(crate) fn expect_recording(&mut self, _: u64) {
-        match self.never {}
-    }
-
     pub(crate) fn renew_work(&mut self) {
-        match self.never {}
-    }
-
-    pub(crate) fn used_up(&self) -> Option<UsedUp> {
         match self.never {}
     }
 
     pub(crate) fn working(&self) -> Duration {
         match self.never {}
     }
-}
-
-/// What a run was allowed to do.
-pub(crate) const fn limit(used_up: &UsedUp) -> u64 {
-    match *used_up {}
 }

@@ -12,7 +12,7 @@ use mali_model::probe::Analyser;
 use mali_model::{Dispatch, JobReport, Level, Log};
 use mali_regs::GpuId;
 
-pub use mali_model::{Observer, UsedUp};
+pub use mali_model::Observer;
 
 use crate::error::Error;
 use crate::model_options::ModelOptions;
@@ -90,26 +90,13 @@ impl Model {
         self.gpu
     }
 
-    pub(crate) fn expect_recording(&mut self, bytes: u64) {
-        self.gpu.expect_recording(bytes);
-    }
-
     pub(crate) fn renew_work(&mut self) {
         self.gpu.renew_work();
-    }
-
-    pub(crate) fn used_up(&self) -> Option<UsedUp> {
-        self.gpu.used_up()
     }
 
     pub(crate) fn working(&self) -> Duration {
         self.gpu.working()
     }
-}
-
-/// What a run was allowed to do.
-pub(crate) const fn limit(used_up: &UsedUp) -> u64 {
-    used_up.limit
 }
 
 /// Counts jobs as they end.

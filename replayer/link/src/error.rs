@@ -4,8 +4,6 @@
 use gpureplay_format::EncodeError;
 use gpureplay_inspect::{DeepViolation, Full, MAX_LISTED_JOBS};
 
-use crate::survey::MOST_COPIES;
-
 /// Why the chains of a recording cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
@@ -17,9 +15,12 @@ pub enum LinkError {
     TooManyJobs,
     /// Chains would have too many descriptors of their own.
     #[error(
-        "the chains would need more than {MOST_COPIES} pages for descriptors of their own: they stay as they are"
+        "the chains would need more than {most} pages for descriptors of their own: they stay as they are"
     )]
-    TooManyCopies,
+    TooManyCopies {
+        /// How many there may be.
+        most: usize,
+    },
     /// More is uploaded than is kept of a recording's memory.
     #[error("action {action} uploads to {address:#x} more than is kept of a recording's memory")]
     Memory {

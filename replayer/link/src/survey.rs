@@ -88,7 +88,7 @@ pub(crate) fn survey(
 }
 
 /// Most pages of copies, all chains together: 64 MiB of GPU memory. A network's chain has a few, of which it has some hundred.
-pub(crate) const MOST_COPIES: usize = 1 << 14;
+const MOST_COPIES: usize = 1 << 14;
 
 /// Whether the copies of all chains are as many as there may be.
 fn are_few(chains: &[Chain], copied: &BTreeSet<u64>) -> Result<(), LinkError> {
@@ -100,7 +100,7 @@ fn are_few(chains: &[Chain], copied: &BTreeSet<u64>) -> Result<(), LinkError> {
         let own: BTreeSet<u64> = all.filter(|page| copied.contains(page)).collect();
         left = left
             .checked_sub(own.len())
-            .ok_or(LinkError::TooManyCopies)?;
+            .ok_or(LinkError::TooManyCopies { most: MOST_COPIES })?;
     }
     Ok(())
 }

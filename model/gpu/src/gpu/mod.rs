@@ -107,18 +107,6 @@ pub struct UsedUp {
     pub limit: u64,
 }
 
-impl std::fmt::Display for UsedUp {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let UsedUp { job, slot, limit } = self;
-        write!(
-            f,
-            "job {job:#x} on slot {slot} needs more work than the limit of {limit} clauses for all jobs together; its shader or its chain may never end"
-        )
-    }
-}
-
-impl std::error::Error for UsedUp {}
-
 /// A chain that was run, to be given back with [`Gpu::finish`].
 #[derive(Debug)]
 #[must_use = "the job slot stays busy until the work is finished"]

@@ -49,8 +49,6 @@ fn a_shader_that_never_ends_is_terminated_and_named() {
             limit,
         };
         assert_eq!(used_up, Some(expected), "{threads} threads");
-        let text = expected.to_string();
-        assert!(text.contains("job 0x2000000 on slot 1"), "{text}");
     }
     // Nothing runs until there is more to use, then all is well.
     machine.memory.compute_job(JOBS, 64, 0);

@@ -14,6 +14,7 @@ use crate::common::destinations::{Destinations, Force};
 use crate::common::edited::{self, Edited};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::table;
+use crate::common::model_options::WorkLimit;
 use crate::common::tensor_arguments::{TensorFile, bind_or_take_case};
 use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
@@ -68,6 +69,8 @@ pub(crate) struct Extract {
     force: Force,
     #[command(flatten)]
     trust: TrustOptions,
+    #[command(flatten)]
+    work: WorkLimit,
 }
 
 /// Which of several jobs are taken.
@@ -157,7 +160,7 @@ impl Extract {
         destinations: &Destinations,
     ) -> Result<()> {
         let new = Edited::claim(folder, self.force, destinations)?;
-        let extracted = extract(recording, jobs, bindings, index)?;
+        let extracted = extract(recording, jobs, bindings, index, self.work.limit_work)?;
         let title = jobs.jobs.get(index).map(gpureplay_jobs::Job::title);
         writeln!(
             terminal::report(destinations.takes_standard_output()),
@@ -172,7 +175,10 @@ impl Extract {
 
     fn tensor(&self, recording: &Recording, name: &str, mut destinations: Destinations) -> Result {
         destinations.claim_tensor(&self.output)?;
-        let mut session: Session = recording.session(Options::default())?;
+        let mut session: Session = recording.session(Options {
+            model: self.work.into(),
+            ..Options::default()
+        })?;
         let (_, info) = session.bindings().named(name)?;
         let kind = info.kind;
         if kind == TensorKind::Weight {

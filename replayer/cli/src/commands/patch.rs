@@ -18,6 +18,7 @@ use crate::common::destinations::{Destinations, Force};
 use crate::common::edited::{self, Edited};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::{one, table};
+use crate::common::model_options::WorkLimit;
 use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
 
@@ -74,6 +75,8 @@ pub(crate) struct Patch {
     force: Force,
     #[command(flatten)]
     trust: TrustOptions,
+    #[command(flatten)]
+    work: WorkLimit,
 }
 
 impl Patch {
@@ -106,10 +109,13 @@ impl Patch {
         let jobs = table(&recording)?;
         let index = one(&self.job, &jobs)?;
         let inputs = inputs(&recording, self.inputs as usize)?;
-        let subject = Subject::new(&recording, &jobs, index, &inputs)?;
+        let subject = Subject::new(&recording, &jobs, index, &inputs, self.work.limit_work)?;
         let recorded = Launch::of(subject.compute());
         let change = match &self.from {
-            Some(text) => Arc::new(edited::taken(text, &recording, &self.map, &trust)?).into(),
+            Some(text) => Arc::new(edited::taken(
+                text, &recording, &self.map, &trust, self.work,
+            )?)
+            .into(),
             None => {
                 let global = self
                     .global

@@ -20,6 +20,7 @@ use crate::common::destinations::{Destinations, Force};
 use crate::common::edited::{self, Edited};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::{one, table};
+use crate::common::model_options::WorkLimit;
 use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
 
@@ -70,6 +71,8 @@ pub(crate) struct Tune {
     force: Force,
     #[command(flatten)]
     trust: TrustOptions,
+    #[command(flatten)]
+    work: WorkLimit,
 }
 
 impl Tune {
@@ -106,7 +109,7 @@ impl Tune {
         let jobs = table(&recording)?;
         let index = one(&self.job, &jobs)?;
         let inputs = inputs(&recording, self.inputs as usize)?;
-        let subject = Subject::new(&recording, &jobs, index, &inputs)?;
+        let subject = Subject::new(&recording, &jobs, index, &inputs, self.work.limit_work)?;
         let candidates = self.candidates(&recording, &subject, &trust);
         let tuning = tune(&subject, &candidates, self.runs)?;
         if let Some(path) = &self.csv {
@@ -175,7 +178,7 @@ impl Tune {
                     launch: recorded,
                     kernel: Kernel::Shader(shader),
                 }),
-                false => edited::taken(text, recording, &self.map, trust)
+                false => edited::taken(text, recording, &self.map, trust, self.work)
                     .map(|taken| Change::from(Arc::new(taken))),
             };
             Candidate {

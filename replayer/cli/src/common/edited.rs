@@ -16,6 +16,7 @@ use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::Failure;
 use crate::common::job_options::{one, table};
 use crate::common::manifest_text::manifest_text;
+use crate::common::model_options::WorkLimit;
 use crate::common::new_directory::NewDirectory;
 use crate::common::tensor_arguments::TensorFile;
 use gpureplay_library::TensorKind;
@@ -87,7 +88,13 @@ pub(crate) fn read_shader(path: &Path) -> Result<ShaderFile> {
 ///
 /// # Errors
 /// There is no such recording, it is not signed as demanded, there is no such job, or the job does not fit the recording.
-pub(crate) fn taken(text: &str, ours: &Recording, pairs: &[Pair], trust: &Trust) -> Result<Taken> {
+pub(crate) fn taken(
+    text: &str,
+    ours: &Recording,
+    pairs: &[Pair],
+    trust: &Trust,
+    work: WorkLimit,
+) -> Result<Taken> {
     let (path, job) = text.split_once(':').ok_or_else(|| {
         Failure::Usage(format!(
             "{text}: expected a file with a shader, or RECORDING:JOB"
@@ -98,7 +105,10 @@ pub(crate) fn taken(text: &str, ours: &Recording, pairs: &[Pair], trust: &Trust)
     let selector: Selector = job.parse()?;
     let index = one(&selector, &jobs)?;
     let values = bindings(&theirs, &[])?;
-    Ok(Taken::new(ours, &theirs, &jobs, index, &values, pairs)?)
+    let limit = work.limit_work;
+    Ok(Taken::new(
+        ours, &theirs, &jobs, index, &values, pairs, limit,
+    )?)
 }
 
 /// The files that the manifest of a changed recording names, from the recorded one.

@@ -5,15 +5,22 @@ use std::num::NonZeroUsize;
 
 use gpureplay_library::device::MAX_THREADS;
 
+/// What a run may do on the model.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct WorkLimit {
+    /// What all jobs of a run together may do on the model, in clauses [default: 268435456, seconds of a processor, and two for each byte of the recording and of weights beside it]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) limit_work: Option<u64>,
+}
+
 /// Options of the model.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct ModelOptions {
     /// Host threads that the model uses, 1 to 512 [default: one per processor]
     #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<usize>,
-    /// What all jobs of a run together may do on the model, in clauses [default: 268435456, seconds of a processor, and two for each byte of the recording]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    limit_work: Option<u64>,
+    #[command(flatten)]
+    work: WorkLimit,
     /// Show the model's messages on standard error: faults, then also resets and jobs (-vv), then everything (-vvv)
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -42,12 +49,21 @@ fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
+impl From<WorkLimit> for gpureplay_library::ModelOptions {
+    fn from(work: WorkLimit) -> Self {
+        Self {
+            work_limit: work.limit_work,
+            ..Self::default()
+        }
+    }
+}
+
 impl From<ModelOptions> for gpureplay_library::ModelOptions {
     fn from(options: ModelOptions) -> Self {
         Self {
             threads: options.threads,
             verbose: options.verbose,
-            work_limit: options.limit_work,
+            work_limit: options.work.limit_work,
         }
     }
 }

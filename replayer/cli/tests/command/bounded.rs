@@ -457,19 +457,30 @@ fn limited(command: &str, recording: &Path, limit: u64) -> (i32, String) {
 
 #[test]
 fn work_on_the_model_has_a_limit_if_none_is_given() {
-    for binds in [1, 1000] {
+    for (binds, external) in [(1, false), (1000, false), (1, true)] {
         let mut builder = builder();
-        let tensor = Tensor::dense("x", TensorKind::Weight, ElementType::U8, &[16], DATA);
+        let shape = [4000];
+        let tensor = Tensor {
+            external,
+            ..Tensor::dense("x", TensorKind::Weight, ElementType::U8, &shape, DATA)
+        };
         let tensor = builder.tensor(tensor);
         builder.segment("run", SegmentKind::Run);
         (0..binds).for_each(|_| builder.bind_input(tensor));
         builder.upload(JOBS, &null_job(JOBS));
         builder.submit(1, JOBS, 1000);
         let bytes = builder.finish().unwrap();
-        let limit = (1 << 28) + 2 * bytes.len();
+        // A weight beside the recording counts as one inside.
+        let limit = (1 << 28) + 2 * (bytes.len() + if external { 4000 } else { 0 });
         let file = File::new(&bytes);
+        let weight = file.at("x.bin");
+        std::fs::write(&weight, [7; 4000]).unwrap();
+        let weight = format!("x={}", weight.display());
         // A chain ends after 65,535 jobs, half of what a run may do; other attempts go on until the limit.
-        let arguments = ["run", "--threads", "1", "--retry", "3"];
+        let mut arguments = vec!["run", "--threads", "1", "--retry", "3"];
+        if external {
+            arguments.extend(["--input", &weight]);
+        }
         let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
         assert_eq!(code, 5, "{error}");
         let named = format!("the limit of {limit} clauses");
@@ -503,6 +514,41 @@ fn work_on_the_model_ends_at_the_limit() {
     }
     let (code, error) = limited("bench", &saxpy, less);
     assert!(code == 5 && error.contains("--limit-work N"), "{error}");
+}
+
+#[test]
+fn every_command_that_runs_a_recording_names_the_job_that_needs_too_much_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = folder.path().join("made.npy");
+    for command in [
+        "diff --against model",
+        "retarget --gpu g31 -o MADE",
+        "extract --job 0 -o MADE",
+        "extract --tensor out -o MADE",
+        "patch --job 0 --local 4",
+        "tune --job 0 --local 4",
+        "jobs",
+        "analyse",
+    ] {
+        let words = command.split(' ').map(|word| match word {
+            "MADE" => made.as_os_str(),
+            _ => word.as_ref(),
+        });
+        let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
+            .args(words)
+            .args(["--limit-work", "1"])
+            .arg(shipped("saxpy-g52"))
+            .output()
+            .unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !output.status.success() && !made.exists(),
+            "{command}: {error}"
+        );
+        for part in ["job 0x", "the limit of 1 clauses", "--limit-work N"] {
+            assert!(error.contains(part), "{command}, {part}: {error}");
+        }
+    }
 }
 
 #[test]

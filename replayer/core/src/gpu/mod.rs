@@ -150,6 +150,17 @@ pub struct Chain {
     pub space: u8,
 }
 
+/// The job that needed more work than a run may do on its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsedUp {
+    /// GPU virtual address of its header.
+    pub job: u64,
+    /// Job slot.
+    pub slot: u8,
+    /// What a run may do, in the device's unit; clauses on the model.
+    pub limit: u64,
+}
+
 /// Declares [`Gpu`] and [`Wrapper`] from one list of methods, so that a wrapper forwards every method there is.
 macro_rules! gpu {
     (
@@ -285,6 +296,17 @@ gpu! {
         /// Neither ended in time.
         fn reset(&mut self) -> Result<(), DeviceError> {
             reset(self)
+        }
+
+        /// Told before a recording is put on the device how many bytes it has, values of its external weights included. A device that
+        /// limits what a run may do lets a large one do more.
+        fn expect_recording(&mut self, bytes: u64) {
+            let _ = bytes;
+        }
+
+        /// The job that used up what a run may do, if one has in this run.
+        fn used_up(&mut self) -> Option<UsedUp> {
+            None
         }
 
         /// Told of each chain before its start command is written.

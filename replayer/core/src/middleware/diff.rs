@@ -4,7 +4,7 @@
 use gpureplay_format::Access;
 
 use crate::error::{DeviceError, ErrorKind};
-use crate::gpu::{Chain, Gpu, Lines, Wrapper, clean_caches};
+use crate::gpu::{Chain, Gpu, Lines, UsedUp, Wrapper, clean_caches};
 
 /// Where two devices first differed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,6 +185,15 @@ impl<A: Gpu, B: Gpu> Wrapper for Diff<A, B> {
     fn reset(&mut self) -> Result<(), DeviceError> {
         let (first, second) = (self.first.reset(), self.second.reset());
         self.both(first, second)
+    }
+
+    fn expect_recording(&mut self, bytes: u64) {
+        self.first.expect_recording(bytes);
+        self.second.expect_recording(bytes);
+    }
+
+    fn used_up(&mut self) -> Option<UsedUp> {
+        self.first.used_up().or_else(|| self.second.used_up())
     }
 
     fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {

@@ -3,7 +3,7 @@
 
 use crate::support::{DATA, Fake};
 use gpureplay_core::middleware::{Diff, FaultKind, Faulty, Trace};
-use gpureplay_core::{Chain, DeviceError, Gpu};
+use gpureplay_core::{Chain, DeviceError, Gpu, UsedUp};
 use gpureplay_format::Access;
 
 const CHAIN: Chain = Chain {
@@ -11,6 +11,12 @@ const CHAIN: Chain = Chain {
     head: 64,
     slot: 1,
     space: 0,
+};
+
+const USED_UP: UsedUp = UsedUp {
+    job: 64,
+    slot: 1,
+    limit: 9,
 };
 
 /// Answers otherwise than the defaults of [`Gpu`].
@@ -36,6 +42,13 @@ impl gpureplay_core::Wrapper for Noted {
         self.seen.push("reset");
         Ok(())
     }
+    fn expect_recording(&mut self, bytes: u64) {
+        assert_eq!(bytes, 5000);
+        self.seen.push("expect");
+    }
+    fn used_up(&mut self) -> Option<UsedUp> {
+        Some(USED_UP)
+    }
     fn before_chain(&mut self, _: &Chain) -> Result<(), DeviceError> {
         self.seen.push("before");
         Err(DeviceError::Refused(7))
@@ -54,6 +67,7 @@ fn noted() -> Noted {
 
 /// Makes every call that has a default answer.
 fn ask(mut gpu: impl Gpu) {
+    gpu.expect_recording(5000);
     gpu.map(DATA, 1, Access::READ_WRITE).unwrap();
     gpu.fill_memory(DATA, 4, 9).unwrap();
     let mut bytes = [0; 5];
@@ -63,9 +77,10 @@ fn ask(mut gpu: impl Gpu) {
     assert_eq!(gpu.before_chain(&CHAIN), Err(DeviceError::Refused(7)));
     gpu.after_chain(&CHAIN, Ok(()));
     gpu.reset().unwrap();
+    assert_eq!(gpu.used_up(), Some(USED_UP));
 }
 
-const ALL: [&str; 5] = ["fill", "lend", "before", "after", "reset"];
+const ALL: [&str; 6] = ["expect", "fill", "lend", "before", "after", "reset"];
 
 #[test]
 fn every_wrapper_passes_calls_on() {

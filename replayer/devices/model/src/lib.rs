@@ -21,10 +21,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gpureplay_core::page_table::{Format, PageTables};
-use gpureplay_core::{Chain, DeviceError, Gpu, Lines};
+use gpureplay_core::{Chain, DeviceError, Gpu, Lines, UsedUp};
 use gpureplay_format::Access;
 use mali_memory::{Bus, Ram};
-use mali_model::{Observer, Options, Profile, UsedUp};
+use mali_model::{Observer, Options, Profile};
 
 use memory::{Memory, Tables};
 
@@ -106,23 +106,9 @@ impl<B: Bus> OnModel<B> {
         self.chains
     }
 
-    /// Says how large the recording is that will run. If the options of the model have no work limit, it is [`WORK_LIMIT`] and
-    /// [`WORK_PER_BYTE`] for each byte.
-    pub fn expect_recording(&mut self, bytes: u64) {
-        if self.default_work {
-            let more = bytes.saturating_mul(WORK_PER_BYTE);
-            self.gpu.set_work_limit(WORK_LIMIT.saturating_add(more));
-        }
-    }
-
     /// Begins a run: it has the whole work limit.
     pub fn renew_work(&mut self) {
         self.gpu.renew_work();
-    }
-
-    /// The job that used up the work limit, if one has in this run.
-    pub fn used_up(&self) -> Option<UsedUp> {
-        self.gpu.used_up()
     }
 
     /// The model.
@@ -175,6 +161,22 @@ impl<B: Bus> Gpu for OnModel<B> {
     fn now_us(&mut self) -> u64 {
         let idle = self.started.elapsed().saturating_sub(self.working);
         u64::try_from(idle.as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// If the options of the model have no work limit, it is [`WORK_LIMIT`] and [`WORK_PER_BYTE`] for each byte.
+    fn expect_recording(&mut self, bytes: u64) {
+        if self.default_work {
+            let more = bytes.saturating_mul(WORK_PER_BYTE);
+            self.gpu.set_work_limit(WORK_LIMIT.saturating_add(more));
+        }
+    }
+
+    fn used_up(&mut self) -> Option<UsedUp> {
+        self.gpu.used_up().map(|used_up| UsedUp {
+            job: used_up.job,
+            slot: u8::try_from(used_up.slot).unwrap_or(u8::MAX),
+            limit: used_up.limit,
+        })
     }
 
     fn before_chain(&mut self, chain: &Chain) -> Result<(), DeviceError> {

@@ -196,7 +196,8 @@ fn code_stays_where_branches_reach() {
     ] {
         let recording = with_region_at(&saxpy, va);
         let jobs = Jobs::of(&recording).unwrap();
-        let subject = Subject::new(&recording, &jobs, 0, std::slice::from_ref(&bindings)).unwrap();
+        let subject =
+            Subject::new(&recording, &jobs, 0, std::slice::from_ref(&bindings), None).unwrap();
         let code = subject.compute().code.as_ref().unwrap().bytes.clone();
         let change = Change {
             launch: Launch::of(subject.compute()),
@@ -216,7 +217,7 @@ fn code_stays_where_branches_reach() {
 fn a_softmax_with_a_barrier_is_unproven_and_another_size_is_found_wrong() {
     let (recording, jobs) = softmax();
     let values = inputs(&recording, 2).unwrap();
-    let subject = Subject::new(&recording, &jobs, 0, &values).unwrap();
+    let subject = Subject::new(&recording, &jobs, 0, &values, None).unwrap();
     assert!(
         subject.compute().state.contains_barrier() != 0 && subject.compute().group_storage() > 0
     );

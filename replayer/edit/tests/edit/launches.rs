@@ -77,7 +77,7 @@ fn all_other_sizes_of_digits_are_proven_and_equal_bit_for_bit() {
     let inputs = inputs(&recording, 2).unwrap();
     let mut tried = 0;
     for index in 8..20 {
-        let subject = Subject::new(&recording, &jobs, index, &inputs).unwrap();
+        let subject = Subject::new(&recording, &jobs, index, &inputs, None).unwrap();
         assert_eq!(subject.proof(), &Proof::Proven, "job {index}");
         for launch in others(Launch::of(subject.compute())) {
             if launch.check(subject.compute(), jobs.profile).is_err() {
@@ -105,7 +105,7 @@ fn all_other_sizes_of_digits_are_proven_and_equal_bit_for_bit() {
 fn a_thread_too_many_is_refused_with_the_first_address_outside() {
     let (recording, jobs, _) = shipped("saxpy-g52");
     let inputs = inputs(&recording, 2).unwrap();
-    let subject = Subject::new(&recording, &jobs, 0, &inputs).unwrap();
+    let subject = Subject::new(&recording, &jobs, 0, &inputs, None).unwrap();
     let launch = |global: u64, local: u32| Launch::over([global, 1, 1], [local, 1, 1]).unwrap();
     let change = |launch| Change {
         launch,
@@ -142,7 +142,7 @@ fn a_thread_too_many_is_refused_with_the_first_address_outside() {
 fn what_is_put_into_the_recording_computes_the_same_and_says_what_was_done() {
     let (recording, jobs, bindings) = shipped("digits-g52");
     let inputs = inputs(&recording, 2).unwrap();
-    let subject = Subject::new(&recording, &jobs, 11, &inputs).unwrap();
+    let subject = Subject::new(&recording, &jobs, 11, &inputs, None).unwrap();
     let launch = Launch::over(Launch::of(subject.compute()).global(), [4, 4, 1]).unwrap();
     let changed = subject
         .apply(&Change {

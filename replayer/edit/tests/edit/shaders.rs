@@ -96,7 +96,7 @@ fn wrong_and_cheaper(subject: &Subject<'_>) -> Vec<u8> {
 fn a_wrong_variant_is_never_the_best() {
     let (recording, jobs, _) = shipped("saxpy-g52");
     let inputs = inputs(&recording, 2).unwrap();
-    let subject = Subject::new(&recording, &jobs, 0, &inputs).unwrap();
+    let subject = Subject::new(&recording, &jobs, 0, &inputs, None).unwrap();
     let launch = Launch::of(subject.compute());
     let planted = Candidate {
         name: "planted".into(),
@@ -155,7 +155,7 @@ fn another_shader_is_put_into_the_recording_for_one_job_only() {
     let (recording, jobs, bindings) = shipped("digits-g52");
     let inputs = inputs(&recording, 1).unwrap();
     // Jobs 0, 2 and 4 of set-up run one shader; the second gets a wrong one.
-    let subject = Subject::new(&recording, &jobs, 2, &inputs).unwrap();
+    let subject = Subject::new(&recording, &jobs, 2, &inputs, None).unwrap();
     let code = wrong_and_cheaper(&subject);
     let launch = Launch::of(subject.compute());
     let changed = subject

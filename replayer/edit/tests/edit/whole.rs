@@ -36,14 +36,14 @@ fn taken(
     let jobs = Jobs::of(theirs).unwrap();
     let values = inputs(theirs, 1).unwrap().remove(0);
     let pairs: Vec<_> = map.iter().map(|pair| pair.parse().unwrap()).collect();
-    Taken::new(ours, theirs, &jobs, index, &values, &pairs)
+    Taken::new(ours, theirs, &jobs, index, &values, &pairs, None)
 }
 
 /// The same recording with another job in place of one.
 fn replaced(ours: &Recording, index: usize, taken: Taken) -> gpureplay_edit::Changed {
     let jobs = Jobs::of(ours).unwrap();
     let values = inputs(ours, 2).unwrap();
-    let subject = Subject::new(ours, &jobs, index, &values).unwrap();
+    let subject = Subject::new(ours, &jobs, index, &values, None).unwrap();
     subject.apply(&Change::from(Arc::new(taken))).unwrap()
 }
 
@@ -54,15 +54,15 @@ fn a_job_in_its_own_place_gives_the_identical_file() {
     assert!(same.bytes == saxpy.files().bytes && same.tried.different == 0);
     // So does the job of an extract, which is another file with the same job.
     let (digits, jobs, bindings) = shipped("digits-g52");
-    let alone = extract(&digits, &jobs, &bindings, 11).unwrap();
+    let alone = extract(&digits, &jobs, &bindings, 11, None).unwrap();
     let alone = Recording::from_bytes(alone.bytes).unwrap();
     let jobs = Jobs::of(&alone).unwrap();
     let values =
         gpureplay_library::Bindings::new(alone.verified().recording(), &alone.files().path);
-    let job = Taken::new(&digits, &alone, &jobs, 0, &values, &[]).unwrap();
+    let job = Taken::new(&digits, &alone, &jobs, 0, &values, &[], None).unwrap();
     assert!(replaced(&digits, 11, job).bytes == digits.files().bytes);
     // What an extract does not have is missed: saxpy has no such data.
-    let error = Taken::new(&saxpy, &alone, &jobs, 0, &values, &[]).unwrap_err();
+    let error = Taken::new(&saxpy, &alone, &jobs, 0, &values, &[], None).unwrap_err();
     assert!(error.to_string().starts_with("pointers: "), "{error}");
 }
 
@@ -71,7 +71,7 @@ fn a_job_of_another_driver_takes_the_place_and_sizes_come_along() {
     // Another driver's recording, with code elsewhere, whose job has other sizes and a state in memory of its own.
     let (kbase, jobs, _) = shipped("saxpy-kbase-g52");
     let values = inputs(&kbase, 1).unwrap();
-    let subject = Subject::new(&kbase, &jobs, 0, &values).unwrap();
+    let subject = Subject::new(&kbase, &jobs, 0, &values, None).unwrap();
     let local = Launch::over([1000, 1, 1], [125, 1, 1]).unwrap();
     let kernel = subject.compute().code.as_ref().unwrap().bytes.clone();
     let wide = subject
@@ -83,7 +83,16 @@ fn a_job_of_another_driver_takes_the_place_and_sizes_come_along() {
     let wide = Recording::from_bytes(wide.bytes).unwrap();
     let (saxpy, ..) = shipped("saxpy-g52");
     let values = inputs(&kbase, 1).unwrap().remove(0);
-    let job = Taken::new(&saxpy, &wide, &Jobs::of(&wide).unwrap(), 0, &values, &[]).unwrap();
+    let job = Taken::new(
+        &saxpy,
+        &wide,
+        &Jobs::of(&wide).unwrap(),
+        0,
+        &values,
+        &[],
+        None,
+    )
+    .unwrap();
     assert_eq!(job.launch(), local);
     let changed = replaced(&saxpy, 0, job);
     assert_eq!(changed.tried.different, 0);
@@ -149,8 +158,8 @@ fn pointers_lead_to_tensors_by_name_and_to_what_the_user_says() {
     let jobs = Jobs::of(&saxpy).unwrap();
     let table = Jobs::of(&copy).unwrap();
     let values = saxpy_values(&copy, &saxpy);
-    let subject = Subject::new(&copy, &table, 0, &values).unwrap();
-    let job = Taken::new(&copy, &saxpy, &jobs, 0, &bindings, &[]).unwrap();
+    let subject = Subject::new(&copy, &table, 0, &values, None).unwrap();
+    let job = Taken::new(&copy, &saxpy, &jobs, 0, &bindings, &[], None).unwrap();
     let same = subject.apply(&Change::from(Arc::new(job))).unwrap();
     assert!(
         same.bytes == copy.files().bytes,
@@ -160,7 +169,7 @@ fn pointers_lead_to_tensors_by_name_and_to_what_the_user_says() {
     let pairs: Vec<_> = ["x=X", "y=Y", "out=Out"]
         .map(|pair| pair.parse().unwrap())
         .into();
-    let job = Taken::new(&copy, &saxpy, &jobs, 0, &bindings, &pairs).unwrap();
+    let job = Taken::new(&copy, &saxpy, &jobs, 0, &bindings, &pairs, None).unwrap();
     let changed = subject.apply(&Change::from(Arc::new(job))).unwrap();
     assert!(changed.tried.different > 0);
     let new = Recording::from_bytes(changed.bytes).unwrap();
@@ -204,7 +213,7 @@ fn what_does_not_fit_is_refused() {
     let job = Arc::new(taken(&saxpy, &saxpy, 0, &[]).unwrap());
     let jobs = Jobs::of(&saxpy).unwrap();
     let values = inputs(&saxpy, 1).unwrap();
-    let subject = Subject::new(&saxpy, &jobs, 0, &values).unwrap();
+    let subject = Subject::new(&saxpy, &jobs, 0, &values, None).unwrap();
     let mut change = Change::from(job);
     change.launch = Launch::over([1000, 1, 1], [10, 1, 1]).unwrap();
     let error = subject.try_out(&change).unwrap_err();

@@ -3,14 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use gpureplay_core::{ReplayError, Session as Engine, Tensors};
+use gpureplay_core::{Gpu, ReplayError, Session as Engine, Tensors, UsedUp};
 use self_cell::MutBorrow;
 
 use super::checkpoint::{Checkpoint, Spacing};
 use super::{Loaded, Parts, Running, Session, State};
 use crate::error::{Error, Result};
 use crate::explain;
-use crate::on_model::{UsedUp, limit};
 use crate::recording::Recording;
 use crate::selection::Step;
 use crate::timing::{Announced, Timed, Timing};
@@ -26,9 +25,9 @@ pub(super) struct Around {
 }
 
 impl Around {
-    fn of(timed: &Timed) -> Self {
+    fn of(timed: &mut Timed) -> Self {
         Self {
-            used_up: timed.device.used_up(),
+            used_up: timed.used_up(),
             unfinished: timed.unfinished(),
         }
     }
@@ -40,7 +39,7 @@ pub(super) fn failed(recording: &Recording, error: ReplayError, around: Around) 
     Error::Replay {
         path: recording.files().path.clone(),
         text: match around.used_up {
-            Some(used_up) => explain::used_up(view, &error, &used_up, limit(&used_up)),
+            Some(used_up) => explain::used_up(view, &error, &used_up),
             None => explain::replay_error(view, &error, around.unfinished),
         },
         error,
@@ -174,11 +173,13 @@ impl Session {
         if self.is_secure() {
             return self.load_in_secure_world();
         }
+        let bytes = self.bytes();
         let State::Idle(mut device) = std::mem::replace(&mut self.state, State::Lost) else {
             return Err(Error::NoDevice(
                 "the session's device was lost in a panic; open another session".into(),
             ));
         };
+        device.expect_recording(bytes);
         device.may_be_another(self.ignore_identity);
         device.count_gpu(self.counts_gpu);
         let parts = Parts {
@@ -211,8 +212,8 @@ impl Session {
                 read
             }
             Err((parts, error)) => {
-                let timed = parts.device.into_inner();
-                let around = Around::of(&timed);
+                let mut timed = parts.device.into_inner();
+                let around = Around::of(&mut timed);
                 self.state = State::Idle(Box::new(timed));
                 Err(failed(&shared, error, around))
             }

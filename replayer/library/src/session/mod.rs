@@ -148,8 +148,7 @@ impl Session {
 
     /// A session on a device of the caller's own, or on one that was opened before. The first run checks that it is the GPU that was
     /// recorded.
-    pub fn on(recording: Recording, mut device: Device) -> Self {
-        device.expect_recording(recording.files().bytes.len() as u64);
+    pub fn on(recording: Recording, device: Device) -> Self {
         let holds_signals = device.writes_to_process();
         let clock = Clock::default();
         let state = State::Idle(Box::new(Timed::new(device, clock.clone())));
@@ -256,6 +255,12 @@ impl Session {
             self.unload();
         }
         result
+    }
+
+    /// Bytes of the recording and of the values of its external weights, as far as they are bound. By these the model decides what a
+    /// run may do if the caller does not.
+    pub fn bytes(&self) -> u64 {
+        (self.recording.files().bytes.len() + self.bindings.external_bytes()) as u64
     }
 
     /// The recording.

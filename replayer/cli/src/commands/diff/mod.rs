@@ -193,7 +193,8 @@ impl Diff {
         if let (Some(inject), Some((calls, false))) = (self.inject, found.fault) {
             return Err(inject.never(calls));
         }
-        let report = report(&recording, &found, &bindings);
+        let work_limit = gpureplay_library::ModelOptions::from(self.model).work_limit;
+        let report = report(&recording, &found, &bindings, work_limit);
         let mut out = terminal::stdout();
         if self.json {
             let text = serde_json::to_string_pretty(&report)
@@ -321,7 +322,12 @@ fn print(out: &mut impl Write, report: &Report) -> Result<()> {
 }
 
 /// Names a difference: what, in which job, and which instruction wrote it.
-fn report(recording: &Recording, found: &Found, bindings: &Bindings) -> Report {
+fn report(
+    recording: &Recording,
+    found: &Found,
+    bindings: &Bindings,
+    work_limit: Option<u64>,
+) -> Report {
     let verified = recording.verified();
     let (before, difference, address) = match found.divergence {
         None => (0, None, None),
@@ -344,7 +350,7 @@ fn report(recording: &Recording, found: &Found, bindings: &Bindings) -> Report {
             (chains, Some(text), None)
         }
     };
-    let writer = address.and_then(|va| written(recording, bindings, before, va));
+    let writer = address.and_then(|va| written(recording, bindings, work_limit, (before, va)));
     let walked = gpureplay_inspect::check(verified).ok();
     let jobs = walked.iter().flat_map(|walked| &walked.chains);
     let job = match writer.as_ref().and_then(Written::job) {

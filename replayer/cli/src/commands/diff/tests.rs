@@ -65,7 +65,7 @@ fn differ(name: &str, flip: impl FnOnce(&Recording<'_>) -> Flip) -> Report {
     let second = Device::custom(Box::new(second), "model");
     let bind = |session: &mut Session| bind_or_take_case(&[], session);
     let (found, bindings) = lock_step(&recording, How::default(), bind, (first, second)).unwrap();
-    report(&recording, &found, &bindings)
+    report(&recording, &found, &bindings, None)
 }
 
 /// Address of the first element of a tensor.

@@ -143,16 +143,20 @@ fn describe(device: &mut OnModel, writer: Writer) -> Option<Written> {
     })
 }
 
-/// What writes the byte at `va` in chain number `chain`, counted from 1. `None` when the model cannot tell.
+/// What writes the byte at `va` in chain number `chain`, counted from 1, if a run may do so much work. `None` when the model cannot tell.
 pub(super) fn written(
     recording: &Recording,
     bindings: &Bindings,
-    chain: u32,
-    va: u64,
+    work_limit: Option<u64>,
+    (chain, va): (u32, u64),
 ) -> Option<Written> {
     let product = GpuId(recording.verified().recording().gpu_id()).product();
     let profile = Profile::by_product(product)?;
-    let device = OnModel::new(profile, mali_model::Options::default()).ok()?;
+    let options = mali_model::Options {
+        work_limit,
+        ..mali_model::Options::default()
+    };
+    let device = OnModel::new(profile, options).ok()?;
     let found = Arc::new(Mutex::new(None));
     let search = Search {
         chain,
