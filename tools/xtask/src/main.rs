@@ -14,6 +14,7 @@ mod map;
 mod repository;
 mod terminal;
 mod trust;
+mod words;
 mod workspace;
 
 use std::process::ExitCode;
@@ -52,6 +53,7 @@ enum Task {
     Sanitize(trust::Sanitize),
     Reliability(trust::Reliability),
     Terminal(terminal::Terminal),
+    Words(words::Words),
     /// What verifier, engine and firmware cost in bytes; that no panic and no floating point is in them.
     Size(guest::Guest),
 }
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Task::Sanitize(sanitize) => sanitize.execute(),
         Task::Reliability(reliability) => reliability.execute(),
         Task::Terminal(terminal) => terminal.execute(),
+        Task::Words(words) => words.execute(),
         Task::Size(guest) => guest.execute(Some("size")),
     };
     match outcome {

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask words`: pages and commit subjects follow the style sheet that docs/words.toml states.
+
+use std::{collections::BTreeMap, fs, process::ExitCode};
+
+use clap::Args;
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use serde::Deserialize;
+
+use crate::{
+    error::{Error, Result},
+    repository::{git, root},
+};
+
+/// Most characters of a commit's subject.
+const SUBJECT: usize = 72;
+/// Most rows of a table in the README, without its heading.
+const README_ROWS: usize = 8;
+
+/// Checks the words of pages and of commit subjects.
+///
+/// docs/words.toml lists the pages, the most words of each, the longest sentence, and phrases to avoid.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  cargo xtask words\n\nEnds with 1 if a rule is broken; each case is printed with its place."
+)]
+pub(crate) struct Words {}
+
+/// docs/words.toml.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Style {
+    subjects_after: String,
+    sentence: usize,
+    pages: BTreeMap<String, usize>,
+    phrases: BTreeMap<String, String>,
+}
+
+impl Words {
+    /// Runs the command.
+    pub(crate) fn execute(self) -> Result<ExitCode> {
+        let path = root().join("docs/words.toml");
+        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let style: Style = toml::from_str(&text).map_err(|error| Error::FellShort {
+            what: format!("reading {}: {error}", path.display()),
+            remedy: "write subjects_after, sentence, pages and phrases".into(),
+        })?;
+        let mut found = Vec::new();
+        for (page, most) in &style.pages {
+            let path = root().join(page);
+            let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            found.extend(
+                style
+                    .complaints(&text, *most, (page == "README.md").then_some(README_ROWS))
+                    .into_iter()
+                    .map(|complaint| format!("{page}: {complaint}")),
+            );
+        }
+        let subjects = style.subjects()?;
+        found.extend(subjects.iter().filter_map(|line| {
+            let (commit, subject) = line.split_once(' ').unwrap_or((line, ""));
+            subject_fault(subject).map(|fault| format!("commit {commit}: {fault}: {subject}"))
+        }));
+        for complaint in &found {
+            eprintln!("{complaint}");
+        }
+        if !found.is_empty() {
+            return Err(Error::FellShort {
+                what: format!("{} rules of docs/words.toml", found.len()),
+                remedy: "change the text, or the page's target with a reason".into(),
+            });
+        }
+        println!(
+            "{} pages and {} commit subjects are in plain words",
+            style.pages.len(),
+            subjects.len()
+        );
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Style {
+    /// Commits since `subjects_after`, without merges: the short hash and the subject. None in a clone that lacks it.
+    fn subjects(&self) -> Result<Vec<String>> {
+        let range = format!("{}..HEAD", self.subjects_after);
+        let known = format!("{}^{{commit}}", self.subjects_after);
+        if git(&["cat-file", "-e", &known]).is_err() {
+            println!(
+                "commit subjects are not checked: this clone has no {}",
+                self.subjects_after
+            );
+            return Ok(Vec::new());
+        }
+        git(&["log", "--no-merges", "--format=%h %s", &range])
+    }
+
+    /// What is wrong with a page of at most `most` words, whose tables have at most `rows` rows.
+    fn complaints(&self, text: &str, most: usize, rows: Option<usize>) -> Vec<String> {
+        let page = Prose::read(text);
+        let mut found = Vec::new();
+        let count: usize = page.blocks.iter().map(|block| words(block)).sum();
+        if count > most {
+            found.push(format!("{count} words, at most {most}"));
+        }
+        if let Some(rows) = rows.filter(|rows| page.longest_table > *rows) {
+            found.push(format!(
+                "a table of {} rows, at most {rows}",
+                page.longest_table
+            ));
+        }
+        for block in &page.blocks {
+            for sentence in sentences(block).filter(|sentence| words(sentence) > self.sentence) {
+                found.push(format!(
+                    "{} words, at most {}: {sentence}",
+                    words(sentence),
+                    self.sentence
+                ));
+            }
+            let lower = format!(" {} ", block.to_lowercase());
+            for (phrase, instead) in &self.phrases {
+                if whole(&lower, phrase) {
+                    found.push(format!("`{phrase}`; write {instead}: {block}"));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Whether a phrase stands in a text as whole words.
+fn whole(text: &str, phrase: &str) -> bool {
+    let letter = |place: Option<char>| place.is_some_and(char::is_alphanumeric);
+    text.match_indices(phrase).any(|(at, _)| {
+        !letter(text[..at].chars().next_back()) && !letter(text[at + phrase.len()..].chars().next())
+    })
+}
+
+/// The paragraphs, list items, headings and cells of a page; code blocks are left out.
+struct Prose {
+    blocks: Vec<String>,
+    longest_table: usize,
+}
+
+impl Prose {
+    fn read(text: &str) -> Self {
+        let mut page = Self {
+            blocks: Vec::new(),
+            longest_table: 0,
+        };
+        let (mut block, mut code, mut rows) = (String::new(), false, 0);
+        for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+            match event {
+                Event::Start(Tag::CodeBlock(_)) => code = true,
+                Event::End(TagEnd::CodeBlock) => code = false,
+                Event::Start(Tag::Table(_)) => rows = 0,
+                Event::End(TagEnd::TableRow) => {
+                    rows += 1;
+                    page.longest_table = page.longest_table.max(rows);
+                }
+                Event::Text(words) if !code => block.push_str(&words),
+                Event::Code(words) => block.push_str(&words),
+                Event::SoftBreak | Event::HardBreak => block.push(' '),
+                Event::Start(Tag::Item)
+                | Event::End(
+                    TagEnd::Paragraph | TagEnd::Item | TagEnd::Heading(_) | TagEnd::TableCell,
+                ) => {
+                    if !block.trim().is_empty() {
+                        page.blocks.push(block.trim().to_string());
+                    }
+                    block.clear();
+                }
+                _ => {}
+            }
+        }
+        page
+    }
+}
+
+fn words(text: &str) -> usize {
+    text.split_whitespace()
+        .filter(|word| word.chars().any(char::is_alphanumeric))
+        .count()
+}
+
+/// The sentences of a block: they end with a full stop, colon, question or exclamation mark before a space.
+fn sentences(block: &str) -> impl Iterator<Item = &str> {
+    block
+        .split_inclusive([' '])
+        .scan((0, 0), |(from, at), word| {
+            *at += word.len();
+            let ends = word.trim_end().ends_with(['.', ':', '?', '!', ';']) || *at == block.len();
+            Some(ends.then(|| block[std::mem::replace(from, *at)..*at].trim()))
+        })
+        .flatten()
+}
+
+/// What is wrong with a commit's subject.
+fn subject_fault(subject: &str) -> Option<&'static str> {
+    if subject.chars().count() > SUBJECT {
+        return Some("more than 72 characters");
+    }
+    let Some((area, rest)) = subject.split_once(": ") else {
+        return Some("no `area: imperative`");
+    };
+    let plain = |letter: char| letter.is_alphanumeric() || " ,-_/.".contains(letter);
+    if area.is_empty() || !area.chars().all(plain) || rest.is_empty() {
+        return Some("no `area: imperative`");
+    }
+    rest.ends_with('.').then_some("a full stop at its end")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn style() -> Style {
+        Style {
+            subjects_after: String::new(),
+            sentence: 5,
+            pages: BTreeMap::new(),
+            phrases: BTreeMap::from([("nobody".into(), "a noun".into())]),
+        }
+    }
+
+    #[test]
+    fn long_sentences_pages_and_tables_and_bad_phrases_are_named() {
+        let text = "# One\n\nShort one. This sentence has many more words than five.\n\n- Nobody reads.\n\n```\ncode code code code\n```\n\n| a | b |\n| - | - |\n| c | d |\n| e | f |\n";
+        assert_eq!(
+            style().complaints(text, 3, Some(1)),
+            [
+                "19 words, at most 3",
+                "a table of 2 rows, at most 1",
+                "8 words, at most 5: This sentence has many more words than five.",
+                "`nobody`; write a noun: Nobody reads.",
+            ]
+        );
+        assert!(
+            style()
+                .complaints("One two. Three four.", 4, None)
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn a_phrase_is_whole_words() {
+        assert!(whole(" by nobody, ever ", "nobody"));
+        assert!(!whole(" nobodys ", "nobody"));
+    }
+
+    #[test]
+    fn subjects_have_an_area_and_an_end() {
+        assert_eq!(subject_fault("link: check shared pages once"), None);
+        assert_eq!(
+            subject_fault("Chains are checked once"),
+            Some("no `area: imperative`")
+        );
+        assert_eq!(
+            subject_fault("link: check."),
+            Some("a full stop at its end")
+        );
+        assert_eq!(
+            subject_fault(&format!("a: {}", "b".repeat(72))),
+            Some("more than 72 characters")
+        );
+    }
+}
