@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use clap::Args;
-use gpureplay_cuda_image::MemberKind;
+use gpureplay_cuda_image::{Allowance, MemberKind};
 use gpureplay_cuda_recording::{Hash, Launch, Recording, RegionKind};
 
 use crate::failure::{Failure, Outcome};
@@ -188,7 +188,7 @@ impl Verify {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Each image is read once, for all launches that share it.
+    /// Each image is read once, for all launches that share it. One allowance bounds the time of all of them.
     fn images(&self, recording: &Recording, launches: &[(u32, Launch)]) -> Result<(), Failure> {
         let mut wanted: BTreeMap<(Hash, u64), BTreeSet<&str>> = BTreeMap::new();
         for (_, launch) in launches {
@@ -199,15 +199,18 @@ impl Verify {
             path: self.target.folder.join("images"),
             source,
         };
+        let mut allowance = Allowance::default();
         for ((hash, size), mut kernels) in wanted {
             let image = recording.store().image(hash, size)?;
+            allowance.add_image(image.len());
             let mut parts = gpureplay_cuda_image::parts(&image).map_err(damaged)?;
             parts.sort_by_key(|part| part.kind != MemberKind::Cubin);
             for part in parts {
                 if kernels.is_empty() {
                     break;
                 }
-                for kernel in part.contents().map_err(damaged)?.kernels {
+                let contents = part.contents_within(&mut allowance).map_err(damaged)?;
+                for kernel in contents.kernels {
                     kernels.remove(&*kernel.name);
                 }
             }

@@ -91,15 +91,76 @@ fn memory_of_any_size_is_checked_by_chunks() {
     assert!(out.contains("1 launches, 2.15 GB of memory"), "{out}");
 }
 
-/// A Zstandard frame of so many blocks of 128 KiB, each of spaces.
-fn spaces(blocks: u32) -> Vec<u8> {
+/// A Zstandard frame of so many blocks of 128 KiB, each of one byte.
+fn repeated(byte: u8, blocks: u32) -> Vec<u8> {
     let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38];
     for block in 0..blocks {
         let last = u32::from(block + 1 == blocks);
         frame.extend(&((1 << 20) | 2 | last).to_le_bytes()[..3]);
-        frame.push(b' ');
+        frame.push(byte);
     }
     frame
+}
+
+/// A PTX text in a fatbin, compressed to `frame`.
+fn member(frame: &[u8], size: u64) -> Vec<u8> {
+    let mut member = vec![0; 64];
+    member[0] = 1;
+    member[4] = 64;
+    member[8..16].copy_from_slice(&(frame.len() as u64).to_le_bytes());
+    member[16..20].copy_from_slice(&(frame.len() as u32).to_le_bytes());
+    member[28] = 90;
+    member[40..48].copy_from_slice(&0x8000u64.to_le_bytes());
+    member[56..].copy_from_slice(&size.to_le_bytes());
+    member.extend(frame);
+    member
+}
+
+fn fatbin(members: &[u8]) -> Vec<u8> {
+    let mut image = 0xba55_ed50_u32.to_le_bytes().to_vec();
+    image.extend([1, 0, 16, 0]);
+    image.extend((members.len() as u64).to_le_bytes());
+    image.extend(members);
+    image
+}
+
+#[test]
+fn images_of_a_recording_share_an_allowance() {
+    // Each is less than an image may be, and all together are more than a recording may have.
+    let image = |byte, blocks, name: u32| {
+        let size = u64::from(blocks) << 17;
+        let mut members = member(&repeated(byte, blocks), size);
+        // The kernel is in the part behind it, which is not compressed.
+        let text = format!("{EMPTY}// {name}\n");
+        let mut last = member(text.as_bytes(), 0);
+        last[40..48].fill(0);
+        members.extend(last);
+        fatbin(&members)
+    };
+    for (byte, blocks, limit) in [
+        (b' ', 256, "bytes after decompression"),
+        (b';', 64, "units of parse work"),
+    ] {
+        let folder = recorded(EMPTY, |_, _| ());
+        let writer = Writer::create(&folder.path().join("rec")).unwrap();
+        let mut launch = Launch::parse(MANIFEST).unwrap();
+        launch.kernel = "k".to_owned();
+        launch.regions.clear();
+        launch.variables.clear();
+        for name in 0..4 {
+            let image = image(byte, blocks, name);
+            launch.image.hash = writer.store().put_image(&image).unwrap();
+            launch.image.size = image.len() as u64;
+            writer.add(&launch).unwrap();
+        }
+        let said = run(&folder, "verify rec");
+        assert_eq!(said.status.code(), Some(4), "{said:?}");
+        let error = String::from_utf8_lossy(&said.stderr);
+        assert!(
+            error.contains("the images together have more than") && error.contains(limit),
+            "{error}"
+        );
+    }
 }
 
 #[test]
@@ -107,30 +168,18 @@ fn one_part_of_an_image_is_held_at_a_time() {
     const MEMBERS: u64 = 40;
     const BLOCKS: u32 = 64;
     let size = u64::from(BLOCKS) << 17;
-    let frame = spaces(BLOCKS);
+    let frame = repeated(b' ', BLOCKS);
     // What is no part gives the image the length that its parts need.
-    let padding = vec![0; (MEMBERS * size / 256) as usize];
+    let padding = vec![0; (MEMBERS * size / 32) as usize];
     let mut body = vec![0; 64];
     body[0] = 64;
     body[4] = 64;
     body[8..16].copy_from_slice(&(padding.len() as u64).to_le_bytes());
     body.extend(padding);
     for _ in 0..MEMBERS {
-        let mut header = [0; 64];
-        header[0] = 1;
-        header[4] = 64;
-        header[8..16].copy_from_slice(&(frame.len() as u64).to_le_bytes());
-        header[16..20].copy_from_slice(&(frame.len() as u32).to_le_bytes());
-        header[28] = 90;
-        header[40..48].copy_from_slice(&0x8000u64.to_le_bytes());
-        header[56..].copy_from_slice(&size.to_le_bytes());
-        body.extend(header);
-        body.extend(&frame);
+        body.extend(member(&frame, size));
     }
-    let mut image = 0xba55_ed50_u32.to_le_bytes().to_vec();
-    image.extend([1, 0, 16, 0]);
-    image.extend((body.len() as u64).to_le_bytes());
-    image.extend(body);
+    let image = fatbin(&body);
     let folder = recorded(&image, |_, _| ());
     // Room for some of its parts, and by far not for all.
     let space_kib = (MEMBERS * size / 2) >> 10;

@@ -10,7 +10,7 @@ use object::elf::{FileHeader64, STT_FUNC, STT_OBJECT};
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 
 use crate::bytes::{range, u16_at, u32_at};
-use crate::tally::{Held, MAX_NAMES, Tally, name};
+use crate::tally::{Allowance, Held, MAX_NAMES, Tally, name};
 use crate::{Contents, ImageError, Kernel, Parameter, Variable};
 
 /// Attributes of `.nv.info`.
@@ -29,7 +29,7 @@ const KERNEL: u8 = 0x10;
 /// Names of all sections of a cubin together, in bytes: a kernel has several sections that bear its name.
 const MAX_SECTION_NAMES: usize = 4 * MAX_NAMES;
 
-pub(crate) fn contents(cubin: &[u8]) -> Result<Contents, ImageError> {
+pub(crate) fn contents(cubin: &[u8], allowance: &mut Allowance) -> Result<Contents, ImageError> {
     let endian = LittleEndian;
     let header = FileHeader64::<LittleEndian>::parse(cubin)?;
     let sections = header.sections(endian, cubin)?;
@@ -42,6 +42,7 @@ pub(crate) fn contents(cubin: &[u8]) -> Result<Contents, ImageError> {
     for section in sections.iter() {
         let name = name(sections.section_name(endian, section)?)?;
         names.take(name.len())?;
+        allowance.entry(name.len())?;
         of_variables.push(name.starts_with(b".nv.global") || name == b".nv.constant3");
         if name.starts_with(b".nv.info") {
             by_name.insert(name, section.data(endian, cubin)?);
@@ -61,7 +62,7 @@ pub(crate) fn contents(cubin: &[u8]) -> Result<Contents, ImageError> {
     }
 
     let mut contents = Contents::default();
-    let mut held = Held::new();
+    let mut held = Held::new(allowance);
     // Sections of honest cubins do not lie over each other.
     let mut described = Tally::new("bytes that describe kernels", cubin.len());
     for (index, symbol) in symbols.enumerate() {
@@ -126,7 +127,7 @@ fn attributes(info: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), ImageErro
     })
 }
 
-fn describe(kernel: &mut Kernel, info: &[u8], held: &mut Held) -> Result<(), ImageError> {
+fn describe(kernel: &mut Kernel, info: &[u8], held: &mut Held<'_>) -> Result<(), ImageError> {
     let mut parameters: Vec<(u16, Parameter)> = Vec::new();
     for attribute in attributes(info) {
         let (number, value) = attribute?;

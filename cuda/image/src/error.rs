@@ -29,6 +29,14 @@ pub enum ImageError {
         /// What it may have.
         limit: usize,
     },
+    /// All images together have more of something than they may.
+    #[error("the images together have more than {limit} {what}")]
+    TooMuch {
+        /// Of what.
+        what: &'static str,
+        /// What they may have.
+        limit: u64,
+    },
     /// Two kernels have one name.
     #[error("it has two kernels of the name {0:?}")]
     Twice(String),

@@ -4,6 +4,7 @@
 //! The bytes are those of strangers: nothing here panics. One part of an image is held at a time: at most [`MAX_IMAGE`] bytes of
 //! it after decompression, the same again for a PTX text, and what it holds, bounded by [`MAX_KERNELS`], [`MAX_PARAMETERS`] and
 //! [`MAX_NAMES`]. All parts together have at most [`MAX_PARTS`] bytes, and no more than the image's length allows ([`PARTS_OF_A_BYTE`]).
+//! [`Allowance`] bounds the time that several images together take.
 #![forbid(unsafe_code)]
 
 mod bytes;
@@ -19,7 +20,7 @@ use std::borrow::Cow;
 pub use error::ImageError;
 pub use extent::{Extent, Format, PREFIX, extent};
 pub use fatbin::{Compression, Member, MemberKind, members};
-pub use tally::{MAX_KERNELS, MAX_NAME, MAX_NAMES, MAX_PARAMETERS};
+pub use tally::{Allowance, MAX_KERNELS, MAX_NAME, MAX_NAMES, MAX_PARAMETERS};
 
 /// The largest image or member that is read, in bytes after decompression.
 pub const MAX_IMAGE: usize = 1 << 30;
@@ -28,8 +29,8 @@ pub const MAX_IMAGE: usize = 1 << 30;
 pub const MAX_PARTS: u64 = 2 << 30;
 /// What the members of an image may have together however short it is, in bytes after decompression.
 pub const PARTS_OF_ANY: u64 = 64 << 20;
-/// What they may have besides for each byte of the image: as much as LZ4 can make of one; compilers' images grow less than twentyfold.
-pub const PARTS_OF_A_BYTE: u64 = 256;
+/// What they may have besides for each byte of the image: compilers' images grow less than twentyfold.
+pub const PARTS_OF_A_BYTE: u64 = 32;
 
 /// One parameter of a kernel: where it lies in the packed parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,14 +163,31 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// Its size in bytes after decompression, as its header names it.
+    fn size(&self) -> u64 {
+        match &self.source {
+            Source::Plain(bytes) => bytes.len() as u64,
+            Source::Member(member) => member.size(),
+        }
+    }
+
     /// Kernels and variables of the part.
     ///
     /// # Errors
     /// If the part is damaged.
     pub fn contents(&self) -> Result<Contents, ImageError> {
+        self.contents_within(&mut Allowance::unlimited())
+    }
+
+    /// As [`Part::contents`], within what several parts may need together.
+    ///
+    /// # Errors
+    /// As [`Part::contents`]; [`ImageError::TooMuch`] if the allowance does not suffice.
+    pub fn contents_within(&self, allowance: &mut Allowance) -> Result<Contents, ImageError> {
+        allowance.bytes(self.size())?;
         match self.kind {
-            MemberKind::Cubin => cubin::contents(&self.bytes()?),
-            MemberKind::Ptx => ptx::contents(&self.bytes()?),
+            MemberKind::Cubin => cubin::contents(&self.bytes()?, allowance),
+            MemberKind::Ptx => ptx::contents(&self.bytes()?, allowance),
             MemberKind::Other => Ok(Contents::default()),
         }
     }
@@ -181,9 +199,11 @@ impl<'a> Part<'a> {
 /// As [`parts`].
 pub fn variables(image: &[u8]) -> Result<Vec<String>, ImageError> {
     let mut names: Vec<String> = Vec::new();
+    let mut allowance = Allowance::default();
+    allowance.add_image(image.len());
     for part in parts(image)? {
         names.extend(
-            part.contents()?
+            part.contents_within(&mut allowance)?
                 .variables
                 .into_iter()
                 .map(|variable| variable.name),
@@ -200,10 +220,12 @@ pub fn variables(image: &[u8]) -> Result<Vec<String>, ImageError> {
 /// As [`parts`].
 pub fn kernel(image: &[u8], name: &str) -> Result<Option<Kernel>, ImageError> {
     let mut parts = parts(image)?;
+    let mut allowance = Allowance::default();
+    allowance.add_image(image.len());
     parts.sort_by_key(|part| part.kind != MemberKind::Cubin);
     for part in parts {
         if let Some(kernel) = part
-            .contents()?
+            .contents_within(&mut allowance)?
             .kernels
             .into_iter()
             .find(|kernel| kernel.name == name)

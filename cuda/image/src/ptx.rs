@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::tally::{Held, shown};
+use crate::tally::{Allowance, Held, shown};
 use crate::{Contents, ImageError, Kernel, Parameter, Variable};
 
-pub(crate) fn contents(text: &[u8]) -> Result<Contents, ImageError> {
+pub(crate) fn contents(text: &[u8], allowance: &mut Allowance) -> Result<Contents, ImageError> {
     let end = text
         .iter()
         .position(|byte| *byte == 0)
@@ -15,11 +15,12 @@ pub(crate) fn contents(text: &[u8]) -> Result<Contents, ImageError> {
     let text = std::str::from_utf8(&text[..end]).map_err(|_| ImageError::Text)?;
     let text = without_comments(text);
     let mut contents = Contents::default();
-    let mut held = Held::new();
+    let mut held = Held::new(allowance);
     // Kernels that were declared and not defined so far.
     let mut declared = HashSet::new();
     let mut rest = text.as_ref();
     while let Some((head, stop, tail)) = statement(rest) {
+        held.allowance.entry(0)?;
         if let Some((_, entry)) = head.split_once(".entry") {
             let name = name(entry);
             held.name(name.as_bytes())?;
@@ -111,7 +112,7 @@ fn name(entry: &str) -> &str {
     entry[..name_end(entry)].trim()
 }
 
-fn kernel(entry: &str, held: &mut Held) -> Result<Kernel, ImageError> {
+fn kernel(entry: &str, held: &mut Held<'_>) -> Result<Kernel, ImageError> {
     let name_end = name_end(entry);
     let mut kernel = Kernel {
         name: name(entry).to_owned(),
@@ -143,7 +144,7 @@ fn three(text: &str, directive: &str) -> Result<Option<[u32; 3]>, ImageError> {
     Ok(Some(numbers))
 }
 
-fn parameters(list: &str, held: &mut Held) -> Result<Vec<Parameter>, ImageError> {
+fn parameters(list: &str, held: &mut Held<'_>) -> Result<Vec<Parameter>, ImageError> {
     let mut parameters = Vec::new();
     let mut end = 0usize;
     for declaration in list

@@ -2,8 +2,8 @@
 //! What a part of an image may hold: at each limit, and one beyond it.
 
 use gpureplay_cuda_image::{
-    Contents, ImageError, MAX_IMAGE, MAX_KERNELS, MAX_NAME, MAX_NAMES, MAX_PARAMETERS, MAX_PARTS,
-    PARTS_OF_A_BYTE, PARTS_OF_ANY, check, parts,
+    Allowance, Contents, ImageError, MAX_IMAGE, MAX_KERNELS, MAX_NAME, MAX_NAMES, MAX_PARAMETERS,
+    MAX_PARTS, PARTS_OF_A_BYTE, PARTS_OF_ANY, check, parts,
 };
 
 const KERNEL_PARAMETERS: usize = 32_764;
@@ -271,4 +271,52 @@ fn names_that_a_cubin_shares_are_bounded() {
     let most = 4 * MAX_NAMES / MAX_NAME;
     assert!(sections(most).is_ok());
     refused(sections(most + 1), "268435456 bytes of names of sections");
+}
+
+/// How many images of one part fit into an allowance, and what is too much then.
+fn fit(image: &[u8]) -> (usize, String) {
+    let mut allowance = Allowance::default();
+    for count in 0..100 {
+        allowance.add_image(image.len());
+        match parts(image).unwrap()[0].contents_within(&mut allowance) {
+            Ok(_) => {}
+            Err(ImageError::TooMuch { what, .. }) => return (count, what.to_owned()),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    panic!("everything fits");
+}
+
+/// A text of so many blocks of 128 KiB of one byte, compressed by Zstandard to four bytes a block.
+fn repeated(byte: u8, blocks: u32) -> Vec<u8> {
+    let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38];
+    for block in 0..blocks {
+        let last = u32::from(block + 1 == blocks);
+        frame.extend(&((1 << 20) | 2 | last).to_le_bytes()[..3]);
+        frame.push(byte);
+    }
+    fatbin(&[(1, &frame, u64::from(blocks) << 17)])
+}
+
+#[test]
+fn images_share_an_allowance() {
+    let [bytes, work] = ["bytes after decompression", "units of parse work"];
+    // 64 MiB of spaces, 8 MiB in an image; an image brings 32 bytes for each of its own.
+    let spaces = repeated(b' ', 64);
+    assert_eq!(fit(&spaces), (8, bytes.to_owned()));
+    // Each semicolon is a statement, which counts 16: 2^28 are those of 16 MiB.
+    let statements = repeated(b';', 32);
+    assert_eq!(fit(&statements), (4, work.to_owned()));
+    // 63 MB of names that lie over each other in 84 kB, which bring 32 for each byte.
+    let starts: Vec<usize> = (0..1100).collect();
+    let names = cubin(&"k".repeat(MAX_NAME - 8192), &starts, 0, (0, ""));
+    assert_eq!(fit(&names), (4, work.to_owned()));
+    // What is as long as it says takes what it brings.
+    let text = format!(".version 8.0\n{}", ";".repeat(1 << 20));
+    let mut allowance = Allowance::default();
+    for _ in 0..40 {
+        allowance.add_image(text.len());
+        let parts = parts(text.as_bytes()).unwrap();
+        parts[0].contents_within(&mut allowance).unwrap();
+    }
 }

@@ -385,6 +385,23 @@ fn memory_is_checked_chunk_by_chunk_and_each_chunk_once() {
     assert!(matches!(damaged, Err(RecordingError::Damaged(_))));
 }
 
+#[test]
+fn a_list_of_chunks_is_read_once() {
+    let memory = vec![7; 9 * CHUNK + 5];
+    let (folder, launch) = recorded(&memory);
+    let (name, size) = (launch.regions[0].before, launch.regions[0].size);
+    let recording = Recording::open(folder.path()).unwrap();
+    let mut check = recording.store().checker();
+    check.check(name, size).unwrap();
+    fs::remove_file(object(&folder, name)).unwrap();
+    check.check(name, size).unwrap();
+    // Of another size the piece is another one.
+    let other = check.check(name, size + 1);
+    assert!(matches!(other, Err(RecordingError::File { .. })));
+    let new = recording.store().checker().check(name, size);
+    assert!(matches!(new, Err(RecordingError::File { .. })));
+}
+
 fn store_of(folder: &tempfile::TempDir, memory: &[u8]) -> Hash {
     let writer = Writer::create(folder.path()).unwrap();
     writer.store().put(memory).unwrap()

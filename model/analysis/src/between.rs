@@ -13,7 +13,7 @@ use crate::pages::PAGE;
 use crate::report::RaceKind;
 
 const WORDS: usize = PAGE as usize / 4;
-/// Pages that are kept of each job, 16 KiB each: 256 MiB at most.
+/// Pages that are kept of all jobs together, 16 KiB each: 256 MiB at most.
 const MOST: usize = 1 << 14;
 
 /// Which jobs may run at the same time as an earlier one, by their numbers.
@@ -39,6 +39,8 @@ pub(crate) struct Reach {
     storages: Storages,
     /// The high half of the addresses of all clauses.
     high: u64,
+    /// Pages that there is room for.
+    room: usize,
     pub(crate) full: bool,
 }
 
@@ -57,9 +59,10 @@ pub(crate) struct Found {
 }
 
 impl Reach {
-    pub(crate) fn new(storages: Storages) -> Self {
+    pub(crate) fn new(storages: Storages, room: usize) -> Self {
         Self {
             storages,
+            room,
             ..Self::default()
         }
     }
@@ -84,7 +87,7 @@ impl Reach {
     fn mark(&mut self, address: u64, bytes: u64, kind: usize, clause: u32) {
         for at in address..address.saturating_add(bytes) {
             let page = at - at % PAGE;
-            if self.pages.len() >= MOST && !self.pages.contains_key(&page) {
+            if self.pages.len() >= self.room && !self.pages.contains_key(&page) {
                 self.full = true;
                 return;
             }
@@ -151,9 +154,12 @@ impl Between {
         }
     }
 
-    /// Whether it matters what a job reaches.
-    pub(crate) fn concerns(&self, job: usize) -> bool {
-        self.unordered.contains_key(&job) || self.unordered.values().any(|it| it.contains(&job))
+    /// If it matters what a job reaches: for how many pages there is room.
+    pub(crate) fn concerns(&self, job: usize) -> Option<usize> {
+        let concerns = self.unordered.contains_key(&job)
+            || self.unordered.values().any(|it| it.contains(&job));
+        let kept: usize = self.kept.values().map(|reach| reach.pages.len()).sum();
+        concerns.then(|| MOST.saturating_sub(kept))
     }
 
     /// A job has ended: its races with earlier ones, with their number.
@@ -174,5 +180,28 @@ impl Between {
         };
         self.kept.retain(|kept, _| later(*kept));
         races
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_share_the_pages_that_are_kept() {
+        let mut between = Between::new((1..40).map(|job| (job, vec![0])).collect());
+        let mut kept = 0;
+        for job in 0..3 {
+            let room = between.concerns(job).unwrap();
+            assert_eq!(room, MOST - kept);
+            let mut reach = Reach::new(Storages::default(), room);
+            for page in 0..MOST as u64 / 2 + 10 {
+                reach.mark(page * PAGE, 4, LOAD, 64);
+            }
+            assert_eq!(reach.full, room < MOST / 2 + 10);
+            kept = reach.pages.len().max(kept);
+            between.ended(job, reach);
+        }
+        assert_eq!(between.concerns(50), None);
     }
 }

@@ -353,7 +353,7 @@ impl Observer for Collector {
             map: self.map.clone(),
             findings,
             written: self.written.clone(),
-            reach: chosen && self.between().concerns(number),
+            reach: chosen.then(|| self.between().concerns(number)).flatten(),
         }))
     }
 

@@ -44,7 +44,8 @@ pub(crate) struct JobAnalyser {
     /// Which memory was written before, if that matters.
     pub(crate) written: Option<Arc<Mutex<Written>>>,
     /// Another job of its chain may run at the same time.
-    pub(crate) reach: bool,
+    /// Pages that there is room for then.
+    pub(crate) reach: Option<usize>,
 }
 
 impl Analyser for JobAnalyser {
@@ -76,7 +77,7 @@ impl Analyser for JobAnalyser {
             outside: what.outside.then(|| Outside::new(self.map.clone())),
             races: what.races.then(|| Races::new(storages, size, threads)),
             uninit: self.written.as_ref().map(taken),
-            reach: (self.reach && what.races).then(|| Reach::new(storages)),
+            reach: (self.reach.filter(|_| what.races)).map(|room| Reach::new(storages, room)),
             thread_storage: 0,
             group_storage: 0,
             unseen: 0,

@@ -14,9 +14,11 @@ use crate::pages::{PAGE, Pages};
 use crate::pattern::Pattern;
 use crate::report::RaceKind;
 
-/// Pages of memory whose accesses are kept, 36 KiB each, four times as much where bytes are accessed: 1 GiB at most.
-const MOST_WORDS: usize = 1 << 14;
-const MOST_BYTES: usize = 1 << 12;
+/// Pages of memory whose accesses are kept.
+const MOST_PAGES: usize = 1 << 16;
+/// Memory for these accesses, in bytes: 8 KiB for a page that one thread reads a word of, 36 KiB for one with all that is kept, and
+/// four times as much where bytes are accessed.
+const MOST_BYTES: usize = 256 << 20;
 
 /// Words with atomic operations that are kept.
 const MOST_ATOMICS: usize = 1 << 20;
@@ -66,20 +68,61 @@ impl Cell {
     };
 }
 
-struct Words([Cell; WORDS]);
-
-impl Default for Words {
-    fn default() -> Words {
-        Words([Cell::NONE; WORDS])
-    }
+/// The cells of a page, `N` of them, by columns: only what is in use takes memory.
+#[derive(Default)]
+struct Cells<const N: usize> {
+    writers: Column<Who>,
+    readers: [Column<Who>; 2],
+    earlier: Column<Who>,
+    values: Column<u32>,
 }
 
-/// A page whose bytes are looked at one by one.
-struct Bytes(Vec<Cell>);
+type Column<T> = Option<Box<[T]>>;
 
-impl Default for Bytes {
-    fn default() -> Bytes {
-        Bytes(vec![Cell::NONE; PAGE as usize])
+fn put<T: Copy + PartialEq>(
+    column: &mut Column<T>,
+    length: usize,
+    none: T,
+    at: usize,
+    value: T,
+    room: &mut usize,
+) -> bool {
+    let column = match column {
+        Some(column) => column,
+        None if value == none => return true,
+        None => {
+            let Some(left) = room.checked_sub(length * size_of::<T>()) else {
+                return false;
+            };
+            *room = left;
+            column.insert(vec![none; length].into())
+        }
+    };
+    column[at] = value;
+    true
+}
+
+impl<const N: usize> Cells<N> {
+    #[inline]
+    fn get(&self, at: usize) -> Cell {
+        let who = |column: &Column<Who>| column.as_ref().map_or(Who::NOBODY, |column| column[at]);
+        Cell {
+            writer: who(&self.writers),
+            readers: [who(&self.readers[0]), who(&self.readers[1])],
+            earlier: who(&self.earlier),
+            value: self.values.as_ref().map_or(0, |column| column[at]),
+        }
+    }
+
+    /// Takes memory from `room` for a column that is used for the first time. False: there is not enough.
+    #[inline]
+    fn set(&mut self, at: usize, cell: &Cell, room: &mut usize) -> bool {
+        let [first, second] = &mut self.readers;
+        put(&mut self.writers, N, Who::NOBODY, at, cell.writer, room)
+            && put(&mut self.values, N, 0, at, cell.value, room)
+            && put(first, N, Who::NOBODY, at, cell.readers[0], room)
+            && put(second, N, Who::NOBODY, at, cell.readers[1], room)
+            && put(&mut self.earlier, N, Who::NOBODY, at, cell.earlier, room)
     }
 }
 
@@ -112,8 +155,10 @@ pub(crate) struct Found {
 
 /// Looks for races in one dispatch.
 pub(crate) struct Races {
-    words: Pages<Words>,
-    bytes: Pages<Bytes>,
+    words: Pages<Cells<WORDS>>,
+    bytes: Pages<Cells<{ PAGE as usize }>>,
+    /// Bytes of memory that are left for both.
+    room: usize,
     /// Pages whose bytes are looked at.
     by_byte: HashMap<u64, ()>,
     /// The last two threads with atomic operations on a word (by its address, with a bit for group storage).
@@ -132,8 +177,9 @@ pub(crate) struct Races {
 impl Races {
     pub(crate) fn new(storages: Storages, workgroup: u32, threads: u128) -> Races {
         Races {
-            words: Pages::new(MOST_WORDS),
-            bytes: Pages::new(MOST_BYTES),
+            words: Pages::new(MOST_PAGES),
+            bytes: Pages::new(MOST_PAGES),
+            room: MOST_BYTES,
             by_byte: HashMap::new(),
             atomics: HashMap::new(),
             storages,
@@ -217,21 +263,23 @@ impl Races {
                 let byte = |n: usize| u32::from(bytes.get(done + n).copied().unwrap_or(0));
                 (0..step).fold(0, |word, n| word | byte(n) << (8 * n))
             });
-            let cell = if step == 4 {
-                self.words.page(page).map(|page| &mut page.0[offset / 4])
-            } else {
-                self.bytes.page(page).map(|page| &mut page.0[offset])
-            };
-            let Some(cell) = cell else {
-                self.stopped = Some("races: the job reaches more memory than is kept");
-                return;
-            };
             let context = Context {
                 size: self.size,
                 barriers: self.barriers,
                 group,
             };
-            let (race, other) = context.check(cell, who, kind, new);
+            let room = &mut self.room;
+            let checked = if step == 4 {
+                let cells = self.words.page(page);
+                cells.and_then(|cells| context.visit(cells, offset / 4, who, kind, new, room))
+            } else {
+                let cells = self.bytes.page(page);
+                cells.and_then(|cells| context.visit(cells, offset, who, kind, new, room))
+            };
+            let Some((race, other)) = checked else {
+                self.stopped = Some("races: the job reaches more memory than is kept");
+                return;
+            };
             if let Some(race) = race {
                 self.report(race, [other, who], next, group);
             }
@@ -249,12 +297,15 @@ impl Races {
             return;
         };
         self.by_byte.insert(page, ());
-        if let Some(words) = self.words.page(page) {
-            for (four, word) in bytes.0.chunks_exact_mut(4).zip(&words.0) {
-                for (number, byte) in four.iter_mut().enumerate() {
-                    *byte = *word;
-                    byte.value = word.value >> (8 * number) & 0xff;
-                }
+        let Some(words) = self.words.page(page) else {
+            return;
+        };
+        for at in 0..PAGE as usize {
+            let mut cell = words.get(at / 4);
+            cell.value = cell.value >> (8 * (at % 4)) & 0xff;
+            if !bytes.set(at, &cell, &mut self.room) {
+                self.stopped = Some("races: the job reaches more memory than is kept");
+                return;
             }
         }
     }
@@ -327,6 +378,22 @@ impl Context {
         before.is_somebody()
             && before.thread != now.thread
             && (before.epoch == now.epoch || !self.same_group(before, now))
+    }
+
+    /// As [`Context::check`] for a cell of a page; `None`: there is no memory for it.
+    #[inline]
+    fn visit<const N: usize>(
+        self,
+        cells: &mut Cells<N>,
+        at: usize,
+        who: Who,
+        kind: AccessKind,
+        value: Option<u32>,
+        room: &mut usize,
+    ) -> Option<(Option<RaceKind>, Who)> {
+        let mut cell = cells.get(at);
+        let found = self.check(&mut cell, who, kind, value);
+        cells.set(at, &cell, room).then_some(found)
     }
 
     /// Compares an access with those before it, and remembers it. Returns the race, and who else takes part.
@@ -404,5 +471,55 @@ impl Context {
                 cell.readers[1] = who;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READER: Who = Who {
+        thread: 3,
+        site: 0,
+        epoch: 0,
+    };
+
+    fn races(words: u64, kinds: &[AccessKind]) -> Races {
+        let mut races = Races::new(Storages::default(), 64, 1 << 20);
+        for word in 0..words {
+            for kind in kinds {
+                races.lane(READER, 4 * word, 4, *kind, None);
+            }
+        }
+        races
+    }
+
+    #[test]
+    fn memory_is_taken_for_what_is_touched() {
+        let bytes = |races: &Races| MOST_BYTES - races.room;
+        let pages = 300;
+        let words = pages as u64 * WORDS as u64;
+        let read = races(words, &[AccessKind::Load]);
+        assert_eq!(bytes(&read), pages * 8192);
+        let written = races(words, &[AccessKind::Store]);
+        assert_eq!(bytes(&written), pages * 12288);
+        let both = races(words, &[AccessKind::Load, AccessKind::Store]);
+        assert_eq!(bytes(&both), pages * 20480);
+        assert!(both.stopped.is_none());
+    }
+
+    #[test]
+    fn memory_has_a_limit() {
+        let mut races = races(1, &[AccessKind::Load]);
+        let most = (MOST_BYTES / 12288) as u64;
+        for page in 1..most {
+            races.lane(READER, page * PAGE, 4, AccessKind::Store, None);
+            assert_eq!(races.stopped, None, "{page}");
+        }
+        for page in most..most + 2 {
+            races.lane(READER, page * PAGE, 4, AccessKind::Store, None);
+        }
+        let told = races.stopped.unwrap_or_default();
+        assert!(told.contains("more memory than is kept"), "{told}");
     }
 }

@@ -139,7 +139,8 @@ impl Control {
     /// Takes `clauses` clauses for work that no shader does. False when that was the last of the budget, or when the dispatch is to
     /// stop.
     pub fn spend(&self, clauses: u64) -> bool {
-        self.take(clauses) == clauses && !self.is_aborted()
+        let own = take(&self.remaining, clauses) == clauses;
+        own && self.charge(clauses) && !self.is_aborted()
     }
 
     /// Takes `clauses` clauses from the shared limit alone: for what shaders do not count as theirs. False when that was the last.
@@ -188,6 +189,10 @@ mod tests {
         assert!(work.left() == 100 && !work.is_used_up());
         assert!(first.spend(30), "its own budget is left");
         assert!(!first.spend(1));
+        assert!(!work.is_used_up(), "the limit had more");
+        let third = Control::within(1000, work.clone());
+        assert!(!third.spend(71));
+        assert!(work.is_used_up(), "70 of 71 were left");
         work.set(7);
         assert_eq!((work.limit(), work.left()), (7, 7));
     }

@@ -230,9 +230,15 @@ impl<'r> Subject<'r> {
             let mut all = outcome.footprint.written.clone();
             all.union(&found.footprint.written);
             let mut different = 0;
-            for (address, length) in all.ranges() {
-                let old = scene_bytes(scene, outcome, address, length);
-                let new = scene_bytes(scene, &found, address, length);
+            // Page by page: a range may be as long as all of memory.
+            let pages = all.ranges().into_iter().flat_map(|(address, length)| {
+                let end = address.saturating_add(length);
+                let parts = (address - address % PAGE..end).step_by(PAGE as usize);
+                parts.map(move |page| (page.max(address), end.min(page.saturating_add(PAGE))))
+            });
+            for (address, end) in pages {
+                let old = scene_bytes(scene, outcome, address, end - address);
+                let new = scene_bytes(scene, &found, address, end - address);
                 let pairs = (address..).zip(old.iter().zip(&new));
                 for (at, (old, new)) in pairs.filter(|(_, (old, new))| old != new) {
                     different += 1;

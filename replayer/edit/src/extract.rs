@@ -336,27 +336,38 @@ fn reproduce(
     let device = Device::custom(Box::new(soiled), "model");
     let mut session = Session::on(alone.clone(), device);
     session.run()?;
-    let found = session.read(WRITTEN)?;
-    let mut rest = found.bytes();
+    let outputs: BTreeMap<String, Tensor> = session.take_outputs().collect();
+    drop(session);
+    let written = outputs.get(WRITTEN).ok_or_else(|| EditError::Failed {
+        job: scene.job,
+        what: "alone",
+        reason: "what it writes was not read".into(),
+    })?;
+    let mut rest = written.bytes();
     for (address, length) in outcome.footprint.written.ranges() {
         let (these, others) = rest
             .split_at_checked(length as usize)
             .unwrap_or((rest, &[]));
         rest = others;
-        let expected = outcome.memory.bytes(address, length as usize);
-        let mut pairs = (address..).zip(these.iter().zip(&expected));
-        if let Some((at, (found, expected))) =
-            pairs.find(|(_, (found, expected))| found != expected)
-        {
-            return Err(EditError::NotReproduced {
-                job: scene.job,
-                address: at,
-                expected: *expected,
-                found: *found,
-            });
+        let mut at = address;
+        // Page by page: a range may be as long as all of memory.
+        for these in these.chunks(PAGE as usize) {
+            let expected = outcome.memory.bytes(at, these.len());
+            let mut pairs = (at..).zip(these.iter().zip(&expected));
+            if let Some((address, (found, expected))) =
+                pairs.find(|(_, (found, expected))| found != expected)
+            {
+                return Err(EditError::NotReproduced {
+                    job: scene.job,
+                    address,
+                    expected: *expected,
+                    found: *found,
+                });
+            }
+            at = at.wrapping_add(these.len() as u64);
         }
     }
-    Ok(session.outputs().into_iter().collect())
+    Ok(outputs)
 }
 
 fn manifest(

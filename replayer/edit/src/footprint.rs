@@ -15,9 +15,52 @@ pub(crate) const PAGE: u64 = 4096;
 /// Pages whose bytes are kept: 1 GiB.
 const MAX_PAGES: usize = 1 << 18;
 
-/// A set of addresses, one bit for each byte of a page.
+/// A set of addresses, by page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bytes(BTreeMap<u64, Box<[u64; 64]>>);
+pub struct Bytes(BTreeMap<u64, Bits>);
+
+/// One bit for each byte of a page.
+#[derive(Clone, Debug)]
+enum Bits {
+    /// All of them: most pages of large jobs, which take no memory then.
+    All,
+    Some(Box<[u64; 64]>),
+}
+
+const ALL: &[u64; 64] = &[u64::MAX; 64];
+
+impl Bits {
+    fn words(&self) -> &[u64; 64] {
+        match self {
+            Self::All => ALL,
+            Self::Some(words) => words,
+        }
+    }
+
+    /// Adds bits to a word.
+    fn add(&mut self, word: usize, bits: u64) {
+        let Self::Some(words) = self else { return };
+        let before = words[word];
+        words[word] |= bits;
+        if before != u64::MAX && words[word] == u64::MAX && **words == *ALL {
+            *self = Self::All;
+        }
+    }
+}
+
+impl Default for Bits {
+    fn default() -> Self {
+        Self::Some(Box::new([0; 64]))
+    }
+}
+
+impl PartialEq for Bits {
+    fn eq(&self, other: &Self) -> bool {
+        self.words() == other.words()
+    }
+}
+
+impl Eq for Bits {}
 
 impl Bytes {
     /// Adds a range. False: there are more pages than are kept.
@@ -30,9 +73,13 @@ impl Bytes {
             if self.0.len() >= MAX_PAGES && !self.0.contains_key(&page) {
                 return false;
             }
-            let bits = self.0.entry(page).or_insert_with(|| Box::new([0; 64]));
-            for offset in (at - page) as usize..(stop - page) as usize {
-                bits[offset / 64] |= 1 << (offset % 64);
+            let bits = self.0.entry(page).or_default();
+            let (mut offset, last) = ((at - page) as usize, (stop - page) as usize);
+            while offset < last {
+                let next = last.min((offset / 64 + 1) * 64);
+                let mask = u64::MAX >> (64 - (next - offset)) << (offset % 64);
+                bits.add(offset / 64, mask);
+                offset = next;
             }
             at = stop;
         }
@@ -41,10 +88,15 @@ impl Bytes {
 
     /// Adds all of another set.
     pub fn union(&mut self, other: &Self) {
-        for (page, bits) in &other.0 {
-            let mine = self.0.entry(*page).or_insert_with(|| Box::new([0; 64]));
-            for (mine, bits) in mine.iter_mut().zip(bits.iter()) {
-                *mine |= bits;
+        for (page, theirs) in &other.0 {
+            match self.0.get_mut(page) {
+                None => drop(self.0.insert(*page, theirs.clone())),
+                Some(Bits::All) => {}
+                Some(mine) => {
+                    for (word, bits) in theirs.words().iter().enumerate() {
+                        mine.add(word, *bits);
+                    }
+                }
             }
         }
     }
@@ -53,15 +105,15 @@ impl Bytes {
     pub fn contains(&self, address: u64) -> bool {
         let bits = self.0.get(&(address - address % PAGE));
         let offset = (address % PAGE) as usize;
-        bits.is_some_and(|bits| bits[offset / 64] >> (offset % 64) & 1 == 1)
+        bits.is_some_and(|bits| bits.words()[offset / 64] >> (offset % 64) & 1 == 1)
     }
 
     /// The first address that is in this set and not in the other.
     pub fn first_beyond(&self, other: &Self) -> Option<u64> {
         const NONE: &[u64; 64] = &[0; 64];
         self.0.iter().find_map(|(page, bits)| {
-            let known = other.0.get(page).map_or(NONE, |bits| bits);
-            let mut words = bits.iter().zip(known).enumerate();
+            let known = other.0.get(page).map_or(NONE, Bits::words);
+            let mut words = bits.words().iter().zip(known).enumerate();
             words.find_map(|(at, (bits, known))| {
                 let beyond = bits & !known;
                 let bit = u64::from(beyond.trailing_zeros());
@@ -72,7 +124,7 @@ impl Bytes {
 
     /// How many addresses there are.
     pub fn count(&self) -> u64 {
-        let bits = self.0.values().flat_map(|bits| bits.iter());
+        let bits = self.0.values().flat_map(|bits| bits.words());
         bits.map(|bits| u64::from(bits.count_ones())).sum()
     }
 
@@ -80,7 +132,7 @@ impl Bytes {
     pub fn ranges(&self) -> Vec<(u64, u64)> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for (page, bits) in &self.0 {
-            for (word, bits) in (0..).zip(bits.iter()) {
+            for (word, bits) in (0..).zip(bits.words()) {
                 let mut left = *bits;
                 while left != 0 {
                     let start = left.trailing_zeros();
@@ -259,5 +311,25 @@ mod tests {
         assert!(more.add(0x3002, 1));
         assert_eq!(more.first_beyond(&bytes), Some(0x3002));
         assert_eq!(bytes.first_beyond(&more), None);
+    }
+
+    #[test]
+    fn a_page_that_is_full_holds_no_bits() {
+        let mut bytes = Bytes::default();
+        for at in (0x1000..0x3000).step_by(12) {
+            bytes.add(at, 12);
+        }
+        assert_eq!(bytes.ranges(), [(0x1000, 0x2004)]);
+        assert!(matches!(bytes.0[&0x1000], Bits::All) && matches!(bytes.0[&0x2000], Bits::All));
+        let mut halves = [0x5000, 0x5800].map(|at| {
+            let mut half = Bytes::default();
+            half.add(at, 0x800);
+            half
+        });
+        let [low, high] = &mut halves;
+        assert_eq!(low.first_beyond(high), Some(0x5000));
+        low.union(high);
+        assert!(matches!(low.0[&0x5000], Bits::All));
+        assert_eq!((low.count(), low.contains(0x5fff)), (0x1000, true));
     }
 }

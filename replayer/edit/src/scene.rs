@@ -21,8 +21,8 @@ use mali_regs::GpuId;
 use crate::error::{EditError, Result};
 use crate::footprint::{Footprint, PAGE, Watcher};
 
-/// Bytes of a page.
-type Page = Box<[u8; PAGE as usize]>;
+/// Bytes of a page, which several memories share until one of them changes it.
+type Page = Arc<[u8; PAGE as usize]>;
 
 /// Pages that are not all zero, by address.
 #[derive(Clone, Debug, Default)]
@@ -36,8 +36,8 @@ impl Memory {
             let offset = (at % PAGE) as usize;
             let (these, others) = rest.split_at(rest.len().min(PAGE as usize - offset));
             let page = self.0.entry(at - at % PAGE);
-            let page = page.or_insert_with(|| Box::new([0; PAGE as usize]));
-            page[offset..offset + these.len()].copy_from_slice(these);
+            let page = page.or_insert_with(|| Arc::new([0; PAGE as usize]));
+            Arc::make_mut(page)[offset..offset + these.len()].copy_from_slice(these);
             at = at.wrapping_add(these.len() as u64);
             rest = others;
         }
@@ -131,12 +131,11 @@ fn is_kept(region: &Region) -> bool {
 /// Reads the memory of a device.
 fn snapshot(device: &mut OnModel, regions: &[Region]) -> Memory {
     let mut memory = Memory::default();
+    let mut page = [0; PAGE as usize];
     for region in regions.iter().filter(|region| is_kept(region)) {
         for address in (region.va.get()..region.end()).step_by(PAGE as usize) {
-            let mut page: Page = Box::new([0; PAGE as usize]);
-            if device.read_memory(address, &mut page[..]).is_ok() && page.iter().any(|&it| it != 0)
-            {
-                memory.0.insert(address, page);
+            if device.read_memory(address, &mut page).is_ok() && page.iter().any(|&it| it != 0) {
+                memory.0.insert(address, Arc::new(page));
             }
         }
     }
@@ -380,16 +379,22 @@ impl Watch for Play<'_> {
         let pages = &self.reached.pages;
         let reached = pages.lock().unwrap_or_else(PoisonError::into_inner);
         let mut memory = Memory::default();
+        let zeros = Arc::new([0; PAGE as usize]);
+        let mut page = [0; PAGE as usize];
         for &address in reached.iter() {
             let region = self
                 .scene
                 .regions
                 .iter()
                 .find(|region| (region.va.get()..region.end()).contains(&address));
-            let mut page: Page = Box::new([0; PAGE as usize]);
-            if region.is_some_and(is_kept) && device.read_memory(address, &mut page[..]).is_ok() {
-                memory.0.insert(address, page);
+            if !region.is_some_and(is_kept) || device.read_memory(address, &mut page).is_err() {
+                continue;
             }
+            // A page that stays as it was takes no memory.
+            let before = self.scene.memory.0.get(&address).unwrap_or(&zeros);
+            let same = [before, &zeros].into_iter().find(|it| ***it == page);
+            let page = same.map_or_else(|| Arc::new(page), Arc::clone);
+            memory.0.insert(address, page);
         }
         self.left = Some(memory);
     }

@@ -13,9 +13,20 @@ use super::shading::{Corners, Shading};
 use super::tiler::{self, Record};
 use crate::environment::JobFault;
 
-/// Bytes from the job's start to its payload.
 /// Side of the model's tiles in pixels. Hardware's are smaller, which nothing shows.
 const TILE: u32 = 64;
+
+// What takes the host's time besides shaders, in clauses that take at least as long.
+/// Reading a draw of the list and its descriptors.
+const DRAW_COST: u64 = 64;
+/// Placing a triangle: three vertices from memory.
+const TRIANGLE_COST: u64 = 4;
+/// Starting a shader on the fragments of a triangle in a tile.
+const SHADING_COST: u64 = 64;
+/// Pixels that are cleared, or written as part of a line, in the time of a clause.
+const PIXELS_OF_A_CLAUSE: u64 = 32;
+/// Pixels that are written one by one in the time of a clause.
+const SINGLE_PIXELS_OF_A_CLAUSE: u64 = 4;
 
 /// Runs a fragment job.
 pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
@@ -31,6 +42,7 @@ pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
     };
     let mut draws = Vec::new();
     for record in tiler::records(job, framebuffer.tiler)? {
+        job.spend(DRAW_COST)?;
         draws.push((record, Shading::read(job, record.draw)?));
     }
     let pass = Pass {
@@ -85,7 +97,8 @@ struct Pass<'a, B: Bus> {
 impl<B: Bus> Pass<'_, B> {
     /// Draws the pixels of a tile and writes them back.
     fn tile(&self, part: &Rectangle) -> Result<(), JobFault> {
-        self.job.spend(1)?;
+        // Each draw is asked for whether it reaches the tile.
+        self.job.spend(1 + self.draws.len() as u64)?;
         let mut tile = None;
         for (record, shading) in &self.draws {
             let Some(visible) = shading.scissor.intersection(part) else {
@@ -104,9 +117,13 @@ impl<B: Bus> Pass<'_, B> {
     /// A tile as it is before anything is drawn.
     fn begin(&self, part: &Rectangle) -> Result<Tile, JobFault> {
         let target = &self.framebuffer.target;
+        let [columns, lines] = part.size().map(u64::from);
+        self.job
+            .spend((columns * lines).div_ceil(PIXELS_OF_A_CLAUSE))?;
         let tile = Tile::new(part.start, part.size(), target.bytes, target.clear);
         if let Some((shading, placed)) = &self.frame {
             let geometry = (placed, FRAME_CORNERS);
+            self.job.spend(SHADING_COST)?;
             shading.shade(self.job, part, geometry, true, &tile)?;
         }
         Ok(tile)
@@ -122,7 +139,7 @@ impl<B: Bus> Pass<'_, B> {
         tile: &mut Option<Tile>,
     ) -> Result<(), JobFault> {
         for number in 0..primitive::count(record.mode, record.vertices) {
-            self.job.spend(1)?;
+            self.job.spend(TRIANGLE_COST)?;
             let (vertices, provoking) =
                 primitive::vertices(record.mode, number, record.first_provokes);
             let Some(placed) = primitive::place(self.job, shading.positions, vertices)? else {
@@ -143,6 +160,7 @@ impl<B: Bus> Pass<'_, B> {
                 provoking,
             };
             let geometry = (&placed, corners);
+            self.job.spend(SHADING_COST)?;
             shading.shade(self.job, &region, geometry, false, tile)?;
         }
         Ok(())
@@ -155,10 +173,15 @@ impl<B: Bus> Pass<'_, B> {
             return Ok(());
         };
         let columns = part.size()[0];
+        let pixels_of_a_clause = match plane.layout {
+            Layout::Linear => PIXELS_OF_A_CLAUSE,
+            Layout::Interleaved => SINGLE_PIXELS_OF_A_CLAUSE,
+        };
+        let line_cost = 1 + u64::from(columns) / pixels_of_a_clause;
         let pixels = tile.into_pixels();
         let mut line = Vec::with_capacity(columns as usize * 16);
         for (y, pixels) in (part.start[1]..).zip(pixels.chunks(columns as usize)) {
-            self.job.spend(1)?;
+            self.job.spend(line_cost)?;
             line.clear();
             for (x, pixel) in (part.start[0]..).zip(pixels) {
                 let (bytes, count) = target.stored(pixel);

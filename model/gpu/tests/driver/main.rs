@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod drawing;
+mod drawing_limits;
 mod faults;
 mod levels;
 mod limits;

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use gpureplay_io::Tensor;
+use gpureplay_io::{Element, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -93,33 +93,40 @@ pub(super) fn read(
         Resize::Stretch => picture.whole(),
         Resize::Crop => picture.middle(width, height),
     };
-    let pixels = match format.channels {
-        Channels::Grey => picture.grey(&part, width, height),
-        Channels::Rgb | Channels::Bgr => picture.rgb(&part, width, height),
-    };
     let number = |list: &[f64], channel: usize, default: f64| match list {
         [] => default,
         [one] => *one,
         many => many.get(channel).copied().unwrap_or(default),
     };
     let strides = strides(&info.shape);
-    let value = |element: usize| {
-        let at = |place: usize| {
-            let stride = strides.get(place).copied().unwrap_or(1);
-            element / stride % extent(place) as usize
-        };
-        let channel = places.channel.map_or(0, at);
-        let source = match format.channels {
-            Channels::Bgr => channels - 1 - channel,
-            Channels::Rgb | Channels::Grey => channel,
-        };
-        let index = (at(places.height) * width as usize + at(places.width)) * channels + source;
-        let pixel = f64::from(pixels.get(index).copied().unwrap_or(0.0));
-        let pixel = if format.invert { 1.0 - pixel } else { pixel };
-        let mean = number(&format.mean, channel, 0.0);
-        (pixel * format.scale.unwrap_or(1.0) - mean) / number(&format.std, channel, 1.0)
+    let stride = |place: usize| strides.get(place).copied().unwrap_or(0);
+    let (down, right) = (stride(places.height), stride(places.width));
+    let deep = places.channel.map_or(0, stride);
+    let mut tensor =
+        Tensor::zeros(info.dtype, &info.shape).map_err(|error| wrong(error.to_string()))?;
+    // Row by row: the picture is not held in its new size besides the tensor.
+    let row = |y: usize, values: &[f32]| {
+        for (x, pixel) in values.chunks_exact(channels).enumerate() {
+            for channel in 0..channels {
+                let source = match format.channels {
+                    Channels::Bgr => channels - 1 - channel,
+                    Channels::Rgb | Channels::Grey => channel,
+                };
+                let value = f64::from(pixel.get(source).copied().unwrap_or(0.0));
+                let value = if format.invert { 1.0 - value } else { value };
+                let mean = number(&format.mean, channel, 0.0);
+                let value = (value * format.scale.unwrap_or(1.0) - mean)
+                    / number(&format.std, channel, 1.0);
+                let index = y * down + x * right + channel * deep;
+                tensor.set_bits(index, info.dtype.bits(value));
+            }
+        }
     };
-    Tensor::from_fn(info.dtype, &info.shape, value).map_err(|error| wrong(error.to_string()))
+    match format.channels {
+        Channels::Grey => picture.grey(&part, width, height, row),
+        Channels::Rgb | Channels::Bgr => picture.rgb(&part, width, height, row),
+    }
+    Ok(tensor)
 }
 
 /// Elements from one index to the next along each dimension.

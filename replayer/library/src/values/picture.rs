@@ -95,10 +95,16 @@ impl Picture {
         }
     }
 
-    /// The luminance of a part in the wanted size, row by row, from 0 to 1.
-    pub(super) fn grey(&self, part: &Part, width: u32, height: u32) -> Vec<f32> {
+    /// Gives the luminance of a part in the wanted size, from 0 to 1, to `each`: number and pixels of each row.
+    pub(super) fn grey(
+        &self,
+        part: &Part,
+        width: u32,
+        height: u32,
+        each: impl FnMut(usize, &[f32]),
+    ) {
         let colours = self.channels > 2;
-        self.resized(part, width, height, |pixel| {
+        let value = |pixel| {
             if !colours {
                 return [self.sample(pixel, 0)];
             }
@@ -106,15 +112,21 @@ impl Picture {
             [weighed
                 .map(|(c, weight)| self.sample(pixel, c) * weight)
                 .sum()]
-        })
+        };
+        self.resized(part, width, height, value, each);
     }
 
-    /// Red, green and blue of a part in the wanted size, pixel by pixel, row by row, from 0 to 1.
-    pub(super) fn rgb(&self, part: &Part, width: u32, height: u32) -> Vec<f32> {
+    /// Gives red, green and blue of a part in the wanted size, from 0 to 1, to `each`: number and values of each row, pixel by pixel.
+    pub(super) fn rgb(
+        &self,
+        part: &Part,
+        width: u32,
+        height: u32,
+        each: impl FnMut(usize, &[f32]),
+    ) {
         let step = usize::from(self.channels > 2);
-        self.resized(part, width, height, |pixel| {
-            [0, 1, 2].map(|channel| self.sample(pixel, channel * step))
-        })
+        let value = |pixel| [0, 1, 2].map(|channel| self.sample(pixel, channel * step));
+        self.resized(part, width, height, value, each);
     }
 
     /// One channel of a pixel, from 0 to 1.
@@ -127,24 +139,26 @@ impl Picture {
         }
     }
 
-    /// Pixels of the wanted size, row by row: each is the mean of what it covers, or interpolated linearly.
+    /// Gives pixels of the wanted size to `each`, row by row: each is the mean of what it covers, or interpolated linearly. One row is held.
     fn resized<const CHANNELS: usize>(
         &self,
         part: &Part,
         width: u32,
         height: u32,
         value: impl Fn(usize) -> [f32; CHANNELS],
-    ) -> Vec<f32> {
-        let columns = taps(part.columns.len(), width as usize);
-        let mut pixels = Vec::new();
+        mut each: impl FnMut(usize, &[f32]),
+    ) {
+        let columns: Vec<Taps> = taps(part.columns.len(), width as usize).collect();
+        let mut pixels = Vec::with_capacity(width as usize * CHANNELS);
         let mut line = vec![[0.0; CHANNELS]; part.columns.len()];
         let add = |sum: &mut [f32; CHANNELS], value: [f32; CHANNELS], weight: f32| {
             sum.iter_mut()
                 .zip(value)
                 .for_each(|(s, v)| *s += v * weight);
         };
-        for row in taps(part.rows.len(), height as usize) {
+        for (number, row) in taps(part.rows.len(), height as usize).enumerate() {
             line.fill([0.0; CHANNELS]);
+            pixels.clear();
             for (y, weight) in row.weights {
                 let first = (part.rows.start + y) * self.width + part.columns.start;
                 for (x, sum) in line.iter_mut().enumerate() {
@@ -160,8 +174,8 @@ impl Picture {
                 }
                 pixels.extend(sum.map(|value| value.clamp(0.0, 1.0)));
             }
+            each(number, &pixels);
         }
-        pixels
     }
 }
 
@@ -172,10 +186,10 @@ struct Taps {
 }
 
 /// How a line of `from` elements becomes one of `to`: a triangle around each new element's centre, as wide as it covers.
-fn taps(from: usize, to: usize) -> Vec<Taps> {
+fn taps(from: usize, to: usize) -> impl Iterator<Item = Taps> {
     let ratio = from as f32 / to as f32;
     let reach = ratio.max(1.0);
-    let tap = |element: usize| {
+    let tap = move |element: usize| {
         let centre = (element as f32 + 0.5) * ratio;
         let first = ((centre - reach).floor().max(0.0) as usize).min(from.saturating_sub(1));
         let end = ((centre + reach).ceil() as usize).clamp(first + 1, from.max(first + 1));
@@ -184,7 +198,7 @@ fn taps(from: usize, to: usize) -> Vec<Taps> {
         let weights = (first..end).map(|i| (i, weight(i) / sum)).collect();
         Taps { weights }
     };
-    (0..to).map(tap).collect()
+    (0..to).map(tap)
 }
 
 /// Refuses a picture that is too large, before memory is taken for it.
