@@ -24,8 +24,8 @@ mod tensor;
 
 pub use compare::{Difference, compare};
 pub use dtype::{Element, ElementType, f16_to_f32, f32_to_f16};
-pub use escape::{escaped, escaped_lines, shown};
-pub use file::{Existing, write_atomic, write_here, write_secret, write_whole};
+pub use escape::{Lines, escaped, escaped_lines, shown};
+pub use file::{Existing, write_atomic, write_here, write_secret, write_unless, write_whole};
 pub use layout::{Layout, LayoutError, Run, simplify};
 pub use npy::{
     MAX_NPY_BYTES, MAX_NPY_PREFIX, NpyError, encode_npy, parse_npy, read_npy, read_npy_if,
