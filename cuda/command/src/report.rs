@@ -30,7 +30,7 @@ pub(crate) use {note, say};
 /// # Errors
 /// It cannot be written.
 pub(crate) fn to_output(line: fmt::Arguments<'_>) -> Result<(), Failure> {
-    let mut out = Lines::new(io::stdout().lock());
+    let mut out = Lines::new(gpureplay_io::output());
     let written = writeln!(out, "{line}").and_then(|()| out.flush());
     written.map_err(Failure::Output)
 }

@@ -17,6 +17,7 @@ mod escape;
 mod file;
 mod layout;
 mod npy;
+mod output;
 mod stated;
 pub mod statistics;
 mod tag;
@@ -31,6 +32,7 @@ pub use npy::{
     MAX_NPY_BYTES, MAX_NPY_PREFIX, NpyError, encode_npy, parse_npy, read_npy, read_npy_if,
     write_npy,
 };
+pub use output::{Output, output, output_was_closed};
 pub use stated::{Form, Names, Stated, StatedError};
 pub use tag::{Distinctiveness, distinctiveness, tag_tensor};
 pub use tensor::{MAX_RANK, Tensor, TensorError};

@@ -182,7 +182,7 @@ impl Destinations {
     /// It cannot be written, or a file has appeared there meanwhile.
     pub(crate) fn write(&self, path: &Path, contents: &[u8]) -> Result<()> {
         if is_standard_output(path) {
-            let mut out = std::io::stdout().lock();
+            let mut out = gpureplay_io::output();
             out.write_all(contents)?;
             return Ok(out.flush()?);
         }

@@ -185,6 +185,51 @@ fn a_full_stream_is_an_error_and_no_panic() {
 }
 
 #[test]
+fn a_closed_output_is_an_error() {
+    let copy = saxpy();
+    for line in [
+        "info rec",
+        "run rec --output -",
+        "run rec",
+        "verify --json rec",
+        "cuda list none",
+    ] {
+        let mut shell = Command::new("sh");
+        let shell = shell
+            .current_dir(copy.folder())
+            .args(["-c", "exec $0 $1 >&-"]);
+        let output = shell
+            .args([env!("CARGO_BIN_EXE_gpureplay"), line])
+            .output()
+            .unwrap();
+        let wanted = if line.starts_with("cuda") { 3 } else { 6 };
+        assert_eq!(
+            output.status.code(),
+            Some(wanted),
+            "{line}: {}",
+            text(&output)
+        );
+    }
+    // What prints nothing misses nothing, and /dev/null is no closed output.
+    for redirected in [">&-", "</dev/null >/dev/null", "1<>/dev/null"] {
+        let line = match redirected {
+            ">&-" => "-q run",
+            _ => "info",
+        };
+        let mut shell = Command::new("sh");
+        let shell = shell.current_dir(copy.folder()).arg("-c");
+        let shell = shell.arg(format!("exec $0 {line} rec {redirected}"));
+        let output = shell.arg(env!("CARGO_BIN_EXE_gpureplay")).output().unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{redirected}: {}",
+            text(&output)
+        );
+    }
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let copy = saxpy();
     for line in ["disasm rec", "verify --rules", "jobs rec"] {
