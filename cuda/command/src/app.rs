@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode};
 use clap::Args;
 
 use crate::failure::{Failure, Outcome, file};
+use crate::report::note;
 use crate::run::read_image;
 
 /// The program and its arguments.
@@ -95,10 +96,7 @@ impl App {
         let status = command.status().map_err(file(Path::new(&self.app[0])))?;
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         if code.is_none() {
-            eprintln!(
-                "gpureplay: {} ended with {status}",
-                Path::new(&self.app[0]).display()
-            );
+            note!("{} ended with {status}", Path::new(&self.app[0]).display());
         }
         Ok(ExitCode::from(code.unwrap_or(5)))
     }

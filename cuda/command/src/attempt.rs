@@ -12,6 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use tempfile::TempDir;
 
 use crate::failure::{Failure, file};
+use crate::report::note;
 
 /// Which process of a replay this is, from 0.
 const ATTEMPT: &str = "GPUREPLAY_CUDA_ATTEMPT";
@@ -33,7 +34,7 @@ pub(crate) fn again(error: ReplayError) -> Failure {
     if attempt >= ATTEMPTS {
         return error.into();
     }
-    eprintln!("gpureplay: {error}; trying another process ({attempt})");
+    note!("{error}; trying another process ({attempt})");
     instead(&[(ATTEMPT, attempt.to_string())], None)
 }
 

@@ -7,6 +7,7 @@ use clap::Args;
 use gpureplay_cuda_replay::Gpu;
 
 use crate::failure::Outcome;
+use crate::report::say;
 
 /// Says whether this machine can record and replay CUDA kernels.
 #[derive(Args)]
@@ -17,22 +18,23 @@ impl Doctor {
         let gpu = Gpu::open(0)?;
         let info = gpu.info();
         let [major, minor] = info.capability;
-        println!(
+        say!(
             "GPU      {} (sm_{major}{minor}), the first of {}",
-            info.name, info.count
+            info.name,
+            info.count
         );
-        println!(
+        say!(
             "driver   CUDA {}.{}",
             info.driver / 1000,
             info.driver % 1000 / 10
         );
         if info.driver < 12_040 {
-            println!(
+            say!(
                 "         older than CUDA 12.4: layouts of parameters are not told; recording needs a newer driver"
             );
         }
         if !cfg!(target_arch = "x86_64") {
-            println!(
+            say!(
                 "         programs that look the driver up with dlsym are not seen on this processor"
             );
         }

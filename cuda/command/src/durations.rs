@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::attempt::private_folder;
 use crate::failure::{Failure, Outcome, file, json};
+use crate::report::say;
 
 /// Runs a program and says how long each of its kernels took.
 #[derive(Args)]
@@ -96,16 +97,20 @@ impl Durations {
                 most_us: row.most,
             });
             let text = serde_json::to_string(&rows.collect::<Vec<_>>());
-            println!("{}", text.map_err(json)?);
+            say!("{}", text.map_err(json)?);
             return Ok(());
         }
         let mean = |row: &Row| row.total / row.occurrences.max(1) as f64;
         if self.csv {
-            println!("kernel,grid,block,occurrences,total_us,mean_us,least_us,most_us");
+            say!("kernel,grid,block,occurrences,total_us,mean_us,least_us,most_us");
         } else {
-            println!(
+            say!(
                 "{:>12} {:>10} {:>8}  {:<18} {:<12} kernel",
-                "total us", "mean us", "times", "grid", "block"
+                "total us",
+                "mean us",
+                "times",
+                "grid",
+                "block"
             );
         }
         for ([kernel, grid, block], row) in rows {
@@ -115,11 +120,12 @@ impl Durations {
                 let times = times.map(|time| format!("{time:.3}"));
                 let head = [kernel, grid, block].into_iter().cloned();
                 let head = head.chain([row.occurrences.to_string()]);
-                print!("{}", csv::line(head.chain(times)));
+                say!("{}", csv::line(head.chain(times)).trim_end());
             } else {
-                println!(
+                say!(
                     "{:>12.2} {mean:>10.2} {:>8}  {grid:<18} {block:<12} {kernel}",
-                    row.total, row.occurrences
+                    row.total,
+                    row.occurrences
                 );
             }
         }

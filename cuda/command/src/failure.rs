@@ -31,6 +31,8 @@ pub(crate) enum Failure {
     Untrusted { path: PathBuf, reason: String },
     #[error("{}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
+    #[error("standard output: {0}")]
+    Output(io::Error),
     #[error("the report as JSON: {0}")]
     Json(serde_json::Error),
 }
@@ -38,6 +40,11 @@ pub(crate) enum Failure {
 pub(crate) type Outcome = Result<ExitCode, Failure>;
 
 impl Failure {
+    /// Whether the reader of the output has gone away, as `head` does when it has seen enough.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
@@ -55,7 +62,7 @@ impl Failure {
                 | ReplayError::Refused(_),
             ) => 4,
             Self::Replay(_) | Self::Poison(_) | Self::OtherProcess(_) => 5,
-            Self::Write { .. } | Self::Json(_) => 6,
+            Self::Write { .. } | Self::Output(_) | Self::Json(_) => 6,
         }
     }
 }

@@ -9,6 +9,7 @@ use gpureplay_cuda_image::{Allowance, MemberKind};
 use gpureplay_cuda_recording::{Hash, Launch, Recording, RegionKind};
 
 use crate::failure::{Failure, Outcome};
+use crate::report::say;
 use crate::report::{bytes, line, sizes};
 use crate::sign::Trust;
 use crate::target::Target;
@@ -25,7 +26,7 @@ impl List {
     pub(crate) fn execute(&self) -> Outcome {
         let recording = self.target.recording()?;
         for (number, launch) in self.target.launches(&recording)? {
-            println!("{}", line(number, &launch));
+            say!("{}", line(number, &launch));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -53,8 +54,8 @@ impl Info {
             shared,
             ..
         } = &launch;
-        println!("kernel      {kernel}");
-        println!(
+        say!("kernel      {kernel}");
+        say!(
             "launched    by {} in process {}{}, after {} others of this kernel",
             origin.entry,
             origin.process,
@@ -65,18 +66,18 @@ impl Info {
             origin.occurrence
         );
         let [major, minor] = device.capability;
-        println!(
+        say!(
             "on          {}, sm_{major}{minor}, driver for CUDA {}.{}",
             device.name,
             device.driver / 1000,
             device.driver % 1000 / 10
         );
-        println!(
+        say!(
             "sizes       grid {}, block {}, {shared} B dynamic shared memory",
             sizes(*grid),
             sizes(*block)
         );
-        println!(
+        say!(
             "parameters  {} in {} bytes",
             launch.layout.len(),
             launch.parameters.len()
@@ -84,7 +85,7 @@ impl Info {
         let image = recording
             .store()
             .image(launch.image.hash, launch.image.size)?;
-        println!(
+        say!(
             "image       {}, {}",
             launch.image.hash,
             bytes(launch.image.size)
@@ -97,17 +98,17 @@ impl Info {
             gpureplay_cuda_image::kernel(&image, &launch.kernel).map_err(damaged)?
         {
             if let Some(registers) = kernel.registers {
-                println!("registers   {registers}");
+                say!("registers   {registers}");
             }
             if let Some(most) = kernel.most_threads {
-                println!(
+                say!(
                     "bounds      at most {} threads of a block",
                     // Three numbers of 32 bits have 96.
                     most.into_iter().map(u128::from).product::<u128>()
                 );
             }
             if let Some(required) = kernel.required_threads {
-                println!("bounds      block {} only", sizes(required));
+                say!("bounds      block {} only", sizes(required));
             }
         }
         for region in &launch.regions {
@@ -121,7 +122,7 @@ impl Info {
             } else {
                 ""
             };
-            println!(
+            say!(
                 "region      {:#x}, {} of {kind} memory{changed}",
                 region.address,
                 bytes(region.size)
@@ -133,7 +134,7 @@ impl Info {
             } else {
                 ""
             };
-            println!(
+            say!(
                 "variable    {}, {}{changed}",
                 variable.name,
                 bytes(variable.size)
@@ -157,6 +158,12 @@ impl Verify {
     pub(crate) fn execute(&self) -> Outcome {
         let recording = self.target.recording()?;
         let numbers = self.target.numbers(&recording)?;
+        if numbers.is_empty() && self.trust.is_demanded() {
+            return Err(Failure::Untrusted {
+                path: self.target.folder.clone(),
+                reason: "holds no launches, so nothing in it is signed".into(),
+            });
+        }
         let launches = numbers
             .into_iter()
             .map(|number| Ok((number, self.trust.launch(&recording, number)?)))
@@ -174,13 +181,13 @@ impl Verify {
                 }
             }
             if launch.changed() == 0 {
-                println!(
+                say!(
                     "launch {number}: {} changes no memory; no replay of it can be told right",
                     launch.kernel
                 );
             }
         }
-        println!(
+        say!(
             "{} launches, {} of memory: as recorded",
             launches.len(),
             bytes(total)
@@ -297,12 +304,12 @@ impl Diff {
             );
         }
         if differences.is_empty() {
-            println!("the launches are the same");
+            say!("the launches are the same");
             return Ok(ExitCode::SUCCESS);
         }
-        differences
-            .iter()
-            .for_each(|difference| println!("{difference}"));
+        for difference in &differences {
+            say!("{difference}");
+        }
         Ok(ExitCode::from(1))
     }
 }

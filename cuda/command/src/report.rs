@@ -1,7 +1,44 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How numbers and launches look.
 
+use std::fmt;
+use std::io::{self, Write};
+
 use gpureplay_cuda_recording::Launch;
+use gpureplay_io::Lines;
+
+use crate::failure::Failure;
+
+/// A line on standard output for what a command is asked for; ends the function if it cannot be written.
+macro_rules! say {
+    ($($part:tt)*) => {
+        $crate::report::to_output(format_args!($($part)*))?
+    };
+}
+
+/// A line on standard error.
+macro_rules! note {
+    ($($part:tt)*) => {
+        $crate::report::to_errors(format_args!($($part)*))
+    };
+}
+
+pub(crate) use {note, say};
+
+/// Writes a line to standard output. Whatever a recording says in it is shown as escapes where it is no plain text.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn to_output(line: fmt::Arguments<'_>) -> Result<(), Failure> {
+    let mut out = Lines::new(gpureplay_io::output());
+    let written = writeln!(out, "{line}").and_then(|()| out.flush());
+    written.map_err(Failure::Output)
+}
+
+/// As [`to_output`], to standard error. Nobody is left to tell that this failed.
+pub(crate) fn to_errors(line: fmt::Arguments<'_>) {
+    let _ = writeln!(Lines::new(io::stderr().lock()), "gpureplay: {line}");
+}
 
 /// `16x4x1`.
 pub(crate) fn sizes([x, y, z]: [u32; 3]) -> String {

@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::attempt::{again, differences_elsewhere};
 use crate::failure::{Failure, Outcome, file, json, written};
 use crate::report;
+use crate::report::{note, say};
 use crate::sign::Trust;
 use crate::target::{Target, sizes};
 
@@ -140,8 +141,8 @@ impl Checking {
         .map_err(again)?;
         let (recorded, here) = (&session.launch().device, session.gpu().info());
         if recorded.capability != here.capability {
-            eprintln!(
-                "gpureplay: recorded on {} (sm_{}{}), replayed on {} (sm_{}{})",
+            note!(
+                "recorded on {} (sm_{}{}), replayed on {} (sm_{}{})",
                 recorded.name,
                 recorded.capability[0],
                 recorded.capability[1],
@@ -206,8 +207,8 @@ impl Checking {
         }
         if self.mask > 0 {
             mask = session.mask(&loaded, self.mask)?;
-            eprintln!(
-                "gpureplay: {} words differ between {} runs of the recorded launch and are left out",
+            note!(
+                "{} words differ between {} runs of the recorded launch and are left out",
                 mask.words(),
                 self.mask.saturating_add(1)
             );
@@ -218,8 +219,8 @@ impl Checking {
                 all.push(differences_elsewhere()?);
             }
             let others = session.mask_of_processes(&all)?;
-            eprintln!(
-                "gpureplay: {} words differ between {} processes that replay the recorded launch and are left out",
+            note!(
+                "{} words differ between {} processes that replay the recorded launch and are left out",
                 others.words(),
                 all.len()
             );
@@ -321,15 +322,15 @@ impl Run {
         };
         let loaded = session.load(image.as_deref(), options)?;
         if session.rewritten() > 0 {
-            eprintln!(
-                "gpureplay: {} pointers to the image's variables rewritten",
+            note!(
+                "{} pointers to the image's variables rewritten",
                 session.rewritten()
             );
         }
         let sizes = self.sizes(session.sizes());
         if self.null {
             let verdict = session.null(&loaded, &how, &mask)?;
-            println!("{}: null replay {verdict}", session.launch().kernel);
+            say!("{}: null replay {verdict}", session.launch().kernel);
             return Ok(ExitCode::from(u8::from(!verdict.is_right())));
         }
         let times = session.time(&loaded, &sizes, self.repetitions)?;
@@ -346,7 +347,7 @@ impl Run {
             evidence = match self.checking.evidence(&mut session, &mask) {
                 Ok(evidence) => evidence,
                 Err(Failure::Poison(error)) => {
-                    eprintln!("gpureplay: with memory changed before the launch: {error}");
+                    note!("with memory changed before the launch: {error}");
                     None
                 }
                 Err(error) => return Err(error),
@@ -366,14 +367,14 @@ impl Run {
         };
         if self.json {
             let text = serde_json::to_string(&report.json());
-            println!("{}", text.map_err(json)?);
+            say!("{}", text.map_err(json)?);
         } else {
-            report.print();
+            report.print()?;
             for (address, recorded, found) in differing {
-                println!("  {address:#x}: recorded {recorded:08x}, found {found:08x}");
+                say!("  {address:#x}: recorded {recorded:08x}, found {found:08x}");
             }
             if matches!(verdict, Verdict::Differs(_)) && self.checking.mask == 0 {
-                println!(
+                say!(
                     "  the recorded kernel may read memory that it does not own or race: --mask 2 leaves out what differs from run to run"
                 );
             }
@@ -434,8 +435,8 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    fn print(&self) {
-        println!(
+    fn print(&self) -> Result<(), Failure> {
+        say!(
             "{}: grid {}, block {}, {} registers",
             self.kernel,
             report::sizes(self.sizes.grid),
@@ -443,7 +444,7 @@ impl Report<'_> {
             self.registers
         );
         if self.times.runs() > 0 {
-            println!(
+            say!(
                 "  {} runs: median {:.2} us, least {:.2} us, spread {:.2} us",
                 self.times.runs(),
                 self.times.median(),
@@ -451,20 +452,25 @@ impl Report<'_> {
                 self.times.spread()
             );
         }
-        println!("  {}", self.verdict);
+        say!("  {}", self.verdict);
         match &self.evidence {
-            Some(Evidence::Poison(poison)) => println!(
-                "  memory held the results already: {} bytes were changed before the launch, of {} that the recorded kernel was seen to write",
-                poison.bytes(),
-                poison.written()
-            ),
-            Some(Evidence::Reaction(reaction)) => println!(
-                "  the kernel writes nothing on recorded memory: {} bytes of its inputs were changed before another launch, upon which the recorded kernel writes {}",
-                reaction.bytes(),
-                reaction.written()
-            ),
+            Some(Evidence::Poison(poison)) => {
+                say!(
+                    "  memory held the results already: {} bytes were changed before the launch, of {} that the recorded kernel was seen to write",
+                    poison.bytes(),
+                    poison.written()
+                );
+            }
+            Some(Evidence::Reaction(reaction)) => {
+                say!(
+                    "  the kernel writes nothing on recorded memory: {} bytes of its inputs were changed before another launch, upon which the recorded kernel writes {}",
+                    reaction.bytes(),
+                    reaction.written()
+                );
+            }
             None => {}
         }
+        Ok(())
     }
 
     fn json(&self) -> RunReport<'_> {

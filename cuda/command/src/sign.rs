@@ -15,6 +15,7 @@ use gpureplay_io::{Existing, beneath};
 use gpureplay_sign::{PublicKey, SecretKey, Signature, SignatureError, WriteError, sign};
 
 use crate::failure::{Failure, Outcome, file};
+use crate::report::say;
 use crate::target::Target;
 
 const EXAMPLES: &str = "\
@@ -49,7 +50,8 @@ pub(crate) struct Sign {
 /// Whose recordings are accepted.
 #[derive(Args)]
 pub(crate) struct Trust {
-    /// Refuse a launch that is not signed with this key: a PEM file, or 64 hexadecimal digits.
+    /// Refuse a launch that is not signed with this key: a PEM file, or 64 hexadecimal digits. Each launch is signed by itself: who can
+    /// write the recording can leave out signed launches or exchange their numbers.
     #[arg(long, value_name = "KEY")]
     require_signature: Option<String>,
     /// Refuse a signature with a smaller counter.
@@ -112,7 +114,7 @@ impl Sign {
                 }
             })?;
         }
-        println!(
+        say!(
             "{} launches signed, counter {}",
             launches.len(),
             self.counter
@@ -132,6 +134,11 @@ impl Trust {
                     .map_err(|error| wrong_key(given, &error))
             }
         }
+    }
+
+    /// Whether a signature is demanded.
+    pub(crate) fn is_demanded(&self) -> bool {
+        self.require_signature.is_some()
     }
 
     /// A launch that is trusted: what is checked is what is used, whatever becomes of the file meanwhile.

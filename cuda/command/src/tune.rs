@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::attempt;
 use crate::failure::{Failure, Outcome, write};
 use crate::report;
+use crate::report::{note, say};
 use crate::run::{Checking, Evidence, read_image};
 use crate::target::{Target, sizes};
 
@@ -154,7 +155,7 @@ impl Rows {
     /// A row. After a kernel that failed, another process goes on.
     fn push(&mut self, row: &Row) -> Result<(), Failure> {
         let done = row.done();
-        print!("{}", done.csv);
+        say!("{}", done.csv.trim_end());
         self.done.push(done);
         if row.is_last {
             return Err(attempt::hand_on(&self.done, None));
@@ -180,7 +181,7 @@ impl Tune {
             .map_or_else(|| vec![recorded.block], |blocks| blocks.0.clone());
         let mut rows = Rows::new()?;
         if rows.known == 0 {
-            println!("{HEADER}");
+            say!("{HEADER}");
         }
         let loaded = session.load(None, JitOptions::default())?;
         let mut checks = Checks {
@@ -193,8 +194,8 @@ impl Tune {
         if matches!(base.result, Ok((Verdict::Inconclusive, _))) {
             checks.evidence = match self.checking.evidence(&mut session, &checks.mask) {
                 Err(Failure::Poison(error)) => {
-                    eprintln!(
-                        "gpureplay: with memory changed before the launch: {error}; going on in another process with --no-poison"
+                    note!(
+                        "with memory changed before the launch: {error}; going on in another process with --no-poison"
                     );
                     return Err(attempt::hand_on(&rows.done, Some("--no-poison")));
                 }
@@ -256,7 +257,7 @@ impl Tune {
             let lines = rows.done.iter().map(|row| row.csv.clone());
             write(path, &format!("{HEADER}\n{}", lines.collect::<String>()))?;
         }
-        conclude(&rows.done);
+        conclude(&rows.done)?;
         let base_is_right = rows.done.first().is_some_and(|base| base.right.is_some());
         Ok(ExitCode::from(u8::from(!base_is_right)))
     }
@@ -297,20 +298,25 @@ impl Tune {
 }
 
 /// Says the best candidate, if it is better than the recorded launch by more than both spread.
-fn conclude(rows: &[Done]) {
+fn conclude(rows: &[Done]) -> Result<(), Failure> {
     let Some([base, spread]) = rows.first().and_then(|base| base.right) else {
-        println!("the recorded launch does not replay right: nothing is compared with it");
-        return;
+        say!("the recorded launch does not replay right: nothing is compared with it");
+        return Ok(());
     };
     let best = rows
         .iter()
         .filter_map(|row| Some((&row.what, row.right?)))
         .min_by(|a, b| a.1[0].total_cmp(&b.1[0]));
     match best {
-        Some((what, [median, own])) if median + own + spread < base => println!(
-            "best: {median:.2} us ({:.2} times as fast as recorded): {what}",
-            base / median
-        ),
-        _ => println!("nothing is faster than the recorded launch by more than the spread"),
+        Some((what, [median, own])) if median + own + spread < base => {
+            say!(
+                "best: {median:.2} us ({:.2} times as fast as recorded): {what}",
+                base / median
+            );
+        }
+        _ => {
+            say!("nothing is faster than the recorded launch by more than the spread");
+        }
     }
+    Ok(())
 }

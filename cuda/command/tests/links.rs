@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nothing outside of a recording's directory is read, signed or written by way of a link in it, and a pipe in it stops nobody.
+//! Nothing outside of a recording's directory is read, signed or written by way of a link in it, and a pipe in it stops nobody. What a stranger
+//! writes into one is shown as escapes.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -91,6 +92,83 @@ const READ: [&str; 6] = [
     "diff rec#0 outside#0",
     "sign --key mine.pem --force rec",
 ];
+
+/// Exit code and all output of a command in the tree, with these streams.
+fn said(tree: &Tree, words: &str, out: Stdio, errors: Stdio) -> (Option<i32>, String) {
+    let child = Command::new(env!("CARGO_BIN_EXE_gpureplay-cuda"))
+        .args(words.split_whitespace())
+        .current_dir(tree.0.path())
+        .stdout(out)
+        .stderr(errors)
+        .spawn();
+    let output = child.unwrap().wait_with_output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn what_a_manifest_says_is_shown_as_escapes() {
+    let tree = Tree::new();
+    let path = tree.at("rec/launches/0.toml");
+    let manifest = fs::read_to_string(&path).unwrap();
+    let hidden = "\\u001b]0;x\\u0007\\u009b31m\\u202e\\nforged: ";
+    for (from, to) in [
+        ("format = 1\n", format!("format = 1\n\"{hidden}\" = 1\n")),
+        ("kind = \"device\"", format!("kind = \"{hidden}\"")),
+    ] {
+        assert!(manifest.contains(from));
+        fs::write(&path, manifest.replacen(from, &to, 1)).unwrap();
+        for words in ["list rec", "info rec#0", "verify rec", "diff rec rec"] {
+            let (code, text) = said(&tree, words, Stdio::piped(), Stdio::piped());
+            assert_eq!(code, Some(3), "{words}: {text}");
+            assert!(
+                !text.contains(|c: char| c != '\n' && c.is_control()),
+                "{text}"
+            );
+            assert!(
+                !text.contains('\u{202e}') && !text.contains("\nforged"),
+                "{text}"
+            );
+        }
+    }
+    fs::write(&path, manifest).unwrap();
+    let name = "\u{1b}[31m\u{202e}";
+    let (code, text) = said(
+        &tree,
+        &format!("list {name}"),
+        Stdio::piped(),
+        Stdio::piped(),
+    );
+    assert_eq!(code, Some(3), "{text}");
+    assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
+}
+
+#[test]
+fn closed_and_full_streams_are_no_panic() {
+    let tree = Tree::new();
+    let full = || Stdio::from(fs::File::options().write(true).open("/dev/full").unwrap());
+    for words in ["list rec", "verify rec", "info rec#0", "diff rec outside"] {
+        let (code, text) = said(&tree, words, full(), Stdio::piped());
+        assert_eq!(code, Some(6), "{words}: {text}");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let (code, text) = said(&tree, words, writer.into(), Stdio::piped());
+        assert_eq!((code, text.as_str()), (Some(0), ""), "{words}");
+    }
+    let (code, text) = said(&tree, "list none", Stdio::piped(), full());
+    assert_eq!(code, Some(3), "{text}");
+}
+
+#[test]
+fn a_recording_without_launches_is_not_signed() {
+    let tree = Tree::new();
+    let words = "verify rec --require-signature mine.pub.pem";
+    assert_eq!(tree.run(words), Some(0));
+    for file in ["rec/launches/0.toml", "rec/launches/0.sig"] {
+        fs::remove_file(tree.at(file)).unwrap();
+    }
+    assert_eq!(tree.run(words), Some(3));
+}
 
 /// The commands that need a file or folder of a recording.
 fn needs(name: &str) -> &'static [&'static str] {

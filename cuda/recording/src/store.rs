@@ -264,14 +264,20 @@ fn in_parallel<T: Sync, R: Send>(
     let shares: Vec<Result<Vec<R>, RecordingError>> = std::thread::scope(|scope| {
         let threads: Vec<_> = items
             .chunks(share)
-            .map(|items| scope.spawn(move || items.iter().map(work).collect::<Result<Vec<R>, _>>()))
+            .map(|items| {
+                let all = move || items.iter().map(work).collect::<Result<Vec<R>, _>>();
+                // Where the system has no thread left, this one does it.
+                let other = std::thread::Builder::new().spawn_scoped(scope, all);
+                other.map_err(|_| all())
+            })
             .collect();
         threads
             .into_iter()
-            .map(|thread| {
-                thread
+            .map(|thread| match thread {
+                Ok(thread) => thread
                     .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                Err(done) => done,
             })
             .collect()
     });

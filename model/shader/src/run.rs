@@ -173,13 +173,15 @@ fn launch(
     let results: Vec<_> = std::thread::scope(|scope| {
         let (work, stop) = (&work, &stop);
         let others: Vec<_> = (1..workers)
-            .map(|index| {
+            // Where the system has no thread left, those that there are do all of it.
+            .map_while(|index| {
                 let (program, uniforms) = (Arc::clone(&program), Arc::clone(&core.uniforms));
-                scope.spawn(move || {
+                let other = move || {
                     let mut core = Core::new(dispatch, space, control, stop).drawing(stage);
                     core.uniforms = uniforms;
                     work(core, program, index)
-                })
+                };
+                std::thread::Builder::new().spawn_scoped(scope, other).ok()
             })
             .collect();
         let own = work(core, program, 0);

@@ -2,6 +2,8 @@
 //! The `gpureplay` command: one file per subcommand in `commands`, what they share in `common`. A library only so that fuzzing and tests reach its parser; what programs
 //! embed is `gpureplay-library`.
 #![forbid(unsafe_code)]
+// All that is printed goes through `terminal`, which escapes it and fails without a panic.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod commands;
 mod common;
@@ -12,7 +14,8 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 
 use commands::{
     analyse, bench, compile, completions, diff, disasm, doctor, dump, extract, import, info, jobs,
@@ -20,7 +23,7 @@ use commands::{
 };
 use common::failure::{Failure, Outcome};
 use common::terminal;
-use gpureplay_library::{explain, files, manifest, text};
+use gpureplay_library::{escaped, explain, files, manifest, text};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -30,7 +33,7 @@ Exit codes:
   3  the recording is damaged, not allowed, or not a recording
   4  an input or another file is missing or does not fit
   5  the device could not be used, or the replay failed on it
-  6  a result could not be written
+  6  a result could not be written; a pipe whose reader has seen enough (`| head`) is no error
 130  interrupted before there was anything to report
 With --json a failure is on standard output too: {\"error\":{\"kind\":\"input\",\"exit_code\":4,\"text\":\"...\"}}
 `record` passes on the exit code of an app that fails.";
@@ -101,6 +104,7 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
         Err(error) => {
+            let error = in_plain_words(&words, error);
             if error.use_stderr() && wants_json(&words) {
                 let text = error.to_string().trim_end().to_owned();
                 failed_in_json(&Failure::Usage(text));
@@ -153,6 +157,32 @@ pub fn execute(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             }
             ExitCode::from(failure.exit_code())
         }
+    }
+}
+
+/// What is wrong with words, with escapes where they are no plain text.
+fn in_plain_words(words: &[OsString], error: clap::Error) -> clap::Error {
+    let plain: Vec<String> = words
+        .iter()
+        .map(|word| escaped(&word.to_string_lossy()).into_owned())
+        .collect();
+    let same = words
+        .iter()
+        .zip(&plain)
+        .filter(|(word, plain)| *word.as_os_str() == *plain.as_str());
+    if same.count() == words.len() {
+        return error;
+    }
+    if error.kind() == ErrorKind::InvalidUtf8 {
+        let wrong = words.iter().zip(&plain);
+        let wrong = wrong.filter(|(word, _)| word.to_str().is_none());
+        let wrong = wrong.map(|(_, plain)| plain.as_str()).collect::<Vec<_>>();
+        let text = format!("text is expected, and not UTF-8 is: {}", wrong.join(", "));
+        return Arguments::command().error(ErrorKind::InvalidUtf8, text);
+    }
+    match Arguments::try_parse_from(&plain) {
+        Err(error) => error,
+        Ok(_) => Arguments::command().error(error.kind(), escaped(&error.to_string())),
     }
 }
 

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The `gpureplay` command.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+
+mod before;
 
 fn main() -> std::process::ExitCode {
+    if before::output_was_closed() {
+        gpureplay_io::output_was_closed();
+    }
     gpureplay_command::main()
 }

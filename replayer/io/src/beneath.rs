@@ -18,6 +18,7 @@ use nix::sys::stat::{Mode, SFlag, fstatat, mkdirat};
 
 mod write;
 
+pub(crate) use write::write_in;
 pub use write::{link, make_folder, write, write_soon};
 
 /// A folder that is only a place in the file system.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Text of strangers on a terminal: what moves the cursor, hides or reorders text is shown as an escape.
 //!
-//! All that is printed from a file, a manifest or a file name goes through [`escaped`] or, where lines are the program's own,
-//! [`escaped_lines`]. An escape is `\u` and four hexadecimal digits for each UTF-16 unit, which is valid inside JSON strings too.
+//! Commands print through [`Lines`] only, which escapes what is written to it: a formatted write is one line at most, whatever its
+//! arguments hold. Texts that are made for something else go through [`escaped`]. An escape is `\u` and four hexadecimal digits for each UTF-16 unit, which is valid inside JSON strings too.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::fmt::{Arguments, Write as _};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// First and last of the ranges of format characters (Unicode 16, general categories Cf, Zl, Zp): they are invisible, or change the
@@ -76,9 +77,99 @@ fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// A stream on which text is escaped.
+///
+/// Of a formatted write (`writeln!`) every line feed but one at the end is an escape too, so that no argument can begin a line. Bytes that
+/// are written as they are keep their line feeds.
+pub struct Lines<W: Write> {
+    stream: W,
+    /// What follows the last line feed.
+    line: Vec<u8>,
+}
+
+impl<W: Write> Lines<W> {
+    /// Nothing is written yet.
+    pub fn new(stream: W) -> Self {
+        Self {
+            stream,
+            line: Vec::new(),
+        }
+    }
+
+    fn write_line(&mut self) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        let text = String::from_utf8_lossy(&line);
+        self.stream.write_all(escaped_lines(&text).as_bytes())
+    }
+}
+
+impl<W: Write> Write for Lines<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        if bytes.contains(&b'\n') {
+            let rest = self.line.iter().rposition(|&byte| byte == b'\n');
+            let rest = self.line.split_off(rest.map_or(0, |at| at + 1));
+            self.write_line()?;
+            self.line = rest;
+        }
+        Ok(bytes.len())
+    }
+
+    fn write_fmt(&mut self, arguments: Arguments<'_>) -> io::Result<()> {
+        let text = arguments.to_string();
+        let (text, end) = match text.strip_suffix('\n') {
+            Some(line) => (line, "\n"),
+            None => (text.as_str(), ""),
+        };
+        self.write_all(escaped(text).as_bytes())?;
+        self.write_all(end.as_bytes())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.write_line()?;
+        self.stream.flush()
+    }
+}
+
+impl<W: Write> Drop for Lines<W> {
+    fn drop(&mut self) {
+        // Whoever cares about an error has flushed.
+        let _ = self.flush();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_escaped_even_when_written_in_pieces() {
+        let mut kept = Vec::new();
+        let mut out = Lines::new(&mut kept);
+        for piece in "a\x1b[2J\nb\u{202e}c\nrest".as_bytes().chunks(1) {
+            out.write_all(piece).unwrap();
+        }
+        drop(out);
+        let text = String::from_utf8(kept).unwrap();
+        assert_eq!(text, "a\\u001b[2J\nb\\u202ec\nrest");
+    }
+
+    #[test]
+    fn no_argument_begins_a_line() {
+        let mut kept = Vec::new();
+        let mut out = Lines::new(&mut kept);
+        let name = "saxpy\nraces: none\n";
+        write!(out, "kernel {name}").unwrap();
+        writeln!(out, " has {name}").unwrap();
+        drop(out);
+        let text = String::from_utf8(kept).unwrap();
+        let name = "saxpy\\u000araces: none\\u000a";
+        // A formatted write that ends in one is a line of the program's.
+        assert_eq!(
+            text,
+            format!("kernel saxpy\\u000araces: none\n has {name}\n")
+        );
+    }
 
     #[test]
     fn nothing_that_moves_hides_or_reorders_stays() {

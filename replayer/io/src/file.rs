@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that appear whole or not at all.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use crate::beneath::write_in;
 
 /// Symbolic links that are followed to a destination, as many as Linux follows.
 const MAX_LINKS: u32 = 40;
@@ -28,7 +29,21 @@ pub enum Existing {
 /// # Errors
 /// What the system says; nothing is left behind.
 pub fn write_whole(path: &Path, contents: &[u8], existing: Existing) -> io::Result<()> {
-    write_with_mode(&followed(path)?, contents, existing, READABLE_BY_ALL)
+    write_unless(path, contents, existing, |_, _| false)
+}
+
+/// As [`write_whole`], but a file that `stays` is not replaced: this is asked, with its device and its number there, where all links have led and
+/// just before the new file takes its place. Whoever changes the links meanwhile gains nothing.
+///
+/// # Errors
+/// As for [`write_whole`]; of the kind [`io::ErrorKind::ResourceBusy`] if the file stays.
+pub fn write_unless(
+    path: &Path,
+    contents: &[u8],
+    existing: Existing,
+    stays: impl Fn(u64, u64) -> bool,
+) -> io::Result<()> {
+    write_with_mode(&followed(path)?, contents, existing, READABLE_BY_ALL, stays)
 }
 
 /// As [`write_whole`], but a path that is a symbolic link is a file that exists: it is replaced, and what it leads to stays as it is.
@@ -37,7 +52,7 @@ pub fn write_whole(path: &Path, contents: &[u8], existing: Existing) -> io::Resu
 /// As for [`write_whole`].
 pub fn write_here(path: &Path, contents: &[u8], existing: Existing) -> io::Result<()> {
     // The new file takes the name of a link as it takes that of a file.
-    write_file(path, contents, existing, READABLE_BY_ALL)
+    write_file(path, contents, existing, READABLE_BY_ALL, |_, _| false)
 }
 
 /// As [`write_whole`] with [`Existing::Keep`], readable by its owner only.
@@ -45,7 +60,8 @@ pub fn write_here(path: &Path, contents: &[u8], existing: Existing) -> io::Resul
 /// # Errors
 /// As for [`write_whole`].
 pub fn write_secret(path: &Path, contents: &[u8]) -> io::Result<()> {
-    write_with_mode(&followed(path)?, contents, Existing::Keep, 0o600)
+    let path = followed(path)?;
+    write_with_mode(&path, contents, Existing::Keep, 0o600, |_, _| false)
 }
 
 /// As [`write_whole`] with [`Existing::Replace`].
@@ -62,19 +78,22 @@ fn write_with_mode(
     contents: &[u8],
     existing: Existing,
     mode: u32,
+    stays: impl Fn(u64, u64) -> bool,
 ) -> io::Result<()> {
     match fs::metadata(destination) {
         Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
         Ok(found) if !found.is_file() => {
-            return File::options()
-                .write(true)
-                .open(destination)?
-                .write_all(contents);
+            let mut opened = File::options().write(true).open(destination)?;
+            return match opened.metadata()?.is_file() {
+                // It took the place meanwhile.
+                true => Err(io::ErrorKind::AlreadyExists.into()),
+                false => opened.write_all(contents),
+            };
         }
         Ok(_) if existing == Existing::Keep => return Err(io::ErrorKind::AlreadyExists.into()),
         _ => {}
     }
-    write_file(destination, contents, existing, mode)
+    write_file(destination, contents, existing, mode, stays)
 }
 
 /// Writes a file, or replaces what has its name, by a new file that gets this name at the end.
@@ -83,40 +102,17 @@ fn write_file(
     contents: &[u8],
     existing: Existing,
     mode: u32,
+    stays: impl Fn(u64, u64) -> bool,
 ) -> io::Result<()> {
-    if destination.file_name().is_none() {
+    let Some(name) = destination.file_name() else {
         let reason = "the path names no file";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
-    }
+    };
     let folder = match destination.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let mut file = tempfile::Builder::new()
-        .prefix(".gpureplay-")
-        .suffix(".part")
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(folder)
-        .map_err(without_path)?;
-    file.as_file_mut().write_all(contents)?;
-    file.as_file().sync_all()?;
-    let persisted = match existing {
-        Existing::Keep => file.persist_noclobber(destination),
-        Existing::Replace => file.persist(destination),
-    };
-    persisted.map(drop).map_err(|error| error.error)
-}
-
-/// What the system says, without the name of a temporary file.
-fn without_path(error: io::Error) -> io::Error {
-    let inner = error.get_ref().and_then(std::error::Error::source);
-    let code = inner
-        .and_then(|inner| inner.downcast_ref::<io::Error>())
-        .and_then(io::Error::raw_os_error);
-    match code.or(error.raw_os_error()) {
-        Some(code) => io::Error::from_raw_os_error(code),
-        None => error.kind().into(),
-    }
+    write_in(folder, name, contents, existing, mode, stays)
 }
 
 /// Where a path leads; the path itself if it is no symbolic link.
@@ -138,6 +134,8 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
     use super::*;
 
     /// A folder that is removed at the end.
@@ -218,6 +216,23 @@ mod tests {
         assert!(!error.to_string().contains("part"), "{error}");
         assert!(write_atomic(&folder.0.join(".."), b"x").is_err());
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_that_stays_is_not_replaced_whatever_leads_to_it() {
+        let folder = Folder::new("stays");
+        let at = |name: &str| folder.0.join(name);
+        fs::write(at("input"), b"input").unwrap();
+        std::os::unix::fs::symlink("input", at("link")).unwrap();
+        let found = fs::metadata(at("input")).unwrap();
+        let stays = |device, number| (device, number) == (found.dev(), found.ino());
+        for name in ["input", "link"] {
+            let written = write_unless(&at(name), b"output", Existing::Replace, stays);
+            assert_eq!(written.unwrap_err().kind(), io::ErrorKind::ResourceBusy);
+            assert_eq!(fs::read(at("input")).unwrap(), b"input");
+        }
+        write_unless(&at("other"), b"output", Existing::Replace, stays).unwrap();
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 3);
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod escape;
 mod file;
 mod layout;
 mod npy;
+mod output;
 mod stated;
 pub mod statistics;
 mod tag;
@@ -24,13 +25,14 @@ mod tensor;
 
 pub use compare::{Difference, compare};
 pub use dtype::{Element, ElementType, f16_to_f32, f32_to_f16};
-pub use escape::{escaped, escaped_lines, shown};
-pub use file::{Existing, write_atomic, write_here, write_secret, write_whole};
+pub use escape::{Lines, escaped, escaped_lines, shown};
+pub use file::{Existing, write_atomic, write_here, write_secret, write_unless, write_whole};
 pub use layout::{Layout, LayoutError, Run, simplify};
 pub use npy::{
     MAX_NPY_BYTES, MAX_NPY_PREFIX, NpyError, encode_npy, parse_npy, read_npy, read_npy_if,
     write_npy,
 };
+pub use output::{Output, output, output_was_closed};
 pub use stated::{Form, Names, Stated, StatedError};
 pub use tag::{Distinctiveness, distinctiveness, tag_tensor};
 pub use tensor::{MAX_RANK, Tensor, TensorError};

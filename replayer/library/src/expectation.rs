@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 use crate::bindings::{Bindings, require};
 use crate::error::{Error, Result};
 use crate::files::Files;
+use crate::json_path;
 use crate::manifest::{self, Case, DEFAULT_TOLERANCE};
 use crate::number::Number;
 use crate::values;
@@ -22,6 +23,8 @@ pub struct Comparison {
     /// Within the tolerance.
     pub matches: bool,
     /// The file that was compared with.
+    #[serde(serialize_with = "json_path::one")]
+    #[cfg_attr(feature = "schema", schemars(with = "PathBuf"))]
     pub expected: PathBuf,
     /// Who computed it, if the manifest says so.
     #[serde(serialize_with = "as_text")]

@@ -14,7 +14,7 @@ use crate::digest::sha256;
 use crate::error::Error;
 use crate::host_rules;
 use crate::manifest::{self, Case, Manifest};
-use crate::package::open::{PrivateCopy, open_named, read_recording};
+use crate::package::open::{Held, PrivateCopy, open_named, read_recording};
 use crate::tensors::TensorInfo;
 use crate::trust::Trust;
 use crate::values::{self, ImageFormat};
@@ -34,6 +34,8 @@ pub struct Files {
     pub manifest: Option<Manifest>,
     /// Where `directory` is a private copy.
     pub(crate) copy: Option<PrivateCopy>,
+    /// Where the files were only looked at: there is nothing in `directory`.
+    pub(crate) held: Option<Held>,
 }
 
 impl Files {
@@ -73,6 +75,7 @@ impl Files {
             bytes,
             manifest,
             copy: None,
+            held: None,
         })
     }
 
@@ -81,12 +84,12 @@ impl Files {
         if let Some(manifest) = &self.manifest {
             return manifest.name.clone();
         }
-        let path = self
-            .directory
-            .canonicalize()
-            .unwrap_or_else(|_| self.directory.clone());
-        path.file_name()
-            .map_or_else(|| "recording".into(), |name| name.to_string_lossy().into())
+        let path = self.original().canonicalize().unwrap_or_default();
+        let name = match path.is_file() {
+            true => path.file_stem(),
+            false => path.file_name(),
+        };
+        name.map_or_else(|| "recording".into(), |name| name.to_string_lossy().into())
     }
 
     /// The manifest's first case.
@@ -151,6 +154,10 @@ impl Files {
 
     /// Files that the manifest names and that are not there, in its order.
     pub fn missing(&self) -> Vec<PathBuf> {
+        // Files that are held are all that the manifest names.
+        if self.held.is_some() {
+            return Vec::new();
+        }
         let named = self.manifest.iter().flat_map(Manifest::files);
         let missing = named.filter(|file| beneath::open(&self.directory, file).is_err());
         let mut missing: Vec<PathBuf> = missing.map(|file| self.directory.join(file)).collect();
@@ -265,6 +272,7 @@ mod tests {
             bytes: builder.finish().unwrap(),
             manifest: Some(Manifest::parse(manifest).unwrap()),
             copy: None,
+            held: None,
         }
     }
 

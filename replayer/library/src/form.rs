@@ -86,6 +86,7 @@ impl Recording {
             bytes,
             manifest,
             copy: None,
+            held: None,
         }
     }
 }

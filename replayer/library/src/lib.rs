@@ -25,6 +25,7 @@
 //! The parts that the `gpureplay` command shares with its users are here too: [`files`], [`manifest`], [`Bindings`],
 //! [`device`], [`values`], [`explain`].
 #![forbid(unsafe_code)]
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod bindings;
 mod choice;
@@ -37,6 +38,7 @@ pub mod explain;
 pub mod files;
 mod form;
 pub mod host_rules;
+pub mod json_path;
 pub mod manifest;
 mod model_options;
 mod names;
@@ -68,11 +70,14 @@ pub use device::{Device, ModelOptions};
 pub use error::{Class, Error, Result};
 pub use files::Files;
 pub use gpureplay_format::TensorKind;
-pub use gpureplay_io::{Element, ElementType, Existing, Tensor, escaped, escaped_lines, shown};
+pub use gpureplay_io::{
+    Element, ElementType, Existing, Lines, Tensor, escaped, escaped_lines, shown,
+};
 pub use gpureplay_optee::Canceller;
 pub use manifest::Manifest;
 pub use number::Number;
 pub use package::open::read_named;
+pub use package::seal::Seal;
 pub use recording::Recording;
 pub use selection::Selection;
 pub use session::{Options, Session};

@@ -211,8 +211,7 @@ impl Manifest {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             read => read.map_err(|error| wrong(error.to_string()))?,
         };
-        let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
-        let manifest = Self::parse(&text).map_err(wrong)?;
+        let manifest = Self::decode(&bytes, &path)?;
         for file in manifest.files() {
             // A device or a pipe has no end, or never begins; a link leads elsewhere. What is not there is told when it is needed.
             if let Err(error) = beneath::open(directory, file)
@@ -265,6 +264,22 @@ impl Manifest {
             names.map(|name| ("a case", name, None))
         });
         outputs.chain(images).chain(external).chain(cases)
+    }
+
+    /// Reads the bytes of a manifest that lies, or would lie, at `path`.
+    ///
+    /// # Errors
+    /// They are too many, or not a manifest.
+    pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Self, Error> {
+        let wrong = |reason: String| Error::Manifest {
+            path: path.to_path_buf(),
+            reason,
+        };
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(wrong(format!("longer than {MAX_BYTES} bytes")));
+        }
+        let text = std::str::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
+        Self::parse(text).map_err(wrong)
     }
 
     /// Reads the text of a manifest.

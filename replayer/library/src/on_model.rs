@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The model as a device (feature `model`).
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use gpureplay_core::Gpu;
+use gpureplay_io::Lines;
 use gpureplay_on_model::OnModel;
 use mali_descriptors::Profile;
 use mali_model::probe::Analyser;
@@ -148,7 +150,11 @@ impl Log for Messages {
         self.0
     }
     fn write(&self, level: Level, message: std::fmt::Arguments<'_>) {
-        eprintln!("model: {level}: {message}");
+        // Nobody is left to tell that this failed.
+        let _ = writeln!(
+            Lines::new(std::io::stderr().lock()),
+            "model: {level}: {message}"
+        );
     }
 }
 

@@ -15,10 +15,17 @@ pub fn register(offset: u32) -> String {
     )
 }
 
+/// Extents that [`typed_shape`] writes: a file may say a million.
+const MAX_EXTENTS: usize = 16;
+
 /// `f32[64,64]`.
 pub fn typed_shape(element: ElementType, shape: &[u64]) -> String {
-    let extents: Vec<String> = shape.iter().map(u64::to_string).collect();
-    format!("{}[{}]", element.name(), extents.join(","))
+    let extents = shape.iter().take(MAX_EXTENTS).map(u64::to_string);
+    let extents = extents.collect::<Vec<_>>().join(",");
+    match shape.len() {
+        0..=MAX_EXTENTS => format!("{}[{extents}]", element.name()),
+        rank => format!("{}[{extents},… {rank} dimensions]", element.name()),
+    }
 }
 
 /// Element type of a tensor of a verified recording.
@@ -89,6 +96,18 @@ pub fn count(number: u64, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shape_is_as_short_as_a_line() {
+        let shape = |rank| typed_shape(ElementType::F32, &vec![1; rank]);
+        assert_eq!(shape(2), "f32[1,1]");
+        assert_eq!(shape(16), format!("f32[{}1]", "1,".repeat(15)));
+        assert_eq!(
+            shape(17),
+            format!("f32[{}… 17 dimensions]", "1,".repeat(16))
+        );
+        assert!(shape(2_000_000).len() < 80);
+    }
 
     #[test]
     fn numbers_are_short() {

@@ -4,6 +4,8 @@
 //! The file of a variant is laid out as a recording of which the data are only what the first one does not have. Put behind that one's data they
 //! are a whole recording, which is checked as any other is.
 
+use std::borrow::Cow;
+
 use gpureplay_format::encode::assemble;
 use gpureplay_format::layout::SECTIONS;
 use gpureplay_format::{Recording as View, Section};
@@ -43,8 +45,16 @@ impl Files {
     /// The same of the recording, which was parsed.
     fn variant_of(&self, first: &View<'_>, variant: &Variant) -> Result<Self> {
         let path = self.directory.join(&variant.file);
-        let file = beneath::read(&self.directory, &variant.file, MAX_BYTES)
-            .map_err(|error| Error::file(&path, error))?;
+        let held = self.held.as_ref().and_then(|held| {
+            let file = held.variants.get(variant.file.to_str()?)?;
+            Some(Cow::Borrowed(file.as_slice()))
+        });
+        let file = match held {
+            Some(file) => file,
+            None => beneath::read(&self.directory, &variant.file, MAX_BYTES)
+                .map(Cow::Owned)
+                .map_err(|error| Error::file(&path, error))?,
+        };
         let other = View::parse(&file).map_err(|error| Error::Damaged {
             path: path.clone(),
             error,
@@ -72,6 +82,7 @@ impl Files {
             bytes,
             manifest,
             copy: None,
+            held: None,
         })
     }
 }

@@ -25,7 +25,7 @@ mod write;
 pub use error::{PackError, SignatureError};
 pub use names::{MAX_FILES, MAX_NAME, is_safe};
 pub use pack::{Pack, Packed};
-pub use signature::{PublicKey, Signature, SignedFile, SignedFiles, Trusted};
+pub use signature::{MAX_SIGNATURE, PublicKey, Signature, SignedFile, SignedFiles, Trusted};
 #[cfg(feature = "write")]
 pub use write::{SecretKey, WriteError, digest, pack, sign};
 

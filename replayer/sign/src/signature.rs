@@ -3,7 +3,7 @@
 
 use crate::bytes::{array, u32_at, u64_at};
 use crate::error::SignatureError;
-use crate::names::{MAX_FILES, safe};
+use crate::names::{MAX_FILES, MAX_NAME, safe};
 
 /// First eight bytes.
 pub(crate) const MAGIC: [u8; 8] = *b"GPURESIG";
@@ -15,6 +15,9 @@ pub(crate) const HEADER: usize = 64;
 pub(crate) const ENTRY: usize = 48;
 /// Bytes of the Ed25519 signature at the end.
 pub(crate) const SEAL: usize = 64;
+
+/// Longest signature in bytes: as many files as there may be, with the longest names.
+pub const MAX_SIGNATURE: u64 = (HEADER + SEAL + MAX_FILES as usize * (ENTRY + MAX_NAME)) as u64;
 
 /// An Ed25519 public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -117,7 +117,7 @@ impl Analyse {
         if self.json {
             let text = serde_json::to_string(report)
                 .map_err(|error| Failure::Output(error.to_string()))?;
-            writeln!(out, "{text}")?;
+            out.write_all((text + "\n").as_bytes())?;
         } else {
             analysis_text::print(&mut out, report)?;
         }

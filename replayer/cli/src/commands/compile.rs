@@ -15,7 +15,7 @@ use crate::common::named_file::NamedFile;
 use crate::common::new_recording::Product;
 use crate::common::recording_choices::{Choices, read_typed};
 use crate::common::stated::suggestion;
-use crate::common::terminal::stage;
+use crate::common::terminal::{self, stage};
 use gpureplay_library::shown;
 
 use crate::{Result, text};
@@ -81,7 +81,7 @@ impl Compile {
                 };
                 (tensor_kind(tensor.role).name(), tensor.name.as_str(), form)
             });
-            write!(std::io::stdout(), "{}", suggestion(tensors))?;
+            terminal::stdout().write_all(suggestion(tensors).as_bytes())?;
             return Ok(Outcome::Done);
         }
         if let Some((second, path)) = second.as_ref().zip(self.second.as_deref()) {

@@ -173,7 +173,7 @@ impl Disasm {
         if self.json {
             let text = serde_json::to_string_pretty(&report)
                 .map_err(|error| Failure::Output(error.to_string()))?;
-            writeln!(out, "{text}")?;
+            out.write_all((text + "\n").as_bytes())?;
         } else {
             print(&mut out, &report)?;
         }
@@ -237,7 +237,7 @@ impl Disasm {
         if self.json {
             let text = serde_json::to_string_pretty(&report)
                 .map_err(|error| Failure::Output(error.to_string()))?;
-            writeln!(out, "{text}")?;
+            out.write_all((text + "\n").as_bytes())?;
         } else {
             print(&mut out, &report)?;
         }
@@ -322,7 +322,7 @@ fn print(out: &mut impl Write, report: &Report) -> Result<()> {
                     shader.instructions.unwrap_or(0),
                     jobs.join(" ")
                 )?;
-                write!(out, "{text}")?;
+                out.write_all(text.as_bytes())?;
             }
             _ => writeln!(
                 out,

@@ -73,7 +73,7 @@ impl Doctor {
             });
             let text = serde_json::to_string(&list.collect::<Vec<_>>())
                 .map_err(|error| Failure::Output(error.to_string()))?;
-            writeln!(out, "{text}")?;
+            out.write_all((text + "\n").as_bytes())?;
         } else {
             for finding in &findings {
                 let sign = if finding.good { "ok  " } else { "bad " };

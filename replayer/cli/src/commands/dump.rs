@@ -20,7 +20,7 @@ use crate::common::job_options::table;
 use crate::common::listing::{Listing, Unverified};
 use crate::common::terminal;
 use crate::{Result, text};
-use gpureplay_library::{Files, Recording, shown};
+use gpureplay_library::{Files, Recording, Trust, shown};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,7 +52,7 @@ impl Dump {
             match &self.jobs {
                 Some(selector) => self.dump_jobs(&mut out, selector)?,
                 None => {
-                    let files = Files::read(&self.file)?;
+                    let files = Files::look(&self.file, &Trust::default())?;
                     dump_recording(&mut out, &mut self.unverified.list(&files)?, self.all)?;
                 }
             }

@@ -138,7 +138,7 @@ impl Import {
             let ranges = imported.ranges.iter();
             let ranges =
                 ranges.map(|(kind, name, form)| (kind.name(), name.as_str(), form.clone()));
-            write!(terminal::stdout(), "{}", suggestion(ranges))?;
+            terminal::stdout().write_all(suggestion(ranges).as_bytes())?;
             return Ok(Outcome::Done);
         }
         let name = self.name(options.description.as_ref());
@@ -346,7 +346,7 @@ impl Import {
             };
             let text = serde_json::to_string_pretty(&value)
                 .map_err(|error| Failure::Output(error.to_string()))?;
-            writeln!(out, "{text}")?;
+            out.write_all((text + "\n").as_bytes())?;
             return Ok(());
         }
         if self.check {

@@ -15,7 +15,7 @@ use crate::common::failure::Outcome;
 use crate::common::listing::{Listing, Unverified};
 use crate::common::terminal;
 use crate::{Result, text};
-use gpureplay_library::{Files, escaped};
+use gpureplay_library::{Files, Trust, escaped};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,6 +42,9 @@ pub(crate) struct Summary<'a> {
     /// The rule that the recording breaks; then the tables are not whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsound: Option<String>,
+    /// Whose signature it has, which is not checked without a key, or why that is broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
     description: String,
     command: String,
     provenance: std::collections::BTreeMap<String, String>,
@@ -95,7 +98,7 @@ struct SegmentSummary<'a> {
 
 impl Info {
     pub(crate) fn execute(&self) -> Result {
-        let files = Files::read(&self.recording)?;
+        let files = Files::look(&self.recording, &Trust::default())?;
         let mut listing = self.unverified.list(&files)?;
         let summary = summarise(&files, &mut listing);
         let mut out = terminal::buffered_stdout();
@@ -130,6 +133,7 @@ fn summarise<'a>(files: &Files, listing: &mut Listing<'a>) -> Summary<'a> {
     Summary {
         name: files.name(),
         unsound: listing.unsound.clone(),
+        signature: files.seal().map(|seal| seal.to_string()),
         description: manifest.description,
         command: manifest.command,
         provenance: manifest.provenance,
@@ -209,6 +213,9 @@ fn print(out: &mut impl Write, summary: &Summary<'_>, listing: &Listing<'_>) -> 
     writeln!(out, "{}", escaped(&summary.name))?;
     if let Some(reason) = &summary.unsound {
         writeln!(out, "  not sound: {reason}")?;
+    }
+    if let Some(signature) = &summary.signature {
+        writeln!(out, "  {}", escaped(signature))?;
     }
     if !summary.description.is_empty() {
         writeln!(out, "  {}", escaped(&summary.description))?;

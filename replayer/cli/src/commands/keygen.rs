@@ -56,12 +56,8 @@ impl Keygen {
             return Err(failed(&secret, &error));
         }
         let mut out = terminal::report(false);
-        write!(
-            out,
-            "{}: keep it secret\n{}: ",
-            shown(&secret),
-            shown(&public)
-        )?;
+        writeln!(out, "{}: keep it secret", shown(&secret))?;
+        write!(out, "{}: ", shown(&public))?;
         for byte in key.public().bytes() {
             write!(out, "{byte:02x}")?;
         }

@@ -44,10 +44,10 @@ impl Manual {
         let mut destinations = Destinations::new(self.force.force);
         let pages = pages().map_err(|error| Failure::Output(error.to_string()))?;
         for (name, _) in &pages {
-            destinations.claim(&directory.join(name))?;
+            destinations.claim_here(&directory.join(name))?;
         }
         for (name, page) in &pages {
-            destinations.write(&directory.join(name), page)?;
+            destinations.write_here(&directory.join(name), page)?;
         }
         writeln!(
             terminal::report(false),

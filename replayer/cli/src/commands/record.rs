@@ -284,11 +284,13 @@ fn record(
             .write(true)
             .open(trace)
             .map_err(|error| Failure::Output(format!("{}: {error}", shown(trace))))?;
-        std::thread::spawn(move || {
+        let copies = move || {
             let submissions = copy_all(&mut stream, &mut file)?;
             file.sync_all()?;
             Ok(submissions)
-        })
+        };
+        let thread = std::thread::Builder::new().spawn(copies);
+        thread.map_err(|error| Failure::Device(format!("a thread to record with: {error}")))?
     };
     stage("running the app");
     let (program, arguments) = app

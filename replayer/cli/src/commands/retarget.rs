@@ -231,7 +231,7 @@ impl Retarget {
             let list: Vec<_> = all.iter().map(Report::of).collect();
             let text = serde_json::to_string_pretty(&list)
                 .map_err(|error| Failure::Output(error.to_string()))?;
-            writeln!(terminal::stdout(), "{text}")?;
+            terminal::stdout().write_all((text + "\n").as_bytes())?;
             return Ok(());
         }
         let mut out = terminal::report(false);
@@ -327,6 +327,8 @@ fn changes(made: &Retargeted) -> Vec<String> {
 #[derive(Serialize)]
 pub(crate) struct Report {
     /// The directory, or the file of a variant.
+    #[serde(serialize_with = "gpureplay_library::json_path::one")]
+    #[cfg_attr(test, schemars(with = "PathBuf"))]
     directory: PathBuf,
     gpu: String,
     recorded_gpu: String,

@@ -11,6 +11,7 @@ use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::expectation::{Comparison, Expectations};
 use gpureplay_library::{
     Bindings, Files, HeldSignals, Layer, Recording, Selection, Session, TensorKind, layers_named,
+    shown,
 };
 
 use crate::Result;
@@ -132,7 +133,11 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn execute(&self) -> Result {
         let started = Instant::now();
-        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?;
+        let trust = self.trust.read()?;
+        let recording = Recording::open_trusted(&self.recording, &trust)?;
+        if let (None, Some(seal)) = (trust.key, recording.files().seal()) {
+            terminal::note(format!("{}: {seal}", shown(&self.recording)));
+        }
         if self.states.repeat.is_some() {
             return self.execute_repeatedly(&recording);
         }

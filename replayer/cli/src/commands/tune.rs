@@ -118,7 +118,7 @@ impl Tune {
         if self.json {
             let text = serde_json::to_string_pretty(&tuning)
                 .map_err(|error| Failure::Output(error.to_string()))?;
-            writeln!(terminal::stdout(), "{text}")?;
+            terminal::stdout().write_all((text + "\n").as_bytes())?;
         } else {
             let title = jobs
                 .jobs

@@ -19,7 +19,7 @@ use crate::common::terminal;
 use crate::common::trust_options::TrustOptions;
 use crate::{Result, text};
 use gpureplay_library::host_rules::HostRule;
-use gpureplay_library::{Files, shown};
+use gpureplay_library::{Files, escaped, json_path, shown};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,6 +60,8 @@ pub(crate) struct Verify {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Serialize)]
 pub(crate) struct Checked {
+    #[serde(serialize_with = "json_path::one")]
+    #[cfg_attr(test, schemars(with = "PathBuf"))]
     recording: PathBuf,
     sound: bool,
     /// Why it is not sound.
@@ -71,6 +73,9 @@ pub(crate) struct Checked {
     /// How long the check took, if it is sound.
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
+    /// Whose signature it has, which is not checked without a key, or why that is broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
     /// What its jobs can reach, with `--deep`.
     jobs: Option<Reach>,
     /// Jobs that are not among them, as all together would have more than 65,536 lines.
@@ -96,7 +101,7 @@ impl Verify {
         for path in &self.recordings {
             let started = Instant::now();
             let checked = self.trust.read().and_then(|trust| {
-                let files = Files::open(path, &trust)?;
+                let files = Files::look(path, &trust)?;
                 let verified = files.verify()?;
                 let deep = self.deep.then(|| gpureplay_inspect::check(&verified));
                 let deep = deep
@@ -115,11 +120,16 @@ impl Verify {
                         missing.collect::<Vec<_>>().join(", ")
                     )));
                 }
-                Ok((files.bytes.len() as u64, reach))
+                // With a key the signature is checked, or this is not reached.
+                let seal = match trust.key {
+                    Some(_) => None,
+                    None => files.seal().map(|seal| seal.to_string()),
+                };
+                Ok((files.bytes.len() as u64, reach, seal))
             });
             let time = started.elapsed();
             match checked {
-                Ok((bytes, reach)) if !self.json => {
+                Ok((bytes, reach, seal)) if !self.json => {
                     writeln!(
                         out,
                         "{}: sound ({} sections, {} rules, {} in {})",
@@ -131,16 +141,20 @@ impl Verify {
                         text::bytes(bytes),
                         text::duration(time)
                     )?;
+                    if let Some(seal) = seal {
+                        writeln!(out, "  {}", escaped(&seal))?;
+                    }
                     if let Some(reach) = reach {
                         reach.print(&mut out)?;
                     }
                 }
-                Ok((bytes, reach)) => results.push(Checked {
+                Ok((bytes, reach, seal)) => results.push(Checked {
                     recording: path.clone(),
                     sound: true,
                     reason: None,
                     bytes: Some(bytes),
                     seconds: Some(time.as_secs_f64()),
+                    signature: seal,
                     jobs_left_out: reach.as_ref().and_then(Reach::left_out),
                     jobs: reach,
                 }),
@@ -152,6 +166,7 @@ impl Verify {
                             reason: Some(failure.to_string()),
                             bytes: None,
                             seconds: None,
+                            signature: None,
                             jobs: None,
                             jobs_left_out: None,
                         });
@@ -169,7 +184,7 @@ impl Verify {
                 false => serde_json::to_string_pretty(&results),
             };
             let text = text.map_err(|error| Failure::Output(error.to_string()))?;
-            writeln!(out, "{text}")?;
+            out.write_all((text + "\n").as_bytes())?;
         } else if self.rules {
             print_rules(&mut out)?;
         }

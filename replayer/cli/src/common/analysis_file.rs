@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `gpureplay analyse --json` wrote, read again.
 
-use std::io::Read;
 use std::path::Path;
 
 use gpureplay_library::weights::sha256;
-use gpureplay_library::{Recording, shown};
+use gpureplay_library::{Recording, read_named, shown};
 use gpureplay_report::report::{FORMAT, Report};
 
 use crate::Result;
@@ -20,13 +19,7 @@ const MAX_BYTES: u64 = 256 << 20;
 /// The file cannot be read, is none, or is about another recording.
 pub(crate) fn read(path: &Path, recording: &Recording) -> Result<Report> {
     let wrong = |why: &str| Failure::Input(format!("{}: {why}", shown(path)));
-    let file = std::fs::File::open(path).map_err(|error| wrong(&error.to_string()))?;
-    let mut text = Vec::new();
-    let read = file.take(MAX_BYTES + 1).read_to_end(&mut text);
-    read.map_err(|error| wrong(&error.to_string()))?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(wrong("is longer than any analysis"));
-    }
+    let text = read_named(path, MAX_BYTES)?;
     let report: Report = serde_json::from_slice(&text).map_err(|error| {
         wrong(&format!(
             "is not what `gpureplay analyse --json` writes: {error}"

@@ -49,9 +49,10 @@ fn print_job(out: &mut impl Write, report: &Report, job: &Job) -> Result<()> {
     let shape = |shape: Option<[u32; 3]>| {
         shape.map_or_else(|| "-".into(), |[x, y, z]| format!("{x}x{y}x{z}"))
     };
+    writeln!(out)?;
     writeln!(
         out,
-        "\njob {:<4} {layer}  {}  {} groups of {}",
+        "job {:<4} {layer}  {}  {} groups of {}",
         job.index,
         title.map_or(job.kind.as_str(), String::as_str),
         shape(job.groups),

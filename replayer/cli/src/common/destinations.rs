@@ -182,11 +182,12 @@ impl Destinations {
     /// It cannot be written, or a file has appeared there meanwhile.
     pub(crate) fn write(&self, path: &Path, contents: &[u8]) -> Result<()> {
         if is_standard_output(path) {
-            let mut out = std::io::stdout().lock();
+            let mut out = gpureplay_io::output();
             out.write_all(contents)?;
             return Ok(out.flush()?);
         }
-        gpureplay_io::write_whole(path, contents, self.existing)
+        let reads = |device, inode| self.read.contains_key(&Identity { device, inode });
+        gpureplay_io::write_unless(path, contents, self.existing, reads)
             .map_err(|error| not_written(path, &error))
     }
 
@@ -218,7 +219,7 @@ impl Destinations {
     /// # Errors
     /// As for [`Destinations::write`].
     pub(crate) fn write_tensor(&self, path: &Path, tensor: &Tensor) -> Result<()> {
-        Ok(values::write(path, tensor, self.existing)?)
+        self.write(path, &values::encode(path, tensor)?)
     }
 
     /// Writes named tensors as a .safetensors file.
@@ -226,13 +227,17 @@ impl Destinations {
     /// # Errors
     /// As for [`Destinations::write`].
     pub(crate) fn write_tensors(&self, path: &Path, tensors: &[(String, Tensor)]) -> Result<()> {
-        Ok(values::write_all(path, tensors, self.existing)?)
+        self.write(path, &values::encode_all(path, tensors)?)
     }
 }
 
 fn not_written(path: &Path, error: &std::io::Error) -> Failure {
     match error.kind() {
         ErrorKind::AlreadyExists => exists(path),
+        ErrorKind::ResourceBusy => Failure::Output(format!(
+            "{}: leads to a file that this command reads",
+            shown(path)
+        )),
         _ => Failure::Output(format!("{}: {error}", shown(path))),
     }
 }
@@ -280,6 +285,23 @@ mod tests {
                 assert_eq!(failure.exit_code(), 2, "{name}: {failure}");
             }
         }
+    }
+
+    #[test]
+    fn a_destination_that_becomes_a_link_to_what_is_read_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("read.npy"), "x").unwrap();
+        fs::write(at("out.npy"), "old").unwrap();
+        let mut destinations = Destinations::new(true);
+        destinations.reads(&at("read.npy"));
+        destinations.claim_tensor(&at("out.npy")).unwrap();
+        fs::remove_file(at("out.npy")).unwrap();
+        symlink("read.npy", at("out.npy")).unwrap();
+        let tensor = Tensor::zeros(gpureplay_library::ElementType::U8, &[4]).unwrap();
+        let written = destinations.write_tensor(&at("out.npy"), &tensor);
+        assert_eq!(written.unwrap_err().exit_code(), 6);
+        assert_eq!(fs::read(at("read.npy")).unwrap(), b"x");
     }
 
     #[test]

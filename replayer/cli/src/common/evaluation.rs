@@ -184,8 +184,9 @@ impl Work {
         let results: Vec<_> = std::thread::scope(|scope| {
             let others: Vec<_> = bindings
                 .into_iter()
-                .map(|bindings| {
-                    scope.spawn(move || {
+                // Where the system has no thread left, the sessions that there are take all inputs.
+                .map_while(|bindings| {
+                    let other = move || {
                         let opened = (others.open)().map(|mut session| {
                             session.bind_all(bindings);
                             session
@@ -196,7 +197,8 @@ impl Work {
                         let closed = session.close();
                         closed.map_err(|error| self.fail(usize::MAX, error.into()))?;
                         Ok(found)
-                    })
+                    };
+                    std::thread::Builder::new().spawn_scoped(scope, other).ok()
                 })
                 .collect();
             let own = session.prepare();
@@ -440,7 +442,7 @@ impl Evaluation<'_> {
     pub(crate) fn print_json(&self, out: &mut impl Write) -> Result<()> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| Failure::Output(error.to_string()))?;
-        writeln!(out, "{text}")?;
+        out.write_all((text + "\n").as_bytes())?;
         Ok(())
     }
 

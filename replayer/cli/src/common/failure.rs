@@ -40,7 +40,7 @@ pub(crate) enum Failure {
     },
     /// The user ended it before there was anything to report.
     Interrupted,
-    /// Whoever read our output has gone away.
+    /// The output pipe was closed, as `head` does when it has seen enough: no error.
     ClosedPipe,
 }
 
@@ -71,7 +71,8 @@ impl Failure {
             Self::Input(_) => 4,
             Self::Device(_) => 5,
             Self::App { code, .. } => *code,
-            Self::Output(_) | Self::ClosedPipe => 6,
+            Self::Output(_) => 6,
+            Self::ClosedPipe => 0,
             Self::Interrupted => interrupt::EXIT_CODE,
         }
     }
@@ -115,7 +116,7 @@ impl fmt::Display for Failure {
             | Self::Output(text)
             | Self::App { text, .. } => f.write_str(text),
             Self::Interrupted => f.write_str("interrupted before the first counted run"),
-            Self::ClosedPipe => f.write_str("the reader of the output has gone away"),
+            Self::ClosedPipe => f.write_str("the output pipe was closed"),
         }
     }
 }

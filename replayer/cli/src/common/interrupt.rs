@@ -25,20 +25,24 @@ impl Interrupt {
         interrupt.add(Signal::SIGINT);
         if interrupt.thread_block().is_ok() {
             let came = came.clone();
-            std::thread::spawn(move || {
+            let notes = move || {
                 while interrupt.wait().is_ok() {
                     if came.swap(true, Ordering::Relaxed) {
                         std::process::exit(EXIT_CODE.into());
                     }
                 }
-            });
+            };
+            if std::thread::Builder::new().spawn(notes).is_err() {
+                // Nobody waits for it: it acts as ever.
+                let _ = interrupt.thread_unblock();
+            }
         }
         Self(came)
     }
 
     /// Cancels runs in the secure world when it comes, from another thread.
     pub(crate) fn cancels(self, canceller: Canceller) {
-        std::thread::spawn(move || {
+        let cancels = move || {
             loop {
                 // A wish that comes between two runs is for the next one.
                 if self.came() {
@@ -46,7 +50,9 @@ impl Interrupt {
                 }
                 std::thread::sleep(STEP);
             }
-        });
+        };
+        // Without a thread left for it, the run goes on to its end.
+        let _ = std::thread::Builder::new().spawn(cancels);
     }
 
     /// Whether it came.

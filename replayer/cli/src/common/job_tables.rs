@@ -23,7 +23,7 @@ const LISTED: usize = 32;
 pub(crate) fn json(out: &mut impl Write, report: &Report) -> Result<()> {
     let text =
         serde_json::to_string_pretty(report).map_err(|error| Failure::Output(error.to_string()))?;
-    writeln!(out, "{text}")?;
+    out.write_all((text + "\n").as_bytes())?;
     Ok(out.flush()?)
 }
 

@@ -202,7 +202,7 @@ impl Product {
             };
             let text = serde_json::to_string_pretty(&report)
                 .map_err(|error| Failure::Output(error.to_string()))?;
-            writeln!(out, "{text}")?;
+            out.write_all((text + "\n").as_bytes())?;
             return Ok(());
         }
         writeln!(
@@ -258,7 +258,8 @@ impl Product {
             writeln!(out, "  note: {}", escaped(remark))?;
         }
         if let Some(next) = noted::next_command(directory, &self.compiled.tensors) {
-            writeln!(out, "replay it with\n  {next}")?;
+            writeln!(out, "replay it with")?;
+            writeln!(out, "  {next}")?;
         }
         Ok(())
     }

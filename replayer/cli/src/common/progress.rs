@@ -29,14 +29,17 @@ impl Progress {
     ) -> Self {
         let shared = Arc::new((Mutex::new(false), Condvar::new()));
         let wanted = std::io::stderr().is_terminal() && !is_quiet();
+        // Where the system has no thread left, nothing is shown.
         let thread = wanted.then(|| {
             let shared = shared.clone();
             let of = total.map_or(String::new(), |total| format!(" of {total}"));
-            std::thread::spawn(move || {
+            let watches = move || {
                 let text = || format!("{what}: {}{of} {units}", done.load(Ordering::Relaxed));
                 watch(text, &shared);
-            })
+            };
+            std::thread::Builder::new().spawn(watches).ok()
         });
+        let thread = thread.flatten();
         Self { shared, thread }
     }
 }
@@ -64,11 +67,12 @@ fn watch(text: impl Fn() -> String, shared: &(Mutex<bool>, Condvar)) {
         over = wait.0;
         if start.elapsed() >= PATIENCE && !*over {
             shown = true;
-            eprint!("\r{}, {:.1} s ", text(), start.elapsed().as_secs_f64());
-            let _ = std::io::stderr().flush();
+            let seconds = start.elapsed().as_secs_f64();
+            let mut out = std::io::stderr();
+            let _ = write!(out, "\r{}, {seconds:.1} s ", text()).and_then(|()| out.flush());
         }
     }
     if shown {
-        eprint!("\r\x1b[K");
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
     }
 }

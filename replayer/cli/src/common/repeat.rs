@@ -105,6 +105,8 @@ struct Summary {
     #[serde(rename = "type")]
     element: &'static str,
     shape: Vec<u64>,
+    #[serde(serialize_with = "gpureplay_library::json_path::optional")]
+    #[cfg_attr(test, schemars(with = "Option<PathBuf>"))]
     file: Option<PathBuf>,
     /// The first element of the first run and of the last.
     first: Option<Number>,
@@ -240,7 +242,7 @@ impl Repeated {
     pub(crate) fn print_json(&self, out: &mut impl Write) -> Result<()> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| Failure::Output(error.to_string()))?;
-        writeln!(out, "{text}")?;
+        out.write_all((text + "\n").as_bytes())?;
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use crate::common::classification::Classes;
 use crate::common::failure::{Failure, Outcome};
 use crate::{Result, text};
 use gpureplay_library::expectation::Comparison;
+use gpureplay_library::json_path;
 
 /// What a run did, for `--json`.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -25,6 +26,8 @@ pub(crate) struct Report {
     pub(crate) layers: Option<Selection>,
     /// Skipped layers left what the recording itself has in their memory, so the outputs belong to no input.
     pub(crate) recorded_values: bool,
+    #[serde(serialize_with = "json_path::named")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, PathBuf>"))]
     pub(crate) inputs: BTreeMap<String, PathBuf>,
     /// Jobs of the layers that ran; those of set-up belong to loading.
     pub(crate) jobs: u64,
@@ -54,6 +57,8 @@ pub(crate) struct OutputReport {
     #[serde(rename = "type")]
     pub(crate) element: &'static str,
     pub(crate) shape: Vec<u64>,
+    #[serde(serialize_with = "json_path::optional")]
+    #[cfg_attr(test, schemars(with = "Option<PathBuf>"))]
     pub(crate) file: Option<PathBuf>,
     pub(crate) comparison: Option<Comparison>,
     pub(crate) top: Vec<(String, Number)>,
@@ -117,7 +122,7 @@ impl Report {
     pub(crate) fn print_json(&self, out: &mut impl Write) -> Result<()> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| Failure::Output(error.to_string()))?;
-        writeln!(out, "{text}")?;
+        out.write_all((text + "\n").as_bytes())?;
         Ok(())
     }
 

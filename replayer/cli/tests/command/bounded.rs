@@ -119,52 +119,9 @@ fn is_refused_and_shown_within_bounds(file: &File, reason: &str) {
 }
 
 #[test]
-fn a_name_as_wide_as_no_column_is_refused() {
-    let file = File::new(&named(&"n".repeat(70_000), 1));
-    is_refused_and_shown_within_bounds(&file, "a name has 70000 bytes");
-}
-
-#[test]
 fn a_long_name_is_not_copied_for_each_bind() {
     let file = File::new(&named(&"n".repeat(1 << 20), 4000));
     is_refused_and_shown_within_bounds(&file, "a name has 1048576 bytes");
-}
-
-#[test]
-fn tensors_that_share_a_long_name_are_cut() {
-    let mut builder = builder();
-    let mut strings = vec![b'n'; 1 << 20];
-    strings.push(0);
-    for index in 0..4000 {
-        let name = index.to_string();
-        let kind = TensorKind::Input;
-        let tensor = Tensor::dense(&name, kind, ElementType::U8, &[16], DATA);
-        builder.tensor(tensor);
-    }
-    builder.segment("run", SegmentKind::Run);
-    let file = builder.finish().unwrap();
-    let tensors = {
-        let parsed = gpureplay_format::Recording::parse(&file).unwrap();
-        let mut entries = parsed.tensors().to_vec();
-        entries.iter_mut().for_each(|entry| entry.name.set(0));
-        zerocopy::IntoBytes::as_bytes(entries.as_slice()).to_vec()
-    };
-    let file = with(&file, Section::Tensors, &tensors);
-    let file = File::new(&with(&file, Section::Strings, &strings));
-    is_refused_and_shown_within_bounds(&file, "a name has 1048576 bytes");
-}
-
-#[test]
-fn regions_of_more_than_all_memory_are_not_summed_up() {
-    let region = |index: u64| {
-        let pages = [0xff; 4];
-        let rest = [1, RegionKind::Data.code(), 0, 0];
-        [&(index << 12).to_le_bytes()[..], &pages, &rest].concat()
-    };
-    let regions: Vec<u8> = (0..(1 << 20) + 1).flat_map(region).collect();
-    let file = with(&named("a", 1), Section::Regions, &regions);
-    let file = File::new(&file);
-    is_refused_and_shown_within_bounds(&file, "memory-limit");
 }
 
 #[test]
@@ -334,6 +291,193 @@ fn a_long_file_of_inputs_or_of_classes_is_not_read_to_say_that_it_does_not_fit()
     let (code, error) = judged(&text(2047));
     assert_eq!(code, 4, "{error}");
     assert!(error.contains("more than 2048 bytes"), "{error}");
+}
+
+/// A recording whose input may be a picture of 8 x 8 pixels.
+fn of_pictures() -> File {
+    let mut builder = builder();
+    let shape = [1, 8, 8, 3];
+    let tensor = Tensor::dense("x", TensorKind::Input, ElementType::F32, &shape, DATA);
+    let tensor = builder.tensor(tensor);
+    builder.segment("run", SegmentKind::Run);
+    builder.bind_input(tensor);
+    null_chain(&mut builder, JOBS);
+    let file = File::new(&builder.finish().unwrap());
+    let manifest = "version = 1\nname = \"x\"\n[images.x]\nlayout = \"NHWC\"\nresize = \"crop\"\n";
+    std::fs::write(file.at("manifest.toml"), manifest).unwrap();
+    file
+}
+
+/// Writes parts of a file with holes of so many bytes behind them.
+fn sparse(path: &Path, parts: &[(&[u8], u64)]) {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::File::create(path).unwrap();
+    let mut at = 0;
+    for (bytes, hole) in parts {
+        file.write_all_at(bytes, at).unwrap();
+        at += bytes.len() as u64 + hole;
+    }
+    file.set_len(at).unwrap();
+}
+
+#[test]
+fn a_long_picture_is_not_read_to_say_that_it_is_too_long() {
+    let file = of_pictures();
+    let path = file.at("x.jpg");
+    let input = format!("x={}", path.display());
+    // A scan without an end, and chunks that change nothing.
+    let scan: &[u8] = b"\xff\xd8\xff\xda\x00\x04\x00\x00";
+    let header: &[u8] =
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x08\0\0\0\x08\x08\0\0\0\0\xe1\x64\xe1\x57";
+    let chunk: (&[u8], u64) = (b"\x7f\xff\xff\xfcabCd", (2 << 30) - 4 + 4);
+    for parts in [
+        vec![(scan, 6 << 30)],
+        [vec![(header, 0)], vec![chunk; 20]].concat(),
+    ] {
+        sparse(&path, &parts);
+        let arguments = ["run", "--threads", "1", "--input", &input];
+        let began = std::time::Instant::now();
+        let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+        assert_eq!(code, 4, "{error}");
+        assert!(error.contains("bytes; a picture of this format"), "{error}");
+        assert!(began.elapsed().as_secs() < 10);
+    }
+}
+
+#[test]
+fn what_a_png_holds_beside_its_samples_takes_no_memory() {
+    let file = of_pictures();
+    let mut plain = Vec::new();
+    let mut encoder = png::Encoder::new(&mut plain, 8, 8);
+    encoder.set_color(png::ColorType::Grayscale);
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(&[7; 64]).unwrap();
+    writer.finish().unwrap();
+    let exif: (&[u8], u64) = (b"\x0c\0\0\0eXIf", (192 << 20) + 4);
+    let (header, rest) = plain.split_at(33);
+    let path = file.at("x.png");
+    let input = format!("x={}", path.display());
+    let taken = |parts: &[(&[u8], u64)]| {
+        sparse(&path, parts);
+        let recording = file.0.path().to_str().unwrap();
+        peak(&["run", "--threads", "1", "--input", &input, recording])
+    };
+    let without = taken(&[(&plain, 0)]);
+    let with = taken(&[(header, 0), exif, (rest, 0)]);
+    assert!(
+        without > 0 && with < without + (64 << 10),
+        "{without} {with} KiB"
+    );
+}
+
+#[test]
+fn no_more_is_read_than_was_signed() {
+    let file = File::new(&named("a", 1));
+    let manifest = "version = 1\nname = \"x\"\n[[case]]\ninputs = { a = \"a.bin\" }\n";
+    std::fs::write(file.at("manifest.toml"), manifest).unwrap();
+    std::fs::write(file.at("a.bin"), [0; 16]).unwrap();
+    let key = file.at("key");
+    assert_eq!(ran(&key, &["keygen"]).0, 0);
+    let [secret, public] = ["key.pem", "key.pub.pem"].map(|name| file.at(name));
+    let (code, _, error) = file.ran(&["sign", "--key", secret.to_str().unwrap()]);
+    assert_eq!(code, 0, "{error}");
+    let required = ["verify", "--require-signature", public.to_str().unwrap()];
+    let (code, _, error) = file.ran(&required);
+    assert_eq!(code, 0, "{error}");
+    for name in ["recording.gpr", "manifest.toml", "a.bin", "recording.sig"] {
+        let kept = std::fs::read(file.at(name)).unwrap();
+        // As long as any file may be; a recording says so itself.
+        let length: u64 = 4 << 30;
+        let mut long = kept.clone();
+        if name == "recording.gpr" {
+            long[16..24].copy_from_slice(&length.to_le_bytes());
+        }
+        sparse(&file.at(name), &[(&long, length - long.len() as u64)]);
+        let (code, _, error) = file.ran(&required);
+        assert_eq!(code, 3, "{name}: {error}");
+        assert!(error.contains("longer than"), "{name}: {error}");
+        std::fs::write(file.at(name), kept).unwrap();
+    }
+    assert_eq!(file.ran(&required).0, 0);
+}
+
+/// A pack of a recording with these files beside it.
+fn packed(beside: impl Iterator<Item = (String, Vec<u8>)>) -> Vec<u8> {
+    let recording = ("recording.gpr".to_owned(), named("a", 1));
+    gpureplay_sign::pack(&beside.chain([recording]).collect()).unwrap()
+}
+
+#[test]
+fn a_pack_is_looked_at_where_it_lies() {
+    let folder = tempfile::tempdir().unwrap();
+    // Its name says nothing about a folder.
+    let path = folder.path().join("..pack");
+    let length = 96 << 20;
+    std::fs::write(
+        &path,
+        packed([("x".to_owned(), vec![0; length])].into_iter()),
+    )
+    .unwrap();
+    let pack = path.to_str().unwrap();
+    for command in ["info", "verify", "dump"] {
+        let most = (length as u64 >> 10) * 3 / 2;
+        let taken = peak_with(&[command, pack], &[("TMPDIR", "/nonexistent")]);
+        assert!(taken < most, "{command}: {taken} KiB, at most {most}");
+    }
+    let value = folder.path().join("a.bin");
+    std::fs::write(&value, [0; 16]).unwrap();
+    let input = format!("a={}", value.display());
+    let arguments = ["run", "--threads", "1", "--input", &input];
+    let (code, _, error) = ran_in(MEMORY_WITH_MODEL, &path, &arguments);
+    assert_eq!(code, 0, "{error}");
+}
+
+#[test]
+fn a_pack_has_as_many_folders_as_it_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.pack");
+    let name = |at: usize| format!("{at}/b/c/d/e/f/g/x");
+    let files = |count| (0..count).map(|at| (name(at), Vec::new()));
+    // Seven each.
+    for (count, refused) in [(36, false), (37, true), (4000, true)] {
+        std::fs::write(&path, packed(files(count))).unwrap();
+        for command in ["verify", "unpack"] {
+            let made = folder.path().join("made");
+            let mut arguments = vec![command];
+            if command == "unpack" {
+                arguments.extend(["--output", made.to_str().unwrap()]);
+            }
+            let (code, _, error) = ran(&path, &arguments);
+            assert_eq!(
+                code,
+                if refused { 3 } else { 0 },
+                "{command} {count}: {error}"
+            );
+            assert_eq!(error.contains("more than 256 folders"), refused, "{error}");
+            let _ = std::fs::remove_dir_all(&made);
+        }
+    }
+}
+
+#[test]
+fn an_error_about_a_shape_of_a_million_dimensions_is_short() {
+    let file = File::new(&named("a", 1));
+    let ones = vec!["1"; 1_900_000].join(",");
+    let header = format!(r#"{{"a":{{"dtype":"U8","shape":[{ones}],"data_offsets":[0,1]}}}}"#);
+    let bytes = [
+        &(header.len() as u64).to_le_bytes()[..],
+        header.as_bytes(),
+        &[7],
+    ]
+    .concat();
+    let path = file.at("x.safetensors");
+    std::fs::write(&path, bytes).unwrap();
+    let input = format!("a={}#a", path.display());
+    let arguments = ["run", "--threads", "1", "--input", &input];
+    let (code, _, error) = ran_in(MEMORY_WITH_MODEL, file.0.path(), &arguments);
+    assert_eq!(code, 4, "{}", error.len());
+    assert!(error.len() < 4096, "{}", error.len());
+    assert!(error.contains("1900000 dimensions"), "{error}");
 }
 
 #[test]
@@ -562,8 +706,14 @@ fn rules_of_the_host_are_named() {
 
 /// Most memory that a command holds at a time, in KiB: what the kernel says as long as it runs.
 fn peak(arguments: &[&str]) -> u64 {
+    peak_with(arguments, &[])
+}
+
+/// As [`peak`], with these variables set.
+fn peak_with(arguments: &[&str], variables: &[(&str, &str)]) -> u64 {
     let mut child = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
         .args(arguments)
+        .envs(variables.iter().copied())
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();

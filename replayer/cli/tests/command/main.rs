@@ -10,6 +10,7 @@ mod digits;
 mod everyday;
 mod extract;
 mod faults;
+mod hostile;
 mod kbase;
 mod layers;
 mod limits;

@@ -41,6 +41,17 @@ pub(crate) fn png(random: &mut Random) -> Case {
         bytes[20..24].copy_from_slice(&height.to_be_bytes());
         repair_png(&mut bytes);
     }
+    if random.once_in(4) {
+        // Chunks between the header and the samples that change none of these.
+        let kind = random.choose(&[b"eXIf", b"iCCP", b"tEXt", b"zTXt", b"abCd"]);
+        let chunk = |length: usize| {
+            let head = [&(length as u32).to_be_bytes()[..], &kind[..]].concat();
+            [head, vec![0; length + 4]].concat()
+        };
+        let chunks = chunk(random.up_to(20) as usize).repeat(random.up_to(3) as usize);
+        bytes.splice(33..33, chunks);
+        repair_png(&mut bytes);
+    }
     if random.once_in(2) {
         damage(&mut bytes, random);
         if random.once_in(2) {

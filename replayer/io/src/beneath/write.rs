@@ -4,16 +4,16 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, renameat};
-use nix::sys::stat::{Mode, SFlag};
+use nix::fcntl::{AtFlags, OFlag, open as open_path, openat, renameat};
+use nix::sys::stat::{Mode, SFlag, fstatat};
 use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
 
-use super::{Absent, kind, place, refused};
+use super::{Absent, FOLDER, kind, place, refused};
 use crate::file::{Existing, READABLE_BY_ALL};
 
 /// Names of unfinished files that are tried before a folder counts as unusable.
@@ -74,7 +74,28 @@ pub fn link(other: &Path, directory: &Path, name: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Fills a new file and gives it its name.
+/// Writes a file with these rights in a folder, which may be reached through links. What has its name is replaced, but not a file that `stays`,
+/// which is asked with its device and its number there.
+pub(crate) fn write_in(
+    folder: &Path,
+    name: &OsStr,
+    contents: &[u8],
+    existing: Existing,
+    mode: u32,
+    stays: impl Fn(u64, u64) -> bool,
+) -> io::Result<()> {
+    let folder = open_path(folder, FOLDER, Mode::empty())?;
+    finish_in(&folder, name, existing, mode, |file| {
+        file.write_all(contents)?;
+        file.sync_all()?;
+        match fstatat(&folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(found) if stays(found.st_dev, found.st_ino) => Err(ErrorKind::ResourceBusy.into()),
+            _ => Ok(()),
+        }
+    })
+}
+
+/// Fills a new file of a directory and gives it its name.
 fn finish(
     directory: &Path,
     name: &Path,
@@ -82,26 +103,37 @@ fn finish(
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
     let (folder, name) = place(directory, name, Absent::IsMade)?;
-    let (mut file, unfinished) = create(&folder)?;
+    finish_in(&folder, name, existing, READABLE_BY_ALL, fill)
+}
+
+fn finish_in(
+    folder: &OwnedFd,
+    name: &OsStr,
+    existing: Existing,
+    mode: u32,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let mode = Mode::from_bits_truncate(mode);
+    let (mut file, unfinished) = create(folder, mode)?;
     let written = fill(&mut file).and_then(|()| match existing {
-        Existing::Replace => Ok(renameat(&folder, unfinished.as_str(), &folder, name)?),
-        Existing::Keep => keep(&folder, &unfinished, name),
+        Existing::Replace => Ok(renameat(folder, unfinished.as_str(), folder, name)?),
+        Existing::Keep => keep(folder, &unfinished, name, mode),
     });
     if written.is_err() {
         // The first error says more than one of the removal.
-        let _ = unlinkat(&folder, unfinished.as_str(), UnlinkatFlags::NoRemoveDir);
+        let _ = unlinkat(folder, unfinished.as_str(), UnlinkatFlags::NoRemoveDir);
     }
     written
 }
 
 /// Gives an unfinished file its name, which no other file has.
-fn keep(folder: &OwnedFd, unfinished: &str, name: &OsStr) -> io::Result<()> {
+fn keep(folder: &OwnedFd, unfinished: &str, name: &OsStr, mode: Mode) -> io::Result<()> {
     match linkat(folder, unfinished, folder, name, AtFlags::empty()) {
         Ok(()) => Ok(unlinkat(folder, unfinished, UnlinkatFlags::NoRemoveDir)?),
         // A file system, or a policy, without hard links: the name is taken first.
         Err(Errno::EPERM | Errno::EACCES | Errno::EOPNOTSUPP | Errno::ENOSYS) => {
             let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
-            openat(folder, name, flags, mode())?;
+            openat(folder, name, flags, mode)?;
             renameat(folder, unfinished, folder, name).map_err(|error| {
                 // What took the name is empty.
                 let _ = unlinkat(folder, name, UnlinkatFlags::NoRemoveDir);
@@ -113,13 +145,13 @@ fn keep(folder: &OwnedFd, unfinished: &str, name: &OsStr) -> io::Result<()> {
 }
 
 /// A new file in a folder, and its name there.
-fn create(folder: &OwnedFd) -> io::Result<(File, String)> {
+fn create(folder: &OwnedFd, mode: Mode) -> io::Result<(File, String)> {
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
     for _ in 0..MAX_ATTEMPTS {
         // Nobody can take all names before: the keys of the hash are chosen at random.
         let number = RandomState::new().hash_one(0);
         let name = format!(".gpureplay-{number:016x}.part");
-        match openat(folder, name.as_str(), flags, mode()) {
+        match openat(folder, name.as_str(), flags, mode) {
             Ok(file) => return Ok((file.into(), name)),
             Err(Errno::EEXIST) => {}
             Err(error) => return Err(error.into()),
@@ -128,14 +160,8 @@ fn create(folder: &OwnedFd) -> io::Result<(File, String)> {
     Err(Errno::EEXIST.into())
 }
 
-/// Rights of a new file, of which the process's mask is taken away.
-fn mode() -> Mode {
-    Mode::from_bits_truncate(READABLE_BY_ALL)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::ErrorKind;
     use std::os::unix::fs::{MetadataExt, symlink};
 
     use super::*;

@@ -2,8 +2,10 @@
 //! Recordings that are packs, or that must be signed: they are checked in memory and used from a private copy.
 
 pub(crate) mod open;
+pub(crate) mod seal;
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -11,17 +13,44 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_io::{Existing, beneath, shown};
 use gpureplay_sign::{
-    MAX_FILES, Pack, PackError, Packed, PublicKey, RECORDING, SIGNATURE, Signature, digest, is_safe,
+    MAX_FILES, MAX_SIGNATURE, Pack, PackError, Packed, PublicKey, RECORDING, SIGNATURE, Signature,
+    SignatureError, digest, is_safe,
 };
 
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::manifest::{self, Manifest};
 use crate::trust::{Trust, signature_error};
-use open::{MAX_BYTES, PrivateCopy, open_named, read_recording};
+use open::{Held, MAX_BYTES, PrivateCopy, open_named, read_recording, read_within};
+
+/// Most folders in which the files of a pack, or those that a signature covers, lie.
+const MAX_FOLDERS: usize = 256;
 
 /// Names and contents of the files of a recording.
-type Contents = BTreeMap<String, Vec<u8>>;
+type Contents<'a> = BTreeMap<String, Cow<'a, [u8]>>;
+
+/// What becomes of files that are in memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// They are used: from a private copy.
+    Use,
+    /// The recording is only looked at.
+    Look,
+}
+
+/// Refuses files in more folders than there may be: each has to be made.
+fn within_folders<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut folders = BTreeSet::new();
+    for name in names {
+        let ends = name.match_indices('/');
+        folders.extend(ends.filter_map(|(end, _)| name.get(..end)));
+        if folders.len() > MAX_FOLDERS {
+            let reason = format!("its files lie in more than {MAX_FOLDERS} folders");
+            return Err(refused(path, reason));
+        }
+    }
+    Ok(())
+}
 
 /// Refuses a name that is one of the recording's own files where letter case does not count.
 fn apart<'a>(path: &Path, mut names: impl Iterator<Item = &'a str>) -> Result<()> {
@@ -55,13 +84,27 @@ impl Files {
     /// # Errors
     /// There is no recording, its pack or its manifest cannot be used, or it is not signed as demanded.
     pub fn open(path: &Path, trust: &Trust) -> Result<Self> {
-        let packed = if is_pack(path) {
-            let bytes = open_named(path).and_then(read_recording);
-            let bytes = bytes.map_err(|error| refused(path, error))?;
-            Some(unpack(path, &bytes)?)
-        } else {
-            None
+        Self::open_for(Purpose::Use, path, trust)
+    }
+
+    /// As [`Files::open`], to look at the recording itself: no private copy is made, and files beside it cannot be used.
+    ///
+    /// # Errors
+    /// As for [`Files::open`].
+    pub fn look(path: &Path, trust: &Trust) -> Result<Self> {
+        Self::open_for(Purpose::Look, path, trust)
+    }
+
+    fn open_for(purpose: Purpose, path: &Path, trust: &Trust) -> Result<Self> {
+        let bytes = match is_pack(path) {
+            true => {
+                let bytes = open_named(path).and_then(read_recording);
+                Some(bytes.map_err(|error| refused(path, error))?)
+            }
+            false => None,
         };
+        let packed = bytes.as_ref().map(|bytes| unpack(path, bytes));
+        let packed = packed.transpose()?;
         let directory = match path.is_dir() || packed.is_some() {
             true => path,
             false => path.parent().unwrap_or(Path::new("")),
@@ -78,13 +121,10 @@ impl Files {
                 source.signed(key, trust.minimum_counter)?
             }
         };
-        let canonical = path.canonicalize().ok();
-        let stem = canonical.as_deref().and_then(Path::file_stem);
-        Self::from_contents(
-            &contents,
-            stem.unwrap_or_default().as_ref(),
-            (path, directory),
-        )
+        match purpose {
+            Purpose::Use => Self::from_contents(&contents, path, directory),
+            Purpose::Look => Self::held(&contents, path, directory),
+        }
     }
 
     /// A recording or a pack that is in memory.
@@ -104,6 +144,7 @@ impl Files {
                 bytes,
                 manifest: None,
                 copy: None,
+                held: None,
             });
         }
         let packed = unpack(path, &bytes)?;
@@ -118,16 +159,44 @@ impl Files {
                 source.signed(key, trust.minimum_counter)?
             }
         };
-        Self::from_contents(&contents, Path::new("recording"), (path, path))
+        Self::from_contents(&contents, path, path)
+    }
+
+    /// Files of which nothing but the recording, its manifest and its variants is kept.
+    fn held(contents: &Contents<'_>, path: &Path, original: &Path) -> Result<Self> {
+        named_apart(contents, original)?;
+        let at = original.join(manifest::FILE_NAME);
+        let manifest = contents.get(manifest::FILE_NAME);
+        let manifest = manifest.map(|bytes| Manifest::decode(bytes, &at));
+        let manifest = manifest.transpose()?;
+        let bytes = covered(contents, manifest.as_ref(), path)?;
+        let variants = manifest.iter().flat_map(|manifest| &manifest.variants);
+        let variants = variants.filter_map(|variant| {
+            let name = variant.file.to_str()?;
+            Some((name.to_owned(), contents.get(name)?.to_vec()))
+        });
+        let variants = variants.collect();
+        let signature = contents.get(SIGNATURE);
+        let seal = signature.map(|signature| {
+            seal::of(signature, bytes, |name, length| {
+                let there = contents.get(name).map(|contents| contents.as_ref());
+                let there = there.filter(|contents| contents.len() as u64 == length);
+                Ok(there.map(Cow::Borrowed))
+            })
+        });
+        Ok(Self {
+            path: path.to_path_buf(),
+            bytes: bytes.to_vec(),
+            directory: original.to_path_buf(),
+            manifest,
+            copy: None,
+            held: Some(Held { variants, seal }),
+        })
     }
 
     /// Writes files into a new directory that only this user can enter. Nothing but these files can be used from then on.
-    fn from_contents(
-        contents: &Contents,
-        name: &Path,
-        (path, original): (&Path, &Path),
-    ) -> Result<Self> {
-        apart(original, contents.keys().map(String::as_str))?;
+    fn from_contents(contents: &Contents<'_>, path: &Path, original: &Path) -> Result<Self> {
+        named_apart(contents, original)?;
         let failed = |error: std::io::Error| Error::Write {
             path: "a temporary directory".into(),
             reason: error.to_string(),
@@ -137,10 +206,7 @@ impl Files {
             .permissions(fs::Permissions::from_mode(0o700))
             .tempdir()
             .map_err(failed)?;
-        let directory = temporary.path().join(match name.as_os_str().is_empty() {
-            true => Path::new("recording"),
-            false => name,
-        });
+        let directory = temporary.path().join("recording");
         fs::create_dir(&directory).map_err(failed)?;
         for (name, contents) in contents {
             // Where letter case does not count, one of two files would replace the other.
@@ -148,28 +214,13 @@ impl Files {
                 .map_err(failed)?;
         }
         let manifest = Manifest::read(&directory)?;
-        for file in manifest.iter().flat_map(Manifest::files) {
-            let inside = file
-                .to_str()
-                .is_some_and(|name| is_safe(name) && contents.contains_key(name));
-            if !inside {
-                return Err(refused(
-                    path,
-                    format!(
-                        "manifest.toml names {}, which is not in the pack or not covered by the signature",
-                        shown(file)
-                    ),
-                ));
-            }
-        }
-        let Some(bytes) = contents.get(RECORDING) else {
-            return Err(refused(path, format!("it has no {RECORDING}")));
-        };
+        let bytes = covered(contents, manifest.as_ref(), path)?.to_vec();
         Ok(Self {
             path: path.to_path_buf(),
-            bytes: bytes.clone(),
+            bytes,
             directory,
             manifest,
+            held: None,
             copy: Some(PrivateCopy {
                 _directory: temporary,
                 original: original.to_path_buf(),
@@ -246,7 +297,7 @@ impl Files {
     /// # Errors
     /// It cannot be read.
     pub fn signature(&self) -> Result<Option<Vec<u8>>> {
-        match beneath::read(&self.directory, Path::new(SIGNATURE), MAX_BYTES) {
+        match beneath::read(&self.directory, Path::new(SIGNATURE), MAX_SIGNATURE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             read => read
                 .map(Some)
@@ -261,7 +312,37 @@ fn is_pack(path: &Path) -> bool {
     read.is_ok() && Pack::is_pack(&start)
 }
 
-fn unpack(path: &Path, bytes: &[u8]) -> Result<Contents> {
+/// Refuses files whose names are too like its own, or that lie in too many folders.
+fn named_apart(contents: &Contents<'_>, path: &Path) -> Result<()> {
+    apart(path, contents.keys().map(String::as_str))?;
+    within_folders(path, contents.keys().map(String::as_str))
+}
+
+/// The recording among files that are all that its manifest names.
+fn covered<'a>(
+    contents: &'a Contents<'_>,
+    manifest: Option<&Manifest>,
+    path: &Path,
+) -> Result<&'a [u8]> {
+    let mut files = manifest.into_iter().flat_map(Manifest::files);
+    let outside = files.find(|file| {
+        let name = file.to_str().filter(|name| is_safe(name));
+        !name.is_some_and(|name| contents.contains_key(name))
+    });
+    if let Some(file) = outside {
+        let reason = format!(
+            "manifest.toml names {}, which is not in the pack or not covered by the signature",
+            shown(file)
+        );
+        return Err(refused(path, reason));
+    }
+    match contents.get(RECORDING) {
+        Some(bytes) => Ok(bytes),
+        None => Err(refused(path, format!("it has no {RECORDING}"))),
+    }
+}
+
+fn unpack<'a>(path: &Path, bytes: &'a [u8]) -> Result<Contents<'a>> {
     let pack = Pack::parse(bytes).map_err(|error| {
         let reason = match error {
             PackError::NotAPack => "not a pack".to_owned(),
@@ -286,20 +367,20 @@ fn unpack(path: &Path, bytes: &[u8]) -> Result<Contents> {
         };
         refused(path, reason)
     })?;
-    let owned = |file: Packed<'_>| (file.name.to_owned(), file.bytes.to_vec());
-    Ok(pack.files().map(owned).collect())
+    let named = |file: Packed<'a>| (file.name.to_owned(), Cow::Borrowed(file.bytes));
+    Ok(pack.files().map(named).collect())
 }
 
 /// A recording whose signature is checked.
 struct Source<'a> {
     path: &'a Path,
     directory: &'a Path,
-    packed: Option<Contents>,
+    packed: Option<Contents<'a>>,
 }
 
-impl Source<'_> {
-    /// Contents of a file of the recording.
-    fn file(&self, name: &str) -> Result<Vec<u8>> {
+impl<'a> Source<'a> {
+    /// Contents of a file of the recording, of at most so many bytes: a longer one is not read.
+    fn file(&self, name: &str, most: u64) -> Result<Cow<'a, [u8]>> {
         let missing = |reason: String| {
             let covered = "a signature is required, and it covers this file";
             refused(self.path, format!("{name}: {reason}; {covered}"))
@@ -316,36 +397,38 @@ impl Source<'_> {
                     false => beneath::open(self.directory, Path::new(name)),
                 };
                 let read = opened.and_then(|file| match recording {
-                    true => read_recording(file),
-                    false => beneath::contents(file, MAX_BYTES),
+                    true => read_within(file, most),
+                    false => beneath::contents(file, most),
                 });
-                read.map_err(|error| missing(error.to_string()))
+                read.map(Cow::Owned)
+                    .map_err(|error| missing(error.to_string()))
             }
         }
     }
 
     /// The files that the signature covers, each as it was when it was signed.
-    fn signed(&self, key: &PublicKey, minimum: u64) -> Result<Contents> {
-        let recording = self.file(RECORDING)?;
-        let signature = self.file(SIGNATURE)?;
-        let trusted = Signature::parse(&signature)
-            .and_then(|signature| signature.verify(&recording, key, minimum))
-            .map_err(|error| {
-                let reason = format!("{SIGNATURE}: {}", signature_error(&error));
-                refused(self.path, reason)
-            })?;
+    fn signed(&self, key: &PublicKey, minimum: u64) -> Result<Contents<'a>> {
+        let wrong = |reason: String| refused(self.path, format!("{SIGNATURE}: {reason}"));
+        let signature = self.file(SIGNATURE, MAX_SIGNATURE)?;
+        let wrong = |error| wrong(signature_error(&error));
+        let stated = Signature::parse(&signature).map_err(wrong)?;
+        if stated.signer() != *key {
+            return Err(wrong(SignatureError::Key));
+        }
+        let recording = self.file(RECORDING, stated.recording_length().min(MAX_BYTES))?;
+        let trusted = stated.verify(&recording, key, minimum).map_err(wrong)?;
         let mut files = BTreeMap::new();
         for file in trusted.files {
-            let contents = self.file(file.name)?;
+            let contents = self.file(file.name, file.length)?;
             if contents.len() as u64 != file.length || digest(&contents) != file.sha256 {
                 let reason = format!("{}: it is not the file that was signed", file.name);
                 return Err(refused(self.path, reason));
             }
             files.insert(file.name.to_owned(), contents);
         }
-        files.insert(RECORDING.into(), trusted.recording.to_vec());
+        files.insert(RECORDING.into(), recording);
         // A device that checks signatures itself wants it too.
-        files.insert(SIGNATURE.into(), signature.clone());
+        files.insert(SIGNATURE.into(), signature);
         Ok(files)
     }
 }
@@ -354,19 +437,24 @@ impl Source<'_> {
 mod tests {
     use super::*;
 
-    fn contents() -> Contents {
+    fn contents() -> Contents<'static> {
         let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/saxpy-g52");
         let files = Files::read(&shipped).unwrap();
         let mut contents = files.beside().unwrap();
         contents.insert(RECORDING.into(), files.bytes);
-        contents
+        let owned = contents.into_iter();
+        owned
+            .map(|(name, bytes)| (name, Cow::Owned(bytes)))
+            .collect()
     }
 
     #[test]
     fn a_copy_is_for_nobody_else() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("saxpy.pack");
-        fs::write(&path, gpureplay_sign::pack(&contents()).unwrap()).unwrap();
+        let files = contents().into_iter();
+        let files = files.map(|(name, bytes)| (name, bytes.into_owned()));
+        fs::write(&path, gpureplay_sign::pack(&files.collect()).unwrap()).unwrap();
         let files = Files::read(&path).unwrap();
         let copy = files.copy.as_ref().unwrap()._directory.path();
         let mode = fs::metadata(copy).unwrap().permissions().mode();
@@ -402,18 +490,31 @@ mod tests {
     fn names_that_differ_from_its_own_in_case_only_are_refused() {
         // Tensors may be called so.
         let mut both = contents();
-        both.insert("inputs/X.npy".into(), b"other".to_vec());
+        both.insert("inputs/X.npy".into(), Cow::Borrowed(b"other"));
         let path = Path::new("some.pack");
-        let made = Files::from_contents(&both, Path::new("some"), (path, path)).unwrap();
+        let made = Files::from_contents(&both, path, path).unwrap();
         let there = fs::read(made.directory.join("inputs/X.npy")).unwrap();
         assert_eq!(there, b"other");
         for name in ["Recording.gpr", "recording.SIG", "MANIFEST.toml"] {
             let mut contents = contents();
-            contents.insert(name.into(), Vec::new());
+            contents.insert(name.into(), Cow::Borrowed(&[]));
             let path = Path::new("some.pack");
-            let made = Files::from_contents(&contents, Path::new("some"), (path, path));
+            let made = Files::from_contents(&contents, path, path);
             let error = made.unwrap_err().to_string();
             assert!(error.contains("letter case"), "{name}: {error}");
         }
+    }
+
+    #[test]
+    fn files_lie_in_as_many_folders_as_they_may() {
+        let checked = |folders: usize| {
+            // Each folder with two files, one of them in a folder of its own inside.
+            let name = |at: usize| [format!("{at}/x"), format!("{at}/y/x")];
+            let names: Vec<String> = (0..folders / 2).flat_map(name).collect();
+            within_folders(Path::new("x"), names.iter().map(String::as_str))
+        };
+        assert!(checked(MAX_FOLDERS).is_ok());
+        let error = checked(MAX_FOLDERS + 2).unwrap_err().to_string();
+        assert!(error.contains("more than 256 folders"), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that the user names are opened and read with a bound; the private copy of what a pack holds.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
@@ -10,6 +11,8 @@ use gpureplay_format::layout::MAGIC;
 use gpureplay_io::beneath;
 use gpureplay_sign::Pack;
 use tempfile::TempDir;
+
+use super::seal::Seal;
 
 /// Longest recording, and longest file beside it, that is read into memory, in bytes.
 pub(crate) const MAX_BYTES: u64 = 1 << 32;
@@ -43,7 +46,8 @@ pub(crate) fn read_recording(file: fs::File) -> io::Result<Vec<u8>> {
     read_within(file, MAX_BYTES)
 }
 
-fn read_within(file: fs::File, limit: u64) -> io::Result<Vec<u8>> {
+/// As [`read_recording`], of at most `limit` bytes.
+pub(crate) fn read_within(file: fs::File, limit: u64) -> io::Result<Vec<u8>> {
     let long = || {
         let reason = format!("longer than {limit} bytes");
         io::Error::new(io::ErrorKind::InvalidInput, reason)
@@ -67,6 +71,15 @@ fn read_within(file: fs::File, limit: u64) -> io::Result<Vec<u8>> {
         true => Err(long()),
         false => Ok(head),
     }
+}
+
+/// What is kept of files that are in memory and not copied.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// What the recording is on other GPUs, by the names of the files.
+    pub(crate) variants: BTreeMap<String, Vec<u8>>,
+    /// What their signature says, if they have one.
+    pub(crate) seal: Option<Seal>,
 }
 
 /// Files in a directory that only this user can enter, removed when this is dropped.

@@ -27,7 +27,7 @@ use crate::tensors::{TensorInfo, misfit};
 
 pub(crate) use self::safetensors::Archive;
 pub use image::{Channels, ImageFormat, Resize};
-pub use write::{OutputFormat, STANDARD_OUTPUT, is_standard_output, write, write_all};
+pub use write::{OutputFormat, STANDARD_OUTPUT, encode, encode_all, is_standard_output};
 
 /// Largest width and height of a picture that is read, in pixels.
 const MAX_EXTENT: u32 = 1 << 14;

@@ -17,8 +17,12 @@ use crate::values::MAX_EXTENT;
 
 /// Most pixels of a picture that is read, 8192 x 4096: each takes up to 20 bytes on its way to a value.
 const MAX_PIXELS: u64 = 1 << 25;
-/// Most memory that decoding a picture may take, and most bytes of a JPEG file.
-const MAX_BYTES: u64 = 1 << 30;
+/// Most bytes of a PNG file: the largest picture takes eight for a pixel, and does not compress.
+const MAX_PNG: u64 = 9 * MAX_PIXELS;
+/// Most bytes of a JPEG file, which is read whole.
+const MAX_JPEG: u64 = 4 * MAX_PIXELS;
+/// Most memory that the decoder of PNG takes beside the picture: palettes and lines.
+const MAX_BESIDE: usize = 1 << 24;
 /// Most pixels that the scans of a JPEG picture may visit, all together: each scan of a progressive one may visit every pixel, and a scan
 /// takes a dozen bytes of file. Encoders write about ten.
 const MAX_VISITED: u64 = 1 << 31;
@@ -61,8 +65,10 @@ impl Picture {
             .map_err(|error| error.to_string())
             .and_then(|()| {
                 if signature == PNG_SIGNATURE {
+                    check_length(&mut file, MAX_PNG)?;
                     png(file)
                 } else if signature.starts_with(&JPEG_SIGNATURE) {
+                    check_length(&mut file, MAX_JPEG)?;
                     jpeg(file)
                 } else {
                     Err("neither a PNG nor a JPEG picture".into())
@@ -213,14 +219,109 @@ fn check_size(width: u64, height: u64) -> std::result::Result<(), String> {
     Ok(())
 }
 
+/// Refuses a file that is too long, before it is read. It goes on from its start.
+fn check_length(file: &mut impl Seek, most: u64) -> std::result::Result<(), String> {
+    let io = |error: std::io::Error| error.to_string();
+    let length = file.seek(SeekFrom::End(0)).map_err(io)?;
+    file.rewind().map_err(io)?;
+    match length > most {
+        true => Err(format!(
+            "{length} bytes; a picture of this format has at most {most}"
+        )),
+        false => Ok(()),
+    }
+}
+
+/// A PNG file without the chunks that change no sample: their contents are not read, however long they are.
+struct Needed<R> {
+    file: R,
+    /// What is handed out before more of the file: the signature, or the head of a chunk.
+    head: Vec<u8>,
+    /// How much of the head has been handed out.
+    taken: usize,
+    /// What is left of the chunk, with its checksum.
+    left: u64,
+}
+
+impl<R: BufRead + Seek> Needed<R> {
+    /// Bytes of a chunk's length and kind.
+    const HEAD: u64 = 8;
+
+    fn new(mut file: R) -> std::io::Result<Self> {
+        let mut head = Vec::new();
+        file.by_ref().take(Self::HEAD).read_to_end(&mut head)?;
+        Ok(Self {
+            file,
+            head,
+            taken: 0,
+            left: 0,
+        })
+    }
+
+    /// Goes to the next chunk that is needed, or to the end.
+    fn next_chunk(&mut self) -> std::io::Result<()> {
+        loop {
+            self.head.clear();
+            self.taken = 0;
+            let mut head = self.file.by_ref().take(Self::HEAD);
+            head.read_to_end(&mut self.head)?;
+            let Some((length, kind)) = self.head.split_first_chunk() else {
+                return Ok(());
+            };
+            let rest = u64::from(u32::from_be_bytes(*length)) + 4;
+            // Critical ones have a capital; of the others transparency alone is part of the samples.
+            if kind.first().is_some_and(u8::is_ascii_uppercase) || kind == b"tRNS" {
+                self.left = rest;
+                return Ok(());
+            }
+            self.file.seek_relative(rest as i64)?;
+        }
+    }
+}
+
+impl<R: BufRead + Seek> BufRead for Needed<R> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        if self.taken == self.head.len() && self.left == 0 {
+            self.next_chunk()?;
+        }
+        if self.taken < self.head.len() {
+            return Ok(&self.head[self.taken..]);
+        }
+        let bytes = self.file.fill_buf()?;
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX);
+        Ok(&bytes[..bytes.len().min(most)])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        if self.taken < self.head.len() {
+            self.taken += amount;
+        } else {
+            self.left -= amount as u64;
+            self.file.consume(amount);
+        }
+    }
+}
+
+impl<R: BufRead + Seek> Read for Needed<R> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.fill_buf()?.read(out)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl<R> Seek for Needed<R> {
+    /// The decoder asks for files that can, and reads them from start to end.
+    fn seek(&mut self, _: SeekFrom) -> std::io::Result<u64> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+}
+
 fn png(file: impl BufRead + Seek) -> std::result::Result<Picture, String> {
     let wrong = |error: png::DecodingError| error.to_string();
-    let limits = png::Limits {
-        bytes: MAX_BYTES as usize,
-    };
+    let limits = png::Limits { bytes: MAX_BESIDE };
+    let file = Needed::new(file).map_err(|error| error.to_string())?;
     let mut decoder = png::Decoder::new_with_limits(file, limits);
-    decoder.set_ignore_text_chunk(true);
-    decoder.set_ignore_iccp_chunk(true);
     let (width, height) = decoder.read_header_info().map_err(wrong)?.size();
     check_size(width.into(), height.into())?;
     // Palettes become colours, fewer than 8 bits become 8; 16 stay.
@@ -251,7 +352,7 @@ fn jpeg(mut file: impl BufRead + Seek) -> std::result::Result<Picture, String> {
     let scans = scans.ok_or("the file is truncated")?;
     file.rewind().map_err(io)?;
     let mut bytes = Vec::new();
-    file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(io)?;
+    file.take(MAX_JPEG).read_to_end(&mut bytes).map_err(io)?;
     let options = DecoderOptions::default().set_strict_mode(false);
     let options = options.set_max_width(usize::MAX).set_max_height(usize::MAX);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(&bytes), options);
@@ -286,8 +387,7 @@ fn jpeg_scans(mut file: impl BufRead + Seek) -> std::io::Result<Option<u64>> {
     let mut scans = 0;
     loop {
         // Up to the next marker: what is between segments, or the data of a scan.
-        let mut skipped = Vec::new();
-        file.read_until(0xff, &mut skipped)?;
+        file.skip_until(0xff)?;
         let mut marker = [0xff];
         while marker == [0xff] {
             if file.read(&mut marker)? == 0 {
@@ -304,7 +404,7 @@ fn jpeg_scans(mut file: impl BufRead + Seek) -> std::io::Result<Option<u64>> {
                     return Ok(None);
                 }
                 let rest = i64::from(u16::from_be_bytes(length)).saturating_sub(2);
-                file.seek(SeekFrom::Current(rest.max(0)))?;
+                file.seek_relative(rest.max(0))?;
                 scans += u64::from(kind == START_OF_SCAN);
             }
         }
@@ -378,6 +478,25 @@ mod tests {
             beyond.contains("65 scans; a picture of 8192 x 4096"),
             "{beyond}"
         );
+    }
+
+    #[test]
+    fn a_file_is_as_long_as_its_format_allows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("picture");
+        let error = |start: &[u8], length: u64| {
+            std::fs::write(&path, start).unwrap();
+            let file = File::options().write(true).open(&path).unwrap();
+            file.set_len(length).unwrap();
+            let picture = Picture::decode(&path, File::open(&path).unwrap());
+            picture.map(drop).unwrap_err().to_string()
+        };
+        for (start, most) in [(&PNG_SIGNATURE[..], MAX_PNG), (&JPEG_SIGNATURE, MAX_JPEG)] {
+            let longer = error(start, most + 1);
+            assert!(longer.contains("bytes; a picture of this"), "{longer}");
+            let as_long = error(start, most);
+            assert!(!as_long.contains("bytes; a picture of this"), "{as_long}");
+        }
     }
 
     #[test]

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Outputs as `.npy`, raw `.bin` or `.json`.
 
-use std::io::Write;
 use std::path::Path;
 
-use gpureplay_io::{Element, Existing, Tensor, encode_npy, write_whole};
+use gpureplay_io::{Element, Tensor, encode_npy};
 
 use crate::error::{Error, Result};
 use crate::number::Number;
@@ -66,36 +65,23 @@ impl OutputFormat {
     }
 }
 
-/// Writes a tensor in the format that the name says. The file appears whole or not at all.
+/// A tensor as the file of this name holds it.
 ///
 /// # Errors
-/// The name says no format, a file is there that is to be kept, or it cannot be written.
-pub fn write(path: &Path, tensor: &Tensor, existing: Existing) -> Result<()> {
-    let bytes = OutputFormat::of(path)?.encode(tensor);
-    let written = match is_standard_output(path) {
-        true => {
-            let mut out = std::io::stdout().lock();
-            out.write_all(&bytes).and_then(|()| out.flush())
-        }
-        false => write_whole(path, &bytes, existing),
-    };
-    written.map_err(|error| Error::Write {
-        path: path.to_path_buf(),
-        reason: error.to_string(),
-    })
+/// The name says no format.
+pub fn encode(path: &Path, tensor: &Tensor) -> Result<Vec<u8>> {
+    Ok(OutputFormat::of(path)?.encode(tensor))
 }
 
-/// Writes named tensors as a .safetensors file, which appears whole or not at all.
+/// Named tensors as a .safetensors file holds them; `path` names it in errors.
 ///
 /// # Errors
-/// A file is there that is to be kept, or it cannot be written.
-pub fn write_all(path: &Path, tensors: &[(String, Tensor)], existing: Existing) -> Result<()> {
-    let wrong = |reason: String| Error::Write {
+/// They cannot be in one file.
+pub fn encode_all(path: &Path, tensors: &[(String, Tensor)]) -> Result<Vec<u8>> {
+    super::safetensors::encode(tensors).map_err(|reason| Error::Write {
         path: path.to_path_buf(),
         reason,
-    };
-    let bytes = super::safetensors::encode(tensors).map_err(wrong)?;
-    write_whole(path, &bytes, existing).map_err(|error| wrong(error.to_string()))
+    })
 }
 
 /// Numbers as short as they can be and still come back exactly; JSON has no NaN and no infinity, they become strings.

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use gpureplay_library::values::{read, write};
-use gpureplay_library::{ElementType, Existing, Tensor, TensorInfo, TensorKind};
+use gpureplay_library::values::{encode, read};
+use gpureplay_library::{ElementType, Tensor, TensorInfo, TensorKind};
 
 pub(crate) struct Folder(pub(crate) PathBuf);
 
@@ -44,7 +44,7 @@ fn raw_files_hold_the_elements_and_nothing_else() {
     let folder = Folder::new("raw");
     let tensor = Tensor::from_f32(&[2, 2], &[1.0, 2.0, 3.0, 4.0]).unwrap();
     let path = folder.0.join("x.bin");
-    write(&path, &tensor, Existing::Keep).unwrap();
+    std::fs::write(&path, encode(&path, &tensor).unwrap()).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), tensor.bytes());
     assert_eq!(
         read(&path, &info(ElementType::F32, &[2, 2]), None).unwrap(),

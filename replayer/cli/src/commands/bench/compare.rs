@@ -2,11 +2,11 @@
 //! Times beside those of a saved report.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gpureplay_io::statistics::Summary;
-use gpureplay_library::{Phase, shown, text};
+use gpureplay_library::{Phase, json_path, read_named, shown, text};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -31,6 +31,8 @@ struct SavedReport {
 #[derive(Serialize)]
 pub(super) struct Comparison {
     /// The saved report.
+    #[serde(serialize_with = "json_path::one")]
+    #[cfg_attr(test, schemars(with = "PathBuf"))]
     with: PathBuf,
     /// The run as a whole, and its phases.
     times: BTreeMap<&'static str, Difference>,
@@ -54,11 +56,7 @@ impl Saved {
     /// It cannot be read, or is none.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let wrong = |reason: String| Failure::Input(format!("{}: {reason}", shown(path)));
-        let mut bytes = Vec::new();
-        let file = std::fs::File::open(path).map_err(|error| wrong(error.to_string()))?;
-        file.take(MAX_BYTES)
-            .read_to_end(&mut bytes)
-            .map_err(|error| wrong(error.to_string()))?;
+        let bytes = read_named(path, MAX_BYTES)?;
         let saved: SavedReport = serde_json::from_slice(&bytes).map_err(|error| {
             wrong(format!(
                 "not a report of `gpureplay bench --export-json`: {error}"

@@ -201,13 +201,14 @@ impl Bench {
             per_job,
         };
         let text = serde_json::to_string_pretty(&report)
-            .map_err(|error| Failure::Output(error.to_string()))?;
+            .map_err(|error| Failure::Output(error.to_string()))?
+            + "\n";
         match self.json {
-            true => writeln!(terminal::stdout(), "{text}")?,
+            true => terminal::stdout().write_all(text.as_bytes())?,
             false => report.print(&mut terminal::report(destinations.takes_standard_output()))?,
         }
         if let Some(path) = &self.export_json {
-            destinations.write(path, (text + "\n").as_bytes())?;
+            destinations.write(path, text.as_bytes())?;
         }
         Ok(Outcome::Done)
     }

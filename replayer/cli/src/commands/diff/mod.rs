@@ -199,7 +199,7 @@ impl Diff {
         if self.json {
             let text = serde_json::to_string_pretty(&report)
                 .map_err(|error| Failure::Output(error.to_string()))?;
-            writeln!(out, "{text}")?;
+            out.write_all((text + "\n").as_bytes())?;
         } else {
             print(&mut out, &report)?;
         }
@@ -311,7 +311,11 @@ fn print(out: &mut impl Write, report: &Report) -> Result<()> {
     };
     writeln!(out, "{difference}")?;
     match &report.writer {
-        Some(writer) => writeln!(out, "  {}", writer.text())?,
+        Some(writer) => {
+            for line in writer.text().lines() {
+                writeln!(out, "  {line}")?;
+            }
+        }
         None => {
             if let Some(job) = &report.job {
                 writeln!(out, "  in the chain that ended with job {job}")?;

@@ -152,7 +152,14 @@ impl Client {
     pub fn open_within(time: Duration) -> Result<Self, Error> {
         let (sender, receiver) = mpsc::channel();
         // A call that the kernel keeps ends with the process, or when a supplicant comes; then nobody takes the session, and it closes.
-        std::thread::spawn(move || sender.send(Self::open_at_last()));
+        let opens = move || {
+            // Who waited may have given up.
+            let _ = sender.send(Self::open_at_last());
+        };
+        if std::thread::Builder::new().spawn(opens).is_err() {
+            // No thread is left: it is waited for as long as it takes.
+            return Self::open_at_last();
+        }
         receiver.recv_timeout(time).unwrap_or_else(|_| {
             Err(Error::NoAnswer {
                 seconds: time.as_secs(),

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Names that strangers chose, streams that are closed or full, and a system without threads: no forged line, no panic, the right exit code.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::process::{Command, Output};
+
+use crate::user_files::{Copy, command};
+
+/// What moves a cursor, rings a bell and reorders text.
+const CONTROLS: &str = "\u{1b}]0;x\u{7}\u{9b}31m\u{202e}";
+
+/// Runs a command, given as a line, in the folder of a copy, which is `rec`.
+trait Lines {
+    fn line(&self, line: &str) -> Output;
+    fn words(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command;
+}
+
+impl Lines for Copy {
+    fn line(&self, line: &str) -> Output {
+        self.words(line.split(' ')).output().unwrap()
+    }
+
+    fn words(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+        let mut command = command();
+        command.current_dir(self.folder()).args(words);
+        command
+    }
+}
+
+fn saxpy() -> Copy {
+    Copy::of("saxpy-g52")
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+}
+
+#[test]
+fn no_name_begins_a_line() {
+    let copy = saxpy();
+    let path = copy.at("rec/manifest.toml");
+    let manifest = fs::read_to_string(&path).unwrap();
+    let forged = r#""saxpy\nforged: none\n\u001b[31m""#;
+    let manifest = manifest.replace("kernel = \"saxpy\"", &format!("kernel = {forged}"));
+    let manifest = manifest.replacen("name = \"", "name = \"\\nforged: none\\n", 1);
+    fs::write(&path, manifest).unwrap();
+    for line in [
+        "analyse rec",
+        "jobs rec",
+        "jobs rec --by-kernel",
+        "jobs --csv rec",
+        "jobs --static rec",
+        "run --per-job rec",
+        "run --trace - rec",
+        "bench --per-job --runs 1 rec",
+        "info rec",
+        "dump rec",
+        "verify --deep rec",
+        "disasm rec",
+        "extract --job 0 -o made rec",
+        "extract --job kernel:none -o made2 rec",
+        "patch --job 0 --local 4 rec",
+        "tune --job 0 --local 4 rec",
+    ] {
+        let output = copy.line(line);
+        let said = text(&output);
+        let lines = said.lines();
+        let wrong: Vec<&str> = lines.filter(|line| line.starts_with("forged")).collect();
+        assert!(wrong.is_empty(), "{line}: {said}");
+        assert!(!said.contains('\u{1b}'), "{line}: {said}");
+        // Lines of the program's own are no escapes.
+        let own = said.replace(r"\u000aforged: none\u000a", "");
+        assert!(!own.contains(r"\u000a"), "{line}: {own}");
+    }
+}
+
+#[test]
+fn words_of_the_command_line_are_shown_as_escapes() {
+    let copy = saxpy();
+    for word in [format!("--{CONTROLS}"), format!("--a\nforged {CONTROLS}")] {
+        for words in [
+            vec!["verify", &word],
+            vec![&word],
+            vec!["run", "rec", "--top", &word],
+        ] {
+            let output = copy.words(&words).output().unwrap();
+            let said = text(&output);
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            assert!(
+                !said.contains(|c: char| c != '\n' && c.is_control()),
+                "{said}"
+            );
+            assert!(!said.contains('\u{202e}'), "{said}");
+            assert!(
+                !said.lines().any(|line| line.starts_with("forged")),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn names_that_are_no_text_are_named_or_used() {
+    let copy = saxpy();
+    let name = OsString::from_vec(b"rec\xff".to_vec());
+    fs::rename(copy.at("rec"), copy.folder().join(&name)).unwrap();
+    for words in [
+        &["verify", "--json"][..],
+        &["run", "--json"],
+        &["info", "--json"],
+    ] {
+        let output = copy.words(words).arg(&name).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap();
+    }
+    let input = OsStr::from_bytes(b"x=\xfe.npy");
+    let output = copy
+        .words(["run", "--input"])
+        .arg(input)
+        .arg(&name)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output).contains("x=\u{fffd}.npy"),
+        "{}",
+        text(&output)
+    );
+}
+
+#[test]
+fn devices_and_links_in_the_place_of_reports_and_pages_are_refused() {
+    let copy = saxpy();
+    for line in [
+        "bench --runs 1 --compare /dev/zero rec",
+        "disasm --annotate /dev/zero rec",
+    ] {
+        let output = copy.line(line);
+        assert_eq!(output.status.code(), Some(4), "{line}: {}", text(&output));
+        assert!(
+            text(&output).contains("is a device"),
+            "{line}: {}",
+            text(&output)
+        );
+    }
+    fs::create_dir(copy.at("man")).unwrap();
+    std::os::unix::fs::symlink("../outside", copy.at("man/gpureplay.1")).unwrap();
+    assert_eq!(copy.line("manual -o man").status.code(), Some(6));
+    assert_eq!(copy.line("manual --force -o man").status.code(), Some(0));
+    assert!(!copy.at("outside").exists());
+    assert!(copy.at("man/gpureplay.1").is_file());
+}
+
+#[test]
+fn a_full_stream_is_an_error_and_no_panic() {
+    let copy = saxpy();
+    let full = || File::options().write(true).open("/dev/full").unwrap();
+    for line in [
+        "info rec",
+        "verify rec",
+        "run rec",
+        "jobs rec",
+        "doctor",
+        "verify --rules",
+    ] {
+        let output = copy.words(line.split(' ')).stdout(full()).output().unwrap();
+        assert_eq!(output.status.code(), Some(6), "{line}: {}", text(&output));
+    }
+    for (line, code) in [
+        ("info none", 3),
+        ("run none", 3),
+        ("run rec --inject 1@x", 2),
+        ("cuda list none", 3),
+    ] {
+        let output = copy.words(line.split(' ')).stderr(full()).output().unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{line}: {}",
+            text(&output)
+        );
+    }
+}
+
+#[test]
+fn a_closed_output_is_an_error() {
+    let copy = saxpy();
+    for line in [
+        "info rec",
+        "run rec --output -",
+        "run rec",
+        "verify --json rec",
+        "cuda list none",
+    ] {
+        let mut shell = Command::new("sh");
+        let shell = shell
+            .current_dir(copy.folder())
+            .args(["-c", "exec $0 $1 >&-"]);
+        let output = shell
+            .args([env!("CARGO_BIN_EXE_gpureplay"), line])
+            .output()
+            .unwrap();
+        let wanted = if line.starts_with("cuda") { 3 } else { 6 };
+        assert_eq!(
+            output.status.code(),
+            Some(wanted),
+            "{line}: {}",
+            text(&output)
+        );
+    }
+    // What prints nothing misses nothing, and /dev/null is no closed output.
+    for redirected in [">&-", "</dev/null >/dev/null", "1<>/dev/null"] {
+        let line = match redirected {
+            ">&-" => "-q run",
+            _ => "info",
+        };
+        let mut shell = Command::new("sh");
+        let shell = shell.current_dir(copy.folder()).arg("-c");
+        let shell = shell.arg(format!("exec $0 {line} rec {redirected}"));
+        let output = shell.arg(env!("CARGO_BIN_EXE_gpureplay")).output().unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{redirected}: {}",
+            text(&output)
+        );
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let copy = saxpy();
+    for line in ["disasm rec", "verify --rules", "jobs rec"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = copy.words(line.split(' ')).stdout(writer).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", text(&output));
+        assert_eq!(text(&output), "", "{line}");
+    }
+}
+
+#[test]
+fn without_a_thread_left_the_work_is_done_by_those_there_are() {
+    let copy = saxpy();
+    for line in [
+        "run --threads 4 rec",
+        "jobs rec",
+        "bench --runs 1 rec",
+        "diff rec --against model",
+        "analyse rec",
+    ] {
+        let usual = copy.line(line).status.code();
+        // No stack is as large as this.
+        let mut command = copy.words(line.split(' '));
+        let output = command
+            .env("RUST_MIN_STACK", (1u64 << 46).to_string())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), usual, "{line}: {}", text(&output));
+    }
+    let mut doctor = copy.words(["doctor"]);
+    let output = doctor
+        .env("RUST_MIN_STACK", (1u64 << 46).to_string())
+        .output()
+        .unwrap();
+    assert_ne!(output.status.code(), Some(101), "{}", text(&output));
+}
+
+#[test]
+fn a_signature_that_is_not_checked_or_broken_is_told() {
+    let copy = saxpy();
+    assert_eq!(copy.line("keygen key").status.code(), Some(0));
+    let lines = ["info rec", "verify rec", "run rec"];
+    let said = |wanted: Option<&str>| {
+        for line in lines {
+            let output = copy.line(line);
+            let said = text(&output);
+            assert_eq!(output.status.code(), Some(0), "{line}: {said}");
+            match wanted {
+                Some(wanted) => assert!(said.contains(wanted), "{line}: {said}"),
+                None => assert!(!said.contains("sign"), "{line}: {said}"),
+            }
+        }
+    };
+    said(None);
+    assert_eq!(copy.line("sign --key key.pem rec").status.code(), Some(0));
+    said(Some("not checked (--require-signature KEY)"));
+    let path = copy.at("rec/manifest.toml");
+    let manifest = fs::read_to_string(&path).unwrap();
+    fs::write(&path, manifest.clone() + "# changed\n").unwrap();
+    said(Some("signature broken: manifest.toml: "));
+    fs::write(&path, manifest).unwrap();
+    // In a pack too, which `info` and `verify` do not unpack.
+    assert_eq!(copy.line("pack rec -o rec.pack").status.code(), Some(0));
+    fs::remove_dir_all(copy.at("rec")).unwrap();
+    fs::rename(copy.at("rec.pack"), copy.at("rec")).unwrap();
+    said(Some("not checked (--require-signature KEY)"));
+    // With a key it is checked, and nothing more is to be said.
+    let output = copy.line("verify --require-signature key.pub.pem rec");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(!text(&output).contains("not checked"), "{}", text(&output));
+    let mut quiet = copy.words(["run", "-q", "rec"]);
+    let output = quiet.output().unwrap();
+    assert_eq!(text(&output), "");
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Standard output, also where the process was started without one.
+
+use std::io::{self, StdoutLock, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::errno::Errno;
+
+/// Whether the process was started without standard output.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Says that the process was started without standard output: Rust's runtime opens /dev/null in its place, where results are lost.
+pub fn output_was_closed() {
+    CLOSED.store(true, Ordering::Relaxed);
+}
+
+/// Standard output; writing fails where the process was started without one.
+pub fn output() -> Output {
+    Output(match CLOSED.load(Ordering::Relaxed) {
+        true => None,
+        false => Some(io::stdout().lock()),
+    })
+}
+
+/// See [`output`].
+pub struct Output(Option<StdoutLock<'static>>);
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Some(out) => out.write(bytes),
+            None if bytes.is_empty() => Ok(0),
+            None => Err(Errno::EBADF.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.as_mut().map_or(Ok(()), Write::flush)
+    }
+}

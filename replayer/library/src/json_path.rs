@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Paths in JSON: one whose name is no text is written with replacement characters, and not refused.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Serialize, Serializer};
+
+/// Writes a path; for `serialize_with`.
+///
+/// # Errors
+/// What the serializer says.
+pub fn one<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+/// As [`one`], where there may be none.
+///
+/// # Errors
+/// What the serializer says.
+pub fn optional<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    let path = path.as_deref().map(Path::to_string_lossy);
+    path.serialize(serializer)
+}
+
+/// As [`one`], for paths by name.
+///
+/// # Errors
+/// What the serializer says.
+pub fn named<S: Serializer>(
+    paths: &BTreeMap<String, PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(
+        paths
+            .iter()
+            .map(|(name, path)| (name, path.to_string_lossy())),
+    )
+}

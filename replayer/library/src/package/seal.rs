@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The signature of a recording for which no key is demanded: whose it claims to be, and whether it fits.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use gpureplay_io::beneath;
+use gpureplay_sign::{MAX_SIGNATURE, PublicKey, SIGNATURE, Signature, digest};
+
+use crate::files::Files;
+use crate::trust::signature_error;
+
+/// Bytes of files beside the recording that are compared; others are left out.
+const MAX_COMPARED: u64 = 64 << 20;
+
+/// What the signature of a recording says when no key is demanded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seal {
+    /// It fits. Whether its signer is to be trusted only a key can tell.
+    Fits(PublicKey),
+    /// It does not fit, and why.
+    Broken(String),
+}
+
+impl fmt::Display for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fits(signer) => {
+                f.write_str("signed by ")?;
+                let mut digits = signer.bytes().iter().take(4);
+                digits.try_for_each(|byte| write!(f, "{byte:02x}"))?;
+                f.write_str("…, not checked (--require-signature KEY)")
+            }
+            Self::Broken(reason) => write!(f, "signature broken: {reason}"),
+        }
+    }
+}
+
+impl Files {
+    /// What the recording's signature says, if there is one. It protects from mistakes only: a stranger may sign with any key.
+    pub fn seal(&self) -> Option<Seal> {
+        if let Some(held) = &self.held {
+            return held.seal.clone();
+        }
+        let read = |name: &str, most| match beneath::read(&self.directory, Path::new(name), most) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some).map_err(|error| error.to_string()),
+        };
+        match read(SIGNATURE, MAX_SIGNATURE) {
+            Ok(None) => None,
+            Ok(Some(signature)) => Some(of(&signature, &self.bytes, |name, length| {
+                Ok(read(name, length)?.map(Cow::Owned))
+            })),
+            Err(reason) => Some(Seal::Broken(format!("{SIGNATURE}: {reason}"))),
+        }
+    }
+}
+
+/// What a signature says of a recording; `file` finds the contents of a file beside it, which has so many bytes.
+pub(crate) fn of<'a>(
+    signature: &[u8],
+    recording: &[u8],
+    file: impl Fn(&str, u64) -> Result<Option<Cow<'a, [u8]>>, String>,
+) -> Seal {
+    let wrong = |error| Seal::Broken(format!("{SIGNATURE}: {}", signature_error(&error)));
+    let signature = match Signature::parse(signature) {
+        Ok(signature) => signature,
+        Err(error) => return wrong(error),
+    };
+    let signer = signature.signer();
+    let files = match signature.verify(recording, &signer, 0) {
+        Ok(trusted) => trusted.files,
+        Err(error) => return wrong(error),
+    };
+    let mut room = MAX_COMPARED;
+    for signed in files {
+        let Some(rest) = room.checked_sub(signed.length) else {
+            continue;
+        };
+        room = rest;
+        let broken = match file(signed.name, signed.length) {
+            Ok(Some(contents)) if digest(&contents) == signed.sha256 => continue,
+            Ok(Some(_)) => "it is not the file that was signed".to_owned(),
+            Ok(None) => "it is missing, or not the file that was signed".to_owned(),
+            Err(reason) => reason,
+        };
+        return Seal::Broken(format!("{}: {broken}", signed.name));
+    }
+    Seal::Fits(signer)
+}
