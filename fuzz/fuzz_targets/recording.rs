@@ -9,7 +9,7 @@ use gpureplay_trials::Parts;
 
 fn check(bytes: &[u8]) {
     if let Ok(recording) = Recording::parse(bytes) {
-        if let Ok(verified) = verify(recording, &Limits::DEFAULT) {
+        if let Ok(verified) = verify(&recording, &Limits::DEFAULT) {
             let _ = gpureplay_inspect::check(&verified);
         }
     }

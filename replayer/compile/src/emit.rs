@@ -92,7 +92,7 @@ pub fn emit(
     );
     let bytes = emitter.builder.finish()?;
     let recording = Recording::parse(&bytes).map_err(CompileError::Unreadable)?;
-    verify(recording, &Limits::DEFAULT).map_err(CompileError::Unverified)?;
+    verify(&recording, &Limits::DEFAULT).map_err(CompileError::Unverified)?;
     Ok(bytes)
 }
 

@@ -216,7 +216,7 @@ fn link(
     let linked = Recording::parse(&recording)
         .map_err(|error| format!("{error:?}"))
         .and_then(|view| {
-            verify(view, &Limits::DEFAULT)
+            verify(&view, &Limits::DEFAULT)
                 .map_err(|violation| violation.rule.name().to_owned())
                 .and_then(|verified| {
                     gpureplay_link::link(&recording, &verified, most)

@@ -290,7 +290,7 @@ impl Scene {
         builder.submit_with(slot, config, self.address, timeout_us);
         let bytes = builder.finish()?;
         let view = View::parse(&bytes).map_err(|error| failed(format!("{error:?}")))?;
-        let verified = verify(view, &Limits::DEFAULT).map_err(EditError::Rule)?;
+        let verified = verify(&view, &Limits::DEFAULT).map_err(EditError::Rule)?;
         let watch = Play {
             scene: self,
             fill,

@@ -41,7 +41,7 @@ fn inspected(number: u8) -> Result<(), DeepViolation> {
     builder.submit(1, JOBS, 1_000_000);
     let file = builder.finish().unwrap();
     let recording = Recording::parse(&file).unwrap();
-    check(&verify(recording, &Limits::DEFAULT).unwrap()).map(|_| ())
+    check(&verify(&recording, &Limits::DEFAULT).unwrap()).map(|_| ())
 }
 
 fn compiled(number: u8) -> Result<(), chain::ChainError> {

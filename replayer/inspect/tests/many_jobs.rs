@@ -31,7 +31,8 @@ fn as_many_jobs_are_looked_at_as_may_be() {
             builder.submit(1, JOBS, 1000);
         }
         let file = builder.finish().unwrap();
-        let verified = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap();
+        let recording = Recording::parse(&file).unwrap();
+        let verified = verify(&recording, &Limits::DEFAULT).unwrap();
         let report = check(&verified);
         assert_eq!(check_only(&verified), report.clone().map(drop));
         report

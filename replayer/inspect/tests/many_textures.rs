@@ -58,7 +58,7 @@ fn rule(texels: u64) -> DeepRule {
     builder.submit(1, JOBS, 1_000_000);
     let file = builder.finish().unwrap();
     let recording = Recording::parse(&file).unwrap();
-    let broken = check(&verify(recording, &Limits::DEFAULT).unwrap()).map(|_| ());
+    let broken = check(&verify(&recording, &Limits::DEFAULT).unwrap()).map(|_| ());
     broken.unwrap_err().rule
 }
 

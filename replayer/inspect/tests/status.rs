@@ -31,7 +31,7 @@ fn seen() -> [u32; 2] {
     let recording = Recording::parse(&file).unwrap();
     let mut found = Vec::new();
     submissions(
-        &verify(recording, &Limits::DEFAULT).unwrap(),
+        &verify(&recording, &Limits::DEFAULT).unwrap(),
         |submission| {
             let mut status = [0; 4];
             submission.memory.read(JOBS, &mut status);

@@ -220,7 +220,7 @@ mod tests {
         }
         let bytes = builder.finish().unwrap();
         let recording = Recording::parse(&bytes).unwrap();
-        let sound = verify(recording, &Limits::DEFAULT);
+        let sound = verify(&recording, &Limits::DEFAULT);
         assert!(sound.is_ok(), "{sound:?}");
         let result = crate::host_rules::check(sound.unwrap().recording());
         result.err().map(|broken| broken.rule)

@@ -195,7 +195,7 @@ pub fn retarget(
 fn sound(bytes: &[u8], target: &Profile) -> Result<(), Refusal> {
     let broken = |text: String| Refusal::new(TargetRule::Deep, text);
     let recording = Recording::parse(bytes).map_err(|error| broken(format!("{error:?}")))?;
-    let verified = verify(recording, &Limits::DEFAULT).map_err(|violation| {
+    let verified = verify(&recording, &Limits::DEFAULT).map_err(|violation| {
         let rule = violation.rule;
         broken(format!("rule {}: {}", rule.name(), rule.demands().trim()))
     })?;

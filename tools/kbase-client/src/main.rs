@@ -117,9 +117,9 @@ fn parse<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<'a>, Error> {
         fault,
     };
     let recording = Recording::parse(bytes).map_err(|error| refused(format!("{error:?}")))?;
-    let verified = verify(recording, &Limits::DEFAULT)
+    verify(&recording, &Limits::DEFAULT)
         .map_err(|violation| refused(format!("it breaks the rule {}", violation.rule.name())))?;
-    Ok(*verified.recording())
+    Ok(recording)
 }
 
 fn require_inputs(recording: &Recording<'_>, values: &[Value]) -> Result<(), Error> {

@@ -105,7 +105,7 @@ fn attempts(path: &std::path::Path, bytes: usize) -> io::Result<Cost> {
         let started = Instant::now();
         let recording =
             Recording::parse(&file).map_err(|error| io::Error::other(format!("{error:?}")))?;
-        let verified = verify(recording, &Limits::DEFAULT);
+        let verified = verify(&recording, &Limits::DEFAULT);
         black_box(&verified);
         cost.verify = cost.verify.min(started.elapsed());
         verified.map_err(|error| io::Error::other(format!("{error:?}")))?;

@@ -52,7 +52,7 @@ pub fn campaign(
     mut progress: impl FnMut(&Row),
 ) -> Result<Summary, String> {
     let recording = Recording::parse(file).map_err(|error| format!("{error:?}"))?;
-    let verified = verify(recording, &Limits::DEFAULT).map_err(|error| format!("{error:?}"))?;
+    let verified = verify(&recording, &Limits::DEFAULT).map_err(|error| format!("{error:?}"))?;
     let mut rig = Rig::new(profile(recording.gpu_id())).map_err(|error| error.to_string())?;
     let mut trial = Trial {
         verified,

@@ -89,7 +89,7 @@ pub fn of(shipped: &Shipped) -> Result<Fingerprint, String> {
     let text = |error: &dyn std::fmt::Debug| format!("{}: {error:?}", shipped.name);
     let recording = Recording::parse(&shipped.bytes).map_err(|error| text(&error))?;
     let id = recording.gpu_id();
-    let verified = verify(recording, &Limits::DEFAULT).map_err(|error| text(&error))?;
+    let verified = verify(&recording, &Limits::DEFAULT).map_err(|error| text(&error))?;
     let options = mali_model::Options {
         threads: 1,
         ..mali_model::Options::default()

@@ -67,7 +67,7 @@ pub fn refused_by(mutant: &Mutant) -> Option<&'static str> {
         Ok(recording) => recording,
         Err(error) => return Some(format_rule(error.fault)),
     };
-    let verified = match verify(recording, &Limits::DEFAULT) {
+    let verified = match verify(&recording, &Limits::DEFAULT) {
         Ok(verified) => verified,
         Err(violation) => return Some(violation.rule.name()),
     };

@@ -168,7 +168,7 @@ pub fn check(file: &[u8]) -> Result<Verdict, String> {
         Ok(recording) => recording,
         Err(error) => return Ok(Verdict::Unparsed(format_rule(error.fault))),
     };
-    let verified = match verify(recording, &LIMITS) {
+    let verified = match verify(&recording, &LIMITS) {
         Ok(verified) => verified,
         Err(violation) => return Ok(Verdict::Refused(violation.rule.name())),
     };

@@ -97,7 +97,8 @@ impl Verify {
             let started = Instant::now();
             let checked = self.trust.read().and_then(|trust| {
                 let files = Files::open(path, &trust)?;
-                let verified = files.verify()?;
+                let view = files.view()?;
+                let verified = files.verify(&view)?;
                 let deep = self.deep.then(|| gpureplay_inspect::check(&verified));
                 let deep = deep
                     .transpose()
@@ -183,7 +184,8 @@ impl Verify {
         let manifest = files.manifest.iter();
         for variant in manifest.flat_map(|manifest| &manifest.variants) {
             let files = files.variant(variant)?;
-            let verified = files.verify()?;
+            let view = files.view()?;
+            let verified = files.verify(&view)?;
             if self.deep {
                 gpureplay_inspect::check_only(&verified).map_err(|error| {
                     Failure::Recording(format!("{}: {error}", shown(&files.path)))

@@ -64,7 +64,7 @@ fn replay<'a>(
         output: index("probabilities"),
         probabilities: [0; 4 * CLASSES],
     };
-    let verified = verify(recording, &Limits::DEFAULT).unwrap();
+    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let profile = Profile::by_name("g52").unwrap();
     let gpu = OnModel::new(profile, mali_model::Options::default()).unwrap();
     let mut workspace = Workspace::new();

@@ -212,13 +212,16 @@ impl Tensors for Values {
     }
 }
 
+pub(crate) fn view(compiled: &Compiled) -> Recording<'_> {
+    Recording::parse(&compiled.recording).unwrap()
+}
+
 /// A recording on a fresh model; weights are in `values`.
 pub(crate) fn open<'r>(
-    compiled: &'r Compiled,
+    recording: &'r Recording<'r>,
     workspace: &'r mut Workspace,
     values: &mut Values,
 ) -> Session<'r, 'r, OnModel> {
-    let recording = Recording::parse(&compiled.recording).unwrap();
     let verified = verify(recording, &Limits::DEFAULT).unwrap();
     let profile = Profile::by_name("g52").unwrap();
     let gpu = OnModel::new(profile, mali_model::Options::default()).unwrap();
@@ -230,7 +233,8 @@ pub(crate) fn open<'r>(
 pub(crate) fn replay(compiled: &Compiled, runs: &[&[(&str, &Tensor)]]) -> Vec<Tensor> {
     let mut workspace = Workspace::new();
     let mut weights = Values::new(compiled, runs[0]);
-    let mut session = open(compiled, &mut workspace, &mut weights);
+    let view = view(compiled);
+    let mut session = open(&view, &mut workspace, &mut weights);
     runs.iter()
         .map(|inputs| {
             let mut values = Values::new(compiled, inputs);

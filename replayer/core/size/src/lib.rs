@@ -130,7 +130,7 @@ pub unsafe extern "C" fn measured(
     if cfg!(feature = "parser") {
         return device_has(&recording);
     }
-    let verified = match verify(recording, &Limits::DEFAULT) {
+    let verified = match verify(&recording, &Limits::DEFAULT) {
         Ok(verified) => verified,
         Err(violation) => return report.refused = Some(violation),
     };

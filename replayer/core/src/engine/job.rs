@@ -103,16 +103,15 @@ impl<G: Gpu> Session<'_, '_, G> {
 
     /// JS_STATUS and JS_TAIL.
     fn slot_state(&mut self, slot: u8) -> (u32, u64) {
-        let status = self.gpu.read32(offset(slot.into(), job_slot::STATUS));
-        (status, self.pair(offset(slot.into(), job_slot::TAIL_LO)))
+        let register = |register| offset(slot.into(), register);
+        self.status_at(register(job_slot::STATUS), register(job_slot::TAIL_LO))
     }
 
     /// Reports faults that keep a job from ever ending.
     fn check_faults(&mut self) -> Result<(), Failed> {
         self.check_mmu()?;
         if self.gpu.read32(GPU_INT_RAWSTAT) & FAULTS != 0 {
-            let status = self.gpu.read32(GPU_FAULT_STATUS);
-            let address = self.pair(GPU_FAULT_ADDRESS_LO);
+            let (status, address) = self.status_at(GPU_FAULT_STATUS, GPU_FAULT_ADDRESS_LO);
             return self.fail(ErrorKind::GpuFault { status, address });
         }
         Ok(())
@@ -124,8 +123,7 @@ impl<G: Gpu> Session<'_, '_, G> {
         }
         let register = |register| address_space::offset(self.address_space.into(), register);
         let low = register(address_space::FAULTADDRESS_LO);
-        let status = self.gpu.read32(register(address_space::FAULTSTATUS));
-        let address = self.pair(low);
+        let (status, address) = self.status_at(register(address_space::FAULTSTATUS), low);
         self.fail(ErrorKind::MmuFault { status, address })
     }
 
@@ -146,10 +144,11 @@ impl<G: Gpu> Session<'_, '_, G> {
         })
     }
 
-    /// Reads a register of 64 bits, whose high half follows the low one.
-    fn pair(&mut self, low: u32) -> u64 {
+    /// Reads a status, then an address of 64 bits, whose high half follows the low one.
+    fn status_at(&mut self, status: u32, low: u32) -> (u32, u64) {
+        let status = self.gpu.read32(status);
         let half = u64::from(self.gpu.read32(low));
-        u64::from(self.gpu.read32(low + 4)) << 32 | half
+        (status, u64::from(self.gpu.read32(low + 4)) << 32 | half)
     }
 
     /// Requires DONE in every header that was made ready for the chain that just ended.

@@ -276,7 +276,7 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
             return Ok(());
         }
         self.reset()?;
-        let recording = *self.recording.recording();
+        let recording = self.recording.recording();
         if !self.options.ignore_identity {
             for check in recording.identity() {
                 self.check_identity(check)?;

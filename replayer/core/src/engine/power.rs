@@ -19,19 +19,24 @@ const POWER_TIMEOUT_US: u32 = 20_000;
 /// Interrupts of the GPU line that end a replay: faults.
 const GPU_INTERRUPTS: u32 = GpuInterrupt::FAULT.bits() | GpuInterrupt::MULTIPLE_FAULT.bits();
 
-/// Power domains in the order of their power-up: registers that say what is present, switch on, and say what is ready. A reset
-/// switches all of them off.
-static DOMAINS: [(u32, u32, u32); 2] = [
-    (L2_PRESENT_LO, L2_PWRON_LO, L2_READY_LO),
-    (SHADER_PRESENT_LO, SHADER_PWRON_LO, SHADER_READY_LO),
-];
+/// Power domains in the order of their power-up, by the register that says what is present. A reset switches all of them off.
+static DOMAINS: [u16; 2] = [L2_PRESENT_LO as u16, SHADER_PRESENT_LO as u16];
+/// From a domain's register of what is present to those that switch on and that say what is ready.
+const ON: u32 = L2_PWRON_LO - L2_PRESENT_LO;
+const READY: u32 = L2_READY_LO - L2_PRESENT_LO;
+const _: () = assert!(SHADER_PWRON_LO - SHADER_PRESENT_LO == ON);
+const _: () = assert!(SHADER_READY_LO - SHADER_PRESENT_LO == READY);
 
-/// Interrupt lines: registers that clear and that mask, and what is let through.
-static LINES: [(u32, u32, u32); 3] = [
-    (GPU_INT_CLEAR, GPU_INT_MASK, GPU_INTERRUPTS),
-    (JOB_INT_CLEAR, JOB_INT_MASK, u32::MAX),
-    (MMU_INT_CLEAR, MMU_INT_MASK, u32::MAX),
+/// Interrupt lines, by the register that clears.
+static LINES: [u16; 3] = [
+    GPU_INT_CLEAR as u16,
+    JOB_INT_CLEAR as u16,
+    MMU_INT_CLEAR as u16,
 ];
+/// From a line's register that clears to the one that masks.
+const MASK: u32 = GPU_INT_MASK - GPU_INT_CLEAR;
+const _: () = assert!(JOB_INT_MASK - JOB_INT_CLEAR == MASK);
+const _: () = assert!(MMU_INT_MASK - MMU_INT_CLEAR == MASK);
 
 impl<G: Gpu> Session<'_, '_, G> {
     /// Refuses a recording with regions that the GPU cannot address.
@@ -53,10 +58,12 @@ impl<G: Gpu> Session<'_, '_, G> {
         if self.powered {
             return Ok(());
         }
-        for &(present, on, ready) in &DOMAINS {
-            self.affinity = self.gpu.read32(present);
-            self.gpu.write32(on, self.affinity);
-            let all = self.affinity;
+        for &present in &DOMAINS {
+            let present = u32::from(present);
+            let ready = present + READY;
+            let all = self.gpu.read32(present);
+            self.affinity = all;
+            self.gpu.write32(present + ON, all);
             if let Err(found) = poll(&mut self.gpu, ready, all, all, POWER_TIMEOUT_US) {
                 return self.fail(ErrorKind::NoPower {
                     register: ready,
@@ -67,9 +74,15 @@ impl<G: Gpu> Session<'_, '_, G> {
         }
         // The last domain's units are the shader cores.
         self.affinity &= !self.recording.recording().header().unused_cores.get();
-        for &(clear, mask, interrupts) in &LINES {
+        for &clear in &LINES {
+            let clear = u32::from(clear);
+            let interrupts = if clear == GPU_INT_CLEAR {
+                GPU_INTERRUPTS
+            } else {
+                u32::MAX
+            };
             self.gpu.write32(clear, u32::MAX);
-            self.gpu.write32(mask, interrupts);
+            self.gpu.write32(clear + MASK, interrupts);
         }
         match self.gpu.activate() {
             Ok(space) => self.address_space = space,

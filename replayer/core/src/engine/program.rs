@@ -30,7 +30,7 @@ impl<G: Gpu> Session<'_, '_, G> {
         tensors: &mut dyn Tensors,
         skip: bool,
     ) -> Result<(), Failed> {
-        let recording = *self.recording.recording();
+        let recording = self.recording.recording();
         self.workspace.history.clear();
         self.action = segment.first_action.get();
         let entries = recording.segment_entries(segment);
@@ -69,7 +69,7 @@ impl<G: Gpu> Session<'_, '_, G> {
         }
         self.powered = false;
         self.loaded = super::NOT_LOADED;
-        let recording = *self.recording.recording();
+        let recording = self.recording.recording();
         // Settings come first in set-up (rule `register-write-order`): nothing else is walked, however often the GPU is lent.
         for segment in recording.segments() {
             let later = segment.first_action.get() > self.action;

@@ -95,7 +95,7 @@ impl<G: Gpu> Session<'_, '_, G> {
     }
 
     fn copy(&mut self, tensor: u32, mut side: Side<'_>) -> Result<(), Failed> {
-        let recording = *self.recording.recording();
+        let recording = self.recording.recording();
         let entry = recording.tensors().get(tensor as usize);
         let expected = entry
             .and_then(|entry| recording.tensor_bytes(entry))

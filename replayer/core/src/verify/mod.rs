@@ -61,13 +61,13 @@ pub struct Violation {
 /// A recording that keeps all rules. The engine accepts nothing else.
 #[derive(Clone, Copy, Debug)]
 pub struct Verified<'a> {
-    recording: Recording<'a>,
+    recording: &'a Recording<'a>,
 }
 
 impl<'a> Verified<'a> {
     /// The recording.
-    pub const fn recording(&self) -> &Recording<'a> {
-        &self.recording
+    pub const fn recording(&self) -> &'a Recording<'a> {
+        self.recording
     }
 }
 
@@ -75,9 +75,12 @@ impl<'a> Verified<'a> {
 ///
 /// # Errors
 /// The first rule that is broken, in the order regions, identity, tensors, program.
-pub fn verify<'a>(recording: Recording<'a>, limits: &Limits) -> Result<Verified<'a>, Violation> {
+pub fn verify<'a>(
+    recording: &'a Recording<'a>,
+    limits: &Limits,
+) -> Result<Verified<'a>, Violation> {
     let mut checker = Checker {
-        recording: &recording,
+        recording,
         limits,
         section: Section::Regions,
         index: 0,

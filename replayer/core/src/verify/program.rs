@@ -185,6 +185,7 @@ impl Checker<'_, '_> {
 }
 
 /// Whether one of the actions up to the next submit writes what the GPU wrote into the header at `chain`.
+#[inline(never)]
 fn makes_ready(since: &[ActionEntry], chain: u64) -> bool {
     let mut actions = since
         .iter()

@@ -19,7 +19,7 @@ fn rule(pages: u32, run: impl FnOnce(&mut Builder)) -> Option<Rule> {
     run(&mut builder);
     let bytes = builder.finish().unwrap();
     let recording = Recording::parse(&bytes).unwrap();
-    verify(recording, &Limits::DEFAULT)
+    verify(&recording, &Limits::DEFAULT)
         .err()
         .map(|violation| violation.rule)
 }

@@ -87,7 +87,7 @@ fn what_verifies_runs_inside_its_own_pages() {
             unparsed += 1;
             continue;
         };
-        let Ok(verified) = verify(recording, &limits) else {
+        let Ok(verified) = verify(&recording, &limits) else {
             refused += 1;
             continue;
         };

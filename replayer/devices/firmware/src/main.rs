@@ -239,7 +239,7 @@ fn replay(start: u64) {
         Ok(recording) => recording,
         Err(error) => return report::damaged(&error),
     };
-    let verified = match verify(recording, &Limits::DEFAULT) {
+    let verified = match verify(&recording, &Limits::DEFAULT) {
         Ok(verified) => verified,
         Err(violation) => return report::refused(&violation),
     };

@@ -40,7 +40,7 @@ fn import(name: &str, most_bytes: usize, chains: usize, jobs: usize, defects: &[
         assert!(size <= most_bytes, "{name}: {size} bytes");
         eprintln!("{name}: {size} bytes");
         let recording = Recording::parse(&imported.recording).unwrap();
-        let verified = verify(recording, &Limits::DEFAULT);
+        let verified = verify(&recording, &Limits::DEFAULT);
         assert!(verified.is_ok(), "{:?}", verified.err());
         let segments = recording.segments().iter();
         let submits: u32 = segments.map(|s| recording.count(s, Opcode::Submit)).sum();

@@ -340,7 +340,7 @@ mod tests {
     fn ruled(builder: Builder) -> Result {
         let bytes = builder.finish().unwrap();
         let recording = Recording::parse(&bytes).unwrap();
-        let sound = verify(recording, &Limits::DEFAULT);
+        let sound = verify(&recording, &Limits::DEFAULT);
         assert!(sound.is_ok(), "{sound:?}");
         check(sound.as_ref().map(Verified::recording).unwrap()).map(drop)
     }

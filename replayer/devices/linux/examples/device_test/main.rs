@@ -72,7 +72,7 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
     let bytes = std::fs::read(path)?;
     let recording = Recording::parse(&bytes).map_err(|error| format!("{path}: {error:?}"))?;
     let verified =
-        verify(recording, &Limits::default()).map_err(|error| format!("{path}: {error:?}"))?;
+        verify(&recording, &Limits::default()).map_err(|error| format!("{path}: {error:?}"))?;
     let mut values = Values {
         given: BTreeMap::new(),
         found: BTreeMap::new(),

@@ -80,7 +80,7 @@ fn replay(gpu: impl Gpu) -> u32 {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../recordings/digits-g52");
     let file = apart();
     let recording = Recording::parse(&file).unwrap();
-    let verified = verify(recording, &Limits::DEFAULT).unwrap();
+    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let index = |kind: TensorKind| {
         let of_kind = |tensor: &&gpureplay_format::layout::TensorEntry| tensor.kind == kind.code();
         let tensor = recording.tensors().iter().find(of_kind).unwrap();

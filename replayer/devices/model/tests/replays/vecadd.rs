@@ -158,7 +158,8 @@ fn a_real_kernel_replays_with_other_inputs() {
     };
     let buffers = buffers(&String::from_utf8(unpacked.stdout).unwrap());
     let file = recording(&buffers);
-    let verified = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap();
+    let recording = Recording::parse(&file).unwrap();
+    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let gpu = OnModel::new(
         Profile::by_name("g52").unwrap(),
         mali_model::Options::default(),

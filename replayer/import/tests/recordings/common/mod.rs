@@ -100,7 +100,7 @@ pub fn on_g71(
     for (name, value) in weights {
         values.set(name, value);
     }
-    let verified = verify(recording, &Limits::DEFAULT).unwrap();
+    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let profile = Profile::by_name("g71").unwrap();
     let gpu = OnModel::new(profile, mali_model::Options::default()).unwrap();
     let mut workspace = Box::new(Workspace::new());
