@@ -3,7 +3,8 @@
 //! them is reached.
 #![no_main]
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::Recording;
 use gpureplay_trials::Parts;
 

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Builder, Recording, SegmentKind, Tensor, TensorId};
 use gpureplay_io::simplify;
 use gpureplay_trace::PAGE_SIZE;

@@ -35,7 +35,8 @@ pub mod touched;
 
 use std::collections::BTreeSet;
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::Recording;
 use gpureplay_io::Tensor;
 

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpureplay_core::{
-    Chain, Gpu, Limits, NoTensors, Options, Session as Engine, Workspace, verify,
-};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{Chain, Gpu, Limits, NoTensors, Options, Session as Engine, Workspace};
 use gpureplay_format::layout::{IdentityCheck, Platform, Region};
 use gpureplay_format::{Access, Action, Builder, Recording as View, RegionKind, SegmentKind};
 use gpureplay_jobs::{Job, Jobs, JobsError};

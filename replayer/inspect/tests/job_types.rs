@@ -4,7 +4,8 @@
 
 use gpureplay_compile::chain;
 use gpureplay_compile::pages::{Memory, Moment};
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Access, Builder, Recording, RegionKind, SegmentKind};
 use gpureplay_inspect::{DeepRule, DeepViolation, check};
 use mali_descriptors::{JobType, PROFILES};

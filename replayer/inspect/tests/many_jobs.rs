@@ -2,7 +2,8 @@
 //! How many jobs are looked at: a small file may submit the same ones over and over.
 #![allow(clippy::unwrap_used)]
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Access, Builder, Recording, RegionKind, SegmentKind};
 use gpureplay_inspect::{DeepRule, check, check_only};
 use mali_descriptors::PROFILES;

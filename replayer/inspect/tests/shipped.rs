@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Opcode, Recording};
 use gpureplay_inspect::check;
 use mali_descriptors::walk::Purpose;

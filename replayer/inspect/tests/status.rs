@@ -2,7 +2,8 @@
 //! The status that the job manager leaves in a header is there for the next job.
 #![allow(clippy::unwrap_used)]
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Access, Builder, Recording, RegionKind, SegmentKind};
 use gpureplay_inspect::{Full, submissions};
 use mali_descriptors::{JobType, Memory, PROFILES};

@@ -6,7 +6,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use gpureplay_core::{Limits, Verified, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::{Verified, verify};
 use gpureplay_format::{Opcode, Recording, TensorKind};
 use gpureplay_io::beneath;
 

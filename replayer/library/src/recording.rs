@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use gpureplay_core::Verified;
+use gpureplay_core::mali::Verified;
 use gpureplay_format::Recording as View;
 use self_cell::self_cell;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What linking gives, and the check of everything that this crate writes.
 
-use gpureplay_core::{Limits, Verified, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::{Verified, verify};
 use gpureplay_format::Recording;
 
 use crate::error::LinkError;

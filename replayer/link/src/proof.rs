@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! That the jobs of a linked recording are the recorded ones: the same descriptors and uniforms, wherever they lie, in the same order.
 
-use gpureplay_core::Verified;
+use gpureplay_core::mali::Verified;
 use gpureplay_inspect::submissions;
 use mali_descriptors::{Draw, Job, Memory, Profile, UniformBuffer, follow, job};
 

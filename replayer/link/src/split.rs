@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Each job in a submission of its own.
 
-use gpureplay_core::{Limits, Verified};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::Verified;
 use gpureplay_format::layout::ActionEntry;
 use gpureplay_format::{Opcode, Recording};
 use gpureplay_inspect::submissions;

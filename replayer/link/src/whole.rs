@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The layers of a recording as one part, with the chains of all of them joined.
 
-use gpureplay_core::{Limits, Verified};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::Verified;
 use gpureplay_format::layout::ActionEntry;
 use gpureplay_format::{Opcode, Recording, SegmentKind, TensorKind};
 use mali_descriptors::{Job, JobHeader};

@@ -22,7 +22,8 @@ pub use storage::Grown;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gpureplay_core::{Limits, Verified, verify, writable};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::{Verified, verify, writable};
 use gpureplay_format::layout::{IdentityCheck, Platform, Region};
 use gpureplay_format::{Access, Action, Recording, RegionKind};
 use gpureplay_inspect::{DeepViolation, Event, check, check_for, events, profile};

@@ -5,7 +5,8 @@ use std::hint::black_box;
 use std::io;
 use std::time::{Duration, Instant};
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{
     Access, Builder, ElementType, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
 };

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use gpureplay_core::mali::{Verified, verify};
 use gpureplay_core::middleware::{FaultKind, Faulty};
-use gpureplay_core::{Gpu, Limits, NO_ACTION, Options, Session, Verified, Workspace, verify};
+use gpureplay_core::{Gpu, Limits, NO_ACTION, Options, Session, Workspace};
 use gpureplay_format::layout::TensorEntry;
 use gpureplay_format::{Action, Recording, TensorKind};
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hashes of what a replay does to its device: a change that only moves code of the engine leaves them equal.
 
-use gpureplay_core::{DeviceError, Gpu, Limits, Options, Session, Workspace, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{DeviceError, Gpu, Limits, Options, Session, Workspace};
 use gpureplay_format::Recording;
 use gpureplay_format::checksum::Checksum;
 use gpureplay_on_model::OnModel;
@@ -77,7 +78,7 @@ impl gpureplay_core::Wrapper for Hashed {
 
     // By registers through this wrapper, so that they are hashed.
     fn reset(&mut self) -> Result<(), DeviceError> {
-        gpureplay_core::gpu::reset(self)
+        gpureplay_core::mali::reset(self)
     }
 }
 

@@ -10,7 +10,8 @@ mod trust;
 
 use std::collections::BTreeMap;
 
-use gpureplay_core::{ErrorKind, Limits, Options, Session, Workspace, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{ErrorKind, Limits, Options, Session, Workspace};
 use gpureplay_format::{Fault, Recording};
 
 use crate::parts::Parts;

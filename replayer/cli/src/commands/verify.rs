@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use gpureplay_core::{Rule, Verified};
+use gpureplay_core::Rule;
+use gpureplay_core::mali::Verified;
 use gpureplay_format::Section;
 use gpureplay_inspect::DeepRule;
 use gpureplay_retarget::{Options, TargetRule, fits};

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::Recording;
 use gpureplay_io::{ElementType, Tensor, read_npy};
 use gpureplay_on_model::OnModel;

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::{Recording, TensorKind};
 use gpureplay_io::read_npy;
 use gpureplay_on_model::OnModel;

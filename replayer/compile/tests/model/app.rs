@@ -3,7 +3,8 @@
 
 use gpureplay_compile::differential::{self, Agreement, Unexplained};
 use gpureplay_compile::{Capture, Compiled, Options, Role, TensorFile, compile};
-use gpureplay_core::{Limits, Session, Tensors, Workspace, verify};
+use gpureplay_core::mali::{Session, verify};
+use gpureplay_core::{Limits, Tensors, Workspace};
 use gpureplay_format::Recording;
 use gpureplay_io::{ElementType, Tensor, tag_tensor};
 use gpureplay_on_model::OnModel;

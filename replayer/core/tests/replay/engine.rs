@@ -2,9 +2,9 @@
 //! The engine on a GPU of few lines: right answers, typed errors within their bounds, a reset GPU after each error.
 
 use crate::support::{Bound, DESCRIPTORS, Fake, Trouble, recording};
+use gpureplay_core::mali::{Verified, verify};
 use gpureplay_core::{
-    DeviceError, ErrorKind, Limits, NO_ACTION, NoTensors, Options, Session, Verified, Workspace,
-    verify,
+    DeviceError, ErrorKind, Limits, NO_ACTION, NoTensors, Options, Session, Workspace,
 };
 use gpureplay_format::Recording;
 

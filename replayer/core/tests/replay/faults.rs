@@ -3,10 +3,9 @@
 //! the next run is bit-exact.
 
 use crate::support::{Bound, Fake, OUTPUT, Trouble, recording};
+use gpureplay_core::mali::{Verified, verify};
 use gpureplay_core::middleware::{Call, Diff, Divergence, FaultKind, Faulty, Trace};
-use gpureplay_core::{
-    Chain, ErrorKind, Gpu, Limits, NoTensors, Options, Session, Verified, Workspace, verify,
-};
+use gpureplay_core::{Chain, ErrorKind, Gpu, Limits, NoTensors, Options, Session, Workspace};
 use gpureplay_format::Recording;
 
 const INPUT: [f32; 16] = [1.5; 16];
@@ -144,7 +143,7 @@ fn a_trace_shows_the_submit() {
     let chain = Chain {
         index: 0,
         head: crate::support::DESCRIPTORS,
-        slot: 1,
+        queue: 1,
         space: 0,
     };
     let of_chains: Vec<&Call> = calls

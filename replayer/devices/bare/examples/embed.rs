@@ -4,7 +4,8 @@
 
 use core::ffi::c_void;
 use gpureplay_bare::{Callbacks, Device};
-use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::Recording;
 
 unsafe extern "C" {

@@ -4,9 +4,9 @@
 use core::ffi::c_char;
 use core::mem::MaybeUninit;
 
+use gpureplay_core::mali::{Session, verify};
 use gpureplay_core::{
-    DeviceError, ErrorKind, Limits, NO_ACTION, Options, ReplayError, Session, Tensors, Workspace,
-    verify,
+    DeviceError, ErrorKind, Limits, NO_ACTION, Options, ReplayError, Tensors, Workspace,
 };
 use gpureplay_format::Recording;
 

@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Opcode, Recording, SegmentKind, TensorKind};
 use gpureplay_import::{Diagnosis, Options, built_in, convert, read_directory};
 use gpureplay_io::{Form, Stated};

@@ -296,7 +296,7 @@ fn advance(at: &mut u64, axes: &[AxisEntry], steps: &mut [u32]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use gpureplay_core::{Verified, verify};
+    use gpureplay_core::mali::{Verified, verify};
     use gpureplay_format::{Access, Axis, Builder, Piece, RegionKind, SegmentKind, Tensor};
 
     use super::*;

@@ -5,10 +5,11 @@
 //! `bogus_regions`), `block entries not relocated` (`replayer/import/src/files/tables.rs`, `pages_and_blocks`), and here as far
 //! as the replayer is concerned.
 
+use gpureplay_core::mali::{Verified, verify};
 use gpureplay_core::middleware::{Call, FaultKind, Faulty, Trace};
 use gpureplay_core::{
     DeviceError, ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Session, Tensors,
-    Verified, Workspace, verify,
+    Workspace,
 };
 use gpureplay_format::{
     Access, Action, Builder, ElementType, Opcode, Recording, RegionKind, SegmentKind, Tensor,
@@ -172,7 +173,7 @@ fn every_wait_ends() {
             self.now_us
         }
         fn reset(&mut self) -> Result<(), DeviceError> {
-            gpureplay_core::gpu::reset(self)
+            gpureplay_core::mali::reset(self)
         }
     }
     let file = two_jobs(2);

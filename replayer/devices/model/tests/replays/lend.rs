@@ -3,10 +3,9 @@
 
 use std::path::Path;
 
+use gpureplay_core::mali::verify;
 use gpureplay_core::middleware::{Diff, Divergence};
-use gpureplay_core::{
-    DeviceError, Gpu, Limits, Options, Session, Tensors, Workspace, Wrapper, verify,
-};
+use gpureplay_core::{DeviceError, Gpu, Limits, Options, Session, Tensors, Workspace, Wrapper};
 use gpureplay_format::{Opcode, Recording, TensorKind};
 use gpureplay_on_model::OnModel;
 use mali_model::Profile;

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::{
     Access, Builder, ElementType, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recordings of jobs that need no shader, replayed on the model through registers, page tables and interrupts.
 
-use gpureplay_core::page_table::Format;
-use gpureplay_core::{ErrorKind, Limits, Options, Session, Tensors, Verified, Workspace, verify};
+use gpureplay_core::mali::page_table::Format;
+use gpureplay_core::mali::{Verified, verify};
+use gpureplay_core::{ErrorKind, Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::{
     Access, Builder, ElementType, Piece, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
 };

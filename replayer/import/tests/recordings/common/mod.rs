@@ -8,8 +8,9 @@ pub mod network;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use gpureplay_core::{Limits, verify};
-use gpureplay_core::{Session, Tensors, Workspace};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::{Session, verify};
+use gpureplay_core::{Tensors, Workspace};
 use gpureplay_format::Recording;
 use gpureplay_import::{Imported, Options, Original, built_in, convert, read_directory};
 use gpureplay_on_model::OnModel;
