@@ -3,13 +3,14 @@
 //! them is reached.
 #![no_main]
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::Recording;
 use gpureplay_trials::Parts;
 
 fn check(bytes: &[u8]) {
     if let Ok(recording) = Recording::parse(bytes) {
-        if let Ok(verified) = verify(recording, &Limits::DEFAULT) {
+        if let Ok(verified) = verify(&recording, &Limits::DEFAULT) {
             let _ = gpureplay_inspect::check(&verified);
         }
     }

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Builder, Recording, SegmentKind, Tensor, TensorId};
 use gpureplay_io::simplify;
 use gpureplay_trace::PAGE_SIZE;
@@ -92,7 +93,7 @@ pub fn emit(
     );
     let bytes = emitter.builder.finish()?;
     let recording = Recording::parse(&bytes).map_err(CompileError::Unreadable)?;
-    verify(recording, &Limits::DEFAULT).map_err(CompileError::Unverified)?;
+    verify(&recording, &Limits::DEFAULT).map_err(CompileError::Unverified)?;
     Ok(bytes)
 }
 

@@ -35,7 +35,8 @@ pub mod touched;
 
 use std::collections::BTreeSet;
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::Recording;
 use gpureplay_io::Tensor;
 
@@ -216,7 +217,7 @@ fn link(
     let linked = Recording::parse(&recording)
         .map_err(|error| format!("{error:?}"))
         .and_then(|view| {
-            verify(view, &Limits::DEFAULT)
+            verify(&view, &Limits::DEFAULT)
                 .map_err(|violation| violation.rule.name().to_owned())
                 .and_then(|verified| {
                     gpureplay_link::link(&recording, &verified, most)

@@ -6,6 +6,10 @@
 //! could harm the machine or depends on it: reset, power, page tables, address spaces, doorbells, interrupt masks. A
 //! recording only says which memory there is, what goes in, which chains run, and what comes out.
 //!
+//! What depends on the GPU is behind two traits. A [`Family`] knows which settings and work a recording may have, and drives
+//! registers; [`mali`] is one. A [`Gpu`] is a device of any family: registers, memory, and interrupts, or a kernel driver that takes
+//! whole chains.
+//!
 //! No allocation, no panic, no floating point, no unsafe code, no unbounded wait. Errors are small values
 //! ([`ReplayError`], [`Violation`]); their texts live in the library.
 #![no_std]
@@ -14,16 +18,16 @@
 #[cfg(test)]
 extern crate std;
 
-mod allow;
 pub mod engine;
 mod error;
+pub mod family;
 pub mod gpu;
+pub mod mali;
 pub mod middleware;
-pub mod page_table;
 pub mod verify;
 
-pub use allow::writable;
 pub use engine::{NoTensors, Options, Session, Tensors, Workspace};
 pub use error::{DeviceError, ErrorKind, NO_ACTION, ReplayError};
-pub use gpu::{Chain, Gpu, Lines, UsedUp, Wrapper};
+pub use family::{Driver, Failed, Family};
+pub use gpu::{Chain, Gpu, Lines, Submission, UsedUp, Wrapper};
 pub use verify::{Limits, Rule, Verified, Violation, verify};

@@ -142,7 +142,9 @@ impl<'v> Draft<'v> {
                 Opcode::Upload if entry.a == Encoding::Raw.code() => {
                     offset = offset.checked_add(entry.c.get().into())?
                 }
-                Opcode::Upload => offset = offset.checked_add(entry.b.get().into())?,
+                Opcode::Upload | Opcode::Launch => {
+                    offset = offset.checked_add(entry.b.get().into())?
+                }
                 _ => {}
             }
         }

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gpureplay_core::{
-    Chain, Gpu, Limits, NoTensors, Options, Session as Engine, Workspace, verify,
-};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{Chain, Gpu, Limits, NoTensors, Options, Session as Engine, Workspace};
 use gpureplay_format::layout::{IdentityCheck, Platform, Region};
 use gpureplay_format::{Access, Action, Builder, Recording as View, RegionKind, SegmentKind};
 use gpureplay_jobs::{Job, Jobs, JobsError};
@@ -289,7 +288,7 @@ impl Scene {
         builder.submit_with(slot, config, self.address, timeout_us);
         let bytes = builder.finish()?;
         let view = View::parse(&bytes).map_err(|error| failed(format!("{error:?}")))?;
-        let verified = verify(view, &Limits::DEFAULT).map_err(EditError::Rule)?;
+        let verified = verify(&view, &Limits::DEFAULT).map_err(EditError::Rule)?;
         let watch = Play {
             scene: self,
             fill,

@@ -60,6 +60,15 @@ pub enum Action<'a> {
         /// Index of the tensor.
         tensor: u32,
     },
+    /// Start the work that `words` describe on a queue and wait until it is done. Operands: a queue, b bytes of words, c timeout.
+    Launch {
+        /// Queue, by the family's numbers.
+        queue: u8,
+        /// 32-bit words, little-endian, from where the bytes of the next upload would be.
+        words: &'a [u8],
+        /// Bound in microseconds.
+        timeout_us: u32,
+    },
     /// Take the bytes of the following uploads from `offset` of the section `data`. Operand: d offset.
     Seek {
         /// Offset in bytes.
@@ -83,7 +92,7 @@ pub enum ActionFault {
     Opcode,
     /// An operand that the action does not use is not zero, or an operand is outside its range.
     Operand,
-    /// The bytes of the upload lie outside the section `data`.
+    /// The bytes of the upload or launch lie outside the section `data`.
     Data,
 }
 
@@ -93,12 +102,13 @@ const fn operands(opcode: Opcode) -> u8 {
         Opcode::Write => 0b0110,
         Opcode::Upload | Opcode::Submit => 0b1111,
         Opcode::Fill => 0b1101,
+        Opcode::Launch => 0b0111,
         Opcode::Rearm | Opcode::Seek => 0b1000,
         Opcode::BindInput | Opcode::BindOutput => 0b0100,
     }
 }
 
-/// The place in the section `data` from which the next upload of a segment takes its bytes.
+/// The place in the section `data` from which the next upload or launch of a segment takes its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     data: &'a [u8],
@@ -115,7 +125,7 @@ impl<'a> Cursor<'a> {
         self.offset
     }
 
-    /// Checks the form of an action and returns its opcode and the bytes that it takes (none but for uploads).
+    /// Checks the form of an action and returns its opcode and the bytes that it takes (none but for uploads and launches).
     ///
     /// # Errors
     /// The entry is malformed, or its bytes are not in the file.
@@ -132,6 +142,8 @@ impl<'a> Cursor<'a> {
         let mut stored = 0;
         match opcode {
             Opcode::Seek => self.offset = entry.d.get(),
+            Opcode::Launch if b % 4 == 0 => stored = b.into(),
+            Opcode::Launch => return Err(ActionFault::Operand),
             Opcode::Upload => match entry.a {
                 RAW if b == 0 => stored = c,
                 LZ4 => stored = b.into(),
@@ -210,6 +222,11 @@ fn name<'a>(entry: &ActionEntry, opcode: Opcode, payload: &'a [u8]) -> Action<'a
             config: register,
             timeout_us: c,
             chain: va,
+        },
+        Opcode::Launch => Action::Launch {
+            queue: entry.a,
+            words: payload,
+            timeout_us: c,
         },
         Opcode::BindInput => Action::BindInput { tensor: c },
         Opcode::BindOutput => Action::BindOutput { tensor: c },

@@ -180,6 +180,8 @@ codes! {
         BindOutput = 7, "bind_output";
         /// Take the bytes of the following uploads from another place of the data section.
         Seek = 8, "seek";
+        /// Start the work that words describe and wait for its end. Not in recordings of Mali.
+        Launch = 9, "launch";
     }
 }
 

@@ -13,8 +13,11 @@ pub const MAGIC: [u8; 8] = *b"GPUREPLY";
 /// Version that changes when an older reader would misread the file.
 pub const MAJOR: u16 = 2;
 /// Version that changes when sections, codes or fields are added. A file has the smallest that knows all of its own: 0, 1 if it has
-/// a state ([`crate::TensorKind::State`]), 2 if it leaves cores unused ([`Header::unused_cores`]).
-pub const MINOR: u16 = 2;
+/// a state ([`crate::TensorKind::State`]), 2 if it leaves cores unused ([`Header::unused_cores`]), 3 if it is for another family than
+/// Mali ([`Header::family`]) or launches ([`crate::Opcode::Launch`]).
+pub const MINOR: u16 = 3;
+/// [`Header::family`] of Mali GPUs with a job manager, the only family of older versions.
+pub const FAMILY_MALI: u16 = 0;
 /// Number of sections that every file of this version has.
 pub const SECTIONS: usize = 9;
 /// Header flag: the recording was taken where GPU and CPU caches are coherent.
@@ -36,17 +39,20 @@ pub struct Header {
     pub section_count: U32,
     /// Length of the whole file in bytes.
     pub file_length: U64,
-    /// `GPU_ID` of the GPU that was recorded; the product is in bits 31:16.
+    /// What identifies the GPU that was recorded; of Mali `GPU_ID`, whose bits 31:16 are the product.
     pub gpu_id: U32,
     /// [`FLAG_COHERENT`].
     pub flags: U32,
     /// Checksum of header and section table, computed with this field zero.
     pub checksum: U64,
     /// Shader cores, by their bits in `SHADER_PRESENT`, that no job runs on. A reader that does not know the field refuses the file, as it
-    /// has to: threads of more cores than there is storage for would share it.
+    /// has to: threads of more cores than there is storage for would share it. Zero unless the family is Mali.
     pub unused_cores: U32,
+    /// The GPU's family: [`FAMILY_MALI`], or a number that docs/FORMAT.md gives to another one. A reader that does not know the
+    /// field refuses any other.
+    pub family: U16,
     /// Reserved.
-    pub zero: [u8; 20],
+    pub zero: [u8; 18],
 }
 
 impl Header {
@@ -56,6 +62,7 @@ impl Header {
             gpu_id: self.gpu_id.get(),
             flags: self.flags.get(),
             unused_cores: self.unused_cores.get(),
+            family: self.family.get(),
         }
     }
 }
@@ -69,15 +76,18 @@ pub struct Platform {
     pub flags: u32,
     /// [`Header::unused_cores`].
     pub unused_cores: u32,
+    /// [`Header::family`].
+    pub family: u16,
 }
 
 impl Platform {
-    /// A GPU of which jobs use every core, and whose caches are not coherent with the processor's.
+    /// A Mali of which jobs use every core, and whose caches are not coherent with the processor's.
     pub const fn of(gpu_id: u32) -> Self {
         Self {
             gpu_id,
             flags: 0,
             unused_cores: 0,
+            family: FAMILY_MALI,
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::action::{Actions, Cursor};
 use crate::checksum::{Checksum, checksum};
 use crate::codes::{ElementType, Opcode, Section};
 use crate::layout::{
-    ActionEntry, AxisEntry, Header, IdentityCheck, MAGIC, MAJOR, PieceEntry, Region, SECTIONS,
-    SectionEntry, Segment, TensorEntry,
+    ActionEntry, AxisEntry, FAMILY_MALI, Header, IdentityCheck, MAGIC, MAJOR, PieceEntry, Region,
+    SECTIONS, SectionEntry, Segment, TensorEntry,
 };
 
 /// Why a file is not a recording, and in which section that shows.
@@ -111,7 +111,8 @@ fn table(bytes: &[u8]) -> Result<(&Header, &[SectionEntry; SECTIONS]), Fault> {
     if header.section_count.get() as usize != SECTIONS {
         return Err(Fault::Table);
     }
-    if header.zero != [0; 20] {
+    let for_mali = header.family.get() == FAMILY_MALI || header.unused_cores.get() == 0;
+    if header.zero != [0; 18] || !for_mali {
         return Err(Fault::NotZero);
     }
     Ok((header, table))
@@ -196,7 +197,7 @@ impl<'a> Recording<'a> {
         self.header
     }
 
-    /// `GPU_ID` of the GPU that was recorded.
+    /// What identifies the GPU that was recorded: [`Header::gpu_id`].
     pub const fn gpu_id(&self) -> u32 {
         self.header.gpu_id.get()
     }

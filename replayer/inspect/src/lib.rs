@@ -20,7 +20,7 @@ pub use program::{Event, Full, Submission, events, submissions};
 pub use report::{Chain, Job, Report, Use};
 pub use rules::{DeepRule, DeepViolation};
 
-use gpureplay_core::Verified;
+use gpureplay_core::mali::Verified;
 use mali_descriptors::Profile;
 use mali_regs::GpuId;
 use report::MAX_JOBS;

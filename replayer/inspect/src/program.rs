@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program of a recording without a device: what is in memory when each chain is submitted.
 
-use gpureplay_core::Verified;
+use gpureplay_core::mali::Verified;
 use gpureplay_format::lz4::History;
 use gpureplay_format::{Action, Payload};
 use mali_descriptors::follow;

@@ -4,7 +4,8 @@
 
 use gpureplay_compile::chain;
 use gpureplay_compile::pages::{Memory, Moment};
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Access, Builder, Recording, RegionKind, SegmentKind};
 use gpureplay_inspect::{DeepRule, DeepViolation, check};
 use mali_descriptors::{JobType, PROFILES};
@@ -41,7 +42,7 @@ fn inspected(number: u8) -> Result<(), DeepViolation> {
     builder.submit(1, JOBS, 1_000_000);
     let file = builder.finish().unwrap();
     let recording = Recording::parse(&file).unwrap();
-    check(&verify(recording, &Limits::DEFAULT).unwrap()).map(|_| ())
+    check(&verify(&recording, &Limits::DEFAULT).unwrap()).map(|_| ())
 }
 
 fn compiled(number: u8) -> Result<(), chain::ChainError> {

@@ -2,7 +2,8 @@
 //! How many jobs are looked at: a small file may submit the same ones over and over.
 #![allow(clippy::unwrap_used)]
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Access, Builder, Recording, RegionKind, SegmentKind};
 use gpureplay_inspect::{DeepRule, check, check_only};
 use mali_descriptors::PROFILES;
@@ -31,7 +32,8 @@ fn as_many_jobs_are_looked_at_as_may_be() {
             builder.submit(1, JOBS, 1000);
         }
         let file = builder.finish().unwrap();
-        let verified = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap();
+        let recording = Recording::parse(&file).unwrap();
+        let verified = verify(&recording, &Limits::DEFAULT).unwrap();
         let report = check(&verified);
         assert_eq!(check_only(&verified), report.clone().map(drop));
         report

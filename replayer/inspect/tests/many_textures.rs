@@ -2,7 +2,8 @@
 //! A job may name 65,535 textures with 4096 surfaces each: the walk over them ends with the first broken rule.
 #![allow(clippy::unwrap_used)]
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Access, Builder, Recording, RegionKind, SegmentKind};
 use gpureplay_inspect::{DeepRule, check};
 use mali_descriptors::{JobType, PROFILES, Texture, job};
@@ -58,7 +59,7 @@ fn rule(texels: u64) -> DeepRule {
     builder.submit(1, JOBS, 1_000_000);
     let file = builder.finish().unwrap();
     let recording = Recording::parse(&file).unwrap();
-    let broken = check(&verify(recording, &Limits::DEFAULT).unwrap()).map(|_| ());
+    let broken = check(&verify(&recording, &Limits::DEFAULT).unwrap()).map(|_| ());
     broken.unwrap_err().rule
 }
 

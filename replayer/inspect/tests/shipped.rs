@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Opcode, Recording};
 use gpureplay_inspect::check;
 use mali_descriptors::walk::Purpose;
@@ -16,9 +17,9 @@ fn shipped_recordings_keep_the_rules() {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path().join("recording.gpr");
         let bytes = std::fs::read(&path).unwrap();
-        let verified = verify(Recording::parse(&bytes).unwrap(), &Limits::DEFAULT).unwrap();
+        let recording = Recording::parse(&bytes).unwrap();
+        let verified = verify(&recording, &Limits::DEFAULT).unwrap();
         let report = check(&verified).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let recording = verified.recording();
         let segments = recording.segments().iter();
         let submits: u32 = segments.map(|s| recording.count(s, Opcode::Submit)).sum();
         assert_eq!(report.chains.len(), submits as usize);

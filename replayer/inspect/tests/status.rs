@@ -2,7 +2,8 @@
 //! The status that the job manager leaves in a header is there for the next job.
 #![allow(clippy::unwrap_used)]
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Access, Builder, Recording, RegionKind, SegmentKind};
 use gpureplay_inspect::{Full, submissions};
 use mali_descriptors::{JobType, Memory, PROFILES};
@@ -31,7 +32,7 @@ fn seen() -> [u32; 2] {
     let recording = Recording::parse(&file).unwrap();
     let mut found = Vec::new();
     submissions(
-        &verify(recording, &Limits::DEFAULT).unwrap(),
+        &verify(&recording, &Limits::DEFAULT).unwrap(),
         |submission| {
             let mut status = [0; 4];
             submission.memory.read(JOBS, &mut status);

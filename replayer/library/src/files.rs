@@ -6,7 +6,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use gpureplay_core::{Limits, Verified, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::{Verified, verify};
 use gpureplay_format::{Opcode, Recording, TensorKind};
 use gpureplay_io::beneath;
 
@@ -102,36 +103,39 @@ impl Files {
     /// # Errors
     /// What is wrong, and where.
     pub fn parse(&self) -> Result<Recording<'_>, Error> {
-        let recording = self.parse_bytes()?;
+        let recording = self.view()?;
         self.is_the_manifests()?;
         Ok(recording)
     }
 
-    fn parse_bytes(&self) -> Result<Recording<'_>, Error> {
+    /// Checks the bytes only.
+    ///
+    /// # Errors
+    /// They are damaged.
+    pub fn view(&self) -> Result<Recording<'_>, Error> {
         Recording::parse(&self.bytes).map_err(|error| Error::Damaged {
             path: self.path.clone(),
             error,
         })
     }
 
-    /// Checks the bytes and the rules, and that manifest and recording belong together.
+    /// Checks the rules of these files' [`Files::view`], and that manifest and recording belong together.
     ///
     /// # Errors
     /// What is wrong, and where.
-    pub fn verify(&self) -> Result<Verified<'_>, Error> {
-        let recording = self.parse_bytes()?;
+    pub fn verify<'a>(&self, recording: &'a Recording<'a>) -> Result<Verified<'a>, Error> {
         let verified =
             verify(recording, &Limits::DEFAULT).map_err(|violation| Error::NotAllowed {
                 path: self.path.clone(),
                 violation,
             })?;
         self.is_the_manifests()?;
-        let tensors = host_rules::check(&recording).map_err(|broken| Error::Unsuitable {
+        let tensors = host_rules::check(recording).map_err(|broken| Error::Unsuitable {
             path: self.path.clone(),
             broken,
         })?;
         self.described(&tensors)?;
-        self.names_its_jobs(&recording)?;
+        self.names_its_jobs(recording)?;
         Ok(verified)
     }
 
@@ -282,8 +286,8 @@ mod tests {
     fn a_manifest_names_tensors_that_are_there() {
         let with = |rest: &str| {
             let files = files(&[("out", 16)], 1, &format!("{HEAD}{rest}"));
-            let verified = files.verify();
-            verified.map(|_| ()).map_err(|error| error.to_string())
+            let verified = files.verify(&files.view().unwrap()).map(drop);
+            verified.map_err(|error| error.to_string())
         };
         assert_eq!(with("[outputs.out]\ntolerance = 0.0\n"), Ok(()));
         for wrong in [
@@ -302,7 +306,8 @@ mod tests {
     #[test]
     fn outputs_that_share_memory_take_no_more_than_the_limit() {
         let in_pages = |pages: u32, outputs: &[(&str, u32)]| {
-            let verified = files(outputs, pages, HEAD).verify().map(drop);
+            let files = files(outputs, pages, HEAD);
+            let verified = files.verify(&files.view().unwrap()).map(drop);
             verified.map_err(|error| error.to_string())
         };
         // All in the same three pages; there is a fourth for a job.
@@ -340,7 +345,8 @@ mod tests {
         let broken = |tensor: usize, layer: usize| {
             let [tensor, layer] = [tensor, layer].map(|length| "n".repeat(length));
             let files = files_of_layer(&layer, &[(&tensor, 16)], 1, HEAD);
-            files.verify().err().map(|error| error.to_string())
+            let verified = files.verify(&files.view().unwrap()).map(drop);
+            verified.err().map(|error| error.to_string())
         };
         assert_eq!(broken(255, 255), None);
         for error in [broken(256, 255), broken(255, 256)].map(Option::unwrap) {

@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use gpureplay_core::Verified;
+use gpureplay_core::mali::Verified;
+use gpureplay_format::Recording as View;
 use self_cell::self_cell;
 
 use crate::error::Result;
@@ -14,9 +15,18 @@ use crate::tensors::{Layer, TensorInfo};
 use crate::trust::Trust;
 
 self_cell!(
-    /// The bytes of a recording and the verified view of them.
-    struct Checked {
+    /// The bytes of a recording and the view of them.
+    struct Parsed {
         owner: Files,
+        #[covariant]
+        dependent: View,
+    }
+);
+
+self_cell!(
+    /// A recording and that it keeps all rules.
+    struct Checked {
+        owner: Parsed,
         #[covariant]
         dependent: Verified,
     }
@@ -90,7 +100,10 @@ impl Recording {
         is_form: bool,
         beside: Option<Self>,
     ) -> Result<Self> {
-        let checked = Checked::try_new(files, Files::verify)?;
+        let parsed = Parsed::try_new(files, Files::view)?;
+        let checked = Checked::try_new(parsed, |parsed| {
+            parsed.borrow_owner().verify(parsed.borrow_dependent())
+        })?;
         let view = checked.borrow_dependent().recording();
         Ok(Self(Arc::new(Shared {
             tensors: TensorInfo::all(view),
@@ -125,7 +138,7 @@ impl Recording {
 
     /// Where it comes from.
     pub fn files(&self) -> &Files {
-        self.0.checked.borrow_owner()
+        self.0.checked.borrow_owner().borrow_owner()
     }
 
     /// The engine's view.

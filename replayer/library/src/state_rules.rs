@@ -188,7 +188,8 @@ fn bound(recording: &Recording<'_>, tensors: &[TensorInfo]) -> Result {
 
 #[cfg(test)]
 mod tests {
-    use gpureplay_core::{Limits, verify};
+    use gpureplay_core::Limits;
+    use gpureplay_core::mali::verify;
     use gpureplay_format::{
         Access, Builder, ElementType, Piece, RegionKind, SegmentKind, Tensor, TensorId,
     };
@@ -220,7 +221,7 @@ mod tests {
         }
         let bytes = builder.finish().unwrap();
         let recording = Recording::parse(&bytes).unwrap();
-        let sound = verify(recording, &Limits::DEFAULT);
+        let sound = verify(&recording, &Limits::DEFAULT);
         assert!(sound.is_ok(), "{sound:?}");
         let result = crate::host_rules::check(sound.unwrap().recording());
         result.err().map(|broken| broken.rule)

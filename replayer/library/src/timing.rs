@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Tensors, Wrapper, writable};
+use gpureplay_core::mali::writable;
+use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Tensors, Wrapper};
 use gpureplay_format::Recording;
 use mali_regs::gpu::GPU_ID;
 use mali_regs::{Class, lookup};
@@ -339,7 +340,7 @@ impl Wrapper for Timed {
         if result.is_ok() && counts.events.chains.len() < MAX_SPANS {
             counts.events.chains.push(ChainSpan {
                 head: chain.head,
-                slot: chain.slot,
+                slot: chain.queue,
                 start,
                 duration: time,
                 counters,

@@ -105,7 +105,10 @@ impl Files {
         }
         let first = self.parse()?;
         let mut variants = variants.into_iter();
-        variants.try_for_each(|variant| self.variant_of(&first, variant)?.verify().map(drop))
+        variants.try_for_each(|variant| {
+            let files = self.variant_of(&first, variant)?;
+            files.verify(&files.view()?).map(drop)
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use gpureplay_core::Verified;
+use gpureplay_core::mali::Verified;
 use gpureplay_inspect::{MAX_LISTED_JOBS, Submission, submissions};
 use mali_descriptors::{Job, follow};
 

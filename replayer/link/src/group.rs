@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use gpureplay_core::{Limits, Verified};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::Verified;
 use gpureplay_format::layout::{Region, Segment, TENSOR_EXTERNAL, TensorEntry};
 use gpureplay_format::lz4::History;
 use gpureplay_format::{
@@ -331,7 +332,8 @@ impl Writer<'_, '_> {
                     }
                 }
                 Action::Submit { .. } => out.push(Step::Chain),
-                Action::Rearm { .. } | Action::Seek { .. } => {}
+                // A recording of Mali launches nothing.
+                Action::Rearm { .. } | Action::Seek { .. } | Action::Launch { .. } => {}
                 Action::Write { register, value } => {
                     out.push(Step::Action(Action::Write { register, value }));
                 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What linking gives, and the check of everything that this crate writes.
 
-use gpureplay_core::{Limits, Verified, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::{Verified, verify};
 use gpureplay_format::Recording;
 
 use crate::error::LinkError;
@@ -28,12 +29,15 @@ pub struct Linked {
     pub chains: u32,
 }
 
+/// A recording that was just written.
+pub(crate) fn written(bytes: &[u8]) -> Result<Recording<'_>, LinkError> {
+    Recording::parse(bytes).map_err(|error| LinkError::Different(format!("{error:?}")))
+}
+
 /// A recording that was just written, by all rules.
-pub(crate) fn sound(bytes: &[u8]) -> Result<Verified<'_>, LinkError> {
-    let broken = |text: String| LinkError::Different(text);
-    let recording = Recording::parse(bytes).map_err(|error| broken(format!("{error:?}")))?;
+pub(crate) fn sound<'a>(recording: &'a Recording<'a>) -> Result<Verified<'a>, LinkError> {
     let verified = verify(recording, &Limits::DEFAULT)
-        .map_err(|violation| broken(format!("rule {}", violation.rule.name())))?;
+        .map_err(|violation| LinkError::Different(format!("rule {}", violation.rule.name())))?;
     gpureplay_inspect::check_only(&verified)?;
     Ok(verified)
 }

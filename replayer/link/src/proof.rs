@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! That the jobs of a linked recording are the recorded ones: the same descriptors and uniforms, wherever they lie, in the same order.
 
-use gpureplay_core::Verified;
+use gpureplay_core::mali::Verified;
 use gpureplay_inspect::submissions;
 use mali_descriptors::{Draw, Job, Memory, Profile, UniformBuffer, follow, job};
 
 use crate::error::LinkError;
-use crate::linked::{Linked, sound};
+use crate::linked::{Linked, sound, written};
 use crate::objects::{Pointer, Reach, reach};
 use crate::survey::Survey;
 
@@ -78,7 +78,8 @@ pub(crate) fn same_jobs(
     linked: &Linked,
     profile: &'static Profile,
 ) -> Result<(), LinkError> {
-    let new = sound(&linked.bytes)?;
+    let written = written(&linked.bytes)?;
+    let new = sound(&written)?;
     let different = |text: String| Err(LinkError::Different(text));
     // One chain of either at a time: all pictures together may be large.
     let pictures = |verified: &Verified<'_>| {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Each job in a submission of its own.
 
-use gpureplay_core::{Limits, Verified};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::Verified;
 use gpureplay_format::layout::ActionEntry;
 use gpureplay_format::{Opcode, Recording};
 use gpureplay_inspect::submissions;
@@ -11,7 +12,7 @@ use zerocopy::little_endian::{U32, U64};
 use crate::chains::{Count, chains};
 use crate::edit::Edit;
 use crate::error::LinkError;
-use crate::linked::sound;
+use crate::linked::{sound, written};
 
 /// The same recording with each job in a chain of its own, in the same order. `None`: that is what it is already.
 ///
@@ -43,7 +44,7 @@ pub fn split(verified: &Verified<'_>) -> Result<Option<Vec<u8>>, LinkError> {
         &chains,
         u32::try_from(longest).unwrap_or(u32::MAX),
     );
-    sound(&bytes)?;
+    sound(&written(&bytes)?)?;
     Ok(Some(bytes))
 }
 

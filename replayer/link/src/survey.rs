@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gpureplay_core::Verified;
+use gpureplay_core::mali::Verified;
 use gpureplay_format::{Action, PAGE_SIZE, Recording, RegionKind, SegmentKind};
 use gpureplay_inspect::{Submission, submissions};
 use mali_descriptors::{ChainEnd, Job, Memory, Profile, follow};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The layers of a recording as one part, with the chains of all of them joined.
 
-use gpureplay_core::{Limits, Verified};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::Verified;
 use gpureplay_format::layout::ActionEntry;
 use gpureplay_format::{Opcode, Recording, SegmentKind, TensorKind};
 use mali_descriptors::{Job, JobHeader};
@@ -10,7 +11,7 @@ use zerocopy::little_endian::U32;
 use crate::chains::{Indices, chains};
 use crate::edit::Edit;
 use crate::error::LinkError;
-use crate::linked::{Linked, Place, sound};
+use crate::linked::{Linked, Place, sound, written};
 use crate::split::lengths;
 
 /// A recording for whoever runs all layers and wants none of the values between them: one run segment, and chains of up to `most_jobs` jobs.
@@ -25,7 +26,7 @@ pub fn whole(verified: &Verified<'_>, most_jobs: u32) -> Result<Option<Vec<u8>>,
     }
     let chains = chains(verified)?;
     let bytes = rewrite(recording, &chains, most_jobs);
-    sound(&bytes)?;
+    sound(&written(&bytes)?)?;
     Ok(Some(bytes))
 }
 
@@ -34,13 +35,13 @@ pub fn whole(verified: &Verified<'_>, most_jobs: u32) -> Result<Option<Vec<u8>>,
 /// # Errors
 /// As for [`whole`].
 pub fn join_layers(linked: &Linked, most_jobs: u32) -> Result<Option<Linked>, LinkError> {
-    let verified = sound(&linked.bytes)?;
-    let Some(bytes) = whole(&verified, most_jobs)? else {
+    let recording = written(&linked.bytes)?;
+    let Some(bytes) = whole(&sound(&recording)?, most_jobs)? else {
         return Ok(None);
     };
     // Jobs keep their order.
     let mut starts = Vec::new();
-    for (submission, jobs) in (0..).zip(lengths(&sound(&bytes)?)?) {
+    for (submission, jobs) in (0..).zip(lengths(&sound(&written(&bytes)?)?)?) {
         starts.extend((0..jobs).map(|first| (submission, first)));
     }
     let chains = starts.last().map_or(0, |(submission, _)| submission + 1);

@@ -22,7 +22,8 @@ pub use storage::Grown;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gpureplay_core::{Limits, Verified, verify, writable};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::{Verified, verify, writable};
 use gpureplay_format::layout::{IdentityCheck, Platform, Region};
 use gpureplay_format::{Access, Action, Recording, RegionKind};
 use gpureplay_inspect::{DeepViolation, Event, check, check_for, events, profile};
@@ -195,7 +196,7 @@ pub fn retarget(
 fn sound(bytes: &[u8], target: &Profile) -> Result<(), Refusal> {
     let broken = |text: String| Refusal::new(TargetRule::Deep, text);
     let recording = Recording::parse(bytes).map_err(|error| broken(format!("{error:?}")))?;
-    let verified = verify(recording, &Limits::DEFAULT).map_err(|violation| {
+    let verified = verify(&recording, &Limits::DEFAULT).map_err(|violation| {
         let rule = violation.rule;
         broken(format!("rule {}: {}", rule.name(), rule.demands().trim()))
     })?;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gpureplay_core::Verified;
+use gpureplay_core::mali::Verified;
 use gpureplay_inspect::{DeepViolation, Event, MAX_CODE, Submission, events};
 use mali_descriptors::{
     Attribute, Draw, Invocation, JobType, LocalStorage, Memory, PixelFormat, RendererState,

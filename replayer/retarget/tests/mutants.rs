@@ -182,7 +182,8 @@ impl Recipe {
         let bytes = self.bytes();
         let read = || Files::from_bytes(bytes.clone(), &Trust::default());
         let files = read().unwrap();
-        let verified = files.verify().unwrap();
+        let view = files.view().unwrap();
+        let verified = files.verify(&view).unwrap();
         let options = Options {
             mix_versions,
             ..Options::default()
@@ -384,7 +385,8 @@ fn what_fits_as_it_is_needs_storage_too() {
     }
     .bytes();
     let files = Files::from_bytes(bytes, &Trust::default()).unwrap();
-    let verified = files.verify().unwrap();
+    let view = files.view().unwrap();
+    let verified = files.verify(&view).unwrap();
     let options = Options::default();
     assert_eq!(fits(&verified, gpu("g31"), &options), Ok(1));
     let refusal = fits(&verified, gpu("g76"), &options).unwrap_err();

@@ -36,7 +36,8 @@ fn same_on_other_gpus(inputs: usize) {
     for name in SHIPPED {
         let read = || Files::read(&folder(name));
         let files = read().unwrap();
-        let verified = files.verify().unwrap();
+        let view = files.view().unwrap();
+        let verified = files.verify(&view).unwrap();
         for gpu in ["g31", "g76", "odroid-n2-plus", "rk3566", "g31-rzg2l"] {
             let what = format!("{name} on {gpu}");
             let made = retarget(&verified, profile(gpu), &Options::default());
@@ -101,7 +102,8 @@ fn with_fewer_cores_no_storage_grows() {
     for name in ["digits-g52", "lenet-g52"] {
         let read = || Files::read(&folder(name));
         let files = read().unwrap();
-        let verified = files.verify().unwrap();
+        let view = files.view().unwrap();
+        let verified = files.verify(&view).unwrap();
         let options = Options {
             limit_cores: true,
             ..Options::default()
@@ -110,14 +112,19 @@ fn with_fewer_cores_no_storage_grows() {
         // A G52 has two cores, a G76 sixteen.
         assert_eq!((made.unused_cores, made.grown.len()), (0xfffc, 0), "{name}");
         let limited = files_of(&made.bytes);
-        let header = *limited.verify().unwrap().recording().header();
+        let view = limited.view().unwrap();
+        let limited = limited.verify(&view).unwrap();
+        let header = limited.recording().header();
         assert_eq!((header.unused_cores.get(), header.minor.get()), (0xfffc, 2));
         let compared = compare(read, &made, Effort::default()).unwrap();
         assert!(compared.chains > 0 && compared.bytes > 0, "{name}");
 
         // The same with all cores: storage is too small, which deep verification sees, and the model.
         let all = without_cores(&made.bytes, 0);
-        let refusal = check_for(&files_of(&all).verify().unwrap(), profile("g76")).unwrap_err();
+        let grown = files_of(&all);
+        let view = grown.view().unwrap();
+        let grown = grown.verify(&view).unwrap();
+        let refusal = check_for(&grown, profile("g76")).unwrap_err();
         assert!(refusal.to_string().contains("buffer-region"), "{refusal}");
         run_case(name, &made.bytes).unwrap();
         let error = run_case(name, &all).unwrap_err().to_string();
@@ -129,11 +136,7 @@ fn with_fewer_cores_no_storage_grows() {
         assert!(error.contains("AFFINITY"), "{error}");
 
         // One that is for few cores becomes one for all again.
-        let again = retarget(
-            &limited.verify().unwrap(),
-            profile("odroid-n2-plus"),
-            &Options::default(),
-        );
+        let again = retarget(&limited, profile("odroid-n2-plus"), &Options::default());
         assert_eq!(again.unwrap().unused_cores, 0);
     }
 }
@@ -161,7 +164,8 @@ fn silicon_on_g72(name: &str, inputs: usize) {
     let Some(bytes) = silicon(name) else { return };
     let read = || Files::from_bytes(bytes.clone(), &gpureplay_library::Trust::default());
     let files = read().unwrap();
-    let verified = files.verify().unwrap();
+    let view = files.view().unwrap();
+    let verified = files.verify(&view).unwrap();
     let made = retarget(&verified, profile("g72"), &Options::default());
     let made = made.unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
     let effort = Effort {
@@ -200,7 +204,8 @@ fn silicon_alexnet_on_g72() {
 #[test]
 fn an_instruction_that_g71_lacks_is_named_with_clause_and_job() {
     let files = Files::read(&folder("digits-g52")).unwrap();
-    let verified = files.verify().unwrap();
+    let view = files.view().unwrap();
+    let verified = files.verify(&view).unwrap();
     let plain = retarget(&verified, profile("g71"), &Options::default()).unwrap_err();
     assert_eq!(plain.rule, TargetRule::Version);
     let mixed = Options {
@@ -223,7 +228,8 @@ fn an_instruction_that_g71_lacks_is_named_with_clause_and_job() {
     // saxpy divides nothing.
     let read = || Files::read(&folder("saxpy-g52"));
     let files = read().unwrap();
-    let verified = files.verify().unwrap();
+    let view = files.view().unwrap();
+    let verified = files.verify(&view).unwrap();
     let made = retarget(&verified, profile("g71"), &mixed).unwrap();
     assert!(!made.descriptors.is_empty() || made.source.architecture == made.target.architecture);
     compare(read, &made, Effort::default()).unwrap();
@@ -233,7 +239,8 @@ fn an_instruction_that_g71_lacks_is_named_with_clause_and_job() {
 fn a_recording_whose_storage_was_not_grown_is_refused_and_faults() {
     let name = "lenet-g52";
     let files = Files::read(&folder(name)).unwrap();
-    let verified = files.verify().unwrap();
+    let view = files.view().unwrap();
+    let verified = files.verify(&view).unwrap();
     let g76 = profile("g76");
     let refusal = fits(&verified, g76, &Options::default()).unwrap_err();
     assert_eq!(refusal.rule, TargetRule::Deep, "{refusal}");

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Action, Recording, TensorKind};
 
 use crate::context::{Context, PAGE};
@@ -117,9 +118,9 @@ fn parse<'a>(path: &Path, bytes: &'a [u8]) -> Result<Recording<'a>, Error> {
         fault,
     };
     let recording = Recording::parse(bytes).map_err(|error| refused(format!("{error:?}")))?;
-    let verified = verify(recording, &Limits::DEFAULT)
+    verify(&recording, &Limits::DEFAULT)
         .map_err(|violation| refused(format!("it breaks the rule {}", violation.rule.name())))?;
-    Ok(*verified.recording())
+    Ok(recording)
 }
 
 fn require_inputs(recording: &Recording<'_>, values: &[Value]) -> Result<(), Error> {

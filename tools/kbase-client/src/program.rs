@@ -104,6 +104,10 @@ impl<'a> Program<'a> {
                 self.memory.fill(va, length as usize, byte)
             }
             Action::Rearm { va } => self.memory.write(va, &[0; 16]),
+            Action::Launch { .. } => Err(Error::Action {
+                index,
+                what: "launch, which no recording of a Mali has",
+            }),
             Action::Submit { chain, .. } => {
                 self.memory.relocate(chain)?;
                 let number = self.waiting.len() + 1;

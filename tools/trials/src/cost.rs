@@ -5,7 +5,8 @@ use std::hint::black_box;
 use std::io;
 use std::time::{Duration, Instant};
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{
     Access, Builder, ElementType, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
 };
@@ -105,7 +106,7 @@ fn attempts(path: &std::path::Path, bytes: usize) -> io::Result<Cost> {
         let started = Instant::now();
         let recording =
             Recording::parse(&file).map_err(|error| io::Error::other(format!("{error:?}")))?;
-        let verified = verify(recording, &Limits::DEFAULT);
+        let verified = verify(&recording, &Limits::DEFAULT);
         black_box(&verified);
         cost.verify = cost.verify.min(started.elapsed());
         verified.map_err(|error| io::Error::other(format!("{error:?}")))?;

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use gpureplay_core::mali::{Verified, verify};
 use gpureplay_core::middleware::{FaultKind, Faulty};
-use gpureplay_core::{Gpu, Limits, NO_ACTION, Options, Session, Verified, Workspace, verify};
+use gpureplay_core::{Gpu, Limits, NO_ACTION, Options, Session, Workspace};
 use gpureplay_format::layout::TensorEntry;
 use gpureplay_format::{Action, Recording, TensorKind};
 
@@ -52,7 +53,7 @@ pub fn campaign(
     mut progress: impl FnMut(&Row),
 ) -> Result<Summary, String> {
     let recording = Recording::parse(file).map_err(|error| format!("{error:?}"))?;
-    let verified = verify(recording, &Limits::DEFAULT).map_err(|error| format!("{error:?}"))?;
+    let verified = verify(&recording, &Limits::DEFAULT).map_err(|error| format!("{error:?}"))?;
     let mut rig = Rig::new(profile(recording.gpu_id())).map_err(|error| error.to_string())?;
     let mut trial = Trial {
         verified,

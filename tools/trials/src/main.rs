@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use clap::{Parser, Subcommand};
 use gpureplay_core::middleware::FaultKind;
 use gpureplay_trials::soundness::Counts;
-use gpureplay_trials::{Parts, corpus, cost, faults, mutants, seeds, shipped, soundness};
+use gpureplay_trials::{
+    Parts, corpus, cost, faults, fingerprints, mutants, seeds, shipped, soundness,
+};
 use serde_json::json;
 
 /// Trials that the replayer must pass.
@@ -55,6 +57,8 @@ enum Trial {
         #[arg(long, value_name = "N", default_value_t = 50)]
         megabytes: usize,
     },
+    /// Hashes of what two replays of each shipped recording do to the model: equal before and after a change that moves code.
+    Fingerprints,
     /// Writes seeds for the fuzz targets into a directory.
     Seeds {
         /// The directory; each target gets one in it.
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
             run_soundness(Duration::from_secs(seconds), seed, cli.save.as_deref())
         }
         Trial::Cost { megabytes } => run_cost(megabytes * 1_000_000),
+        Trial::Fingerprints => run_fingerprints(),
         Trial::Seeds { directory } => seeds::write(&directory)
             .map(|()| (true, json!({})))
             .map_err(Into::into),
@@ -198,6 +203,19 @@ fn run_faults(step: usize, only: Option<&str>) -> Result {
         "bound_us": summary.bound_us, "longest_us": longest, "injected": injected, "seconds": started.elapsed().as_secs_f64(),
     });
     Ok((all && complete, report))
+}
+
+fn run_fingerprints() -> Result {
+    let mut report = json!({});
+    for recording in shipped::all()? {
+        let found = fingerprints::of(&recording)?;
+        println!(
+            "{:20} {:6} accesses {:016x} memory {:016x} outputs {:016x}",
+            recording.name, found.accesses, found.registers, found.memory, found.outputs
+        );
+        report[recording.name] = json!(found);
+    }
+    Ok((true, report))
 }
 
 fn run_cost(bytes: usize) -> Result {

@@ -10,7 +10,8 @@ mod trust;
 
 use std::collections::BTreeMap;
 
-use gpureplay_core::{ErrorKind, Limits, Options, Session, Workspace, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{ErrorKind, Limits, Options, Session, Workspace};
 use gpureplay_format::{Fault, Recording};
 
 use crate::parts::Parts;
@@ -67,7 +68,7 @@ pub fn refused_by(mutant: &Mutant) -> Option<&'static str> {
         Ok(recording) => recording,
         Err(error) => return Some(format_rule(error.fault)),
     };
-    let verified = match verify(recording, &Limits::DEFAULT) {
+    let verified = match verify(&recording, &Limits::DEFAULT) {
         Ok(verified) => verified,
         Err(violation) => return Some(violation.rule.name()),
     };

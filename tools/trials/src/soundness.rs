@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use gpureplay_core::{DeviceError, ErrorKind, Gpu, Limits, Options, Session, Workspace, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{DeviceError, ErrorKind, Gpu, Limits, Options, Session, Workspace};
 use gpureplay_format::Recording;
 use mali_regs::gpu::{L2_READY_LO, SHADER_READY_LO};
 use mali_regs::job::JOB_INT_RAWSTAT;
@@ -168,7 +169,7 @@ pub fn check(file: &[u8]) -> Result<Verdict, String> {
         Ok(recording) => recording,
         Err(error) => return Ok(Verdict::Unparsed(format_rule(error.fault))),
     };
-    let verified = match verify(recording, &LIMITS) {
+    let verified = match verify(&recording, &LIMITS) {
         Ok(verified) => verified,
         Err(violation) => return Ok(Verdict::Refused(violation.rule.name())),
     };

@@ -415,6 +415,20 @@ fn dump_action(out: &mut impl Write, listing: &Listing<'_>, action: &Action<'_>)
             out,
             "submit chain {chain:#x} on slot {slot}, configuration {config:#x}, for {timeout_us} µs"
         )?,
+        Action::Launch {
+            queue,
+            words,
+            timeout_us,
+        } => {
+            let words = words
+                .as_chunks()
+                .0
+                .iter()
+                .map(|&word| u32::from_le_bytes(word));
+            let words: Vec<String> = words.map(|word| format!("{word:#x}")).collect();
+            let words = words.join(" ");
+            writeln!(out, "launch {words} on queue {queue}, for {timeout_us} µs")?;
+        }
         Action::BindInput { tensor } => writeln!(out, "bind_input {}", listing.tensor(tensor))?,
         Action::BindOutput { tensor } => writeln!(out, "bind_output {}", listing.tensor(tensor))?,
         Action::Seek { offset } => writeln!(out, "seek to {offset:#x}")?,

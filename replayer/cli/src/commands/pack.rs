@@ -37,7 +37,7 @@ pub(crate) struct Pack {
 impl Pack {
     pub(crate) fn execute(&self) -> Result {
         let files = Files::read(&self.recording)?;
-        files.verify()?;
+        files.verify(&files.view()?)?;
         files.verify_variants()?;
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads_recording(&files);

@@ -85,7 +85,8 @@ struct Made {
 impl Retarget {
     pub(crate) fn execute(&self) -> Result {
         let files = Files::read(&self.recording)?;
-        let verified = files.verify()?;
+        let view = files.view()?;
+        let verified = files.verify(&view)?;
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads_recording(&files);
         let mut places = Vec::new();

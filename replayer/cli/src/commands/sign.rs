@@ -58,7 +58,7 @@ impl Sign {
         let mut destinations = Destinations::new(self.force.force);
         destinations.claim_here(&path)?;
         let files = Files::read(&self.recording)?;
-        files.verify()?;
+        files.verify(&files.view()?)?;
         files.verify_variants()?;
         let beside = files.beside()?;
         let signature = sign(&key, self.counter, &files.bytes, &beside)

@@ -38,7 +38,7 @@ pub(crate) struct Unpack {
 impl Unpack {
     pub(crate) fn execute(&self) -> Result {
         let files = Files::read(&self.pack)?;
-        files.verify()?;
+        files.verify(&files.view()?)?;
         files.verify_variants()?;
         // Only the files of a pack lie in a private copy.
         if files.file() == files.path {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use gpureplay_core::{Rule, Verified};
+use gpureplay_core::Rule;
+use gpureplay_core::mali::Verified;
 use gpureplay_format::Section;
 use gpureplay_inspect::DeepRule;
 use gpureplay_retarget::{Options, TargetRule, fits};
@@ -102,7 +103,8 @@ impl Verify {
             let started = Instant::now();
             let checked = self.trust.read().and_then(|trust| {
                 let files = Files::look(path, &trust)?;
-                let verified = files.verify()?;
+                let view = files.view()?;
+                let verified = files.verify(&view)?;
                 let deep = self.deep.then(|| gpureplay_inspect::check(&verified));
                 let deep = deep
                     .transpose()
@@ -198,7 +200,8 @@ impl Verify {
         let manifest = files.manifest.iter();
         for variant in manifest.flat_map(|manifest| &manifest.variants) {
             let files = files.variant(variant)?;
-            let verified = files.verify()?;
+            let view = files.view()?;
+            let verified = files.verify(&view)?;
             if self.deep {
                 gpureplay_inspect::check_only(&verified).map_err(|error| {
                     Failure::Recording(format!("{}: {error}", shown(&files.path)))

@@ -32,8 +32,9 @@ impl Unverified {
     /// # Errors
     /// It is damaged; or it breaks a rule, and that was not asked for.
     pub(crate) fn list(self, files: &Files) -> Result<Listing<'_>> {
-        let (recording, unsound) = match files.verify() {
-            Ok(verified) => (*verified.recording(), None),
+        let view = files.view()?;
+        let (recording, unsound) = match files.verify(&view) {
+            Ok(_) => (view, None),
             Err(error) if self.unverified => {
                 (files.parse()?, Some(Failure::from(error).to_string()))
             }

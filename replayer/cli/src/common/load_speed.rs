@@ -58,7 +58,7 @@ impl Loading {
             reads.push((cpu_time()? - started).as_secs_f64());
             let started = cpu_time()?;
             let files = Files::read(file)?;
-            files.verify()?;
+            files.verify(&files.view()?)?;
             let taken = (cpu_time()? - started).as_secs_f64();
             loads.push(taken);
             kept_bytes += files.bytes.len();

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::Recording;
 use gpureplay_io::{ElementType, Tensor, read_npy};
 use gpureplay_on_model::OnModel;
@@ -64,7 +65,7 @@ fn replay<'a>(
         output: index("probabilities"),
         probabilities: [0; 4 * CLASSES],
     };
-    let verified = verify(recording, &Limits::DEFAULT).unwrap();
+    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let profile = Profile::by_name("g52").unwrap();
     let gpu = OnModel::new(profile, mali_model::Options::default()).unwrap();
     let mut workspace = Workspace::new();

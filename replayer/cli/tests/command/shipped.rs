@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::{Recording, TensorKind};
 use gpureplay_io::read_npy;
 use gpureplay_on_model::OnModel;
@@ -82,8 +83,8 @@ fn runs_do_not_remember_each_other() {
         if cases < 2 {
             continue;
         }
-        let verified = verify(Recording::parse(&bytes).unwrap(), &Limits::DEFAULT).unwrap();
-        let recording = *verified.recording();
+        let recording = Recording::parse(&bytes).unwrap();
+        let verified = verify(&recording, &Limits::DEFAULT).unwrap();
         // A run that goes on from the last one does remember it: that is tested with sessions.
         let mut tensors = recording.tensors().iter();
         if tensors.any(|tensor| tensor.kind == TensorKind::State.code()) {

@@ -3,7 +3,8 @@
 
 use gpureplay_compile::differential::{self, Agreement, Unexplained};
 use gpureplay_compile::{Capture, Compiled, Options, Role, TensorFile, compile};
-use gpureplay_core::{Limits, Session, Tensors, Workspace, verify};
+use gpureplay_core::mali::{Session, verify};
+use gpureplay_core::{Limits, Tensors, Workspace};
 use gpureplay_format::Recording;
 use gpureplay_io::{ElementType, Tensor, tag_tensor};
 use gpureplay_on_model::OnModel;
@@ -212,13 +213,16 @@ impl Tensors for Values {
     }
 }
 
+pub(crate) fn view(compiled: &Compiled) -> Recording<'_> {
+    Recording::parse(&compiled.recording).unwrap()
+}
+
 /// A recording on a fresh model; weights are in `values`.
 pub(crate) fn open<'r>(
-    compiled: &'r Compiled,
+    recording: &'r Recording<'r>,
     workspace: &'r mut Workspace,
     values: &mut Values,
 ) -> Session<'r, 'r, OnModel> {
-    let recording = Recording::parse(&compiled.recording).unwrap();
     let verified = verify(recording, &Limits::DEFAULT).unwrap();
     let profile = Profile::by_name("g52").unwrap();
     let gpu = OnModel::new(profile, mali_model::Options::default()).unwrap();
@@ -230,7 +234,8 @@ pub(crate) fn open<'r>(
 pub(crate) fn replay(compiled: &Compiled, runs: &[&[(&str, &Tensor)]]) -> Vec<Tensor> {
     let mut workspace = Workspace::new();
     let mut weights = Values::new(compiled, runs[0]);
-    let mut session = open(compiled, &mut workspace, &mut weights);
+    let view = view(compiled);
+    let mut session = open(&view, &mut workspace, &mut weights);
     runs.iter()
         .map(|inputs| {
             let mut values = Values::new(compiled, inputs);

@@ -5,9 +5,8 @@
 #![no_std]
 #![expect(improper_ctypes, reason = "nothing on the other side: this is measured, not called")]
 
-use gpureplay_core::{
-    DeviceError, Gpu, Limits, Lines, Options, ReplayError, Session, Tensors, Violation, Workspace, verify,
-};
+use gpureplay_core::{DeviceError, Gpu, Limits, Lines, Options, ReplayError, Session, Tensors, Violation, Workspace};
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Access, ParseError, Recording};
 
 unsafe extern "C" {
@@ -56,6 +55,9 @@ impl Gpu for Device {
     }
     fn activate(&mut self) -> Result<u8, DeviceError> {
         result(device_activate()).map(|()| 0)
+    }
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        gpureplay_core::mali::reset(self)
     }
     fn release(&mut self) {
         device_release();
@@ -123,12 +125,13 @@ pub unsafe extern "C" fn measured(
 ) {
     // SAFETY: as the caller promises.
     let bytes = unsafe { core::slice::from_raw_parts(bytes, length) };
-    let recording = match Recording::parse(bytes) {
+    let parsed = Recording::parse(bytes);
+    let recording = match &parsed {
         Ok(recording) => recording,
-        Err(error) => return report.damaged = Some(error),
+        Err(error) => return report.damaged = Some(*error),
     };
     if cfg!(feature = "parser") {
-        return device_has(&recording);
+        return device_has(recording);
     }
     let verified = match verify(recording, &Limits::DEFAULT) {
         Ok(verified) => verified,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Replays a verified recording.
 
-mod job;
-mod power;
 mod program;
+mod submit;
 mod tensor;
 
 use gpureplay_format::layout::IdentityCheck;
 use gpureplay_format::lz4::History;
 use gpureplay_format::{Access, SegmentKind};
 
-use crate::error::{DeviceError, ErrorKind, NO_ACTION, ReplayError};
+use crate::error::{ErrorKind, NO_ACTION, ReplayError};
+use crate::family::{Driver, Failed, Family};
 use crate::gpu::Gpu;
 use crate::verify::Verified;
 
@@ -59,45 +59,32 @@ pub struct Options {
     pub ignore_identity: bool,
 }
 
-/// A value of [`Session::loaded`] that no chain has.
-const NOT_LOADED: u64 = u64::MAX;
-
-/// A step failed; [`Session::error`] says why. Keeping the reason out of the results keeps the code small.
-struct Failed;
-
 /// An open recording on a GPU: memory mapped and filled, GPU powered, ready for runs.
 ///
 /// After an error the GPU is reset. The next run then starts from set-up again, with nothing left of the failed one, so the same
 /// [`Tensors`] must bring the weights that were replaced.
 #[derive(Debug)]
-pub struct Session<'a, 'w, G: Gpu> {
-    gpu: G,
-    recording: Verified<'a>,
+pub struct Session<'a, 'w, G: Gpu, F: Family> {
+    driver: Driver<G, F::State>,
+    recording: Verified<'a, F>,
     workspace: &'w mut Workspace,
     options: Options,
     ready: bool,
     powered: bool,
-    address_space: u8,
-    affinity: u32,
     /// Index of the action that runs.
     action: u32,
     /// Chains submitted in this run.
     submits: u32,
-    /// High word of the head, configuration and slot that the NEXT registers hold (bits 3:0 of a configuration are free), or
-    /// [`NOT_LOADED`].
-    loaded: u64,
-    /// Why the last step failed.
-    error: ErrorKind,
 }
 
-impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
+impl<'a, 'w, G: Gpu, F: Family> Session<'a, 'w, G, F> {
     /// Resets the GPU, checks that it is the right one, maps memory, powers the GPU and runs the set-up segments.
     ///
     /// # Errors
     /// What failed; the GPU is reset and its memory released.
     pub fn open(
         gpu: G,
-        recording: Verified<'a>,
+        recording: Verified<'a, F>,
         workspace: &'w mut Workspace,
         options: Options,
         tensors: &mut dyn Tensors,
@@ -111,23 +98,24 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
     /// of [`Session::open`], which moves the session twice.
     pub const fn new(
         gpu: G,
-        recording: Verified<'a>,
+        recording: Verified<'a, F>,
         workspace: &'w mut Workspace,
         options: Options,
     ) -> Self {
         Self {
-            gpu,
+            driver: Driver {
+                gpu,
+                state: F::RESET,
+                space: 0,
+                error: ErrorKind::Internal,
+            },
             recording,
             workspace,
             options,
             ready: false,
             powered: false,
-            address_space: 0,
-            affinity: 0,
             action: NO_ACTION,
             submits: 0,
-            loaded: NOT_LOADED,
-            error: ErrorKind::Internal,
         }
     }
 
@@ -141,13 +129,13 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
     }
 
     /// The recording.
-    pub const fn recording(&self) -> &Verified<'a> {
+    pub const fn recording(&self) -> &Verified<'a, F> {
         &self.recording
     }
 
     /// The device.
     pub const fn gpu(&mut self) -> &mut G {
-        &mut self.gpu
+        &mut self.driver.gpu
     }
 
     /// Chains submitted by the last run so far.
@@ -251,7 +239,7 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
         let error = ReplayError {
             action: self.action,
             submits: self.submits,
-            kind: self.error,
+            kind: self.driver.error,
         };
         self.action = NO_ACTION;
         self.ready = false;
@@ -263,10 +251,10 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
     /// Resets the GPU and releases its memory. A GPU that does not reset must keep its pages.
     fn reset(&mut self) -> Result<(), Failed> {
         self.powered = false;
-        self.loaded = NOT_LOADED;
-        let reset = self.gpu.reset();
-        self.device(reset)?;
-        self.gpu.release();
+        self.driver.state = F::RESET;
+        let reset = self.driver.gpu.reset();
+        self.driver.take(reset)?;
+        self.driver.gpu.release();
         Ok(())
     }
 
@@ -276,17 +264,20 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
             return Ok(());
         }
         self.reset()?;
-        let recording = *self.recording.recording();
+        let recording = self.recording.recording();
         if !self.options.ignore_identity {
             for check in recording.identity() {
                 self.check_identity(check)?;
             }
         }
-        self.check_address_range()?;
+        let regions = recording.regions().last();
+        let last = regions.map_or(0, |region| region.end().wrapping_sub(1));
+        F::fits(&mut self.driver, last)?;
         for region in recording.regions() {
             let access = Access(region.access);
-            let mapped = self.gpu.map(region.va.get(), region.pages.get(), access);
-            self.device(mapped)?;
+            let (va, pages) = (region.va.get(), region.pages.get());
+            let mapped = self.driver.gpu.map(va, pages, access);
+            self.driver.take(mapped)?;
         }
         self.run_kind(SegmentKind::Setup, tensors)?;
         self.power_up()?;
@@ -297,34 +288,21 @@ impl<'a, 'w, G: Gpu> Session<'a, 'w, G> {
     fn check_identity(&mut self, check: &IdentityCheck) -> Result<(), Failed> {
         let (register, mask, expected) =
             (check.register.get(), check.mask.get(), check.value.get());
-        let found = self.gpu.read32(register) & mask;
+        let found = self.driver.gpu.read32(register) & mask;
         if found == expected {
             return Ok(());
         }
-        self.fail(ErrorKind::Identity {
+        self.driver.fail(ErrorKind::Identity {
             register,
             mask,
             expected,
             found,
         })
     }
-
-    fn fail<T>(&mut self, kind: ErrorKind) -> Result<T, Failed> {
-        self.error = kind;
-        Err(Failed)
-    }
-
-    /// Takes a device's result.
-    fn device(&mut self, result: Result<(), DeviceError>) -> Result<(), Failed> {
-        match result {
-            Ok(()) => Ok(()),
-            Err(error) => self.fail(ErrorKind::Device(error)),
-        }
-    }
 }
 
 /// A session that is dropped instead of finished still leaves the GPU reset.
-impl<G: Gpu> Drop for Session<'_, '_, G> {
+impl<G: Gpu, F: Family> Drop for Session<'_, '_, G, F> {
     fn drop(&mut self) {
         if self.ready {
             // Nobody is left to hear of an error.

@@ -4,11 +4,12 @@
 use gpureplay_format::layout::{ActionEntry, Segment};
 use gpureplay_format::{Encoding, Opcode, SegmentKind};
 
-use super::{Failed, Session, Tensors};
+use super::{Session, Tensors};
 use crate::error::{ErrorKind, NO_ACTION};
-use crate::gpu::Gpu;
+use crate::family::{Failed, Family};
+use crate::gpu::{Gpu, Submission};
 
-impl<G: Gpu> Session<'_, '_, G> {
+impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
     pub(super) fn run_kind(
         &mut self,
         kind: SegmentKind,
@@ -30,7 +31,7 @@ impl<G: Gpu> Session<'_, '_, G> {
         tensors: &mut dyn Tensors,
         skip: bool,
     ) -> Result<(), Failed> {
-        let recording = *self.recording.recording();
+        let recording = self.recording.recording();
         self.workspace.history.clear();
         self.action = segment.first_action.get();
         let entries = recording.segment_entries(segment);
@@ -40,18 +41,20 @@ impl<G: Gpu> Session<'_, '_, G> {
         let mut rest = entries.iter();
         while let Some(entry) = rest.next() {
             let Ok((opcode, payload)) = cursor.step(entry) else {
-                return self.fail(ErrorKind::Internal);
+                return self.driver.fail(ErrorKind::Internal);
             };
             if !self.powered && opcode != Opcode::Write {
                 self.power_up()?;
             }
-            if skip && left_out(opcode, entry.c.get(), tensors) {
+            if skip && left_out::<F>(opcode, entry.c.get(), tensors) {
                 self.action = self.action.wrapping_add(1);
                 continue;
             }
             self.perform(entry, opcode, payload, tensors)?;
-            if opcode == Opcode::Submit {
-                self.check_headers(since)?;
+            if opcode == work::<F>() {
+                if !F::LAUNCHES {
+                    self.check_headers(since)?;
+                }
                 since = rest.as_slice();
                 self.lend()?;
             }
@@ -62,14 +65,14 @@ impl<G: Gpu> Session<'_, '_, G> {
 
     /// Lets others have the GPU, and brings it back to where it was.
     fn lend(&mut self) -> Result<(), Failed> {
-        match self.gpu.lend() {
+        match self.driver.gpu.lend() {
             Ok(false) => return Ok(()),
             Ok(true) => {}
-            Err(error) => return self.fail(ErrorKind::Device(error)),
+            Err(error) => return self.driver.fail(ErrorKind::Device(error)),
         }
         self.powered = false;
-        self.loaded = super::NOT_LOADED;
-        let recording = *self.recording.recording();
+        self.driver.state = F::RESET;
+        let recording = self.recording.recording();
         // Settings come first in set-up (rule `register-write-order`): nothing else is walked, however often the GPU is lent.
         for segment in recording.segments() {
             let later = segment.first_action.get() > self.action;
@@ -80,7 +83,7 @@ impl<G: Gpu> Session<'_, '_, G> {
                 if entry.op != Opcode::Write.code() {
                     break;
                 }
-                self.gpu.write32(entry.b.get().into(), entry.c.get());
+                self.apply(entry)?;
             }
         }
         self.power_up()
@@ -93,12 +96,9 @@ impl<G: Gpu> Session<'_, '_, G> {
         payload: &[u8],
         tensors: &mut dyn Tensors,
     ) -> Result<(), Failed> {
-        let (b, c, va) = (entry.b.get(), entry.c.get(), entry.d.get());
+        let (c, va) = (entry.c.get(), entry.d.get());
         let result = match opcode {
-            Opcode::Write => {
-                self.gpu.write32(b.into(), c);
-                return Ok(());
-            }
+            Opcode::Write => return self.apply(entry),
             Opcode::Upload => {
                 let bytes = if entry.a == Encoding::Raw.code() {
                     Some(payload)
@@ -106,25 +106,42 @@ impl<G: Gpu> Session<'_, '_, G> {
                     self.workspace.history.decode(payload, c as usize)
                 };
                 let Some(bytes) = bytes else {
-                    return self.fail(ErrorKind::Internal);
+                    return self.driver.fail(ErrorKind::Internal);
                 };
-                self.gpu.write_memory(va, bytes)
+                self.driver.gpu.write_memory(va, bytes)
             }
-            Opcode::Fill => self.gpu.fill_memory(va, c.into(), entry.a),
-            Opcode::Rearm => self.gpu.write_memory(va, &[0; 16]),
-            Opcode::Submit => return self.submit(entry.a, b, c, va),
+            Opcode::Fill => self.driver.gpu.fill_memory(va, c.into(), entry.a),
+            Opcode::Rearm if !F::LAUNCHES => self.driver.gpu.write_memory(va, &[0; 16]),
+            Opcode::Submit | Opcode::Launch if opcode == work::<F>() => {
+                let words = payload;
+                return self.submit(&Submission { entry, words });
+            }
+            // The verifier leaves none of these to the family.
+            Opcode::Rearm | Opcode::Submit | Opcode::Launch => {
+                return self.driver.fail(ErrorKind::Internal);
+            }
             Opcode::BindInput => return self.bind_input(c, tensors),
             Opcode::BindOutput => return self.bind_output(c, tensors),
             Opcode::Seek => return Ok(()),
         };
-        self.device(result)
+        self.driver.take(result)
+    }
+}
+
+/// The opcode of a family's work.
+const fn work<F: Family>() -> Opcode {
+    if F::LAUNCHES {
+        Opcode::Launch
+    } else {
+        Opcode::Submit
     }
 }
 
 /// Whether an action belongs to jobs that do not run.
-fn left_out(opcode: Opcode, tensor: u32, tensors: &mut dyn Tensors) -> bool {
+fn left_out<F: Family>(opcode: Opcode, tensor: u32, tensors: &mut dyn Tensors) -> bool {
     match opcode {
         Opcode::Submit | Opcode::Rearm | Opcode::BindOutput => true,
+        Opcode::Launch => F::LAUNCHES,
         Opcode::BindInput => tensors.input(tensor).is_none(),
         _ => false,
     }

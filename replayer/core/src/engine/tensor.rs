@@ -4,8 +4,9 @@
 use gpureplay_format::layout::{AxisEntry, TENSOR_EXTERNAL};
 use gpureplay_format::{ElementType, MAX_AXES, TensorKind};
 
-use super::{Failed, Session, Tensors};
+use super::{Session, Tensors};
 use crate::error::{DeviceError, ErrorKind, NO_ACTION, ReplayError};
+use crate::family::{Failed, Family};
 use crate::gpu::Gpu;
 
 /// A stretch of a tensor that lies in one piece on both sides.
@@ -44,7 +45,7 @@ impl Side<'_> {
     }
 }
 
-impl<G: Gpu> Session<'_, '_, G> {
+impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
     /// Reads the value that a tensor has in GPU memory now, outside of a run.
     ///
     /// # Errors
@@ -56,7 +57,7 @@ impl<G: Gpu> Session<'_, '_, G> {
 
     /// A failed copy changes nothing about the GPU, so it is not reset.
     fn outside_of_actions(&self, result: Result<(), Failed>) -> Result<(), ReplayError> {
-        let (submits, kind) = (self.submits, self.error);
+        let (submits, kind) = (self.submits, self.driver.error);
         result.map_err(|Failed| ReplayError {
             action: NO_ACTION,
             submits,
@@ -79,7 +80,7 @@ impl<G: Gpu> Session<'_, '_, G> {
         if optional {
             Ok(())
         } else {
-            self.fail(ErrorKind::Unbound { tensor })
+            self.driver.fail(ErrorKind::Unbound { tensor })
         }
     }
 
@@ -95,14 +96,14 @@ impl<G: Gpu> Session<'_, '_, G> {
     }
 
     fn copy(&mut self, tensor: u32, mut side: Side<'_>) -> Result<(), Failed> {
-        let recording = *self.recording.recording();
+        let recording = self.recording.recording();
         let entry = recording.tensors().get(tensor as usize);
         let expected = entry
             .and_then(|entry| recording.tensor_bytes(entry))
             .unwrap_or(0);
         let found = side.len();
         let (Some(entry), true) = (entry, found == expected as usize) else {
-            return self.fail(ErrorKind::TensorSize {
+            return self.driver.fail(ErrorKind::TensorSize {
                 tensor,
                 expected,
                 found,
@@ -118,9 +119,9 @@ impl<G: Gpu> Session<'_, '_, G> {
                 length,
             };
             loop {
-                match side.copy(&mut self.gpu, &run) {
-                    Some(result) => self.device(result)?,
-                    None => return self.fail(ErrorKind::Internal),
+                match side.copy(&mut self.driver.gpu, &run) {
+                    Some(result) => self.driver.take(result)?,
+                    None => return self.driver.fail(ErrorKind::Internal),
                 }
                 if !advance(&mut run, outer, &mut steps, size) {
                     break;

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use std::collections::BTreeMap;
-//! use gpureplay_core::{DeviceError, Gpu, Lines};
+//! use gpureplay_core::{DeviceError, Gpu, Lines, mali};
 //! use gpureplay_format::Access;
 //!
 //! #[derive(Default)]
@@ -42,9 +42,12 @@
 //!         self.pages.extend(new);
 //!         Ok(())
 //!     }
-//!     // A GPU with an MMU gets its page tables here, see `gpureplay_core::page_table`.
+//!     // A GPU with an MMU gets its page tables here, see `gpureplay_core::mali::page_table`.
 //!     fn activate(&mut self) -> Result<u8, DeviceError> {
 //!         Ok(0)
+//!     }
+//!     fn reset(&mut self) -> Result<(), DeviceError> {
+//!         mali::reset(self)
 //!     }
 //!     fn release(&mut self) {
 //!         self.pages.clear();
@@ -74,6 +77,12 @@
 //! assert_eq!(bytes, [0, 7, 7]);
 //! # Ok::<(), DeviceError>(())
 //! ```
+//!
+//! # Writing a device without registers
+//!
+//! A kernel driver that takes whole chains is a device too. It overrides [`Gpu::apply`], [`Gpu::start`] and [`Gpu::run_chain`], answers
+//! the registers of identity in `read32`, and ignores `write32`. The engine still uploads, makes headers ready and checks them, binds
+//! tensors and keeps states. [`Gpu::activate`] and [`Gpu::wait_irq`] are then never called.
 //!
 //! # Writing a device around a device
 //!
@@ -109,9 +118,10 @@
 mod wait;
 
 use gpureplay_format::Access;
+use gpureplay_format::layout::ActionEntry;
 
 use wait::fill;
-pub use wait::{clean_caches, poll, reset};
+pub use wait::poll;
 
 use crate::error::{DeviceError, ErrorKind};
 
@@ -137,17 +147,48 @@ impl Lines {
     }
 }
 
-/// A job chain that the engine submits.
+/// A job chain, or a launch, that the engine submits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// Chains that were submitted before it, in this run.
     pub index: u32,
-    /// GPU virtual address of its first job header.
+    /// GPU virtual address of its first job header; 0 for a launch.
     pub head: u64,
-    /// Job slot.
-    pub slot: u8,
+    /// Job slot of a chain, queue of a launch.
+    pub queue: u8,
     /// Address space.
     pub space: u8,
+}
+
+/// Work for the GPU, as the recording has it: an action of the opcode `submit` or `launch`.
+#[derive(Clone, Copy, Debug)]
+pub struct Submission<'a> {
+    /// The action.
+    pub entry: &'a ActionEntry,
+    /// Words of a launch, little-endian; none for a chain.
+    pub words: &'a [u8],
+}
+
+impl Submission<'_> {
+    /// The job slot of a chain, the queue of a launch.
+    pub const fn queue(&self) -> u8 {
+        self.entry.a
+    }
+
+    /// Bits 15:0 of JS_CONFIG of a chain, the number of bytes of a launch.
+    pub const fn configuration(&self) -> u16 {
+        self.entry.b.get()
+    }
+
+    /// How long it may take.
+    pub const fn timeout_us(&self) -> u32 {
+        self.entry.c.get()
+    }
+
+    /// GPU virtual address of a chain's first job header; 0 for a launch.
+    pub const fn head(&self) -> u64 {
+        self.entry.d.get()
+    }
 }
 
 /// The job that needed more work than a run may do on its device.
@@ -225,10 +266,10 @@ macro_rules! gpu {
 }
 
 gpu! {
-    /// A Mali GPU with memory of its own.
+    /// A GPU with memory of its own.
     ///
     /// Implementations: the model, the nano driver, /dev/mem, a firmware's registers. A device hands out zeroed pages, keeps
-    /// page tables for them (with [`crate::page_table`], or in the kernel) and does what caches need, so that `write_memory`
+    /// page tables for them (with [`crate::mali::page_table`], or in the kernel) and does what caches need, so that `write_memory`
     /// is seen by the GPU and `read_memory` sees what the GPU wrote. The module's documentation shows how one is written.
     required {
         /// Reads the register at a byte offset.
@@ -256,6 +297,13 @@ gpu! {
         /// The address space does not accept the command in time, or the device refuses.
         fn activate(&mut self) -> Result<u8, DeviceError>;
 
+        /// Stops everything and brings the GPU to its state after power-on. A device with registers does so by its family's code,
+        /// such as [`crate::mali::reset`].
+        ///
+        /// # Errors
+        /// It did not end in time.
+        fn reset(&mut self) -> Result<(), DeviceError>;
+
         /// Takes all mappings away and frees their pages. The engine resets the GPU before.
         fn release(&mut self);
 
@@ -280,6 +328,35 @@ gpu! {
             fill(self, va, length, byte)
         }
 
+        /// Makes a setting of the recording, for a device without registers. `None`: it has registers, and the setting is written.
+        ///
+        /// # Errors
+        /// The device cannot replay a recording with this setting.
+        fn apply(&mut self, register: u32, value: u32) -> Option<Result<(), ErrorKind>> {
+            let _ = (register, value);
+            None
+        }
+
+        /// Makes everything that was mapped so far ready for work, for a device without registers. `None`: it has registers, so the
+        /// family's code powers the GPU up, and [`Gpu::activate`] follows.
+        ///
+        /// # Errors
+        /// The device cannot run jobs in this memory, or cannot leave these shader cores unused.
+        fn start(&mut self, unused_cores: u32) -> Option<Result<(), ErrorKind>> {
+            let _ = unused_cores;
+            None
+        }
+
+        /// Runs work and waits for its end, for a device without registers. `None`: it has registers, and the family's code runs the
+        /// work by them, through all wrappers.
+        ///
+        /// # Errors
+        /// How the work failed. For a chain, the engine looks at the headers that were made ready as well.
+        fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
+            let _ = work;
+            None
+        }
+
         /// Asked between two chains: a device that is shared with others may give the GPU to one that waits, and returns when
         /// it has it again. `true` when it did so: the GPU is then reset, the memory untouched.
         ///
@@ -287,15 +364,6 @@ gpu! {
         /// The GPU did not come back.
         fn lend(&mut self) -> Result<bool, DeviceError> {
             Ok(false)
-        }
-
-        /// Stops everything and brings the GPU to its state after power-on: a soft reset, then a hard one if that does
-        /// not end.
-        ///
-        /// # Errors
-        /// Neither ended in time.
-        fn reset(&mut self) -> Result<(), DeviceError> {
-            reset(self)
         }
 
         /// Told before a recording is put on the device how many bytes it has, values of its external weights included. A device that

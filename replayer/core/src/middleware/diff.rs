@@ -4,7 +4,8 @@
 use gpureplay_format::Access;
 
 use crate::error::{DeviceError, ErrorKind};
-use crate::gpu::{Chain, Gpu, Lines, UsedUp, Wrapper, clean_caches};
+use crate::gpu::{Chain, Gpu, Lines, Submission, UsedUp, Wrapper};
+use crate::mali::clean_caches;
 
 /// Where two devices first differed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,29 @@ impl<A: Gpu, B: Gpu> Diff<A, B> {
         first
     }
 }
+
+impl<A: Gpu, B: Gpu> Diff<A, B> {
+    /// Takes the results of a step that devices without registers take as a whole. Two devices of which one has registers cannot be
+    /// compared.
+    fn whole(
+        &mut self,
+        first: Option<Result<(), ErrorKind>>,
+        second: Option<Result<(), ErrorKind>>,
+    ) -> Option<Result<(), ErrorKind>> {
+        let (first, second) = match (first, second) {
+            (None, None) => return None,
+            (Some(first), Some(second)) => (first, second),
+            _ => (Err(MIXED), Ok(())),
+        };
+        if first.is_ok() != second.is_ok() {
+            self.differ(Divergence::Refused(self.chains));
+        }
+        Some(first)
+    }
+}
+
+/// What a comparison of a device that has registers with one that has none says.
+const MIXED: ErrorKind = ErrorKind::Device(DeviceError::Refused(0));
 
 /// Does to a device what lending has done to the other one: the GPU is reset, the memory is what it was.
 fn as_if_lent(gpu: &mut impl Gpu) -> Result<(), DeviceError> {
@@ -170,6 +194,24 @@ impl<A: Gpu, B: Gpu> Wrapper for Diff<A, B> {
             self.second.fill_memory(va, length, byte),
         );
         self.both(first, second)
+    }
+
+    fn apply(&mut self, register: u32, value: u32) -> Option<Result<(), ErrorKind>> {
+        let first = self.first.apply(register, value);
+        let second = self.second.apply(register, value);
+        self.whole(first, second)
+    }
+
+    fn start(&mut self, unused_cores: u32) -> Option<Result<(), ErrorKind>> {
+        let first = self.first.start(unused_cores);
+        let second = self.second.start(unused_cores);
+        self.whole(first, second)
+    }
+
+    fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
+        let first = self.first.run_chain(work);
+        let second = self.second.run_chain(work);
+        self.whole(first, second)
     }
 
     fn lend(&mut self) -> Result<bool, DeviceError> {

@@ -6,8 +6,8 @@ use mali_regs::gpu::{GPU_FAULT_STATUS, GPU_INT_RAWSTAT};
 use mali_regs::job::JOB_INT_RAWSTAT;
 use mali_regs::mmu::MMU_INT_RAWSTAT;
 
-use crate::error::DeviceError;
-use crate::gpu::{Gpu, Lines, Wrapper};
+use crate::error::{DeviceError, ErrorKind};
+use crate::gpu::{Gpu, Lines, Submission, Wrapper};
 
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $item:ident = $name:literal;)+) => {
@@ -158,6 +158,8 @@ impl<G: Gpu> Faulty<G> {
     }
 }
 
+/// An external memory fault in GPU_FAULT_STATUS.
+const EXTERNAL_FAULT: u32 = 0x80;
 /// Kinds that disturb any read.
 const READS: [FaultKind; 4] = [
     FaultKind::ReadOnes,
@@ -203,8 +205,7 @@ impl<G: Gpu> Wrapper for Faulty<G> {
         match (self.kind, register) {
             (FaultKind::BusFault, JOB_INT_RAWSTAT) => 0,
             (FaultKind::BusFault, GPU_INT_RAWSTAT) => value | 1,
-            // External memory fault.
-            (FaultKind::BusFault, GPU_FAULT_STATUS) => 0x80,
+            (FaultKind::BusFault, GPU_FAULT_STATUS) => EXTERNAL_FAULT,
             (FaultKind::MmuFault, MMU_INT_RAWSTAT) => 1,
             (_, JOB_INT_RAWSTAT) => value << 16,
             _ => value,
@@ -266,6 +267,25 @@ impl<G: Gpu> Wrapper for Faulty<G> {
     fn fill_memory(&mut self, va: u64, length: u64, byte: u8) -> Result<(), DeviceError> {
         self.memory_fails(va)?;
         self.gpu.fill_memory(va, length, byte)
+    }
+
+    // Without registers, only the end of the work can be disturbed.
+    fn run_chain(&mut self, work: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
+        let ended = self.gpu.run_chain(work)?;
+        if ended.is_err() || !self.fires(&JOBS) {
+            return Some(ended);
+        }
+        let (status, address) = (EXTERNAL_FAULT, 0);
+        Some(Err(match self.kind {
+            FaultKind::MmuFault => ErrorKind::MmuFault { status, address },
+            FaultKind::BusFault => ErrorKind::GpuFault { status, address },
+            _ => ErrorKind::JobFault {
+                slot: work.queue(),
+                status,
+                tail: work.head(),
+                fault_address: address,
+            },
+        }))
     }
 
     fn reset(&mut self) -> Result<(), DeviceError> {

@@ -6,12 +6,16 @@
 
 mod program;
 mod regions;
-mod rules;
+pub(crate) mod rules;
 mod tensors;
+
+use core::marker::PhantomData;
 
 use gpureplay_format::{Recording, Section};
 
 pub use rules::Rule;
+
+use crate::family::Family;
 
 /// Bounds on what a recording may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,33 +62,49 @@ pub struct Violation {
     pub value: u64,
 }
 
-/// A recording that keeps all rules. The engine accepts nothing else.
-#[derive(Clone, Copy, Debug)]
-pub struct Verified<'a> {
-    recording: Recording<'a>,
+/// A recording that keeps all rules of a family. The engine accepts nothing else.
+#[derive(Debug)]
+pub struct Verified<'a, F> {
+    recording: &'a Recording<'a>,
+    family: PhantomData<F>,
 }
 
-impl<'a> Verified<'a> {
+// Derived, these would demand as much of the family.
+impl<F> Clone for Verified<'_, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F> Copy for Verified<'_, F> {}
+
+impl<'a, F> Verified<'a, F> {
     /// The recording.
-    pub const fn recording(&self) -> &Recording<'a> {
-        &self.recording
+    pub const fn recording(&self) -> &'a Recording<'a> {
+        self.recording
     }
 }
 
 /// Checks a recording against all rules.
 ///
 /// # Errors
-/// The first rule that is broken, in the order regions, identity, tensors, program.
-pub fn verify<'a>(recording: Recording<'a>, limits: &Limits) -> Result<Verified<'a>, Violation> {
+/// The first rule that is broken, in the order family, regions, identity, tensors, program.
+pub fn verify<'a, F: Family>(
+    recording: &'a Recording<'a>,
+    limits: &Limits,
+) -> Result<Verified<'a, F>, Violation> {
     let mut checker = Checker {
-        recording: &recording,
+        recording,
         limits,
-        section: Section::Regions,
+        section: Section::Header,
         index: 0,
         value: 0,
     };
-    match checker.check_all() {
-        Ok(()) => Ok(Verified { recording }),
+    match checker.check_all::<F>() {
+        Ok(()) => Ok(Verified {
+            recording,
+            family: PhantomData,
+        }),
         Err(rule) => {
             let Checker {
                 section,
@@ -114,11 +134,13 @@ struct Checker<'r, 'a> {
 }
 
 impl Checker<'_, '_> {
-    fn check_all(&mut self) -> Result<(), Rule> {
-        self.check_regions()?;
-        self.check_identity()?;
+    fn check_all<F: Family>(&mut self) -> Result<(), Rule> {
+        let family = self.recording.header().family.get();
+        self.ensure(family == F::ID, Rule::Family, family.into())?;
+        self.check_regions::<F>()?;
+        self.check_identity::<F>()?;
         self.check_tensors()?;
-        self.check_program()
+        self.check_program::<F>()
     }
 
     /// Turns a condition on a value into a rule.

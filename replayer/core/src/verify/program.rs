@@ -4,26 +4,16 @@
 use gpureplay_format::layout::{ActionEntry, Segment};
 use gpureplay_format::lz4::{self, Level};
 use gpureplay_format::{
-    Access, ActionFault, Encoding, Opcode, RegionKind, Section, SegmentKind, TensorKind,
+    ActionFault, Encoding, Opcode, RegionKind, Section, SegmentKind, TensorKind,
 };
-use mali_regs::JobConfigFlags;
 
 use super::{Checker, Rule};
-use crate::allow;
+use crate::family::Family;
+use crate::gpu::Submission;
 
-/// Bytes of a job header.
-const JOB_HEADER: u64 = 32;
 /// Bytes at the start of a job header that the GPU writes.
 const JOB_RESULT: u64 = 16;
-/// Job slots of every GPU with a job manager.
-const SLOTS: u8 = 3;
-/// JS_CONFIG bits that a recording may choose.
-const CONFIG: u32 = JobConfigFlags::START_FLUSH_CLEAN.bits()
-    | JobConfigFlags::START_FLUSH_INVALIDATE.bits()
-    | JobConfigFlags::START_MMU.bits()
-    | JobConfigFlags::CHAIN_FLAG.bits()
-    | JobConfigFlags::END_FLUSH_CLEAN.bits()
-    | JobConfigFlags::END_FLUSH_INVALIDATE.bits();
+
 /// Sums over the whole program, and what holds where the check is.
 struct Walk {
     kind: SegmentKind,
@@ -32,7 +22,7 @@ struct Walk {
 }
 
 impl Checker<'_, '_> {
-    pub(super) fn check_program(&mut self) -> Result<(), Rule> {
+    pub(super) fn check_program<F: Family>(&mut self) -> Result<(), Rule> {
         let recording = self.recording;
         let mut walk = Walk {
             kind: SegmentKind::Setup,
@@ -61,7 +51,7 @@ impl Checker<'_, '_> {
             runs |= kind == SegmentKind::Run;
             self.section = Section::Actions;
             self.index = actions;
-            self.check_actions(segment, entries, &mut walk)?;
+            self.check_actions::<F>(segment, entries, &mut walk)?;
             actions = actions.wrapping_add(entries.len() as u32);
         }
         self.section = Section::Segments;
@@ -71,7 +61,7 @@ impl Checker<'_, '_> {
     }
 
     #[inline(never)]
-    fn check_actions(
+    fn check_actions<F: Family>(
         &mut self,
         segment: &Segment,
         entries: &[ActionEntry],
@@ -98,7 +88,7 @@ impl Checker<'_, '_> {
                     if settings_over {
                         return Err(Rule::RegisterWriteOrder);
                     }
-                    let allowed = allow::writable(recording.gpu_id(), register, c);
+                    let allowed = F::may_write(recording.gpu_id(), register, c);
                     self.ensure(allowed, Rule::RegisterWrite, register.into())?;
                 }
                 Opcode::Upload | Opcode::Fill => {
@@ -117,17 +107,22 @@ impl Checker<'_, '_> {
                         return Err(Rule::UploadRegion);
                     }
                 }
-                Opcode::Rearm | Opcode::Submit => {
-                    self.check_header(va)?;
-                    rearmed = Some(va);
-                    if opcode == Opcode::Submit {
+                Opcode::Rearm | Opcode::Submit if F::LAUNCHES => return Err(Rule::ActionForm),
+                Opcode::Launch if !F::LAUNCHES => return Err(Rule::ActionForm),
+                Opcode::Rearm | Opcode::Submit | Opcode::Launch => {
+                    if !F::LAUNCHES {
+                        self.ensure(F::may_rearm(recording, va), Rule::JobHeader, va)?;
+                        rearmed = Some(va);
+                    }
+                    if F::LAUNCHES || opcode == Opcode::Submit {
                         rearmed = None;
-                        if !makes_ready(since, va) {
+                        if !F::LAUNCHES && !makes_ready(since, va) {
                             return Err(Rule::JobRestored);
                         }
                         since = rest.as_slice();
-                        let allowed = entry.a < SLOTS && register & !CONFIG == 0;
-                        self.ensure(allowed, Rule::JobConfiguration, register.into())?;
+                        self.value = register.into();
+                        let words = payload;
+                        F::check(recording, &Submission { entry, words })?;
                         let bounded = c != 0 && c <= self.limits.wait_us;
                         self.ensure(bounded, Rule::BoundedWait, c.into())?;
                         // At most 2^32 times 32 bits.
@@ -172,19 +167,10 @@ impl Checker<'_, '_> {
         let bytes = self.recording.tensor_bytes(tensor).unwrap_or(0);
         Ok(u64::from(bytes).wrapping_mul(tensor.pieces.get().into()))
     }
-
-    /// Requires that a job header may lie here.
-    fn check_header(&mut self, va: u64) -> Result<(), Rule> {
-        let region = self.recording.region_of(va, JOB_HEADER);
-        let suits = region.is_some_and(|region| {
-            region.kind == RegionKind::Descriptors.code()
-                && Access(region.access).contains(Access::WRITE)
-        });
-        self.ensure(va.is_multiple_of(64) && suits, Rule::JobHeader, va)
-    }
 }
 
 /// Whether one of the actions up to the next submit writes what the GPU wrote into the header at `chain`.
+#[inline(never)]
 fn makes_ready(since: &[ActionEntry], chain: u64) -> bool {
     let mut actions = since
         .iter()

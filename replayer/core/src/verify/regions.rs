@@ -2,21 +2,16 @@
 //! Rules for memory and identity.
 
 use gpureplay_format::{Access, PAGE_SIZE, RegionKind, Section};
-use mali_regs::gpu::GPU_ID;
 
 use super::{Checker, Rule};
-use crate::allow;
+use crate::family::Family;
 
-/// Virtual address bits of the largest GPU; the engine compares with the actual one.
-const ADDRESS_BITS: u32 = 48;
 /// Page tables that a region needs in each of three levels because of where it begins and ends. Besides, each 512 pages need one
 /// of the lowest level, and so on: fewer than one for 256 pages in all.
 const TABLES: u64 = 3 * 2;
-/// The product in GPU_ID.
-const PRODUCT: u32 = 0xffff_0000;
 
 impl Checker<'_, '_> {
-    pub(super) fn check_regions(&mut self) -> Result<(), Rule> {
+    pub(super) fn check_regions<F: Family>(&mut self) -> Result<(), Rule> {
         self.section = Section::Regions;
         let mut end = 0;
         let mut pages = 0u64;
@@ -27,7 +22,7 @@ impl Checker<'_, '_> {
             {
                 return Err(Rule::RegionShape);
             }
-            if region.end() > 1 << ADDRESS_BITS {
+            if region.end() > 1 << F::ADDRESS_BITS {
                 return Err(Rule::RegionRange);
             }
             if self.value < end {
@@ -38,12 +33,8 @@ impl Checker<'_, '_> {
             if access.contains(Access::WRITE | Access::EXECUTE) {
                 return Err(Rule::WriteXorExecute);
             }
-            let suits = match RegionKind::from_code(region.kind.into()) {
-                Some(RegionKind::Code) => access == Access::READ_EXECUTE,
-                Some(_) => access == Access::READ || access == Access::READ_WRITE,
-                None => false,
-            };
-            if !suits {
+            let kind = RegionKind::from_code(region.kind.into());
+            if !kind.is_some_and(|kind| F::suits(kind, access)) {
                 return Err(Rule::RegionKind);
             }
             let own = u64::from(region.pages.get());
@@ -55,7 +46,7 @@ impl Checker<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn check_identity(&mut self) -> Result<(), Rule> {
+    pub(super) fn check_identity<F: Family>(&mut self) -> Result<(), Rule> {
         self.section = Section::Identity;
         let gpu_id = self.recording.gpu_id();
         let mut product = false;
@@ -63,13 +54,11 @@ impl Checker<'_, '_> {
             self.index = index;
             let register = entry.register.get();
             self.ensure(
-                allow::identity(register),
+                F::is_identity(register),
                 Rule::IdentityRegister,
                 register.into(),
             )?;
-            product |= register == GPU_ID
-                && entry.mask.get() & PRODUCT == PRODUCT
-                && (entry.value.get() ^ gpu_id) & PRODUCT == 0;
+            product |= F::demands_product(entry, gpu_id);
         }
         self.ensure(product, Rule::IdentityProduct, gpu_id.into())
     }

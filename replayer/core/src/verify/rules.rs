@@ -36,7 +36,7 @@ rules! {
 
     /// A region starts at a page, has at least one page, and its reserved field is zero.
     RegionShape = "region-shape";
-    /// A region lies below the end of the GPU's 48-bit address range.
+    /// A region lies below the end of the address range of the GPU's family: 48 bits for Mali.
     RegionRange = "region-range";
     /// Regions ascend and do not overlap.
     RegionsDisjoint = "regions-disjoint";
@@ -82,7 +82,7 @@ rules! {
     TotalBytes = "total-bytes";
     /// A job header lies at a multiple of 64 inside a writable region that holds descriptors.
     JobHeader = "job-header";
-    /// A submit uses a slot that exists, and only configuration bits for caches and the MMU.
+    /// A submit uses a slot that exists, and only configuration bits for caches and the MMU; a launch keeps the rules of its family.
     JobConfiguration = "job-configuration";
     /// Every chain is made ready (rearmed or uploaded) in its segment before it is submitted.
     JobRestored = "job-restored";
@@ -90,4 +90,6 @@ rules! {
     JobSubmitted = "job-submitted";
     /// A bound tensor exists, and its kind suits the segment and the direction.
     BoundTensor = "bound-tensor";
+    /// The recording is for the GPU family that is going to replay it.
+    Family = "family";
 }

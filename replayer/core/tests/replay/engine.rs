@@ -2,9 +2,9 @@
 //! The engine on a GPU of few lines: right answers, typed errors within their bounds, a reset GPU after each error.
 
 use crate::support::{Bound, DESCRIPTORS, Fake, Trouble, recording};
+use gpureplay_core::mali::{Verified, verify};
 use gpureplay_core::{
-    DeviceError, ErrorKind, Limits, NO_ACTION, NoTensors, Options, Session, Verified, Workspace,
-    verify,
+    DeviceError, ErrorKind, Limits, NO_ACTION, NoTensors, Options, Session, Workspace,
 };
 use gpureplay_format::Recording;
 
@@ -12,8 +12,8 @@ const RAMP: [f32; 16] = [
     0., 1., 2., 3., 4., 5., 6., 7., 8., 9., 10., 11., 12., 13., 14., 15.,
 ];
 
-fn verified(file: &[u8]) -> Verified<'_> {
-    verify(Recording::parse(file).unwrap(), &Limits::DEFAULT).unwrap()
+fn verified<'a>(recording: &'a Recording<'a>) -> Verified<'a> {
+    verify(recording, &Limits::DEFAULT).unwrap()
 }
 
 fn expected(input: [f32; 16]) -> Vec<f32> {
@@ -23,9 +23,10 @@ fn expected(input: [f32; 16]) -> Vec<f32> {
 #[test]
 fn two_inputs_get_their_own_right_answers() {
     let (file, mut workspace, mut fake) = (recording(), Workspace::new(), Fake::new());
+    let recording = Recording::parse(&file).unwrap();
     let mut session = Session::open(
         &mut fake,
-        verified(&file),
+        verified(&recording),
         &mut workspace,
         Options::default(),
         &mut NoTensors,
@@ -47,9 +48,10 @@ fn two_inputs_get_their_own_right_answers() {
 #[test]
 fn a_thousand_runs_do_not_drift_and_need_few_accesses() {
     let (file, mut workspace, mut fake) = (recording(), Workspace::new(), Fake::new());
+    let recording = Recording::parse(&file).unwrap();
     let mut session = Session::open(
         &mut fake,
-        verified(&file),
+        verified(&recording),
         &mut workspace,
         Options::default(),
         &mut NoTensors,
@@ -110,11 +112,12 @@ fn every_trouble_is_a_typed_error_and_the_next_run_is_right() {
         ),
     ];
     let file = recording();
+    let recording = Recording::parse(&file).unwrap();
     for (trouble, kind) in cases {
         let (mut workspace, mut fake) = (Workspace::new(), Fake::new());
         let mut session = Session::open(
             &mut fake,
-            verified(&file),
+            verified(&recording),
             &mut workspace,
             Options::default(),
             &mut NoTensors,
@@ -139,9 +142,10 @@ fn every_trouble_is_a_typed_error_and_the_next_run_is_right() {
 #[test]
 fn a_lost_interrupt_costs_time_but_no_answer() {
     let (file, mut workspace, mut fake) = (recording(), Workspace::new(), Fake::new());
+    let recording = Recording::parse(&file).unwrap();
     let mut session = Session::open(
         &mut fake,
-        verified(&file),
+        verified(&recording),
         &mut workspace,
         Options::default(),
         &mut NoTensors,
@@ -158,11 +162,12 @@ fn a_lost_interrupt_costs_time_but_no_answer() {
 #[test]
 fn opening_fails_with_its_reason() {
     let file = recording();
+    let recording = Recording::parse(&file).unwrap();
     let open = |fake: &mut Fake, options| {
         let mut workspace = Workspace::new();
         Session::open(
             fake,
-            verified(&file),
+            verified(&recording),
             &mut workspace,
             options,
             &mut NoTensors,
@@ -198,7 +203,7 @@ fn opening_fails_with_its_reason() {
     let mut workspace = Workspace::new();
     let mut session = Session::open(
         Fake::new(),
-        verified(&file),
+        verified(&recording),
         &mut workspace,
         Options::default(),
         &mut NoTensors,
@@ -226,10 +231,11 @@ fn another_gpu_is_refused_unless_the_caller_insists() {
     crate::support::set_up(&mut builder);
     crate::support::run(&mut builder);
     let file = builder.finish().unwrap();
+    let recording = Recording::parse(&file).unwrap();
     let mut workspace = Workspace::new();
     let error = Session::open(
         Fake::new(),
-        verified(&file),
+        verified(&recording),
         &mut workspace,
         Options::default(),
         &mut NoTensors,
@@ -249,7 +255,7 @@ fn another_gpu_is_refused_unless_the_caller_insists() {
     assert!(
         Session::open(
             Fake::new(),
-            verified(&file),
+            verified(&recording),
             &mut workspace,
             insist,
             &mut NoTensors

@@ -3,10 +3,9 @@
 //! the next run is bit-exact.
 
 use crate::support::{Bound, Fake, OUTPUT, Trouble, recording};
+use gpureplay_core::mali::{Verified, verify};
 use gpureplay_core::middleware::{Call, Diff, Divergence, FaultKind, Faulty, Trace};
-use gpureplay_core::{
-    Chain, ErrorKind, Gpu, Limits, NoTensors, Options, Session, Verified, Workspace, verify,
-};
+use gpureplay_core::{Chain, ErrorKind, Gpu, Limits, NoTensors, Options, Session, Workspace};
 use gpureplay_format::Recording;
 
 const INPUT: [f32; 16] = [1.5; 16];
@@ -14,7 +13,8 @@ const INPUT: [f32; 16] = [1.5; 16];
 #[test]
 fn a_fault_at_every_call_is_survived() {
     let file = recording();
-    let verified = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap();
+    let recording = Recording::parse(&file).unwrap();
+    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let mut workspace = Workspace::new();
     let mut expected = Bound::new(INPUT);
     let mut session = Session::open(
@@ -119,7 +119,8 @@ fn seeded_faults_repeat() {
 #[test]
 fn a_trace_shows_the_submit() {
     let file = recording();
-    let verified = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap();
+    let recording = Recording::parse(&file).unwrap();
+    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let mut workspace = Workspace::new();
     let mut calls = Vec::new();
     let traced = Trace::new(Fake::new(), |call| calls.push(call));
@@ -142,7 +143,7 @@ fn a_trace_shows_the_submit() {
     let chain = Chain {
         index: 0,
         head: crate::support::DESCRIPTORS,
-        slot: 1,
+        queue: 1,
         space: 0,
     };
     let of_chains: Vec<&Call> = calls
@@ -165,7 +166,8 @@ fn a_trace_shows_the_submit() {
 #[test]
 fn a_chain_that_failed_ends_with_its_error() {
     let file = recording();
-    let verified = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap();
+    let recording = Recording::parse(&file).unwrap();
+    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let mut workspace = Workspace::new();
     let mut calls = Vec::new();
     let mut fake = Fake::new();
@@ -190,7 +192,8 @@ fn a_chain_that_failed_ends_with_its_error() {
 #[test]
 fn two_devices_are_told_apart() {
     let file = recording();
-    let verified = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap();
+    let recording = Recording::parse(&file).unwrap();
+    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let mut workspace = Workspace::new();
     let mut run = |trouble| {
         let mut second = Fake::new();

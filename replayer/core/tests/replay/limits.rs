@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The limits of verification: what is at one is accepted, what is one beyond is refused by its rule.
 
-use gpureplay_core::{Limits, Rule, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{Limits, Rule};
 use gpureplay_format::{
     Access, Builder, ElementType, Piece, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
 };
@@ -19,7 +20,7 @@ fn rule(pages: u32, run: impl FnOnce(&mut Builder)) -> Option<Rule> {
     run(&mut builder);
     let bytes = builder.finish().unwrap();
     let recording = Recording::parse(&bytes).unwrap();
-    verify(recording, &Limits::DEFAULT)
+    verify(&recording, &Limits::DEFAULT)
         .err()
         .map(|violation| violation.rule)
 }

@@ -6,6 +6,8 @@ mod support;
 
 mod engine;
 mod faults;
+mod launch;
 mod limits;
 mod soundness;
+mod whole;
 mod wrappers;

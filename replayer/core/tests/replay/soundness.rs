@@ -2,9 +2,8 @@
 //! Whatever the verifier accepts, the engine can run: no access outside of the recording's own pages, no surprise, no panic.
 
 use crate::support::{Fake, PRODUCT, Trouble};
-use gpureplay_core::{
-    DeviceError, ErrorKind, Limits, Options, Session, Tensors, Workspace, verify,
-};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{DeviceError, ErrorKind, Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::encode::assemble;
 use gpureplay_format::layout::{Header, Platform, SECTIONS, SectionEntry};
 use gpureplay_format::{Recording, Section};
@@ -87,7 +86,7 @@ fn what_verifies_runs_inside_its_own_pages() {
             unparsed += 1;
             continue;
         };
-        let Ok(verified) = verify(recording, &limits) else {
+        let Ok(verified) = verify(&recording, &limits) else {
             refused += 1;
             continue;
         };

@@ -3,13 +3,14 @@
 
 use crate::support::{DATA, Fake};
 use gpureplay_core::middleware::{Diff, FaultKind, Faulty, Trace};
-use gpureplay_core::{Chain, DeviceError, Gpu, UsedUp};
+use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Submission, UsedUp};
 use gpureplay_format::Access;
+use gpureplay_format::layout::ActionEntry;
 
 const CHAIN: Chain = Chain {
     index: 0,
     head: 64,
-    slot: 1,
+    queue: 1,
     space: 0,
 };
 
@@ -49,11 +50,23 @@ impl gpureplay_core::Wrapper for Noted {
     fn used_up(&mut self) -> Option<UsedUp> {
         Some(USED_UP)
     }
+    fn apply(&mut self, _: u32, _: u32) -> Option<Result<(), ErrorKind>> {
+        self.seen.push("apply");
+        Some(Ok(()))
+    }
+    fn start(&mut self, _: u32) -> Option<Result<(), ErrorKind>> {
+        self.seen.push("start");
+        Some(Ok(()))
+    }
+    fn run_chain(&mut self, _: &Submission<'_>) -> Option<Result<(), ErrorKind>> {
+        self.seen.push("run");
+        Some(Ok(()))
+    }
     fn before_chain(&mut self, _: &Chain) -> Result<(), DeviceError> {
         self.seen.push("before");
         Err(DeviceError::Refused(7))
     }
-    fn after_chain(&mut self, _: &Chain, _: Result<(), gpureplay_core::ErrorKind>) {
+    fn after_chain(&mut self, _: &Chain, _: Result<(), ErrorKind>) {
         self.seen.push("after");
     }
 }
@@ -73,6 +86,17 @@ fn ask(mut gpu: impl Gpu) {
     let mut bytes = [0; 5];
     gpu.read_memory(DATA, &mut bytes).unwrap();
     assert_eq!(bytes, [9, 9, 9, 9, 0]);
+    assert_eq!(gpu.apply(0xf04, 0), Some(Ok(())));
+    assert_eq!(gpu.start(0), Some(Ok(())));
+    let entry = &ActionEntry {
+        op: 5,
+        a: 1,
+        b: 0.into(),
+        c: 1000.into(),
+        d: 64.into(),
+    };
+    let work = Submission { entry, words: &[] };
+    assert_eq!(gpu.run_chain(&work), Some(Ok(())));
     assert_eq!(gpu.lend(), Ok(true));
     assert_eq!(gpu.before_chain(&CHAIN), Err(DeviceError::Refused(7)));
     gpu.after_chain(&CHAIN, Ok(()));
@@ -80,7 +104,9 @@ fn ask(mut gpu: impl Gpu) {
     assert_eq!(gpu.used_up(), Some(USED_UP));
 }
 
-const ALL: [&str; 6] = ["expect", "fill", "lend", "before", "after", "reset"];
+const ALL: [&str; 9] = [
+    "expect", "fill", "apply", "start", "run", "lend", "before", "after", "reset",
+];
 
 #[test]
 fn every_wrapper_passes_calls_on() {

@@ -4,7 +4,8 @@
 
 use core::ffi::c_void;
 use gpureplay_bare::{Callbacks, Device};
-use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::Recording;
 
 unsafe extern "C" {
@@ -28,7 +29,8 @@ impl Tensors for Digit<'_> {
 }
 
 fn classify(recording: &[u8], image: &[u8]) -> Option<i32> {
-    let verified = verify(Recording::parse(recording).ok()?, &Limits::DEFAULT).ok()?;
+    let recording = Recording::parse(recording).ok()?;
+    let verified = verify(&recording, &Limits::DEFAULT).ok()?;
     let callbacks = Callbacks {
         read32: board_read32,
         write32: board_write32,
@@ -37,7 +39,7 @@ fn classify(recording: &[u8], image: &[u8]) -> Option<i32> {
     };
     // SAFETY: the arena is RAM that this firmware keeps free; nobody else names the workspace.
     let (device, workspace) = unsafe { (Device::new(callbacks), &mut *(&raw mut WORKSPACE)) };
-    let (probabilities, _) = verified.recording().tensor_named("probabilities")?;
+    let (probabilities, _) = recording.tensor_named("probabilities")?;
     let mut digit = Digit(image, probabilities, [0; 40]);
     let mut session = Session::new(device, verified, workspace, Options::default());
     session.run(&mut digit).ok()?;

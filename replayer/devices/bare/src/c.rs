@@ -4,17 +4,18 @@
 use core::ffi::c_char;
 use core::mem::MaybeUninit;
 
+use gpureplay_core::mali::{Session, verify};
 use gpureplay_core::{
-    DeviceError, ErrorKind, Limits, NO_ACTION, Options, ReplayError, Session, Tensors, Workspace,
-    verify,
+    DeviceError, ErrorKind, Limits, NO_ACTION, Options, ReplayError, Tensors, Workspace,
 };
 use gpureplay_format::Recording;
 
 use crate::callbacks::Callbacks;
 use crate::device::Device;
 
-/// What `gpureplay_session` holds. It stays where it is from open to close: the session points at the workspace beside it.
+/// What `gpureplay_session` holds. It stays where it is from open to close: the session points at its neighbours.
 pub struct State {
+    recording: MaybeUninit<Recording<'static>>,
     session: MaybeUninit<Session<'static, 'static, Device>>,
     workspace: Workspace,
     open: bool,
@@ -110,6 +111,8 @@ pub unsafe extern "C" fn gpureplay_open(
             return 1;
         }
     };
+    // SAFETY: the field is written before it is read, and stays as it is as long as the state is open.
+    let recording: &'static Recording<'static> = unsafe { (*state).recording.write(recording) };
     let verified = match verify(recording, &Limits::DEFAULT) {
         Ok(verified) => verified,
         Err(violation) => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The GPU of a machine, with pages from the machine's memory.
 
-use gpureplay_core::page_table::{PageTables, TableMemory};
+use gpureplay_core::mali::page_table::{PageTables, TableMemory};
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
 use mali_regs::gpu::GPU_INT_RAWSTAT;
@@ -257,6 +257,10 @@ impl<M: Machine> Gpu for Device<M> {
         let tables = self.tables.ok_or(DeviceError::NotMapped(0))?;
         tables.activate(self, 0, coherent)?;
         Ok(0)
+    }
+
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        gpureplay_core::mali::reset(self)
     }
 
     fn release(&mut self) {

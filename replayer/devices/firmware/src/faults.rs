@@ -2,8 +2,9 @@
 //! Trials of an image that was built for them: a step is disturbed at each call of the device and done again, and its states must be those
 //! of a step that nobody disturbed.
 
+use gpureplay_core::mali::Verified;
 use gpureplay_core::middleware::{FaultKind, Faulty};
-use gpureplay_core::{Gpu, Options, Session, Verified, Workspace};
+use gpureplay_core::{Gpu, Options, Session, Workspace};
 
 use crate::Linked;
 use crate::uart::{number, text};

@@ -20,7 +20,8 @@ mod uart;
 use core::arch::global_asm;
 
 use gpureplay_bare::Device;
-use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::layout::{TENSOR_EXTERNAL, TensorEntry};
 use gpureplay_format::{Recording, TensorKind};
 
@@ -51,7 +52,7 @@ static mut STATES: [[u8; STATE_BYTES]; 2] = [[0; STATE_BYTES]; 2];
 
 /// The values that were linked in, and room for one output.
 struct Linked<'a> {
-    recording: Recording<'a>,
+    recording: &'a Recording<'a>,
     output: &'a mut [u8; OUTPUT_BYTES],
     /// The tensor that `output` holds, and its bytes.
     found: Option<(u32, usize)>,
@@ -115,7 +116,9 @@ impl Linked<'_> {
         let entry = self.recording.tensors().get(tensor as usize)?;
         let bytes = self.recording.tensor_bytes(entry)? as usize;
         let values = all.len().checked_div(bytes)?;
-        let first = (self.runs as usize).checked_rem(values)?.wrapping_mul(bytes);
+        let first = (self.runs as usize)
+            .checked_rem(values)?
+            .wrapping_mul(bytes);
         all.get(first..)?.get(..bytes)
     }
 
@@ -235,9 +238,10 @@ fn replay(start: u64) {
     };
     #[cfg(feature = "signature")]
     let bytes = trusted.recording;
-    let recording = match Recording::parse(bytes) {
+    let parsed = Recording::parse(bytes);
+    let recording = match &parsed {
         Ok(recording) => recording,
-        Err(error) => return report::damaged(&error),
+        Err(error) => return report::damaged(error),
     };
     let verified = match verify(recording, &Limits::DEFAULT) {
         Ok(verified) => verified,

@@ -238,6 +238,10 @@ impl Gpu for DevMem {
         Ok(0)
     }
 
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        gpureplay_core::mali::reset(self)
+    }
+
     fn release(&mut self) {
         self.mappings.take();
         self.tables.forget();

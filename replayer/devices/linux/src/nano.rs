@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gpureplay_core::gpu::clean_caches;
+use gpureplay_core::mali::clean_caches;
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
 use mali_regs::gpu::GPU_INT_MASK;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use gpureplay_core::DeviceError;
-use gpureplay_core::page_table::{Format, PageTables, TableMemory};
+use gpureplay_core::mali::page_table::{Format, PageTables, TableMemory};
 use gpureplay_format::{Access, PAGE_SIZE};
 
 use crate::mapped::Mapped;

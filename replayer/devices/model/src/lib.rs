@@ -20,7 +20,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gpureplay_core::page_table::{Format, PageTables};
+use gpureplay_core::mali::page_table::{Format, PageTables};
 use gpureplay_core::{Chain, DeviceError, Gpu, Lines, UsedUp};
 use gpureplay_format::Access;
 use mali_memory::{Bus, Ram};
@@ -201,6 +201,10 @@ impl<B: Bus> Gpu for OnModel<B> {
         }
         root.activate(self, Self::ADDRESS_SPACE, true)?;
         Ok(Self::ADDRESS_SPACE)
+    }
+
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        gpureplay_core::mali::reset(self)
     }
 
     fn release(&mut self) {

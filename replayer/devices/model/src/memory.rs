@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gpureplay_core::DeviceError;
-use gpureplay_core::page_table::TableMemory;
+use gpureplay_core::mali::page_table::TableMemory;
 use gpureplay_format::Access;
 use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 

@@ -45,6 +45,7 @@ static const char *const gpureplay_rules[] = {
 	"job-restored",
 	"job-submitted",
 	"bound-tensor",
+	"family",
 };
 
 #endif

@@ -9,8 +9,10 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::{Builder, EncodeError};
 use crate::checksum::{Checksum, checksum};
-use crate::codes::{Section, TensorKind};
-use crate::layout::{Header, MAGIC, MAJOR, MINOR, Platform, SECTIONS, SectionEntry, TensorEntry};
+use crate::codes::{Opcode, Section, TensorKind};
+use crate::layout::{
+    ActionEntry, FAMILY_MALI, Header, MAGIC, MAJOR, Platform, SECTIONS, SectionEntry, TensorEntry,
+};
 use crate::view::Recording;
 
 fn bytes<T: IntoBytes + Immutable>(table: &[T]) -> &[u8] {
@@ -75,11 +77,18 @@ impl<'a> Recording<'a> {
 
 /// The smallest version that knows all codes and fields of a file.
 fn minor(platform: Platform, sections: &[&[u8]; SECTIONS]) -> u16 {
-    if platform.unused_cores != 0 {
-        return MINOR;
+    let section = |kind: Section| sections[usize::from(kind.code()) - 1];
+    let (entries, _) = section(Section::Actions).as_chunks::<{ size_of::<ActionEntry>() }>();
+    let launches = entries.iter().any(|entry| {
+        ActionEntry::ref_from_bytes(entry).is_ok_and(|it| it.op == Opcode::Launch.code())
+    });
+    if launches || platform.family != FAMILY_MALI {
+        return 3;
     }
-    let tensors = sections[usize::from(Section::Tensors.code()) - 1];
-    let (entries, _) = tensors.as_chunks::<{ size_of::<TensorEntry>() }>();
+    if platform.unused_cores != 0 {
+        return 2;
+    }
+    let (entries, _) = section(Section::Tensors).as_chunks::<{ size_of::<TensorEntry>() }>();
     let state = entries.iter().any(|entry| {
         TensorEntry::ref_from_bytes(entry).is_ok_and(|it| it.kind == TensorKind::State.code())
     });
@@ -115,7 +124,8 @@ pub fn assemble(platform: Platform, sections: &[&[u8]; SECTIONS]) -> Vec<u8> {
         flags: U32::new(platform.flags),
         checksum: U64::ZERO,
         unused_cores: U32::new(platform.unused_cores),
-        zero: [0; 20],
+        family: U16::new(platform.family),
+        zero: [0; 18],
     };
     let sum = Checksum::new()
         .update(header.as_bytes())

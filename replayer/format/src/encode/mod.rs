@@ -71,6 +71,8 @@ pub enum EncodeError {
     RegionsOverlap(u64, u64),
     /// A table has more than 2^32 entries.
     TooLarge,
+    /// A launch has this many bytes of words, more than 16 bits hold.
+    Words(usize),
     /// The encoder's own output does not parse.
     Internal(ParseError),
 }
@@ -94,6 +96,7 @@ impl core::fmt::Display for EncodeError {
                 write!(f, "regions at {first:#x} and {second:#x} overlap")
             }
             Self::TooLarge => f.write_str("a table has more than 2^32 entries"),
+            Self::Words(bytes) => write!(f, "a launch has {bytes} bytes of words, more than 65535"),
             Self::Internal(error) => write!(f, "the encoder wrote a broken file: {error:?}"),
         }
     }

@@ -54,6 +54,17 @@ impl Builder {
         self.submitted = true;
     }
 
+    /// Starts the work that words describe on a queue and waits for its end.
+    pub fn launch(&mut self, queue: u8, words: &[u32], timeout_us: u32) {
+        let Ok(bytes) = u16::try_from(size_of_val(words)) else {
+            return self.fail(EncodeError::Words(size_of_val(words)));
+        };
+        self.data
+            .extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        self.push(Opcode::Launch, queue, bytes, timeout_us, 0);
+        self.submitted = true;
+    }
+
     /// Writes a tensor's elements into GPU memory.
     pub fn bind_input(&mut self, tensor: TensorId) {
         self.push(Opcode::BindInput, 0, 0, tensor.0, 0);

@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::{Opcode, Recording, SegmentKind, TensorKind};
 use gpureplay_import::{Diagnosis, Options, built_in, convert, read_directory};
 use gpureplay_io::{Form, Stated};
@@ -40,7 +41,7 @@ fn import(name: &str, most_bytes: usize, chains: usize, jobs: usize, defects: &[
         assert!(size <= most_bytes, "{name}: {size} bytes");
         eprintln!("{name}: {size} bytes");
         let recording = Recording::parse(&imported.recording).unwrap();
-        let verified = verify(recording, &Limits::DEFAULT);
+        let verified = verify(&recording, &Limits::DEFAULT);
         assert!(verified.is_ok(), "{:?}", verified.err());
         let segments = recording.segments().iter();
         let submits: u32 = segments.map(|s| recording.count(s, Opcode::Submit)).sum();

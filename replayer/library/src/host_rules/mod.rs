@@ -296,7 +296,7 @@ fn advance(at: &mut u64, axes: &[AxisEntry], steps: &mut [u32]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use gpureplay_core::{Verified, verify};
+    use gpureplay_core::mali::{Verified, verify};
     use gpureplay_format::{Access, Axis, Builder, Piece, RegionKind, SegmentKind, Tensor};
 
     use super::*;
@@ -340,7 +340,7 @@ mod tests {
     fn ruled(builder: Builder) -> Result {
         let bytes = builder.finish().unwrap();
         let recording = Recording::parse(&bytes).unwrap();
-        let sound = verify(recording, &Limits::DEFAULT);
+        let sound = verify(&recording, &Limits::DEFAULT);
         assert!(sound.is_ok(), "{sound:?}");
         check(sound.as_ref().map(Verified::recording).unwrap()).map(drop)
     }

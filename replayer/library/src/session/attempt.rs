@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use gpureplay_core::{Gpu, ReplayError, Session as Engine, Tensors, UsedUp};
+use gpureplay_core::mali::Session as Engine;
+use gpureplay_core::{Gpu, ReplayError, Tensors, UsedUp};
 use self_cell::MutBorrow;
 
 use super::checkpoint::{Checkpoint, Spacing};

@@ -10,7 +10,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use gpureplay_core::{Session as Engine, Workspace};
+use gpureplay_core::Workspace;
+use gpureplay_core::mali::Session as Engine;
 use gpureplay_format::TensorKind;
 use gpureplay_io::Tensor;
 use self_cell::{MutBorrow, self_cell};

@@ -21,7 +21,7 @@ fn every_call_arrives() {
     let chain = Chain {
         index: 0,
         head: 64,
-        slot: 1,
+        queue: 1,
         space: 0,
     };
     assert_eq!(device.read32(0) >> 16, 0x7212);

@@ -39,6 +39,12 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     let zero = std::mem::offset_of!(Header, zero);
     let count = std::mem::offset_of!(Header, section_count);
     let entry = |index: usize| HEADER + index * ENTRY;
+    // For a family that no shipped recording is of.
+    let of_family = |unused_cores: u32| {
+        let mut parts = parts.clone();
+        (parts.platform.family, parts.platform.unused_cores) = (1, unused_cores);
+        parts.file()
+    };
     let last = file.len() - 1;
     let mut mutants = vec![
         Mutant::new(
@@ -102,6 +108,12 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             "header field not zero",
             "format-zero",
             sealed(&|f| f[zero] = 1),
+        ),
+        Mutant::new("GPU of another family", "family", of_family(0)),
+        Mutant::new(
+            "unused cores of another family",
+            "format-zero",
+            of_family(1),
         ),
         Mutant::new(
             "a section too few",

@@ -10,7 +10,7 @@ use super::Mutant;
 use super::tables::{HIGH, region};
 use crate::parts::{Parts, action};
 
-use Opcode::{BindInput, BindOutput, Fill, Rearm, Seek, Submit, Upload, Write};
+use Opcode::{BindInput, BindOutput, Fill, Launch, Rearm, Seek, Submit, Upload, Write};
 
 /// JS_CONFIG as drivers have it: caches cleaned and emptied before and after.
 const CONFIG: u16 = 0x3300;
@@ -204,6 +204,11 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             "operand that is not used",
             "action-form",
             last(Rearm, &|entry| entry.c = 1.into()),
+        ),
+        Mutant::new(
+            "launch on a GPU that takes chains",
+            "action-form",
+            ending(&[action(Launch, 0, 0, 1000, 0)]),
         ),
         Mutant::new(
             "unknown encoding",

@@ -5,10 +5,11 @@
 //! `bogus_regions`), `block entries not relocated` (`replayer/import/src/files/tables.rs`, `pages_and_blocks`), and here as far
 //! as the replayer is concerned.
 
+use gpureplay_core::mali::{Verified, verify};
 use gpureplay_core::middleware::{Call, FaultKind, Faulty, Trace};
 use gpureplay_core::{
     DeviceError, ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Session, Tensors,
-    Verified, Workspace, verify,
+    Workspace,
 };
 use gpureplay_format::{
     Access, Action, Builder, ElementType, Opcode, Recording, RegionKind, SegmentKind, Tensor,
@@ -22,8 +23,12 @@ const GPU: u32 = 0x7212_0000;
 const JOBS: u64 = 0x200_0000;
 const DATA: u64 = 0x300_0000;
 
-fn verified(file: &[u8]) -> Verified<'_> {
-    verify(Recording::parse(file).unwrap(), &Limits::DEFAULT).unwrap()
+fn parsed(file: &[u8]) -> Recording<'_> {
+    Recording::parse(file).unwrap()
+}
+
+fn verified<'a>(recording: &'a Recording<'a>) -> Verified<'a> {
+    verify(recording, &Limits::DEFAULT).unwrap()
 }
 
 fn rig() -> Rig {
@@ -90,12 +95,19 @@ fn transfers_over_pages_reach_every_page() {
         builder.bind_input(a);
         builder.bind_output(b);
     });
+    let recording = parsed(&file);
     let sent: Vec<u8> = (0..8192u32).map(|i| (i * 7 + i / 256) as u8).collect();
     let mut echo = Echo(sent.clone(), vec![0; 8192]);
     let mut workspace = Workspace::new();
     let options = Options::default();
-    let mut session =
-        Session::open(rig(), verified(&file), &mut workspace, options, &mut echo).unwrap();
+    let mut session = Session::open(
+        rig(),
+        verified(&recording),
+        &mut workspace,
+        options,
+        &mut echo,
+    )
+    .unwrap();
     session.run(&mut echo).unwrap();
     assert_eq!(echo.1, sent);
 }
@@ -117,11 +129,12 @@ fn two_jobs(second: u32) -> Vec<u8> {
 #[test]
 fn a_failed_job_is_not_done() {
     let file = two_jobs(0);
+    let recording = parsed(&file);
     let mut workspace = Workspace::new();
     let options = Options::default();
     let mut session = Session::open(
         rig(),
-        verified(&file),
+        verified(&recording),
         &mut workspace,
         options,
         &mut NoTensors,
@@ -160,10 +173,11 @@ fn every_wait_ends() {
             self.now_us
         }
         fn reset(&mut self) -> Result<(), DeviceError> {
-            gpureplay_core::gpu::reset(self)
+            gpureplay_core::mali::reset(self)
         }
     }
     let file = two_jobs(2);
+    let recording = parsed(&file);
     let mut dead = Dead {
         rig: rig(),
         now_us: 0,
@@ -172,7 +186,7 @@ fn every_wait_ends() {
     let options = Options::default();
     let opened = Session::open(
         &mut dead,
-        verified(&file),
+        verified(&recording),
         &mut workspace,
         options,
         &mut NoTensors,
@@ -188,7 +202,7 @@ fn every_wait_ends() {
     let calls = {
         let mut session = Session::open(
             &mut faulty,
-            verified(&file),
+            verified(&recording),
             &mut workspace,
             options,
             &mut NoTensors,
@@ -202,7 +216,7 @@ fn every_wait_ends() {
         let mut faulty = Faulty::new(&mut rig, FaultKind::LostWrite, at);
         let opened = Session::open(
             &mut faulty,
-            verified(&file),
+            verified(&recording),
             &mut workspace,
             options,
             &mut NoTensors,
@@ -224,7 +238,8 @@ fn no_flush_is_left_out_because_of_an_id() {
     /// JS_CONFIG: a flush may be left out if nothing was flushed since the flush id.
     const FLUSH_REDUCTION: u32 = 1 << 14;
     let digits = shipped::named("digits-g52").unwrap();
-    let checked = verified(&digits.bytes);
+    let recording = parsed(&digits.bytes);
+    let checked = verified(&recording);
     let mut writes = Vec::new();
     let traced = Trace::new(rig(), |call| {
         if let Call::Write(register, value) = call {
@@ -253,7 +268,7 @@ fn no_flush_is_left_out_because_of_an_id() {
     let submit = parts.last(Opcode::Submit).unwrap();
     submit.b = (submit.b.get() | FLUSH_REDUCTION as u16).into();
     let file = parts.file();
-    let refused = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
+    let refused = verify(&parsed(&file), &Limits::DEFAULT).unwrap_err();
     assert_eq!(refused.rule, Rule::JobConfiguration);
 }
 
@@ -275,7 +290,7 @@ fn a_bogus_last_region_is_refused() {
         bogus.pages = pages.into();
         *parts.regions().last_mut().unwrap() = bogus;
         let file = parts.file();
-        let refused = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
+        let refused = verify(&parsed(&file), &Limits::DEFAULT).unwrap_err();
         assert_eq!(refused.rule, rule);
     }
 }
@@ -286,7 +301,7 @@ fn the_region_table_is_checked_before_memory_is_taken() {
     let mut parts = Parts::of(&shipped::named("saxpy-g52").unwrap().bytes).unwrap();
     parts.regions().last_mut().unwrap().pages = u32::MAX.into();
     let file = parts.file();
-    let refused = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
+    let refused = verify(&parsed(&file), &Limits::DEFAULT).unwrap_err();
     assert_eq!(refused.rule, Rule::MemoryLimit);
     // Counts beyond the file are refused by the parser.
     let mut file = shipped::named("saxpy-g52").unwrap().bytes;
@@ -301,7 +316,8 @@ fn the_region_table_is_checked_before_memory_is_taken() {
 #[test]
 fn leaf_entries_name_the_replayers_own_pages() {
     for shipped in shipped::all().unwrap() {
-        let checked = verified(&shipped.bytes);
+        let recording = parsed(&shipped.bytes);
+        let checked = verified(&recording);
         let mut rig = Rig::new(profile(checked.recording().gpu_id())).unwrap();
         let mut values = Values::new(&checked);
         let mut workspace = Workspace::new();
@@ -334,13 +350,14 @@ fn regions_as_large_as_a_block_are_mapped_by_pages() {
         builder.submit(1, JOBS, 1_000_000);
         builder.bind_output(out);
     });
+    let recording = parsed(&file);
     let mut rig = rig();
     let mut echo = Echo(Vec::new(), vec![0; 4]);
     let mut workspace = Workspace::new();
     let options = Options::default();
     let mut session = Session::open(
         &mut rig,
-        verified(&file),
+        verified(&recording),
         &mut workspace,
         options,
         &mut echo,
@@ -356,11 +373,12 @@ fn regions_as_large_as_a_block_are_mapped_by_pages() {
 #[test]
 fn every_job_of_a_chain_is_made_ready_again() {
     let file = two_jobs(2);
+    let recording = parsed(&file);
     let mut workspace = Workspace::new();
     let options = Options::default();
     let mut session = Session::open(
         rig(),
-        verified(&file),
+        verified(&recording),
         &mut workspace,
         options,
         &mut NoTensors,
@@ -374,9 +392,9 @@ fn every_job_of_a_chain_is_made_ready_again() {
     }
     // The shipped recordings make every job ready that their chains reach.
     for shipped in shipped::all().unwrap() {
-        let checked = verified(&shipped.bytes);
+        let recording = parsed(&shipped.bytes);
+        let checked = verified(&recording);
         let walked = gpureplay_inspect::check(&checked).unwrap();
-        let recording = checked.recording();
         let jobs = recording.segments().iter();
         let jobs: u32 = jobs.map(|it| recording.count(it, Opcode::Rearm)).sum();
         assert_eq!(walked.jobs().count(), jobs as usize, "{}", shipped.name);
@@ -416,14 +434,15 @@ fn pointers_of_callers_are_never_followed() {
     let mut parts = Parts::of(&shipped::named("saxpy-g52").unwrap().bytes).unwrap();
     parts.last(Opcode::Submit).unwrap().d = 0xffff_8000_0000_0000u64.into();
     let file = parts.file();
-    assert!(verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).is_err());
+    assert!(verify(&parsed(&file), &Limits::DEFAULT).is_err());
 }
 
 /// 11. State was saved at a checkpoint and never restored.
 #[test]
 fn what_a_run_changes_is_restored_before_the_next() {
     let digits = shipped::named("digits-g52").unwrap();
-    let checked = verified(&digits.bytes);
+    let recording = parsed(&digits.bytes);
+    let checked = verified(&recording);
     let mut rig = rig();
     let mut workspace = Workspace::new();
     let mut values = Values::new(&checked);

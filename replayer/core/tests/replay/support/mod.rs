@@ -96,8 +96,16 @@ impl Fake {
         u64::from_le_bytes(bytes)
     }
 
-    fn run_chain(&mut self) {
-        let mut header = u64::from(self.get(0x18c4)) << 32 | u64::from(self.get(0x18c0));
+    /// Runs a chain without registers; 0, or the status of the job that failed.
+    pub fn run(&mut self, header: u64) -> u32 {
+        self.run_chain(header);
+        match self.get(0x18a4) {
+            1 => 0,
+            status => status,
+        }
+    }
+
+    fn run_chain(&mut self, mut header: u64) {
         while header != 0 {
             self.registers.insert(0x1888, header as u32);
             self.registers.insert(0x188c, (header >> 32) as u32);
@@ -183,7 +191,10 @@ impl Gpu for Fake {
                     .or_default()
                     .bitand_assign(!value);
             }
-            0x18e0 if value == 1 => self.run_chain(),
+            0x18e0 if value == 1 => {
+                let header = u64::from(self.get(0x18c4)) << 32 | u64::from(self.get(0x18c0));
+                self.run_chain(header);
+            }
             _ => drop(self.registers.insert(register, value)),
         }
     }
@@ -217,6 +228,10 @@ impl Gpu for Fake {
 
     fn activate(&mut self) -> Result<u8, DeviceError> {
         Ok(0)
+    }
+
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        gpureplay_core::mali::reset(self)
     }
 
     fn release(&mut self) {

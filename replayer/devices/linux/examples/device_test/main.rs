@@ -24,7 +24,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use gpureplay_core::{Gpu, Limits, Options, Session, Tensors, Workspace, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{Gpu, Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::{Access, PAGE_SIZE, Recording, TensorKind};
 use gpureplay_linux::{DevMem, Mode, Nano, nano};
 
@@ -72,7 +73,7 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
     let bytes = std::fs::read(path)?;
     let recording = Recording::parse(&bytes).map_err(|error| format!("{path}: {error:?}"))?;
     let verified =
-        verify(recording, &Limits::default()).map_err(|error| format!("{path}: {error:?}"))?;
+        verify(&recording, &Limits::default()).map_err(|error| format!("{path}: {error:?}"))?;
     let mut values = Values {
         given: BTreeMap::new(),
         found: BTreeMap::new(),
@@ -117,7 +118,7 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
 /// Chains that the last run submitted.
 fn replay(
     gpu: &mut impl Gpu,
-    verified: gpureplay_core::Verified<'_>,
+    verified: gpureplay_core::mali::Verified<'_>,
     values: &mut Values,
     expected: &BTreeMap<u32, Vec<u8>>,
     runs: u32,

@@ -3,10 +3,9 @@
 
 use std::path::Path;
 
+use gpureplay_core::mali::verify;
 use gpureplay_core::middleware::{Diff, Divergence};
-use gpureplay_core::{
-    DeviceError, Gpu, Limits, Options, Session, Tensors, Workspace, Wrapper, verify,
-};
+use gpureplay_core::{DeviceError, Gpu, Limits, Options, Session, Tensors, Workspace, Wrapper};
 use gpureplay_format::{Opcode, Recording, TensorKind};
 use gpureplay_on_model::OnModel;
 use mali_model::Profile;
@@ -80,7 +79,7 @@ fn replay(gpu: impl Gpu) -> u32 {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../recordings/digits-g52");
     let file = apart();
     let recording = Recording::parse(&file).unwrap();
-    let verified = verify(recording, &Limits::DEFAULT).unwrap();
+    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let index = |kind: TensorKind| {
         let of_kind = |tensor: &&gpureplay_format::layout::TensorEntry| tensor.kind == kind.code();
         let tensor = recording.tensors().iter().find(of_kind).unwrap();

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gpureplay_core::{Limits, Options, Session, Tensors, Workspace, verify};
+use gpureplay_core::mali::verify;
+use gpureplay_core::{Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::{
     Access, Builder, ElementType, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
 };
@@ -158,7 +159,8 @@ fn a_real_kernel_replays_with_other_inputs() {
     };
     let buffers = buffers(&String::from_utf8(unpacked.stdout).unwrap());
     let file = recording(&buffers);
-    let verified = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap();
+    let recording = Recording::parse(&file).unwrap();
+    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let gpu = OnModel::new(
         Profile::by_name("g52").unwrap(),
         mali_model::Options::default(),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recordings of jobs that need no shader, replayed on the model through registers, page tables and interrupts.
 
-use gpureplay_core::page_table::Format;
-use gpureplay_core::{ErrorKind, Limits, Options, Session, Tensors, Verified, Workspace, verify};
+use gpureplay_core::mali::page_table::Format;
+use gpureplay_core::mali::{Verified, verify};
+use gpureplay_core::{ErrorKind, Limits, Options, Session, Tensors, Workspace};
 use gpureplay_format::{
     Access, Builder, ElementType, Piece, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
 };
@@ -87,8 +88,8 @@ impl Values {
     }
 }
 
-fn verified(file: &[u8]) -> Verified<'_> {
-    verify(Recording::parse(file).unwrap(), &Limits::DEFAULT).unwrap()
+fn verified<'a>(recording: &'a Recording<'a>) -> Verified<'a> {
+    verify(recording, &Limits::DEFAULT).unwrap()
 }
 
 fn model() -> OnModel {
@@ -102,13 +103,14 @@ fn model() -> OnModel {
 #[test]
 fn a_chain_runs_a_thousand_times_in_both_page_table_formats() {
     let file = recording(WRITE_VALUE);
+    let recording = Recording::parse(&file).unwrap();
     for format in [Format::Lpae, Format::AArch64] {
         let mut workspace = Workspace::new();
         let mut values = Values([0; 16]);
         let gpu = model().with_format(format);
         let mut session = Session::open(
             gpu,
-            verified(&file),
+            verified(&recording),
             &mut workspace,
             Options::default(),
             &mut values,
@@ -130,11 +132,12 @@ fn a_chain_runs_a_thousand_times_in_both_page_table_formats() {
 #[test]
 fn a_job_that_fails_is_named_and_the_gpu_recovers() {
     let file = recording(0);
+    let recording = Recording::parse(&file).unwrap();
     let mut workspace = Workspace::new();
     let mut values = Values([0; 16]);
     let mut session = Session::open(
         model(),
-        verified(&file),
+        verified(&recording),
         &mut workspace,
         Options::default(),
         &mut values,
@@ -158,6 +161,7 @@ fn a_job_that_fails_is_named_and_the_gpu_recovers() {
 #[test]
 fn the_recording_of_another_gpu_is_refused() {
     let file = recording(WRITE_VALUE);
+    let recording = Recording::parse(&file).unwrap();
     let mut workspace = Workspace::new();
     let gpu = OnModel::new(
         Profile::by_name("g71").unwrap(),
@@ -166,7 +170,7 @@ fn the_recording_of_another_gpu_is_refused() {
     .unwrap();
     let opened = Session::open(
         gpu,
-        verified(&file),
+        verified(&recording),
         &mut workspace,
         Options::default(),
         &mut Values([0; 16]),

@@ -8,8 +8,9 @@ pub mod network;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use gpureplay_core::{Limits, verify};
-use gpureplay_core::{Session, Tensors, Workspace};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::{Session, verify};
+use gpureplay_core::{Tensors, Workspace};
 use gpureplay_format::Recording;
 use gpureplay_import::{Imported, Options, Original, built_in, convert, read_directory};
 use gpureplay_on_model::OnModel;
@@ -100,7 +101,7 @@ pub fn on_g71(
     for (name, value) in weights {
         values.set(name, value);
     }
-    let verified = verify(recording, &Limits::DEFAULT).unwrap();
+    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
     let profile = Profile::by_name("g71").unwrap();
     let gpu = OnModel::new(profile, mali_model::Options::default()).unwrap();
     let mut workspace = Box::new(Workspace::new());

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Mali GPUs with a job manager: which settings and chains a recording may have, and how registers drive them.
+
+mod allow;
+mod chain;
+pub mod page_table;
+mod power;
+mod reset;
+
+use gpureplay_format::layout::{FAMILY_MALI, Header, IdentityCheck};
+use gpureplay_format::{Access, Recording, RegionKind};
+use mali_regs::JobConfigFlags;
+use mali_regs::gpu::GPU_ID;
+
+use crate::family::{Driver, Failed, Family};
+use crate::gpu::{Gpu, Submission};
+use crate::verify::{Limits, Rule, Violation};
+
+pub use allow::writable;
+pub use reset::{clean_caches, reset};
+
+/// The family: architecture versions 6 and 7.
+#[derive(Clone, Copy, Debug)]
+pub struct Mali;
+
+/// A verified recording of a Mali.
+pub type Verified<'a> = crate::verify::Verified<'a, Mali>;
+/// A session on a Mali.
+pub type Session<'a, 'w, G> = crate::engine::Session<'a, 'w, G, Mali>;
+
+/// Checks a recording of a Mali against all rules.
+///
+/// # Errors
+/// As for [`crate::verify()`].
+pub fn verify<'a>(
+    recording: &'a Recording<'a>,
+    limits: &Limits,
+) -> Result<Verified<'a>, Violation> {
+    crate::verify::verify(recording, limits)
+}
+
+/// What is kept between chains.
+#[derive(Debug)]
+pub struct State {
+    /// Shader cores that jobs run on.
+    affinity: u32,
+    /// High word of the head, configuration and slot that the NEXT registers hold (bits 3:0 of a configuration are free), or
+    /// [`NOT_LOADED`].
+    loaded: u64,
+}
+
+/// A value of [`State::loaded`] that no chain has.
+const NOT_LOADED: u64 = u64::MAX;
+/// The product in GPU_ID.
+const PRODUCT: u32 = 0xffff_0000;
+/// Bytes of a job header.
+const JOB_HEADER: u64 = 32;
+/// Job slots of every GPU with a job manager.
+const SLOTS: u8 = 3;
+/// JS_CONFIG bits that a recording may choose.
+const CONFIG: u32 = JobConfigFlags::START_FLUSH_CLEAN.bits()
+    | JobConfigFlags::START_FLUSH_INVALIDATE.bits()
+    | JobConfigFlags::START_MMU.bits()
+    | JobConfigFlags::CHAIN_FLAG.bits()
+    | JobConfigFlags::END_FLUSH_CLEAN.bits()
+    | JobConfigFlags::END_FLUSH_INVALIDATE.bits();
+
+impl Family for Mali {
+    const ID: u16 = FAMILY_MALI;
+    const LAUNCHES: bool = false;
+    /// Of the largest; the engine compares with the actual one.
+    const ADDRESS_BITS: u32 = 48;
+    type State = State;
+    const RESET: State = State {
+        affinity: 0,
+        loaded: NOT_LOADED,
+    };
+
+    fn is_identity(register: u32) -> bool {
+        allow::identity(register)
+    }
+
+    fn demands_product(check: &IdentityCheck, gpu_id: u32) -> bool {
+        check.register.get() == GPU_ID
+            && check.mask.get() & PRODUCT == PRODUCT
+            && (check.value.get() ^ gpu_id) & PRODUCT == 0
+    }
+
+    fn may_write(gpu_id: u32, register: u32, value: u32) -> bool {
+        writable(gpu_id, register, value)
+    }
+
+    fn suits(kind: RegionKind, access: Access) -> bool {
+        match kind {
+            RegionKind::Code => access == Access::READ_EXECUTE,
+            _ => access == Access::READ || access == Access::READ_WRITE,
+        }
+    }
+
+    fn may_rearm(recording: &Recording<'_>, va: u64) -> bool {
+        let region = recording.region_of(va, JOB_HEADER);
+        let suits = region.is_some_and(|region| {
+            region.kind == RegionKind::Descriptors.code()
+                && Access(region.access).contains(Access::WRITE)
+        });
+        va.is_multiple_of(64) && suits
+    }
+
+    fn check(_: &Recording<'_>, chain: &Submission<'_>) -> Result<(), Rule> {
+        if chain.queue() < SLOTS && u32::from(chain.configuration()) & !CONFIG == 0 {
+            Ok(())
+        } else {
+            Err(Rule::JobConfiguration)
+        }
+    }
+
+    fn fits<G: Gpu>(at: &mut Driver<G, State>, last: u64) -> Result<(), Failed> {
+        power::fits(at, last)
+    }
+
+    fn power_up<G: Gpu>(at: &mut Driver<G, State>, header: &Header) -> Result<(), Failed> {
+        power::up(at, header.unused_cores.get())
+    }
+
+    fn submit<G: Gpu>(at: &mut Driver<G, State>, chain: &Submission<'_>) -> Result<(), Failed> {
+        chain::submit(at, chain)
+    }
+
+    fn done<G: Gpu>(at: &mut Driver<G, State>, va: u64) -> Result<(), Failed> {
+        chain::done(at, va)
+    }
+}

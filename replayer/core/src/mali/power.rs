@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Power and interrupt masks: what precedes the first chain.
+
+use mali_regs::GpuInterrupt;
+use mali_regs::gpu::{
+    GPU_INT_CLEAR, GPU_INT_MASK, L2_PRESENT_LO, L2_PWRON_LO, L2_READY_LO, MMU_FEATURES,
+    SHADER_PRESENT_LO, SHADER_PWRON_LO, SHADER_READY_LO,
+};
+use mali_regs::job::{JOB_INT_CLEAR, JOB_INT_MASK};
+use mali_regs::mmu::{MMU_INT_CLEAR, MMU_INT_MASK};
+
+use super::State;
+use crate::error::ErrorKind;
+use crate::family::{Driver, Failed};
+use crate::gpu::{Gpu, poll};
+
+/// Bound of a power transition, as drivers have it.
+const POWER_TIMEOUT_US: u32 = 20_000;
+
+/// Interrupts of the GPU line that end a replay: faults.
+pub(super) const FAULTS: u32 = GpuInterrupt::FAULT.bits() | GpuInterrupt::MULTIPLE_FAULT.bits();
+
+/// Power domains in the order of their power-up, by the register that says what is present. A reset switches all of them off.
+static DOMAINS: [u16; 2] = [L2_PRESENT_LO as u16, SHADER_PRESENT_LO as u16];
+/// From a domain's register of what is present to those that switch on and that say what is ready.
+const ON: u32 = L2_PWRON_LO - L2_PRESENT_LO;
+const READY: u32 = L2_READY_LO - L2_PRESENT_LO;
+const _: () = assert!(SHADER_PWRON_LO - SHADER_PRESENT_LO == ON);
+const _: () = assert!(SHADER_READY_LO - SHADER_PRESENT_LO == READY);
+
+/// Interrupt lines, by the register that clears.
+static LINES: [u16; 3] = [
+    GPU_INT_CLEAR as u16,
+    JOB_INT_CLEAR as u16,
+    MMU_INT_CLEAR as u16,
+];
+/// From a line's register that clears to the one that masks.
+const MASK: u32 = GPU_INT_MASK - GPU_INT_CLEAR;
+const _: () = assert!(JOB_INT_MASK - JOB_INT_CLEAR == MASK);
+const _: () = assert!(MMU_INT_MASK - MMU_INT_CLEAR == MASK);
+
+/// Refuses regions that the GPU cannot address.
+pub(super) fn fits<G: Gpu>(at: &mut Driver<G, State>, last: u64) -> Result<(), Failed> {
+    let bits = at.gpu.read32(MMU_FEATURES) & 0xff;
+    // A GPU that reports no width has the full one.
+    if bits != 0 && last.checked_shr(bits).unwrap_or(0) != 0 {
+        return at.fail(ErrorKind::AddressRange(bits));
+    }
+    Ok(())
+}
+
+/// Switches level-2 cache and shader cores on, and unmasks interrupts.
+pub(super) fn up<G: Gpu>(at: &mut Driver<G, State>, unused_cores: u32) -> Result<(), Failed> {
+    for &present in &DOMAINS {
+        let present = u32::from(present);
+        let ready = present + READY;
+        let all = at.gpu.read32(present);
+        at.state.affinity = all;
+        at.gpu.write32(present + ON, all);
+        if let Err(found) = poll(&mut at.gpu, ready, all, all, POWER_TIMEOUT_US) {
+            return at.fail(ErrorKind::NoPower {
+                register: ready,
+                expected: all,
+                found,
+            });
+        }
+    }
+    // The last domain's units are the shader cores.
+    at.state.affinity &= !unused_cores;
+    for &clear in &LINES {
+        let clear = u32::from(clear);
+        let interrupts = if clear == GPU_INT_CLEAR {
+            FAULTS
+        } else {
+            u32::MAX
+        };
+        at.gpu.write32(clear, u32::MAX);
+        at.gpu.write32(clear + MASK, interrupts);
+    }
+    Ok(())
+}

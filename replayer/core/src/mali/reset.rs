@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What devices do by register accesses alone: reset, cleaning of caches.
+
+use mali_regs::gpu::{GPU_CMD, GPU_INT_CLEAR, GPU_INT_MASK, GPU_INT_RAWSTAT};
+use mali_regs::{GpuCommand, GpuInterrupt};
+
+use crate::error::DeviceError;
+use crate::gpu::{Gpu, poll};
+
+/// Bound of each of the two resets, ten times what drivers allow.
+const RESET_TIMEOUT_US: u32 = 100_000;
+/// Bound of a cache clean, as drivers have it.
+const CLEAN_TIMEOUT_US: u32 = 100_000;
+
+/// Has the GPU write its caches to memory and empty them.
+///
+/// # Errors
+/// It did not end in time; the value is GPU_INT_RAWSTAT.
+pub fn clean_caches<G: Gpu + ?Sized>(gpu: &mut G) -> Result<(), u32> {
+    let cleaned = GpuInterrupt::CLEAN_CACHES_COMPLETED.bits();
+    gpu.write32(GPU_INT_CLEAR, cleaned);
+    gpu.write32(GPU_CMD, GpuCommand::CleanInvalidateCaches as u32);
+    poll(gpu, GPU_INT_RAWSTAT, cleaned, cleaned, CLEAN_TIMEOUT_US)
+}
+
+/// [`Gpu::reset`] by registers: a soft reset, then a hard one if that does not end.
+///
+/// # Errors
+/// Neither ended in time.
+pub fn reset<G: Gpu + ?Sized>(gpu: &mut G) -> Result<(), DeviceError> {
+    let completed = GpuInterrupt::RESET_COMPLETED.bits();
+    let mut command = GpuCommand::SoftReset;
+    loop {
+        gpu.write32(GPU_INT_MASK, 0);
+        gpu.write32(GPU_INT_CLEAR, completed);
+        gpu.write32(GPU_CMD, command as u32);
+        if poll(gpu, GPU_INT_RAWSTAT, completed, completed, RESET_TIMEOUT_US).is_ok() {
+            gpu.write32(GPU_INT_CLEAR, u32::MAX);
+            return Ok(());
+        }
+        if matches!(command, GpuCommand::HardReset) {
+            return Err(DeviceError::ResetFailed);
+        }
+        command = GpuCommand::HardReset;
+    }
+}
