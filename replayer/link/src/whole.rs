@@ -207,7 +207,7 @@ fn rewrite(
                 _ if segment.kind == run && is_between(recording, entry) => {}
                 Opcode::Seek => draft.push(*entry),
                 _ => {
-                    group.flush(&mut draft, step.after);
+                    group.flush(&mut draft, step.before);
                     draft.push(*entry);
                 }
             }
