@@ -33,6 +33,7 @@ extern crate std;
 mod access;
 mod architecture;
 mod chain;
+mod compute;
 mod drawing;
 mod field;
 pub mod job;
@@ -49,6 +50,7 @@ pub mod walk;
 pub use access::Access;
 pub use architecture::Architecture;
 pub use chain::{Chain, ChainEnd, Job, LONGEST_CHAIN, Memory, follow};
+pub use compute::{ComputeJob, bytes};
 pub use drawing::{
     Blend, DrawFlags, FragmentPayload, FragmentState, FramebufferParameters, Primitive,
     RENDER_TARGET_OFFSET, RenderTarget, TILE_SIDE, TILER_STATE_OFFSET, TilerContext, TilerHeap,

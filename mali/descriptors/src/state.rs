@@ -54,6 +54,11 @@ impl RendererState {
 }
 
 impl LocalStorage {
+    /// Base addresses of thread and work group storage; 0 where there is none.
+    pub fn bases(&self) -> [u64; 2] {
+        [self.tls_base(), self.wls_base()]
+    }
+
     /// Bytes of thread storage per thread; 0 when there is none.
     pub fn tls_bytes(&self) -> u64 {
         if self.tls_base() == 0 {

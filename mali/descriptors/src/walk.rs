@@ -10,7 +10,7 @@ use crate::chain::{ChainEnd, Memory, follow};
 use crate::{
     Access, Attribute, AttributeBuffer, AttributeBuffer3d, CacheFlush, ComputeParameters, Draw,
     Invocation, Job, JobHeader, JobType, Layout, LocalStorage, Profile, RendererState, Sampler,
-    Surface, Texture, UniformBuffer, WriteValue, clause_address, descriptor_address, job,
+    Surface, Texture, UniformBuffer, WriteValue, clause_address, job,
 };
 
 /// Surfaces beyond this number are not listed; no real texture has that many.
@@ -42,6 +42,18 @@ pub enum Purpose {
 }
 
 impl Purpose {
+    /// What a job does with such memory. Whether it writes an attribute buffer is up to its shader.
+    pub const fn access(self) -> Access {
+        match self {
+            Purpose::Descriptor
+            | Purpose::PushUniforms
+            | Purpose::UniformBuffer
+            | Purpose::Texels => Access::Read,
+            Purpose::Shader => Access::Execute,
+            _ => Access::Write,
+        }
+    }
+
     /// In words.
     pub fn name(self) -> &'static str {
         match self {
@@ -59,6 +71,17 @@ impl Purpose {
     }
 }
 
+/// Where the address of a piece of memory is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pointer {
+    /// In the header before it, or in the submission: it is a part of the job.
+    Chain,
+    /// In this field of the job's [`Draw`]. Entries of a table share it.
+    Draw(&'static str),
+    /// In the descriptor at this address.
+    Descriptor(u64),
+}
+
 /// Memory that a job names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUse {
@@ -72,6 +95,8 @@ pub struct MemoryUse {
     pub length: Option<u64>,
     /// What the job does with it.
     pub access: Access,
+    /// Where its address is written.
+    pub pointer: Pointer,
 }
 
 /// A descriptor in memory.
@@ -85,6 +110,8 @@ pub struct Found<'a> {
     pub address: u64,
     /// Its words.
     pub words: &'a [u32],
+    /// Where its address, or that of its table, is written.
+    pub pointer: Pointer,
 }
 
 /// What is wrong with a descriptor: it would make the job fail, or cannot be looked at.
@@ -145,6 +172,16 @@ pub trait Visitor {
     }
 }
 
+/// Walks one job, whatever chain it is in.
+pub fn walk_job(memory: &dyn Memory, profile: &Profile, job: &Job, visitor: &mut dyn Visitor) {
+    let mut walker = Walker {
+        memory,
+        profile,
+        visitor,
+    };
+    walker.job(job);
+}
+
 /// Walks the chain that starts at `head` and returns how many jobs it has. Chains that form a loop end where they
 /// meet themselves.
 pub fn walk_chain(
@@ -166,7 +203,7 @@ pub fn walk_chain(
         ChainEnd::Complete => {}
         ChainEnd::Unknown(address) => {
             walker.visitor.job(address, None);
-            walker.known(address, None, JobHeader::LAYOUT);
+            walker.known(address, None, JobHeader::LAYOUT, Pointer::Chain);
         }
         ChainEnd::Misaligned(at) | ChainEnd::Loop(at) | ChainEnd::TooLong(at) => {
             walker.visitor.problem(at, &Problem::Chain(chain.end));
@@ -183,12 +220,12 @@ struct Walker<'a> {
 
 /// Reads a descriptor, shows it, and returns it; `None` when it cannot be read.
 macro_rules! descriptor {
-    ($walker:expr, $type:ident, $address:expr) => {
-        descriptor!($walker, $type, $address, None)
+    ($walker:expr, $type:ident, $address:expr, $pointer:expr) => {
+        descriptor!($walker, $type, $address, $pointer, None)
     };
-    ($walker:expr, $type:ident, $address:expr, $index:expr) => {{
-        let (address, mut bytes) = ($address, [0; $type::SIZE]);
-        if $walker.known(address, Some(&mut bytes), $type::LAYOUT) {
+    ($walker:expr, $type:ident, $address:expr, $pointer:expr, $index:expr) => {{
+        let (address, pointer, mut bytes) = ($address, $pointer, [0; $type::SIZE]);
+        if $walker.known(address, Some(&mut bytes), $type::LAYOUT, pointer) {
             let descriptor = $type::from_bytes(&bytes);
             let (layout, words) = ($type::LAYOUT, &descriptor.words);
             $walker.visitor.descriptor(&Found {
@@ -196,6 +233,7 @@ macro_rules! descriptor {
                 index: $index,
                 address,
                 words,
+                pointer,
             });
             Some(descriptor)
         } else {
@@ -206,14 +244,15 @@ macro_rules! descriptor {
 
 impl Walker<'_> {
     /// Fills `to`, if it is given, with the descriptor at `address`. False: it is in memory that is not known.
-    fn known(&mut self, address: u64, to: Option<&mut [u8]>, layout: &Layout) -> bool {
-        self.uses(
-            Purpose::Descriptor,
-            0,
-            address,
-            Some(4 * layout.words as u64),
-            Access::Read,
-        );
+    fn known(
+        &mut self,
+        address: u64,
+        to: Option<&mut [u8]>,
+        layout: &Layout,
+        pointer: Pointer,
+    ) -> bool {
+        let length = Some(4 * layout.words as u64);
+        self.uses(Purpose::Descriptor, 0, address, length, pointer);
         let known = to.is_some_and(|to| self.memory.read(address, to));
         if !known {
             self.visitor
@@ -228,36 +267,38 @@ impl Walker<'_> {
         index: u32,
         address: u64,
         length: Option<u64>,
-        access: Access,
+        pointer: Pointer,
     ) {
         self.visitor.memory(&MemoryUse {
             purpose,
             index,
             address,
             length,
-            access,
+            access: purpose.access(),
+            pointer,
         });
     }
 
     fn job(&mut self, job: &Job) {
         let (address, job_type) = (job.address, job.job_type());
         self.visitor.job(address, job_type);
-        if descriptor!(self, JobHeader, address).is_none() {
+        if descriptor!(self, JobHeader, address, Pointer::Chain).is_none() {
             return;
         }
         let written = Some(job::WRITTEN_BACK);
-        self.uses(Purpose::Status, 0, address, written, Access::Write);
+        self.uses(Purpose::Status, 0, address, written, Pointer::Chain);
         let payload = address.wrapping_add(job::PAYLOAD);
         match job_type {
             Some(JobType::Null) => {}
             Some(JobType::WriteValue) => {
-                if let Some(value) = descriptor!(self, WriteValue, payload) {
-                    let length = Some(value.bytes());
-                    self.uses(Purpose::Value, 0, value.address(), length, Access::Write);
+                if let Some(value) = descriptor!(self, WriteValue, payload, Pointer::Chain) {
+                    let (at, length) = (value.address(), Some(value.bytes()));
+                    let pointer = Pointer::Descriptor(payload);
+                    self.uses(Purpose::Value, 0, at, length, pointer);
                 }
             }
             Some(JobType::CacheFlush) => {
-                descriptor!(self, CacheFlush, payload);
+                descriptor!(self, CacheFlush, payload, Pointer::Chain);
             }
             Some(JobType::Compute) => self.compute(address),
             Some(JobType::NotStarted) | None => {
@@ -269,93 +310,79 @@ impl Walker<'_> {
     }
 
     fn compute(&mut self, address: u64) {
-        let invocation = descriptor!(self, Invocation, address.wrapping_add(job::INVOCATION));
+        let at = |offset| address.wrapping_add(offset);
+        let invocation = descriptor!(self, Invocation, at(job::INVOCATION), Pointer::Chain);
         if invocation.is_some_and(|invocation| invocation.dimensions().is_none()) {
             self.visitor.problem(address, &Problem::Shifts);
         }
-        descriptor!(
-            self,
-            ComputeParameters,
-            address.wrapping_add(job::COMPUTE_PARAMETERS)
-        );
-        let Some(draw) = descriptor!(self, Draw, address.wrapping_add(job::COMPUTE_DRAW)) else {
+        let parameters = at(job::COMPUTE_PARAMETERS);
+        descriptor!(self, ComputeParameters, parameters, Pointer::Chain);
+        let Some(draw) = descriptor!(self, Draw, at(job::COMPUTE_DRAW), Pointer::Chain) else {
             return;
         };
-        let Some(state) = descriptor!(self, RendererState, descriptor_address(draw.state())) else {
+        let state_at = draw.state_at();
+        let pointer = Pointer::Draw("State");
+        let Some(state) = descriptor!(self, RendererState, state_at, pointer) else {
             return;
         };
-        self.uses(
-            Purpose::Shader,
-            0,
+        let (shader, pointer) = (
             clause_address(state.shader()),
-            None,
-            Access::Execute,
+            Pointer::Descriptor(state_at),
         );
+        self.uses(Purpose::Shader, 0, shader, None, pointer);
         if state.uniform_count() != 0 {
-            let length = Some(state.uniform_bytes());
-            self.uses(
-                Purpose::PushUniforms,
-                0,
-                draw.push_uniforms(),
-                length,
-                Access::Read,
-            );
+            let (at, length) = (draw.push_uniforms(), Some(state.uniform_bytes()));
+            let pointer = Pointer::Draw("Push uniforms");
+            self.uses(Purpose::PushUniforms, 0, at, length, pointer);
         }
+        let table = Pointer::Draw("Uniform buffers");
         for index in 0..state.uniform_buffer_count() as u32 {
             if !self.visitor.wants_more() {
                 return;
             }
             let at = draw.uniform_buffers().wrapping_add(u64::from(index) * 8);
-            let Some(buffer) = descriptor!(self, UniformBuffer, at, Some(index)) else {
+            let Some(buffer) = descriptor!(self, UniformBuffer, at, table, Some(index)) else {
                 break;
             };
             if buffer.pointer() != 0 {
-                let length = Some(buffer.bytes());
-                self.uses(
-                    Purpose::UniformBuffer,
-                    index,
-                    buffer.pointer(),
-                    length,
-                    Access::Read,
-                );
+                let (start, length) = (buffer.pointer(), Some(buffer.bytes()));
+                let pointer = Pointer::Descriptor(at);
+                self.uses(Purpose::UniformBuffer, index, start, length, pointer);
             }
         }
-        match descriptor_address(draw.thread_storage()) {
-            0 => {}
-            storage => self.storage(storage),
+        if let Some(storage) = draw.storage_at() {
+            self.storage(storage);
         }
         self.attributes(&draw, &state);
         self.textures(&draw, &state);
     }
 
     fn storage(&mut self, address: u64) {
-        let Some(storage) = descriptor!(self, LocalStorage, address) else {
+        let pointer = Pointer::Draw("Thread storage");
+        let Some(storage) = descriptor!(self, LocalStorage, address, pointer) else {
             return;
         };
-        let cores = u64::from(self.profile.core_id_range());
+        let (cores, pointer) = (
+            u64::from(self.profile.core_id_range()),
+            Pointer::Descriptor(address),
+        );
         if storage.tls_bytes() != 0 {
             let length = storage.tls_bytes() * u64::from(self.profile.max_threads) * cores;
-            self.uses(
-                Purpose::ThreadStorage,
-                0,
-                storage.tls_base(),
-                Some(length),
-                Access::Write,
-            );
+            let base = storage.tls_base();
+            self.uses(Purpose::ThreadStorage, 0, base, Some(length), pointer);
         }
         if storage.wls_base() != 0 && storage.wls_bytes() != 0 {
             let length = storage.wls_bytes() * storage.wls_instances() * cores;
-            self.uses(
-                Purpose::WorkgroupStorage,
-                0,
-                storage.wls_base(),
-                Some(length),
-                Access::Write,
-            );
+            let base = storage.wls_base();
+            self.uses(Purpose::WorkgroupStorage, 0, base, Some(length), pointer);
         }
     }
 
     fn attributes(&mut self, draw: &Draw, state: &RendererState) {
+        let tables = [
+            Pointer::Draw("Attributes"),
+            Pointer::Draw("Attribute buffers"),
+        ];
         for index in 0..state.attribute_count() as u32 {
             if !self.visitor.wants_more() {
                 return;
@@ -363,31 +390,23 @@ impl Walker<'_> {
             let at = draw
                 .attributes()
                 .wrapping_add(u64::from(index) * Attribute::SIZE as u64);
-            let Some(attribute) = descriptor!(self, Attribute, at, Some(index)) else {
+            let Some(attribute) = descriptor!(self, Attribute, at, tables[0], Some(index)) else {
                 return;
             };
             let number = attribute.buffer_index();
-            let size = AttributeBuffer::SIZE as u64;
+            let (size, next) = (AttributeBuffer::SIZE as u64, Some(number as u32 + 1));
             let at = draw.attribute_buffers().wrapping_add(number * size);
-            let Some(buffer) = descriptor!(self, AttributeBuffer, at, Some(number as u32)) else {
+            let number = Some(number as u32);
+            let Some(buffer) = descriptor!(self, AttributeBuffer, at, tables[1], number) else {
                 return;
             };
             if buffer.is_3d() {
-                descriptor!(
-                    self,
-                    AttributeBuffer3d,
-                    at.wrapping_add(size),
-                    Some(number as u32 + 1)
-                );
+                let at = at.wrapping_add(size);
+                descriptor!(self, AttributeBuffer3d, at, tables[1], next);
             }
-            let length = Some(buffer.size());
-            self.uses(
-                Purpose::AttributeBuffer,
-                index,
-                buffer.pointer(),
-                length,
-                Access::Write,
-            );
+            let (start, length) = (buffer.pointer(), Some(buffer.size()));
+            let pointer = Pointer::Descriptor(at);
+            self.uses(Purpose::AttributeBuffer, index, start, length, pointer);
         }
     }
 
@@ -399,9 +418,11 @@ impl Walker<'_> {
             let at = draw
                 .textures()
                 .wrapping_add(u64::from(index) * Texture::SIZE as u64);
-            let Some(texture) = descriptor!(self, Texture, at, Some(index)) else {
+            let pointer = Pointer::Draw("Textures");
+            let Some(texture) = descriptor!(self, Texture, at, pointer, Some(index)) else {
                 break;
             };
+            let pointer = Pointer::Descriptor(at);
             let surfaces = texture.surface_count();
             for surface in 0..surfaces.min(MAXIMUM_SURFACES) {
                 if !self.visitor.wants_more() {
@@ -410,10 +431,12 @@ impl Walker<'_> {
                 let at = texture
                     .surfaces()
                     .wrapping_add(surface * Surface::SIZE as u64);
-                let Some(found) = descriptor!(self, Surface, at, Some(surface as u32)) else {
+                let number = Some(surface as u32);
+                let Some(found) = descriptor!(self, Surface, at, pointer, number) else {
                     break;
                 };
-                self.uses(Purpose::Texels, index, found.pointer(), None, Access::Read);
+                let pointer = Pointer::Descriptor(at);
+                self.uses(Purpose::Texels, index, found.pointer(), None, pointer);
             }
         }
         for index in 0..state.sampler_count() as u32 {
@@ -423,7 +446,8 @@ impl Walker<'_> {
             let at = draw
                 .samplers()
                 .wrapping_add(u64::from(index) * Sampler::SIZE as u64);
-            if descriptor!(self, Sampler, at, Some(index)).is_none() {
+            let pointer = Pointer::Draw("Samplers");
+            if descriptor!(self, Sampler, at, pointer, Some(index)).is_none() {
                 break;
             }
         }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Job chains as they lie in GPU memory: their jobs, and where a compute job keeps its thread storage.
 
-use mali_descriptors::job::{ALIGNMENT, COMPUTE_DRAW, INVOCATION};
-use mali_descriptors::{
-    ChainEnd, Draw, Invocation, Job, JobType, LONGEST_CHAIN, LocalStorage, descriptor_address,
-    follow,
-};
+use mali_descriptors::job::ALIGNMENT;
+use mali_descriptors::{ChainEnd, Draw, Invocation, Job, JobType, LONGEST_CHAIN, follow};
 
 use crate::pages::{Memory, Moment};
 
@@ -64,35 +61,17 @@ pub fn walk(memory: &Memory, moment: Moment, head: u64) -> Result<Vec<Job>, Chai
     }
 }
 
-/// The descriptor of `N` bytes at `offset` from the start of a compute job; `None` for other jobs, or when it is not in memory.
-fn part<const N: usize>(
-    memory: &Memory,
-    moment: Moment,
-    job: &Job,
-    offset: u64,
-) -> Option<[u8; N]> {
-    let va = job.address.checked_add(offset)?;
-    let mut bytes = [0; N];
-    let found = job.job_type() == Some(JobType::Compute) && memory.read(moment, va, &mut bytes);
-    found.then_some(bytes)
-}
-
 /// Base addresses of the thread-local and workgroup-local storage of a compute job; 0 where there is none.
 pub fn local_storage(memory: &Memory, moment: Moment, job: &Job) -> Option<[u64; 2]> {
-    let draw = Draw::from_bytes(&part(memory, moment, job, COMPUTE_DRAW)?);
-    let va = descriptor_address(draw.thread_storage());
-    let mut bytes = [0; LocalStorage::SIZE];
-    if va == 0 || !memory.read(moment, va, &mut bytes) {
-        return None;
-    }
-    let storage = LocalStorage::from_bytes(&bytes);
-    Some([storage.tls_base(), storage.wls_base()])
+    let read = |va: u64, to: &mut [u8]| memory.read(moment, va, to);
+    let storage = Draw::of(&read, job)?.local_storage(&read)?;
+    Some(storage.bases())
 }
 
 /// Work-items of a compute job along each dimension; `None` for other jobs, and where the invocation makes no sense.
 pub fn work_items(memory: &Memory, moment: Moment, job: &Job) -> Option<[u64; 3]> {
-    let invocation = Invocation::from_bytes(&part(memory, moment, job, INVOCATION)?);
-    let (size, count) = invocation.dimensions()?;
+    let read = |va: u64, to: &mut [u8]| memory.read(moment, va, to);
+    let (size, count) = Invocation::of(&read, job)?.dimensions()?;
     Some([0, 1, 2].map(|i| u64::from(size[i]) * u64::from(count[i])))
 }
 

@@ -71,12 +71,14 @@ pub(crate) fn shader(
         ],
         code: vec![(at, code.to_vec())],
     };
-    let old = compute.draw.state();
-    let recorded = compute.state.shader();
+    let old = compute.job.draw.state();
+    let recorded = compute.job.state.shader();
     let state: RendererState = compute
+        .job
         .state
         .with("Shader", at | (recorded - clause_address(recorded)));
     let draw: Draw = compute
+        .job
         .draw
         .with("State", state_at | (old - descriptor_address(old)));
     let words = vec![

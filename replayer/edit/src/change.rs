@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A job with other sizes or another shader: tried on the model beside the recorded one, and then put into the recording.
 
-use gpureplay_format::layout::Region;
-use gpureplay_format::{Access, RegionKind};
+use gpureplay_format::encode::Draft;
+use gpureplay_format::layout::{ActionEntry, Region};
+use gpureplay_format::{Opcode, Recording as View, SegmentKind};
 use gpureplay_jobs::report::Work;
 use gpureplay_jobs::{Compute, Job, Jobs};
 use gpureplay_library::{Bindings, Manifest, Recording};
 use mali_descriptors::Memory as Readable;
 
 use crate::addition::{self, Addition, Writes};
-use crate::draft::Draft;
 use crate::error::{EditError, Result};
 use crate::footprint::{Bytes, PAGE};
 use crate::interface;
@@ -321,17 +321,6 @@ impl<'r> Subject<'r> {
         }
         let (words, addition) = self.parts(change)?;
         let view = self.recording.verified().recording();
-        let mut draft = Draft::new(*view);
-        for region in &addition.regions {
-            if let Some(kind) = RegionKind::from_code(region.kind.into()) {
-                draft.region(
-                    region.va.get(),
-                    region.pages.get(),
-                    Access(region.access),
-                    kind,
-                );
-            }
-        }
         let action = self
             .jobs
             .chains
@@ -353,9 +342,7 @@ impl<'r> Subject<'r> {
             .filter(|(address, _)| !own(address))
             .map(|(address, bytes)| (*address, first.memory.bytes(*address, bytes.len())))
             .collect();
-        draft.upload_around(action, &words, &restored)?;
-        draft.upload_in_setup(&addition.code)?;
-        let bytes = draft.encode();
+        let bytes = rewrite(view, &addition, action, &words, &restored)?;
         let changed = Recording::from_bytes(bytes.clone())?;
         gpureplay_inspect::check_only(changed.verified())?;
         Ok(Changed {
@@ -422,6 +409,54 @@ impl<'r> Subject<'r> {
         }
         manifest
     }
+}
+
+/// The recording with more regions, with uploads around an action, and with code that set-up uploads before anything but settings.
+///
+/// # Errors
+/// There is no such action or no set-up, or the recording grows beyond what a table holds.
+fn rewrite(
+    view: &View<'_>,
+    addition: &Addition,
+    action: u32,
+    before: &Writes,
+    after: &Writes,
+) -> Result<Vec<u8>> {
+    let mut draft = Draft::new(view);
+    draft.regions.extend_from_slice(&addition.regions);
+    let mut store = |uploads: &Writes| -> Vec<ActionEntry> {
+        let each = uploads.iter().map(std::slice::from_ref);
+        each.flat_map(|upload| draft.store(upload)).collect()
+    };
+    let (after, before, code) = (store(after), store(before), store(&addition.code));
+    let mut code = Some(code);
+    let mut found = false;
+    for segment in view.segments() {
+        draft.segment(segment);
+        let mut cursor = segment.data.get();
+        let is_setup = segment.kind == SegmentKind::Setup.code();
+        for step in view.steps(segment).flatten() {
+            if is_setup && step.opcode != Opcode::Write {
+                draft.insert(&code.take().unwrap_or_default(), step.before);
+            }
+            if step.number == action {
+                draft.insert(&before, step.before);
+            }
+            draft.push(*step.entry);
+            if step.number == action {
+                draft.insert(&after, step.after);
+                found = true;
+            }
+            cursor = step.after;
+        }
+        if is_setup {
+            draft.insert(&code.take().unwrap_or_default(), cursor);
+        }
+    }
+    if !found || code.is_some() {
+        return Err(EditError::Size("the recording has no such action".into()));
+    }
+    Ok(draft.encode()?)
 }
 
 /// What a range holds after a job: what it reached, and else what was there before.

@@ -77,7 +77,8 @@ pub(crate) fn preloads(state: &RendererState) -> [(&'static str, bool); 8] {
 
 /// Registers that a job gives each thread.
 pub(crate) fn registers(compute: &Compute, profile: &Profile) -> u32 {
-    let few = profile.architecture == Architecture::V7 && compute.state.register_allocation() == 2;
+    let few =
+        profile.architecture == Architecture::V7 && compute.job.state.register_allocation() == 2;
     if few { 32 } else { 64 }
 }
 
@@ -85,7 +86,7 @@ impl Interface {
     /// What a job gives its shader; none if it is no compute job, or its code cannot be read.
     pub fn of(job: &Job, profile: &Profile) -> Option<Self> {
         let compute = job.compute.as_ref()?;
-        let state = &compute.state;
+        let state = &compute.job.state;
         let initial = preloads(state).into_iter().filter(|(_, there)| *there);
         Some(Self {
             version: VERSION,
@@ -135,7 +136,7 @@ impl Interface {
                 ),
             );
         }
-        let state = &compute.state;
+        let state = &compute.job.state;
         for (name, there) in preloads(state) {
             if !there && self.initial.iter().any(|wanted| wanted == name) {
                 return gate(

@@ -71,8 +71,8 @@ impl Launch {
             ));
         }
         // A core has room for half as many threads with all registers.
-        let all =
-            profile.architecture == Architecture::V7 && compute.state.register_allocation() == 0;
+        let all = profile.architecture == Architecture::V7
+            && compute.job.state.register_allocation() == 0;
         let room = u64::from(profile.max_threads) / if all { 2 } else { 1 };
         if threads > room {
             return size(format!(
@@ -82,7 +82,7 @@ impl Launch {
             ));
         }
         let barrier = u64::from(profile.max_barrier_size);
-        if compute.state.contains_barrier() != 0 && threads > barrier {
+        if compute.job.state.contains_barrier() != 0 && threads > barrier {
             return size(format!(
                 "work groups of {} have {threads} threads, and at most {barrier} can wait at a barrier",
                 text(self.local)
@@ -107,6 +107,7 @@ impl Launch {
         let packed = packed.ok_or_else(|| EditError::Size("the sizes do not fit a job".into()))?;
         let invocation = packed.with("Thread group split", split(&packed)?);
         let parameters: ComputeParameters = compute
+            .job
             .parameters
             .with("Job task split", task_split(self.local));
         Ok(vec![

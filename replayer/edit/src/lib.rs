@@ -8,7 +8,6 @@
 
 mod addition;
 mod change;
-mod draft;
 mod error;
 mod extract;
 mod flow;

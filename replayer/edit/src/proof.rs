@@ -60,7 +60,7 @@ pub fn reasons(compute: &Compute) -> Vec<String> {
         "it reads the thread's place in its work group, or the number of the work group",
     );
     against(
-        flow.barrier || compute.state.contains_barrier() != 0,
+        flow.barrier || compute.job.state.contains_barrier() != 0,
         "it has a barrier",
     );
     against(

@@ -34,7 +34,7 @@ pub fn fits(code: &[u8], compute: &Compute, profile: &Profile) -> Result<Shader>
             "a branch goes where the code does not say".into(),
         );
     }
-    let state = &compute.state;
+    let state = &compute.job.state;
     if u64::from(flow.uniform_slots) > state.uniform_count() {
         return gate(
             "uniforms",
@@ -90,7 +90,7 @@ pub fn fits(code: &[u8], compute: &Compute, profile: &Profile) -> Result<Shader>
 
 /// Numbers of textures, samplers, attributes and uniform buffers that instructions name.
 fn resources(shader: &Shader, compute: &Compute) -> Result<()> {
-    let state = &compute.state;
+    let state = &compute.job.state;
     let limits = [
         ("texture_index", state.texture_count()),
         ("sampler_index", state.sampler_count()),

@@ -69,13 +69,13 @@ struct Given {
 }
 
 fn given(memory: &Memory, compute: &Compute) -> Given {
-    let at = compute.draw.push_uniforms();
-    let length = compute.state.uniform_bytes();
+    let at = compute.job.draw.push_uniforms();
+    let length = compute.job.state.uniform_bytes();
     let mut ranges = vec![(at, length)];
-    let count = compute.state.uniform_buffer_count();
+    let count = compute.job.state.uniform_buffer_count();
     let buffers = (0..count)
         .map(|index| {
-            let at = compute.draw.uniform_buffers().wrapping_add(8 * index);
+            let at = compute.job.draw.uniform_buffers().wrapping_add(8 * index);
             let mut bytes = [0; UniformBuffer::SIZE];
             mali_descriptors::Memory::read(memory, at, &mut bytes);
             let buffer = UniformBuffer::from_bytes(&bytes);
@@ -147,7 +147,7 @@ impl Taken {
             Ok(code) => code.bytes.clone(),
             Err(error) => return gate("code", format!("the job's shader cannot be read: {error}")),
         };
-        let state = &compute.state;
+        let state = &compute.job.state;
         let counts = [
             ("textures", state.texture_count()),
             ("samplers", state.sampler_count()),
@@ -250,8 +250,8 @@ impl Taken {
     pub(crate) fn is(&self, memory: &Memory, old: &Compute) -> bool {
         let here = given(memory, old);
         let bare = |compute: &Compute| {
-            let state: RendererState = compute.state.with("Shader", 0);
-            let storage = compute.storage.map(|storage| {
+            let state: RendererState = compute.job.state.with("Shader", 0);
+            let storage = compute.job.storage.map(|storage| {
                 let storage: LocalStorage = storage.with("TLS base pointer", 0);
                 let storage: LocalStorage = storage.with("WLS base pointer", 0);
                 storage.to_bytes()
@@ -259,8 +259,8 @@ impl Taken {
             (
                 state.to_bytes(),
                 storage,
-                compute.invocation.to_bytes(),
-                compute.parameters.to_bytes(),
+                compute.job.invocation.to_bytes(),
+                compute.job.parameters.to_bytes(),
             )
         };
         let held = |buffers: &[(UniformBuffer, Vec<u8>)]| -> Vec<Vec<u8>> {
@@ -276,7 +276,7 @@ impl Taken {
     /// Bytes of storage that it needs, of threads and of work groups.
     pub(crate) fn storage(&self, profile: &Profile) -> [u64; 2] {
         let cores = u64::from(profile.core_id_range());
-        self.compute.storage.map_or([0; 2], |storage| {
+        self.compute.job.storage.map_or([0; 2], |storage| {
             let threads = storage.tls_bytes() * u64::from(profile.max_threads) * cores;
             let groups = match storage.wls_base() {
                 0 => 0,
@@ -298,8 +298,11 @@ impl Taken {
         };
         let compute = &self.compute;
         let flags = |pointer: u64| pointer - descriptor_address(pointer);
-        let shader = compute.state.shader();
-        let state: RendererState = compute.state.with("Shader", places.code | (shader & 15));
+        let shader = compute.job.state.shader();
+        let state: RendererState = compute
+            .job
+            .state
+            .with("Shader", places.code | (shader & 15));
         let state = put(state.to_bytes().to_vec());
         let uniforms = put(self.uniforms.clone());
         let mut table = Vec::new();
@@ -311,7 +314,7 @@ impl Taken {
             table.extend(buffer.to_bytes());
         }
         let table = put(table);
-        let storage = compute.storage.map(|storage| {
+        let storage = compute.job.storage.map(|storage| {
             let mut new = storage;
             if storage.tls_base() != 0 {
                 new = new.with("TLS base pointer", places.threads);
@@ -321,7 +324,7 @@ impl Taken {
             }
             put(new.to_bytes().to_vec())
         });
-        let old = &compute.draw;
+        let old = &compute.job.draw;
         let mut draw: Draw = old.with("State", state | flags(old.state()));
         for (name, value) in [
             ("Push uniforms", uniforms),
@@ -338,13 +341,13 @@ impl Taken {
             draw = draw.with(name, value);
         }
         use mali_descriptors::job;
-        let invocation: &Invocation = &compute.invocation;
+        let invocation: &Invocation = &compute.job.invocation;
         Laid {
             payload: [
                 (job::INVOCATION, invocation.to_bytes().to_vec()),
                 (
                     job::COMPUTE_PARAMETERS,
-                    compute.parameters.to_bytes().to_vec(),
+                    compute.job.parameters.to_bytes().to_vec(),
                 ),
                 (job::COMPUTE_DRAW, draw.to_bytes().to_vec()),
             ],

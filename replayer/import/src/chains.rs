@@ -2,9 +2,7 @@
 //! Job chains: which the driver started, and what their headers say.
 
 use gpureplay_format::MAX_SUBMITTED_JOBS;
-use mali_descriptors::{
-    ChainEnd, Draw, Job, JobType, LocalStorage, descriptor_address, follow, job,
-};
+use mali_descriptors::{ChainEnd, Draw, Job, JobType, follow};
 use mali_regs::{JobCommand, JobStatus, job_slot};
 
 use crate::diagnosis::Listed;
@@ -98,9 +96,8 @@ fn jobs(
     submission: usize,
     defects: &mut Listed<'_>,
 ) -> (Vec<Job>, usize) {
-    let read = |va: u64, to: &mut [u8]| contents.read(va, to).is_some();
-    let chain = follow(&read, head);
-    let jobs: Vec<Job> = chain.jobs(&read).collect();
+    let chain = follow(contents, head);
+    let jobs: Vec<Job> = chain.jobs(contents).collect();
     let length = jobs.len();
     for job in &jobs {
         let va = job.address;
@@ -141,27 +138,10 @@ fn jobs(
     (Vec::new(), length)
 }
 
-/// The draw descriptor of a compute job; `None` for other jobs, or when it is not in the dump.
-pub(crate) fn draw(contents: &Contents, job: &Job) -> Option<Draw> {
-    let mut bytes = [0; Draw::SIZE];
-    let va = job.address.checked_add(job::COMPUTE_DRAW)?;
-    if job.job_type() != Some(JobType::Compute) {
-        return None;
-    }
-    contents.read(va, &mut bytes)?;
-    Some(Draw::from_bytes(&bytes))
-}
-
 /// Addresses of thread-local and workgroup-local storage that a compute job names.
 pub(crate) fn storage(contents: &Contents, job: &Job) -> Option<[u64; 2]> {
-    let va = descriptor_address(draw(contents, job)?.thread_storage());
-    if va == 0 {
-        return None;
-    }
-    let mut bytes = [0; LocalStorage::SIZE];
-    contents.read(va, &mut bytes)?;
-    let storage = LocalStorage::from_bytes(&bytes);
-    Some([storage.tls_base(), storage.wls_base()])
+    let storage = Draw::of(contents, job)?.local_storage(contents)?;
+    Some(storage.bases())
 }
 
 #[cfg(test)]

@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use mali_descriptors::{Job, JobType, RendererState, clause_address, descriptor_address};
+use mali_descriptors::{Draw, Job, JobType, clause_address};
 use mali_isa::{DecodeError, Shader, ShaderError};
 
-use crate::chains::draw;
 use crate::{Chain, Contents};
 
 /// What keeps a shader from being decoded.
@@ -27,10 +26,8 @@ impl From<DecodeError> for CodeError {
 
 /// Address of the first clause of a compute job's shader.
 pub(crate) fn shader(contents: &Contents, job: &Job) -> Option<u64> {
-    let state = descriptor_address(draw(contents, job)?.state());
-    let mut bytes = [0; RendererState::SIZE];
-    contents.read(state, &mut bytes)?;
-    Some(clause_address(RendererState::from_bytes(&bytes).shader()))
+    let state = Draw::of(contents, job)?.renderer_state(contents)?;
+    Some(clause_address(state.shader()))
 }
 
 /// Words of code that are looked at for all shaders, those that several share for each of them: 64 MiB.

@@ -7,10 +7,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use mali_descriptors::{
-    Job, JobType, LocalStorage, RendererState, UniformBuffer, WriteValue, descriptor_address, job,
+    Draw, Job, JobType, LocalStorage, RendererState, UniformBuffer, WriteValue, bytes, job,
 };
 
-use crate::chains::draw;
 use crate::code;
 use crate::files::{PAGE, word64};
 use crate::meeting::Meeting;
@@ -82,7 +81,7 @@ impl Reach {
     /// Adds a compute job and all that its descriptors name.
     fn compute(&mut self, original: &Original, job: &Job) -> Option<()> {
         let contents = &original.contents;
-        let draw = draw(contents, job)?;
+        let draw = Draw::of(contents, job)?;
         self.add(job.address, job::COMPUTE_BYTES)?;
         let others = [
             draw.textures(),
@@ -95,13 +94,9 @@ impl Reach {
         if others.iter().any(|&pointer| pointer != 0) {
             return None;
         }
-        let at = descriptor_address(draw.state());
-        let mut bytes = [0; RendererState::SIZE];
-        contents.read(at, &mut bytes)?;
-        let state = RendererState::from_bytes(&bytes);
-        self.add(at, RendererState::SIZE as u64)?;
-        let storage = descriptor_address(draw.thread_storage());
-        if storage != 0 {
+        let state = draw.renderer_state(contents)?;
+        self.add(draw.state_at(), RendererState::SIZE as u64)?;
+        if let Some(storage) = draw.storage_at() {
             self.add(storage, LocalStorage::SIZE as u64)?;
         }
         self.data(original, draw.push_uniforms(), state.uniform_bytes())?;
@@ -109,9 +104,7 @@ impl Reach {
         let table = draw.uniform_buffers();
         self.add(table, state.uniform_buffer_count() * entry)?;
         for index in 0..state.uniform_buffer_count() {
-            let mut bytes = [0; UniformBuffer::SIZE];
-            contents.read(table + index * entry, &mut bytes)?;
-            let buffer = UniformBuffer::from_bytes(&bytes);
+            let buffer = UniformBuffer::from_bytes(&bytes(contents, table + index * entry)?);
             self.data(original, buffer.pointer(), buffer.bytes())?;
         }
         Some(())

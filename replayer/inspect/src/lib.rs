@@ -10,11 +10,13 @@
 #![forbid(unsafe_code)]
 
 mod chain;
+mod codes;
 mod image;
 mod program;
 mod report;
 mod rules;
 
+pub use codes::{Code, Codes, MAX_CODE, Undecoded};
 pub use image::Image;
 pub use program::{Event, Full, Submission, events, submissions};
 pub use report::{Chain, Job, Report, Use};
@@ -24,10 +26,6 @@ use gpureplay_core::mali::Verified;
 use mali_descriptors::Profile;
 use mali_regs::GpuId;
 use report::MAX_JOBS;
-
-/// Bytes of code that are decoded for all jobs of a recording, when they are listed or moved to another GPU. Code that several shaders share counts for
-/// each: a clause of 16 bytes can be the entry of a shader of any length, and decoded code takes eight times the memory. Networks have less than 1 MiB.
-pub const MAX_CODE: u64 = 4 << 20;
 
 /// Most jobs of a recording, each as often as it is submitted, that are listed, changed, or joined with others.
 pub const MAX_LISTED_JOBS: usize = 1 << 16;

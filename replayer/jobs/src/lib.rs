@@ -27,8 +27,9 @@ mod selector;
 mod table;
 pub mod timeline;
 
+pub use gpureplay_inspect::Code;
 pub use measure::{Measured, measure};
 pub use report::Report;
 pub use selector::{Selector, SelectorError};
-pub use table::{Chain, Code, Compute, Job, Jobs, JobsError};
+pub use table::{Chain, Compute, Job, Jobs, JobsError};
 pub use timeline::Timeline;

@@ -287,15 +287,15 @@ fn job_report(
             .map(|code| registers::named(&code.shader).count_ones()),
         registers_allocated: compute
             .filter(|_| jobs.profile.architecture == Architecture::V7)
-            .and_then(|compute| match compute.state.register_allocation() {
+            .and_then(|compute| match compute.job.state.register_allocation() {
                 0 => Some(64),
                 2 => Some(32),
                 _ => None,
             }),
         thread_storage_bytes: compute.map(|compute| compute.thread_storage()),
         group_storage_bytes: compute.map(|compute| compute.group_storage()),
-        barrier: compute.map(|compute| compute.state.contains_barrier() != 0),
-        uniform_bytes: compute.map(|compute| compute.state.uniform_bytes()),
+        barrier: compute.map(|compute| compute.job.state.contains_barrier() != 0),
+        uniform_bytes: compute.map(|compute| compute.job.state.uniform_bytes()),
         work: measured.and_then(|measured| measured.work(job.index)),
         seconds: measured.and_then(|measured| measured.job(job.index)),
     }

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The jobs of a recording with their descriptors and shaders, found by walking the chains that it submits.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use gpureplay_format::SegmentKind;
-use gpureplay_inspect::{Full, Image, MAX_CODE, MAX_LISTED_JOBS, Submission, submissions};
+use gpureplay_inspect::{Code, Codes, Full, Image, MAX_LISTED_JOBS, Submission, submissions};
 use gpureplay_library::{Layer, Recording};
-use mali_descriptors::{
-    ComputeParameters, Draw, Invocation, JobType, LocalStorage, Memory, Profile, RendererState,
-    clause_address, descriptor_address, follow, job,
-};
-use mali_isa::{DecodeError, Identity, Shader, WORD_BYTES};
+use mali_descriptors::{ComputeJob, JobType, Profile, follow};
+use mali_isa::Identity;
 use mali_regs::GpuId;
-
-/// Bytes of code that are compared with what was decoded before, for all jobs.
-const MAX_COMPARED: u64 = 4 << 30;
 
 /// Why the jobs of a recording cannot be listed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,17 +40,6 @@ impl From<Full> for JobsError {
     }
 }
 
-/// Code that jobs run.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Code {
-    /// Clauses that control flow can reach.
-    pub shader: Shader,
-    /// What it is known by.
-    pub identity: Identity,
-    /// The bytes from the first clause to the end of the last.
-    pub bytes: Vec<u8>,
-}
-
 /// What the descriptors of a compute job say.
 #[derive(Clone, Debug)]
 pub struct Compute {
@@ -68,16 +51,8 @@ pub struct Compute {
     pub local: [u32; 3],
     /// Work groups by dimension.
     pub groups: [u32; 3],
-    /// Sizes and counts as they are packed.
-    pub invocation: Invocation,
-    /// What is tuned about the job.
-    pub parameters: ComputeParameters,
-    /// Pointers to everything that the shader uses.
-    pub draw: Draw,
-    /// Which shader, and what its threads start with.
-    pub state: RendererState,
-    /// Storage of threads and work groups, if there is any.
-    pub storage: Option<LocalStorage>,
+    /// The descriptors.
+    pub job: ComputeJob,
 }
 
 impl Compute {
@@ -90,12 +65,12 @@ impl Compute {
 
     /// Bytes of storage that each thread has.
     pub fn thread_storage(&self) -> u64 {
-        self.storage.map_or(0, |storage| storage.tls_bytes())
+        self.job.storage.map_or(0, |storage| storage.tls_bytes())
     }
 
     /// Bytes of storage that the threads of a work group share.
     pub fn group_storage(&self) -> u64 {
-        self.storage.map_or(0, |storage| storage.wls_bytes())
+        self.job.storage.map_or(0, |storage| storage.wls_bytes())
     }
 
     /// What the code is known by, if it decodes.
@@ -230,7 +205,7 @@ impl Jobs {
             }
             let kind = found.job_type();
             let compute = match kind {
-                Some(JobType::Compute) => compute(memory, found.address, codes),
+                Some(JobType::Compute) => compute(memory, &found, codes),
                 _ => None,
             };
             self.jobs.push(Job {
@@ -334,99 +309,15 @@ pub(crate) fn phase(kind: u8) -> &'static str {
     SegmentKind::from_code(kind.into()).map_or("", SegmentKind::name)
 }
 
-/// Code by its address, with the bytes that were there.
-#[derive(Default)]
-struct Codes {
-    known: HashMap<u64, Result<Arc<Code>, String>>,
-    /// Bytes that were decoded.
-    decoded: u64,
-    /// Bytes that were compared with those of a known shader.
-    compared: u64,
-}
-
-/// Why code was not decoded.
-#[derive(Debug, thiserror::Error)]
-enum Undecoded {
-    #[error(transparent)]
-    Wrong(#[from] DecodeError),
-    #[error(
-        "the shaders of the recording have more than {MAX_CODE} bytes, which is as many as are decoded"
-    )]
-    TooMuch,
-}
-
-impl Codes {
-    fn at(&mut self, memory: &Image, address: u64) -> Result<Arc<Code>, String> {
-        if let Some(Ok(known)) = self.known.get(&address) {
-            self.compared += known.bytes.len() as u64;
-            if self.compared > MAX_COMPARED {
-                return Err(Undecoded::TooMuch.to_string());
-            }
-            let mut bytes = vec![0; known.bytes.len()];
-            if memory.read(address, &mut bytes) && bytes == known.bytes {
-                return Ok(known.clone());
-            }
-        }
-        let found = self.decode(memory, address);
-        self.known.insert(address, found.clone());
-        found
-    }
-
-    fn decode(&mut self, memory: &Image, address: u64) -> Result<Arc<Code>, String> {
-        let word = |offset: u32| {
-            let mut word = [0; WORD_BYTES];
-            // Each word is read twice: to decode it, and for the shader's hash.
-            self.decoded += WORD_BYTES as u64;
-            if self.decoded > 2 * MAX_CODE {
-                return Err(Undecoded::TooMuch);
-            }
-            let known = memory.read(address.wrapping_add(offset.into()), &mut word);
-            Ok(known.then_some(word).ok_or(DecodeError::Truncated {
-                offset: offset as usize,
-            })?)
-        };
-        let (shader, identity) = Shader::identify(word).map_err(|error| error.to_string())?;
-        // A branch may lead far away: what lies between counts too.
-        if identity.bytes > MAX_CODE {
-            return Err(Undecoded::TooMuch.to_string());
-        }
-        let mut bytes = vec![0; usize::try_from(identity.bytes).unwrap_or(0)];
-        memory.read(address, &mut bytes);
-        Ok(Arc::new(Code {
-            shader,
-            identity,
-            bytes,
-        }))
-    }
-}
-
-/// Reads a descriptor of `N` bytes.
-fn bytes<const N: usize>(memory: &Image, address: u64) -> Option<[u8; N]> {
-    let mut bytes = [0; N];
-    memory.read(address, &mut bytes).then_some(bytes)
-}
-
-fn compute(memory: &Image, address: u64, codes: &mut Codes) -> Option<Compute> {
-    let at = |offset: u64| address.checked_add(offset);
-    let invocation = Invocation::from_bytes(&bytes(memory, at(job::INVOCATION)?)?);
-    let parameters = ComputeParameters::from_bytes(&bytes(memory, at(job::COMPUTE_PARAMETERS)?)?);
-    let draw = Draw::from_bytes(&bytes(memory, at(job::COMPUTE_DRAW)?)?);
-    let state = RendererState::from_bytes(&bytes(memory, descriptor_address(draw.state()))?);
-    let storage = match descriptor_address(draw.thread_storage()) {
-        0 => None,
-        at => Some(LocalStorage::from_bytes(&bytes(memory, at)?)),
-    };
-    let (local, groups) = invocation.dimensions()?;
-    let shader = clause_address(state.shader());
+fn compute(memory: &Image, job: &mali_descriptors::Job, codes: &mut Codes) -> Option<Compute> {
+    let job = ComputeJob::read(memory, job)?;
+    let (local, groups) = job.invocation.dimensions()?;
+    let code = codes.at(memory, job.shader());
     Some(Compute {
-        shader,
-        code: codes.at(memory, shader),
+        shader: job.shader(),
+        code: code.map_err(|error| error.to_string()),
         local,
         groups,
-        invocation,
-        parameters,
-        draw,
-        state,
-        storage,
+        job,
     })
 }

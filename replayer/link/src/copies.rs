@@ -137,7 +137,7 @@ impl Copies {
                 let low = old.wrapping_sub(object.address);
                 Some((at, new.wrapping_add(low).to_le_bytes().into()))
             }
-            Pointer::Table(entry) => {
+            Pointer::Descriptor(entry) => {
                 let at = self.place(chain, entry);
                 let old = UniformBuffer::from_bytes(&self.word(at)?.to_le_bytes());
                 let shifted = old.with("Pointer", new / 16);

@@ -13,7 +13,6 @@
 
 mod chains;
 mod copies;
-mod edit;
 mod error;
 mod group;
 mod linked;

@@ -4,6 +4,9 @@
 use gpureplay_core::Limits;
 use gpureplay_core::mali::{Verified, verify};
 use gpureplay_format::Recording;
+use gpureplay_format::encode::Draft;
+use mali_descriptors::JobHeader;
+use mali_descriptors::job::WRITTEN_BACK;
 
 use crate::error::LinkError;
 
@@ -40,4 +43,16 @@ pub(crate) fn sound<'a>(recording: &'a Recording<'a>) -> Result<Verified<'a>, Li
         .map_err(|violation| LinkError::Different(format!("rule {}", violation.rule.name())))?;
     gpureplay_inspect::check_only(&verified)?;
     Ok(verified)
+}
+
+/// Uploads the words of headers that the GPU does not write. The segment's next upload then starts at `cursor`.
+pub(crate) fn upload_headers(draft: &mut Draft<'_>, headers: &[(u64, JobHeader)], cursor: u64) {
+    let words = headers.iter().map(|(address, header)| {
+        let bytes = header.to_bytes().into_iter();
+        let words: Vec<u8> = bytes.skip(WRITTEN_BACK as usize).collect();
+        (address + WRITTEN_BACK, words)
+    });
+    let words: Vec<(u64, Vec<u8>)> = words.collect();
+    let uploads = draft.store(&words);
+    draft.insert(&uploads, cursor);
 }

@@ -3,16 +3,16 @@
 
 use gpureplay_core::Limits;
 use gpureplay_core::mali::Verified;
+use gpureplay_format::encode::Draft;
 use gpureplay_format::layout::ActionEntry;
-use gpureplay_format::{Opcode, Recording};
+use gpureplay_format::{EncodeError, Opcode, Recording};
 use gpureplay_inspect::submissions;
 use mali_descriptors::{Job, follow};
 use zerocopy::little_endian::{U32, U64};
 
 use crate::chains::{Count, chains};
-use crate::edit::Edit;
 use crate::error::LinkError;
-use crate::linked::{sound, written};
+use crate::linked::{sound, upload_headers, written};
 
 /// The same recording with each job in a chain of its own, in the same order. `None`: that is what it is already.
 ///
@@ -43,7 +43,7 @@ pub fn split(verified: &Verified<'_>) -> Result<Option<Vec<u8>>, LinkError> {
         recording,
         &chains,
         u32::try_from(longest).unwrap_or(u32::MAX),
-    );
+    )?;
     sound(&written(&bytes)?)?;
     Ok(Some(bytes))
 }
@@ -63,25 +63,26 @@ pub fn lengths(verified: &Verified<'_>) -> Result<Vec<u32>, LinkError> {
     Ok(out)
 }
 
-fn rewrite(recording: &Recording<'_>, chains: &[Vec<Job>], longest_us: u32) -> Vec<u8> {
-    let mut edit = Edit::new(recording);
+fn rewrite(
+    recording: &Recording<'_>,
+    chains: &[Vec<Job>],
+    longest_us: u32,
+) -> Result<Vec<u8>, EncodeError> {
+    let mut draft = Draft::new(recording);
     let mut chains = chains.iter();
     for segment in recording.segments() {
-        edit.segment(segment);
-        let mut cursor = recording.cursor(segment);
+        draft.segment(segment);
         // What makes headers ready waits until it is known how many jobs there are.
         let mut ready: Vec<ActionEntry> = Vec::new();
-        for entry in recording.segment_entries(segment) {
-            // A verified recording has no malformed action.
-            let _ = cursor.step(entry);
-            match Opcode::from_code(entry.op.into()) {
-                Some(Opcode::Rearm) => ready.push(*entry),
-                Some(Opcode::Submit) => {
+        for step in recording.steps(segment).flatten() {
+            match step.opcode {
+                Opcode::Rearm => ready.push(*step.entry),
+                Opcode::Submit => {
                     let jobs = chains.next().map_or(&[][..], Vec::as_slice);
                     let ready = std::mem::take(&mut ready);
                     if jobs.len() < 2 {
-                        ready.into_iter().for_each(|entry| edit.push(entry));
-                        edit.push(*entry);
+                        ready.into_iter().for_each(|entry| draft.push(entry));
+                        draft.push(*step.entry);
                         continue;
                     }
                     for job in jobs {
@@ -89,18 +90,19 @@ fn rewrite(recording: &Recording<'_>, chains: &[Vec<Job>], longest_us: u32) -> V
                         let header = alone
                             .iter()
                             .fold(job.header, |header, it| header.with(it, 0));
-                        edit.headers(&[(job.address, header.with("Index", 1))], cursor.offset());
-                        edit.action(Opcode::Rearm, job.address);
-                        edit.push(ActionEntry {
-                            c: U32::new(entry.c.get().min(longest_us)),
+                        let header = (job.address, header.with("Index", 1));
+                        upload_headers(&mut draft, &[header], step.after);
+                        draft.action(Opcode::Rearm, job.address);
+                        draft.push(ActionEntry {
+                            c: U32::new(step.entry.c.get().min(longest_us)),
                             d: U64::new(job.address),
-                            ..*entry
+                            ..*step.entry
                         });
                     }
                 }
-                _ => edit.push(*entry),
+                _ => draft.push(*step.entry),
             }
         }
     }
-    edit.encode()
+    draft.encode()
 }

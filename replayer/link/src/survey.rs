@@ -306,7 +306,7 @@ fn without_strays(recording: &Recording<'_>, chains: &[Chain], wanted: &mut BTre
             let all = || pages(object.address, object.end());
             let (pointer, at) = match object.pointer {
                 Pointer::Chain | Pointer::Draw(_) => (moves, None),
-                Pointer::Table(at) => (wanted.contains(&page_of(at)), Some(page_of(at))),
+                Pointer::Descriptor(at) => (wanted.contains(&page_of(at)), Some(page_of(at))),
             };
             // What is copied is all of it in one region, so that it stays so.
             let together = recording.region_of(object.address, object.length).is_some();
@@ -333,7 +333,8 @@ fn without_strays(recording: &Recording<'_>, chains: &[Chain], wanted: &mut BTre
                     continue;
                 };
                 if std::mem::take(moves) {
-                    let pointed = |object: &&Object| !matches!(object.pointer, Pointer::Table(_));
+                    let pointed =
+                        |object: &&Object| !matches!(object.pointer, Pointer::Descriptor(_));
                     strays.extend(chain.objects().filter(pointed));
                 }
             }

@@ -3,15 +3,15 @@
 
 use gpureplay_core::Limits;
 use gpureplay_core::mali::Verified;
+use gpureplay_format::encode::Draft;
 use gpureplay_format::layout::ActionEntry;
-use gpureplay_format::{Opcode, Recording, SegmentKind, TensorKind};
+use gpureplay_format::{EncodeError, Opcode, Recording, SegmentKind, TensorKind};
 use mali_descriptors::{Job, JobHeader};
 use zerocopy::little_endian::U32;
 
 use crate::chains::{Indices, chains};
-use crate::edit::Edit;
 use crate::error::LinkError;
-use crate::linked::{Linked, Place, sound, written};
+use crate::linked::{Linked, Place, sound, upload_headers, written};
 use crate::split::lengths;
 
 /// A recording for whoever runs all layers and wants none of the values between them: one run segment, and chains of up to `most_jobs` jobs.
@@ -25,7 +25,7 @@ pub fn whole(verified: &Verified<'_>, most_jobs: u32) -> Result<Option<Vec<u8>>,
         return Ok(None);
     }
     let chains = chains(verified)?;
-    let bytes = rewrite(recording, &chains, most_jobs);
+    let bytes = rewrite(recording, &chains, most_jobs)?;
     sound(&written(&bytes)?)?;
     Ok(Some(bytes))
 }
@@ -114,14 +114,14 @@ impl Group {
     }
 
     /// Submits what was collected.
-    fn flush(&mut self, edit: &mut Edit<'_, '_>, cursor: u64) {
+    fn flush(&mut self, draft: &mut Draft<'_>, cursor: u64) {
         let group = std::mem::take(self);
         let Some(submit) = group.submit else { return };
-        edit.headers(&group.headers(), cursor);
+        upload_headers(draft, &group.headers(), cursor);
         for job in group.chains.iter().flatten() {
-            edit.action(Opcode::Rearm, job.address);
+            draft.action(Opcode::Rearm, job.address);
         }
-        edit.push(ActionEntry {
+        draft.push(ActionEntry {
             c: U32::new(group.timeout_us.min(Limits::DEFAULT.wait_us)),
             ..submit
         });
@@ -166,53 +166,54 @@ impl Group {
     }
 }
 
-fn rewrite(recording: &Recording<'_>, chains: &[Vec<Job>], most_jobs: u32) -> Vec<u8> {
-    let mut edit = Edit::new(recording);
+fn rewrite(
+    recording: &Recording<'_>,
+    chains: &[Vec<Job>],
+    most_jobs: u32,
+) -> Result<Vec<u8>, EncodeError> {
+    let mut draft = Draft::new(recording);
     let mut chains = chains.iter();
     let mut joined = false;
     let run = SegmentKind::Run.code();
     let mut group = Group::default();
     for segment in recording.segments() {
         if segment.kind != run || !joined {
-            group.flush(&mut edit, 0);
-            edit.segment(segment);
+            group.flush(&mut draft, 0);
+            draft.segment(segment);
             if segment.kind == run {
-                edit.rename("run");
+                draft.rename("run");
             }
         }
         joined = segment.kind == run;
-        let mut cursor = recording.cursor(segment);
         let mut ready = Vec::new();
-        for entry in recording.segment_entries(segment) {
-            // A verified recording has no malformed action.
-            let _ = cursor.step(entry);
-            let opcode = Opcode::from_code(entry.op.into());
-            match opcode {
-                Some(Opcode::Rearm) => ready.push(*entry),
-                Some(Opcode::Submit) => {
+        for step in recording.steps(segment).flatten() {
+            let entry = step.entry;
+            match step.opcode {
+                Opcode::Rearm => ready.push(*entry),
+                Opcode::Submit => {
                     let jobs = chains.next().cloned().unwrap_or_default();
                     let ready = std::mem::take(&mut ready);
                     if segment.kind != run {
-                        ready.into_iter().for_each(|entry| edit.push(entry));
-                        edit.push(*entry);
+                        ready.into_iter().for_each(|entry| draft.push(entry));
+                        draft.push(*entry);
                         continue;
                     }
                     if !group.takes(entry, jobs.len(), most_jobs) {
-                        group.flush(&mut edit, cursor.offset());
+                        group.flush(&mut draft, step.after);
                         group.submit = Some(*entry);
                     }
                     group.timeout_us = group.timeout_us.saturating_add(entry.c.get());
                     group.chains.push(jobs);
                 }
                 _ if segment.kind == run && is_between(recording, entry) => {}
-                Some(Opcode::Seek) => edit.push(*entry),
+                Opcode::Seek => draft.push(*entry),
                 _ => {
-                    group.flush(&mut edit, cursor.offset());
-                    edit.push(*entry);
+                    group.flush(&mut draft, step.before);
+                    draft.push(*entry);
                 }
             }
         }
     }
-    group.flush(&mut edit, 0);
-    edit.encode()
+    group.flush(&mut draft, 0);
+    draft.encode()
 }

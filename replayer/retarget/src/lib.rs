@@ -11,7 +11,6 @@
 
 mod lock_step;
 mod proofs;
-mod rewrite;
 mod rules;
 mod storage;
 mod survey;
@@ -24,15 +23,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_core::Limits;
 use gpureplay_core::mali::{Verified, verify, writable};
-use gpureplay_format::layout::{IdentityCheck, Platform, Region};
-use gpureplay_format::{Access, Action, Recording, RegionKind};
+use gpureplay_format::encode::Draft;
+use gpureplay_format::layout::{ActionEntry, IdentityCheck, Platform, Region};
+use gpureplay_format::{Access, Action, ActionFault, Recording, RegionKind};
 use gpureplay_inspect::{DeepViolation, Event, check, check_for, events, profile};
 use mali_descriptors::{Memory, Profile, RendererState};
 use zerocopy::little_endian::{U16, U32, U64};
 
 use proofs::Pair;
-use rewrite::{Edits, Patch};
 use survey::{Job, survey};
+
+/// Bytes that go to an address of GPU memory.
+type Patch = (u64, Vec<u8>);
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,20 +155,19 @@ pub fn retarget(
         words.extend(jobs.iter().filter_map(register_allocation));
     }
     let settings = settings(recording, target);
-    let edits = Edits {
-        platform: Platform {
-            gpu_id: target.gpu_id.0,
-            unused_cores,
-            ..recording.header().platform()
-        },
-        identity: identity(recording, target),
-        regions: grown.iter().map(region).collect(),
-        settings: settings.iter().map(|(at, one)| (*at, one.value)).collect(),
-        patches: places(verified, &words)?,
-    };
     let broken = |text: String| Refusal::new(TargetRule::Deep, text);
-    let bytes = rewrite::rewrite(recording, &edits)
+    let mut draft = Draft::new(recording);
+    draft.platform = Platform {
+        gpu_id: target.gpu_id.0,
+        unused_cores,
+        ..recording.header().platform()
+    };
+    draft.identity = identity(recording, target);
+    draft.regions.extend(grown.iter().map(region));
+    let values = settings.iter().map(|(at, one)| (*at, one.value)).collect();
+    rewrite(&mut draft, recording, &values, &places(verified, &words)?)
         .map_err(|fault| broken(format!("a malformed action: {fault:?}")))?;
+    let bytes = draft.encode().map_err(|error| broken(error.to_string()))?;
     sound(&bytes, target)?;
     let mut storage = storage::ranges(&jobs, &pair.used_of_source);
     storage.extend(grown.iter().map(|one| {
@@ -190,6 +191,33 @@ pub fn retarget(
         jobs: jobs.len(),
         storage,
     })
+}
+
+/// Adds the segments of a recording with other values of settings (`None`: without them), and uploads after some of the actions.
+fn rewrite(
+    draft: &mut Draft<'_>,
+    recording: &Recording<'_>,
+    settings: &BTreeMap<u32, Option<u32>>,
+    patches: &BTreeMap<u32, Vec<Patch>>,
+) -> Result<(), ActionFault> {
+    for segment in recording.segments() {
+        draft.segment(segment);
+        for step in recording.steps(segment) {
+            let step = step?;
+            match settings.get(&step.number) {
+                None => draft.push(*step.entry),
+                Some(Some(value)) => draft.push(ActionEntry {
+                    c: U32::new(*value),
+                    ..*step.entry
+                }),
+                Some(None) => {}
+            }
+            let patches = patches.get(&step.number).map_or(&[][..], Vec::as_slice);
+            let uploads = draft.store(patches);
+            draft.insert(&uploads, step.after);
+        }
+    }
+    Ok(())
 }
 
 /// Checks what was written as a stranger's recording is checked.

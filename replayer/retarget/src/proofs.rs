@@ -2,11 +2,12 @@
 //! What can be proved about the jobs of a recording without running them.
 
 use gpureplay_format::Recording;
+use gpureplay_inspect::Code;
 use mali_descriptors::{Architecture, PixelFormat, Profile};
 use mali_isa::{Fau, Mnemonic, Operand, Product, Tuple, Unit};
 
 use crate::rules::{Refusal, TargetRule};
-use crate::survey::{Code, Compute, Job};
+use crate::survey::{Compute, Job};
 
 /// Both GPUs, and what differs between them.
 pub(crate) struct Pair {
@@ -84,7 +85,10 @@ impl Pair {
                 return refuse(TargetRule::Format, format!("{format}: {why}"));
             }
         }
-        self.code(&compute.code, job.place())
+        match &compute.code {
+            Some(code) => self.code(code, job.place()),
+            None => Ok(()),
+        }
     }
 
     /// Threads that a work group of a shader may have.

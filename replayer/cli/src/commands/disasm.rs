@@ -215,6 +215,7 @@ impl Disasm {
             Failure::Recording(format!("{}: is no shader: {error}", shown(&self.recording)))
         })?;
         let code = Code {
+            address: 0,
             shader,
             identity,
             bytes: file.bytes.clone(),

@@ -40,8 +40,8 @@ fn gate(jobs: &Jobs, index: usize, change: impl FnOnce(&mut Compute)) -> &'stati
 
 fn without(field: &'static str) -> impl FnOnce(&mut Compute) {
     move |compute| {
-        let state: RendererState = compute.state.with(field, 0);
-        compute.state = state;
+        let state: RendererState = compute.job.state.with(field, 0);
+        compute.job.state = state;
     }
 }
 
@@ -55,8 +55,8 @@ fn each_gate_refuses_what_lacks_its_one_thing() {
     );
     // No work group memory.
     let no_storage = |compute: &mut Compute| {
-        let storage: LocalStorage = compute.storage.unwrap().with("WLS instances", 31);
-        compute.storage = Some(storage);
+        let storage: LocalStorage = compute.job.storage.unwrap().with("WLS instances", 31);
+        compute.job.storage = Some(storage);
     };
     assert_eq!(refused(&no_storage), "group storage");
     assert_eq!(
@@ -67,13 +67,13 @@ fn each_gate_refuses_what_lacks_its_one_thing() {
     // A convolution that needs all registers and storage of its threads.
     let (_, training, _) = shipped("train-digits-g52");
     let no_stack = |compute: &mut Compute| {
-        let storage: LocalStorage = compute.storage.unwrap().with("TLS base pointer", 0);
-        compute.storage = Some(storage);
+        let storage: LocalStorage = compute.job.storage.unwrap().with("TLS base pointer", 0);
+        compute.job.storage = Some(storage);
     };
     assert_eq!(gate(&training, 0, no_stack), "thread storage");
     let few = |compute: &mut Compute| {
-        let state: RendererState = compute.state.with("Shader register allocation", 2);
-        compute.state = state;
+        let state: RendererState = compute.job.state.with("Shader register allocation", 2);
+        compute.job.state = state;
     };
     assert_eq!(gate(&training, 0, few), "register allocation");
 }
@@ -97,8 +97,8 @@ fn a_shader_with_images_does_not_fit_a_job_without() {
     let (_, jobs, _) = shipped("saxpy-g52");
     let mut generous = jobs.jobs[0].compute.clone().unwrap();
     let mut give = |field: &str, value: u64| {
-        let state: RendererState = generous.state.with(field, value);
-        generous.state = state;
+        let state: RendererState = generous.job.state.with(field, value);
+        generous.job.state = state;
     };
     give("Uniform count", 127);
     for preload in [
@@ -126,8 +126,8 @@ fn a_shader_with_images_does_not_fit_a_job_without() {
         ("Attribute count", "attribute"),
     ] {
         let mut fewer = generous.clone();
-        let state: RendererState = fewer.state.with(count, 0);
-        fewer.state = state;
+        let state: RendererState = fewer.job.state.with(count, 0);
+        fewer.job.state = state;
         match fits(&code, &fewer, jobs.profile) {
             Err(EditError::Gate {
                 gate: "resources",
@@ -146,8 +146,8 @@ fn a_shader_with_images_does_not_fit_a_job_without() {
         "Attribute count",
         "Uniform buffer count",
     ] {
-        let state: RendererState = none.state.with(count, 0);
-        none.state = state;
+        let state: RendererState = none.job.state.with(count, 0);
+        none.job.state = state;
     }
     let refused = fits(&code, &none, jobs.profile);
     assert!(
@@ -219,7 +219,8 @@ fn a_softmax_with_a_barrier_is_unproven_and_another_size_is_found_wrong() {
     let values = inputs(&recording, 2).unwrap();
     let subject = Subject::new(&recording, &jobs, 0, &values, None).unwrap();
     assert!(
-        subject.compute().state.contains_barrier() != 0 && subject.compute().group_storage() > 0
+        subject.compute().job.state.contains_barrier() != 0
+            && subject.compute().group_storage() > 0
     );
     let Proof::Unproven(reasons) = subject.proof() else {
         panic!("proven");

@@ -52,11 +52,11 @@ fn derived_fields_are_those_that_the_driver_computed() {
             let words = Launch::of(compute).words(compute).unwrap();
             assert_eq!(
                 words[0].1,
-                compute.invocation.to_bytes(),
+                compute.job.invocation.to_bytes(),
                 "{name} {}",
                 job.index
             );
-            let parameters: &ComputeParameters = &compute.parameters;
+            let parameters: &ComputeParameters = &compute.job.parameters;
             assert_eq!(words[1].1, parameters.to_bytes(), "{name} {}", job.index);
             checked += 1;
         }

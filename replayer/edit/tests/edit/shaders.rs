@@ -40,9 +40,9 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
                 "global invocation Y",
                 "global invocation Z",
             ] {
-                more.state = more.state.with(&format!("Preload {field}"), 1);
+                more.job.state = more.job.state.with(&format!("Preload {field}"), 1);
             }
-            more.state = more.state.with("Uniform count", 127);
+            more.job.state = more.job.state.with("Uniform count", 127);
             match fits(code, &more, saxpy.profile) {
                 Err(EditError::Gate { gate, .. }) => drop(gates.insert(gate)),
                 other => assert!(other.is_ok()),
@@ -50,7 +50,7 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
         }
     }
     let mut few = job.clone();
-    few.state = few.state.with("Preload global invocation X", 0);
+    few.job.state = few.job.state.with("Preload global invocation X", 0);
     let error = fits(own, &few, saxpy.profile).unwrap_err().to_string();
     assert!(error.starts_with("initial registers"), "{error}");
     let error = fits(&own[1..], job, saxpy.profile).unwrap_err().to_string();

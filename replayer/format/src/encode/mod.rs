@@ -27,6 +27,7 @@
 pub const MAX_SUBMITTED_JOBS: usize = 1 << 18;
 
 mod compress;
+mod draft;
 mod file;
 mod program;
 mod tensor;
@@ -45,6 +46,7 @@ use crate::layout::{
 use crate::lz4::History;
 use crate::view::ParseError;
 
+pub use draft::{Draft, Step};
 pub use file::assemble;
 pub use tensor::{Axis, Piece, Tensor};
 

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use mali_descriptors::Memory;
+
 use super::{Cursor, PAGE};
 use crate::Diagnosis;
 use crate::diagnosis::MAX_DIAGNOSED;
@@ -214,6 +216,12 @@ impl Contents {
             done += count;
         }
         Some(())
+    }
+}
+
+impl Memory for Contents {
+    fn read(&self, va: u64, to: &mut [u8]) -> bool {
+        Contents::read(self, va, to).is_some()
     }
 }
 
