@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recordings that are wrong in one point, made from shipped ones. Each must be refused by the rule that it breaks.
 
+/// Mutants as a table, one a row: what is wrong, the rule that must refuse it, the file.
+macro_rules! rows {
+    ($($name:literal, $rule:expr => $file:expr;)*) => { vec![$(Mutant::new($name, $rule, $file)),*] };
+}
+
 mod deep;
 mod file;
 mod program;

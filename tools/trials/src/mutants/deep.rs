@@ -102,6 +102,12 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         ];
         resubmitted(parts, &patches, None)
     };
+    let with_shader = |code: u64| {
+        let mut state = [0; 64];
+        state[..8].copy_from_slice(&code.to_le_bytes());
+        let pointer = (chain + offset::STATE, &spare.to_le_bytes()[..]);
+        resubmitted(parts, &[pointer, (spare, &state[..])], None)
+    };
     let control = |job_type: u8| {
         let word = u32::from(job_type) << 1 | 1 | 1 << 16;
         resubmitted(
@@ -110,108 +116,36 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             None,
         )
     };
-    vec![
-        Mutant::new(
-            "job chain that loops",
-            "chain-loop",
-            with(offset::NEXT, chain),
-        ),
-        Mutant::new("next job in data", "chain-header", with(offset::NEXT, data)),
-        Mutant::new("next job in code", "chain-header", with(offset::NEXT, code)),
-        Mutant::new(
-            "next job in no region",
-            "chain-header",
-            with(offset::NEXT, nowhere),
-        ),
-        Mutant::new(
-            "next job off its boundary",
-            "chain-header",
-            with(offset::NEXT, chain + 8),
-        ),
-        Mutant::new("job made ready that the chain misses", "chain-complete", {
-            let other = if chain == descriptors {
-                chain + 64
-            } else {
-                descriptors
-            };
-            resubmitted(parts, &[], Some(action(Opcode::Rearm, 0, 0, 0, other)))
-        }),
-        Mutant::new("tiler job", "job-type", control(7)),
-        Mutant::new("fragment job", "job-type", control(9)),
-        Mutant::new("job of no type", "job-type", control(0)),
-        Mutant::new("job of an unknown type", "job-type", control(77)),
-        Mutant::new(
-            "descriptor outside memory",
-            "descriptor-region",
-            with(offset::STATE, nowhere),
-        ),
-        Mutant::new(
-            "descriptor at the end of the address space",
-            "descriptor-region",
-            with(offset::STATE, u64::MAX - 63),
-        ),
-        Mutant::new(
-            "descriptor in code",
-            "descriptor-region",
-            with(offset::STATE, code),
-        ),
-        Mutant::new(
-            "descriptor in scratch",
-            "descriptor-region",
-            with(offset::STATE, scratch),
-        ),
-        Mutant::new(
-            "descriptor that an input overwrites",
-            "descriptor-tensor",
-            with(offset::STATE, input & !63),
-        ),
-        Mutant::new(
-            "storage descriptor outside memory",
-            "descriptor-region",
-            with(offset::THREAD_STORAGE, nowhere),
-        ),
-        Mutant::new(
-            "table of buffers outside memory",
-            "descriptor-region",
-            with(offset::UNIFORM_BUFFERS, nowhere),
-        ),
-        Mutant::new(
-            "buffer outside memory",
-            "buffer-region",
-            table(nowhere >> 4 << 12),
-        ),
-        Mutant::new(
-            "buffer beyond its region",
-            "buffer-region",
-            table((end - 16) >> 4 << 12 | 0xfff),
-        ),
-        Mutant::new(
-            "push uniforms outside memory",
-            "buffer-region",
-            with(offset::PUSH_UNIFORMS, nowhere),
-        ),
-        Mutant::new(
-            "uniforms without end",
-            "deep-limit",
-            endless_uniforms(parts, (chain, spare), code),
-        ),
-        Mutant::new("shader in data", "shader-region", {
-            let mut state = [0; 64];
-            state[..8].copy_from_slice(&data.to_le_bytes());
-            let patches = [
-                (chain + offset::STATE, &spare.to_le_bytes()[..]),
-                (spare, &state[..]),
-            ];
-            resubmitted(parts, &patches, None)
-        }),
-        Mutant::new("shader outside memory", "shader-region", {
-            let mut state = [0; 64];
-            state[..8].copy_from_slice(&nowhere.to_le_bytes());
-            let patches = [
-                (chain + offset::STATE, &spare.to_le_bytes()[..]),
-                (spare, &state[..]),
-            ];
-            resubmitted(parts, &patches, None)
-        }),
+    rows![
+        "job chain that loops", "chain-loop" => with(offset::NEXT, chain);
+        "next job in data", "chain-header" => with(offset::NEXT, data);
+        "next job in code", "chain-header" => with(offset::NEXT, code);
+        "next job in no region", "chain-header" => with(offset::NEXT, nowhere);
+        "next job off its boundary", "chain-header" => with(offset::NEXT, chain + 8);
+        "job made ready that the chain misses", "chain-complete" => {
+        let other = if chain == descriptors {
+            chain + 64
+        } else {
+            descriptors
+        };
+        resubmitted(parts, &[], Some(action(Opcode::Rearm, 0, 0, 0, other)))
+    };
+        "tiler job", "job-type" => control(7);
+        "fragment job", "job-type" => control(9);
+        "job of no type", "job-type" => control(0);
+        "job of an unknown type", "job-type" => control(77);
+        "descriptor outside memory", "descriptor-region" => with(offset::STATE, nowhere);
+        "descriptor at the end of the address space", "descriptor-region" => with(offset::STATE, u64::MAX - 63);
+        "descriptor in code", "descriptor-region" => with(offset::STATE, code);
+        "descriptor in scratch", "descriptor-region" => with(offset::STATE, scratch);
+        "descriptor that an input overwrites", "descriptor-tensor" => with(offset::STATE, input & !63);
+        "storage descriptor outside memory", "descriptor-region" => with(offset::THREAD_STORAGE, nowhere);
+        "table of buffers outside memory", "descriptor-region" => with(offset::UNIFORM_BUFFERS, nowhere);
+        "buffer outside memory", "buffer-region" => table(nowhere >> 4 << 12);
+        "buffer beyond its region", "buffer-region" => table((end - 16) >> 4 << 12 | 0xfff);
+        "push uniforms outside memory", "buffer-region" => with(offset::PUSH_UNIFORMS, nowhere);
+        "uniforms without end", "deep-limit" => endless_uniforms(parts, (chain, spare), code);
+        "shader in data", "shader-region" => with_shader(data);
+        "shader outside memory", "shader-region" => with_shader(nowhere);
     ]
 }

@@ -46,140 +46,40 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         parts.file()
     };
     let last = file.len() - 1;
-    let mut mutants = vec![
-        Mutant::new(
-            "another kind of file",
-            "format-magic",
-            with(&|f| f[0] = b'X'),
-        ),
-        Mutant::new("empty file", "format-magic", Vec::new()),
-        Mutant::new(
-            "cut inside the header",
-            "format-magic",
-            file[..HEADER / 2].to_vec(),
-        ),
-        Mutant::new(
-            "cut inside the table",
-            "format-length",
-            file[..TABLE - 1].to_vec(),
-        ),
-        Mutant::new(
-            "truncated by a byte",
-            "format-length",
-            file[..last].to_vec(),
-        ),
-        Mutant::new(
-            "truncated by half",
-            "format-length",
-            file[..last / 2].to_vec(),
-        ),
-        Mutant::new("a byte more", "format-length", with(&|f| f.push(0))),
-        Mutant::new(
-            "version of the past",
-            "format-version",
-            sealed(&|f| f[major] -= 1),
-        ),
-        Mutant::new(
-            "version of the future",
-            "format-version",
-            sealed(&|f| f[major] += 1),
-        ),
-        Mutant::new(
-            "flipped bit in the header",
-            "format-checksum",
-            with(&|f| f[24] ^= 1 << 7),
-        ),
-        Mutant::new(
-            "flipped bit in the table",
-            "format-checksum",
-            with(&|f| f[TABLE - 1] ^= 1),
-        ),
-        Mutant::new(
-            "flipped bit in the first section",
-            "format-checksum",
-            with(&|f| f[TABLE] ^= 1),
-        ),
-        Mutant::new(
-            "flipped bit at the end",
-            "format-checksum",
-            with(&|f| f[last] ^= 0x80),
-        ),
-        Mutant::new(
-            "header field not zero",
-            "format-zero",
-            sealed(&|f| f[zero] = 1),
-        ),
-        Mutant::new("GPU of another family", "family", of_family(0)),
-        Mutant::new(
-            "unused cores of another family",
-            "format-zero",
-            of_family(1),
-        ),
-        Mutant::new(
-            "a section too few",
-            "format-table",
-            sealed(&|f| f[count] -= 1),
-        ),
-        Mutant::new(
-            "a section twice",
-            "format-table",
-            sealed(&|f| {
-                f.copy_within(entry(0)..entry(1), entry(1));
-            }),
-        ),
-        Mutant::new(
-            "sections reordered",
-            "format-table",
-            sealed(&|f| {
-                f[entry(2)..entry(4)].rotate_left(ENTRY);
-            }),
-        ),
-        Mutant::new(
-            "sections overlap",
-            "format-table",
-            sealed(&|f| f[entry(3) + 8] ^= 8),
-        ),
-        Mutant::new(
-            "section beyond the file",
-            "format-length",
-            sealed(&|f| {
-                f[entry(8) + 16..entry(8) + 24].fill(0x7f);
-            }),
-        ),
-        Mutant::new(
-            "section whose end wraps",
-            "format-length",
-            sealed(&|f| {
-                f[entry(8) + 16..entry(8) + 24].fill(0xff);
-            }),
-        ),
-        Mutant::new(
-            "table field not zero",
-            "format-zero",
-            sealed(&|f| f[entry(4) + 4] = 1),
-        ),
-    ];
-    mutants.extend(padding(&file));
     let spoiled = |section: Section, change: &dyn Fn(&mut Vec<u8>)| {
         let mut parts = parts.clone();
         change(parts.section(section));
         parts.file()
     };
-    mutants.push(Mutant::new(
-        "half an entry",
-        "format-entry-size",
-        spoiled(Section::Actions, &|s| s.push(0)),
-    ));
-    mutants.push(Mutant::new(
-        "name that does not end",
-        "format-name",
-        spoiled(Section::Strings, &|s| s.truncate(s.len() - 1)),
-    ));
-    mutants.push(Mutant::new(
-        "name with an escape sequence",
-        "format-name",
-        spoiled(Section::Strings, &|s| s[0] = 0x1b),
-    ));
+    let mut mutants = rows![
+        "another kind of file", "format-magic" => with(&|f| f[0] = b'X');
+        "empty file", "format-magic" => Vec::new();
+        "cut inside the header", "format-magic" => file[..HEADER / 2].to_vec();
+        "cut inside the table", "format-length" => file[..TABLE - 1].to_vec();
+        "truncated by a byte", "format-length" => file[..last].to_vec();
+        "truncated by half", "format-length" => file[..last / 2].to_vec();
+        "a byte more", "format-length" => with(&|f| f.push(0));
+        "version of the past", "format-version" => sealed(&|f| f[major] -= 1);
+        "version of the future", "format-version" => sealed(&|f| f[major] += 1);
+        "flipped bit in the header", "format-checksum" => with(&|f| f[24] ^= 1 << 7);
+        "flipped bit in the table", "format-checksum" => with(&|f| f[TABLE - 1] ^= 1);
+        "flipped bit in the first section", "format-checksum" => with(&|f| f[TABLE] ^= 1);
+        "flipped bit at the end", "format-checksum" => with(&|f| f[last] ^= 0x80);
+        "header field not zero", "format-zero" => sealed(&|f| f[zero] = 1);
+        "GPU of another family", "family" => of_family(0);
+        "unused cores of another family", "format-zero" => of_family(1);
+        "a section too few", "format-table" => sealed(&|f| f[count] -= 1);
+        "a section twice", "format-table" => sealed(&|f| { f.copy_within(entry(0)..entry(1), entry(1)); });
+        "sections reordered", "format-table" => sealed(&|f| { f[entry(2)..entry(4)].rotate_left(ENTRY); });
+        "sections overlap", "format-table" => sealed(&|f| f[entry(3) + 8] ^= 8);
+        "section beyond the file", "format-length" => sealed(&|f| { f[entry(8) + 16..entry(8) + 24].fill(0x7f); });
+        "section whose end wraps", "format-length" => sealed(&|f| { f[entry(8) + 16..entry(8) + 24].fill(0xff); });
+        "table field not zero", "format-zero" => sealed(&|f| f[entry(4) + 4] = 1);
+        "half an entry", "format-entry-size" => spoiled(Section::Actions, &|s| s.push(0));
+        "name that does not end", "format-name" => spoiled(Section::Strings, &|s| s.truncate(s.len() - 1));
+        "name with an escape sequence", "format-name" => spoiled(Section::Strings, &|s| s[0] = 0x1b);
+    ];
+    mutants.extend(padding(&file));
     mutants
 }
 

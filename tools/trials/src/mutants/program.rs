@@ -7,7 +7,7 @@ use gpureplay_format::{Access, ElementType, Opcode, RegionKind, Section, TensorK
 use zerocopy::IntoBytes;
 
 use super::Mutant;
-use super::tables::{HIGH, region};
+use super::tables::{HIGH, region, va_of};
 use crate::parts::{Parts, action};
 
 use Opcode::{BindInput, BindOutput, Fill, Launch, Rearm, Seek, Submit, Upload, Write};
@@ -77,20 +77,13 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         .zip(tensors.tensors())
         .find(|(_, entry)| is_input(entry));
     let first_input = first_input.map_or(0, |(index, _)| index);
-    let va_of = |kind: RegionKind| {
-        let mut parts = parts.clone();
-        let regions = parts.regions();
-        regions
-            .iter()
-            .find(|region| region.kind == kind.code())
-            .map_or(0, |it| it.va.get())
-    };
-    let (descriptors, data, code, scratch) = (
-        va_of(RegionKind::Descriptors),
-        va_of(RegionKind::Data),
-        va_of(RegionKind::Code),
-        va_of(RegionKind::Scratch),
-    );
+    let [descriptors, data, code, scratch] = [
+        RegionKind::Descriptors,
+        RegionKind::Data,
+        RegionKind::Code,
+        RegionKind::Scratch,
+    ]
+    .map(|kind| va_of(parts, kind));
     let nowhere = 0x7000_0000_0000;
     let again = [
         action(Rearm, 0, 0, 0, chain),
@@ -111,314 +104,91 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
         })
     };
     let block = |length: u32, bytes: &[u8]| packed(parts, length, bytes);
-    let mut mutants = vec![
-        Mutant::new(
-            "foreign register: GPU command",
-            "register-write",
-            first(0x30, 1),
-        ),
-        Mutant::new(
-            "foreign register: doorbell",
-            "register-write",
-            first(0x18e0, 1),
-        ),
-        Mutant::new(
-            "foreign register: interrupt mask",
-            "register-write",
-            first(0x1008, 0),
-        ),
-        Mutant::new("foreign register: power", "register-write", first(0x180, 1)),
-        Mutant::new(
-            "foreign register: counter dump",
-            "register-write",
-            first(0x60, 0x1000),
-        ),
-        Mutant::new(
-            "foreign register: outside",
-            "register-write",
-            first(0x7ffc, 1),
-        ),
-        Mutant::new(
-            "forged root of page tables",
-            "register-write",
-            first(0x2400, 0x1000),
-        ),
-        Mutant::new(
-            "forged command of the MMU",
-            "register-write",
-            first(0x2418, 1),
-        ),
-        Mutant::new(
-            "setting with forbidden bits",
-            "register-write",
-            first(0xf00, 0x8000_0000),
-        ),
-        Mutant::new(
-            "tensor in more places than may be moved",
-            "total-bytes",
-            changed(&many_places),
-        ),
-        Mutant::new(
-            "bits that drivers set on another GPU only",
-            "register-write",
-            // Forced coherency, which only the G71 needs.
-            first(0xf00, 0xc),
-        ),
-        Mutant::new(
-            "power of core stacks by hand",
-            "register-write",
-            first(0xf00, 1 << 8),
-        ),
-        Mutant::new(
-            "foreign register: between two",
-            "register-write",
-            first(0xf05, 1),
-        ),
-        Mutant::new(
-            "setting after power-up",
-            "register-write-order",
-            in_setup(action(Write, 0, 0xf04, 1, 0)),
-        ),
-        Mutant::new(
-            "setting during a run",
-            "register-write-order",
-            ending(&[action(Write, 0, 0xf04, 1, 0)]),
-        ),
-        Mutant::new(
-            "endless job",
-            "bounded-wait",
-            last(Submit, &|entry| entry.c = u32::MAX.into()),
-        ),
-        Mutant::new(
-            "job without a bound",
-            "bounded-wait",
-            last(Submit, &|entry| entry.c = 0.into()),
-        ),
-        Mutant::new("hours in total", "total-time", ending(&again.repeat(61))),
-        Mutant::new(
-            "unknown action",
-            "action-form",
-            last(Fill, &|entry| entry.op = 99),
-        ),
-        Mutant::new(
-            "operand that is not used",
-            "action-form",
-            last(Rearm, &|entry| entry.c = 1.into()),
-        ),
-        Mutant::new(
-            "launch on a GPU that takes chains",
-            "action-form",
-            ending(&[action(Launch, 0, 0, 1000, 0)]),
-        ),
-        Mutant::new(
-            "unknown encoding",
-            "action-form",
-            last(Upload, &|entry| entry.a = 7),
-        ),
-        Mutant::new(
-            "bytes from outside the file",
-            "upload-data",
-            ending(&[action(Seek, 0, 0, 0, 1 << 40)]),
-        ),
-        Mutant::new(
-            "decompression bomb",
-            "upload-data",
-            block(
-                0x1000_0000,
-                &[0x1f, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0],
-            ),
-        ),
-        Mutant::new(
-            "block that ends early",
-            "upload-data",
-            block(64, &[0x10, 1]),
-        ),
-        Mutant::new(
-            "block that reaches before its history",
-            "upload-data",
-            block(9, &[0x10, 1, 0xff, 0x7f, 0x40, 0, 0, 0, 0]),
-        ),
-        Mutant::new(
-            "data of all uploads gone",
-            "upload-data",
-            changed(&|p| p.section(Section::Data).clear()),
-        ),
-        Mutant::new(
-            "upload that decodes to less",
-            "upload-data",
-            last(Upload, &|entry| {
-                if entry.a == 1 {
-                    entry.c = (entry.c.get() + 1).into();
-                } else {
-                    entry.c = u32::MAX.into();
-                }
-            }),
-        ),
-        Mutant::new(
-            "fill outside all regions",
-            "upload-region",
-            ending(&[action(Fill, 1, 0, 16, nowhere)]),
-        ),
-        Mutant::new(
-            "fill across the end of a region",
-            "upload-region",
-            ending(&[action(Fill, 1, 0, u32::MAX, data)]),
-        ),
-        Mutant::new(
-            "fill into scratch",
-            "upload-region",
-            ending(&[action(Fill, 1, 0, 16, scratch)]),
-        ),
-        Mutant::new(
-            "code changed during a run",
-            "upload-region",
-            ending(&[action(Fill, 1, 0, 16, code)]),
-        ),
-        Mutant::new(
-            "fill of nothing",
-            "upload-region",
-            ending(&[action(Fill, 1, 0, 0, data)]),
-        ),
-        Mutant::new(
-            "job header in data",
-            "job-header",
-            ending(&[action(Rearm, 0, 0, 0, data)]),
-        ),
-        Mutant::new(
-            "job header in no region",
-            "job-header",
-            ending(&[action(Rearm, 0, 0, 0, nowhere)]),
-        ),
-        Mutant::new(
-            "job header off its boundary",
-            "job-header",
-            ending(&[action(Rearm, 0, 0, 0, chain + 8)]),
-        ),
-        Mutant::new(
-            "fourth job slot",
-            "job-configuration",
-            last(Submit, &|entry| entry.a = 3),
-        ),
-        Mutant::new(
-            "address space of somebody else",
-            "job-configuration",
-            last(Submit, &|entry| entry.b = (entry.b.get() | 5).into()),
-        ),
-        Mutant::new(
-            "job status not written back",
-            "job-configuration",
-            last(Submit, &|entry| entry.b = (entry.b.get() | 0x8000).into()),
-        ),
-        Mutant::new(
-            "chain submitted again as it is",
-            "job-restored",
-            ending(&[action(Submit, 1, CONFIG, 1000, chain)]),
-        ),
-        Mutant::new(
-            "another job made ready than the first",
-            "job-restored",
-            ending(&[
-                action(Rearm, 0, 0, 0, descriptors + 64),
-                action(Submit, 1, CONFIG, 1000, descriptors),
-            ]),
-        ),
-        Mutant::new(
-            "half a header written",
-            "job-restored",
-            ending(&[
-                action(Fill, 0, 0, 15, descriptors),
-                action(Submit, 1, CONFIG, 1000, descriptors),
-            ]),
-        ),
-        Mutant::new(
-            "job made ready for nothing",
-            "job-submitted",
-            ending(&[action(Rearm, 0, 0, 0, chain)]),
-        ),
-        Mutant::new(
-            "tensor that does not exist",
-            "bound-tensor",
-            ending(&[action(BindInput, 0, 0, 9999, 0)]),
-        ),
-        Mutant::new(
-            "input bound in set-up",
-            "bound-tensor",
-            in_setup(action(BindInput, 0, 0, first_input, 0)),
-        ),
-        Mutant::new(
-            "input read back",
-            "bound-tensor",
-            ending(&[action(BindOutput, 0, 0, first_input, 0)]),
-        ),
-        Mutant::new(
-            "output overwritten",
-            // What a run reads last of a recording with states is a state, which has rules of its own.
-            if keeps_states {
-                "state-bound"
+    rows![
+        "foreign register: GPU command", "register-write" => first(0x30, 1);
+        "foreign register: doorbell", "register-write" => first(0x18e0, 1);
+        "foreign register: interrupt mask", "register-write" => first(0x1008, 0);
+        "foreign register: power", "register-write" => first(0x180, 1);
+        "foreign register: counter dump", "register-write" => first(0x60, 0x1000);
+        "foreign register: outside", "register-write" => first(0x7ffc, 1);
+        "forged root of page tables", "register-write" => first(0x2400, 0x1000);
+        "forged command of the MMU", "register-write" => first(0x2418, 1);
+        "setting with forbidden bits", "register-write" => first(0xf00, 0x8000_0000);
+        "tensor in more places than may be moved", "total-bytes" => changed(&many_places);
+        // Forced coherency, which only the G71 needs.
+        "bits that drivers set on another GPU only", "register-write" => first(0xf00, 0xc);
+        "power of core stacks by hand", "register-write" => first(0xf00, 1 << 8);
+        "foreign register: between two", "register-write" => first(0xf05, 1);
+        "setting after power-up", "register-write-order" => in_setup(action(Write, 0, 0xf04, 1, 0));
+        "setting during a run", "register-write-order" => ending(&[action(Write, 0, 0xf04, 1, 0)]);
+        "endless job", "bounded-wait" => last(Submit, &|entry| entry.c = u32::MAX.into());
+        "job without a bound", "bounded-wait" => last(Submit, &|entry| entry.c = 0.into());
+        "hours in total", "total-time" => ending(&again.repeat(61));
+        "unknown action", "action-form" => last(Fill, &|entry| entry.op = 99);
+        "operand that is not used", "action-form" => last(Rearm, &|entry| entry.c = 1.into());
+        "launch on a GPU that takes chains", "action-form" => ending(&[action(Launch, 0, 0, 1000, 0)]);
+        "unknown encoding", "action-form" => last(Upload, &|entry| entry.a = 7);
+        "bytes from outside the file", "upload-data" => ending(&[action(Seek, 0, 0, 0, 1 << 40)]);
+        "decompression bomb", "upload-data" => block(0x1000_0000, &[0x1f, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0]);
+        "block that ends early", "upload-data" => block(64, &[0x10, 1]);
+        "block that reaches before its history", "upload-data" => block(9, &[0x10, 1, 0xff, 0x7f, 0x40, 0, 0, 0, 0]);
+        "data of all uploads gone", "upload-data" => changed(&|p| p.section(Section::Data).clear());
+        "upload that decodes to less", "upload-data" => last(Upload, &|entry| {
+            if entry.a == 1 {
+                entry.c = (entry.c.get() + 1).into();
             } else {
-                "bound-tensor"
-            },
-            last(BindOutput, &|entry| entry.op = BindInput.code()),
-        ),
-        Mutant::new(
-            "actions of two segments",
-            "segment-table",
-            segment(&|s| s[1].first_action = 0.into()),
-        ),
-        Mutant::new(
-            "action of no segment",
-            "segment-table",
-            changed(&|p| p.section(Section::Actions).extend([0; 16])),
-        ),
-        Mutant::new(
-            "actions from outside the file",
-            "segment-table",
-            segment(&|s| s[1].actions = u32::MAX.into()),
-        ),
-        Mutant::new(
-            "reserved field of a segment",
-            "segment-table",
-            segment(&|s| s[1].zero[2] = 1),
-        ),
-        Mutant::new(
-            "segment without a name",
-            "segment-table",
-            segment(&|s| s[1].name = u32::MAX.into()),
-        ),
-        Mutant::new(
-            "unknown kind of segment",
-            "segment-table",
-            segment(&|s| s[1].kind = 7),
-        ),
-        Mutant::new(
-            "set-up after a run",
-            "segment-order",
-            changed(&|parts| {
-                let count = parts.actions().len() as u32;
-                let mut late = parts.segments()[0];
-                late.first_action = count.into();
-                late.actions = 0.into();
-                parts.section(Section::Segments).extend(late.as_bytes());
-            }),
-        ),
-        Mutant::new(
-            "nothing that runs",
-            "segment-order",
-            changed(&|parts| {
-                let actions = parts.segments()[0].actions.get() as usize;
-                parts
-                    .section(Section::Segments)
-                    .truncate(size_of::<Segment>());
-                parts
-                    .section(Section::Actions)
-                    .truncate(actions * size_of::<ActionEntry>());
-            }),
-        ),
-    ];
-    mutants.push(Mutant::new(
-        "gigabytes upon gigabytes",
-        "total-bytes",
-        changed(&|parts| {
+                entry.c = u32::MAX.into();
+            }
+        });
+        "fill outside all regions", "upload-region" => ending(&[action(Fill, 1, 0, 16, nowhere)]);
+        "fill across the end of a region", "upload-region" => ending(&[action(Fill, 1, 0, u32::MAX, data)]);
+        "fill into scratch", "upload-region" => ending(&[action(Fill, 1, 0, 16, scratch)]);
+        "code changed during a run", "upload-region" => ending(&[action(Fill, 1, 0, 16, code)]);
+        "fill of nothing", "upload-region" => ending(&[action(Fill, 1, 0, 0, data)]);
+        "job header in data", "job-header" => ending(&[action(Rearm, 0, 0, 0, data)]);
+        "job header in no region", "job-header" => ending(&[action(Rearm, 0, 0, 0, nowhere)]);
+        "job header off its boundary", "job-header" => ending(&[action(Rearm, 0, 0, 0, chain + 8)]);
+        "fourth job slot", "job-configuration" => last(Submit, &|entry| entry.a = 3);
+        "address space of somebody else", "job-configuration" => last(Submit, &|entry| entry.b = (entry.b.get() | 5).into());
+        "job status not written back", "job-configuration" => last(Submit, &|entry| entry.b = (entry.b.get() | 0x8000).into());
+        "chain submitted again as it is", "job-restored" => ending(&[action(Submit, 1, CONFIG, 1000, chain)]);
+        "another job made ready than the first", "job-restored" => ending(&[
+            action(Rearm, 0, 0, 0, descriptors + 64),
+            action(Submit, 1, CONFIG, 1000, descriptors),
+        ]);
+        "half a header written", "job-restored" => ending(&[
+            action(Fill, 0, 0, 15, descriptors),
+            action(Submit, 1, CONFIG, 1000, descriptors),
+        ]);
+        "job made ready for nothing", "job-submitted" => ending(&[action(Rearm, 0, 0, 0, chain)]);
+        "tensor that does not exist", "bound-tensor" => ending(&[action(BindInput, 0, 0, 9999, 0)]);
+        "input bound in set-up", "bound-tensor" => in_setup(action(BindInput, 0, 0, first_input, 0));
+        "input read back", "bound-tensor" => ending(&[action(BindOutput, 0, 0, first_input, 0)]);
+        // What a run reads last of a recording with states is a state, which has rules of its own.
+        "output overwritten", if keeps_states { "state-bound" } else { "bound-tensor" } => last(BindOutput, &|entry| entry.op = BindInput.code());
+        "actions of two segments", "segment-table" => segment(&|s| s[1].first_action = 0.into());
+        "action of no segment", "segment-table" => changed(&|p| p.section(Section::Actions).extend([0; 16]));
+        "actions from outside the file", "segment-table" => segment(&|s| s[1].actions = u32::MAX.into());
+        "reserved field of a segment", "segment-table" => segment(&|s| s[1].zero[2] = 1);
+        "segment without a name", "segment-table" => segment(&|s| s[1].name = u32::MAX.into());
+        "unknown kind of segment", "segment-table" => segment(&|s| s[1].kind = 7);
+        "set-up after a run", "segment-order" => changed(&|parts| {
+            let count = parts.actions().len() as u32;
+            let mut late = parts.segments()[0];
+            late.first_action = count.into();
+            late.actions = 0.into();
+            parts.section(Section::Segments).extend(late.as_bytes());
+        });
+        "nothing that runs", "segment-order" => changed(&|parts| {
+            let actions = parts.segments()[0].actions.get() as usize;
+            parts
+                .section(Section::Segments)
+                .truncate(size_of::<Segment>());
+            parts
+                .section(Section::Actions)
+                .truncate(actions * size_of::<ActionEntry>());
+        });
+        "gigabytes upon gigabytes", "total-bytes" => changed(&|parts| {
             // A region of its own, behind all others, whose memory no job uses.
             if let Some(&last) = parts.regions().last() {
                 let mut room = last;
@@ -430,20 +200,14 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
                 parts.section(Section::Regions).extend(room.as_bytes());
                 parts.append(&vec![action(Fill, 0, 0, 1 << 31, va); 33]);
             }
-        }),
-    ));
-    mutants
+        });
+    ]
 }
 
 /// An upload of an LZ4 block that says that it decodes to `length` bytes.
 fn packed(parts: &Parts, length: u32, block: &[u8]) -> Vec<u8> {
     let mut parts = parts.clone();
-    let kind = RegionKind::Data.code();
-    let va = parts
-        .regions()
-        .iter()
-        .find(|it| it.kind == kind)
-        .map_or(0, |it| it.va.get());
+    let va = va_of(&parts, RegionKind::Data);
     let at = parts.section(Section::Data).len() as u64;
     parts.section(Section::Data).extend(block);
     let upload = action(Upload, 1, block.len() as u16, length, va);

@@ -131,85 +131,41 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
             insert(parts, first, at, action(opcode, 0, 0, other, 0));
         })
     };
-    let mut mutants = vec![
-        Mutant::new(
-            "state without a value",
-            "state-value",
-            changed(&|parts| {
-                if let Some(entry) = parts.tensors().last_mut() {
-                    entry.flags = TENSOR_EXTERNAL;
-                }
-            }),
-        ),
-        Mutant::new(
-            "state in the memory of an input",
-            "state-apart",
-            also(TensorKind::Input, HIGH + 255, BindInput),
-        ),
-        Mutant::new(
-            "state in the memory of an output",
-            "state-apart",
-            also(TensorKind::Output, HIGH, BindOutput),
-        ),
-        Mutant::new(
-            "run that fills a state",
-            "state-kept",
-            in_first(0, action(Fill, 0, 0, 1, HIGH + 255)),
-        ),
-        Mutant::new(
-            "run that fills a state and more",
-            "state-kept",
-            in_first(0, action(Fill, 7, 0, 4096, HIGH)),
-        ),
-        Mutant::new(
-            "state that no run is given",
-            "state-bound",
-            unused(BindInput),
-        ),
-        Mutant::new(
-            "state that no run gives back",
-            "state-bound",
-            unused(BindOutput),
-        ),
-        Mutant::new("state bound twice", "state-bound", in_first(0, bound)),
-        Mutant::new(
-            "state bound after a job",
-            "state-bound",
-            changed(&|parts| {
-                insert(parts, first, submit + 1, bound);
-                let start = parts.segments()[first].first_action.get() as usize;
-                parts.actions()[start] = action(Fill, 0, 0, 1, HIGH + 0x800);
-            }),
-        ),
-        Mutant::new(
-            "state read before a job",
-            "state-bound",
-            changed(&|parts| {
-                if let Some(entry) = parts.last(BindOutput) {
-                    *entry = action(Fill, 0, 0, 1, HIGH + 0x800);
-                }
-                insert(parts, first, 1, read);
-            }),
-        ),
-        Mutant::new(
-            "state bound in set-up",
-            "bound-tensor",
-            changed(&|parts| {
-                let count = parts.segments()[0].actions.get();
-                if first > 0 {
-                    insert(parts, 0, count, bound);
-                }
-            }),
-        ),
-        Mutant::new(
-            "state outside of data",
-            "tensor-region",
-            changed(&|parts| {
-                let pieces = parts.section(Section::Pieces);
-                let at = pieces.len() - size_of::<PieceEntry>();
-                pieces[at..at + 8].copy_from_slice(&(HIGH + 4096 - 255).to_le_bytes());
-            }),
-        ),
+    let mut mutants = rows![
+        "state without a value", "state-value" => changed(&|parts| {
+            if let Some(entry) = parts.tensors().last_mut() {
+                entry.flags = TENSOR_EXTERNAL;
+            }
+        });
+        "state in the memory of an input", "state-apart" => also(TensorKind::Input, HIGH + 255, BindInput);
+        "state in the memory of an output", "state-apart" => also(TensorKind::Output, HIGH, BindOutput);
+        "run that fills a state", "state-kept" => in_first(0, action(Fill, 0, 0, 1, HIGH + 255));
+        "run that fills a state and more", "state-kept" => in_first(0, action(Fill, 7, 0, 4096, HIGH));
+        "state that no run is given", "state-bound" => unused(BindInput);
+        "state that no run gives back", "state-bound" => unused(BindOutput);
+        "state bound twice", "state-bound" => in_first(0, bound);
+        "state bound after a job", "state-bound" => changed(&|parts| {
+            insert(parts, first, submit + 1, bound);
+            let start = parts.segments()[first].first_action.get() as usize;
+            parts.actions()[start] = action(Fill, 0, 0, 1, HIGH + 0x800);
+        });
+        "state read before a job", "state-bound" => changed(&|parts| {
+            if let Some(entry) = parts.last(BindOutput) {
+                *entry = action(Fill, 0, 0, 1, HIGH + 0x800);
+            }
+            insert(parts, first, 1, read);
+        });
+        "state bound in set-up", "bound-tensor" => changed(&|parts| {
+            let count = parts.segments()[0].actions.get();
+            if first > 0 {
+                insert(parts, 0, count, bound);
+            }
+        });
+        "state outside of data", "tensor-region" => changed(&|parts| {
+            let pieces = parts.section(Section::Pieces);
+            let at = pieces.len() - size_of::<PieceEntry>();
+            pieces[at..at + 8].copy_from_slice(&(HIGH + 4096 - 255).to_le_bytes());
+        });
     ];
     if first == 0 {
         mutants.retain(|mutant| mutant.name != "state bound in set-up");

@@ -21,6 +21,16 @@ pub(super) fn region(va: u64, pages: u32, access: Access, kind: RegionKind) -> R
     }
 }
 
+/// Where the first region of a kind begins.
+pub(super) fn va_of(parts: &Parts, kind: RegionKind) -> u64 {
+    let mut parts = parts.clone();
+    let found = parts
+        .regions()
+        .iter()
+        .find(|region| region.kind == kind.code());
+    found.map_or(0, |region| region.va.get())
+}
+
 /// Gives the first piece of the first tensor two axes of its own: extents, element strides, byte strides.
 fn first_axes(parts: &mut Parts, axes: [(u32, u32, u32); 2]) {
     let axes = axes.map(|(extent, element_stride, byte_stride)| AxisEntry {
@@ -56,255 +66,68 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     };
     let tensor = |change: &dyn Fn(&mut TensorEntry)| changed(&|p| change(&mut p.tensors()[0]));
     let piece = |at: usize, value: u8| changed(&|p| p.section(Section::Pieces)[at] = value);
-    let va_of = |kind: RegionKind| {
-        let mut parts = parts.clone();
-        let regions = parts.regions();
-        regions
-            .iter()
-            .find(|region| region.kind == kind.code())
-            .map_or(0, |it| it.va.get())
-    };
     let input_at = |va: u64| {
         changed(&|parts| parts.section(Section::Pieces)[..8].copy_from_slice(&va.to_le_bytes()))
     };
     let rw = Access::READ_WRITE;
     let far = 0x7000_0000_0000;
-    vec![
+    rows![
         // Half a million pages, 256 MiB apart: each needs a table of its own, every fourth a second one.
-        Mutant::new(
-            "regions that need more page tables than there is memory",
-            "memory-limit",
-            changed(&|parts| {
-                for index in 0..1 << 19 {
-                    let added = region(HIGH + (index << 28), 1, rw, RegionKind::Data);
-                    parts.section(Section::Regions).extend(added.as_bytes());
-                }
-            }),
-        ),
-        Mutant::new(
-            "region off a page",
-            "region-shape",
-            also(region(far + 0x800, 1, rw, RegionKind::Data)),
-        ),
-        Mutant::new(
-            "region without pages",
-            "region-shape",
-            also(region(far, 0, rw, RegionKind::Data)),
-        ),
-        Mutant::new(
-            "reserved field of a region",
-            "region-shape",
-            changed(&|p| p.regions()[0].zero = 1.into()),
-        ),
-        Mutant::new(
-            "region beyond the address range",
-            "region-range",
-            also(region(0xffff_ffff_f000, 2, rw, RegionKind::Data)),
-        ),
-        Mutant::new(
-            "region that wraps",
-            "region-range",
-            also(region(0u64.wrapping_sub(4096), 1, rw, RegionKind::Data)),
-        ),
-        Mutant::new(
-            "regions overlap",
-            "regions-disjoint",
-            changed(&|p| {
-                let first = p.regions()[0].va;
-                p.regions()[1].va = first;
-            }),
-        ),
-        Mutant::new(
-            "region twice",
-            "regions-disjoint",
-            changed(&|p| {
-                let copy = p.section(Section::Regions)[..16].to_vec();
-                p.section(Section::Regions).splice(..0, copy);
-            }),
-        ),
-        Mutant::new(
-            "regions reordered",
-            "regions-disjoint",
-            changed(&|p| p.regions().reverse()),
-        ),
-        Mutant::new(
-            "code that can be written",
-            "write-xor-execute",
-            of_kind(RegionKind::Code, &|r| r.access = 7),
-        ),
-        Mutant::new(
-            "data that can be executed and written",
-            "write-xor-execute",
-            of_kind(RegionKind::Data, &|r| r.access = 7),
-        ),
-        Mutant::new(
-            "data that can be executed",
-            "region-kind",
-            of_kind(RegionKind::Data, &|r| r.access = 5),
-        ),
-        Mutant::new(
-            "code that cannot be executed",
-            "region-kind",
-            of_kind(RegionKind::Code, &|r| r.access = 1),
-        ),
-        Mutant::new(
-            "data that cannot be read",
-            "region-kind",
-            of_kind(RegionKind::Data, &|r| r.access = 2),
-        ),
-        Mutant::new(
-            "unknown kind of access",
-            "region-kind",
-            of_kind(RegionKind::Data, &|r| r.access = 0xb),
-        ),
-        Mutant::new(
-            "unknown kind of memory",
-            "region-kind",
-            of_kind(RegionKind::Data, &|r| r.kind = 9),
-        ),
-        Mutant::new(
-            "a terabyte of memory",
-            "memory-limit",
-            also(region(far, 1 << 28, rw, RegionKind::Data)),
-        ),
-        Mutant::new(
-            "no identity",
-            "identity-product",
-            changed(&|p| p.section(Section::Identity).clear()),
-        ),
-        Mutant::new(
-            "product that is half compared",
-            "identity-product",
-            changed(&|p| p.section(Section::Identity)[7] = 0x0f),
-        ),
-        Mutant::new(
-            "header of another GPU",
-            "identity-product",
-            changed(&|p| p.platform.gpu_id ^= 0x0002_0000),
-        ),
-        Mutant::new(
-            "identity of a counter",
-            "identity-register",
-            changed(&|p| p.section(Section::Identity)[..4].copy_from_slice(&0x38u32.to_le_bytes())),
-        ),
-        Mutant::new(
-            "identity between two registers",
-            "identity-register",
-            changed(&|p| p.section(Section::Identity)[0] = 2),
-        ),
-        Mutant::new(
-            "identity that rings a doorbell",
-            "identity-register",
-            changed(&|p| {
-                p.section(Section::Identity)[..4].copy_from_slice(&0x18e0u32.to_le_bytes())
-            }),
-        ),
-        Mutant::new(
-            "unknown element type",
-            "tensor-shape",
-            tensor(&|t| t.element = 99),
-        ),
-        Mutant::new(
-            "unknown kind of tensor",
-            "tensor-shape",
-            tensor(&|t| t.kind = 99),
-        ),
-        Mutant::new(
-            "unknown tensor flag",
-            "tensor-shape",
-            tensor(&|t| t.flags |= 0x80),
-        ),
-        Mutant::new(
-            "tensor without a name",
-            "tensor-shape",
-            tensor(&|t| t.name = u32::MAX.into()),
-        ),
-        Mutant::new("rank of seven", "tensor-shape", tensor(&|t| t.rank = 7)),
-        Mutant::new(
-            "extent of zero",
-            "tensor-shape",
-            tensor(&|t| t.shape[0] = 0.into()),
-        ),
-        Mutant::new(
-            "shape that overflows",
-            "tensor-shape",
-            tensor(&|t| t.shape[0] = u32::MAX.into()),
-        ),
-        Mutant::new(
-            "tensor of other pieces",
-            "tensor-tables",
-            tensor(&|t| t.first_piece = 1.into()),
-        ),
-        Mutant::new(
-            "pieces from outside the file",
-            "tensor-tables",
-            tensor(&|t| t.pieces = u32::MAX.into()),
-        ),
-        Mutant::new(
-            "piece of no tensor",
-            "tensor-tables",
-            changed(&|p| p.section(Section::Pieces).extend([0; 20])),
-        ),
-        Mutant::new(
-            "axes from outside the file",
-            "tensor-tables",
-            piece(19, 0x7f),
-        ),
-        Mutant::new(
-            "elements that no piece has",
-            "tensor-elements",
-            tensor(&|t| t.shape[0] = (t.shape[0].get() * 2).into()),
-        ),
-        Mutant::new(
-            "piece with a gap in its axes",
-            "tensor-tables",
-            piece(12, 1),
-        ),
-        Mutant::new(
-            "first element beyond the last",
-            "tensor-elements",
-            changed(&|p| p.section(Section::Pieces)[8..12].fill(0x7f)),
-        ),
-        Mutant::new(
-            "elements in one place",
-            "tensor-overlap",
-            changed(&|p| p.section(Section::Axes)[8..12].fill(0)),
-        ),
-        Mutant::new(
-            "rows of bytes in one place",
-            "tensor-overlap",
-            changed(&|p| first_axes(p, [(2, 4, 6), (4, 1, 4)])),
-        ),
-        Mutant::new(
-            "rows off their alignment",
-            "tensor-region",
-            changed(&|p| first_axes(p, [(2, 4, 18), (4, 1, 4)])),
-        ),
-        Mutant::new(
-            "rows that leave the region",
-            "tensor-region",
-            changed(&|p| first_axes(p, [(2, 4, 0xffff_fffc), (4, 1, 4)])),
-        ),
-        Mutant::new(
-            "input over a job chain",
-            "tensor-region",
-            input_at(va_of(RegionKind::Descriptors)),
-        ),
-        Mutant::new(
-            "input over code",
-            "tensor-region",
-            input_at(va_of(RegionKind::Code)),
-        ),
-        Mutant::new(
-            "input over scratch",
-            "tensor-region",
-            input_at(va_of(RegionKind::Scratch)),
-        ),
-        Mutant::new("input outside all regions", "tensor-region", input_at(far)),
-        Mutant::new(
-            "input off its alignment",
-            "tensor-region",
-            input_at(va_of(RegionKind::Data) + 1),
-        ),
+        "regions that need more page tables than there is memory", "memory-limit" => changed(&|parts| {
+            for index in 0..1 << 19 {
+                let added = region(HIGH + (index << 28), 1, rw, RegionKind::Data);
+                parts.section(Section::Regions).extend(added.as_bytes());
+            }
+        });
+        "region off a page", "region-shape" => also(region(far + 0x800, 1, rw, RegionKind::Data));
+        "region without pages", "region-shape" => also(region(far, 0, rw, RegionKind::Data));
+        "reserved field of a region", "region-shape" => changed(&|p| p.regions()[0].zero = 1.into());
+        "region beyond the address range", "region-range" => also(region(0xffff_ffff_f000, 2, rw, RegionKind::Data));
+        "region that wraps", "region-range" => also(region(0u64.wrapping_sub(4096), 1, rw, RegionKind::Data));
+        "regions overlap", "regions-disjoint" => changed(&|p| { let first = p.regions()[0].va; p.regions()[1].va = first; });
+        "region twice", "regions-disjoint" => changed(&|p| {
+            let copy = p.section(Section::Regions)[..16].to_vec();
+            p.section(Section::Regions).splice(..0, copy);
+        });
+        "regions reordered", "regions-disjoint" => changed(&|p| p.regions().reverse());
+        "code that can be written", "write-xor-execute" => of_kind(RegionKind::Code, &|r| r.access = 7);
+        "data that can be executed and written", "write-xor-execute" => of_kind(RegionKind::Data, &|r| r.access = 7);
+        "data that can be executed", "region-kind" => of_kind(RegionKind::Data, &|r| r.access = 5);
+        "code that cannot be executed", "region-kind" => of_kind(RegionKind::Code, &|r| r.access = 1);
+        "data that cannot be read", "region-kind" => of_kind(RegionKind::Data, &|r| r.access = 2);
+        "unknown kind of access", "region-kind" => of_kind(RegionKind::Data, &|r| r.access = 0xb);
+        "unknown kind of memory", "region-kind" => of_kind(RegionKind::Data, &|r| r.kind = 9);
+        "a terabyte of memory", "memory-limit" => also(region(far, 1 << 28, rw, RegionKind::Data));
+        "no identity", "identity-product" => changed(&|p| p.section(Section::Identity).clear());
+        "product that is half compared", "identity-product" => changed(&|p| p.section(Section::Identity)[7] = 0x0f);
+        "header of another GPU", "identity-product" => changed(&|p| p.platform.gpu_id ^= 0x0002_0000);
+        "identity of a counter", "identity-register" => changed(&|p| p.section(Section::Identity)[..4].copy_from_slice(&0x38u32.to_le_bytes()));
+        "identity between two registers", "identity-register" => changed(&|p| p.section(Section::Identity)[0] = 2);
+        "identity that rings a doorbell", "identity-register" => changed(&|p| {
+            p.section(Section::Identity)[..4].copy_from_slice(&0x18e0u32.to_le_bytes())
+        });
+        "unknown element type", "tensor-shape" => tensor(&|t| t.element = 99);
+        "unknown kind of tensor", "tensor-shape" => tensor(&|t| t.kind = 99);
+        "unknown tensor flag", "tensor-shape" => tensor(&|t| t.flags |= 0x80);
+        "tensor without a name", "tensor-shape" => tensor(&|t| t.name = u32::MAX.into());
+        "rank of seven", "tensor-shape" => tensor(&|t| t.rank = 7);
+        "extent of zero", "tensor-shape" => tensor(&|t| t.shape[0] = 0.into());
+        "shape that overflows", "tensor-shape" => tensor(&|t| t.shape[0] = u32::MAX.into());
+        "tensor of other pieces", "tensor-tables" => tensor(&|t| t.first_piece = 1.into());
+        "pieces from outside the file", "tensor-tables" => tensor(&|t| t.pieces = u32::MAX.into());
+        "piece of no tensor", "tensor-tables" => changed(&|p| p.section(Section::Pieces).extend([0; 20]));
+        "axes from outside the file", "tensor-tables" => piece(19, 0x7f);
+        "elements that no piece has", "tensor-elements" => tensor(&|t| t.shape[0] = (t.shape[0].get() * 2).into());
+        "piece with a gap in its axes", "tensor-tables" => piece(12, 1);
+        "first element beyond the last", "tensor-elements" => changed(&|p| p.section(Section::Pieces)[8..12].fill(0x7f));
+        "elements in one place", "tensor-overlap" => changed(&|p| p.section(Section::Axes)[8..12].fill(0));
+        "rows of bytes in one place", "tensor-overlap" => changed(&|p| first_axes(p, [(2, 4, 6), (4, 1, 4)]));
+        "rows off their alignment", "tensor-region" => changed(&|p| first_axes(p, [(2, 4, 18), (4, 1, 4)]));
+        "rows that leave the region", "tensor-region" => changed(&|p| first_axes(p, [(2, 4, 0xffff_fffc), (4, 1, 4)]));
+        "input over a job chain", "tensor-region" => input_at(va_of(parts, RegionKind::Descriptors));
+        "input over code", "tensor-region" => input_at(va_of(parts, RegionKind::Code));
+        "input over scratch", "tensor-region" => input_at(va_of(parts, RegionKind::Scratch));
+        "input outside all regions", "tensor-region" => input_at(far);
+        "input off its alignment", "tensor-region" => input_at(va_of(parts, RegionKind::Data) + 1);
     ]
 }

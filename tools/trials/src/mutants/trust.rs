@@ -56,56 +56,24 @@ pub(super) fn mutants(parts: &Parts) -> Vec<Mutant> {
     let mut changed = file.clone();
     changed[100] ^= 1;
     let longer = [&file[..], &[0]].concat();
-    for (name, rule, file, signature) in [
-        (
-            "flipped bit of the signature",
-            "signature-forged",
-            &file,
-            with(&|s| s[last] ^= 1),
-        ),
-        (
-            "flipped bit of a signed hash",
-            "signature-forged",
-            &file,
-            with(&|s| s[64] ^= 1),
-        ),
-        (
-            "raised counter",
-            "signature-forged",
-            &file,
-            with(&|s| s[16] += 1),
-        ),
-        (
-            "changed recording",
-            "signature-forged",
-            &changed,
-            right.clone(),
-        ),
-        (
-            "longer recording",
-            "signature-length",
-            &longer,
-            right.clone(),
-        ),
-        ("signature with another key", "signature-key", &file, other),
-        ("older recording", "signature-rollback", &file, old),
-        (
-            "truncated signature",
-            "signature-shape",
-            &file,
-            with(&|s| s.truncate(last)),
-        ),
-        ("no signature", "signature-magic", &file, Vec::new()),
-        (
-            "signed name that leaves the directory",
-            "signature-shape",
-            &file,
-            with(&|s| s[112] = b'/'),
-        ),
-    ] {
-        let mut mutant = Mutant::new(name, rule, file.clone());
-        mutant.signature = Some(signature);
-        mutants.push(mutant);
+    macro_rules! signed {
+        ($($name:literal, $rule:literal => $file:expr, $signature:expr;)*) => {
+            $(let mut mutant = Mutant::new($name, $rule, $file.clone());
+            mutant.signature = Some($signature);
+            mutants.push(mutant);)*
+        };
+    }
+    signed! {
+        "flipped bit of the signature", "signature-forged" => file, with(&|s| s[last] ^= 1);
+        "flipped bit of a signed hash", "signature-forged" => file, with(&|s| s[64] ^= 1);
+        "raised counter", "signature-forged" => file, with(&|s| s[16] += 1);
+        "changed recording", "signature-forged" => changed, right.clone();
+        "longer recording", "signature-length" => longer, right.clone();
+        "signature with another key", "signature-key" => file, other;
+        "older recording", "signature-rollback" => file, old;
+        "truncated signature", "signature-shape" => file, with(&|s| s.truncate(last));
+        "no signature", "signature-magic" => file, Vec::new();
+        "signed name that leaves the directory", "signature-shape" => file, with(&|s| s[112] = b'/');
     }
     mutants
 }
