@@ -75,7 +75,7 @@ static int on_read(struct kprobe *probe, struct pt_regs *regs)
 
 NOKPROBE_SYMBOL(on_read);
 
-static struct kprobe accessors[] = {
+static const struct kprobe new_accessors[] = {
 	{ .symbol_name = "kbase_reg_write", .pre_handler = on_write },
 	{ .symbol_name = "kbase_reg_read", .pre_handler = on_read },
 };
@@ -116,7 +116,7 @@ static int gpu_exit(struct kretprobe_instance *instance, struct pt_regs *regs)
 	return 0;
 }
 
-static struct kretprobe handlers[] = {
+static const struct kretprobe new_handlers[] = {
 	{
 		.kp.symbol_name = "kbase_job_irq_handler",
 		.entry_handler = job_enter,
@@ -133,6 +133,19 @@ static struct kretprobe handlers[] = {
 		.handler = gpu_exit,
 	},
 };
+
+/*
+ * What is registered. The kernel leaves addresses and flags of a driver that is
+ * gone in them, and refuses a probe with an address and a name.
+ */
+static struct kprobe accessors[ARRAY_SIZE(new_accessors)];
+static struct kretprobe handlers[ARRAY_SIZE(new_handlers)];
+
+static void renew_probes(void)
+{
+	memcpy(accessors, new_accessors, sizeof(accessors));
+	memcpy(handlers, new_handlers, sizeof(handlers));
+}
 
 /* Calls that the kernel did not tell of: a register access or a handler is not in the log. */
 static u64 count_missed(void)
@@ -176,9 +189,12 @@ static void disarm(void)
 /* The GPU is known from the device tree: nothing is bound to it yet. */
 static int find_gpu(void)
 {
-	struct device_node *node = of_find_matching_node(NULL, gpus);
+	struct device_node *node;
 	struct resource *range;
 
+	for_each_matching_node(node, gpus)
+		if (of_device_is_available(node))
+			break;
 	if (!node)
 		return -ENODEV;
 	gpu = of_find_device_by_node(node);
@@ -203,6 +219,7 @@ static int arm(void)
 
 	if (ret)
 		return ret;
+	renew_probes();
 	for (i = 0; i < ARRAY_SIZE(accessors); i++) {
 		ret = register_kprobe(&accessors[i]);
 		if (ret)
@@ -255,18 +272,14 @@ static struct notifier_block modules = { .notifier_call = on_module };
 
 static int __init kprobes_init(void)
 {
+	renew_probes();
 	/* A probe that can be placed now means that its reset is over. */
-	int ret = register_kprobe(&accessors[0]);
-
-	if (!ret) {
+	if (!register_kprobe(&accessors[0])) {
 		unregister_kprobe(&accessors[0]);
 		pr_err("gpureplay: remove %s, load this module, then load it again\n",
 		       module_name_to_probe);
 		return -EBUSY;
 	}
-	memset(&accessors[0], 0, sizeof(accessors[0]));
-	accessors[0].symbol_name = "kbase_reg_write";
-	accessors[0].pre_handler = on_write;
 	return register_module_notifier(&modules);
 }
 module_init(kprobes_init);

@@ -14,7 +14,6 @@ enum fill {
 	FILL_POSITIVE, /* distinct values in 0.25..4.25 */
 	FILL_INT,      /* 32-bit patterns of both signs, none of them 0 */
 	FILL_SMALL,    /* 32-bit integers in -100..100 with zeros among them */
-	FILL_NOT_FIVE, /* 32-bit patterns whose lowest three bits are not 5 */
 	FILL_LONG,     /* 64-bit patterns of both signs */
 	FILL_BYTES,    /* all byte values */
 	FILL_ZERO,
@@ -47,6 +46,6 @@ struct kernel_case {
 	double tolerance;   /* relative, for buffers of floats; 0: every bit counts */
 };
 
-extern const struct kernel_case own_cases[], shared_cases[];
+extern const struct kernel_case own_cases[];
 
 #endif

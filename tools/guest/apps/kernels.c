@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Runs OpenCL kernels on the GPU and compares every buffer with a reference computed on the CPU.
 //
-// kernels [--shared] [--dir FOLDER] [NAME...]
-//     --shared   the cases for the sample kernels of the instruction reference instead of the project's own
+// kernels [--dir FOLDER] [NAME...]
 //     --dir      where the .cl files are [/opt/gpureplay/share/kernels]
 //     NAME       only these kernels
 // Prints one line per kernel and, last, "N passed, N failed". Exit code 0 if none failed, 1 otherwise.
@@ -64,7 +63,6 @@ static void fill(void *buffer, const struct argument *argument, unsigned seed)
 		case FILL_FLOAT: real = unit * 8 - 4; memcpy(words + i, &real, 4); break;
 		case FILL_POSITIVE: real = unit * 4 + 0.25f; memcpy(words + i, &real, 4); break;
 		case FILL_INT: words[i] = random ? random : 1; break;
-		case FILL_NOT_FIVE: words[i] = (random & 7) == 5 ? random - 1 : random; break;
 		case FILL_LONG: words[i] = random; break;
 		case FILL_SMALL: words[i] = i % 13 == 5 ? 0 : (uint32_t)((int)(random % 201) - 100); break;
 		case FILL_BYTES: words[i] = random; break;
@@ -175,22 +173,19 @@ static int run(const struct kernel_case *test, const char *dir)
 int main(int argc, char **argv)
 {
 	const char *dir = "/opt/gpureplay/share/kernels";
-	const struct kernel_case *cases = own_cases;
 	int at = 1;
 	for (; at < argc && !strncmp(argv[at], "--", 2); at++) {
-		if (!strcmp(argv[at], "--shared")) {
-			cases = shared_cases;
-		} else if (!strcmp(argv[at], "--dir") && at + 1 < argc) {
+		if (!strcmp(argv[at], "--dir") && at + 1 < argc) {
 			dir = argv[++at];
 		} else {
-			fprintf(stderr, "usage: kernels [--shared] [--dir FOLDER] [NAME...]\n");
+			fprintf(stderr, "usage: kernels [--dir FOLDER] [NAME...]\n");
 			return 2;
 		}
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	gpu = open_gpu();
 	unsigned passed = 0, failed = 0;
-	for (const struct kernel_case *test = cases; test->file; test++) {
+	for (const struct kernel_case *test = own_cases; test->file; test++) {
 		int wanted = at == argc;
 		for (int i = at; i < argc; i++)
 			wanted |= !strcmp(argv[i], test->kernel);

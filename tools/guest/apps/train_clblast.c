@@ -5,27 +5,11 @@
 // train_clblast --network convolutions|perceptron --weights DIR --images I.npy --labels L.npy --rates R.npy --losses OUT.npy [--learnt DIR]
 //   I: float32 steps x 32 x 8 x 8; L: int32 steps x 32; R: float32 steps x 1. OUT gets the loss of each step.
 //   DIR has NAME.npy for each array of weights; the learnt ones are written to the other DIR.
-#include "opencl_gpu.h"
+#include "app.h"
 
 #include <clblast_c.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "npy.h"
-
-#define FOLDER "/opt/gpureplay/share/networks/"
 
 enum { BATCH = 32, CLASSES = 10, MOST_LAYERS = 4 };
-
-/* An array of weights with all that its training needs. */
-struct weights {
-	char name[32];
-	size_t count;
-	int rank;
-	size_t shape[4];
-	cl_mem value, velocity, gradient;
-};
 
 struct layer {
 	const char *name;
@@ -56,75 +40,6 @@ static struct network networks[] = {
 	    { .name = "fc2", .inputs = 64, .outputs = CLASSES } } },
 };
 
-static struct gpu gpu;
-static cl_program programs[2];
-
-static const char *option(int argc, char **argv, const char *name, const char *otherwise)
-{
-	for (int i = 1; i + 1 < argc; i += 2)
-		if (!strcmp(argv[i], name))
-			return argv[i + 1];
-	if (!otherwise) {
-		fprintf(stderr, "train_clblast: %s is missing; see train_clblast.c\n", name);
-		exit(2);
-	}
-	return otherwise;
-}
-
-static cl_program program_of(const char *name)
-{
-	char path[256];
-	snprintf(path, sizeof path, FOLDER "%s", name);
-	FILE *file = fopen(path, "rb");
-	char *text = calloc(1, 1 << 16);
-	if (!file || !text || !fread(text, 1, (1 << 16) - 1, file)) {
-		fprintf(stderr, "train_clblast: %s cannot be read\n", path);
-		exit(2);
-	}
-	fclose(file);
-	return build_program(&gpu, text, "", name);
-}
-
-static cl_mem buffer(size_t elements)
-{
-	cl_int error;
-	cl_mem made = clCreateBuffer(gpu.context, CL_MEM_READ_WRITE, elements * 4, NULL, &error);
-	must(error, "buffer");
-	return made;
-}
-
-static void put(cl_mem to, const void *data, size_t elements)
-{
-	must(clEnqueueWriteBuffer(gpu.queue, to, CL_TRUE, 0, elements * 4, data, 0, NULL, NULL), "write");
-}
-
-static void get(cl_mem from, void *data, size_t elements)
-{
-	must(clEnqueueReadBuffer(gpu.queue, from, CL_TRUE, 0, elements * 4, data, 0, NULL, NULL), "read");
-}
-
-/* Launches a kernel: buffers first, then integers. */
-static void launch(const char *name, const size_t sizes[3], int buffers, const cl_mem *given, int integers,
-		   const cl_int *numbers)
-{
-	cl_int error;
-	cl_kernel kernel = clCreateKernel(programs[0], name, &error);
-	if (error == CL_INVALID_KERNEL_NAME)
-		kernel = clCreateKernel(programs[1], name, &error);
-	must(error, name);
-	for (int i = 0; i < buffers; i++)
-		must(clSetKernelArg(kernel, i, sizeof given[i], &given[i]), name);
-	for (int i = 0; i < integers; i++)
-		must(clSetKernelArg(kernel, buffers + i, sizeof numbers[i], &numbers[i]), name);
-	must(clEnqueueNDRangeKernel(gpu.queue, kernel, 3, NULL, sizes, NULL, 0, NULL, NULL), name);
-	clReleaseKernel(kernel);
-}
-
-#define COUNT(...) (sizeof(__VA_ARGS__) / sizeof((__VA_ARGS__)[0]))
-#define SIZES(x, y, z) ((const size_t[3]){ x, y, z })
-#define BUFFERS(...) COUNT(((cl_mem[]){ __VA_ARGS__ })), (cl_mem[]){ __VA_ARGS__ }
-#define NUMBERS(...) COUNT(((cl_int[]){ __VA_ARGS__ })), (cl_int[]){ __VA_ARGS__ }
-
 /* to (rows x columns) = a x b over `between`; `turned`: the matrix in memory is the transpose of what is meant. */
 static void product(cl_mem a, int a_turned, cl_mem b, int b_turned, cl_mem to, size_t rows, size_t columns, size_t between)
 {
@@ -148,30 +63,6 @@ static size_t width(const struct layer *layer)
 	return (size_t)layer->inputs * (layer->side ? 9 : 1);
 }
 
-static void load(struct weights *weights, const char *folder)
-{
-	char path[4096];
-	snprintf(path, sizeof path, "%s/%s.npy", folder, weights->name);
-	struct npy value = npy_read_shape(path, 'f', weights->rank, weights->shape);
-	weights->count = value.count;
-	weights->value = buffer(value.count);
-	weights->velocity = buffer(value.count);
-	weights->gradient = buffer(value.count);
-	put(weights->value, value.data, value.count);
-	put(weights->velocity, calloc(value.count, 4), value.count);
-}
-
-static void save(const struct weights *weights, const char *folder)
-{
-	char path[4096];
-	struct npy value = { .type = 'f', .rank = weights->rank, .count = weights->count };
-	memcpy(value.shape, weights->shape, sizeof weights->shape);
-	value.data = calloc(value.count, 4);
-	get(weights->value, value.data, value.count);
-	snprintf(path, sizeof path, "%s/%s.npy", folder, weights->name);
-	npy_write(path, &value);
-}
-
 static void prepare(struct layer *layer, const char *folder)
 {
 	size_t inputs = layer->inputs, outputs = layer->outputs, out = places(layer) * outputs;
@@ -184,12 +75,12 @@ static void prepare(struct layer *layer, const char *folder)
 	snprintf(layer->bias.name, sizeof layer->bias.name, "%s.bias", layer->name);
 	load(&layer->weight, folder);
 	load(&layer->bias, folder);
-	layer->out = buffer(out);
-	layer->by_out = buffer(out);
-	layer->smaller = layer->halved ? buffer(out / 4) : layer->out;
-	layer->by_columns = buffer(places(layer) * width(layer));
-	layer->columns = layer->side ? buffer(places(layer) * width(layer)) : NULL;
-	layer->by_in = layer->side ? buffer(places(layer) * inputs) : layer->by_columns;
+	layer->out = buffer(4 * out);
+	layer->by_out = buffer(4 * out);
+	layer->smaller = layer->halved ? buffer(out) : layer->out;
+	layer->by_columns = buffer(4 * places(layer) * width(layer));
+	layer->columns = layer->side ? buffer(4 * places(layer) * width(layer)) : NULL;
+	layer->by_in = layer->side ? buffer(4 * places(layer) * inputs) : layer->by_columns;
 }
 
 static cl_mem forward(struct layer *layer, cl_mem in)
@@ -229,14 +120,6 @@ static cl_mem back(struct layer *layer, cl_mem in, cl_mem gradient, int first)
 	return layer->by_in;
 }
 
-static void move(cl_kernel kernel, const struct weights *weights, cl_mem rate)
-{
-	cl_mem given[] = { weights->value, weights->velocity, weights->gradient, rate };
-	for (int a = 0; a < 4; a++)
-		must(clSetKernelArg(kernel, a, sizeof given[a], &given[a]), "move");
-	must(clEnqueueNDRangeKernel(gpu.queue, kernel, 1, NULL, &weights->count, NULL, 0, NULL, NULL), "move");
-}
-
 int main(int argc, char **argv)
 {
 	const char *from = option(argc, argv, "--weights", NULL), *learnt = option(argc, argv, "--learnt", "");
@@ -254,24 +137,20 @@ int main(int argc, char **argv)
 	struct npy losses = { .type = 'f', .rank = 1, .shape = { steps }, .count = steps, .data = calloc(steps, 4) };
 
 	gpu = open_gpu();
-	programs[0] = program_of("train_digits.cl");
-	programs[1] = program_of("train_clblast.cl");
+	programs[0] = program_of("train_digits.cl", "");
+	programs[1] = program_of("train_clblast.cl", "");
 	struct layer *layers = network->layers;
 	int count = network->count;
 	for (int i = 0; i < count; i++)
 		prepare(&layers[i], from);
-	cl_mem image = buffer(BATCH * 64), label = buffer(BATCH), rate = buffer(1), loss = buffer(1);
-	cl_mem error = buffer(BATCH * CLASSES), parts = buffer(BATCH);
-	cl_int status;
-	cl_kernel kernel = clCreateKernel(programs[0], "move", &status);
-	must(status, "move");
-	cl_float momentum = 0.9f;
-	must(clSetKernelArg(kernel, 4, sizeof momentum, &momentum), "momentum");
+	cl_mem image = buffer(4 * BATCH * 64), label = buffer(4 * BATCH), rate = buffer(4), loss = buffer(4);
+	cl_mem error = buffer(4 * BATCH * CLASSES), parts = buffer(4 * BATCH);
+	cl_kernel kernel = mover();
 
 	for (size_t step = 0; step < steps; step++) {
-		put(image, (float *)images.data + step * BATCH * 64, BATCH * 64);
-		put(label, (int *)labels.data + step * BATCH, BATCH);
-		put(rate, (float *)rates.data + step, 1);
+		put(image, (float *)images.data + step * BATCH * 64, 4 * BATCH * 64);
+		put(label, (int *)labels.data + step * BATCH, 4 * BATCH);
+		put(rate, (float *)rates.data + step, 4);
 		cl_mem given[MOST_LAYERS + 1] = { image };
 		for (int i = 0; i < count; i++)
 			given[i + 1] = forward(&layers[i], given[i]);
@@ -284,7 +163,7 @@ int main(int argc, char **argv)
 			move(kernel, &layers[i].weight, rate);
 			move(kernel, &layers[i].bias, rate);
 		}
-		get(loss, (float *)losses.data + step, 1);
+		get(loss, (float *)losses.data + step, 4);
 	}
 	npy_write(out, &losses);
 	for (int i = 0; i < count && *learnt; i++) {

@@ -4,100 +4,18 @@
 // train_digits --weights DIR --images I.npy --labels L.npy --rates R.npy --losses OUT.npy [--learnt DIR]
 //   I: float32 steps x 32 x 8 x 8; L: int32 steps x 32; R: float32 steps x 1. OUT gets the loss of each step.
 //   DIR has NAME.npy for each array of weights; the learnt ones are written to the other DIR.
-#include "opencl_gpu.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "npy.h"
-
-#define SOURCE "/opt/gpureplay/share/networks/train_digits.cl"
+#include "app.h"
 
 enum { BATCH = 32, CLASSES = 10, FLAT = 128 };
-
-/* An array of weights with all that its training needs. */
-struct weights {
-	const char *name;
-	size_t count;
-	int rank;
-	size_t shape[4];
-	cl_mem value, velocity, gradient;
-};
 
 enum { CONV1, CONV1_BIAS, CONV2, CONV2_BIAS, CONV3, CONV3_BIAS, FC, FC_BIAS, ARRAYS };
 
 static struct weights arrays[ARRAYS] = {
-	{ "conv1.weight", 16 * 9, 4, { 16, 3, 3, 1 } },	      { "conv1.bias", 16, 1, { 16 } },
-	{ "conv2.weight", 32 * 9 * 16, 4, { 32, 3, 3, 16 } }, { "conv2.bias", 32, 1, { 32 } },
-	{ "conv3.weight", 32 * 9 * 32, 4, { 32, 3, 3, 32 } }, { "conv3.bias", 32, 1, { 32 } },
-	{ "fc.weight", CLASSES * FLAT, 2, { CLASSES, FLAT } }, { "fc.bias", CLASSES, 1, { CLASSES } },
+	{ "conv1.weight", 4, { 16, 3, 3, 1 } },	 { "conv1.bias", 1, { 16 } },
+	{ "conv2.weight", 4, { 32, 3, 3, 16 } }, { "conv2.bias", 1, { 32 } },
+	{ "conv3.weight", 4, { 32, 3, 3, 32 } }, { "conv3.bias", 1, { 32 } },
+	{ "fc.weight", 2, { CLASSES, FLAT } },	 { "fc.bias", 1, { CLASSES } },
 };
-
-static struct gpu gpu;
-static cl_program program;
-
-static const char *option(int argc, char **argv, const char *name, const char *otherwise)
-{
-	for (int i = 1; i + 1 < argc; i += 2)
-		if (!strcmp(argv[i], name))
-			return argv[i + 1];
-	if (!otherwise) {
-		fprintf(stderr, "train_digits: %s is missing; see train_digits.c\n", name);
-		exit(2);
-	}
-	return otherwise;
-}
-
-static char *read_text(const char *path)
-{
-	FILE *file = fopen(path, "rb");
-	char *text = calloc(1, 1 << 16);
-	if (!file || !text || !fread(text, 1, (1 << 16) - 1, file)) {
-		fprintf(stderr, "train_digits: %s cannot be read\n", path);
-		exit(2);
-	}
-	fclose(file);
-	return text;
-}
-
-static cl_mem buffer(size_t elements)
-{
-	cl_int error;
-	cl_mem made = clCreateBuffer(gpu.context, CL_MEM_READ_WRITE, elements * 4, NULL, &error);
-	must(error, "buffer");
-	return made;
-}
-
-static void put(cl_mem to, const void *data, size_t elements)
-{
-	must(clEnqueueWriteBuffer(gpu.queue, to, CL_TRUE, 0, elements * 4, data, 0, NULL, NULL), "write");
-}
-
-static void get(cl_mem from, void *data, size_t elements)
-{
-	must(clEnqueueReadBuffer(gpu.queue, from, CL_TRUE, 0, elements * 4, data, 0, NULL, NULL), "read");
-}
-
-/* Launches a kernel: buffers first, up to NULL, then as many integers as are left. */
-static void launch(const char *name, const size_t sizes[3], int buffers, const cl_mem *given, int integers,
-		   const cl_int *numbers)
-{
-	cl_int error;
-	cl_kernel kernel = clCreateKernel(program, name, &error);
-	must(error, name);
-	for (int i = 0; i < buffers; i++)
-		must(clSetKernelArg(kernel, i, sizeof given[i], &given[i]), name);
-	for (int i = 0; i < integers; i++)
-		must(clSetKernelArg(kernel, buffers + i, sizeof numbers[i], &numbers[i]), name);
-	must(clEnqueueNDRangeKernel(gpu.queue, kernel, 3, NULL, sizes, NULL, 0, NULL, NULL), name);
-	clReleaseKernel(kernel);
-}
-
-#define COUNT(...) (sizeof(__VA_ARGS__) / sizeof((__VA_ARGS__)[0]))
-#define SIZES(x, y, z) ((const size_t[3]){ x, y, z })
-#define BUFFERS(...) COUNT(((cl_mem[]){ __VA_ARGS__ })), (cl_mem[]){ __VA_ARGS__ }
-#define NUMBERS(...) COUNT(((cl_int[]){ __VA_ARGS__ })), (cl_int[]){ __VA_ARGS__ }
 
 int main(int argc, char **argv)
 {
@@ -111,34 +29,22 @@ int main(int argc, char **argv)
 	struct npy losses = { .type = 'f', .rank = 1, .shape = { steps }, .count = steps, .data = calloc(steps, 4) };
 
 	gpu = open_gpu();
-	program = build_program(&gpu, read_text(SOURCE), "", "train_digits.cl");
-	cl_kernel move = NULL;
-	char path[4096];
-	for (int i = 0; i < ARRAYS; i++) {
-		struct weights *w = &arrays[i];
-		snprintf(path, sizeof path, "%s/%s.npy", from, w->name);
-		struct npy value = npy_read_shape(path, 'f', w->rank, w->shape);
-		w->value = buffer(w->count);
-		w->velocity = buffer(w->count);
-		w->gradient = buffer(w->count);
-		put(w->value, value.data, w->count);
-		put(w->velocity, calloc(w->count, 4), w->count);
-	}
-	cl_mem image = buffer(BATCH * 64), label = buffer(BATCH), rate = buffer(1), loss = buffer(1);
-	cl_mem x1 = buffer(BATCH * 64 * 16), x2 = buffer(BATCH * 64 * 32), p1 = buffer(BATCH * 16 * 32);
-	cl_mem x3 = buffer(BATCH * 16 * 32), p2 = buffer(BATCH * FLAT), scores = buffer(BATCH * CLASSES);
-	cl_mem error = buffer(BATCH * CLASSES), parts = buffer(BATCH);
-	cl_mem g_p2 = buffer(BATCH * FLAT), g_x3 = buffer(BATCH * 16 * 32), g_p1 = buffer(BATCH * 16 * 32);
-	cl_mem g_x2 = buffer(BATCH * 64 * 32), g_x1 = buffer(BATCH * 64 * 16);
-	cl_int status;
-	move = clCreateKernel(program, "move", &status);
-	must(status, "move");
+	programs[0] = program_of("train_digits.cl", "");
+	for (int i = 0; i < ARRAYS; i++)
+		load(&arrays[i], from);
+	cl_mem image = buffer(4 * BATCH * 64), label = buffer(4 * BATCH), rate = buffer(4), loss = buffer(4);
+	cl_mem x1 = buffer(4 * BATCH * 64 * 16), x2 = buffer(4 * BATCH * 64 * 32), p1 = buffer(4 * BATCH * 16 * 32);
+	cl_mem x3 = buffer(4 * BATCH * 16 * 32), p2 = buffer(4 * BATCH * FLAT), scores = buffer(4 * BATCH * CLASSES);
+	cl_mem error = buffer(4 * BATCH * CLASSES), parts = buffer(4 * BATCH);
+	cl_mem g_p2 = buffer(4 * BATCH * FLAT), g_x3 = buffer(4 * BATCH * 16 * 32), g_p1 = buffer(4 * BATCH * 16 * 32);
+	cl_mem g_x2 = buffer(4 * BATCH * 64 * 32), g_x1 = buffer(4 * BATCH * 64 * 16);
+	cl_kernel kernel = mover();
 	struct weights *w = arrays;
 
 	for (size_t step = 0; step < steps; step++) {
-		put(image, (float *)images.data + step * BATCH * 64, BATCH * 64);
-		put(label, (int *)labels.data + step * BATCH, BATCH);
-		put(rate, (float *)rates.data + step, 1);
+		put(image, (float *)images.data + step * BATCH * 64, 4 * BATCH * 64);
+		put(label, (int *)labels.data + step * BATCH, 4 * BATCH);
+		put(rate, (float *)rates.data + step, 4);
 		launch("convolve", SIZES(16, 64, BATCH), BUFFERS(image, w[CONV1].value, w[CONV1_BIAS].value, x1),
 		       NUMBERS(8, 8, 1, 16));
 		launch("convolve", SIZES(32, 64, BATCH), BUFFERS(x1, w[CONV2].value, w[CONV2_BIAS].value, x2),
@@ -173,24 +79,12 @@ int main(int argc, char **argv)
 		       NUMBERS(8, 8, 1, 16, BATCH));
 		launch("sum_places", SIZES(16, 1, 1), BUFFERS(g_x1, w[CONV1_BIAS].gradient), NUMBERS(BATCH * 64, 16));
 
-		cl_float momentum = 0.9f;
-		must(clSetKernelArg(move, 4, sizeof momentum, &momentum), "momentum");
-		for (int i = 0; i < ARRAYS; i++) {
-			cl_mem given[] = { w[i].value, w[i].velocity, w[i].gradient, rate };
-			for (int a = 0; a < 4; a++)
-				must(clSetKernelArg(move, a, sizeof given[a], &given[a]), "move");
-			must(clEnqueueNDRangeKernel(gpu.queue, move, 1, NULL, &w[i].count, NULL, 0, NULL, NULL), "move");
-		}
-		get(loss, (float *)losses.data + step, 1);
+		for (int i = 0; i < ARRAYS; i++)
+			move(kernel, &w[i], rate);
+		get(loss, (float *)losses.data + step, 4);
 	}
 	npy_write(out, &losses);
-	for (int i = 0; i < ARRAYS && *learnt; i++) {
-		struct npy value = { .type = 'f', .rank = w[i].rank, .count = w[i].count };
-		memcpy(value.shape, w[i].shape, sizeof w[i].shape);
-		value.data = calloc(value.count, 4);
-		get(w[i].value, value.data, value.count);
-		snprintf(path, sizeof path, "%s/%s.npy", learnt, w[i].name);
-		npy_write(path, &value);
-	}
+	for (int i = 0; i < ARRAYS && *learnt; i++)
+		save(&w[i], learnt);
 	return 0;
 }

@@ -1,45 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that check kernels by themselves, and count what is right.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use super::{
     runner::Verdict,
-    scene::{clean, script, temporary},
+    scene::{clean, script},
 };
-use crate::{
-    error::{Error, Result},
-    folder::Folder,
-    run::session::Options,
-};
+use crate::{error::Result, folder::Folder, run::session::Options};
 
 pub(super) fn own_kernels(folder: &Folder) -> Result<Verdict> {
     kernels(folder, "g52", "kernels", None)
-}
-
-pub(super) fn shared_kernels(folder: &Folder) -> Result<Verdict> {
-    let shared = env::var_os("GPUREPLAY_SHARED")
-        .map(PathBuf::from)
-        .or_else(|| Some(folder.repository.parent()?.join("shared")))
-        .map(|shared| shared.join("reference/shader-samples/kernels"))
-        .filter(|dir| dir.join("basic.cl").is_file());
-    let Some(dir) = shared else {
-        return Ok(Verdict::skip("the samples are not beside the repository"));
-    };
-    let copy = temporary()?;
-    for name in ["basic.cl", "nn.cl", "sync.cl"] {
-        let from = dir.join(name);
-        std::fs::copy(&from, copy.path().join(name)).map_err(Error::io("copy", from))?;
-    }
-    kernels(
-        folder,
-        "g52",
-        "kernels --shared --dir /share",
-        Some(copy.path()),
-    )
 }
 
 /// Runs the kernel checker and takes its counts.

@@ -28,7 +28,7 @@ use clap::Args;
 use self::{
     drivers::{devices, own_driver, silence},
     itself::{clinfo, exit_code, hang, panic},
-    kernels::{kernels, own_kernels, shared_kernels},
+    kernels::{kernels, own_kernels},
     programs::{record, stock},
     runner::{TestFunction, Verdict, run_all, sample},
 };
@@ -69,7 +69,6 @@ const TESTS: &[(&str, TestFunction)] = &[
     ("a hang is ended", hang),
     ("clinfo names the GPU", clinfo),
     ("kernels give the right values", own_kernels),
-    ("sample kernels give the right values", shared_kernels),
     ("kernels give the right values on a G31", |folder| {
         kernels(folder, "g31", "kernels", None)
     }),
@@ -282,9 +281,8 @@ const LONG: &[(&str, TestFunction)] = &[
 const SOME_CALLS: u32 = 40;
 
 /// Beginnings and ends of the names of tests that only boot a guest: they may run beside others.
-const BESIDE_OTHERS: [&str; 11] = [
+const BESIDE_OTHERS: [&str; 10] = [
     "kernels give",
-    "sample kernels",
     "what kernels print",
     "OpenGL ES",
     "images of",
