@@ -24,10 +24,13 @@ static const struct nano_rule nano_rules[] = {
 	{ 0x2004, 0x2008, ~0u },	/* MMU_INT_CLEAR, MMU_INT_MASK */
 };
 
+/* Flushes, chain flag, descriptor write-back, priority; not the address space, which is 0. */
+#define JOB_CONFIG	GENMASK(23, 8)
+
 static const struct nano_rule nano_slot_rules[] = {
 	{ 0x40, 0x44, ~0u },		/* HEAD_NEXT */
 	{ 0x50, 0x54, ~0u },		/* AFFINITY_NEXT */
-	{ 0x58, 0x58, ~0xfu },		/* CONFIG_NEXT: address space 0 only */
+	{ 0x58, 0x58, JOB_CONFIG },	/* CONFIG_NEXT */
 	{ 0x60, 0x60, 0x1 },		/* COMMAND_NEXT: start */
 	{ 0x70, 0x70, ~0u },		/* FLUSH_ID_NEXT */
 };
