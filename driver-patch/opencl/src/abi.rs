@@ -62,6 +62,12 @@ pub(crate) const EVENT_STATUS: u32 = 0x11d3;
 /// `CL_MEM_REFERENCE_COUNT`
 pub(crate) const MEM_REFERENCE_COUNT: u32 = 0x1105;
 
+/// `CL_IMAGE_ELEMENT_SIZE`
+pub(crate) const IMAGE_ELEMENT_SIZE: u32 = 0x1111;
+
+/// `CL_SAMPLER_NORMALIZED_COORDS`, `CL_SAMPLER_ADDRESSING_MODE`, `CL_SAMPLER_FILTER_MODE`: each answer has four bytes.
+pub(crate) const SAMPLER_QUERIES: [u32; 3] = [0x1152, 0x1153, 0x1154];
+
 /// `cl_layer_info`, `CL_LAYER_API_VERSION_100`
 pub(crate) const LAYER_API_VERSION: u32 = 0x4240;
 pub(crate) const LAYER_NAME: u32 = 0x4241;
@@ -73,6 +79,17 @@ pub(crate) const LAYER_API_VERSION_100: u32 = 100;
 pub(crate) struct BufferRegion {
     pub(crate) origin: usize,
     pub(crate) size: usize,
+}
+
+/// `cl_image_desc`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct ImageDescription {
+    kind: u32,
+    sizes: [usize; 6],
+    levels: [u32; 2],
+    /// The object whose memory the image is a view of.
+    pub(crate) of: Handle,
 }
 
 /// Signatures of functions that the layer calls or answers.
@@ -221,6 +238,68 @@ pub(crate) mod signature {
         *const Handle,
         *mut Handle,
     ) -> Status;
+    pub(crate) type CopyRect = unsafe extern "C" fn(
+        Handle,
+        Handle,
+        Handle,
+        *const [usize; 3],
+        *const [usize; 3],
+        *const [usize; 3],
+        usize,
+        usize,
+        usize,
+        usize,
+        u32,
+        *const Handle,
+        *mut Handle,
+    ) -> Status;
+    pub(crate) type CopyImage = unsafe extern "C" fn(
+        Handle,
+        Handle,
+        Handle,
+        *const [usize; 3],
+        *const [usize; 3],
+        *const [usize; 3],
+        u32,
+        *const Handle,
+        *mut Handle,
+    ) -> Status;
+    pub(crate) type CopyImageToBuffer = unsafe extern "C" fn(
+        Handle,
+        Handle,
+        Handle,
+        *const [usize; 3],
+        *const [usize; 3],
+        usize,
+        u32,
+        *const Handle,
+        *mut Handle,
+    ) -> Status;
+    pub(crate) type CopyBufferToImage = unsafe extern "C" fn(
+        Handle,
+        Handle,
+        Handle,
+        usize,
+        *const [usize; 3],
+        *const [usize; 3],
+        u32,
+        *const Handle,
+        *mut Handle,
+    ) -> Status;
+    pub(crate) type FillImage = unsafe extern "C" fn(
+        Handle,
+        Handle,
+        *const c_void,
+        *const [usize; 3],
+        *const [usize; 3],
+        u32,
+        *const Handle,
+        *mut Handle,
+    ) -> Status;
+    pub(crate) type CreateSampler =
+        unsafe extern "C" fn(Handle, u32, u32, u32, *mut Status) -> Handle;
+    pub(crate) type CreateSamplerWithProperties =
+        unsafe extern "C" fn(Handle, *const u64, *mut Status) -> Handle;
     pub(crate) type FillBuffer = unsafe extern "C" fn(
         Handle,
         Handle,

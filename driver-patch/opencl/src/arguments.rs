@@ -108,15 +108,12 @@ pub(crate) fn set(size: usize, bytes: Option<&[u8]>) -> Set {
             ..Set::default()
         };
     };
-    let object = <[u8; size_of::<usize>()]>::try_from(bytes)
-        .ok()
-        .and_then(|bytes| {
-            let handle = Handle(usize::from_ne_bytes(bytes));
-            state::with(|state| state.objects.get(&handle).copied())
-        });
-    Set {
-        object,
+    let handle = <[u8; size_of::<usize>()]>::try_from(bytes).ok();
+    let handle = handle.map(|bytes| Handle(usize::from_ne_bytes(bytes)));
+    state::with(|state| Set {
+        object: handle.and_then(|handle| state.objects.get(&handle).copied()),
+        sampler: handle.and_then(|handle| state.samplers.get(&handle).cloned()),
         bytes: Some(bytes.iter().take(MAX_SCALAR).copied().collect()),
         local: None,
-    }
+    })
 }

@@ -8,6 +8,8 @@ use gpureplay_trace::note::Value;
 pub(crate) struct Set {
     /// The object whose handle it looks like.
     pub(crate) object: Option<u32>,
+    /// What the sampler is whose handle it looks like.
+    pub(crate) sampler: Option<Vec<u8>>,
     /// Its bytes, as far as they are kept; `None` for work-group memory and what the layer did not see.
     pub(crate) bytes: Option<Vec<u8>>,
     /// Bytes of work-group memory.
@@ -19,6 +21,10 @@ impl Set {
     pub(crate) fn value(&self, type_name: &str) -> Value {
         let may_be_object =
             type_name.is_empty() || type_name.contains('*') || type_name.contains("image");
+        let may_be_sampler = type_name.is_empty() || type_name.contains("sampler");
+        if let (Some(is), true) = (&self.sampler, may_be_sampler) {
+            return Value::Scalar(is.clone());
+        }
         match (self.object, &self.bytes, self.local) {
             (Some(object), ..) if may_be_object => Value::Object(object),
             (_, Some(bytes), _) => Value::Scalar(bytes.clone()),

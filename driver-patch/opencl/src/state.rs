@@ -52,6 +52,8 @@ pub(crate) struct State {
     next_object: u32,
     pub(crate) next_launch: u32,
     pub(crate) kernels: HashMap<Handle, Kernel>,
+    /// What each sampler is.
+    pub(crate) samplers: HashMap<Handle, Vec<u8>>,
     /// By object and by the pointer that the app got.
     pub(crate) mapped: HashMap<(Handle, usize), Mapped>,
     queues: HashMap<Handle, u32>,

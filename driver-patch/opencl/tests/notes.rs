@@ -14,7 +14,9 @@ use std::fs;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 
 use gpureplay_opencl::entry::{clGetLayerInfo, clInitLayer};
-use gpureplay_trace::note::{Content, Direction, Note, ObjectKind, Place, Value, content_hash};
+use gpureplay_trace::note::{
+    Content, Copied, Direction, Filled, Note, ObjectKind, Place, Value, content_hash,
+};
 
 /// Places in the dispatch table, from `CL/cl_icd.h`.
 const CREATE_QUEUE: usize = 9;
@@ -38,6 +40,17 @@ const RETAIN_EVENT: usize = 43;
 const RELEASE_EVENT: usize = 44;
 const SET_EVENT_CALLBACK: usize = 81;
 const ARG_INFO: usize = 101;
+const IMAGE_INFO: usize = 21;
+const CREATE_SAMPLER: usize = 22;
+const SAMPLER_INFO: usize = 25;
+const COPY_BUFFER: usize = 50;
+const COPY_IMAGE: usize = 53;
+const COPY_IMAGE_TO_BUFFER: usize = 54;
+const COPY_BUFFER_TO_IMAGE: usize = 55;
+const COPY_RECTANGLE: usize = 88;
+const CREATE_IMAGE: usize = 96;
+const FILL_BUFFER: usize = 102;
+const FILL_IMAGE: usize = 103;
 const ENTRIES: usize = 149;
 
 /// Handles are numbers of no meaning.
@@ -47,6 +60,8 @@ static FINISHED: AtomicUsize = AtomicUsize::new(0);
 static EVENTS: AtomicIsize = AtomicIsize::new(0);
 /// What the runtime answers for every event: 0 is complete, 3 queued.
 static EVENT_STATUS: AtomicUsize = AtomicUsize::new(3);
+/// The kernel whose arguments are samplers.
+static SAMPLING: AtomicUsize = AtomicUsize::new(0);
 static mut MAPPED: [u8; 64] = [0; 64];
 
 fn handle() -> usize {
@@ -101,7 +116,7 @@ extern "C" fn kernel_info(
 }
 
 extern "C" fn arg_info(
-    _: usize,
+    kernel: usize,
     index: u32,
     what: u32,
     size: usize,
@@ -113,6 +128,10 @@ extern "C" fn arg_info(
         (b"factor\0", b"float\0"),
         (b"tmp\0", b"int*\0"),
     ][index as usize];
+    let type_name = match kernel == SAMPLING.load(Ordering::Relaxed) {
+        true => b"sampler_t\0",
+        false => type_name,
+    };
     match what {
         0x1198 => answer(type_name, size, value),
         0x1199 => answer(&u64::from(index == 0).to_ne_bytes(), size, value),
@@ -260,6 +279,120 @@ extern "C" fn launch(
     0
 }
 
+extern "C" fn create_image(
+    _: usize,
+    _: u64,
+    _: *const c_void,
+    _: *const c_void,
+    _: *mut c_void,
+    _: *mut i32,
+) -> usize {
+    handle()
+}
+
+extern "C" fn image_info(
+    _: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    match what {
+        0x1111 => answer(&4usize.to_ne_bytes(), size, value),
+        _ => -30,
+    }
+}
+
+extern "C" fn create_sampler(_: usize, _: u32, _: u32, _: u32, _: *mut i32) -> usize {
+    handle()
+}
+
+extern "C" fn sampler_info(
+    _: usize,
+    what: u32,
+    size: usize,
+    value: *mut c_void,
+    _: *mut usize,
+) -> i32 {
+    answer(&(what - 0x1150).to_ne_bytes(), size, value)
+}
+
+type Wide = usize;
+
+extern "C" fn copy_buffer(
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    size: Wide,
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    if size > 64 { -30 } else { 0 }
+}
+
+extern "C" fn copy_rectangle(
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: *const [usize; 3],
+    _: *const [usize; 3],
+    _: *const [usize; 3],
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    0
+}
+
+/// Copies of images have as many arguments, each as wide, as this.
+extern "C" fn copy_images(
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    0
+}
+
+extern "C" fn fill_buffer(
+    _: Wide,
+    _: Wide,
+    _: *const c_void,
+    _: Wide,
+    _: Wide,
+    _: Wide,
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    0
+}
+
+extern "C" fn fill_image(
+    _: Wide,
+    _: Wide,
+    _: *const c_void,
+    _: *const [usize; 3],
+    _: *const [usize; 3],
+    _: u32,
+    _: *const usize,
+    _: *mut usize,
+) -> i32 {
+    0
+}
+
 /// The app's view: its table, entry by entry.
 struct App(*const usize);
 
@@ -332,6 +465,17 @@ fn load() -> (App, std::path::PathBuf) {
         (RELEASE_EVENT, release_event as *const () as usize),
         (SET_EVENT_CALLBACK, set_event_callback as *const () as usize),
         (ARG_INFO, arg_info as *const () as usize),
+        (CREATE_IMAGE, create_image as *const () as usize),
+        (IMAGE_INFO, image_info as *const () as usize),
+        (CREATE_SAMPLER, create_sampler as *const () as usize),
+        (SAMPLER_INFO, sampler_info as *const () as usize),
+        (COPY_BUFFER, copy_buffer as *const () as usize),
+        (COPY_RECTANGLE, copy_rectangle as *const () as usize),
+        (COPY_IMAGE, copy_images as *const () as usize),
+        (COPY_IMAGE_TO_BUFFER, copy_images as *const () as usize),
+        (COPY_BUFFER_TO_IMAGE, copy_images as *const () as usize),
+        (FILL_BUFFER, fill_buffer as *const () as usize),
+        (FILL_IMAGE, fill_image as *const () as usize),
     ] {
         table[place] = address;
     }
@@ -517,6 +661,7 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     assert_eq!(set(kernel, 0, 8, (&raw const part).cast()), 0);
     go(plain, kernel, 1, none, local, local, 0, none, no_event);
     assert_eq!(app.get::<extern "C" fn(usize) -> i32>(FINISH)(plain), 0);
+    copies(&app, plain, buffer);
 
     let text = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();
@@ -624,5 +769,154 @@ fn notes_say_what_the_app_does_and_the_app_sees_its_runtime() {
     let number = Value::Scalar(part.to_ne_bytes().to_vec());
     assert!(matches!(next(), Note::Launch(l) if l.arguments[0].value == number));
     assert_eq!(next(), Note::Idle { queue: 1 });
+    copies_are_noted(&mut next);
     assert!(notes.next().is_none());
+}
+
+type Copy = extern "C" fn(Wide, Wide, Wide, Wide, Wide, Wide, u32, *const usize, *mut usize) -> i32;
+type CopyRectangle = extern "C" fn(
+    Wide,
+    Wide,
+    Wide,
+    *const [usize; 3],
+    *const [usize; 3],
+    *const [usize; 3],
+    Wide,
+    Wide,
+    Wide,
+    Wide,
+    u32,
+    *const usize,
+    *mut usize,
+) -> i32;
+type Fill = extern "C" fn(
+    Wide,
+    Wide,
+    *const c_void,
+    Wide,
+    Wide,
+    Wide,
+    u32,
+    *const usize,
+    *mut usize,
+) -> i32;
+type FillImage = extern "C" fn(
+    Wide,
+    Wide,
+    *const c_void,
+    *const [usize; 3],
+    *const [usize; 3],
+    u32,
+    *const usize,
+    *mut usize,
+) -> i32;
+type CreateImage =
+    extern "C" fn(usize, u64, *const c_void, *const c_void, *const c_void, *mut i32) -> usize;
+
+/// Copies and fills of all kinds, and a launch with a sampler.
+fn copies(app: &App, queue: usize, buffer: usize) {
+    let (none, no_event) = (core::ptr::null(), core::ptr::null_mut());
+    let nothing: *const c_void = core::ptr::null();
+    let mut status = 0;
+    let create = app.get::<CreateImage>(CREATE_IMAGE);
+    // The last word of a description names the object of which an image is a view.
+    let mut description = [0usize; 9];
+    let of = |description: &[usize; 9], status: &mut i32| {
+        create(1, 0, nothing, description.as_ptr().cast(), nothing, status)
+    };
+    let image = of(&description, &mut status);
+    description[8] = buffer;
+    let view = of(&description, &mut status);
+    assert_eq!(create(1, 0, nothing, nothing, nothing, &mut status) % 16, 0);
+
+    let copy = app.get::<Copy>(COPY_BUFFER);
+    assert_eq!(copy(queue, buffer, view, 8, 16, 24, 0, none, no_event), 0);
+    assert_eq!(copy(queue, buffer, view, 0, 0, 65, 0, none, no_event), -30);
+    let (origin, region) = ([4, 1, 0], [8, 2, 1]);
+    let rectangle = app.get::<CopyRectangle>(COPY_RECTANGLE);
+    for row in [8, 16] {
+        let from = [0; 3];
+        rectangle(
+            queue, buffer, view, &from, &origin, &region, 8, 0, row, 0, 0, none, no_event,
+        );
+    }
+    let at = |numbers: &[usize; 3]| numbers.as_ptr().expose_provenance();
+    let (origin, region) = (at(&origin), at(&region));
+    let images = app.get::<Copy>(COPY_IMAGE);
+    images(
+        queue, image, image, origin, origin, region, 0, none, no_event,
+    );
+    let images = app.get::<Copy>(COPY_IMAGE_TO_BUFFER);
+    images(queue, image, buffer, origin, region, 32, 0, none, no_event);
+    let images = app.get::<Copy>(COPY_BUFFER_TO_IMAGE);
+    images(queue, buffer, image, 32, origin, region, 0, none, no_event);
+    let fill = app.get::<Fill>(FILL_BUFFER);
+    fill(queue, buffer, nothing, 4, 4, 12, 0, none, no_event);
+    let fill = app.get::<FillImage>(FILL_IMAGE);
+    fill(queue, image, nothing, &[0; 3], &[1; 3], 0, none, no_event);
+    // An object that the layer does not know.
+    copy(queue, buffer, 1, 0, 0, 8, 0, none, no_event);
+
+    type CreateSampler = extern "C" fn(usize, u32, u32, u32, *mut i32) -> usize;
+    let sampler = app.get::<CreateSampler>(CREATE_SAMPLER)(1, 0, 0, 0, &mut status);
+    let kernel = app.get::<CreateKernel>(CREATE_KERNEL)(3, c"look".as_ptr(), &mut status);
+    SAMPLING.store(kernel, Ordering::Relaxed);
+    let set = app.get::<SetArg>(SET_ARG);
+    assert_eq!(set(kernel, 0, 8, (&raw const sampler).cast()), 0);
+    let size = [1usize];
+    let go = app.get::<Launch>(LAUNCH);
+    go(
+        queue,
+        kernel,
+        1,
+        none,
+        size.as_ptr(),
+        none,
+        0,
+        none,
+        no_event,
+    );
+}
+
+fn copies_are_noted(next: &mut impl FnMut() -> Note) {
+    let at = |object, offset| Place { object, offset };
+    let view = ObjectKind::Part(at(0, 0));
+    for expected in [ObjectKind::Image, view, ObjectKind::Image] {
+        assert!(matches!(next(), Note::Object(o) if (o.kind, o.size) == (expected, 0)));
+    }
+    let (image, view) = (2, 3);
+    for (call, from, to, sizes, dense) in [
+        ("Buffer", at(0, 8), at(view, 16), (24, 24), true),
+        ("BufferRect", at(0, 0), at(view, 12), (16, 16), true),
+        ("BufferRect", at(0, 0), at(view, 20), (16, 24), false),
+        ("Image", at(image, 0), at(image, 0), (0, 0), false),
+        ("ImageToBuffer", at(image, 0), at(0, 32), (0, 64), false),
+        ("BufferToImage", at(0, 32), at(image, 0), (64, 0), false),
+    ] {
+        let expected = Copied {
+            from,
+            to,
+            size: sizes.0,
+            to_size: sizes.1,
+            dense,
+            queue: Some(1),
+            call: format!("clEnqueueCopy{call}"),
+        };
+        assert_eq!(next(), Note::Copy(expected));
+    }
+    for (call, at, size) in [("Buffer", at(0, 4), 12), ("Image", at(image, 0), 0)] {
+        let expected = Filled {
+            at,
+            size,
+            queue: Some(1),
+            call: format!("clEnqueueFill{call}"),
+        };
+        assert_eq!(next(), Note::Fill(expected));
+    }
+    let call = "clEnqueueCopyBuffer".to_owned();
+    assert_eq!(next(), Note::Unseen { call });
+    // What the sampler is, in place of its handle.
+    let is: Vec<u8> = (2u32..5).flat_map(u32::to_ne_bytes).collect();
+    let value = Value::Scalar(is);
+    assert!(matches!(next(), Note::Launch(l) if l.arguments[0].value == value));
 }

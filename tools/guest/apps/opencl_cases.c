@@ -29,6 +29,14 @@ static const char *source =
 	"	int i = get_global_id(0);\n"
 	"	dst[i] = 2 * read_imagef(image, nearest, (int2)(i % 16, i / 16)).x;\n"
 	"}\n"
+	"kernel void paint(global const float *src, write_only image2d_t image) {\n"
+	"	int i = get_global_id(0);\n"
+	"	write_imagef(image, (int2)(i % 16, i / 16), (float4)(src[i] + 1));\n"
+	"}\n"
+	"kernel void sampled(read_only image2d_t image, sampler_t sampler, global float *dst) {\n"
+	"	int i = get_global_id(0);\n"
+	"	dst[i] = 2 * read_imagef(image, sampler, (int2)(i % 16, i / 16)).x;\n"
+	"}\n"
 	"kernel void speak(global const float *src, global float *dst) {\n"
 	"	int i = get_global_id(0);\n"
 	"	dst[i] = src[i] + 1;\n"
@@ -160,20 +168,170 @@ static void by_kernel(void)
 	read_from(dst, out);
 }
 
-static void image(void)
+static const size_t origin[3] = { 0 }, region[3] = { 16, 16, 1 };
+
+static cl_mem new_image(void)
 {
 	cl_image_format format = { CL_R, CL_FLOAT };
 	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 16, .image_height = 16 };
 	cl_int error;
-	cl_mem picture = clCreateImage(gpu.context, CL_MEM_READ_ONLY, &format, &desc, NULL, &error);
+	cl_mem made = clCreateImage(gpu.context, CL_MEM_READ_WRITE, &format, &desc, NULL, &error);
 	must(error, "image");
+	return made;
+}
+
+/* The texels of an image, doubled. */
+static void doubled(cl_mem picture)
+{
 	cl_mem dst = buffer(CL_MEM_READ_WRITE, NULL);
-	size_t origin[3] = { 0 }, region[3] = { 16, 16, 1 };
-	must(clEnqueueWriteImage(gpu.queue, picture, CL_TRUE, origin, region, 0, 0, in, 0, NULL, NULL), "write image");
 	cl_kernel texels = kernel("texels");
 	argument(texels, 0, picture);
 	argument(texels, 1, dst);
 	launch(gpu.queue, texels, N, 0, NULL, NULL);
+	read_from(dst, out);
+}
+
+static void image(void)
+{
+	cl_mem picture = new_image();
+	must(clEnqueueWriteImage(gpu.queue, picture, CL_TRUE, origin, region, 0, 0, in, 0, NULL, NULL), "write image");
+	doubled(picture);
+}
+
+/* The input and one more into an image. */
+static cl_mem painted(void)
+{
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), picture = new_image();
+	write_to(src, in);
+	cl_kernel paint = kernel("paint");
+	argument(paint, 0, src);
+	argument(paint, 1, picture);
+	launch(gpu.queue, paint, N, 0, NULL, NULL);
+	return picture;
+}
+
+/* A kernel reads an image that a kernel wrote, with a sampler that is an argument. */
+static void sampler(void)
+{
+	cl_sampler_properties list[] = { CL_SAMPLER_NORMALIZED_COORDS, CL_FALSE, CL_SAMPLER_ADDRESSING_MODE,
+		CL_ADDRESS_CLAMP_TO_EDGE, CL_SAMPLER_FILTER_MODE, CL_FILTER_NEAREST, 0 };
+	cl_int error;
+	cl_sampler nearest = clCreateSamplerWithProperties(gpu.context, list, &error);
+	must(error, "sampler");
+	cl_mem picture = painted(), dst = buffer(CL_MEM_READ_WRITE, NULL);
+	cl_kernel sampled = kernel("sampled");
+	argument(sampled, 0, picture);
+	must(clSetKernelArg(sampled, 1, sizeof nearest, &nearest), "sampler");
+	argument(sampled, 2, dst);
+	launch(gpu.queue, sampled, N, 0, NULL, NULL);
+	read_from(dst, out);
+}
+
+/* The output is an image. */
+static void image_read(void)
+{
+	cl_mem picture = painted();
+	must(clEnqueueReadImage(gpu.queue, picture, CL_TRUE, origin, region, 0, 0, out, 0, NULL, NULL), "read image");
+}
+
+/* An image that a kernel wrote is copied to another one, which a kernel reads. */
+static void copied_image(void)
+{
+	cl_mem picture = painted(), other = new_image();
+	must(clEnqueueCopyImage(gpu.queue, picture, other, origin, origin, region, 0, NULL, NULL), "copy image");
+	doubled(other);
+}
+
+/* The same by a buffer. */
+static void copied_both_ways(void)
+{
+	cl_mem picture = painted(), other = new_image(), between = buffer(CL_MEM_READ_WRITE, NULL);
+	must(clEnqueueCopyImageToBuffer(gpu.queue, picture, between, origin, region, 0, 0, NULL, NULL), "to the buffer");
+	must(clEnqueueCopyBufferToImage(gpu.queue, between, other, 0, origin, region, 0, NULL, NULL), "to the image");
+	doubled(other);
+}
+
+static void copy(cl_mem from, cl_mem to)
+{
+	must(clEnqueueCopyBuffer(gpu.queue, from, to, 0, 0, BYTES, 0, NULL, NULL), "copy");
+}
+
+/* What a kernel computed is copied to another object, which the next kernel reads. */
+static void copied(void)
+{
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), middle = buffer(CL_MEM_READ_WRITE, NULL);
+	cl_mem other = buffer(CL_MEM_READ_WRITE, NULL), dst = buffer(CL_MEM_READ_WRITE, NULL);
+	write_to(src, in);
+	scaled(src, middle);
+	copy(middle, other);
+	scaled(other, dst);
+	read_from(dst, out);
+}
+
+/* The same, row by row with gaps. */
+static void copied_rectangle(void)
+{
+	cl_int error;
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), middle = buffer(CL_MEM_READ_WRITE, NULL);
+	cl_mem other = buffer(CL_MEM_READ_WRITE, NULL), dst = buffer(CL_MEM_READ_WRITE, NULL);
+	cl_mem wide = clCreateBuffer(gpu.context, CL_MEM_READ_WRITE, 2 * BYTES, NULL, &error);
+	must(error, "wide buffer");
+	size_t rows[3] = { 64, 16, 1 };
+	write_to(src, in);
+	scaled(src, middle);
+	must(clEnqueueCopyBufferRect(gpu.queue, middle, wide, origin, origin, rows, 64, 0, 128, 0, 0, NULL, NULL), "spread");
+	must(clEnqueueCopyBufferRect(gpu.queue, wide, other, origin, origin, rows, 128, 0, 64, 0, 0, NULL, NULL), "gather");
+	scaled(other, dst);
+	read_from(dst, out);
+}
+
+/* The input comes to its kernel by a copy. */
+static void copied_input(void)
+{
+	cl_mem first = buffer(CL_MEM_READ_ONLY, NULL), src = buffer(CL_MEM_READ_ONLY, NULL);
+	cl_mem dst = buffer(CL_MEM_READ_WRITE, NULL);
+	write_to(first, in);
+	copy(first, src);
+	/* The first object is used for something else before any kernel runs. */
+	write_to(first, factors);
+	scaled(src, dst);
+	read_from(dst, out);
+}
+
+/* Kernels read both the input and a copy of it. */
+static void copied_too(void)
+{
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), other = buffer(CL_MEM_READ_ONLY, NULL);
+	cl_mem dst = buffer(CL_MEM_READ_WRITE, NULL);
+	write_to(src, in);
+	copy(src, other);
+	scaled(src, dst);
+	cl_kernel add = kernel("add");
+	argument(add, 0, other);
+	argument(add, 1, dst);
+	launch(gpu.queue, add, N, 0, NULL, NULL);
+	read_from(dst, out);
+}
+
+/* The app reads a copy of the result. */
+static void copied_result(void)
+{
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), dst = buffer(CL_MEM_READ_WRITE, NULL);
+	cl_mem other = buffer(CL_MEM_READ_WRITE, NULL);
+	write_to(src, in);
+	scaled(src, dst);
+	copy(dst, other);
+	read_from(other, out);
+}
+
+/* A part of the result is filled before the app reads all of it. */
+static void filled_result(void)
+{
+	cl_mem src = buffer(CL_MEM_READ_ONLY, NULL), dst = buffer(CL_MEM_READ_WRITE, NULL);
+	float nothing = 0;
+	write_to(src, in);
+	scaled(src, dst);
+	must(clEnqueueFillBuffer(gpu.queue, dst, &nothing, sizeof nothing, 0, BYTES / 2, 0, NULL, NULL), "fill");
 	read_from(dst, out);
 }
 
@@ -329,7 +487,10 @@ static const struct {
 	{ "by-size", by_size }, { "by-kernel", by_kernel }, { "image", image },
 	{ "shared-memory", shared_memory }, { "user-pointers", user_pointers }, { "sub-buffers", sub_buffers },
 	{ "print", print }, { "out-of-order", out_of_order }, { "two-queues", two_queues },
-	{ "two-contexts", two_contexts }, { "two-threads", two_threads },
+	{ "two-contexts", two_contexts }, { "two-threads", two_threads }, { "sampler", sampler },
+	{ "image-read", image_read }, { "copied-image", copied_image }, { "copied-both-ways", copied_both_ways },
+	{ "copied", copied }, { "copied-rectangle", copied_rectangle }, { "copied-input", copied_input },
+	{ "copied-too", copied_too }, { "copied-result", copied_result }, { "filled-result", filled_result },
 };
 
 int main(int count, char **words)

@@ -9,8 +9,8 @@ use gpureplay_trace::note::{Content, Direction, Note, ObjectKind, Place, Transfe
 
 use super::{ABSENT, functions, place, unseen};
 use crate::abi::{
-    BUFFER_REGION, BufferRegion, Handle, MEM_COPY_HOST_PTR, MEM_REFERENCE_COUNT, MEM_USE_HOST_PTR,
-    SUCCESS, Status, signature,
+    BUFFER_REGION, BufferRegion, Handle, ImageDescription, MEM_COPY_HOST_PTR, MEM_REFERENCE_COUNT,
+    MEM_USE_HOST_PTR, SUCCESS, Status, signature,
 };
 use crate::sink;
 use crate::state;
@@ -115,11 +115,25 @@ unsafe extern "C" fn create_sub_buffer(
     part
 }
 
-fn made_image(image: Handle) -> Handle {
+/// Says that the runtime made an image; one that is a view of another object is a part of that.
+fn made_image(image: Handle, of: Handle) -> Handle {
     if image != Handle::NULL {
-        state::with(|state| state.add_object(image, ObjectKind::Image, 0));
+        let kind = place(of, 0).map_or(ObjectKind::Image, ObjectKind::Part);
+        state::with(|state| state.add_object(image, kind, 0));
     }
     image
+}
+
+/// The object that a description of an image names.
+///
+/// # Safety
+/// The runtime has accepted the description.
+unsafe fn viewed(description: *const c_void) -> Handle {
+    if description.is_null() {
+        return Handle::NULL;
+    }
+    // SAFETY: the caller's promise; the structure may lie anywhere.
+    unsafe { description.cast::<ImageDescription>().read_unaligned() }.of
 }
 
 unsafe extern "C" fn create_image(
@@ -133,7 +147,12 @@ unsafe extern "C" fn create_image(
     match next!(clCreateImage: signature::CreateImage) {
         Some(next) => {
             // SAFETY: the app's own arguments, passed on.
-            made_image(unsafe { next(context, flags, format, description, host, status) })
+            let image = unsafe { next(context, flags, format, description, host, status) };
+            if image == Handle::NULL {
+                return image;
+            }
+            // SAFETY: the runtime has made an image of this description.
+            made_image(image, unsafe { viewed(description) })
         }
         None => Handle::NULL,
     }
@@ -149,18 +168,25 @@ unsafe extern "C" fn create_image_with_properties(
     status: *mut Status,
 ) -> Handle {
     match next!(clCreateImageWithProperties: signature::CreateImageWithProperties) {
-        // SAFETY: the app's own arguments, passed on.
-        Some(next) => made_image(unsafe {
-            next(
-                context,
-                properties,
-                flags,
-                format,
-                description,
-                host,
-                status,
-            )
-        }),
+        Some(next) => {
+            // SAFETY: the app's own arguments, passed on.
+            let image = unsafe {
+                next(
+                    context,
+                    properties,
+                    flags,
+                    format,
+                    description,
+                    host,
+                    status,
+                )
+            };
+            if image == Handle::NULL {
+                return image;
+            }
+            // SAFETY: the runtime has made an image of this description.
+            made_image(image, unsafe { viewed(description) })
+        }
         None => Handle::NULL,
     }
 }
@@ -179,7 +205,8 @@ unsafe extern "C" fn create_image_2d(
     match next!(clCreateImage2D: signature::CreateImage2D) {
         Some(next) => {
             // SAFETY: the app's own arguments, passed on.
-            made_image(unsafe { next(context, flags, format, width, height, row, host, status) })
+            let image = unsafe { next(context, flags, format, width, height, row, host, status) };
+            made_image(image, Handle::NULL)
         }
         None => Handle::NULL,
     }
@@ -199,12 +226,15 @@ unsafe extern "C" fn create_image_3d(
     status: *mut Status,
 ) -> Handle {
     match next!(clCreateImage3D: signature::CreateImage3D) {
-        // SAFETY: the app's own arguments, passed on.
-        Some(next) => made_image(unsafe {
-            next(
-                context, flags, format, width, height, depth, row, slice, host, status,
-            )
-        }),
+        Some(next) => {
+            // SAFETY: the app's own arguments, passed on.
+            let image = unsafe {
+                next(
+                    context, flags, format, width, height, depth, row, slice, host, status,
+                )
+            };
+            made_image(image, Handle::NULL)
+        }
         None => Handle::NULL,
     }
 }

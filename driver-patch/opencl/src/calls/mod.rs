@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The functions that the layer answers: each calls the one below, and says what it saw.
 
+mod copy;
 mod launch;
 mod map;
 mod memory;
 mod queue;
 mod rectangle;
+mod sampler;
 mod transfer;
 mod wait;
 
@@ -19,11 +21,13 @@ use crate::{pending, sink};
 /// Puts the layer's functions into the app's table, where the runtime has one to call.
 pub(crate) fn install() {
     let functions = [
+        copy::FUNCTIONS,
         memory::FUNCTIONS,
         launch::FUNCTIONS,
         map::FUNCTIONS,
         queue::FUNCTIONS,
         rectangle::FUNCTIONS,
+        sampler::FUNCTIONS,
         transfer::FUNCTIONS,
         wait::FUNCTIONS,
     ];

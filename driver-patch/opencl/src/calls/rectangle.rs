@@ -17,16 +17,16 @@ functions! {
 
 /// A three-dimensional part of memory.
 #[derive(Clone, Copy, Debug)]
-struct Rectangle {
-    origin: [usize; 3],
-    region: [usize; 3],
-    row: usize,
-    slice: usize,
+pub(super) struct Rectangle {
+    pub(super) origin: [usize; 3],
+    pub(super) region: [usize; 3],
+    pub(super) row: usize,
+    pub(super) slice: usize,
 }
 
 impl Rectangle {
     /// First byte and bytes from there to the last one; `None` if that exceeds an address. The second is false where bytes are left out.
-    fn span(&self) -> Option<(usize, usize, bool)> {
+    pub(super) fn span(&self) -> Option<(usize, usize, bool)> {
         let [width, height, depth] = self.region;
         let row = if self.row == 0 { width } else { self.row };
         let slice = if self.slice == 0 {

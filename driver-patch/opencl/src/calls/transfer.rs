@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Commands that move memory: writes, reads, copies, fills.
+//! Commands that move memory between host and object: writes and reads.
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -16,8 +16,6 @@ use crate::{sink, state};
 functions! {
     clEnqueueWriteBuffer => write_buffer: signature::WriteBuffer,
     clEnqueueReadBuffer => read_buffer: signature::ReadBuffer,
-    clEnqueueCopyBuffer => copy_buffer: signature::CopyBuffer,
-    clEnqueueFillBuffer => fill_buffer: signature::FillBuffer,
     clEnqueueWriteImage => write_image: signature::TransferImage,
     clEnqueueReadImage => read_image: signature::TransferImage,
 }
@@ -189,102 +187,6 @@ unsafe extern "C" fn read_buffer(
             queue,
             event,
             blocking: blocking != 0,
-        },
-        enqueue,
-        after,
-    )
-}
-
-#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
-unsafe extern "C" fn copy_buffer(
-    queue: Handle,
-    from: Handle,
-    to: Handle,
-    from_offset: usize,
-    to_offset: usize,
-    size: usize,
-    count: u32,
-    list: *const Handle,
-    event: *mut Handle,
-) -> Status {
-    let Some(next) = next!(clEnqueueCopyBuffer: signature::CopyBuffer) else {
-        return ABSENT;
-    };
-    let enqueue = || {
-        // SAFETY: the app's own arguments, passed on.
-        unsafe {
-            next(
-                queue,
-                from,
-                to,
-                from_offset,
-                to_offset,
-                size,
-                count,
-                list,
-                event,
-            )
-        }
-    };
-    let after = |_| {
-        if let (Some(from), Some(to)) = (place(from, from_offset), place(to, to_offset)) {
-            let size = size as u64;
-            sink::put(&Note::Copy { from, to, size });
-        }
-    };
-    command(
-        Command {
-            queue,
-            event,
-            blocking: false,
-        },
-        enqueue,
-        after,
-    )
-}
-
-#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
-unsafe extern "C" fn fill_buffer(
-    queue: Handle,
-    object: Handle,
-    pattern: *const c_void,
-    pattern_size: usize,
-    offset: usize,
-    size: usize,
-    count: u32,
-    list: *const Handle,
-    event: *mut Handle,
-) -> Status {
-    let Some(next) = next!(clEnqueueFillBuffer: signature::FillBuffer) else {
-        return ABSENT;
-    };
-    let enqueue = || {
-        // SAFETY: the app's own arguments, passed on.
-        unsafe {
-            next(
-                queue,
-                object,
-                pattern,
-                pattern_size,
-                offset,
-                size,
-                count,
-                list,
-                event,
-            )
-        }
-    };
-    let after = |_| {
-        if let Some(at) = place(object, offset) {
-            let size = size as u64;
-            sink::put(&Note::Fill { at, size });
-        }
-    };
-    command(
-        Command {
-            queue,
-            event,
-            blocking: false,
         },
         enqueue,
         after,

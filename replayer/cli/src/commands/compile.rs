@@ -146,12 +146,11 @@ pub(crate) fn compare(
     let agreement =
         differential::compare(first, tensors, second, files, earlier).map_err(|error| {
             // What notes could not make a tensor of may be why.
-            let remarks = product.noted.remarks.join("; ");
-            let remarks = match remarks.as_str() {
-                "" => remarks,
-                _ => format!(" ({remarks})"),
-            };
-            Failure::Recording(format!("{}: {error}{remarks}", shown(path)))
+            let mut text = product.noted.remarks.join("; ");
+            if !text.is_empty() {
+                text.push_str("; ");
+            }
+            Failure::Runs(format!("{text}{}: {error}", shown(path)))
         })?;
     let renamed = match agreement.renamed_addresses {
         0 => String::new(),

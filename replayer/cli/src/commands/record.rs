@@ -107,10 +107,10 @@ impl Record {
                     self.run(second, layer.as_deref(), &other)?;
                     match self.product(&trace, Some(&other), &files) {
                         // A first run that compiles kernels uses other memory than one that finds them compiled.
-                        Err(Failure::Recording(reason)) => {
-                            terminal::note(format!(
-                                "the two runs differ, perhaps because the first one had kernels to compile: recording it again ({reason})"
-                            ));
+                        Err(Failure::Runs(_)) => {
+                            terminal::note(
+                                "the two runs differ, perhaps because the first one had kernels to compile: recording it again",
+                            );
                             drop(trace);
                             trace = Trace::create(self.raw.as_deref(), "first")?;
                             self.run(app, layer.as_deref(), &trace)?;
@@ -151,11 +151,20 @@ impl Record {
         if !self.twice {
             return Ok([&self.app, &[]]);
         }
-        let mut parts = self.app.split(|word| word == "--");
-        match (parts.next(), parts.next(), parts.next()) {
-            (Some(first @ [_, ..]), Some(second @ [_, ..]), None) => Ok([first, second]),
-            _ => Err(Failure::Usage(
+        match pairs(&self.app).as_slice() {
+            [pair] => Ok(*pair),
+            [] if self.app.iter().filter(|word| *word == "--").count() > 1 => {
+                Err(Failure::Usage(
+                    "--twice: the app's own arguments have --, so the second app must begin with the word that the first one begins with: -- APP … -- APP …"
+                        .into(),
+                ))
+            }
+            [] => Err(Failure::Usage(
                 "--twice: expected -- APP … -- APP …, the app with two sets of arguments".into(),
+            )),
+            _ => Err(Failure::Usage(
+                "--twice: where does the second app begin? Several -- are followed by the word that the first one begins with; put the runs into scripts of two names"
+                    .into(),
             )),
         }
     }
@@ -202,6 +211,21 @@ impl Record {
             .collect::<Vec<_>>()
             .join(" ")
     }
+}
+
+/// The ways to cut words into two apps at a `--`: where there are several of these, the second app begins as the first one does.
+fn pairs(words: &[String]) -> Vec<[&[String]; 2]> {
+    let cuts = words.iter().enumerate();
+    let cuts: Vec<usize> = cuts
+        .filter(|(_, word)| *word == "--")
+        .map(|(at, _)| at)
+        .collect();
+    let pair = |at: &usize| {
+        let (first, second) = (words.get(..*at)?, words.get(at + 1..)?);
+        let alike = cuts.len() == 1 || first.first() == second.first();
+        (alike && !first.is_empty() && !second.is_empty()).then_some([first, second])
+    };
+    cuts.iter().filter_map(pair).collect()
 }
 
 /// A word as a shell reads it.
@@ -477,6 +501,25 @@ mod tests {
         assert_eq!(quoted("a b"), "'a b'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn two_apps_are_told_apart_although_they_have_dashes() {
+        let cut = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let text = |pair: [&[String]; 2]| pair.map(|words| words.join(" "));
+            pairs(&words).into_iter().map(text).collect::<Vec<_>>()
+        };
+        let pair = |first: &str, second: &str| [first.to_owned(), second.to_owned()];
+        assert_eq!(cut("a 1 -- b 2"), [pair("a 1", "b 2")]);
+        assert_eq!(
+            cut("gegl a -- blur -- gegl b -- blur"),
+            [pair("gegl a -- blur", "gegl b -- blur")]
+        );
+        for none in ["a 1", "a 1 --", "-- a", "a -- b -- c"] {
+            assert!(cut(none).is_empty(), "{none}");
+        }
+        assert_eq!(cut("a -- a -- a").len(), 2);
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// The recording is damaged or not allowed.
     Recording(String),
+    /// Two runs of the app do not do the same; another first run may.
+    Runs(String),
     /// An input file is missing or does not fit.
     Input(String),
     /// The device or the replay on it failed.
@@ -67,7 +69,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::Recording(_) => 3,
+            Self::Recording(_) | Self::Runs(_) => 3,
             Self::Input(_) => 4,
             Self::Device(_) => 5,
             Self::App { code, .. } => *code,
@@ -81,7 +83,7 @@ impl Failure {
     fn kind(&self) -> &'static str {
         match self {
             Self::Usage(_) => "usage",
-            Self::Recording(_) => "recording",
+            Self::Recording(_) | Self::Runs(_) => "recording",
             Self::Input(_) => "input",
             Self::Device(_) => "device",
             Self::App { .. } => "app",
@@ -111,6 +113,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Usage(text)
             | Self::Recording(text)
+            | Self::Runs(text)
             | Self::Input(text)
             | Self::Device(text)
             | Self::Output(text)

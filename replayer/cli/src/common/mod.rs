@@ -31,6 +31,7 @@ pub(crate) mod noted;
 pub(crate) mod page_options;
 pub(crate) mod page_reads;
 pub(crate) mod progress;
+pub(crate) mod reach;
 pub(crate) mod recording_choices;
 pub(crate) mod repeat;
 pub(crate) mod run_report;

@@ -20,6 +20,7 @@ use crate::common::manifest_text::manifest_text;
 use crate::common::new_directory::NewDirectory;
 use crate::common::noted::{self, Noted};
 use crate::common::page_reads;
+use crate::common::reach;
 use crate::common::recording_choices::Choices;
 use crate::common::steps::{self, StateArgument, Step};
 use crate::common::terminal::{self, stage};
@@ -116,9 +117,14 @@ impl Product {
             states: named.collect(),
             step,
         };
-        let (tensors, noted) = noted::find(capture, second, files, wanted)?;
+        let (tensors, mut noted) = noted::find(capture, second, files, wanted)?;
         let compiled = compile_found(capture, tensors, &choices.options(), observe)
             .map_err(|error| Failure::Recording(error.to_string()))?;
+        for remark in reach::remarks(capture, &compiled.recording, &compiled.tensors) {
+            if !noted.remarks.contains(&remark) {
+                noted.remarks.push(remark);
+            }
+        }
         let mut manifest = describe(capture, &compiled, choices, command);
         manifest.jobs = placed(noted.jobs(), &compiled.places);
         if let Some(reason) = &compiled.unlinked {

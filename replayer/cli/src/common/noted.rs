@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use clap::Args;
-use gpureplay_compile::notes::{self, Kept, Launches, Proposal, Turn, launches};
+use gpureplay_compile::notes::{self, Kept, Launches, Proposal, ProposeError, Turn, launches};
 use gpureplay_compile::{Capture, Found, Role, TensorFile, tag_all};
 use gpureplay_io::Tensor;
 use gpureplay_library::{escaped, shown};
@@ -95,7 +95,12 @@ pub(crate) fn find(
             }
             _ => notes::propose(capture, second, &choices),
         };
-        let mut proposal = proposed.map_err(|error| Failure::Recording(error.to_string()))?;
+        let mut proposal = proposed.map_err(|error| match &error {
+            ProposeError::Jobs { .. } | ProposeError::Steps { .. } => {
+                Failure::Runs(error.to_string())
+            }
+            _ => Failure::Recording(error.to_string()),
+        })?;
         proposal.leave_to(&tensors);
         let wanted = |tensor: &Found| match tensor.role {
             Role::State => true,
@@ -104,6 +109,13 @@ pub(crate) fn find(
         };
         proposal.tensors.retain(wanted);
         noted.remarks.extend(remarks(&proposal));
+        let outputs = tensors.iter().chain(&proposal.tensors);
+        if proposal.lost_output && !outputs.clone().any(Found::is_result) {
+            let remarks = proposal.remarks.join("; ");
+            return Err(Failure::Recording(format!(
+                "{remarks}; the recording would have no output"
+            )));
+        }
         noted.second = proposal.second;
         noted.earlier = proposal.earlier;
         tensors.extend(proposal.tensors);

@@ -26,7 +26,7 @@ use crate::relocation::Renaming;
 use crate::tag::{Found, Role};
 
 /// Differences that are listed; more are counted.
-const LISTED: usize = 8;
+const LISTED: usize = 3;
 
 /// What a comparison covered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

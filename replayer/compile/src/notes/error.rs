@@ -71,6 +71,35 @@ pub enum ProposeError {
         /// What the second step does.
         second: String,
     },
+    /// A launch reads what the runtime copied on the CPU from what another launch computed.
+    #[error(
+        "{reader} reads its argument '{argument}' from a memory object that {call} filled with what {writer} computed; the CPU did the copy, which a replay does not repeat: let {reader} read the object that {writer} wrote, or copy with a kernel{}",
+        if *weights { "; it depends on weights alone, so --fixed-weights, which makes constants of them, helps too" } else { "" }
+    )]
+    Copied {
+        /// The launch that reads.
+        reader: String,
+        /// Name of its argument, or its index.
+        argument: String,
+        /// The function that copied.
+        call: String,
+        /// The launch that computed.
+        writer: String,
+        /// No input has a part in it.
+        weights: bool,
+    },
+    /// Without notes, what looks like an input is a copy of what a job computed.
+    #[error(
+        "'{name}', which the CPU writes before job {job}, is what job {from} computed: the app or the runtime copies it on the CPU, which a replay does not repeat; let the later job read what the earlier one wrote, or copy with a kernel"
+    )]
+    Carried {
+        /// What it would be called.
+        name: String,
+        /// The job before which it is written.
+        job: usize,
+        /// The job that computed it.
+        from: usize,
+    },
     /// The notes tell of more than can be looked through.
     #[error(
         "the notes tell of so much that looking for its tensors takes too long: record less of the app, or name its files with --input and --output"

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Notes in terms of memory objects that own their memory: transfers, and launches with what they are given.
+//! Notes in terms of memory objects that own their memory: transfers, launches with what they are given, and what the runtime does by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use gpureplay_trace::note::{Content, Direction, Note, Object, ObjectKind, Place, Transfer, Value};
+use gpureplay_trace::note::{
+    Content, Copied, Direction, Filled, Note, Object, ObjectKind, Place, Transfer, Value,
+};
 
-use super::launches::{launches, refused};
+use super::launches::{Launches, launches, refused};
 use crate::capture::{Buffer, Capture};
 
 /// Parts of parts that are followed; OpenCL has none.
@@ -46,6 +48,22 @@ impl Host {
         self.at.object == other.at.object
             && self.at.offset < end(other)
             && other.at.offset < end(self)
+    }
+
+    /// Whether some of its bytes are in a span; of an image, nobody knows which those are.
+    pub(super) fn touches(&self, span: &Span) -> bool {
+        let end = self.at.offset.saturating_add(self.size);
+        self.at.object == span.object
+            && (self.size == 0 || self.at.offset < span.end && span.start < end)
+    }
+
+    /// Whether all of its bytes are in a span.
+    pub(super) fn is_within(&self, span: &Span) -> bool {
+        let end = self.at.offset.saturating_add(self.size);
+        self.at.object == span.object
+            && self.size > 0
+            && span.start <= self.at.offset
+            && end <= span.end
     }
 }
 
@@ -98,11 +116,56 @@ impl Launched {
     }
 }
 
+/// Bytes of an object that owns its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Span {
+    pub(super) object: u32,
+    pub(super) start: u64,
+    /// `u64::MAX` where nobody knows how far it goes: to the end of the object, or to a part of an image.
+    pub(super) end: u64,
+}
+
+impl Span {
+    fn new(at: Place, size: u64) -> Self {
+        let end = match size {
+            0 => u64::MAX,
+            size => at.offset.saturating_add(size),
+        };
+        Self {
+            object: at.object,
+            start: at.offset,
+            end,
+        }
+    }
+
+    /// Bytes, if they are known.
+    pub(super) fn size(&self) -> Option<u64> {
+        (self.end < u64::MAX).then(|| self.end.saturating_sub(self.start))
+    }
+}
+
+/// What the runtime does to memory by itself: a copy, or a fill.
+#[derive(Clone, Debug)]
+pub(super) struct Moved {
+    /// The function that the app called.
+    pub(super) call: String,
+    /// `None` for a fill.
+    pub(super) from: Option<Span>,
+    pub(super) to: Span,
+    /// Both are one run of bytes.
+    pub(super) dense: bool,
+    /// Submissions before it, if the CPU does it.
+    pub(super) jobs: usize,
+    /// Submissions that may be its own, if the GPU does it: those of the runtime between the launches before and after it.
+    pub(super) own: Range<usize>,
+}
+
 /// One step of the app.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     Host(Host),
     Launch(Launched),
+    Moved(Moved),
 }
 
 impl Event {
@@ -111,13 +174,14 @@ impl Event {
         match self {
             Event::Host(host) => host.jobs,
             Event::Launch(launch) => launch.jobs,
+            Event::Moved(moved) => moved.jobs,
         }
     }
 
     /// How many steps it counts as where work is bounded: what a launch is given is looked at one by one.
     pub(super) fn work(&self) -> usize {
         match self {
-            Event::Host(_) => 1,
+            Event::Host(_) | Event::Moved(_) => 1,
             Event::Launch(launch) => 1 + launch.given.len() / GIVEN_A_STEP,
         }
     }
@@ -133,6 +197,9 @@ impl Event {
                     |launch: &Launched| launch.given.iter().map(|g| g.object).collect::<Vec<_>>();
                 (&a.kernel, a.global) == (&b.kernel, b.global) && objects(a) == objects(b)
             }
+            (Event::Moved(a), Event::Moved(b)) => {
+                (&a.call, a.from, a.to, a.dense) == (&b.call, b.from, b.to, b.dense)
+            }
             _ => false,
         }
     }
@@ -145,6 +212,8 @@ pub(super) enum Shape<'a> {
     Host(Direction, Option<(u64, u64)>),
     /// Kernel of a launch and the indices of the arguments that are objects; its work-items, if sizes count.
     Launch(&'a str, Vec<usize>, Option<[u64; 3]>),
+    /// Function of a copy or a fill; where each side begins and ends, if sizes count.
+    Moved(&'a str, Option<[Option<(u64, u64)>; 2]>),
 }
 
 impl Event {
@@ -159,6 +228,11 @@ impl Event {
                 let places = launch.given.iter().map(|given| given.index).collect();
                 Shape::Launch(&launch.kernel, places, sizes.then_some(launch.global))
             }
+            Event::Moved(moved) => {
+                let place = |span: Span| (span.start, span.end);
+                let places = [moved.from.map(place), Some(place(moved.to))];
+                Shape::Moved(&moved.call, sizes.then_some(places))
+            }
         }
     }
 
@@ -172,6 +246,10 @@ impl Event {
         match self {
             Event::Host(host) => vec![host.at.object],
             Event::Launch(launch) => launch.given.iter().map(|given| given.object).collect(),
+            Event::Moved(moved) => {
+                let from = moved.from.map(|from| from.object);
+                from.into_iter().chain([moved.to.object]).collect()
+            }
         }
     }
 }
@@ -199,6 +277,7 @@ impl std::fmt::Display for Event {
                     host.size, host.at.object
                 )
             }
+            Event::Moved(moved) => write!(f, "{} to object {}", moved.call, moved.to.object),
         }
     }
 }
@@ -212,6 +291,8 @@ pub(super) struct Events {
     pub(super) notes: Vec<usize>,
     /// Functions that the app called and that notes do not describe.
     pub(super) unseen: Vec<String>,
+    /// Submissions of no launch, ascending.
+    pub(super) unnamed: Vec<usize>,
 }
 
 impl Events {
@@ -221,7 +302,8 @@ impl Events {
         let mut sizes: BTreeMap<u32, u64> = BTreeMap::new();
         let (refused, later) = (refused(capture), contents(capture));
         let mut unseen: BTreeSet<&str> = BTreeSet::new();
-        let queued = Queued::of(capture);
+        let known = launches(capture);
+        let queued = Queued::of(capture, &known);
         for (index, noted) in capture.opencl.iter().enumerate() {
             let before = out.list.len();
             match &noted.note {
@@ -294,6 +376,40 @@ impl Events {
                             .collect(),
                     }));
                 }
+                Note::Copy(copied) => {
+                    let moved = owner(&parts, copied.from).zip(owner(&parts, copied.to));
+                    out.list.extend(moved.map(|(from, to)| {
+                        let spans = (Span::new(from, copied.size), Span::new(to, copied.to_size));
+                        let Copied { dense, queue, .. } = *copied;
+                        let (jobs, own) = queued.of_runtime(index, queue, noted.jobs, capture);
+                        Event::Moved(Moved {
+                            call: copied.call.clone(),
+                            from: Some(spans.0),
+                            to: spans.1,
+                            dense: dense && copied.size == copied.to_size && copied.size > 0,
+                            jobs,
+                            own,
+                        })
+                    }));
+                }
+                Note::Fill(Filled {
+                    at,
+                    size,
+                    queue,
+                    call,
+                }) => {
+                    out.list.extend(owner(&parts, *at).map(|at| {
+                        let (jobs, own) = queued.of_runtime(index, *queue, noted.jobs, capture);
+                        Event::Moved(Moved {
+                            call: call.clone(),
+                            from: None,
+                            to: Span::new(at, *size),
+                            dense: true,
+                            jobs,
+                            own,
+                        })
+                    }));
+                }
                 Note::Unseen { call } if unseen.insert(call) => {
                     out.unseen.push(call.clone());
                 }
@@ -303,6 +419,9 @@ impl Events {
                 out.notes.push(index);
             }
         }
+        let chains = known.chains.iter().enumerate();
+        let unnamed = chains.filter(|(_, dispatch)| dispatch.is_none());
+        out.unnamed = unnamed.map(|(chain, _)| chain).collect();
         out.decide_unchanged();
         out
     }
@@ -311,7 +430,7 @@ impl Events {
     /// write of the same values. What still holds what the host wrote was written by no kernel, whatever its arguments' types say.
     fn decide_unchanged(&mut self) {
         let mut computed: BTreeSet<u32> = BTreeSet::new();
-        let mut written: BTreeMap<(u32, u64, u64), Option<u64>> = BTreeMap::new();
+        let mut written: BTreeMap<u32, BTreeMap<(u64, u64), Option<u64>>> = BTreeMap::new();
         for event in &mut self.list {
             let host = match event {
                 Event::Launch(launch) => {
@@ -319,10 +438,23 @@ impl Events {
                     computed.extend(given.map(|given| given.object));
                     continue;
                 }
+                // What it held before is not there any more; a copy of what a kernel wrote is what a kernel wrote.
+                Event::Moved(moved) => {
+                    let object = moved.to.object;
+                    if moved
+                        .from
+                        .is_some_and(|from| computed.contains(&from.object))
+                    {
+                        computed.insert(object);
+                    }
+                    written.remove(&object);
+                    continue;
+                }
                 Event::Host(host) => host,
             };
-            let range = (host.at.object, host.at.offset, host.size);
-            let kept = host.hash.is_some() && written.get(&range) == Some(&host.hash);
+            let range = (host.at.offset, host.size);
+            let known = written.entry(host.at.object).or_default();
+            let kept = host.hash.is_some() && known.get(&range) == Some(&host.hash);
             if host.direction == Direction::Unchanged {
                 host.direction = match computed.contains(&host.at.object) && !kept {
                     true => Direction::Read,
@@ -333,7 +465,7 @@ impl Events {
                 Direction::Read => host.kept = kept,
                 Direction::Write | Direction::Unchanged => {
                     computed.remove(&host.at.object);
-                    written.insert(range, host.hash);
+                    known.insert(range, host.hash);
                 }
             }
         }
@@ -349,34 +481,44 @@ fn contents(capture: &Capture) -> BTreeMap<u32, u64> {
     content.collect()
 }
 
-/// The launches of each queue by their notes' indices, each with its chains if they are known.
-struct Queued(BTreeMap<u32, BTreeMap<usize, Option<Range<usize>>>>);
+/// What queues were given.
+struct Queued {
+    /// The launches of each queue by their notes' indices, each with its chains if they are known.
+    launches: BTreeMap<u32, BTreeMap<usize, Option<Range<usize>>>>,
+    /// The notes by which each queue was idle, ascending, and the submissions before them.
+    idle: BTreeMap<u32, Vec<(usize, usize)>>,
+}
 
 impl Queued {
-    fn of(capture: &Capture) -> Self {
-        let places = launches(capture).places();
+    fn of(capture: &Capture, known: &Launches) -> Self {
+        let places = known.places();
         let refused = refused(capture);
-        let mut out: BTreeMap<u32, BTreeMap<usize, Option<Range<usize>>>> = BTreeMap::new();
+        let mut launches: BTreeMap<u32, BTreeMap<usize, Option<Range<usize>>>> = BTreeMap::new();
+        let mut idle: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
         for (index, noted) in capture.opencl.iter().enumerate() {
-            if let Note::Launch(launch) = &noted.note
-                && !refused.contains(&launch.id)
-            {
-                let queue = out.entry(launch.queue).or_default();
-                queue.insert(index, places.get(&launch.id).cloned());
+            match &noted.note {
+                Note::Launch(launch) if !refused.contains(&launch.id) => {
+                    let queue = launches.entry(launch.queue).or_default();
+                    queue.insert(index, places.get(&launch.id).cloned());
+                }
+                Note::Idle { queue } => {
+                    idle.entry(*queue).or_default().push((index, noted.jobs));
+                }
+                _ => {}
             }
         }
-        Queued(out)
+        Queued { launches, idle }
     }
 
     /// Submissions before a launch's own; `None` if they are not known.
     fn start(&self, index: usize, queue: u32) -> Option<usize> {
-        let chains = self.0.get(&queue)?.get(&index)?.as_ref()?;
+        let chains = self.launches.get(&queue)?.get(&index)?.as_ref()?;
         Some(chains.start)
     }
 
     /// Submissions before a transfer: a queue comes to it after the launches that it was given before, and before those after it.
     fn jobs_before(&self, index: usize, transfer: &Transfer, noted: usize) -> usize {
-        let launches = transfer.queue.and_then(|queue| self.0.get(&queue));
+        let launches = transfer.queue.and_then(|queue| self.launches.get(&queue));
         let Some(launches) = launches.filter(|_| !transfer.complete) else {
             return noted;
         };
@@ -385,6 +527,28 @@ impl Queued {
         let after = earlier.and_then(|(_, chains)| Some(chains.as_ref()?.end));
         let before = later.and_then(|(_, chains)| Some(chains.as_ref()?.start));
         after.or(before).map_or(noted, |jobs| jobs.max(noted))
+    }
+
+    /// Submissions before what the runtime does by itself, and those that may be its own.
+    fn of_runtime(
+        &self,
+        index: usize,
+        queue: Option<u32>,
+        noted: usize,
+        capture: &Capture,
+    ) -> (usize, Range<usize>) {
+        let launches = queue.and_then(|queue| self.launches.get(&queue));
+        let chains = |(_, chains): (_, &Option<Range<usize>>)| chains.clone();
+        let earlier = launches.and_then(|queue| chains(queue.range(..index).next_back()?));
+        let later = launches.and_then(|queue| chains(queue.range(index..).next()?));
+        let start = earlier.map_or(noted, |chains| chains.end.max(noted));
+        let idle = queue.and_then(|queue| {
+            let idle = self.idle.get(&queue)?;
+            let next = idle.partition_point(|(at, _)| *at < index);
+            idle.get(next).map(|(_, jobs)| *jobs)
+        });
+        let end = later.map_or(capture.jobs.len(), |chains| chains.start);
+        (start, start..end.min(idle.unwrap_or(end)).max(start))
     }
 }
 

@@ -56,6 +56,7 @@ impl<'a> Turns<'a> {
             match event {
                 Event::Launch(_) => launch = Some(step),
                 Event::Host(_) => moved = Some(step),
+                Event::Moved(_) => {}
             }
             launch.zip(moved)
         });

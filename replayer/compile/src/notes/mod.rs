@@ -3,8 +3,10 @@
 //!
 //! [`launches`] gives each chain to a launch, [`propose`] makes tensors of what the host wrote and read. Both check what the notes say
 //! against the trace: sizes of launches against the job descriptors, contents of transfers against GPU memory. What does not agree gets no
-//! name, and a remark says so. Without notes, [`propose_unnoted`] takes what differs between two runs.
+//! name, and a remark says so. What the runtime copies on the CPU a replay does not repeat: `copies` follows it to its
+//! source, or the trace is refused. Without notes, [`propose_unnoted`] takes what differs between two runs.
 
+mod copies;
 mod error;
 mod events;
 mod launches;

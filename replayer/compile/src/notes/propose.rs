@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
+use gpureplay_format::Piece;
 use gpureplay_io::{Element, Form, Layout, Names, Stated, StatedError, Tensor};
 use gpureplay_trace::note::Direction;
 
+use super::copies::{self, Depends, Origin};
 use super::error::ProposeError;
 use super::events::{Event, Events, Given, Host, Launched};
 use super::looped;
@@ -42,12 +44,16 @@ pub struct Proposal {
     pub second: Vec<(String, Tensor)>,
     /// A second run told inputs from weights.
     pub sure: bool,
-    /// GPU memory that the app wrote in earlier turns of a loop, other values in each run.
+    /// GPU memory that the app wrote in earlier turns of a loop, or that launches read through copies, other values in each run.
     pub earlier: Vec<Range<u64>>,
     /// How often the app does the same, if more than once; the tensors are those of the last time.
     pub turns: Option<usize>,
     /// What could not be told, for people.
     pub remarks: Vec<String>,
+    /// The app writes an input that could not be made a tensor; a remark says why.
+    pub lost_input: bool,
+    /// The app reads something computed that could not be made a tensor; a remark says why.
+    pub lost_output: bool,
 }
 
 impl Proposal {
@@ -81,11 +87,13 @@ pub fn propose(
     if capture.opencl.is_empty() {
         return Err(ProposeError::NoNotes);
     }
-    let events = Events::of(capture);
-    let other = second.map(Events::of);
+    let mut events = Events::of(capture);
+    let mut other = second.map(Events::of);
     if let Some(other) = &other {
         same_steps(&events.list, &other.list)?;
     }
+    let work = Work::default();
+    let followed = copies::follow((capture, &mut events), second.zip(other.as_mut()), &work);
     let turns = looped::find(&events.list);
     let mut builder = Builder {
         capture,
@@ -96,9 +104,13 @@ pub fn propose(
         step: choices.step.map(|turn| turn.first),
         taken: Names::default(),
         steps: Steps::of(&events.list),
-        work: Work::default(),
+        work,
         moved: Moved::of(capture),
         said: BTreeSet::new(),
+        origins: followed.origins.clone(),
+        carried: followed.carried.clone(),
+        made: HashMap::new(),
+        outputs: Vec::new(),
         proposal: Proposal {
             sure: second.is_some(),
             turns: turns.map(|turns| turns.turns),
@@ -106,7 +118,17 @@ pub fn propose(
         },
     };
     builder.remark_on_unseen();
+    builder.proposal.remarks.extend(followed.remarks.clone());
+    builder.proposal.lost_output = followed.lost;
     let inputs_from = builder.last_writes();
+    let depend = copies::dependencies(&events, |step, host| {
+        let inputs = host.hash.is_none() || builder.differs(step, host, inputs_from);
+        Depends {
+            inputs,
+            weights: !inputs && !choices.fixed_weights,
+        }
+    });
+    followed.refusal(&events, &depend)?;
     for (step, event) in events.list.iter().enumerate() {
         if let Event::Host(host) = event {
             match host.direction {
@@ -118,6 +140,7 @@ pub fn propose(
     builder.keep_all(&choices.kept);
     builder.work.was_enough()?;
     builder.moved.was_enough()?;
+    builder.remark_on_constants(&depend, &choices.stated);
     let mut proposal = builder.proposal;
     apply(&mut proposal, choices)?;
     keep_named(&mut proposal, &choices.states)?;
@@ -127,13 +150,16 @@ pub fn propose(
         matches!(event, Event::Host(host)
             if host.direction != Direction::Read && host.hash.is_none())
     };
-    if !input && !events.list.iter().any(unseen) {
+    if !input && !proposal.lost_input && !events.list.iter().any(unseen) {
         proposal.remarks.push(match second {
-            Some(_) => "no input: the app wrote the same to the GPU in both runs".to_owned(),
+            Some(_) => {
+                "no input: what the app's OpenCL calls write for kernels is the same in both runs"
+                    .to_owned()
+            }
             None => "no input: the app wrote nothing to the GPU that a kernel reads".to_owned(),
         });
     }
-    if !output {
+    if !output && !proposal.lost_output {
         let text = "no output: the app read nothing from the GPU that a kernel wrote";
         proposal.remarks.push(text.to_owned());
     }
@@ -183,6 +209,14 @@ struct Builder<'a> {
     moved: Moved,
     /// Remarks that were made.
     said: BTreeSet<String>,
+    /// Writes that are copies of other ones.
+    origins: BTreeMap<usize, Origin>,
+    /// Writes that are copied or copies.
+    carried: BTreeSet<usize>,
+    /// The tensor of a write.
+    made: HashMap<Origin, usize>,
+    /// Names of outputs, and the steps that read them.
+    outputs: Vec<(String, usize)>,
     proposal: Proposal,
 }
 
@@ -269,7 +303,7 @@ impl<'a> Builder<'a> {
             Event::Host(host) => {
                 host.direction != Direction::Read && self.reader(*step, host).is_some()
             }
-            Event::Launch(_) => false,
+            Event::Launch(_) | Event::Moved(_) => false,
         };
         let last = list.iter().enumerate().rfind(used);
         let last = last.map_or(0, |(step, _)| step);
@@ -295,7 +329,8 @@ impl<'a> Builder<'a> {
                         return None;
                     }
                 }
-                Event::Host(_) => {}
+                Event::Moved(moved) if host.is_within(&moved.to) => return None,
+                Event::Host(_) | Event::Moved(_) => {}
             }
         }
         None
@@ -319,39 +354,127 @@ impl<'a> Builder<'a> {
                 {
                     return None;
                 }
-                Event::Host(_) => {}
+                Event::Moved(moved) if host.touches(&moved.to) => return None,
+                Event::Host(_) | Event::Moved(_) => {}
             }
         }
         given_only
     }
 
     fn write(&mut self, step: usize, host: &Host, inputs_from: usize) {
+        let differs = self.differs(step, host, inputs_from);
         let Some((launch, given)) = self.reader(step, host) else {
+            // Launches read it through a copy.
+            if differs && self.carried.contains(&step) {
+                self.elsewhere(host);
+            }
             return;
         };
         let (name, type_name) = (naming::name(launch, given), given.type_name.clone());
-        let other = self.second.map(|(_, events)| &events.list[step]);
-        let differs = match (other, self.step) {
-            (_, Some(first)) if step >= first => true,
-            (Some(Event::Host(other)), _) => other.hash != host.hash,
-            (_, Some(_)) => false,
-            _ => step >= inputs_from,
-        };
         if differs && step < self.first {
-            self.earlier_turn(host);
+            self.elsewhere(host);
             return;
         }
-        let role = match differs {
+        let mut role = match differs {
             true => Role::Input,
             false if self.fixed_weights => return,
             false => Role::Weight,
         };
+        let copied = self.origins.get(&step).copied();
+        let origin = copied.unwrap_or(Origin {
+            step,
+            offset: 0,
+            size: host.size,
+        });
+        if let Some(at) = self.made.get(&origin).copied() {
+            if self.also_at(at, host) {
+                return;
+            }
+            if let Some(tensor) = self.proposal.tensors.get(at) {
+                role = tensor.role;
+                let of = tensor.name.clone();
+                self.remark(format!(
+                    "'{name}' is what the app copies from '{of}' at another time: give both the same values"
+                ));
+            }
+        } else if let Some(origin) = copied {
+            self.remark_on_part(origin, &name);
+        }
         if role == Role::Input {
             self.remark_on_carried(step, host, &name);
         }
         if host.jobs < self.capture.jobs.len() {
             let moment = Moment::before(host.jobs);
+            let next = self.proposal.tensors.len();
             self.tensor(step, host, (role, name, &type_name), moment);
+            if self.proposal.tensors.len() > next {
+                self.made.entry(origin).or_insert(next);
+            }
+        }
+    }
+
+    /// Whether a write is another one in each run, or, for want of a second run, counts as an input.
+    fn differs(&self, step: usize, host: &Host, inputs_from: usize) -> bool {
+        let other = self.second.and_then(|(_, events)| events.list.get(step));
+        match (other, self.step) {
+            (_, Some(first)) if step >= first => true,
+            (Some(Event::Host(other)), _) => other.hash != host.hash,
+            (_, Some(_)) => false,
+            _ => step >= inputs_from,
+        }
+    }
+
+    /// Has a tensor written to one more place, to which the app copies it before the same job.
+    fn also_at(&mut self, at: usize, host: &Host) -> bool {
+        let moment = Moment::before(host.jobs);
+        let found = self.events.roots.get(&host.at.object).and_then(|root| {
+            (!root.image).then(|| locate(self.capture, root, host, moment, &self.work))?
+        });
+        let (Some(tensor), Some(found)) = (self.proposal.tensors.get_mut(at), found) else {
+            return false;
+        };
+        // What a step leaves for the next one is looked up by its only place.
+        if tensor.job != host.jobs || self.step.is_some() || found.bytes != tensor.tensor.bytes() {
+            return false;
+        }
+        let Some(elements) = tensor.shape.iter().copied().next() else {
+            return false;
+        };
+        let piece = Piece::dense(elements, tensor.layout.dtype, found.va);
+        if !tensor.layout.pieces.contains(&piece) {
+            if !self.moved.add(found.bytes.len() as u64) {
+                return false;
+            }
+            tensor.layout.pieces.push(piece);
+        }
+        true
+    }
+
+    /// Says so if an input is only a part of what the app wrote, and the whole is one too.
+    fn remark_on_part(&mut self, origin: Origin, name: &str) {
+        let whole = self.made.iter().find(|(made, _)| made.step == origin.step);
+        let whole = whole.and_then(|(_, at)| self.proposal.tensors.get(*at));
+        if let Some(whole) = whole.map(|tensor| tensor.name.clone()) {
+            self.remark(format!(
+                "'{name}' is a part of the same data as '{whole}', from byte {} on, which the app copies: give both what belongs together",
+                origin.offset
+            ));
+        }
+    }
+
+    /// Says so if an output cannot depend on an input: a replay answers the same whatever it is given.
+    fn remark_on_constants(&mut self, depend: &BTreeMap<usize, Depends>, stated: &Stated) {
+        let unknown = |event: &Event| matches!(event, Event::Launch(l) if l.given.is_empty());
+        if !self.events.unseen.is_empty() || self.events.list.iter().any(unknown) {
+            return;
+        }
+        let constant = |step: &usize| depend.get(step).is_some_and(|on| !on.inputs);
+        let outputs = std::mem::take(&mut self.outputs);
+        for (name, _) in outputs.iter().filter(|(_, step)| constant(step)) {
+            let name = stated.name(name);
+            self.remark(format!(
+                "output '{name}' depends on no input: a replay answers the same whatever it is given"
+            ));
         }
     }
 
@@ -376,8 +499,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Remembers where an input of an earlier turn lies.
-    fn earlier_turn(&mut self, host: &Host) {
+    /// Remembers where an input lies that is no tensor: one of an earlier turn, or one that launches read through a copy.
+    fn elsewhere(&mut self, host: &Host) {
         let moment = Moment::before(host.jobs);
         let root = self.events.roots.get(&host.at.object);
         let found = root.and_then(|root| locate(self.capture, root, host, moment, &self.work));
@@ -392,6 +515,7 @@ impl<'a> Builder<'a> {
             return;
         }
         let Some((launch, given)) = self.writer(step, host) else {
+            self.remark_on_filled(step, host);
             return;
         };
         let (name, type_name) = (naming::name(launch, given), given.type_name.clone());
@@ -403,6 +527,42 @@ impl<'a> Builder<'a> {
                 Moment::after(job),
             );
         }
+    }
+
+    /// Says so if the app reads a result of which the runtime has overwritten a part.
+    fn remark_on_filled(&mut self, step: usize, host: &Host) {
+        if let Some((call, name)) = self.filled(step, host) {
+            self.proposal.lost_output = true;
+            self.remark(format!(
+                "'{name}' is no output: {call} overwrites a part of it before the app reads it; read the result before that, or in parts"
+            ));
+        }
+    }
+
+    /// The function that overwrote a part of what a launch wrote and the app reads, and the result's name.
+    fn filled(&self, step: usize, host: &Host) -> Option<(String, String)> {
+        let mut filled = None;
+        for event in self.before(step, host.at.object) {
+            match event {
+                Event::Moved(moved) if host.is_within(&moved.to) => return None,
+                Event::Moved(moved) if host.touches(&moved.to) => {
+                    filled = filled.or(Some(moved.call.clone()));
+                }
+                Event::Host(earlier)
+                    if earlier.direction != Direction::Read && earlier.overlaps(host) =>
+                {
+                    return None;
+                }
+                Event::Launch(launch) => {
+                    let mut given = launch.having(host);
+                    if let Some(given) = given.find(|given| !given.is_constant()) {
+                        return Some((filled?, naming::name(launch, given)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     /// Whether the same bytes are read again with no launch that may write them between.
@@ -419,7 +579,8 @@ impl<'a> Builder<'a> {
                         return true;
                     }
                 }
-                Event::Host(_) => {}
+                Event::Moved(moved) if host.touches(&moved.to) => return false,
+                Event::Host(_) | Event::Moved(_) => {}
             }
         }
         false
@@ -445,9 +606,40 @@ impl<'a> Builder<'a> {
             return;
         }
         let name = self.taken.unique(name);
-        if root.image {
+        let next = self.proposal.tensors.len();
+        self.place(
+            step,
+            host,
+            root.image,
+            (role, &name, type_name),
+            found,
+            moment,
+        );
+        if self.proposal.tensors.len() > next {
+            if role == Role::Output {
+                self.outputs.push((name, step));
+            }
+        } else if role == Role::Output {
+            self.proposal.lost_output = true;
+        } else if role == Role::Input {
+            self.proposal.lost_input = true;
+        }
+    }
+
+    /// Makes a tensor of what was found, or says why there is none.
+    fn place(
+        &mut self,
+        step: usize,
+        host: &Host,
+        is_image: bool,
+        (role, name, type_name): (Role, &str, &str),
+        found: Option<Located>,
+        moment: Moment,
+    ) {
+        let name = name.to_owned();
+        if is_image {
             self.remark(format!(
-                "'{name}' is an image, of which the layout in memory is not known: name its file with --input or --output, or record two runs with --no-layer"
+                "'{name}' is an image, of which the layout in memory is not known: name its file with --input or --output; if it has none, two runs with --no-layer may take it"
             ));
             return;
         }
@@ -609,9 +801,13 @@ pub(super) fn apply(proposal: &mut Proposal, choices: &Choices) -> Result<(), Pr
             };
             tensor.tensor = reformed(&tensor.tensor, form).ok_or_else(wrong)?;
             let elements = u32::try_from(tensor.tensor.len()).map_err(|_| wrong())?;
-            if let Some((low, _)) = tensor.layout.address_range() {
-                tensor.layout = Layout::packed(low, form.dtype, elements);
-            }
+            let places = tensor.layout.pieces.iter().map(|piece| piece.va);
+            tensor.layout = Layout {
+                dtype: form.dtype,
+                pieces: places
+                    .map(|va| Piece::dense(elements, form.dtype, va))
+                    .collect(),
+            };
             tensor.shape.clone_from(&form.shape);
             for other in seconds.get_mut(tensor.name.as_str()).into_iter().flatten() {
                 **other = reformed(other, form).ok_or_else(wrong)?;

@@ -100,6 +100,7 @@ pub fn kept(capture: &Capture, touched: &[Touched]) -> Result<Vec<Kept>, Propose
         .map_or(capture.jobs.len(), Event::jobs);
     let written = first.iter().chain(second).filter_map(|event| match event {
         Event::Host(host) if host.direction != Direction::Read => Some(host.at.object),
+        Event::Moved(moved) => Some(moved.to.object),
         _ => None,
     });
     let written_by_host: BTreeSet<u32> = written.collect();

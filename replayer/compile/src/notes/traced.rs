@@ -5,9 +5,10 @@
 //! Both are widened to what was written around them in the same buffer, since values may be alike in two runs by chance. A trace does not tell
 //! where a tensor ends if its first or last values are alike, nor its name: the user may state type and shape, up to the buffer's end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
+use gpureplay_format::Piece;
 use gpureplay_io::{Element, Form, Layout, Names, Tensor};
 use gpureplay_trace::PAGE_SIZE;
 use mali_descriptors::job::WRITTEN_BACK;
@@ -83,6 +84,7 @@ pub fn propose_unnoted(
         }
     }
     moved.was_enough()?;
+    not_computed((first, second), &proposal)?;
     let has = |role| proposal.tensors.iter().any(|tensor| tensor.role == role);
     let (input, output) = (has(Role::Input), has(Role::Output));
     let mut remark = |text: &str| proposal.remarks.push(text.to_owned());
@@ -90,13 +92,122 @@ pub fn propose_unnoted(
         "the trace has no notes of OpenCL calls: tensors are what differs between the two runs; --tensors or --name and --tensor say more of them",
     );
     if !input {
-        remark("no input: the app wrote the same to the GPU in both runs");
+        remark("no input: what the app writes for jobs is the same in both runs");
     }
     if !output {
         remark("no output: the last job computes the same in both runs");
     }
     apply(&mut proposal, choices)?;
     Ok(proposal)
+}
+
+/// Inputs between jobs are no copies of what jobs computed: those the CPU makes, and a replay does not repeat them.
+fn not_computed(
+    (first, second): (&Capture, &Capture),
+    proposal: &Proposal,
+) -> Result<(), ProposeError> {
+    let late = |tensor: &&Found| tensor.role == Role::Input && tensor.job > 0;
+    let found: Vec<&Found> = proposal.tensors.iter().filter(late).collect();
+    let values: HashMap<&str, &Tensor> = proposal
+        .second
+        .iter()
+        .map(|(name, tensor)| (name.as_str(), tensor))
+        .collect();
+    let both = found.iter().filter_map(|tensor| {
+        let other = values.get(tensor.name.as_str())?;
+        Some((tensor.job, [tensor.tensor.bytes(), other.bytes()]))
+    });
+    let both: Vec<(usize, [&[u8]; 2])> = both.collect();
+    let in_run = |capture: &Capture, run: usize| {
+        let candidates = both.iter().map(|(job, bytes)| (*job, bytes[run]));
+        computed_before(capture, &candidates.collect::<Vec<_>>())
+    };
+    let (ours, theirs) = (in_run(first, 0), in_run(second, 1));
+    let mut pairs = found.iter().zip(ours.into_iter().zip(theirs));
+    let copy = pairs.find_map(|(tensor, (one, other))| Some((tensor, one?.max(other?))));
+    match copy {
+        None => Ok(()),
+        Some((tensor, from)) => Err(ProposeError::Carried {
+            name: tensor.name.clone(),
+            job: tensor.job,
+            from,
+        }),
+    }
+}
+
+/// For bytes that the app wrote before a job: an earlier job that wrote the same, if one did.
+fn computed_before(capture: &Capture, candidates: &[(usize, &[u8])]) -> Vec<Option<usize>> {
+    // Samples of each, by their bytes: several of them have one if their contents are the same.
+    let mut samples: HashMap<Sample, Vec<(usize, usize)>> = HashMap::new();
+    let mut counts = vec![0; candidates.len()];
+    for (candidate, (_, bytes)) in candidates.iter().enumerate() {
+        for sample in samples_of(bytes) {
+            let places = samples.entry(sample).or_default();
+            if places.len() < SAMPLES {
+                places.push((candidate, counts[candidate]));
+                counts[candidate] += 1;
+            }
+        }
+    }
+    let mut seen: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); candidates.len()];
+    let mut last = vec![0; candidates.len()];
+    let jobs = candidates.iter().map(|(job, _)| *job).max().unwrap_or(0);
+    for job in 0..jobs {
+        let moment = Moment::after(job);
+        for va in capture.memory.changed(moment) {
+            let page = capture.memory.page(moment, *va);
+            let mut from = 0;
+            for (start, end) in capture.memory.difference(moment, *va) {
+                // Each place once, though ranges of changes may be near each other.
+                let first = (start - start % WORD)
+                    .saturating_sub(SAMPLE - WORD)
+                    .max(from);
+                from = end.next_multiple_of(WORD).min(PAGE_SIZE);
+                for at in (first..from).step_by(WORD) {
+                    let Some(sample) = page.get(at..).and_then(|rest| rest.first_chunk()) else {
+                        break;
+                    };
+                    for (candidate, index) in samples.get(sample).into_iter().flatten() {
+                        if candidates
+                            .get(*candidate)
+                            .is_some_and(|(until, _)| job < *until)
+                        {
+                            seen[*candidate].insert(*index);
+                            last[*candidate] = job;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let counted = counts.iter().zip(&seen).zip(&last);
+    counted
+        .map(|((count, seen), last)| (*count >= FEWEST && 2 * seen.len() > *count).then_some(*last))
+        .collect()
+}
+
+/// Bytes of a sample, and of the words at which samples may begin in memory.
+const SAMPLE: usize = 16;
+const WORD: usize = 4;
+/// Samples that are taken of a tensor, and how many tell something.
+const SAMPLES: usize = 64;
+const FEWEST: usize = 2;
+
+type Sample = [u8; SAMPLE];
+
+/// Samples from all over the bytes; what many memories have, such as zeros, is none.
+fn samples_of(bytes: &[u8]) -> impl Iterator<Item = Sample> + '_ {
+    let telling = |sample: &&Sample| {
+        let (words, _) = sample.as_chunks::<WORD>();
+        words.iter().collect::<BTreeSet<_>>().len() > 2
+    };
+    let (all, _) = bytes.as_chunks::<SAMPLE>();
+    let step = (all.len() / SAMPLES).max(1);
+    all.iter()
+        .step_by(step)
+        .filter(telling)
+        .take(SAMPLES)
+        .copied()
 }
 
 /// What differs between the runs in memory that was written at this moment, by buffers.
@@ -214,12 +325,33 @@ fn add(
     let (Some(tensor), Some(other)) = (flat(bytes), flat(others)) else {
         return;
     };
+    // The same in both runs: the app gives one input to two buffers.
+    let values = proposal.second.iter();
+    let mut inputs = proposal.tensors.iter_mut().zip(values);
+    let twin = inputs.find(|(known, (_, values))| {
+        role == Role::Input && known.role == role && known.tensor == tensor && *values == other
+    });
+    let piece = Piece::dense(elements, dtype, at.start);
+    if let Some((known, _)) = twin {
+        if known.job == moment.job() {
+            known.layout.pieces.push(piece);
+            return;
+        }
+        let text = format!(
+            "'{name}' has the values of '{}' in both runs, at a later time: give both the same",
+            known.name
+        );
+        proposal.remarks.push(text);
+    }
     proposal.second.push((name.clone(), other));
     proposal.tensors.push(Found {
         role,
         name,
         shape: vec![elements],
-        layout: Layout::packed(at.start, dtype, elements),
+        layout: Layout {
+            dtype,
+            pieces: vec![piece],
+        },
         job: moment.job(),
         tensor,
         converted_from: None,

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod app;
+mod copies;
 mod driver;
 
 mod layers;

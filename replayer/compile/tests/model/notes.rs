@@ -16,7 +16,7 @@ use crate::app::*;
 use crate::driver::{Driver, vector_add, vector_add_code};
 
 /// The tensor of this name is called `out`.
-fn out_is(name: &str) -> Stated {
+pub(crate) fn out_is(name: &str) -> Stated {
     Stated {
         rename: [(name.to_owned(), "out".to_owned())].into(),
         ..Stated::default()
@@ -24,16 +24,16 @@ fn out_is(name: &str) -> Stated {
 }
 
 /// Objects of the app by the address of their memory, in the order of creation.
-const OBJECTS: [u64; 5] = [A, B, SUM, TOTAL, OUT];
+pub(crate) const OBJECTS: [u64; 5] = [A, B, SUM, TOTAL, OUT];
 
 /// An app on the model with a layer above it.
-struct Noted {
-    driver: Driver,
+pub(crate) struct Noted {
+    pub(crate) driver: Driver,
     launches: u32,
 }
 
 impl Noted {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let mut buffers = vec![(CODE, 1, true), (POOL, 4, false)];
         buffers.extend(OBJECTS.map(|va| (va, 1, false)));
         let mut driver = Driver::probe(&buffers);
@@ -51,12 +51,18 @@ impl Noted {
         }
     }
 
-    fn moved(&mut self, direction: Direction, va: u64, bytes: &[u8]) {
+    pub(crate) fn moved(&mut self, direction: Direction, va: u64, bytes: &[u8]) {
         let content = Content::Hash(content_hash(bytes));
         self.transfer(direction, va, content, true);
     }
 
-    fn transfer(&mut self, direction: Direction, va: u64, content: Content, complete: bool) {
+    pub(crate) fn transfer(
+        &mut self,
+        direction: Direction,
+        va: u64,
+        content: Content,
+        complete: bool,
+    ) {
         self.driver.note(&Note::Transfer(Transfer {
             direction,
             at: Place {
@@ -70,36 +76,41 @@ impl Noted {
         }));
     }
 
-    fn write(&mut self, va: u64, tensor: &Tensor) {
+    pub(crate) fn write(&mut self, va: u64, tensor: &Tensor) {
         self.driver.store(va, tensor.bytes());
         self.moved(Direction::Write, va, tensor.bytes());
     }
 
-    fn read(&mut self, va: u64) -> Tensor {
+    pub(crate) fn read(&mut self, va: u64) -> Tensor {
         let bytes = self.driver.load(va, 4 * COUNT);
         self.moved(Direction::Read, va, &bytes);
         Tensor::new(ElementType::F32, &[COUNT as u64], bytes).unwrap()
     }
 
-    fn add(&mut self, kernel: &str, a: u64, b: u64, sum: u64) {
+    pub(crate) fn add(&mut self, kernel: &str, a: u64, b: u64, sum: u64) {
         self.add_with(kernel, [a, b, sum], (COUNT as u64, 7));
     }
 
     /// Launches `sum = a + b`, which the layer says has `items` work-items and the number `scalar` as an argument.
-    fn add_with(&mut self, kernel: &str, operands: [u64; 3], sizes: (u64, u8)) {
+    pub(crate) fn add_with(&mut self, kernel: &str, operands: [u64; 3], sizes: (u64, u8)) {
         self.queue(kernel, operands, sizes);
         self.work(operands);
         self.driver.note(&Note::Idle { queue: 0 });
     }
 
     /// The job of a launch, or one like it.
-    fn work(&mut self, [a, b, sum]: [u64; 3]) {
+    pub(crate) fn work(&mut self, [a, b, sum]: [u64; 3]) {
         let job = vector_add(POOL, CODE + 0x80, a, b, sum);
         self.driver.run(POOL, &job);
     }
 
     /// Gives a launch to the queue, which does not come to it yet.
-    fn queue(&mut self, kernel: &str, [a, b, sum]: [u64; 3], (items, scalar): (u64, u8)) {
+    pub(crate) fn queue(
+        &mut self,
+        kernel: &str,
+        [a, b, sum]: [u64; 3],
+        (items, scalar): (u64, u8),
+    ) {
         let argument = |name: &str, type_name: &str, value| Argument {
             name: name.into(),
             type_name: type_name.into(),
@@ -123,16 +134,16 @@ impl Noted {
         }));
     }
 
-    fn finish(self) -> Capture {
+    pub(crate) fn finish(self) -> Capture {
         Capture::read(self.driver.finish().as_slice()).unwrap()
     }
 }
 
-fn object(va: u64) -> u32 {
+pub(crate) fn object(va: u64) -> u32 {
     OBJECTS.iter().position(|at| *at == va).unwrap() as u32
 }
 
-fn flat(tensor: &Tensor) -> Tensor {
+pub(crate) fn flat(tensor: &Tensor) -> Tensor {
     Tensor::new(tensor.dtype(), &[COUNT as u64], tensor.bytes().to_vec()).unwrap()
 }
 
@@ -147,16 +158,16 @@ fn two_layers(a: &Tensor, b: &Tensor) -> (Tensor, Capture) {
     (out, app.finish())
 }
 
-fn names(tensors: &[Found]) -> Vec<(Role, &str)> {
+pub(crate) fn names(tensors: &[Found]) -> Vec<(Role, &str)> {
     tensors.iter().map(|t| (t.role, t.name.as_str())).collect()
 }
 
-fn compiled(capture: &Capture, tensors: Vec<Found>) -> Compiled {
+pub(crate) fn compiled(capture: &Capture, tensors: Vec<Found>) -> Compiled {
     compile_found(capture, tensors, &Options::default(), |_, _| None).unwrap()
 }
 
 /// Replays with one input; the only output must be called `out`.
-fn answer(compiled: &Compiled, input: &str, value: &Tensor) -> Tensor {
+pub(crate) fn answer(compiled: &Compiled, input: &str, value: &Tensor) -> Tensor {
     let out = replay(compiled, &[&[(input, value)]]).remove(0);
     flat(&out)
 }
@@ -333,6 +344,37 @@ fn memory_that_the_app_clears_is_no_weight() {
             (Role::Output, "second.sum")
         ]
     );
+}
+
+/// The remedy that the error names can be followed.
+#[test]
+fn a_weight_that_is_written_between_jobs_can_be_fixed() {
+    let record = |seed: u64| {
+        let mut app = Noted::start();
+        app.write(A, &tags(seed));
+        app.add("first", A, A, SUM);
+        app.write(TOTAL, &tags(2));
+        app.add("second", SUM, TOTAL, OUT);
+        let out = app.read(OUT);
+        (out, app.finish())
+    };
+    let (first, second) = (record(1).1, record(3).1);
+    let mut choices = Choices {
+        stated: out_is("second.sum"),
+        ..Choices::default()
+    };
+    let found = propose(&first, Some(&second), &choices).unwrap();
+    let refused = compile_found(&first, found.tensors, &Options::default(), |_, _| None);
+    let text = refused.unwrap_err().to_string();
+    assert!(text.contains("weight 'second.b'"), "{text}");
+    assert!(
+        text.contains("--fixed-weights makes a constant of it"),
+        "{text}"
+    );
+    choices.fixed_weights = true;
+    let found = propose(&first, Some(&second), &choices).unwrap();
+    let recording = compiled(&first, found.tensors);
+    assert_eq!(answer(&recording, "first.a", &tags(5)), record(5).0);
 }
 
 #[test]

@@ -173,7 +173,10 @@ fn a_weights_memory_may_hold_something_else_later() {
         file(Role::Output, "out", &run.out),
     ];
     let error = run.refusal(&late);
-    assert!(error.contains("name it as an input"), "{error}");
+    assert!(
+        error.contains("name it as an input with --input"),
+        "{error}"
+    );
 }
 
 #[test]

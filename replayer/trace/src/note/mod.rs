@@ -23,22 +23,10 @@ pub enum Note {
     Object(Object),
     /// The host wrote or read memory.
     Transfer(Transfer),
-    /// Memory was copied between objects.
-    Copy {
-        /// Where from.
-        from: Place,
-        /// Where to.
-        to: Place,
-        /// Bytes.
-        size: u64,
-    },
-    /// Memory was filled with a pattern.
-    Fill {
-        /// Where.
-        at: Place,
-        /// Bytes.
-        size: u64,
-    },
+    /// The runtime copies memory between objects.
+    Copy(Copied),
+    /// The runtime fills memory with a pattern.
+    Fill(Filled),
     /// A kernel is about to be given to a queue: its chains come after this note, and after those of earlier launches of the queue.
     Launch(Launch),
     /// The runtime refused the launch with this number: it has no chains.
@@ -135,6 +123,38 @@ pub enum Content {
     Later(u32),
     /// The layer could not see them.
     Unseen,
+}
+
+/// The runtime copies memory between objects, after whatever its queue was given before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Where from.
+    pub from: Place,
+    /// Where to.
+    pub to: Place,
+    /// Bytes of the source from the first to the last one that is copied; 0 of an image.
+    pub size: u64,
+    /// Bytes of the destination from the first to the last one that is written; 0 of an image.
+    pub to_size: u64,
+    /// Source and destination are one run of bytes each; else bytes between the first and the last one are left out.
+    pub dense: bool,
+    /// The queue that was given the command.
+    pub queue: Option<u32>,
+    /// The function that the app called.
+    pub call: String,
+}
+
+/// The runtime fills memory with a pattern, after whatever its queue was given before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filled {
+    /// Where.
+    pub at: Place,
+    /// Bytes; 0 of an image.
+    pub size: u64,
+    /// The queue that was given the command.
+    pub queue: Option<u32>,
+    /// The function that the app called.
+    pub call: String,
 }
 
 /// A launch of a kernel.

@@ -5,8 +5,8 @@ use core::fmt;
 use core::str::{FromStr, SplitAsciiWhitespace};
 
 use super::{
-    Argument, Content, Direction, Launch, MAX_ARGUMENTS, MAX_SCALAR, Note, NoteError, Object,
-    ObjectKind, PREFIX, Place, Transfer, Value,
+    Argument, Content, Copied, Direction, Filled, Launch, MAX_ARGUMENTS, MAX_SCALAR, Note,
+    NoteError, Object, ObjectKind, PREFIX, Place, Transfer, Value,
 };
 
 impl Note {
@@ -57,15 +57,8 @@ impl<'a> Words<'a> {
             "write" => transfer(Direction::Write)(self),
             "read" => transfer(Direction::Read)(self),
             "unchanged" => transfer(Direction::Unchanged)(self),
-            "copy" => Ok(Note::Copy {
-                from: self.place("from")?,
-                to: self.place("to")?,
-                size: self.number("size")?,
-            }),
-            "fill" => Ok(Note::Fill {
-                at: self.place("at")?,
-                size: self.number("size")?,
-            }),
+            "copy" => self.copied(),
+            "fill" => self.filled(),
             "launch" => self.launch(),
             "refused" => Ok(Note::Refused {
                 launch: self.number("launch")?,
@@ -78,9 +71,7 @@ impl<'a> Words<'a> {
                 id: self.number("id")?,
                 hash: hash(self.field("hash")?)?,
             }),
-            "unseen" => Ok(Note::Unseen {
-                call: unescape("call", self.field("call")?)?,
-            }),
+            "unseen" => Ok(Note::Unseen { call: self.call()? }),
             _ => Err(wrong("kind", kind)),
         }
     }
@@ -97,6 +88,56 @@ impl<'a> Words<'a> {
         Ok(Note::Object(Object { id, kind, size }))
     }
 
+    /// A layer of an earlier version ends with the size: it noted only buffers.
+    fn copied(&mut self) -> Result<Note, NoteError> {
+        let (from, to) = (self.place("from")?, self.place("to")?);
+        let size = self.number("size")?;
+        let mut copied = Copied {
+            from,
+            to,
+            size,
+            to_size: size,
+            dense: true,
+            queue: None,
+            call: "clEnqueueCopyBuffer".to_owned(),
+        };
+        if self.goes_on() {
+            copied.to_size = self.number("tosize")?;
+            copied.dense = self.flag("dense")?;
+            (copied.queue, copied.call) = (self.queue()?, self.call()?);
+        }
+        Ok(Note::Copy(copied))
+    }
+
+    /// As for copies.
+    fn filled(&mut self) -> Result<Note, NoteError> {
+        let mut filled = Filled {
+            at: self.place("at")?,
+            size: self.number("size")?,
+            queue: None,
+            call: "clEnqueueFillBuffer".to_owned(),
+        };
+        if self.goes_on() {
+            (filled.queue, filled.call) = (self.queue()?, self.call()?);
+        }
+        Ok(Note::Fill(filled))
+    }
+
+    fn goes_on(&self) -> bool {
+        self.0.clone().next().is_some()
+    }
+
+    fn queue(&mut self) -> Result<Option<u32>, NoteError> {
+        match self.field("queue")? {
+            "-" => Ok(None),
+            id => number("queue", id).map(Some),
+        }
+    }
+
+    fn call(&mut self) -> Result<String, NoteError> {
+        unescape("call", self.field("call")?)
+    }
+
     fn transfer(&mut self, direction: Direction) -> Result<Note, NoteError> {
         let (at, size) = (self.place("at")?, self.number("size")?);
         let content = match self.field("hash")? {
@@ -106,10 +147,7 @@ impl<'a> Words<'a> {
                 None => Content::Hash(hash(word)?),
             },
         };
-        let queue = match self.field("queue")? {
-            "-" => None,
-            id => Some(number("queue", id)?),
-        };
+        let queue = self.queue()?;
         Ok(Note::Transfer(Transfer {
             direction,
             at,
@@ -237,6 +275,18 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
+/// Number of a queue, or a dash.
+struct Queue(Option<u32>);
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(queue) => write!(f, "{queue}"),
+            None => f.write_str("-"),
+        }
+    }
+}
+
 fn unescape(field: &'static str, word: &str) -> Result<String, NoteError> {
     let mut out = Vec::with_capacity(word.len());
     let mut rest = word.as_bytes();
@@ -304,14 +354,32 @@ impl fmt::Display for Note {
                     Content::Later(id) => write!(f, "?{id}")?,
                     Content::Unseen => f.write_str("-")?,
                 }
-                match transfer.queue {
-                    Some(queue) => write!(f, " queue={queue}")?,
-                    None => f.write_str(" queue=-")?,
-                }
-                write!(f, " complete={}", u8::from(transfer.complete))
+                write!(
+                    f,
+                    " queue={} complete={}",
+                    Queue(transfer.queue),
+                    u8::from(transfer.complete)
+                )
             }
-            Note::Copy { from, to, size } => write!(f, "copy from={from} to={to} size={size}"),
-            Note::Fill { at, size } => write!(f, "fill at={at} size={size}"),
+            Note::Copy(copied) => write!(
+                f,
+                "copy from={} to={} size={} tosize={} dense={} queue={} call={}",
+                copied.from,
+                copied.to,
+                copied.size,
+                copied.to_size,
+                u8::from(copied.dense),
+                Queue(copied.queue),
+                Escaped(&copied.call)
+            ),
+            Note::Fill(filled) => write!(
+                f,
+                "fill at={} size={} queue={} call={}",
+                filled.at,
+                filled.size,
+                Queue(filled.queue),
+                Escaped(&filled.call)
+            ),
             Note::Launch(launch) => {
                 let Launch {
                     id, queue, kernel, ..
@@ -381,15 +449,21 @@ mod tests {
             transfer(Direction::Read, Content::Unseen, Some(1), true),
             transfer(Direction::Read, Content::Later(9), Some(0), false),
             transfer(Direction::Unchanged, Content::Hash(0), Some(2), false),
-            Note::Copy {
+            Note::Copy(Copied {
                 from: at(1, 0),
                 to: at(2, 8),
                 size: u64::MAX,
-            },
-            Note::Fill {
+                to_size: 0,
+                dense: false,
+                queue: Some(1),
+                call: "clEnqueueCopyBufferToImage".into(),
+            }),
+            Note::Fill(Filled {
                 at: at(0, 1),
                 size: 2,
-            },
+                queue: None,
+                call: "clEnqueueFillBuffer".into(),
+            }),
             Note::Launch(Launch {
                 id: 12,
                 queue: 3,

@@ -18,7 +18,7 @@ use crate::{
 /// Numbers in each file.
 const COUNT: usize = 256;
 
-/// What `gpureplay record --twice` must make of a case.
+/// What `gpureplay record` must make of a case.
 enum Expect {
     /// A recording with these inputs and these outputs, whose replay gives what the CPU computes.
     Replays {
@@ -145,12 +145,91 @@ const CASES: &[(&str, Expect)] = &[
         "two-threads",
         Expect::Races(2, "which of its threads is first"),
     ),
+    (
+        "sampler",
+        Expect::Replays {
+            inputs: &[("paint.src", same)],
+            outputs: &[("sampled.dst", |x, i| 2.0 * (x[i] + 1.0))],
+            says: "",
+        },
+    ),
+    (
+        "image-read",
+        Expect::Refuses(&["'paint.image' is an image", "no output"]),
+    ),
+    // Mesa copies and fills on the CPU, which no replay repeats.
+    ("copied", COPIED),
+    ("once-copied", COPIED),
+    (
+        "bare-copied",
+        Expect::Refuses(&["'input-2'", "is what job 0 computed"]),
+    ),
+    (
+        "copied-rectangle",
+        Expect::Refuses(&["clEnqueueCopyBufferRect", "launch 0 (scale)"]),
+    ),
+    (
+        "copied-image",
+        Expect::Refuses(&["clEnqueueCopyImage", "launch 0 (paint)"]),
+    ),
+    (
+        "copied-both-ways",
+        Expect::Refuses(&["clEnqueueCopyBufferToImage", "launch 0 (paint)"]),
+    ),
+    (
+        "copied-input",
+        Expect::Replays {
+            inputs: &[("scale.src", same)],
+            outputs: &[("scale.dst", scaled)],
+            says: "",
+        },
+    ),
+    (
+        "copied-too",
+        Expect::Replays {
+            inputs: &[("scale.src", same)],
+            outputs: &[("add.sum", sum)],
+            says: "",
+        },
+    ),
+    (
+        "bare-copied-too",
+        Expect::Replays {
+            inputs: &[("input", same)],
+            outputs: &[("output", sum)],
+            says: "",
+        },
+    ),
+    (
+        "copied-result",
+        Expect::Replays {
+            inputs: &[("scale.src", same)],
+            outputs: &[("scale.dst", scaled)],
+            says: "",
+        },
+    ),
+    (
+        "filled-result",
+        Expect::Refuses(&["clEnqueueFillBuffer overwrites a part", "no output"]),
+    ),
 ];
 
-/// Names of the cases are the script's arguments.
+/// A launch reads what the runtime copied from another one's result.
+const COPIED: Expect = Expect::Refuses(&[
+    "launch 1 (scale) reads its argument 'src'",
+    "clEnqueueCopyBuffer filled with what launch 0 (scale) computed",
+]);
+
+/// Names of the cases are the script's arguments: `once-` is one run, `bare-` two without the layer.
 const SCRIPT: &str = r#"
 for case in CASES; do
-	gpureplay record --twice -o "recording-$case" -- opencl_cases $case a.bin a.out -- opencl_cases $case b.bin b.out > "$case.said" 2>&1
+	app="opencl_cases ${case#*-}"
+	case $case in
+	once-*) set -- -- $app a.bin a.out ;;
+	bare-*) set -- --twice --no-layer -- $app a.bin a.out -- $app b.bin b.out ;;
+	*) set -- --twice -- opencl_cases $case a.bin a.out -- opencl_cases $case b.bin b.out ;;
+	esac
+	gpureplay record -o "recording-$case" "$@" > "$case.said" 2>&1
 	echo "$case $?"
 done
 "#;

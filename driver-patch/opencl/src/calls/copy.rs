@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Commands that the runtime does on memory by itself: copies between objects, and fills.
+//!
+//! A runtime may do them on the CPU, where a replay does not repeat them: every one becomes a note, or is said to be unseen.
+
+use core::ffi::c_void;
+use core::mem::size_of;
+use core::ptr;
+
+use gpureplay_trace::note::{Copied, Filled, Note};
+
+use super::rectangle::Rectangle;
+use super::{ABSENT, Command, command, functions, place, unseen};
+use crate::abi::{Handle, IMAGE_ELEMENT_SIZE, SUCCESS, Status, signature};
+use crate::table::next;
+use crate::{sink, state};
+
+functions! {
+    clEnqueueCopyBuffer => copy_buffer: signature::CopyBuffer,
+    clEnqueueCopyBufferRect => copy_rectangle: signature::CopyRect,
+    clEnqueueCopyImage => copy_image: signature::CopyImage,
+    clEnqueueCopyImageToBuffer => copy_image_to_buffer: signature::CopyImageToBuffer,
+    clEnqueueCopyBufferToImage => copy_buffer_to_image: signature::CopyBufferToImage,
+    clEnqueueFillBuffer => fill_buffer: signature::FillBuffer,
+    clEnqueueFillImage => fill_image: signature::FillImage,
+}
+
+/// Bytes of an object from an offset on; an image has none that are known.
+type Span = (Handle, usize, usize);
+
+/// Says that the runtime copies, or will when the queue comes to it.
+fn copied(queue: Handle, call: &str, from: Span, to: Span, dense: bool) {
+    let (Some(source), Some(target)) = (place(from.0, from.1), place(to.0, to.1)) else {
+        return unseen(call);
+    };
+    sink::put(&Note::Copy(Copied {
+        from: source,
+        to: target,
+        size: from.2 as u64,
+        to_size: to.2 as u64,
+        dense,
+        queue: Some(state::with(|state| state.queue(queue))),
+        call: call.to_owned(),
+    }));
+}
+
+/// Says that the runtime fills, or will when the queue comes to it.
+fn filled(queue: Handle, call: &str, (object, offset, size): Span) {
+    let Some(at) = place(object, offset) else {
+        return unseen(call);
+    };
+    sink::put(&Note::Fill(Filled {
+        at,
+        size: size as u64,
+        queue: Some(state::with(|state| state.queue(queue))),
+        call: call.to_owned(),
+    }));
+}
+
+/// Does a command for which nothing waits, then says so.
+fn enqueued(
+    queue: Handle,
+    event: *mut Handle,
+    enqueue: impl FnOnce() -> Status,
+    note: impl FnOnce(),
+) -> Status {
+    let blocking = false;
+    let call = Command {
+        queue,
+        event,
+        blocking,
+    };
+    command(call, enqueue, |_| note())
+}
+
+/// Bytes of a region of an image in a buffer; 0 if the runtime does not say.
+fn texels(image: Handle, [width, height, depth]: [usize; 3]) -> usize {
+    let mut element = 0usize;
+    let asked = next!(clGetImageInfo: signature::Info).map(|info| {
+        let place = (&raw mut element).cast();
+        // SAFETY: the place has room for the answer, and the handle is the app's own.
+        unsafe {
+            info(
+                image,
+                IMAGE_ELEMENT_SIZE,
+                size_of::<usize>(),
+                place,
+                ptr::null_mut(),
+            )
+        }
+    });
+    let texels = width.checked_mul(height).and_then(|n| n.checked_mul(depth));
+    let bytes = texels.and_then(|texels| texels.checked_mul(element));
+    match asked {
+        Some(SUCCESS) => bytes.unwrap_or(0),
+        _ => 0,
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
+unsafe extern "C" fn copy_buffer(
+    queue: Handle,
+    from: Handle,
+    to: Handle,
+    from_offset: usize,
+    to_offset: usize,
+    size: usize,
+    count: u32,
+    list: *const Handle,
+    event: *mut Handle,
+) -> Status {
+    let Some(next) = next!(clEnqueueCopyBuffer: signature::CopyBuffer) else {
+        return ABSENT;
+    };
+    let enqueue = || {
+        // SAFETY: the app's own arguments, passed on.
+        unsafe {
+            next(
+                queue,
+                from,
+                to,
+                from_offset,
+                to_offset,
+                size,
+                count,
+                list,
+                event,
+            )
+        }
+    };
+    enqueued(queue, event, enqueue, || {
+        let (from, to) = ((from, from_offset, size), (to, to_offset, size));
+        copied(queue, "clEnqueueCopyBuffer", from, to, true);
+    })
+}
+
+#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
+unsafe extern "C" fn copy_rectangle(
+    queue: Handle,
+    from: Handle,
+    to: Handle,
+    from_origin: *const [usize; 3],
+    to_origin: *const [usize; 3],
+    region: *const [usize; 3],
+    from_row: usize,
+    from_slice: usize,
+    to_row: usize,
+    to_slice: usize,
+    count: u32,
+    list: *const Handle,
+    event: *mut Handle,
+) -> Status {
+    const CALL: &str = "clEnqueueCopyBufferRect";
+    let Some(next) = next!(clEnqueueCopyBufferRect: signature::CopyRect) else {
+        return ABSENT;
+    };
+    let enqueue = || {
+        // SAFETY: the app's own arguments, passed on.
+        unsafe {
+            next(
+                queue,
+                from,
+                to,
+                from_origin,
+                to_origin,
+                region,
+                from_row,
+                from_slice,
+                to_row,
+                to_slice,
+                count,
+                list,
+                event,
+            )
+        }
+    };
+    enqueued(queue, event, enqueue, || {
+        // SAFETY: the runtime has accepted these arguments, so the addresses hold three numbers each.
+        let [from_origin, to_origin, region] =
+            unsafe { [from_origin.read(), to_origin.read(), region.read()] };
+        let of = |origin, row, slice| Rectangle {
+            origin,
+            region,
+            row,
+            slice,
+        };
+        let source = of(from_origin, from_row, from_slice).span();
+        let target = of(to_origin, to_row, to_slice).span();
+        match (source, target) {
+            (Some((first, size, whole)), Some((to_first, to_size, to_whole))) => {
+                let (from, to) = ((from, first, size), (to, to_first, to_size));
+                copied(queue, CALL, from, to, whole && to_whole);
+            }
+            _ => unseen(CALL),
+        }
+    })
+}
+
+#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
+unsafe extern "C" fn copy_image(
+    queue: Handle,
+    from: Handle,
+    to: Handle,
+    from_origin: *const [usize; 3],
+    to_origin: *const [usize; 3],
+    region: *const [usize; 3],
+    count: u32,
+    list: *const Handle,
+    event: *mut Handle,
+) -> Status {
+    let Some(next) = next!(clEnqueueCopyImage: signature::CopyImage) else {
+        return ABSENT;
+    };
+    let enqueue = || {
+        // SAFETY: the app's own arguments, passed on.
+        unsafe {
+            next(
+                queue,
+                from,
+                to,
+                from_origin,
+                to_origin,
+                region,
+                count,
+                list,
+                event,
+            )
+        }
+    };
+    enqueued(queue, event, enqueue, || {
+        copied(queue, "clEnqueueCopyImage", (from, 0, 0), (to, 0, 0), false);
+    })
+}
+
+#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
+unsafe extern "C" fn copy_image_to_buffer(
+    queue: Handle,
+    image: Handle,
+    buffer: Handle,
+    origin: *const [usize; 3],
+    region: *const [usize; 3],
+    offset: usize,
+    count: u32,
+    list: *const Handle,
+    event: *mut Handle,
+) -> Status {
+    let Some(next) = next!(clEnqueueCopyImageToBuffer: signature::CopyImageToBuffer) else {
+        return ABSENT;
+    };
+    let enqueue = || {
+        // SAFETY: the app's own arguments, passed on.
+        unsafe {
+            next(
+                queue, image, buffer, origin, region, offset, count, list, event,
+            )
+        }
+    };
+    enqueued(queue, event, enqueue, || {
+        // SAFETY: the runtime has accepted the region.
+        let size = texels(image, unsafe { region.read() });
+        let (from, to) = ((image, 0, 0), (buffer, offset, size));
+        copied(queue, "clEnqueueCopyImageToBuffer", from, to, false);
+    })
+}
+
+#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
+unsafe extern "C" fn copy_buffer_to_image(
+    queue: Handle,
+    buffer: Handle,
+    image: Handle,
+    offset: usize,
+    origin: *const [usize; 3],
+    region: *const [usize; 3],
+    count: u32,
+    list: *const Handle,
+    event: *mut Handle,
+) -> Status {
+    let Some(next) = next!(clEnqueueCopyBufferToImage: signature::CopyBufferToImage) else {
+        return ABSENT;
+    };
+    let enqueue = || {
+        // SAFETY: the app's own arguments, passed on.
+        unsafe {
+            next(
+                queue, buffer, image, offset, origin, region, count, list, event,
+            )
+        }
+    };
+    enqueued(queue, event, enqueue, || {
+        // SAFETY: the runtime has accepted the region.
+        let size = texels(image, unsafe { region.read() });
+        let (from, to) = ((buffer, offset, size), (image, 0, 0));
+        copied(queue, "clEnqueueCopyBufferToImage", from, to, false);
+    })
+}
+
+#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
+unsafe extern "C" fn fill_buffer(
+    queue: Handle,
+    object: Handle,
+    pattern: *const c_void,
+    pattern_size: usize,
+    offset: usize,
+    size: usize,
+    count: u32,
+    list: *const Handle,
+    event: *mut Handle,
+) -> Status {
+    let Some(next) = next!(clEnqueueFillBuffer: signature::FillBuffer) else {
+        return ABSENT;
+    };
+    let enqueue = || {
+        // SAFETY: the app's own arguments, passed on.
+        unsafe {
+            next(
+                queue,
+                object,
+                pattern,
+                pattern_size,
+                offset,
+                size,
+                count,
+                list,
+                event,
+            )
+        }
+    };
+    enqueued(queue, event, enqueue, || {
+        filled(queue, "clEnqueueFillBuffer", (object, offset, size));
+    })
+}
+
+#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
+unsafe extern "C" fn fill_image(
+    queue: Handle,
+    image: Handle,
+    color: *const c_void,
+    origin: *const [usize; 3],
+    region: *const [usize; 3],
+    count: u32,
+    list: *const Handle,
+    event: *mut Handle,
+) -> Status {
+    let Some(next) = next!(clEnqueueFillImage: signature::FillImage) else {
+        return ABSENT;
+    };
+    let enqueue = || {
+        // SAFETY: the app's own arguments, passed on.
+        unsafe { next(queue, image, color, origin, region, count, list, event) }
+    };
+    enqueued(queue, event, enqueue, || {
+        filled(queue, "clEnqueueFillImage", (image, 0, 0));
+    })
+}
