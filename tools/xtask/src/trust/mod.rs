@@ -4,6 +4,7 @@
 mod cost;
 mod costs;
 mod fuzz;
+mod mutation;
 mod reliability;
 mod sanitize;
 mod target;
@@ -12,6 +13,7 @@ mod trial;
 
 pub(crate) use cost::Cost;
 pub(crate) use fuzz::Fuzz;
+pub(crate) use mutation::Mutation;
 pub(crate) use reliability::Reliability;
 pub(crate) use sanitize::Sanitize;
 pub(crate) use trial::{Faults, Mutants};
