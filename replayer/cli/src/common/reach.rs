@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use gpureplay_compile::{Capture, Found, Role};
-use gpureplay_core::{Limits, verify};
+use gpureplay_core::Limits;
+use gpureplay_core::mali::verify;
 use gpureplay_format::Recording;
 use gpureplay_inspect::{Job, check};
 use mali_descriptors::walk::Purpose;
@@ -88,11 +89,11 @@ fn places(tensor: &Found, buffers: &Buffers) -> BTreeSet<usize> {
 
 /// What to say of inputs that can reach no output, and of outputs that no input can reach. Nothing if the jobs cannot be followed.
 pub(crate) fn remarks(capture: &Capture, recording: &[u8], tensors: &[Found]) -> Vec<String> {
-    let Some(report) = Recording::parse(recording)
-        .ok()
-        .and_then(|recording| verify(recording, &Limits::DEFAULT).ok())
-        .and_then(|verified| check(&verified).ok())
-    else {
+    let Ok(recording) = Recording::parse(recording) else {
+        return Vec::new();
+    };
+    let verified = verify(&recording, &Limits::DEFAULT).ok();
+    let Some(report) = verified.and_then(|verified| check(&verified).ok()) else {
         return Vec::new();
     };
     let buffers = Buffers::of(capture);
