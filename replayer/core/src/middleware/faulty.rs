@@ -206,7 +206,8 @@ impl<G: Gpu> Wrapper for Faulty<G> {
             // External memory fault.
             (FaultKind::BusFault, GPU_FAULT_STATUS) => 0x80,
             (FaultKind::MmuFault, MMU_INT_RAWSTAT) => 1,
-            (_, JOB_INT_RAWSTAT) => value << 16,
+            // A job that has failed by itself stays failed.
+            (_, JOB_INT_RAWSTAT) => value << 16 | value & 0xffff_0000,
             _ => value,
         }
     }
