@@ -35,7 +35,7 @@ pub(crate) fn to_output(line: fmt::Arguments<'_>) -> Result<(), Failure> {
     written.map_err(Failure::Output)
 }
 
-/// As [`to_output`], to standard error. Nobody is left to tell that this failed.
+/// As [`to_output`], to standard error. An error cannot be reported anywhere.
 pub(crate) fn to_errors(line: fmt::Arguments<'_>) {
     let _ = writeln!(Lines::new(io::stderr().lock()), "gpureplay: {line}");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nothing outside of a recording's directory is read, signed or written by way of a link in it, and a pipe in it stops nobody. What a stranger
+//! Nothing outside of a recording's directory is read, signed or written by way of a link in it, and a pipe in it hangs no command. What a stranger
 //! writes into one is shown as escapes.
 #![allow(clippy::unwrap_used)]
 

@@ -133,7 +133,7 @@ impl<W: Write> Write for Lines<W> {
 
 impl<W: Write> Drop for Lines<W> {
     fn drop(&mut self) {
-        // Whoever cares about an error has flushed.
+        // Callers that need errors flush first.
         let _ = self.flush();
     }
 }

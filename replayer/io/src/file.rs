@@ -33,7 +33,7 @@ pub fn write_whole(path: &Path, contents: &[u8], existing: Existing) -> io::Resu
 }
 
 /// As [`write_whole`], but a file that `stays` is not replaced: this is asked, with its device and its number there, where all links have led and
-/// just before the new file takes its place. Whoever changes the links meanwhile gains nothing.
+/// just before the new file takes its place. A link that is changed meanwhile leads nowhere else.
 ///
 /// # Errors
 /// As for [`write_whole`]; of the kind [`io::ErrorKind::ResourceBusy`] if the file stays.

@@ -150,7 +150,7 @@ impl Log for Messages {
         self.0
     }
     fn write(&self, level: Level, message: std::fmt::Arguments<'_>) {
-        // Nobody is left to tell that this failed.
+        // This error cannot be reported anywhere.
         let _ = writeln!(
             Lines::new(std::io::stderr().lock()),
             "model: {level}: {message}"

@@ -33,7 +33,7 @@ impl Interrupt {
                 }
             };
             if std::thread::Builder::new().spawn(notes).is_err() {
-                // Nobody waits for it: it acts as ever.
+                // Without a thread that waits, it acts as ever.
                 let _ = interrupt.thread_unblock();
             }
         }

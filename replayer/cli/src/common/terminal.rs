@@ -86,6 +86,6 @@ pub(crate) fn stage(what: &str) {
 
 /// One line on standard error.
 pub(crate) fn error(text: impl Display) {
-    // Nobody is left to tell that this failed.
+    // This error cannot be reported anywhere.
     let _ = writeln!(io::stderr(), "gpureplay: {}", escaped(&text.to_string()));
 }

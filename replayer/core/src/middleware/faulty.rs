@@ -207,7 +207,8 @@ impl<G: Gpu> Wrapper for Faulty<G> {
             (FaultKind::BusFault, GPU_INT_RAWSTAT) => value | 1,
             (FaultKind::BusFault, GPU_FAULT_STATUS) => EXTERNAL_FAULT,
             (FaultKind::MmuFault, MMU_INT_RAWSTAT) => 1,
-            (_, JOB_INT_RAWSTAT) => value << 16,
+            // A job that has failed by itself stays failed.
+            (_, JOB_INT_RAWSTAT) => value << 16 | value & 0xffff_0000,
             _ => value,
         }
     }

@@ -7,8 +7,21 @@ use gpureplay_core::mali::{Verified, verify};
 use gpureplay_core::middleware::{Call, Diff, Divergence, FaultKind, Faulty, Trace};
 use gpureplay_core::{Chain, ErrorKind, Gpu, Limits, NoTensors, Options, Session, Workspace};
 use gpureplay_format::Recording;
+use mali_regs::job::JOB_INT_RAWSTAT;
 
 const INPUT: [f32; 16] = [1.5; 16];
+
+#[test]
+fn a_job_that_failed_by_itself_stays_failed() {
+    let mut fake = Fake::new();
+    // Slot 1 has failed: the engine would wait for it until its time is over.
+    fake.registers.insert(JOB_INT_RAWSTAT, 1 << 17);
+    for kind in [FaultKind::FailedJob, FaultKind::MmuFault] {
+        let mut faulty = Faulty::new(&mut fake, kind, 0);
+        assert_eq!(faulty.read32(JOB_INT_RAWSTAT), 1 << 17, "{kind:?}");
+        assert!(faulty.fired());
+    }
+}
 
 #[test]
 fn a_fault_at_every_call_is_survived() {
