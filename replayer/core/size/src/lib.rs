@@ -125,15 +125,14 @@ pub unsafe extern "C" fn measured(
 ) {
     // SAFETY: as the caller promises.
     let bytes = unsafe { core::slice::from_raw_parts(bytes, length) };
-    let parsed = Recording::parse(bytes);
-    let recording = match &parsed {
+    let recording = match Recording::parse(bytes) {
         Ok(recording) => recording,
-        Err(error) => return report.damaged = Some(*error),
+        Err(error) => return report.damaged = Some(error),
     };
     if cfg!(feature = "parser") {
-        return device_has(recording);
+        return device_has(&recording);
     }
-    let verified = match verify(recording, &Limits::DEFAULT) {
+    let verified = match verify(&recording, &Limits::DEFAULT) {
         Ok(verified) => verified,
         Err(violation) => return report.refused = Some(violation),
     };

@@ -116,7 +116,7 @@ impl<G: Gpu, F: Family> Session<'_, '_, G, F> {
                 let words = payload;
                 return self.submit(&Submission { entry, words });
             }
-            // The verifier leaves none of these to the family.
+            // The verifier refuses the work of other families.
             Opcode::Rearm | Opcode::Submit | Opcode::Launch => {
                 return self.driver.fail(ErrorKind::Internal);
             }
