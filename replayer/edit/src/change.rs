@@ -17,7 +17,7 @@ use crate::kernel::Kernel;
 use crate::launch::{Launch, text};
 use crate::proof::{Proof, prove};
 use crate::provenance;
-use crate::scene::{Outcome, Scene, job};
+use crate::scene::{Outcome, Scene, compute_job};
 use crate::shader;
 use crate::taken::Taken;
 use crate::tensors::tensors;
@@ -94,14 +94,7 @@ impl<'r> Subject<'r> {
         inputs: &[Bindings],
         work_limit: Option<u64>,
     ) -> Result<Self> {
-        let job = job(jobs, index)?;
-        let compute = job.compute.as_ref().ok_or_else(|| EditError::NotCompute {
-            job: index,
-            kind: job
-                .kind
-                .map_or("unknown", mali_descriptors::JobType::name)
-                .to_owned(),
-        })?;
+        let (job, compute) = compute_job(jobs, index)?;
         let mut scenes = Vec::new();
         for bindings in inputs {
             let scene = Scene::take(recording, jobs, bindings, index, work_limit)?;

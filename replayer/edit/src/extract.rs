@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_core::{DeviceError, Wrapper};
-use gpureplay_format::layout::{PieceEntry, Region, TensorEntry};
+use gpureplay_format::layout::{Region, TensorEntry};
 use gpureplay_format::{
     Access, Axis, Builder, ElementType, Piece, Recording as View, RegionKind, SegmentKind,
     Tensor as Described, TensorKind,
@@ -234,21 +234,6 @@ fn everything(written: &Bytes) -> Result<Described> {
     })
 }
 
-fn piece(view: &View<'_>, entry: &PieceEntry) -> Piece {
-    let axes = view.axes(entry).unwrap_or_default().iter();
-    Piece {
-        va: entry.va.get(),
-        element: entry.element.get(),
-        axes: axes
-            .map(|axis| Axis {
-                extent: axis.extent.get(),
-                element_stride: axis.element_stride.get(),
-                byte_stride: axis.byte_stride.get(),
-            })
-            .collect(),
-    }
-}
-
 /// Whether every byte of a tensor is in the set.
 fn is_written(view: &View<'_>, entry: &TensorEntry, written: &Bytes) -> bool {
     let Some(element) = ElementType::from_code(entry.element.into()) else {
@@ -257,7 +242,7 @@ fn is_written(view: &View<'_>, entry: &TensorEntry, written: &Bytes) -> bool {
     let mut left = MAX_ELEMENTS;
     let size = u64::from(element.size());
     view.pieces(entry).unwrap_or_default().iter().all(|entry| {
-        let piece = piece(view, entry);
+        let piece = Piece::of(view, entry);
         let extents = piece.axes.iter().map(|axis| u64::from(axis.extent));
         let count = extents.fold(1, u64::saturating_mul);
         let Some(rest) = left.checked_sub(count) else {
@@ -291,7 +276,7 @@ fn output(view: &View<'_>, entry: &TensorEntry) -> Described {
             .pieces(entry)
             .unwrap_or_default()
             .iter()
-            .map(|entry| piece(view, entry))
+            .map(|entry| Piece::of(view, entry))
             .collect(),
         external: false,
     }

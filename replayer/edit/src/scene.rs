@@ -9,10 +9,10 @@ use gpureplay_core::mali::verify;
 use gpureplay_core::{Chain, Gpu, Limits, NoTensors, Options, Session as Engine, Workspace};
 use gpureplay_format::layout::{IdentityCheck, Platform, Region};
 use gpureplay_format::{Access, Action, Builder, Recording as View, RegionKind, SegmentKind};
-use gpureplay_jobs::{Job, Jobs, JobsError};
+use gpureplay_jobs::{Compute, Job, Jobs, JobsError};
 use gpureplay_library::{Bindings, Device, Recording, Session, explain};
 use gpureplay_on_model::{OnModel, Watch, Watched};
-use mali_descriptors::{JobHeader, Memory as Readable};
+use mali_descriptors::{JobHeader, JobType, Memory as Readable};
 use mali_model::probe::Analyser;
 use mali_model::{Dispatch, JobReport, Observer, Profile};
 use mali_regs::GpuId;
@@ -465,6 +465,16 @@ pub(crate) fn job(jobs: &Jobs, index: usize) -> Result<&Job> {
         job: index,
         known: jobs.known(),
     })
+}
+
+/// The compute job of a number.
+pub(crate) fn compute_job(jobs: &Jobs, index: usize) -> Result<(&Job, &Compute)> {
+    let job = job(jobs, index)?;
+    let compute = job.compute.as_ref().ok_or_else(|| EditError::NotCompute {
+        job: index,
+        kind: job.kind.map_or("unknown", JobType::name).to_owned(),
+    })?;
+    Ok((job, compute))
 }
 
 fn chain_of<'j>(jobs: &'j Jobs, job: &Job) -> Result<&'j gpureplay_jobs::Chain> {

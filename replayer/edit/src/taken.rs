@@ -12,7 +12,7 @@ use crate::error::{EditError, Result};
 use crate::footprint::PAGE;
 use crate::launch::Launch;
 use crate::pointers::{Pair, Pointers};
-use crate::scene::{Memory, Scene, job};
+use crate::scene::{Memory, Scene, compute_job};
 
 /// Descriptors and uniforms lie at multiples of this.
 const ALIGNMENT: u64 = 64;
@@ -125,14 +125,7 @@ impl Taken {
         pairs: &[Pair],
         work_limit: Option<u64>,
     ) -> Result<Self> {
-        let job = job(jobs, index)?;
-        let compute = job.compute.as_ref().ok_or_else(|| EditError::NotCompute {
-            job: index,
-            kind: job
-                .kind
-                .map_or("unknown", mali_descriptors::JobType::name)
-                .into(),
-        })?;
+        let (job, compute) = compute_job(jobs, index)?;
         let our_gpu = mali_regs::GpuId(ours.verified().recording().gpu_id());
         if our_gpu.product() != jobs.gpu.product() {
             return gate(

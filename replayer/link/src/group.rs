@@ -8,7 +8,7 @@ use gpureplay_core::mali::Verified;
 use gpureplay_format::layout::{Region, Segment, TENSOR_EXTERNAL, TensorEntry};
 use gpureplay_format::lz4::History;
 use gpureplay_format::{
-    Access, Action, Axis, Builder, ElementType, Payload, Piece, Recording, RegionKind, SegmentKind,
+    Access, Action, Builder, ElementType, Payload, Piece, Recording, RegionKind, SegmentKind,
     Tensor, TensorId, TensorKind,
 };
 use mali_descriptors::{JobHeader, LONGEST_CHAIN, Profile};
@@ -405,20 +405,7 @@ impl Writer<'_, '_> {
 /// A tensor as the encoder takes it.
 fn tensor(recording: &Recording<'_>, entry: &TensorEntry) -> Tensor {
     let pieces = recording.pieces(entry).unwrap_or_default().iter();
-    let pieces = pieces.map(|piece| {
-        let axes = recording.axes(piece).unwrap_or_default().iter();
-        Piece {
-            va: piece.va.get(),
-            element: piece.element.get(),
-            axes: axes
-                .map(|axis| Axis {
-                    extent: axis.extent.get(),
-                    element_stride: axis.element_stride.get(),
-                    byte_stride: axis.byte_stride.get(),
-                })
-                .collect(),
-        }
-    });
+    let pieces = pieces.map(|piece| Piece::of(recording, piece));
     Tensor {
         name: recording.name(entry.name.get()).to_owned(),
         // A verified recording has no other codes.

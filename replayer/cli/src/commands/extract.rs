@@ -116,10 +116,8 @@ impl Dispatches {
 
 impl Extract {
     pub(crate) fn execute(&self) -> Result {
-        let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
-        let mut destinations = Destinations::new(self.force.force);
-        destinations.reads(&self.recording);
-        destinations.reads_recording(recording.files());
+        let trust = self.trust.read()?;
+        let (recording, mut destinations) = edited::open(&self.recording, &trust, self.force)?;
         for input in &self.inputs {
             destinations.reads(&input.path);
         }

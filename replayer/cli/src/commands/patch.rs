@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay patch`: a recording in which one job has other sizes or another shader.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -10,11 +9,10 @@ use std::sync::Arc;
 
 use gpureplay_edit::{Change, Kernel, Launch, Pair, Proof, Subject, inputs, launch};
 use gpureplay_jobs::Selector;
-use gpureplay_library::{Recording, shown};
 
 use crate::Result;
 use crate::common::arguments::positive_number;
-use crate::common::destinations::{Destinations, Force};
+use crate::common::destinations::Force;
 use crate::common::edited::{self, Edited};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::{one, table};
@@ -91,10 +89,7 @@ impl Patch {
             ));
         }
         let trust = self.trust.read()?;
-        let recording = Recording::open_trusted(&self.recording, &trust)?.apart()?;
-        let mut destinations = Destinations::new(self.force.force);
-        destinations.reads(&self.recording);
-        destinations.reads_recording(recording.files());
+        let (recording, mut destinations) = edited::open(&self.recording, &trust, self.force)?;
         if let Some(shader) = &self.shader {
             destinations.reads(shader);
         }
@@ -166,16 +161,8 @@ impl Patch {
                 after.instructions, before.instructions, after.bytes_read, before.bytes_read
             )?;
         }
-        if let (Some(new), Some(folder)) = (new, &self.output) {
-            let mut manifest = changed.manifest.clone();
-            manifest.command = self.command(index);
-            new.write_with(
-                &changed.bytes,
-                &manifest,
-                &BTreeMap::new(),
-                &edited::beside(&recording, &manifest)?,
-            )?;
-            writeln!(out, "{}: written, without a signature", shown(folder))?;
+        if let Some(new) = new {
+            new.put(&recording, &changed, self.command(index), &mut out)?;
         }
         Ok(Outcome::Done)
     }

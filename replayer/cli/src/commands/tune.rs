@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay tune`: many candidates for one job, each tried, and the best one named.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -12,11 +11,11 @@ use std::sync::Arc;
 use gpureplay_edit::{Change, Kernel, Launch, Pair, Subject, inputs, launch};
 use gpureplay_io::csv;
 use gpureplay_jobs::Selector;
-use gpureplay_library::{Recording, Trust, shown};
+use gpureplay_library::{Recording, Trust};
 
 use crate::Result;
 use crate::common::arguments::{positive_number, whole_number};
-use crate::common::destinations::{Destinations, Force};
+use crate::common::destinations::Force;
 use crate::common::edited::{self, Edited};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::{one, table};
@@ -83,10 +82,7 @@ impl Tune {
             ));
         }
         let trust = self.trust.read()?;
-        let recording = Recording::open_trusted(&self.recording, &trust)?.apart()?;
-        let mut destinations = Destinations::new(self.force.force);
-        destinations.reads(&self.recording);
-        destinations.reads_recording(recording.files());
+        let (recording, mut destinations) = edited::open(&self.recording, &trust, self.force)?;
         for variant in &self.variant {
             destinations.reads(Path::new(variant));
             if let Some((other, _)) = variant.split_once(':') {
@@ -135,23 +131,11 @@ impl Tune {
         let best = tuning
             .best
             .and_then(|at| candidates.get(at.checked_sub(1)?));
-        if let (Some(new), Some(folder), Some(Ok(change))) =
-            (new, &self.output, best.map(|it| it.change.as_ref()))
-        {
+        if let (Some(new), Some(Ok(change))) = (new, best.map(|it| it.change.as_ref())) {
             let changed = subject.apply(change)?;
-            let mut manifest = changed.manifest.clone();
-            manifest.command = format!("gpureplay tune {} --job {index}", self.recording.display());
-            new.write_with(
-                &changed.bytes,
-                &manifest,
-                &BTreeMap::new(),
-                &edited::beside(&recording, &manifest)?,
-            )?;
-            writeln!(
-                terminal::report(destinations.takes_standard_output()),
-                "{}: written, without a signature",
-                shown(folder)
-            )?;
+            let command = format!("gpureplay tune {} --job {index}", self.recording.display());
+            let mut out = terminal::report(destinations.takes_standard_output());
+            new.put(&recording, &changed, command, &mut out)?;
         }
         Ok(Outcome::Done)
     }

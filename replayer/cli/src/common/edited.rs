@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gpureplay_edit::{EditError, Pair, ShaderFile, Taken};
+use gpureplay_edit::{Changed, EditError, Pair, ShaderFile, Taken};
 use gpureplay_io::encode_npy;
 use gpureplay_jobs::Selector;
 use gpureplay_library::files::{FILE_NAME, SIGNATURE_NAME};
@@ -20,6 +21,18 @@ use crate::common::model_options::WorkLimit;
 use crate::common::new_directory::NewDirectory;
 use crate::common::tensor_arguments::TensorFile;
 use gpureplay_library::TensorKind;
+
+/// A recording that another one is made from, with each job in a chain of its own, and what the command reads of it.
+///
+/// # Errors
+/// It cannot be read, or is not signed as demanded.
+pub(crate) fn open(path: &Path, trust: &Trust, force: Force) -> Result<(Recording, Destinations)> {
+    let recording = Recording::open_trusted(path, trust)?.apart()?;
+    let mut destinations = Destinations::new(force.force);
+    destinations.reads(path);
+    destinations.reads_recording(recording.files());
+    Ok((recording, destinations))
+}
 
 /// Values for a replay: these files, or the manifest's first case; external weights as well.
 ///
@@ -112,13 +125,7 @@ pub(crate) fn taken(
 }
 
 /// The files that the manifest of a changed recording names, from the recorded one.
-///
-/// # Errors
-/// A file cannot be read.
-pub(crate) fn beside(
-    recording: &Recording,
-    changed: &Manifest,
-) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+fn beside(recording: &Recording, changed: &Manifest) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let wanted: Vec<PathBuf> = changed.files().map(Path::to_path_buf).collect();
     let files = recording.files().beside()?.into_iter();
     let files = files.map(|(name, contents)| (PathBuf::from(name), contents));
@@ -127,6 +134,7 @@ pub(crate) fn beside(
 
 /// The directory of a new recording.
 pub(crate) struct Edited {
+    folder: PathBuf,
     place: NewDirectory,
     destinations: Destinations,
     /// A signature that is there does not fit what will be.
@@ -155,6 +163,7 @@ impl Edited {
             claimed.claim_here(&folder.join(name))?;
         }
         Ok(Self {
+            folder: folder.to_path_buf(),
             place,
             destinations: destinations.again(),
             outdated,
@@ -171,21 +180,38 @@ impl Edited {
         described: &Manifest,
         expected: &BTreeMap<String, Tensor>,
     ) -> Result<()> {
-        self.write_with(bytes, described, expected, &BTreeMap::new())
+        self.write_with(bytes, described, expected, BTreeMap::new())
     }
 
-    /// As [`Edited::write`], with more files, by their path inside the directory.
+    /// Writes a changed recording with the files that its manifest names, and says so. `command`: how it can be made again.
     ///
     /// # Errors
     /// As for [`Destinations::write`].
-    pub(crate) fn write_with(
+    pub(crate) fn put(
+        &self,
+        recording: &Recording,
+        changed: &Changed,
+        command: String,
+        out: &mut impl Write,
+    ) -> Result<()> {
+        let manifest = Manifest {
+            command,
+            ..changed.manifest.clone()
+        };
+        let more = beside(recording, &manifest)?;
+        self.write_with(&changed.bytes, &manifest, &BTreeMap::new(), more)?;
+        let folder = shown(&self.folder);
+        writeln!(out, "{folder}: written, without a signature")?;
+        Ok(())
+    }
+
+    fn write_with(
         &self,
         bytes: &[u8],
         described: &Manifest,
         expected: &BTreeMap<String, Tensor>,
-        more: &BTreeMap<PathBuf, Vec<u8>>,
+        mut files: BTreeMap<PathBuf, Vec<u8>>,
     ) -> Result<()> {
-        let mut files: BTreeMap<PathBuf, Vec<u8>> = more.clone();
         files.insert(
             manifest::FILE_NAME.into(),
             manifest_text(described)?.into_bytes(),

@@ -10,6 +10,7 @@ use zerocopy::little_endian::{U32, U64};
 use super::{Builder, EncodeError, TensorId};
 use crate::codes::{ElementType, TensorKind};
 use crate::layout::{AxisEntry, PieceEntry, TENSOR_EXTERNAL, TensorEntry};
+use crate::view::Recording;
 use crate::{MAX_AXES, MAX_RANK};
 
 /// A named array and where its elements lie in GPU memory.
@@ -52,6 +53,21 @@ pub struct Axis {
 }
 
 impl Piece {
+    /// A piece of a recording.
+    pub fn of(view: &Recording<'_>, entry: &PieceEntry) -> Self {
+        let axes = view.axes(entry).unwrap_or_default().iter();
+        let axes = axes.map(|axis| Axis {
+            extent: axis.extent.get(),
+            element_stride: axis.element_stride.get(),
+            byte_stride: axis.byte_stride.get(),
+        });
+        Self {
+            va: entry.va.get(),
+            element: entry.element.get(),
+            axes: axes.collect(),
+        }
+    }
+
     /// All elements of a dense array in C order.
     pub fn dense(elements: u32, element: ElementType, va: u64) -> Self {
         let axis = Axis {
