@@ -2,6 +2,7 @@
 /* The GPU as a platform device: clocks, resets, supply, power domains, interrupts, reset. */
 #include <linux/clk.h>
 #include <linux/dma-mapping.h>
+#include <linux/idr.h>
 #include <linux/interrupt.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/iopoll.h>
@@ -18,15 +19,13 @@
 #include "compat.h"
 #include "nano.h"
 
-static_assert(PAGE_SIZE == 4096);
-static_assert(sizeof(struct gpureplay_nano_info) == 40);
-static_assert(sizeof(struct gpureplay_nano_acquire) == 8);
+static_assert(sizeof(struct gpureplay_nano_info) == 72);
+static_assert(sizeof(struct gpureplay_nano_acquire) == 32);
 static_assert(sizeof(struct gpureplay_nano_map) == 32);
-static_assert(sizeof(struct gpureplay_nano_bus) == 32);
 static_assert(sizeof(struct gpureplay_nano_sync) == 24);
 static_assert(sizeof(struct gpureplay_nano_access) == 16);
 static_assert(sizeof(struct gpureplay_nano_registers) == 16);
-static_assert(sizeof(struct gpureplay_nano_event) == 32);
+static_assert(sizeof(struct gpureplay_nano_event) == 64);
 
 /* COHERENCY_ENABLE, as Arm's driver sets it from the device tree. */
 #define COHERENCY_ACE_LITE	0
@@ -35,6 +34,8 @@ static_assert(sizeof(struct gpureplay_nano_event) == 32);
 #define GPU_INT_RESET_DONE	BIT(8)
 #define GPU_COMMAND_SOFT_RESET	1
 #define GPU_COMMAND_HARD_RESET	2
+#define GPU_INT_CLEANED		BIT(17)
+#define GPU_COMMAND_CLEAN	7
 /* What Linux's panfrost_gpu_amlogic_quirk() writes. */
 #define PWR_KEY			0x50
 #define PWR_KEY_UNLOCK		0x2968a819
@@ -46,7 +47,19 @@ static const u32 nano_line_bases[NANO_LINES] = {
 	JOB_INT_RAWSTAT, MMU_INT_RAWSTAT, GPU_INT_RAWSTAT
 };
 
-/* Afterwards the GPU runs nothing, maps nothing and raises no interrupt. */
+static DEFINE_IDA(nano_ids);
+
+/* No handler runs that began before; one that is late would mask a line again. */
+static void nano_finish_handlers(struct nano *nano)
+{
+	int line;
+
+	for (line = 0; line < NANO_LINES; line++)
+		if (nano->lines[line].irq > 0)
+			synchronize_irq(nano->lines[line].irq);
+}
+
+/* Afterwards the GPU runs nothing, maps nothing, raises no interrupt, and none is left to read. */
 int nano_reset(struct nano *nano)
 {
 	u32 command, status;
@@ -64,6 +77,10 @@ int nano_reset(struct nano *nano)
 	}
 	for (line = 0; line < NANO_LINES; line++)
 		writel(~0u, nano->registers + nano_line_bases[line] + INT_CLEAR);
+	nano_finish_handlers(nano);
+	spin_lock_irq(&nano->event_lock);
+	memset(&nano->event, 0, sizeof(nano->event));
+	spin_unlock_irq(&nano->event_lock);
 	if (nano->stuck)
 		return -ETIMEDOUT;
 	WRITE_ONCE(nano->asleep, false);
@@ -73,7 +90,21 @@ int nano_reset(struct nano *nano)
 	}
 	writel(nano->coherent ? COHERENCY_ACE_LITE : COHERENCY_NONE,
 	       nano->registers + COHERENCY_ENABLE);
+	if (!list_empty(&nano->orphans))
+		queue_work(system_freezable_wq, &nano->reap);
 	return 0;
+}
+
+/* Writes back the caches of a GPU before a reset that its owner did not ask for. */
+void nano_clean(struct nano *nano)
+{
+	u32 status;
+
+	writel(GPU_INT_CLEANED, nano->registers + GPU_INT_RAWSTAT + INT_CLEAR);
+	writel(GPU_COMMAND_CLEAN, nano->registers + GPU_COMMAND);
+	if (readl_poll_timeout(nano->registers + GPU_INT_RAWSTAT, status,
+			       status & GPU_INT_CLEANED, 10, 10000))
+		dev_warn(nano->dev, "the GPU does not clean its caches\n");
 }
 
 static irqreturn_t nano_interrupt(int irq, void *data)
@@ -107,7 +138,7 @@ int nano_power_on(struct nano *nano)
 
 	if (ret)
 		return ret;
-	ret = nano_reset(nano);
+	ret = nano_rate_apply(nano) ?: nano_reset(nano);
 	if (ret)
 		pm_runtime_put_sync(nano->dev);
 	return ret;
@@ -116,12 +147,10 @@ int nano_power_on(struct nano *nano)
 /* Afterwards no handler touches a register: the lines may be shared with devices that go on. */
 static int nano_fall_asleep(struct nano *nano)
 {
-	int line, ret = nano_reset(nano);
+	int ret = nano_reset(nano);
 
 	WRITE_ONCE(nano->asleep, true);
-	for (line = 0; line < NANO_LINES; line++)
-		if (nano->lines[line].irq > 0)
-			synchronize_irq(nano->lines[line].irq);
+	nano_finish_handlers(nano);
 	return ret;
 }
 
@@ -171,13 +200,23 @@ static int nano_suspend(struct device *dev)
 	return ret ?: pm_runtime_force_suspend(dev);
 }
 
+/* A GPU that does not come back is gone: without a clock its registers may hang the machine. */
 static int nano_resume(struct device *dev)
 {
 	struct nano *nano = dev_get_drvdata(dev);
 	int ret = pm_runtime_force_resume(dev);
 
 	guard(mutex)(&nano->lock);
-	return ret || !nano->ready ? ret : nano_reset(nano);
+	if (!ret && nano->ready)
+		ret = nano_rate_apply(nano) ?: nano_reset(nano);
+	if (ret) {
+		if (nano->ready)
+			pm_runtime_put_noidle(dev);
+		nano->gone = true;
+		nano->ready = false;
+		wake_up_all(&nano->wait);
+	}
+	return ret;
 }
 
 static const struct dev_pm_ops nano_pm = {
@@ -195,8 +234,12 @@ void nano_put(struct nano *nano)
 	kref_put(&nano->references, nano_free_device);
 }
 
-static void nano_put_action(void *nano)
+static void nano_put_action(void *data)
 {
+	struct nano *nano = data;
+
+	if (nano->id >= 0)
+		ida_free(&nano_ids, nano->id);
 	nano_put(nano);
 }
 
@@ -268,7 +311,7 @@ static int nano_get_resources(struct platform_device *pdev, struct nano *nano)
 	if (IS_ERR(nano->resets))
 		return PTR_ERR(nano->resets);
 	nano->coherent = device_get_dma_attr(dev) == DEV_DMA_COHERENT;
-	return nano_enable_supplies(dev) ?: nano_attach_domains(dev);
+	return nano_enable_supplies(dev) ?: nano_attach_domains(dev) ?: nano_rate_init(nano);
 }
 
 static int nano_request_lines(struct platform_device *pdev, struct nano *nano)
@@ -340,19 +383,22 @@ static int nano_probe(struct platform_device *pdev)
 	if (!nano)
 		return -ENOMEM;
 	kref_init(&nano->references);
+	nano->id = -1;
 	ret = devm_add_action_or_reset(dev, nano_put_action, nano);
 	if (ret)
 		return ret;
+	nano->id = ida_alloc(&nano_ids, GFP_KERNEL);
+	if (nano->id < 0)
+		return nano->id;
+	snprintf(nano->name, sizeof(nano->name), nano->id ? "gpureplay-nano%d" : "gpureplay-nano",
+		 nano->id);
 	nano->dev = dev;
 	nano->asleep = true;
 	nano->amlogic = of_device_is_compatible(dev->of_node, "amlogic,meson-g12a-mali");
 	platform_set_drvdata(pdev, nano);
 	mutex_init(&nano->lock);
 	spin_lock_init(&nano->event_lock);
-	init_waitqueue_head(&nano->wait);
-	INIT_LIST_HEAD(&nano->waiting);
-	INIT_LIST_HEAD(&nano->clients);
-	INIT_LIST_HEAD(&nano->orphans);
+	nano_init_turns(nano);
 	ret = nano_get_resources(pdev, nano);
 	if (ret)
 		return dev_err_probe(dev, ret, "registers, clocks, resets, supply or domains\n");
@@ -362,7 +408,7 @@ static int nano_probe(struct platform_device *pdev)
 	if (ret)
 		return dev_err_probe(dev, ret, "the GPU does not start\n");
 	nano->misc.minor = MISC_DYNAMIC_MINOR;
-	nano->misc.name = "gpureplay-nano";
+	nano->misc.name = nano->name;
 	nano->misc.fops = &nano_file_operations;
 	nano->misc.mode = 0600;
 	nano->misc.parent = dev;

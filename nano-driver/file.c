@@ -1,47 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0
-/* /dev/gpureplay-nano: turns, ioctls, register mapping, interrupts by read() and poll(). */
-#include <linux/capability.h>
+/* /dev/gpureplay-nano: turns, ioctls, interrupts by read() and poll(). */
 #include <linux/fs.h>
 #include <linux/mm.h>
-#include <linux/panic.h>
+#include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/sched/mm.h>
-#include <linux/security.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "compat.h"
 #include "nano.h"
 
-#define NANO_FIRST_PAGE		(SZ_1M >> PAGE_SHIFT)	/* registers lie below */
+/* Offset 0 is no mapping's. */
+#define NANO_FIRST_PAGE		(SZ_1M >> PAGE_SHIFT)
+
+static unsigned int idle_ms = 2000;
+module_param(idle_ms, uint, 0644);
+MODULE_PARM_DESC(idle_ms, "how long an owner without work keeps the GPU while another waits");
+static unsigned int turn_ms = 30000;
+module_param(turn_ms, uint, 0644);
+MODULE_PARM_DESC(turn_ms, "how long any owner keeps the GPU while another waits");
 
 static int nano_open(struct inode *inode, struct file *file)
 {
 	struct nano *nano = container_of(file->private_data, struct nano, misc);
-	struct nano_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
+	struct nano_client *client;
 
+	if (!current->mm)	/* a thread of the kernel has no limit of locked memory */
+		return -EPERM;
+	client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
 	if (!client)
 		return -ENOMEM;
 	client->nano = nano;
 	client->space = file->f_mapping;
-	client->next_offset = NANO_FIRST_PAGE;
 	INIT_LIST_HEAD(&client->turn);
-	INIT_LIST_HEAD(&client->mappings);
+	mt_init(&client->by_va);
+	mt_init(&client->by_offset);
 	mutex_init(&client->charge_lock);
 	client->mm = current->mm;
 	mmgrab(client->mm);
 	file->private_data = client;
-	guard(mutex)(&nano->lock);
+	/* The lock of all misc devices is held: nothing that takes long may be waited for. */
 	kref_get(&nano->references);
+	spin_lock(&nano->clients_lock);
 	list_add(&client->node, &nano->clients);
+	spin_unlock(&nano->clients_lock);
 	return 0;
-}
-
-static void nano_free_client(struct nano_client *client)
-{
-	mmdrop(client->mm);
-	kfree(client);
 }
 
 /* Pages that are gone no longer count as locked memory. Needs charge_lock, or the last user. */
@@ -51,14 +55,55 @@ static void nano_settle(struct nano_client *client, unsigned long pages)
 	client->charged = pages;
 }
 
+/* Its memory has been freed. */
+static void nano_free_client(struct nano_client *client)
+{
+	struct nano *nano = client->nano;
+
+	nano_settle(client, 0);
+	mmdrop(client->mm);
+	kfree(client);
+	nano_put(nano);
+}
+
+/* Openers that were closed while the GPU did not reset: it has been reset since. */
+static void nano_reap(struct work_struct *work)
+{
+	struct nano *nano = container_of(work, struct nano, reap);
+	struct nano_client *orphan, *next;
+	LIST_HEAD(freed);
+
+	scoped_guard(mutex, &nano->lock) {
+		if (nano->stuck)
+			return;
+		list_splice_init(&nano->orphans, &freed);
+		list_for_each_entry(orphan, &freed, node)
+			nano_free_memory(orphan);
+	}
+	list_for_each_entry_safe(orphan, next, &freed, node)
+		nano_free_client(orphan);
+}
+
+/* Somebody waits: the owner's time runs from now on. */
+static void nano_ask(struct nano *nano)
+{
+	nano->asked = jiffies;
+	mod_delayed_work(system_freezable_wq, &nano->overdue,
+			 msecs_to_jiffies(min(idle_ms, turn_ms)));
+}
+
 /* Gives the GPU, if nobody has it, to the first who waits. */
 static void nano_next(struct nano *nano)
 {
 	if (nano->owner)
 		return;
 	nano->owner = list_first_entry_or_null(&nano->waiting, struct nano_client, turn);
-	if (nano->owner)
+	if (nano->owner) {
 		list_del_init(&nano->owner->turn);
+		nano->worked = jiffies;
+		if (!list_empty(&nano->waiting))
+			nano_ask(nano);
+	}
 	wake_up_all(&nano->wait);
 }
 
@@ -73,24 +118,67 @@ static void nano_stop(struct nano *nano)
 	nano_next(nano);
 }
 
+/* Jiffies that the owner may go on for while another waits. */
+static unsigned long nano_time_left(struct nano *nano)
+{
+	unsigned long turn = nano->asked + msecs_to_jiffies(turn_ms);
+	unsigned long idle = nano->worked + msecs_to_jiffies(idle_ms);
+	unsigned long end, now = jiffies;
+
+	if (time_before(nano->worked, nano->asked))
+		idle = nano->asked + msecs_to_jiffies(idle_ms);
+	end = time_before(idle, turn) ? idle : turn;
+	return time_before(now, end) ? end - now : 0;
+}
+
+/* An owner that does not yield loses the GPU. Its pages stay. */
+static void nano_overdue(struct work_struct *work)
+{
+	struct nano *nano = container_of(work, struct nano, overdue.work);
+	unsigned long left;
+
+	guard(mutex)(&nano->lock);
+	if (nano->gone || !nano->owner || list_empty(&nano->waiting))
+		return;
+	/* One that has not come to take its turn loses nothing yet; a job that runs is work. */
+	if (!nano->ready ||
+	    (!nano->stale && readl(nano->registers + JOB_INT_JS_STATE) & 0xffff))
+		nano->worked = jiffies;
+	left = nano_time_left(nano);
+	if (left) {
+		queue_delayed_work(system_freezable_wq, &nano->overdue, left);
+		return;
+	}
+	if (nano->ready && !nano->stale && readl(nano->registers + L2_READY))
+		nano_clean(nano);
+	nano->owner->revoked = true;
+	nano->owner->active = false;
+	nano_stop(nano);
+}
+
+void nano_init_turns(struct nano *nano)
+{
+	spin_lock_init(&nano->clients_lock);
+	init_waitqueue_head(&nano->wait);
+	INIT_LIST_HEAD(&nano->waiting);
+	INIT_LIST_HEAD(&nano->clients);
+	INIT_LIST_HEAD(&nano->orphans);
+	INIT_DELAYED_WORK(&nano->overdue, nano_overdue);
+	INIT_WORK(&nano->reap, nano_reap);
+	nano->next_offset = NANO_FIRST_PAGE;
+}
+
 /* Makes the GPU ready for its new owner. */
 static int nano_start(struct nano *nano)
 {
-	struct nano_client *orphan, *next;
 	int ret = nano_power_on(nano);
 
 	if (ret)
 		return ret;
-	list_for_each_entry_safe(orphan, next, &nano->orphans, node) {
-		nano_free_memory(orphan);
-		nano_free_client(orphan);
-	}
-	INIT_LIST_HEAD(&nano->orphans);
-	spin_lock_irq(&nano->event_lock);
-	memset(&nano->event, 0, sizeof(nano->event));
-	spin_unlock_irq(&nano->event_lock);
 	nano->ready = true;
 	nano->stale = false;
+	nano->worked = jiffies;
+	nano->owner->revoked = false;
 	return 0;
 }
 
@@ -98,14 +186,17 @@ static int nano_start(struct nano *nano)
 static int nano_take_turn(struct nano_client *client)
 {
 	struct nano *nano = client->nano;
+	bool first = list_empty(&nano->waiting);
 	int ret;
 
 	list_add_tail(&client->turn, &nano->waiting);
+	if (nano->owner && first)
+		nano_ask(nano);
 	nano_next(nano);
 	wake_up_all(&nano->wait);	/* an owner that is willing to yield */
 	mutex_unlock(&nano->lock);
 	ret = wait_event_interruptible(nano->wait, READ_ONCE(nano->owner) == client ||
-				       READ_ONCE(nano->gone));
+				       READ_ONCE(client->revoked) || READ_ONCE(nano->gone));
 	mutex_lock(&nano->lock);
 	if (nano->owner == client && !nano->gone) {
 		ret = nano_start(nano);
@@ -114,37 +205,29 @@ static int nano_take_turn(struct nano_client *client)
 		return ret;
 	}
 	list_del_init(&client->turn);
-	return ret ?: -ENODEV;
+	return ret ?: nano->gone ? -ENODEV : -ESTALE;
 }
 
 static int nano_acquire(struct nano_client *client, const struct gpureplay_nano_acquire *acquire)
 {
 	struct nano *nano = client->nano;
 
-	if (acquire->mode > GPUREPLAY_NANO_DIRECT || acquire->flags & ~GPUREPLAY_NANO_WAIT ||
-	    (client->mode_chosen && acquire->mode != client->mode))
+	if (acquire->flags & ~GPUREPLAY_NANO_WAIT || acquire->reserved0 ||
+	    memchr_inv(acquire->reserved, 0, sizeof(acquire->reserved)))
 		return -EINVAL;
-	if (acquire->mode == GPUREPLAY_NANO_DIRECT &&
-	    (!capable(CAP_SYS_RAWIO) || security_locked_down(LOCKDOWN_DEV_MEM)))
-		return -EPERM;
 	if (nano->owner == client || !list_empty(&client->turn))
 		return -EALREADY;
 	if (nano->owner && !(acquire->flags & GPUREPLAY_NANO_WAIT))
 		return -EBUSY;
-	client->mode = acquire->mode;
-	client->mode_chosen = true;
-	if (client->mode == GPUREPLAY_NANO_DIRECT)	/* it can reach all memory from now on */
-		add_taint(TAINT_USER, LOCKDEP_STILL_OK);
+	client->revoked = false;
 	return nano_take_turn(client);
 }
 
-/* Lends the GPU to those who wait. Mapped registers (direct mode) cannot be taken away. */
+/* Lends the GPU to those who wait. */
 static int nano_yield(struct nano_client *client)
 {
 	int ret;
 
-	if (client->mode != GPUREPLAY_NANO_GUARDED)
-		return -EPERM;
 	client->active = false;
 	nano_stop(client->nano);
 	ret = nano_take_turn(client);
@@ -170,11 +253,13 @@ static int nano_release(struct inode *inode, struct file *file)
 	struct nano *nano = client->nano;
 	bool orphaned;
 
-	nano_settle(client, 0);
 	scoped_guard(mutex, &nano->lock) {
+		spin_lock(&nano->clients_lock);
+		list_del(&client->node);
+		spin_unlock(&nano->clients_lock);
 		if (nano->owner == client)
 			nano_stop(nano);
-		list_del(&client->node);
+		client->space = NULL;	/* mapped pages would have kept the file open */
 		orphaned = nano->stuck;
 		if (orphaned)
 			list_add(&client->node, &nano->orphans);
@@ -183,28 +268,31 @@ static int nano_release(struct inode *inode, struct file *file)
 	}
 	if (!orphaned)
 		nano_free_client(client);
-	nano_put(nano);
 	return 0;
 }
 
-/* The driver is being unbound: what is open stays open, but reaches nothing any more. */
+/* The driver is being unbound: what is open stays open, but reaches the GPU no more. */
 void nano_revoke(struct nano *nano)
 {
 	struct nano_client *client;
 
-	guard(mutex)(&nano->lock);
-	nano->gone = true;
-	INIT_LIST_HEAD(&nano->waiting);
-	list_for_each_entry(client, &nano->clients, node) {
-		INIT_LIST_HEAD(&client->turn);
-		unmap_mapping_range(client->space, 0, (loff_t)NANO_FIRST_PAGE << PAGE_SHIFT, 1);
+	scoped_guard(mutex, &nano->lock) {
+		nano->gone = true;
+		while (!list_empty(&nano->waiting))
+			list_del_init(nano->waiting.next);
+		if (nano->owner)
+			nano_stop(nano);
+		else if (nano->stuck && !nano_power_on(nano))	/* it may reset by now */
+			nano_power_off(nano);
+		/* Nobody opens it any more, and who closes it waits for the lock. */
+		list_for_each_entry(client, &nano->clients, node)
+			if (!nano->stuck)
+				nano_detach_memory(client);
+		wake_up_all(&nano->wait);
 	}
-	if (nano->owner)
-		nano_stop(nano);
-	list_for_each_entry(client, &nano->clients, node)
-		if (!nano->stuck)
-			nano_free_memory(client);
-	wake_up_all(&nano->wait);
+	cancel_delayed_work_sync(&nano->overdue);
+	cancel_work_sync(&nano->reap);
+	nano_reap(&nano->reap);
 }
 
 static int nano_registers(struct nano_client *client, struct gpureplay_nano_registers *list,
@@ -212,12 +300,11 @@ static int nano_registers(struct nano_client *client, struct gpureplay_nano_regi
 {
 	struct nano *nano = client->nano;
 
-	for (list->done = 0; list->done < list->count; list->done++, access++) {
+	for (; list->done < list->count; list->done++, access++) {
 		if (access->reserved || access->write > 1 || access->offset & 3 ||
 		    access->offset >= resource_size(nano->window))
 			return -EINVAL;
-		if (client->mode != GPUREPLAY_NANO_DIRECT &&
-		    !(access->write ?
+		if (!(access->write ?
 		      nano_write_allowed(nano->gpu_id, access->offset, access->value) :
 		      nano_read_allowed(access->offset)))
 			return -EPERM;
@@ -231,12 +318,13 @@ static int nano_registers(struct nano_client *client, struct gpureplay_nano_regi
 
 static int nano_info(struct nano *nano, struct gpureplay_nano_info *info)
 {
-	if (info->reserved)
+	if (info->reserved0 || memchr_inv(info->reserved, 0, sizeof(info->reserved)))
 		return -EINVAL;
-	info->version = GPUREPLAY_NANO_VERSION;
+	info->features = GPUREPLAY_NANO_HAS_BASE;
 	info->flags = nano->coherent ? GPUREPLAY_NANO_COHERENT : 0;
-	info->register_bytes = resource_size(nano->window);
 	info->waiting = !list_empty(&nano->waiting);
+	info->idle_ms = idle_ms;
+	info->turn_ms = turn_ms;
 	info->pages = nano->pages;
 	info->free_bytes = (u64)si_mem_available() << PAGE_SHIFT;
 	return 0;
@@ -246,7 +334,6 @@ union nano_argument {
 	struct gpureplay_nano_info info;
 	struct gpureplay_nano_acquire acquire;
 	struct gpureplay_nano_map map;
-	struct gpureplay_nano_bus bus;
 	struct gpureplay_nano_sync sync;
 	struct gpureplay_nano_registers registers;
 };
@@ -263,16 +350,17 @@ static int nano_dispatch(struct nano_client *client, unsigned int command,
 		return nano_info(nano, &argument->info);
 	if (command == GPUREPLAY_NANO_IOC_ACQUIRE)
 		return nano_acquire(client, &argument->acquire);
+	if (client->revoked)
+		return -ESTALE;
 	if (nano->owner != client || !nano->ready)
 		return -EBUSY;
 	if (nano->stale && command != GPUREPLAY_NANO_IOC_RESET &&
 	    command != GPUREPLAY_NANO_IOC_RELEASE)
 		return -ESTALE;
+	nano->worked = jiffies;
 	switch (command) {
 	case GPUREPLAY_NANO_IOC_MAP:
 		return nano_map(client, &argument->map);
-	case GPUREPLAY_NANO_IOC_BUS:
-		return nano_bus(client, &argument->bus, list);
 	case GPUREPLAY_NANO_IOC_SYNC:
 		return nano_sync(client, &argument->sync);
 	case GPUREPLAY_NANO_IOC_REGISTERS:
@@ -298,131 +386,110 @@ static int nano_dispatch_memory(struct nano_client *client, unsigned int command
 
 	guard(mutex)(&client->charge_lock);	/* the process's memory is locked inside of it */
 	if (command == GPUREPLAY_NANO_IOC_MAP) {
-		if (argument->map.pages > totalram_pages())
-			return -EINVAL;
-		ret = account_locked_vm(client->mm, argument->map.pages, true);
+		ret = nano_check_map(client, &argument->map);
 		if (ret)
 			return ret;
-		client->charged += argument->map.pages;
+		pages = argument->map.pages + nano_new_tables(client, &argument->map);
+		ret = account_locked_vm(client->mm, pages, true);
+		if (ret)
+			return ret;
+		client->charged += pages;
 	}
 	ret = nano_dispatch(client, command, argument, NULL);
 	scoped_guard(mutex, &client->nano->lock)
-		pages = client->pages;
+		pages = client->pages + client->table_pages;
 	nano_settle(client, pages);
 	return ret;
 }
 
-static bool nano_is_known(unsigned int command)
+/* The request that user space names, whose structure may be longer than what is known here. */
+static unsigned int nano_known(unsigned int command)
 {
-	switch (command) {
-	case GPUREPLAY_NANO_IOC_INFO:
-	case GPUREPLAY_NANO_IOC_ACQUIRE:
-	case GPUREPLAY_NANO_IOC_MAP:
-	case GPUREPLAY_NANO_IOC_BUS:
-	case GPUREPLAY_NANO_IOC_SYNC:
-	case GPUREPLAY_NANO_IOC_REGISTERS:
-	case GPUREPLAY_NANO_IOC_ACTIVATE:
-	case GPUREPLAY_NANO_IOC_RESET:
-	case GPUREPLAY_NANO_IOC_RELEASE:
-	case GPUREPLAY_NANO_IOC_YIELD:
-		return true;
-	}
-	return false;
+	static const unsigned int known[] = {
+		GPUREPLAY_NANO_IOC_INFO, GPUREPLAY_NANO_IOC_ACQUIRE, GPUREPLAY_NANO_IOC_MAP,
+		GPUREPLAY_NANO_IOC_SYNC, GPUREPLAY_NANO_IOC_REGISTERS, GPUREPLAY_NANO_IOC_ACTIVATE,
+		GPUREPLAY_NANO_IOC_RESET, GPUREPLAY_NANO_IOC_RELEASE, GPUREPLAY_NANO_IOC_YIELD,
+	};
+	const unsigned int size = _IOC_SIZEMASK << _IOC_SIZESHIFT;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(known); i++)
+		if ((command & ~size) == (known[i] & ~size))
+			return known[i];
+	return 0;
 }
 
-static long nano_ioctl(struct file *file, unsigned int command, unsigned long user)
+/* The accesses of a request; user memory is never touched with the lock held. */
+static int nano_ioctl_registers(struct nano_client *client, union nano_argument *argument)
 {
-	void *list __free(kfree) = NULL;
-	union nano_argument argument = {};
-	unsigned int size = _IOC_SIZE(command);
-	void __user *at = NULL;
-	size_t bytes = 0;
+	const struct gpureplay_nano_registers *list = &argument->registers;
+	void __user *at = u64_to_user_ptr(list->list);
+	size_t bytes = list->count * sizeof(struct gpureplay_nano_access);
+	void *accesses = NULL;
 	int ret;
 
-	if (!nano_is_known(command))
-		return -ENOTTY;
-	if ((_IOC_DIR(command) & _IOC_WRITE) &&
-	    copy_from_user(&argument, (void __user *)user, size))
-		return -EFAULT;
-	/* User memory may take for ever to answer: it is never touched with the lock held. */
-	if (command == GPUREPLAY_NANO_IOC_REGISTERS) {
-		if (argument.registers.count > GPUREPLAY_NANO_MAX_ACCESSES)
-			return -EINVAL;
-		at = u64_to_user_ptr(argument.registers.list);
-		bytes = argument.registers.count * sizeof(struct gpureplay_nano_access);
-	} else if (command == GPUREPLAY_NANO_IOC_BUS) {
-		if (argument.bus.count > GPUREPLAY_NANO_MAX_ADDRESSES)
-			return -EINVAL;
-		at = u64_to_user_ptr(argument.bus.list);
-		bytes = argument.bus.count * sizeof(u64);
-	}
+	if (list->count > GPUREPLAY_NANO_MAX_ACCESSES)
+		return -EINVAL;
 	if (bytes)
-		list = memdup_user(at, bytes);
-	if (IS_ERR(list))
-		return PTR_ERR(list);
-	if (command == GPUREPLAY_NANO_IOC_MAP || command == GPUREPLAY_NANO_IOC_RELEASE)
-		ret = nano_dispatch_memory(file->private_data, command, &argument);
-	else
-		ret = nano_dispatch(file->private_data, command, &argument, list);
-	/* A list of accesses that ends early still says how far it came. */
-	if (bytes && copy_to_user(at, list, bytes))
-		return -EFAULT;
-	if ((!ret || bytes) && (_IOC_DIR(command) & _IOC_READ) &&
-	    copy_to_user((void __user *)user, &argument, size))
+		accesses = memdup_user(at, bytes);
+	if (IS_ERR(accesses))
+		return PTR_ERR(accesses);
+	ret = nano_dispatch(client, GPUREPLAY_NANO_IOC_REGISTERS, argument, accesses);
+	/* A list that ends early still says what was read. */
+	if (bytes && copy_to_user(at, accesses, bytes))
+		ret = -EFAULT;
+	kfree(accesses);
+	return ret;
+}
+
+static long nano_ioctl(struct file *file, unsigned int command, unsigned long at)
+{
+	struct nano_client *client = file->private_data;
+	unsigned int known = nano_known(command), size = _IOC_SIZE(known);
+	void __user *user = (void __user *)at;
+	union nano_argument argument = {};
+	int ret;
+
+	if (!known || !size != !_IOC_SIZE(command))
+		return -ENOTTY;
+	if (_IOC_SIZE(command) < size)
+		return -EINVAL;
+	if (size) {
+		/* E2BIG if user space asks for something that is not known here. */
+		ret = copy_struct_from_user(&argument, size, user, _IOC_SIZE(command));
+		if (ret)
+			return ret;
+	}
+	if (known == GPUREPLAY_NANO_IOC_REGISTERS) {
+		argument.registers.done = 0;
+		ret = nano_ioctl_registers(client, &argument);
+	} else if (known == GPUREPLAY_NANO_IOC_MAP || known == GPUREPLAY_NANO_IOC_RELEASE) {
+		ret = nano_dispatch_memory(client, known, &argument);
+	} else {
+		ret = nano_dispatch(client, known, &argument, NULL);
+	}
+	if ((!ret || known == GPUREPLAY_NANO_IOC_REGISTERS) && _IOC_DIR(known) & _IOC_READ &&
+	    copy_to_user(user, &argument, size))
 		return -EFAULT;
 	return ret;
 }
 
-/* A page of registers is entered only for who has the GPU at that moment. */
-static vm_fault_t nano_fault(struct vm_fault *vmf)
-{
-	struct nano_client *client = vmf->vma->vm_file->private_data;
-	struct nano *nano = client->nano;
-
-	guard(mutex)(&nano->lock);
-	if (nano->gone || nano->owner != client)
-		return VM_FAULT_SIGBUS;
-	return vmf_insert_pfn(vmf->vma, vmf->address,
-			      (nano->window->start >> PAGE_SHIFT) + vmf->pgoff);
-}
-
-static const struct vm_operations_struct nano_register_operations = {
-	.fault = nano_fault,
-};
-
-static int nano_mmap_registers(struct nano_client *client, struct vm_area_struct *vma)
-{
-	unsigned long all = resource_size(client->nano->window) >> PAGE_SHIFT;
-
-	if (client->mode != GPUREPLAY_NANO_DIRECT || client->nano->owner != client)
-		return -EPERM;
-	if (vma->vm_pgoff > all || vma_pages(vma) > all - vma->vm_pgoff)
-		return -EINVAL;
-	vma->vm_page_prot = pgprot_device(vma->vm_page_prot);
-	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
-	vma->vm_ops = &nano_register_operations;
-	return 0;
-}
-
-static int nano_mmap(struct file *file, struct vm_area_struct *vma)
+static int nano_file_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct nano_client *client = file->private_data;
 
-	/* A private mapping would be a copy, which unbinding could not take away. */
+	/* A private mapping would be a copy, which RELEASE could not take away. */
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
 	guard(mutex)(&client->nano->lock);
-	if (client->nano->gone)
-		return -ENODEV;
-	if (vma->vm_pgoff < NANO_FIRST_PAGE)
-		return nano_mmap_registers(client, vma);
-	return nano_mmap_pages(client, vma);
+	return client->nano->gone ? -ENODEV : nano_mmap(client, vma);
 }
 
-/* The machine has slept since the client had the GPU reset. */
+/* It had the GPU and has lost it, or the machine has slept since the GPU was reset for it. */
 static bool nano_is_stale(struct nano_client *client)
 {
-	return READ_ONCE(client->nano->stale) && READ_ONCE(client->nano->owner) == client;
+	return READ_ONCE(client->revoked) ||
+	       (READ_ONCE(client->nano->stale) && READ_ONCE(client->nano->owner) == client);
 }
 
 static bool nano_has_event(struct nano_client *client)
@@ -485,7 +552,7 @@ const struct file_operations nano_file_operations = {
 	.release = nano_release,
 	.unlocked_ioctl = nano_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
-	.mmap = nano_mmap,
+	.mmap = nano_file_mmap,
 	.read = nano_read,
 	.poll = nano_poll,
 };

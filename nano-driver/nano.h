@@ -8,19 +8,36 @@
 #include <linux/io-pgtable.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/maple_tree.h>
 #include <linux/miscdevice.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "gpureplay_nano.h"
+
+#if !IS_ENABLED(CONFIG_64BIT) || PAGE_SHIFT != 12
+#error "the nano driver needs a 64-bit kernel with pages of 4 KiB (CONFIG_ARM64_4K_PAGES)"
+#endif
+#if !IS_ENABLED(CONFIG_PM)
+#error "the nano driver needs CONFIG_PM: without it nothing switches the GPU's clocks on"
+#endif
+#if !IS_ENABLED(CONFIG_IOMMU_IO_PGTABLE_LPAE)
+#error "the nano driver needs CONFIG_IOMMU_IO_PGTABLE_LPAE, whose code makes page tables"
+#endif
+#if !IS_ENABLED(CONFIG_OF) || !IS_ENABLED(CONFIG_HAS_DMA) || !IS_ENABLED(CONFIG_MMU)
+#error "the nano driver needs CONFIG_OF, CONFIG_HAS_DMA and CONFIG_MMU"
+#endif
 
 #define GPU_ID			0x0000
 #define GPU_MMU_FEATURES	0x0014
 #define GPU_INT_RAWSTAT		0x0020
 #define GPU_COMMAND		0x0030
+#define L2_READY		0x0160
 #define COHERENCY_ENABLE	0x0304
 #define JOB_INT_RAWSTAT		0x1000
+#define JOB_INT_JS_STATE	0x1010
 #define MMU_INT_RAWSTAT		0x2000
 #define INT_CLEAR		0x4	/* from a RAWSTAT register */
 #define INT_MASK		0x8
@@ -36,30 +53,28 @@
 
 /* Pages of one MAP request. */
 struct nano_mapping {
-	struct list_head node;
 	struct page **pages;
-	dma_addr_t *bus;
+	dma_addr_t *bus;	/* NULL once the device is gone */
 	u64 va;
 	u64 offset;		/* first page of it in the file, for mmap() */
 	unsigned long count;	/* pages allocated */
 };
 
-/* One opener. Everything under nano.lock. */
+/* One opener. Everything under nano.lock, unless said otherwise. */
 struct nano_client {
 	struct nano *nano;
 	struct list_head node;	/* nano.clients, or nano.orphans after it was closed */
 	struct list_head turn;	/* nano.waiting, or empty */
-	struct address_space *space;	/* where its mappings of registers are */
-	u32 mode;
-	bool mode_chosen;
+	struct address_space *space;	/* where its pages are mapped; NULL after it was closed */
 	bool active;		/* address space 0 points at `tables` */
-	struct list_head mappings;
-	u64 next_offset;
+	bool revoked;		/* it kept the GPU too long while others waited */
 	struct io_pgtable_cfg config;
 	struct io_pgtable_ops *tables;
 	unsigned long pages;	/* of all its mappings */
 
-	struct mutex charge_lock;	/* taken before nano.lock; protects `charged` */
+	struct mutex charge_lock;	/* taken before nano.lock; all below, MAP and RELEASE */
+	struct maple_tree by_va, by_offset;	/* mappings by page number; changed under both */
+	unsigned long table_pages;	/* what page tables take; changed under both */
 	struct mm_struct *mm;	/* whose locked memory they count as */
 	unsigned long charged;	/* pages */
 };
@@ -71,9 +86,11 @@ struct nano_line {
 };
 
 struct nano {
-	struct kref references;	/* the driver's and the openers' */
+	struct kref references;	/* the driver's, the openers', the orphans' */
 	struct device *dev;
 	struct miscdevice misc;
+	int id;			/* part of the device's name, unless 0 */
+	char name[24];
 	void __iomem *registers;
 	struct resource *window;
 	struct clk_bulk_data *clocks;
@@ -85,13 +102,25 @@ struct nano {
 	bool asleep;		/* no power: interrupts on shared lines are not ours */
 	u32 gpu_id, va_bits, bus_bits;
 
+	struct mutex rate_lock;	/* operating points, highest first; none if NULL */
+	unsigned long *rates;
+	unsigned int rate_count, rate;
+
+	spinlock_t clients_lock;	/* open() holds no lock that something slow holds */
+	struct list_head clients;
+
 	struct mutex lock;	/* everything below but the event */
-	bool gone;		/* unbound: every call fails from now on */
+	bool gone;		/* unbound, or lost in sleep: every call fails from now on */
 	bool stuck;		/* the last reset failed: nothing may be freed */
 	bool ready;		/* powered and reset for the owner */
 	bool stale;		/* the machine slept: the owner has to reset */
 	struct nano_client *owner;
-	struct list_head waiting, clients, orphans;
+	struct list_head waiting, orphans;
+	struct delayed_work overdue;
+	struct work_struct reap;
+	unsigned long asked;	/* jiffies: since when the owner has been asked to yield */
+	unsigned long worked;	/* jiffies: the owner's last request */
+	u64 next_offset;	/* page of the file; never used twice */
 	unsigned long pages;
 	wait_queue_head_t wait;	/* events and turns */
 
@@ -104,19 +133,27 @@ extern const struct file_operations nano_file_operations;
 /* device.c */
 void nano_put(struct nano *nano);
 int nano_reset(struct nano *nano);
+void nano_clean(struct nano *nano);
 int nano_power_on(struct nano *nano);
 void nano_power_off(struct nano *nano);
 
 /* file.c */
+void nano_init_turns(struct nano *nano);
 void nano_revoke(struct nano *nano);
 
 /* memory.c */
+int nano_check_map(struct nano_client *client, const struct gpureplay_nano_map *map);
+unsigned long nano_new_tables(struct nano_client *client, const struct gpureplay_nano_map *map);
 int nano_map(struct nano_client *client, struct gpureplay_nano_map *map);
-int nano_bus(struct nano_client *client, const struct gpureplay_nano_bus *bus, u64 *addresses);
 int nano_sync(struct nano_client *client, const struct gpureplay_nano_sync *sync);
 int nano_activate(struct nano_client *client);
-int nano_mmap_pages(struct nano_client *client, struct vm_area_struct *vma);
+int nano_mmap(struct nano_client *client, struct vm_area_struct *vma);
+void nano_detach_memory(struct nano_client *client);
 void nano_free_memory(struct nano_client *client);
+
+/* rate.c */
+int nano_rate_init(struct nano *nano);
+int nano_rate_apply(struct nano *nano);
 
 /* guard.c */
 bool nano_read_allowed(u32 offset);

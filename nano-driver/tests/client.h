@@ -28,12 +28,12 @@ struct client {
 
 static int client_open(void)
 {
-	struct gpureplay_nano_acquire acquire = { .mode = GPUREPLAY_NANO_GUARDED };
+	struct gpureplay_nano_acquire acquire = {};
 	int fd = open(DEVICE, O_RDWR);
 
 	if (fd < 0 || ioctl(fd, GPUREPLAY_NANO_IOC_ACQUIRE, &acquire)) {
-		perror(DEVICE);
-		exit(2);
+		printf("Bail out! %s: %s\n", DEVICE, strerror(errno));
+		exit(1);
 	}
 	return fd;
 }
@@ -62,8 +62,8 @@ static __u32 client_access(int fd, __u32 offset, __u32 write, __u32 value)
 	struct gpureplay_nano_registers list = { .list = (__u64)&access, .count = 1 };
 
 	if (ioctl(fd, GPUREPLAY_NANO_IOC_REGISTERS, &list)) {
-		fprintf(stderr, "register %#x: %s\n", offset, strerror(errno));
-		exit(2);
+		printf("Bail out! register %#x: %s\n", offset, strerror(errno));
+		exit(1);
 	}
 	return access.value;
 }
@@ -87,8 +87,8 @@ static void client_prepare(struct client *client, __u64 va, __u64 constant)
 	client->pages = client_map(client->fd, va, 2, RW);
 	client->constant = client_map(client->fd, constant, 1, GPUREPLAY_NANO_READ);
 	if (!client->pages || !client->constant || ioctl(client->fd, GPUREPLAY_NANO_IOC_ACTIVATE)) {
-		perror("prepare");
-		exit(2);
+		printf("Bail out! pages of the GPU: %s\n", strerror(errno));
+		exit(1);
 	}
 	for (int i = 0; i < 2; i++) {	/* L2, then shader cores */
 		__u32 present = client_read(client->fd, domains[i][0]);

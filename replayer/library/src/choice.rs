@@ -53,11 +53,6 @@ pub const KINDS: &[Kind] = &[
         choose: |_| Ok(Choice::Nano(Mode::Shared)),
     },
     Kind {
-        text: "nano:direct",
-        what: "the nano driver, with registers and page tables in this process (needs CAP_SYS_RAWIO)",
-        choose: |_| Ok(Choice::Nano(Mode::Direct)),
-    },
-    Kind {
         text: "devmem",
         what: "registers through /dev/mem, where the device tree says (needs root)",
         choose: |_| Ok(Choice::DevMem(None)),
@@ -136,7 +131,6 @@ mod tests {
         assert_eq!(parsed("model:g52"), Ok(Choice::Model(Some("g52".into()))));
         assert_eq!(parsed("nano"), Ok(Choice::Nano(Mode::Guarded)));
         assert_eq!(parsed("nano:shared"), Ok(Choice::Nano(Mode::Shared)));
-        assert_eq!(parsed("nano:direct"), Ok(Choice::Nano(Mode::Direct)));
         assert_eq!(parsed("devmem"), Ok(Choice::DevMem(None)));
         assert_eq!(parsed("optee"), Ok(Choice::Optee));
         let board = parsed("devmem:hikey960");
@@ -147,6 +141,7 @@ mod tests {
             "",
             "models",
             "nano:other",
+            "nano:direct",
             "nano:",
             "gpu",
             "devmem2",

@@ -216,6 +216,8 @@ fn kind(recording: &Recording<'_>, kind: &ErrorKind) -> String {
 }
 
 fn device(error: DeviceError) -> String {
+    use gpureplay_linux::nano::TAKEN_AWAY;
+
     match error {
         DeviceError::OutOfMemory => "the device has not enough memory for the recording".into(),
         DeviceError::NotMapped(va) => format!("nothing is mapped at {va:#x}"),
@@ -223,6 +225,7 @@ fn device(error: DeviceError) -> String {
             "the GPU does not come back from a reset, neither soft nor hard; power-cycle it".into()
         }
         DeviceError::AddressSpaceStuck => "the GPU's MMU does not finish a command".into(),
+        DeviceError::Refused(TAKEN_AWAY) => "the driver took the GPU away: the machine slept, or another process waited for the GPU too long; run again".into(),
         DeviceError::Refused(code) => format!("the device refused (code {code})"),
     }
 }
@@ -252,6 +255,13 @@ mod tests {
         let (inside, _) = after.split_once("};").unwrap();
         let quoted = inside.split('"').skip(1).step_by(2);
         quoted.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_gpu_that_was_taken_away_is_said_to_be() {
+        let taken = device(DeviceError::Refused(gpureplay_linux::nano::TAKEN_AWAY));
+        assert!(taken.contains("took the GPU away"), "{taken}");
+        assert!(device(DeviceError::Refused(1)).contains("code 1"));
     }
 
     #[test]

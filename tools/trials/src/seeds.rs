@@ -186,7 +186,7 @@ const COMMAND_LINES: &[&str] = &[
     "verify --deep --rules --json x",
     "sign --key k.pem --counter 7 x",
     "pack x -o y",
-    "bench x --device nano:direct",
+    "bench x --device nano:shared",
     "record --input x=x.npy --output y=y.npy -- ./app --flag",
     "compile trace -o out",
     "info x --json",

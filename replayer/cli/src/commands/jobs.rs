@@ -55,7 +55,7 @@ pub(crate) struct Jobs {
     /// File for an input; the manifest's first case without any
     #[arg(short, long = "input", value_name = "[NAME=]FILE")]
     inputs: Vec<TensorFile>,
-    /// What to run on: model, model:GPU, nano, nano:direct or devmem; work is counted on the model only
+    /// What to run on: model, model:GPU, nano or devmem; work is counted on the model only
     #[arg(short, long, value_name = "DEVICE", default_value = "model")]
     device: Choice,
     /// Runs that are not counted

@@ -32,16 +32,9 @@ pub enum OpenError {
         /// What lets the caller in.
         cure: String,
     },
-    /// The driver speaks another version.
-    #[error(
-        "the nano driver speaks version {found}, this program version {expected}; build both from one tree"
-    )]
-    Version {
-        /// What this program speaks.
-        expected: u32,
-        /// What the driver speaks.
-        found: u32,
-    },
+    /// The driver lacks what this program needs.
+    #[error("the nano driver that is loaded is too old for this program; build both from one tree")]
+    OldDriver,
     /// The device tree has no Mali GPU.
     #[error("the device tree has no enabled node that is compatible with arm,mali-bifrost")]
     NoGpu,

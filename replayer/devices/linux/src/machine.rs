@@ -227,7 +227,7 @@ fn nano_node(root: &Path) -> Finding {
             format!("{}: permission denied", path.display()),
             cure,
         ),
-        Err(error @ OpenError::Version { .. }) => bad(
+        Err(error @ OpenError::OldDriver) => bad(
             SUBJECT,
             error.to_string(),
             "rmmod gpureplay_nano; build and load the module of this release",

@@ -22,29 +22,30 @@ use crate::error::OpenError;
 use crate::mapped::Mapped;
 use crate::mappings::Mappings;
 use crate::nano_abi as abi;
-use crate::own_tables::{OwnTables, TablePages};
 use crate::way_in::way_in;
 
 /// Where the driver puts its device.
 pub const PATH: &str = "/dev/gpureplay-nano";
 /// INT_MASK registers in the order of the driver's line numbers.
 const MASKS: [u32; 3] = [JOB_INT_MASK, MMU_INT_MASK, GPU_INT_MASK];
-/// Name of the mapping that holds page tables in direct mode: above every address that a GPU of this family has.
-const TABLES_NAME: u64 = 0xff00_0000_0000;
+
+/// [`DeviceError::Refused`] has this number when the driver took the GPU away: after sleep, or at the end of a turn.
+pub const TAKEN_AWAY: i32 = nix::Error::ESTALE as i32;
+/// What poll() says when the GPU is not this process's any more.
+const LOST: PollFlags = PollFlags::POLLERR
+    .union(PollFlags::POLLHUP)
+    .union(PollFlags::POLLNVAL);
 
 /// How long a process that shares the GPU keeps it at least: a reset and power-up of the GPU cost less than a tenth of it.
 const TURN: Duration = Duration::from_millis(20);
 
-/// How much the kernel lets this process do.
+/// Whether this process takes turns with others. The kernel owns page tables and checks every register write anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The kernel owns page tables and checks every register write.
+    /// Fails while another process has the GPU, and never lends it.
     Guarded,
-    /// As [`Mode::Guarded`], taking turns with other processes: waits for the GPU if somebody has it, and lends it between
-    /// jobs to those who wait.
+    /// Waits while another process has the GPU, and lends it between jobs to processes that wait.
     Shared,
-    /// Registers are mapped into the process, which builds page tables itself. Needs `CAP_SYS_RAWIO`.
-    Direct,
 }
 
 /// A GPU behind the nano driver. Dropping it resets the GPU and frees its pages.
@@ -53,8 +54,6 @@ pub struct Nano {
     file: File,
     coherent: bool,
     mappings: Mappings,
-    /// Registers and page tables in direct mode.
-    direct: Option<(Mapped, OwnTables)>,
     /// What the user of the device wrote into each INT_MASK.
     masks: [u32; 3],
     /// Lines that the driver masked when it took their interrupt.
@@ -81,15 +80,9 @@ pub struct State {
 /// Asks the driver, without taking the GPU.
 ///
 /// # Errors
-/// The device is missing, forbidden or of another version.
+/// The device is missing or forbidden, or its driver is too old.
 pub fn state(path: &Path) -> Result<State, OpenError> {
     let info = information(&open_file(path)?)?;
-    if info.version != abi::VERSION {
-        return Err(OpenError::Version {
-            expected: abi::VERSION,
-            found: info.version,
-        });
-    }
     Ok(State {
         coherent: info.flags & abi::COHERENT != 0,
         pages: info.pages,
@@ -101,14 +94,14 @@ fn information(file: &File) -> Result<abi::Info, OpenError> {
     let mut info = abi::Info::default();
     // SAFETY: the descriptor is open and the argument has the size that the request names.
     unsafe { abi::info(file.as_raw_fd(), &mut info) }.map_err(|errno| match errno {
-        // A driver of another version has no request of this size.
-        nix::Error::ENOTTY => OpenError::Version {
-            expected: abi::VERSION,
-            found: 0,
-        },
+        // An older driver has no request of this size.
+        nix::Error::ENOTTY | nix::Error::EINVAL => OpenError::OldDriver,
         other => io_error("nano driver: information")(other.into()),
     })?;
-    Ok(info)
+    match info.features & abi::HAS_BASE {
+        0 => Err(OpenError::OldDriver),
+        _ => Ok(info),
+    }
 }
 
 /// Waits if the flags say so; a signal does not end the wait.
@@ -143,6 +136,16 @@ fn open_file(path: &Path) -> Result<File, OpenError> {
         })
 }
 
+/// The lines that an event names.
+fn raised_lines(event: &[u8]) -> u8 {
+    let status = event.get(offset_of!(abi::Event, status)..).unwrap_or(&[]);
+    let words = status.chunks_exact(4).take(MASKS.len());
+    words
+        .enumerate()
+        .map(|(line, word)| u8::from(word != [0; 4]) << line)
+        .sum()
+}
+
 /// Whether a process gives the GPU away that has had it for this long, if it lends it at all.
 fn gives_away(held: Option<Duration>, is_asked: impl FnOnce() -> bool) -> bool {
     held.is_some_and(|held| held >= TURN) && is_asked()
@@ -150,9 +153,8 @@ fn gives_away(held: Option<Duration>, is_asked: impl FnOnce() -> bool) -> bool {
 
 /// Whether the driver says that the GPU is not this process's any more.
 fn is_lost(poll: &[PollFd<'_>]) -> bool {
-    let lost = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
     poll.iter()
-        .any(|entry| entry.revents().is_some_and(|said| said.intersects(lost)))
+        .any(|entry| entry.revents().is_some_and(|said| said.intersects(LOST)))
 }
 
 fn refused(errno: nix::Error) -> DeviceError {
@@ -174,47 +176,25 @@ impl Nano {
     /// Opens the driver's device; the driver resets the GPU.
     ///
     /// # Errors
-    /// The device is missing, busy, forbidden or of another version.
+    /// The device is missing, busy or forbidden, or its driver is too old.
     pub fn open(path: &Path, mode: Mode) -> Result<Self, OpenError> {
         let file = open_file(path)?;
         let info = information(&file)?;
-        if info.version != abi::VERSION {
-            return Err(OpenError::Version {
-                expected: abi::VERSION,
-                found: info.version,
-            });
-        }
         let acquire = abi::Acquire {
-            mode: match mode {
-                Mode::Guarded | Mode::Shared => abi::GUARDED,
-                Mode::Direct => abi::DIRECT,
-            },
             flags: if mode == Mode::Shared { abi::WAIT } else { 0 },
+            ..abi::Acquire::default()
         };
         take_turn(&file, acquire).map_err(|errno| match errno {
             nix::Error::EBUSY => OpenError::Busy {
                 path: path.to_owned(),
             },
-            nix::Error::EPERM => OpenError::Permission {
-                path: path.to_owned(),
-                cure: "use the guarded mode (--device nano), or run as root with CAP_SYS_RAWIO on a kernel that is not locked down".into(),
-            },
             nix::Error::ETIMEDOUT => OpenError::Stuck,
             other => io_error("nano driver: take the GPU")(other.into()),
         })?;
-        let direct = match mode {
-            Mode::Guarded | Mode::Shared => None,
-            Mode::Direct => {
-                let registers = Mapped::new(&file, 0, info.register_bytes as usize)
-                    .map_err(io_error("nano driver: map the registers"))?;
-                Some((registers, OwnTables::default()))
-            }
-        };
         Ok(Self {
             file,
             coherent: info.flags & abi::COHERENT != 0,
             mappings: Mappings::default(),
-            direct,
             masks: [0; 3],
             silenced: Lines::NONE,
             turn: (mode == Mode::Shared).then(Instant::now),
@@ -289,23 +269,20 @@ impl Nano {
             .map_err(|error| DeviceError::Refused(error.raw_os_error().unwrap_or(0)))
     }
 
-    /// Bus addresses of the pages of a mapping; direct mode only.
-    fn bus_addresses(&self, va: u64, pages: u64) -> Result<Vec<u64>, DeviceError> {
-        let mut addresses = vec![0u64; usize::try_from(pages).unwrap_or(0)];
-        let mut first = 0;
-        for part in addresses.chunks_mut(abi::MAX_ADDRESSES) {
-            let bus = abi::Bus {
-                va,
-                first,
-                list: part.as_mut_ptr() as u64,
-                count: part.len() as u32,
-                reserved: 0,
-            };
-            // SAFETY: the driver writes `count` addresses into a slice of that length.
-            unsafe { abi::bus(self.file.as_raw_fd(), &bus) }.map_err(refused)?;
-            first += part.len() as u64;
+    /// What the driver says now, of `wanted` and of trouble.
+    fn said(&self, wanted: PollFlags) -> PollFlags {
+        let mut poll = [PollFd::new(self.file.as_fd(), wanted)];
+        match nix::poll::poll(&mut poll, PollTimeout::ZERO) {
+            Ok(1..) => poll
+                .first()
+                .and_then(PollFd::revents)
+                .unwrap_or(PollFlags::empty()),
+            _ => PollFlags::empty(),
         }
-        Ok(addresses)
+    }
+
+    fn is_lost(&self) -> bool {
+        self.said(PollFlags::empty()).intersects(LOST)
     }
 
     /// Takes the interrupts that the driver holds, without waiting.
@@ -313,10 +290,7 @@ impl Nano {
         let mut raised = 0;
         let mut bytes = [0u8; size_of::<abi::Event>()];
         while matches!((&self.file).read(&mut bytes), Ok(length) if length == bytes.len()) {
-            let status = bytes.get(offset_of!(abi::Event, status)..).unwrap_or(&[]);
-            for (line, word) in status.chunks_exact(4).enumerate() {
-                raised |= u8::from(word != [0; 4]) << line;
-            }
+            raised |= raised_lines(&bytes);
         }
         self.silenced = Lines(self.silenced.0 | raised);
         Lines(raised)
@@ -325,10 +299,7 @@ impl Nano {
 
 impl Gpu for Nano {
     fn read32(&mut self, register: u32) -> u32 {
-        match &self.direct {
-            Some((registers, _)) => registers.read32(register as usize),
-            None => self.access(register, false, 0).unwrap_or(u32::MAX),
-        }
+        self.access(register, false, 0).unwrap_or(u32::MAX)
     }
 
     fn write32(&mut self, register: u32, value: u32) {
@@ -337,11 +308,8 @@ impl Gpu for Nano {
                 *mask = value;
             }
         }
-        match &self.direct {
-            Some((registers, _)) => registers.write32(register as usize, value),
-            // A refused write changes nothing; the engine sees that in what it waits for.
-            None => drop(self.access(register, true, value)),
-        }
+        // A refused write changes nothing; the engine sees that in what it waits for.
+        let _ = self.access(register, true, value);
     }
 
     fn wait_irq(&mut self, lines: Lines, timeout_us: u32) -> Lines {
@@ -366,7 +334,7 @@ impl Gpu for Nano {
             let milliseconds = left.as_micros().div_ceil(1000).min(60_000) as u16;
             let mut poll = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
             match nix::poll::poll(&mut poll, PollTimeout::from(milliseconds)) {
-                // The driver was unbound, or the machine has slept: no interrupt will come.
+                // Unbound, asleep meanwhile, or taken away: no interrupt will come.
                 Ok(_) if is_lost(&poll) => return Lines::NONE,
                 Ok(_) | Err(nix::Error::EINTR) => {}
                 Err(_) => return Lines::NONE,
@@ -380,56 +348,24 @@ impl Gpu for Nano {
 
     fn map(&mut self, va: u64, pages: u32, access: Access) -> Result<(), DeviceError> {
         let memory = self.allocate(va, pages.into(), access.0.into())?;
-        if self.direct.is_some() {
-            let addresses = self.bus_addresses(va, pages.into())?;
-            if let Some((_, tables)) = &mut self.direct {
-                tables.remember(va, &addresses, access);
-            }
-        }
         self.mappings.insert(va, memory);
         Ok(())
     }
 
     fn activate(&mut self) -> Result<u8, DeviceError> {
-        let Some((registers, mut tables)) = self.direct.take() else {
-            // SAFETY: no argument.
-            unsafe { abi::activate(self.file.as_raw_fd()) }.map_err(refused)?;
-            return Ok(0);
-        };
-        let needed = tables.pages_needed();
-        let result = self
-            .allocate(TABLES_NAME, needed, Access::READ.0.into())
-            .and_then(|memory| {
-                let addresses = self.bus_addresses(TABLES_NAME, needed)?;
-                Ok(TablePages::new(memory, addresses))
-            })
-            .and_then(|pages| tables.build(pages));
-        self.direct = Some((registers, tables));
-        let tables = result?;
-        self.sync(
-            TABLES_NAME,
-            usize::try_from(needed).unwrap_or(0) * PAGE_SIZE as usize,
-            abi::TO_GPU,
-        )?;
-        let coherent = self.coherent;
-        tables.activate(self, 0, coherent)?;
+        // SAFETY: no argument.
+        unsafe { abi::activate(self.file.as_raw_fd()) }.map_err(refused)?;
         Ok(0)
     }
 
     fn release(&mut self) {
         self.mappings.take();
-        if let Some((_, tables)) = &mut self.direct {
-            tables.forget();
-        }
         // SAFETY: no argument. What cannot be freed now is freed when the file is closed.
         let _ = unsafe { abi::release(self.file.as_raw_fd()) };
     }
 
     fn lend(&mut self) -> Result<bool, DeviceError> {
-        let is_asked = || {
-            let mut poll = [PollFd::new(self.file.as_fd(), PollFlags::POLLPRI)];
-            nix::poll::poll(&mut poll, PollTimeout::ZERO) == Ok(1) && !is_lost(&poll)
-        };
+        let is_asked = || self.said(PollFlags::POLLPRI) == PollFlags::POLLPRI;
         if !gives_away(self.turn.map(|since| since.elapsed()), is_asked) {
             return Ok(false);
         }
@@ -440,8 +376,8 @@ impl Gpu for Nano {
             Ok(_) => {}
             Err(nix::Error::EINTR) => {
                 let acquire = abi::Acquire {
-                    mode: abi::GUARDED,
                     flags: abi::WAIT,
+                    ..abi::Acquire::default()
                 };
                 take_turn(&self.file, acquire).map_err(refused)?;
             }
@@ -475,6 +411,10 @@ impl Gpu for Nano {
     }
 
     fn before_chain(&mut self, _: &Chain) -> Result<(), DeviceError> {
+        // An owner without work for too long, while another process waited, has lost the GPU.
+        if self.is_lost() {
+            return Err(DeviceError::Refused(TAKEN_AWAY));
+        }
         self.chains.start();
         Ok(())
     }
@@ -487,6 +427,16 @@ impl Gpu for Nano {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_event_names_its_lines_and_nothing_behind_them() {
+        let mut event = [0u8; size_of::<abi::Event>()];
+        assert_eq!(raised_lines(&event), 0);
+        event[offset_of!(abi::Event, status) + 4] = 1;
+        assert_eq!(raised_lines(&event), 2);
+        event.fill(1);
+        assert_eq!(raised_lines(&event), 7);
+    }
 
     #[test]
     fn a_gpu_is_given_away_at_most_once_in_twenty_milliseconds() {

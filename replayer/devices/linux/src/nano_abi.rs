@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The nano driver's interface, as `nano-driver/gpureplay_nano.h` defines it.
 
-/// Version of the interface this crate speaks.
-pub(crate) const VERSION: u32 = 2;
-/// The kernel owns page tables and checks register writes.
-pub(crate) const GUARDED: u32 = 0;
-/// Registers are mapped, bus addresses are told.
-pub(crate) const DIRECT: u32 = 1;
+/// All that this crate needs of a driver.
+pub(crate) const HAS_BASE: u32 = 1;
 /// Wait for the turn.
 pub(crate) const WAIT: u32 = 1;
 /// The GPU snoops CPU caches.
@@ -19,20 +15,23 @@ pub(crate) const FROM_GPU: u32 = 2;
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Info {
-    pub(crate) version: u32,
+    pub(crate) features: u32,
     pub(crate) flags: u32,
-    pub(crate) register_bytes: u32,
     pub(crate) waiting: u32,
+    pub(crate) idle_ms: u32,
+    pub(crate) turn_ms: u32,
+    pub(crate) reserved0: u32,
     pub(crate) pages: u64,
     pub(crate) free_bytes: u64,
-    pub(crate) reserved: u64,
+    pub(crate) reserved: [u64; 4],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Acquire {
-    pub(crate) mode: u32,
     pub(crate) flags: u32,
+    pub(crate) reserved0: u32,
+    pub(crate) reserved: [u64; 3],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,19 +42,6 @@ pub(crate) struct Map {
     pub(crate) flags: u32,
     pub(crate) reserved: u32,
     pub(crate) mmap_offset: u64,
-}
-
-/// Addresses that one request can ask for.
-pub(crate) const MAX_ADDRESSES: usize = 4096;
-
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub(crate) struct Bus {
-    pub(crate) va: u64,
-    pub(crate) first: u64,
-    pub(crate) list: u64,
-    pub(crate) count: u32,
-    pub(crate) reserved: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,23 +78,22 @@ pub(crate) struct Event {
     pub(crate) fault_address: u64,
     pub(crate) fault_status: u32,
     pub(crate) status: [u32; 3],
+    pub(crate) reserved: [u64; 4],
 }
 
 const _: () = {
-    assert!(size_of::<Info>() == 40);
-    assert!(size_of::<Acquire>() == 8);
+    assert!(size_of::<Info>() == 72);
+    assert!(size_of::<Acquire>() == 32);
     assert!(size_of::<Map>() == 32);
-    assert!(size_of::<Bus>() == 32);
     assert!(size_of::<Sync>() == 24);
     assert!(size_of::<Access>() == 16);
     assert!(size_of::<Registers>() == 16);
-    assert!(size_of::<Event>() == 32);
+    assert!(size_of::<Event>() == 64);
 };
 
 nix::ioctl_readwrite!(info, b'G', 0x80, Info);
 nix::ioctl_write_ptr!(acquire, b'G', 0x81, Acquire);
 nix::ioctl_readwrite!(map, b'G', 0x82, Map);
-nix::ioctl_write_ptr!(bus, b'G', 0x83, Bus);
 nix::ioctl_write_ptr!(sync, b'G', 0x84, Sync);
 nix::ioctl_readwrite!(registers, b'G', 0x85, Registers);
 nix::ioctl_none!(activate, b'G', 0x86);

@@ -24,10 +24,10 @@ const SCRIPT: &str = include_str!("devices.sh");
 /// Recordings that are replayed.
 const RECORDINGS: [&str; 3] = ["digits-g52", "acl-gemm-g52", "acl-conv-g52"];
 
-/// Replays on the nano driver (guarded, direct, shared) and on /dev/mem in the guest, with panfrost unloaded.
+/// Replays on the nano driver (alone, shared) and on /dev/mem in the guest, with panfrost unloaded.
 ///
 /// Every output is compared with what the model gives on the host, bit for bit. Processes are killed at random moments of a
-/// run; a hostile client tries what guarded mode must refuse; two processes share the GPU; afterwards panfrost runs OpenCL.
+/// run; a hostile client tries what the driver must refuse; two processes share the GPU; afterwards panfrost runs OpenCL.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  cargo xtask guest devices\n  \
                         cargo xtask guest devices --runs 20 --kills 5 --seconds 10\n  \
@@ -95,7 +95,10 @@ impl Devices {
         text += "\n\n";
         for line in said.lines() {
             if COUNTS.iter().any(|count| line.contains(count)) {
-                text += &format!("    {}\n", line.replace("/recording.gpr", ""));
+                text += &format!(
+                    "    {}\n",
+                    line.trim_start_matches("# ").replace("/recording.gpr", "")
+                );
             }
         }
         text

@@ -24,7 +24,7 @@ const NON_COHERENT: &[&[&str]] = &[
     &["-d", GPU, "dma-coherent"],
     &["-tx", GPU, "dma-noncoherent"],
 ];
-/// A domain that the test's module drives, and a supply of the kernel's simplest kind.
+/// A domain that the test's module drives, a supply of the kernel's simplest kind, and two operating points.
 const POWER_DOMAIN: &[&[&str]] = &[
     &["-c", "/gpu-power", "/gpu-supply"],
     &[
@@ -40,6 +40,42 @@ const POWER_DOMAIN: &[&[&str]] = &[
     &["-tu", "/gpu-supply", "regulator-min-microvolt", "800000"],
     &["-tu", "/gpu-supply", "regulator-max-microvolt", "800000"],
     &["-tx", "/gpu-supply", "phandle", "7002"],
+    &[
+        "-cp",
+        "/gpu-points/opp-400000000",
+        "/gpu-points/opp-800000000",
+    ],
+    &["-ts", "/gpu-points", "compatible", "operating-points-v2"],
+    &["-tx", "/gpu-points", "phandle", "7003"],
+    // 400 and 800 MHz, in two words.
+    &[
+        "-tx",
+        "/gpu-points/opp-400000000",
+        "opp-hz",
+        "0",
+        "17d78400",
+    ],
+    &[
+        "-tu",
+        "/gpu-points/opp-400000000",
+        "opp-microvolt",
+        "800000",
+    ],
+    &[
+        "-tx",
+        "/gpu-points/opp-800000000",
+        "opp-hz",
+        "0",
+        "2faf0800",
+    ],
+    &[
+        "-tu",
+        "/gpu-points/opp-800000000",
+        "opp-microvolt",
+        "800000",
+    ],
+    &["-tx", GPU, "operating-points-v2", "7003"],
+    &["-tu", GPU, "#cooling-cells", "2"],
     &["-tx", GPU, "power-domains", "7001"],
     &["-tx", GPU, "mali-supply", "7002"],
 ];

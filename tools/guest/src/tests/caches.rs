@@ -55,22 +55,22 @@ const MUTANTS: [Mutant; 5] = [
         noticed_by: "nano",
     },
     Mutant {
-        name: "own-page-tables-not-cleaned",
-        from: "\tlist_for_each_entry(mapping, &client->mappings, node) {\n\t\tif (sync->va <",
-        to: "\tif (sync->va == 0xff0000000000)\n\t\treturn 0;\n\tlist_for_each_entry(mapping, &client->mappings, node) {\n\t\tif (sync->va <",
-        noticed_by: "nano:direct",
-    },
-    Mutant {
         name: "uploads-not-cleaned",
-        from: "dma_sync_single_for_device(dev, mapping->bus[page], PAGE_SIZE,\n\t\t\t\t\t\t\t   DMA_BIDIRECTIONAL);",
+        from: "dma_sync_single_range_for_device(dev, bus, offset_in_page(at), length,\n\t\t\t\t\t\t\t DMA_BIDIRECTIONAL);",
         to: ";",
         noticed_by: "nano",
     },
     Mutant {
         name: "downloads-not-invalidated",
-        from: "dma_sync_single_for_cpu(dev, mapping->bus[page], PAGE_SIZE,\n\t\t\t\t\t\t\tDMA_BIDIRECTIONAL);",
+        from: "dma_sync_single_range_for_cpu(dev, bus, offset_in_page(at), length,\n\t\t\t\t\t\t      DMA_BIDIRECTIONAL);",
         to: ";",
         noticed_by: "nano",
+    },
+    Mutant {
+        name: "whole-pages-invalidated",
+        from: "dma_sync_single_range_for_cpu(dev, bus, offset_in_page(at), length,",
+        to: "dma_sync_single_range_for_cpu(dev, bus, 0, PAGE_SIZE,",
+        noticed_by: "neighbours",
     },
 ];
 

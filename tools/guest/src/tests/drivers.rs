@@ -3,8 +3,24 @@
 
 use std::path::Path;
 
-use super::{runner::Verdict, scene::temporary};
-use crate::{devices::Devices, error::Result, folder::Folder, kbase, run::session::End};
+use super::{
+    runner::Verdict,
+    scene::{clean, script, temporary},
+};
+use crate::{
+    build::payload,
+    devices::Devices,
+    error::Result,
+    folder::Folder,
+    kbase,
+    run::{
+        driver::Driver,
+        session::{End, Options},
+    },
+};
+
+/// What a guest with copies runs.
+const COPIES: &str = include_str!("copies.sh");
 
 pub(super) fn silence(complaints: &[String]) -> Verdict {
     Verdict::of(if complaints.is_empty() {
@@ -27,6 +43,18 @@ pub(super) fn devices(folder: &Folder) -> Result<Verdict> {
         no_build: false,
     };
     Ok(Verdict::of(short.test(folder, false)?))
+}
+
+/// A machine that copies every page for its devices: the driver refuses by name what a coherent GPU would not see.
+pub(super) fn copies(folder: &Folder) -> Result<std::result::Result<(), String>> {
+    payload::nano_driver(folder)?;
+    let options = Options {
+        driver: Driver::None,
+        kernel_options: vec!["swiotlb=force".into()],
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, COPIES)?;
+    Ok(clean(&outcome))
 }
 
 /// Needs a source of kbase, which is not ours to have here.

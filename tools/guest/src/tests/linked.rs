@@ -26,7 +26,7 @@ const FORMS: [(&str, &str); 3] = [
     ("layers", "--most-jobs=64"),
     ("whole", "--whole"),
 ];
-const DEVICES: [&str; 4] = ["devmem", "nano", "nano:direct", "nano:shared"];
+const DEVICES: [&str; 3] = ["devmem", "nano", "nano:shared"];
 /// Runs between the two counts that are compared.
 const RUNS: u32 = 20;
 /// Interrupts that a run of one chain may take: the line may still be up when the kernel looks again.

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use self::{
-    drivers::{devices, own_driver, silence},
+    drivers::{copies, devices, own_driver, silence},
     itself::{clinfo, exit_code, hang, panic},
     kernels::{kernels, own_kernels},
     programs::{record, stock},
@@ -182,6 +182,10 @@ const TESTS: &[(&str, TestFunction)] = &[
     (
         "replays, kills and a hostile client on the nano driver and /dev/mem, then panfrost again",
         devices,
+    ),
+    (
+        "pages that a coherent GPU would see as copies are refused",
+        |folder| Ok(Verdict::of(copies(folder)?)),
     ),
     (
         "linked chains are one submission on the nano driver, /dev/mem and bare metal",

@@ -10,7 +10,7 @@
 //!     device_test moves
 //!     device_test zeroes
 //!
-//! Devices: nano, nano:direct, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
+//! Devices: nano, nano:shared, devmem. Names of outputs are compared, all others are given to the replay. Prints
 //! `running` when the recording is open; 0 runs are endless. Ends with 1 at the first output that differs. `memory` holds that
 //! many MiB on the nano driver at once; `pages` prints how many pages are in use. `moves` makes the kernel move pages in all ways
 //! that it has, and compares what becomes of locked memory and of the pages that `devmem` gives to the GPU. `zeroes` reads pages of
@@ -94,7 +94,6 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
     }
     let mode = match device.as_str() {
         "nano" => Mode::Guarded,
-        "nano:direct" => Mode::Direct,
         "nano:shared" => Mode::Shared,
         "devmem" => {
             let mut gpu = DevMem::open(None)?;
