@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Project tasks: checks, trials, benchmarks and figures; the full-system guest is a crate of its own.
+//! Project tasks: checks, trials, benchmarks and pages; the full-system guest is a crate of its own.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod check;
 mod cuda;
 mod dist;
+mod docs;
 mod examples;
 mod figures;
 mod guest;
 mod links;
-mod map;
 mod repository;
+mod rules;
 mod terminal;
 mod trust;
 mod workspace;
@@ -38,12 +39,12 @@ enum Task {
     /// Benchmarks: the model beside pocl.
     Bench(bench::Bench),
     Dist(dist::Dist),
+    Docs(docs::Docs),
     Examples(examples::Examples),
     /// Draws figs/*.svg from the Graphviz sources beside them.
     Figures,
     Install(dist::Install),
     Links(links::Links),
-    Map(map::Map),
     Packages(dist::packages::Packages),
     Mutants(trust::Mutants),
     Faults(trust::Faults),
@@ -63,12 +64,12 @@ fn main() -> ExitCode {
         Task::Guest(guest) => guest.execute(None),
         Task::Bench(bench) => bench.execute(),
         Task::Dist(dist) => dist.execute(),
+        Task::Docs(docs) => docs.execute(),
         Task::Examples(examples) => examples.execute(),
         Task::Figures => figures::draw(),
         Task::Install(install) => install.execute(),
         Task::Packages(packages) => packages.execute(),
         Task::Links(links) => links.execute(),
-        Task::Map(map) => map.execute(),
         Task::Mutants(mutants) => mutants.execute(),
         Task::Faults(faults) => faults.execute(),
         Task::Fuzz(fuzz) => fuzz.execute(),
