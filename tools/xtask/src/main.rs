@@ -8,12 +8,10 @@ mod cuda;
 mod dist;
 mod docs;
 mod examples;
-mod figures;
 mod guest;
 mod links;
 mod repository;
 mod rules;
-mod terminal;
 mod trust;
 mod workspace;
 
@@ -41,8 +39,6 @@ enum Task {
     Dist(dist::Dist),
     Docs(docs::Docs),
     Examples(examples::Examples),
-    /// Draws figs/*.svg from the Graphviz sources beside them.
-    Figures,
     Install(dist::Install),
     Links(links::Links),
     Packages(dist::packages::Packages),
@@ -52,7 +48,6 @@ enum Task {
     Cost(trust::Cost),
     Sanitize(trust::Sanitize),
     Reliability(trust::Reliability),
-    Terminal(terminal::Terminal),
     /// What verifier, engine and firmware cost in bytes; that no panic and no floating point is in them.
     Size(guest::Guest),
 }
@@ -66,7 +61,6 @@ fn main() -> ExitCode {
         Task::Dist(dist) => dist.execute(),
         Task::Docs(docs) => docs.execute(),
         Task::Examples(examples) => examples.execute(),
-        Task::Figures => figures::draw(),
         Task::Install(install) => install.execute(),
         Task::Packages(packages) => packages.execute(),
         Task::Links(links) => links.execute(),
@@ -76,7 +70,6 @@ fn main() -> ExitCode {
         Task::Cost(cost) => cost.execute(),
         Task::Sanitize(sanitize) => sanitize.execute(),
         Task::Reliability(reliability) => reliability.execute(),
-        Task::Terminal(terminal) => terminal.execute(),
         Task::Size(guest) => guest.execute(Some("size")),
     };
     match outcome {
