@@ -7,24 +7,17 @@
 
 use gpureplay_core::middleware::{Call, FaultKind, Faulty, Trace};
 use gpureplay_core::{
-    DeviceError, ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Session, Tensors,
-    Verified, Workspace, verify,
+    DeviceError, ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Session, Workspace,
+    verify,
 };
 use gpureplay_format::{
-    Access, Action, Builder, ElementType, Opcode, Recording, RegionKind, SegmentKind, Tensor,
-    TensorKind,
+    Action, Builder, ElementType, Opcode, Recording, SegmentKind, Tensor, TensorKind,
 };
+use gpureplay_kit::jobs::{self, DATA, GPU, JOBS, write_value};
+use gpureplay_kit::{open, verified};
 use gpureplay_trials::rig::{Rig, Values, profile};
 use gpureplay_trials::{Parts, shipped};
 use mali_regs::job_slot;
-
-const GPU: u32 = 0x7212_0000;
-const JOBS: u64 = 0x200_0000;
-const DATA: u64 = 0x300_0000;
-
-fn verified(file: &[u8]) -> Verified<'_> {
-    verify(Recording::parse(file).unwrap(), &Limits::DEFAULT).unwrap()
-}
 
 fn rig() -> Rig {
     Rig::new(profile(GPU)).unwrap()
@@ -32,49 +25,9 @@ fn rig() -> Rig {
 
 /// A recording with one page of descriptors and `pages` of data; `fill` adds the rest.
 fn recording(pages: u32, fill: impl FnOnce(&mut Builder)) -> Vec<u8> {
-    let mut builder = Builder::new(GPU);
-    builder.identity(0, 0xffff_0000, GPU);
-    builder.region(JOBS, 1, Access::READ_WRITE, RegionKind::Descriptors);
-    builder.region(DATA, pages, Access::READ_WRITE, RegionKind::Data);
+    let mut builder = jobs::builder(1, pages);
     fill(&mut builder);
     builder.finish().unwrap()
-}
-
-/// A job that writes one word, and the address of the next job. `kind` 2 is WRITE_VALUE.
-fn job(kind: u32, next: u64, target: u64) -> Vec<u8> {
-    let (low, high) = (next as u32, (next >> 32) as u32);
-    let control = kind << 1 | 1 | 1 << 16;
-    let words = [
-        0,
-        0,
-        0,
-        0,
-        control,
-        0,
-        low,
-        high,
-        target as u32,
-        0,
-        6,
-        0,
-        0x1234_5678,
-        0,
-    ];
-    words
-        .iter()
-        .flat_map(|word: &u32| word.to_le_bytes())
-        .collect()
-}
-
-struct Echo(Vec<u8>, Vec<u8>);
-
-impl Tensors for Echo {
-    fn input(&mut self, _: u32) -> Option<&[u8]> {
-        Some(&self.0)
-    }
-    fn output(&mut self, _: u32) -> Option<&mut [u8]> {
-        Some(&mut self.1)
-    }
 }
 
 /// 1. Transfers across a page boundary skipped the second page.
@@ -91,21 +44,20 @@ fn transfers_over_pages_reach_every_page() {
         builder.bind_output(b);
     });
     let sent: Vec<u8> = (0..8192u32).map(|i| (i * 7 + i / 256) as u8).collect();
-    let mut echo = Echo(sent.clone(), vec![0; 8192]);
+    let mut echo = gpureplay_kit::Values::of(&file);
+    echo.set("a", sent.clone());
     let mut workspace = Workspace::new();
-    let options = Options::default();
-    let mut session =
-        Session::open(rig(), verified(&file), &mut workspace, options, &mut echo).unwrap();
+    let mut session = open(rig(), &file, &mut workspace, &mut echo);
     session.run(&mut echo).unwrap();
-    assert_eq!(echo.1, sent);
+    assert_eq!(echo.get("b"), sent);
 }
 
 /// Two jobs in one chain; the second is of type `second`.
 fn two_jobs(second: u32) -> Vec<u8> {
     recording(1, |builder| {
         builder.segment("setup", SegmentKind::Setup);
-        builder.upload(JOBS, &job(2, JOBS + 64, DATA));
-        builder.upload(JOBS + 64, &job(second, 0, DATA + 64));
+        builder.upload(JOBS, &write_value(2, JOBS + 64, DATA, 0x1234_5678));
+        builder.upload(JOBS + 64, &write_value(second, 0, DATA + 64, 0x1234_5678));
         builder.segment("run", SegmentKind::Run);
         builder.rearm(JOBS);
         builder.rearm(JOBS + 64);
@@ -118,15 +70,7 @@ fn two_jobs(second: u32) -> Vec<u8> {
 fn a_failed_job_is_not_done() {
     let file = two_jobs(0);
     let mut workspace = Workspace::new();
-    let options = Options::default();
-    let mut session = Session::open(
-        rig(),
-        verified(&file),
-        &mut workspace,
-        options,
-        &mut NoTensors,
-    )
-    .unwrap();
+    let mut session = open(rig(), &file, &mut workspace, &mut NoTensors);
     let error = session.run(&mut NoTensors).unwrap_err();
     assert!(
         matches!(error.kind, ErrorKind::JobFault { tail, .. } if tail == JOBS + 64),
@@ -186,14 +130,7 @@ fn every_wait_ends() {
     let mut rig = rig();
     let mut faulty = Faulty::new(&mut rig, FaultKind::LostWrite, u64::MAX);
     let calls = {
-        let mut session = Session::open(
-            &mut faulty,
-            verified(&file),
-            &mut workspace,
-            options,
-            &mut NoTensors,
-        )
-        .unwrap();
+        let mut session = open(&mut faulty, &file, &mut workspace, &mut NoTensors);
         session.run(&mut NoTensors).unwrap();
         session.gpu().calls()
     };
@@ -327,7 +264,7 @@ fn regions_as_large_as_a_block_are_mapped_by_pages() {
         let out = Tensor::dense("out", TensorKind::Output, ElementType::U32, &[1], last);
         let out = builder.tensor(out);
         builder.segment("setup", SegmentKind::Setup);
-        builder.upload(JOBS, &job(2, 0, last));
+        builder.upload(JOBS, &write_value(2, 0, last, 0x1234_5678));
         builder.segment("run", SegmentKind::Run);
         builder.fill(last, 4, 0);
         builder.rearm(JOBS);
@@ -335,20 +272,12 @@ fn regions_as_large_as_a_block_are_mapped_by_pages() {
         builder.bind_output(out);
     });
     let mut rig = rig();
-    let mut echo = Echo(Vec::new(), vec![0; 4]);
+    let mut echo = gpureplay_kit::Values::of(&file);
     let mut workspace = Workspace::new();
-    let options = Options::default();
-    let mut session = Session::open(
-        &mut rig,
-        verified(&file),
-        &mut workspace,
-        options,
-        &mut echo,
-    )
-    .unwrap();
+    let mut session = open(&mut rig, &file, &mut workspace, &mut echo);
     session.run(&mut echo).unwrap();
     session.finish().unwrap();
-    assert_eq!(echo.1, 0x1234_5678u32.to_le_bytes());
+    assert_eq!(echo.get("out"), 0x1234_5678u32.to_le_bytes());
     assert_eq!((rig.strays(), rig.spoilt(), rig.pages()), (0, 0, 0));
 }
 
@@ -357,15 +286,7 @@ fn regions_as_large_as_a_block_are_mapped_by_pages() {
 fn every_job_of_a_chain_is_made_ready_again() {
     let file = two_jobs(2);
     let mut workspace = Workspace::new();
-    let options = Options::default();
-    let mut session = Session::open(
-        rig(),
-        verified(&file),
-        &mut workspace,
-        options,
-        &mut NoTensors,
-    )
-    .unwrap();
+    let mut session = open(rig(), &file, &mut workspace, &mut NoTensors);
     for _ in 0..3 {
         session.run(&mut NoTensors).unwrap();
         let mut status = [0; 4];
