@@ -1,48 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes the tables of `docs/jobs.md`: fields of descriptors, types of jobs and where their parts lie.
-//!
-//! `cargo run -p mali-descriptors --example tables docs/jobs.md` renews each table of that file. A table stands between the lines
-//! `<!-- table: NAME -->` and `<!-- end of table -->`; its name is that of a descriptor, `job types`, or `parts of TYPE jobs`.
+//! Prints the tables of `docs/jobs.md`: fields of descriptors, types of jobs and where their parts lie. `cargo xtask docs` puts them
+//! into the page: each comes after a line with its name, that of a descriptor, `job types`, or `parts of TYPE jobs`.
 
 use std::fmt::Write;
 
 use mali_descriptors::{Architecture, Field, JobType, Kind, LAYOUTS, LONGEST_CHAIN, Layout};
-
-const BEGIN: &str = "<!-- table: ";
-const END: &str = "<!-- end of table -->";
-
-/// The text of a document with all its tables renewed, or what is wrong with its markers.
-pub(crate) fn renew(text: &str) -> Result<String, String> {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once(BEGIN) {
-        let (name, after) = after.split_once(" -->\n").ok_or("a marker has no end")?;
-        let (_, after) = after
-            .split_once(END)
-            .ok_or(format!("the table '{name}' has no end"))?;
-        let table = table(name).ok_or(format!("there is no table '{name}'"))?;
-        let _ = write!(out, "{before}{BEGIN}{name} -->\n{table}{END}");
-        rest = after;
-    }
-    Ok(out + rest)
-}
-
-fn table(name: &str) -> Option<String> {
-    if name == "job types" {
-        return Some(job_types());
-    }
-    if let Some(kind) = name
-        .strip_prefix("parts of ")
-        .and_then(|name| name.strip_suffix(" jobs"))
-    {
-        let kind = JobType::ALL
-            .into_iter()
-            .find(|known| known.name() == kind)?;
-        return Some(parts(kind));
-    }
-    let layout = LAYOUTS.iter().find(|layout| layout.name == name)?;
-    Some(fields(layout))
-}
 
 fn job_types() -> String {
     let mut text = String::from("| number | type | a recording may hold it |\n|---|---|---|\n");
@@ -121,15 +83,13 @@ fn value(field: &Field) -> String {
     }
 }
 
-#[allow(dead_code, reason = "a test includes this file for `renew`")]
-fn main() -> std::io::Result<()> {
-    let Some(path) = std::env::args_os().nth(1) else {
-        for layout in LAYOUTS {
-            println!("## {}\n\n{}", layout.name, fields(layout));
-        }
-        return Ok(());
-    };
-    let text = std::fs::read_to_string(&path)?;
-    let renewed = renew(&text).map_err(std::io::Error::other)?;
-    std::fs::write(path, renewed)
+fn main() {
+    let named = |name: &str, table: String| println!("<!-- table: {name} -->\n{table}");
+    named("job types", job_types());
+    for kind in JobType::ALL {
+        named(&format!("parts of {} jobs", kind.name()), parts(kind));
+    }
+    for layout in LAYOUTS {
+        named(layout.name, fields(layout));
+    }
 }

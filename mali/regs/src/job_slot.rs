@@ -108,11 +108,6 @@ impl JobConfig {
         self.0 & 0xf
     }
 
-    /// The same configuration in another address space.
-    pub const fn with_address_space(self, space: u32) -> Self {
-        Self(self.0 & !0xf | space & 0xf)
-    }
-
     /// The single-bit options.
     pub const fn flags(self) -> JobConfigFlags {
         JobConfigFlags::from_bits_truncate(self.0)
@@ -254,7 +249,6 @@ mod tests {
                 .contains(JobConfigFlags::START_FLUSH_CLEAN | JobConfigFlags::CHAIN_FLAG)
         );
         assert!(!config.flags().contains(JobConfigFlags::START_MMU));
-        assert_eq!(config.with_address_space(7).0, 0x87b07);
     }
 
     #[test]

@@ -255,14 +255,6 @@ impl Bindings {
             .sum()
     }
 
-    /// Requires a value for every input and for every weight that the recording has no value of.
-    ///
-    /// # Errors
-    /// The first tensor that has none.
-    pub fn require_all(&self) -> Result<()> {
-        self.require(|_| true)
-    }
-
     /// Requires a value for those of the inputs that `needed` names by index, and for all weights without a value.
     ///
     /// # Errors

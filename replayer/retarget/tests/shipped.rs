@@ -143,14 +143,7 @@ fn with_fewer_cores_no_storage_grows() {
 
 /// A recording of silicon that `gpureplay import` makes, as files without a manifest.
 fn silicon(name: &str) -> Option<Vec<u8>> {
-    let given = std::env::var_os("GPUREPLAY_SHARED").map(PathBuf::from);
-    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let shared = given.into_iter().chain(above.map(|one| one.join("shared")));
-    let mut found = shared.map(|one| one.join("gpureplay-recordings").join(name));
-    let Some(directory) = found.find(|one| one.is_dir()) else {
-        eprintln!("SKIPPED: no directory shared/gpureplay-recordings/{name}");
-        return None;
-    };
+    let directory = gpureplay_kit::shared(&format!("gpureplay-recordings/{name}"))?;
     let original = read_directory(&directory).unwrap();
     let plain = convert(&original, &gpureplay_import::Options::default()).unwrap();
     let options = gpureplay_import::Options {

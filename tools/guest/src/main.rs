@@ -6,7 +6,6 @@ mod build;
 mod compile_kernel;
 mod conformance;
 mod devices;
-mod document;
 mod firmware;
 mod folder;
 mod foreign;

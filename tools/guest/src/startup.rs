@@ -2,7 +2,6 @@
 //! `guest bench-startup`: from process start to the first inference's output, the full stack beside a replay.
 
 use std::{
-    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -10,10 +9,11 @@ use std::{
 };
 
 use clap::Args;
+use gpureplay_task::measured::{self, Table};
+use serde_json::json;
 
 use crate::{
     build::payload,
-    document::replace,
     error::{Error, Result},
     folder::{Folder, copy_dir},
     record::{
@@ -26,8 +26,6 @@ use crate::{
 
 /// Inferences whose registers and interrupts are counted apart from start and end.
 const MORE_RUNS: u32 = 4;
-/// Where the table goes.
-const DOCUMENT: &str = "docs/performance.md";
 
 /// Measures start-up in one guest: Arm Compute Library on rusticl and panfrost, then `gpureplay` on the nano driver.
 ///
@@ -43,7 +41,7 @@ pub(crate) struct BenchStartup {
     /// Warm runs of the full stack and runs of the replay; the fastest counts.
     #[arg(long, value_name = "N", default_value_t = 3)]
     runs: u32,
-    /// Put the tables into docs/performance.md.
+    /// Keep the numbers in measurements/startup.json.
     #[arg(long)]
     write: bool,
     /// Use the programs in target/guest/opt as they are.
@@ -98,10 +96,10 @@ impl BenchStartup {
         for name in &names {
             rows.push(self.row(&folder, name, idle_stock, idle_nano)?);
         }
-        let text = tables(&folder, &rows);
-        print!("{text}");
+        let table = table(&folder, &rows);
+        print!("{table}");
         if self.write {
-            replace(&folder.repository.join(DOCUMENT), "bench-startup", &text)?;
+            measured::keep("startup", &[table])?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -310,60 +308,62 @@ fn counts(outcome: &Outcome) -> Result<Counted> {
     line.ok_or_else(|| Error::Usage(format!("{}: no counts at its end", path.display())))
 }
 
-fn tables(folder: &Folder, rows: &[Row]) -> String {
-    let mut text = String::from(
-        "| Recording | Full stack, cold | Full stack, warm | Replay | Cold / replay | Warm / replay |\n| --- | --- | --- | --- | --- | --- |\n",
-    );
-    let time = |measured: &Measured| {
-        format!(
-            "{:.0} ms ({:.1} ms in jobs)",
-            measured.seconds * 1e3,
-            measured.in_jobs * 1e3
-        )
-    };
-    let own = |measured: &Measured| (measured.seconds - measured.in_jobs).max(1e-6);
-    for row in rows {
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {} | {:.0} | {:.1} |",
-            row.name,
-            time(&row.cold),
-            time(&row.warm),
-            time(&row.replay),
-            own(&row.cold) / own(&row.replay),
-            own(&row.warm) / own(&row.replay)
-        );
-    }
-    text += "\n| Recording | Peak memory: cold, warm, replay | Files mapped: stack, replay | Register accesses: recorded run, replay, each further inference | Interrupts: the same |\n| --- | --- | --- | --- | --- |\n";
-    let mib = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
-    for row in rows {
-        let _ = writeln!(
-            text,
-            "| {} | {}, {}, {} | {} ({} files), {} and a recording of {} | {}, {}, {} | {}, {}, {} |",
-            row.name,
-            mib(row.cold.peak_kib << 10),
-            mib(row.warm.peak_kib << 10),
-            mib(row.replay.peak_kib << 10),
-            mib(row.cold.file_bytes),
-            row.cold.files,
-            mib(row.replay.file_bytes),
-            mib(row.recording_bytes),
-            row.recorded.accesses,
-            row.replayed.accesses,
-            row.further.accesses,
-            row.recorded.interrupts,
-            row.replayed.interrupts,
-            row.further.interrupts
-        );
-    }
+fn table(folder: &Folder, rows: &[Row]) -> Table {
     let size = |path: &str| fs::metadata(folder.payload().join(path)).map_or(0, |file| file.len());
-    let _ = writeln!(
-        text,
-        "\nInstalled for a replay: `gpureplay` (static, {}), `gpureplay_nano.ko` ({} with debug information), the recording.",
-        mib(size("bin/gpureplay")),
-        mib(size("nano/gpureplay_nano.ko"))
+    let (command, module) = (size("bin/gpureplay"), size("nano/gpureplay_nano.ko"));
+    let mut table = Table::new(
+        format!(
+            "Installed for a replay: `gpureplay` (static, {command} B), `gpureplay_nano.ko` ({module} B with debug information), the recording. \
+             Accesses and interrupts: of the recorded run, of a replay, of each further inference."
+        ),
+        "Recording | Way | Seconds | Of them in jobs | Peak memory, KiB | Files mapped | Their bytes | Recording, B | Register accesses | Interrupts",
     );
-    text
+    for row in rows {
+        let Counted {
+            accesses,
+            interrupts,
+        } = row.further;
+        let further = format!("{}, further {accesses}", row.replayed.accesses);
+        let more = format!("{}, further {interrupts}", row.replayed.interrupts);
+        let (known, bytes) = (&row.recorded, row.recording_bytes);
+        let (accesses, interrupts) = (json!(known.accesses), json!(known.interrupts));
+        for (way, m, bytes, accesses, interrupts) in [
+            (
+                "full stack, cold",
+                &row.cold,
+                json!(null),
+                &accesses,
+                &interrupts,
+            ),
+            (
+                "full stack, warm",
+                &row.warm,
+                json!(null),
+                &accesses,
+                &interrupts,
+            ),
+            (
+                "replay",
+                &row.replay,
+                json!(bytes),
+                &json!(further),
+                &json!(more),
+            ),
+        ] {
+            let Measured {
+                seconds,
+                in_jobs,
+                peak_kib,
+                files,
+                file_bytes,
+            } = m;
+            table.row(json!([
+                row.name, way, seconds, in_jobs, peak_kib, files, file_bytes, bytes, accesses,
+                interrupts
+            ]));
+        }
+    }
+    table
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the project's tasks share: their error, programs that they run for what these print, checks that are counted, and the packages that
-//! two of them try.
+//! What the project's tasks share: their error, programs that they run for what these print, checks that are counted, what
+//! they measured, and the packages that two of them try.
 #![forbid(unsafe_code)]
 
 pub mod checks;
 pub mod digits;
 pub mod error;
+pub mod measured;
 pub mod packages;
 mod program;
 

@@ -11,12 +11,13 @@ use clap::Args;
 
 use crate::{
     error::{Error, Result},
-    links, map,
+    links,
     repository::{git, root},
+    rules,
     workspace::{Crate, crates},
 };
 
-/// Checks what changed: style, lints, the crates' tests, those of their direct dependents, the map of crates, and the links between pages.
+/// Checks what changed: style, lints, the crates' tests, those of their direct dependents, the rules for crates, and the links between pages.
 ///
 /// A crate has changed if a file in its folder has, or a file outside of all crates that its sources name. Changed crates run all their
 /// tests; crates that use a changed one are compiled and linted, and run the tests inside their sources. Crates in workspaces of their own (firmware, fuzz targets)
@@ -68,7 +69,7 @@ impl Check {
             let arguments = ["fmt", "--manifest-path", &manifest, "--check"];
             step(&format!("style of {folder}"), cargo(&arguments))?;
         }
-        map::update(true)?;
+        rules::check()?;
         links::check()?;
         let all = concerned.changed.union(&concerned.dependents);
         let all: BTreeSet<String> = all.cloned().collect();

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Project tasks: checks, trials, benchmarks and figures; the full-system guest is a crate of its own.
+//! Project tasks: checks, trials, benchmarks and pages; the full-system guest is a crate of its own.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod check;
 mod cuda;
 mod dist;
+mod docs;
 mod examples;
-mod figures;
 mod guest;
 mod links;
-mod map;
 mod repository;
-mod terminal;
+mod rules;
 mod trust;
 mod words;
 mod workspace;
@@ -39,12 +38,10 @@ enum Task {
     /// Benchmarks: the model beside pocl.
     Bench(bench::Bench),
     Dist(dist::Dist),
+    Docs(docs::Docs),
     Examples(examples::Examples),
-    /// Draws figs/*.svg from the Graphviz sources beside them.
-    Figures,
     Install(dist::Install),
     Links(links::Links),
-    Map(map::Map),
     Packages(dist::packages::Packages),
     Mutants(trust::Mutants),
     Mutation(trust::Mutation),
@@ -53,7 +50,6 @@ enum Task {
     Cost(trust::Cost),
     Sanitize(trust::Sanitize),
     Reliability(trust::Reliability),
-    Terminal(terminal::Terminal),
     Words(words::Words),
     /// What verifier, engine and firmware cost in bytes; that no panic and no floating point is in them.
     Size(guest::Guest),
@@ -66,12 +62,11 @@ fn main() -> ExitCode {
         Task::Guest(guest) => guest.execute(None),
         Task::Bench(bench) => bench.execute(),
         Task::Dist(dist) => dist.execute(),
+        Task::Docs(docs) => docs.execute(),
         Task::Examples(examples) => examples.execute(),
-        Task::Figures => figures::draw(),
         Task::Install(install) => install.execute(),
         Task::Packages(packages) => packages.execute(),
         Task::Links(links) => links.execute(),
-        Task::Map(map) => map.execute(),
         Task::Mutants(mutants) => mutants.execute(),
         Task::Mutation(mutation) => mutation.execute(),
         Task::Faults(faults) => faults.execute(),
@@ -79,7 +74,6 @@ fn main() -> ExitCode {
         Task::Cost(cost) => cost.execute(),
         Task::Sanitize(sanitize) => sanitize.execute(),
         Task::Reliability(reliability) => reliability.execute(),
-        Task::Terminal(terminal) => terminal.execute(),
         Task::Words(words) => words.execute(),
         Task::Size(guest) => guest.execute(Some("size")),
     };

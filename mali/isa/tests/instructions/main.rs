@@ -5,7 +5,6 @@
 mod support;
 
 mod clauses;
-mod documentation;
 mod samples;
 mod silicon;
 mod words;

@@ -134,13 +134,6 @@ pub fn small_halves_to_v2f16(x: u32, signed: bool) -> u32 {
     )
 }
 
-/// The byte pair of a `swz0` modifier of `V2S8_TO_*`/`V2U8_TO_*` with the encoded value `index`:
-/// the low half takes byte `index & 3`, the high half byte `index >> 2`.
-#[inline(always)]
-pub const fn byte_pair(index: u32) -> (u32, u32) {
-    (index & 3, index >> 2 & 3)
-}
-
 /// `x` with its halves arranged, for conversions with a `swz0` modifier.
 #[inline(always)]
 pub const fn arranged(x: u32, halves: Halves) -> u32 {
@@ -281,6 +274,5 @@ mod tests {
         let up = v2f32_to_v2f16(third, third, Round::Up, Clamp::None);
         assert_eq!(up, down + 0x0001_0001);
         assert_eq!(small_halves_to_v2f16(0x00ff_ff80, true), 0x5bf8_d800);
-        assert_eq!(byte_pair(4), (0, 1));
     }
 }

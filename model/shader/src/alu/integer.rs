@@ -179,18 +179,6 @@ pub const fn imsub(a: u32, b: u32, c: u32) -> u32 {
     c.wrapping_sub(a.wrapping_mul(b))
 }
 
-/// `IMAD.i64`: `a * b + c`.
-#[inline(always)]
-pub const fn imad64(a: u64, b: u64, c: u64) -> u64 {
-    a.wrapping_mul(b).wrapping_add(c)
-}
-
-/// `IMULD`: the 64-bit product of two unsigned 32-bit numbers.
-#[inline(always)]
-pub const fn imuld(a: u32, b: u32) -> u64 {
-    a as u64 * b as u64
-}
-
 /// `IDP.v4i8`: the dot product of four bytes, each operand signed or not.
 #[inline(always)]
 pub fn idp(a: u32, b: u32, signed_a: bool, signed_b: bool) -> u32 {
@@ -624,8 +612,6 @@ mod tests {
         assert_eq!(imad(7, 6, 5), 47);
         assert_eq!(imulsub(7, 6, 5), 37);
         assert_eq!(imsub(7, 6, 5), (-37i32) as u32);
-        assert_eq!(imad64(u64::MAX, 3, 4), 1);
-        assert_eq!(imuld(u32::MAX, u32::MAX), 0xffff_fffe_0000_0001);
         assert_eq!(iaddc(u32::MAX, 0, 3), 0);
         assert_eq!(isubb(0, 0, 1), u32::MAX);
         assert_eq!(idp(0xff02_ff03, 0x01ff_ff04, true, true), {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Building vectors from parts of registers, and what atomic operations do to a value.
 
-use super::lanes::arrange_bytes;
-
 /// `MKVEC.v2i16`: the chosen halves of `a` and `b`.
 #[inline(always)]
 pub const fn mkvec_halves(a: u32, b: u32, high_a: bool, high_b: bool) -> u32 {
@@ -22,24 +20,6 @@ pub const fn mkvec_bytes(sources: [u32; 4], upper: [bool; 4]) -> u32 {
         i += 1;
     }
     out
-}
-
-/// `SWZ.v4i8` with the encoded arrangement `index`: b0000, b1111, b2222, b3333, b0011, b2233, b1032, b3210.
-///
-/// The name lists the source byte of each result byte, the lowest first.
-#[inline(always)]
-pub const fn swz_bytes(x: u32, index: u32) -> u32 {
-    let pick = match index & 7 {
-        0 => [0, 0, 0, 0],
-        1 => [1, 1, 1, 1],
-        2 => [2, 2, 2, 2],
-        3 => [3, 3, 3, 3],
-        4 => [0, 0, 1, 1],
-        5 => [2, 2, 3, 3],
-        6 => [1, 0, 3, 2],
-        _ => [3, 2, 1, 0],
-    };
-    arrange_bytes(x, pick)
 }
 
 /// An atomic read-modify-write operation.
@@ -111,9 +91,6 @@ mod tests {
         );
         let s = [0x0011_0022, 0x0033_0044, 0x0055_0066, 0x0077_0088];
         assert_eq!(mkvec_bytes(s, [false, true, false, true]), 0x7766_3322);
-        assert_eq!(swz_bytes(0x4433_2211, 4), 0x2222_1111);
-        assert_eq!(swz_bytes(0x4433_2211, 6), 0x3344_1122);
-        assert_eq!(swz_bytes(0x4433_2211, 7), 0x1122_3344);
     }
 
     #[test]

@@ -47,34 +47,6 @@ pub enum Counts {
     Byte([u8; 4]),
 }
 
-impl Counts {
-    /// The `lanes2` modifier of 16-bit shifts, in encoded order: b00, b11, b22, b33, b01, b23, b02.
-    #[inline(always)]
-    pub const fn halves_from_encoding(index: u32) -> Counts {
-        Counts::Half(match index {
-            0 => [0, 0],
-            1 => [1, 1],
-            2 => [2, 2],
-            3 => [3, 3],
-            4 => [0, 1],
-            5 => [2, 3],
-            _ => [0, 2],
-        })
-    }
-
-    /// The `lanes2` modifier of 8-bit shifts, in encoded order: b0123, b0000, b1111, b2222, b3333.
-    #[inline(always)]
-    pub const fn bytes_from_encoding(index: u32) -> Counts {
-        Counts::Byte(match index {
-            1 => [0; 4],
-            2 => [1; 4],
-            3 => [2; 4],
-            4 => [3; 4],
-            _ => [0, 1, 2, 3],
-        })
-    }
-}
-
 /// Each element of `x` shifted by its count, which counts modulo the element's size.
 #[inline(always)]
 pub fn shift(x: u32, count: u32, shift: Shift, counts: Counts) -> u32 {
@@ -241,14 +213,15 @@ mod tests {
             shift(x, 33, Shift::Arithmetic, Counts::Word(0)),
             ((x as i32) >> 1) as u32
         );
-        let c = Counts::halves_from_encoding;
-        assert_eq!(shift(x, 4, Shift::Left, c(0)), 0x1230_5670);
-        assert_eq!(shift(x, 0x0008_0004, Shift::Right, c(6)), 0x0081_0456);
-        assert_eq!(shift(x, 0x0000_0804, Shift::Arithmetic, c(4)), 0xff81_0456);
-        let c = Counts::bytes_from_encoding;
-        assert_eq!(shift(x, 4, Shift::Left, c(1)), 0x1030_5070);
-        assert_eq!(shift(x, 0x0403_0201, Shift::Arithmetic, c(0)), 0xf804_1133);
-        assert_eq!(shift(x, 0x0800_0000, Shift::Left, c(4)), x);
+        let c = |lanes| Counts::Half(lanes);
+        assert_eq!(shift(x, 4, Shift::Left, c([0, 0])), 0x1230_5670);
+        assert_eq!(shift(x, 0x0008_0004, Shift::Right, c([0, 2])), 0x0081_0456);
+        assert_eq!(shift(x, 0x0804, Shift::Arithmetic, c([0, 1])), 0xff81_0456);
+        let c = |lanes| Counts::Byte(lanes);
+        assert_eq!(shift(x, 4, Shift::Left, c([0; 4])), 0x1030_5070);
+        let each = c([0, 1, 2, 3]);
+        assert_eq!(shift(x, 0x0403_0201, Shift::Arithmetic, each), 0xf804_1133);
+        assert_eq!(shift(x, 0x0800_0000, Shift::Left, c([3; 4])), x);
     }
 
     #[test]

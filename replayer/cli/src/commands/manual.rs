@@ -112,20 +112,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_of_commands_is_current() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
-        let page = markdown();
-        if std::env::var_os("GPUREPLAY_WRITE_COMMANDS").is_some() {
-            std::fs::write(path, &page).unwrap();
-        }
-        let found = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(
-            found == page,
-            "docs/commands.md is out of date; GPUREPLAY_WRITE_COMMANDS=1 cargo test -p gpureplay --lib manual writes it"
-        );
-    }
-
-    #[test]
     fn each_command_has_a_man_page() {
         let pages = pages().unwrap();
         let named = |wanted: &str| pages.iter().find(|(name, _)| name == wanted).unwrap();
@@ -134,6 +120,7 @@ mod tests {
             run.contains(".SH OPTIONS") && run.contains("tolerance"),
             "{run}"
         );
-        assert!(pages.len() > Arguments::command().get_subcommands().count());
+        let count = Arguments::command().get_subcommands().count();
+        assert!(pages.len() > count && markdown().matches("\n## ").count() > count);
     }
 }

@@ -2,29 +2,17 @@
 //! `gpureplay analyse`, `jobs --html` and `disasm --annotate` as scripts use them.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-fn recording(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
-    folder.join(name).display().to_string()
-}
+use gpureplay_kit::command::Words;
 
-/// Exit code, standard output, standard error.
-fn ran(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+use crate::start::{ran_in, recordings};
+
+fn ran(words: &(impl Words + ?Sized)) -> (i32, String, String) {
+    ran_in(&recordings(), words)
 }
 
 fn analysis(folder: &Path, of: &str, what: &str) -> PathBuf {
-    let (code, text, error) = ran(&["analyse", &recording(of), "--what", what, "--json"]);
+    let (code, text, error) = ran(&["analyse", of, "--what", what, "--json"]);
     assert!(code <= 1, "{error}");
     let path = folder.join(format!("{of}.json"));
     std::fs::write(&path, text).unwrap();
@@ -33,18 +21,18 @@ fn analysis(folder: &Path, of: &str, what: &str) -> PathBuf {
 
 #[test]
 fn exit_codes_are_verdicts() {
-    let saxpy = recording("saxpy-g52");
-    let (code, text, _) = ran(&["analyse", &saxpy, "--what", "races,uninit,out-of-tensor"]);
+    let saxpy = "saxpy-g52";
+    let (code, text, _) = ran(&["analyse", saxpy, "--what", "races,uninit,out-of-tensor"]);
     assert_eq!(code, 0, "{text}");
     for what in ["races", "uninit", "out-of-tensor"] {
         let line = text.lines().find(|line| line.starts_with(what));
         assert!(line.unwrap().ends_with(" clean"), "{text}");
     }
-    let digits = recording("digits-g52");
-    let (code, text, _) = ran(&["analyse", &digits, "--what", "out-of-tensor"]);
+    let digits = "digits-g52";
+    let (code, text, _) = ran(&["analyse", digits, "--what", "out-of-tensor"]);
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("found"), "{text}");
-    let (code, text, error) = ran(&["analyse", &digits, "--limit-work", "5000"]);
+    let (code, text, error) = ran(&["analyse", digits, "--limit-work", "5000"]);
     assert_eq!(code, 5, "{error}");
     assert!(
         error.contains("not complete") && !text.contains(" clean\n"),
@@ -54,15 +42,15 @@ fn exit_codes_are_verdicts() {
 
 #[test]
 fn wrong_words_are_named() {
-    let saxpy = recording("saxpy-g52");
-    let (code, _, error) = ran(&["analyse", &saxpy, "--what", "heat,speed"]);
+    let saxpy = "saxpy-g52";
+    let (code, _, error) = ran(&["analyse", saxpy, "--what", "heat,speed"]);
     assert!(
         code == 2 && error.contains("no analysis `speed`"),
         "{error}"
     );
-    let (code, _, error) = ran(&["analyse", &saxpy, "--jobs", "5"]);
+    let (code, _, error) = ran(&["analyse", saxpy, "--jobs", "5"]);
     assert!(code == 2 && error.contains("--jobs"), "{error}");
-    let (code, _, error) = ran(&["jobs", &saxpy, "--html", "x.html", "--peak-bytes", "0"]);
+    let (code, _, error) = ran(&["jobs", saxpy, "--html", "x.html", "--peak-bytes", "0"]);
     assert!(code == 2 && error.contains("above 0"), "{error}");
 }
 
@@ -71,7 +59,7 @@ fn notes_stand_beside_the_instructions_of_their_recording() {
     let folder = tempfile::tempdir().unwrap();
     let path = analysis(folder.path(), "saxpy-g52", "all");
     let path = path.display().to_string();
-    let (code, text, error) = ran(&["disasm", &recording("saxpy-g52"), "--annotate", &path]);
+    let (code, text, error) = ran(&["disasm", "saxpy-g52", "--annotate", &path]);
     assert_eq!(code, 0, "{error}");
     assert!(
         text.contains("# 125 warps, 1000 lanes, 8.0 of 8 lanes active"),
@@ -81,14 +69,14 @@ fn notes_stand_beside_the_instructions_of_their_recording() {
         text.contains("# 4000 B read, 0 B written, 125 lines"),
         "{text}"
     );
-    let (code, _, error) = ran(&["disasm", &recording("digits-g52"), "--annotate", &path]);
+    let (code, _, error) = ran(&["disasm", "digits-g52", "--annotate", &path]);
     assert!(
         code == 4 && error.contains("another recording, saxpy-g52"),
         "{error}"
     );
     std::fs::write(folder.path().join("no.json"), "{\"format\":1}").unwrap();
     let no = folder.path().join("no.json").display().to_string();
-    let (code, _, error) = ran(&["disasm", &recording("saxpy-g52"), "--annotate", &no]);
+    let (code, _, error) = ran(&["disasm", "saxpy-g52", "--annotate", &no]);
     assert!(code == 4 && error.contains("analyse --json"), "{error}");
 }
 
@@ -97,15 +85,15 @@ fn pages_replace_nothing_without_force() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let path = page.display().to_string();
-    let saxpy = recording("saxpy-g52");
-    let (code, _, error) = ran(&["jobs", &saxpy, "--html", &path]);
+    let saxpy = "saxpy-g52";
+    let (code, _, error) = ran(&["jobs", saxpy, "--html", &path]);
     assert_eq!(code, 0, "{error}");
     let first = std::fs::read_to_string(&page).unwrap();
     assert!(first.starts_with("<!doctype html>") && first.ends_with("</html>\n"));
-    let (code, _, error) = ran(&["analyse", &saxpy, "--html", &path]);
+    let (code, _, error) = ran(&["analyse", saxpy, "--html", &path]);
     assert!(code == 6 && error.contains("--force"), "{error}");
     assert_eq!(std::fs::read_to_string(&page).unwrap(), first);
-    let (code, _, error) = ran(&["analyse", &saxpy, "--html", &path, "--force"]);
+    let (code, _, error) = ran(&["analyse", saxpy, "--html", &path, "--force"]);
     assert_eq!(code, 0, "{error}");
     assert!(
         std::fs::read_to_string(&page)

@@ -1,54 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command as users and scripts see it: output, one-line errors, exit codes.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use gpureplay_format::{
     Access, Builder, ElementType, Piece, RegionKind, SegmentKind, Tensor, TensorKind,
 };
 
-const JOBS: u64 = 0x200_0000;
-const DATA: u64 = 0x300_0000;
+use gpureplay_kit::floats;
+use gpureplay_kit::jobs::{DATA, JOBS, builder, write_value};
 
-/// A directory that is removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("gpureplay-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn gpureplay(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .args(arguments)
-        .output()
-        .unwrap()
-}
-
-/// Exit code, standard output and standard error.
-fn ran(arguments: &[&str]) -> (i32, String, String) {
-    let output = gpureplay(arguments);
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
-}
+use crate::start::{Folder, ran};
 
 /// An .npy file of one dimension or two.
 fn npy(path: &Path, kind: &str, shape: &str, bytes: &[u8]) {
@@ -64,45 +26,16 @@ fn npy(path: &Path, kind: &str, shape: &str, bytes: &[u8]) {
     std::fs::write(path, file).unwrap();
 }
 
-fn floats(values: &[f32]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
-}
-
 /// Input a of four floats; output of five: a and a float that the GPU's job writes behind it. `kind` is the job's type.
 fn recording(kind: u32) -> Vec<u8> {
-    let mut builder = Builder::new(0x7212_0000);
-    builder.identity(0, 0xffff_0000, 0x7212_0000);
-    builder.region(JOBS, 1, Access::READ_WRITE, RegionKind::Descriptors);
-    builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
+    let mut builder = builder(1, 1);
     let shape = [4];
     let a = Tensor::dense("a", TensorKind::Input, ElementType::F32, &shape, DATA);
     let mut out = Tensor::dense("out", TensorKind::Output, ElementType::F32, &[5], DATA);
     out.pieces = vec![Piece::dense(5, ElementType::F32, DATA)];
     let (a, out) = (builder.tensor(a), builder.tensor(out));
     builder.segment("setup", SegmentKind::Setup);
-    let words = [
-        0,
-        0,
-        0,
-        0,
-        kind << 1 | 1 | 1 << 16,
-        0,
-        0,
-        0,
-        DATA as u32 + 16,
-        0,
-        6,
-        0,
-        2.5f32.to_bits(),
-        0,
-    ];
-    let job: Vec<u8> = words
-        .iter()
-        .flat_map(|word: &u32| word.to_le_bytes())
-        .collect();
+    let job = write_value(kind, 0, DATA + 16, 2.5f32.to_bits());
     builder.upload(JOBS, &job);
     builder.segment("run", SegmentKind::Run);
     builder.fill(DATA + 16, 4, 0);
@@ -114,39 +47,39 @@ fn recording(kind: u32) -> Vec<u8> {
 }
 
 /// A directory with a recording, a manifest with one case, its input and its expected output.
-fn example(name: &str, kind: u32) -> Folder {
-    let folder = Folder::new(name);
-    std::fs::write(folder.file("recording.gpr"), recording(kind)).unwrap();
-    std::fs::create_dir_all(folder.file("inputs")).unwrap();
-    std::fs::create_dir_all(folder.file("expected")).unwrap();
+fn example(kind: u32) -> Folder {
+    let folder = Folder::default();
+    std::fs::write(folder.at("recording.gpr"), recording(kind)).unwrap();
+    std::fs::create_dir_all(folder.at("inputs")).unwrap();
+    std::fs::create_dir_all(folder.at("expected")).unwrap();
     npy(
-        &folder.file("inputs/a.npy"),
+        &folder.at("inputs/a.npy"),
         "<f4",
         "(4,)",
         &floats(&[1., 2., 3., 4.]),
     );
     npy(
-        &folder.file("inputs/b.npy"),
+        &folder.at("inputs/b.npy"),
         "<f4",
         "(4,)",
         &floats(&[5., 6., 7., 8.]),
     );
     npy(
-        &folder.file("expected/a.npy"),
+        &folder.at("expected/a.npy"),
         "<f4",
         "(5,)",
         &floats(&[1., 2., 3., 4., 2.5]),
     );
     let manifest = "version = 1\nname = \"example\"\n\n[outputs.out]\ntolerance = 0.0\n\n[[case]]\n\
         inputs = { a = \"inputs/a.npy\" }\nexpected = { out = \"expected/a.npy\" }\nreference = \"by hand\"\n";
-    std::fs::write(folder.file("manifest.toml"), manifest).unwrap();
+    std::fs::write(folder.at("manifest.toml"), manifest).unwrap();
     folder
 }
 
 #[test]
 fn the_first_case_runs_without_options() {
-    let folder = example("case", 2);
-    let directory = folder.0.to_str().unwrap();
+    let folder = example(2);
+    let directory = folder.path().to_str().unwrap();
     let (code, out, err) = ran(&["run", directory]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.starts_with("example on Mali-G52"), "{out}");
@@ -156,10 +89,10 @@ fn the_first_case_runs_without_options() {
 
 #[test]
 fn another_input_gives_another_output() {
-    let folder = example("input", 2);
-    let directory = folder.0.to_str().unwrap();
-    let output = folder.file("new.npy");
-    let input = format!("a={}", folder.file("inputs/b.npy").display());
+    let folder = example(2);
+    let directory = folder.path().to_str().unwrap();
+    let output = folder.at("new.npy");
+    let input = format!("a={}", folder.at("inputs/b.npy").display());
     let written = output.to_str().unwrap();
     let (code, out, _) = ran(&["run", directory, "--input", &input, "--output", written]);
     assert_eq!(code, 0, "{out}");
@@ -168,8 +101,8 @@ fn another_input_gives_another_output() {
     assert!(bytes.ends_with(&floats(&[5., 6., 7., 8., 2.5])));
 
     // The same input by position, compared with what does not fit it.
-    let expected = folder.file("expected/a.npy");
-    let input = folder.file("inputs/b.npy");
+    let expected = folder.at("expected/a.npy");
+    let input = folder.at("inputs/b.npy");
     let (input, expected) = (input.to_str().unwrap(), expected.to_str().unwrap());
     let (code, out, _) = ran(&["run", directory, "-i", input, "-e", expected]);
     assert_eq!(code, 1, "{out}");
@@ -183,32 +116,25 @@ fn another_input_gives_another_output() {
         (1, &false.into())
     );
     assert_eq!((&report["jobs"], &report["chains"]), (&1.into(), &1.into()));
-    let (code, _, _) = ran(&[
-        "run",
-        directory,
-        "-i",
-        input,
-        "-e",
-        expected,
-        "--tolerance",
-        "9",
-    ]);
+    let (code, _, _) = ran(&format!(
+        "run {directory} -i {input} -e {expected} --tolerance 9"
+    ));
     assert_eq!(code, 0);
 }
 
 #[test]
 fn wrong_inputs_say_what_was_expected() {
-    let folder = example("wrong", 2);
-    let directory = folder.0.to_str().unwrap();
+    let folder = example(2);
+    let directory = folder.path().to_str().unwrap();
     npy(
-        &folder.file("shape.npy"),
+        &folder.at("shape.npy"),
         "<f4",
         "(2, 2)",
         &floats(&[1., 2., 3., 4.]),
     );
-    npy(&folder.file("type.npy"), "<i4", "(4,)", &[0; 16]);
-    std::fs::write(folder.file("text.npy"), "no numbers here").unwrap();
-    npy(&folder.file("short.npy"), "<f4", "(4,)", &[0; 15]);
+    npy(&folder.at("type.npy"), "<i4", "(4,)", &[0; 16]);
+    std::fs::write(folder.at("text.npy"), "no numbers here").unwrap();
+    npy(&folder.at("short.npy"), "<f4", "(4,)", &[0; 15]);
     let cases = [
         (
             "shape.npy",
@@ -221,7 +147,7 @@ fn wrong_inputs_say_what_was_expected() {
         ("missing.npy", 4, "missing.npy: "),
     ];
     for (file, expected_code, expected_text) in cases {
-        let file = folder.file(file);
+        let file = folder.at(file);
         let (code, out, err) = ran(&["run", directory, "--input", file.to_str().unwrap()]);
         assert_eq!((code, out.as_str()), (expected_code, ""), "{err}");
         assert!(err.contains(expected_text), "{err}");
@@ -235,7 +161,7 @@ fn wrong_inputs_say_what_was_expected() {
     );
     let (code, _, err) = ran(&["run", directory, "--input", "a=x.npy", "--input", "a=y.npy"]);
     assert_eq!(code, 2, "{err}");
-    std::fs::remove_file(folder.file("manifest.toml")).unwrap();
+    std::fs::remove_file(folder.at("manifest.toml")).unwrap();
     let (code, _, err) = ran(&["run", directory]);
     assert_eq!(code, 4);
     assert!(
@@ -246,9 +172,9 @@ fn wrong_inputs_say_what_was_expected() {
 
 #[test]
 fn wrong_recordings_name_the_section_or_the_rule() {
-    let folder = example("damage", 2);
-    let directory = folder.0.to_str().unwrap();
-    let file = folder.file("recording.gpr");
+    let folder = example(2);
+    let directory = folder.path().to_str().unwrap();
+    let file = folder.at("recording.gpr");
     let sound = std::fs::read(&file).unwrap();
     let mut damaged = sound.clone();
     *damaged.last_mut().unwrap() ^= 1;
@@ -283,25 +209,35 @@ fn wrong_recordings_name_the_section_or_the_rule() {
 
 #[test]
 fn a_failed_job_is_named() {
-    let folder = example("fault", 0);
-    let (code, out, err) = ran(&["run", folder.0.to_str().unwrap()]);
+    let folder = example(0);
+    let (code, out, err) = ran(&["run", folder.path().to_str().unwrap()]);
     assert_eq!((code, out.as_str()), (5, ""));
     assert!(err.contains("action 4 (segment run"), "{err}");
     assert!(
         err.contains("job 0x2000000 on slot 1 failed with JOB_CONFIG_FAULT"),
         "{err}"
     );
-    let (code, _, err) = ran(&["run", folder.0.to_str().unwrap(), "--device", "model:g71"]);
+    let (code, _, err) = ran(&[
+        "run",
+        folder.path().to_str().unwrap(),
+        "--device",
+        "model:g71",
+    ]);
     assert_eq!(code, 5);
     assert!(err.contains("GPU_ID is 0x60a00000"), "{err}");
-    let (code, _, err) = ran(&["run", folder.0.to_str().unwrap(), "--device", "model:g99"]);
+    let (code, _, err) = ran(&[
+        "run",
+        folder.path().to_str().unwrap(),
+        "--device",
+        "model:g99",
+    ]);
     assert_eq!(code, 2, "{err}");
 }
 
 #[test]
 fn what_is_inside_is_shown() {
-    let folder = example("show", 2);
-    let directory = folder.0.to_str().unwrap();
+    let folder = example(2);
+    let directory = folder.path().to_str().unwrap();
     let (code, out, _) = ran(&["info", directory]);
     assert_eq!(code, 0);
     for text in [
@@ -338,17 +274,13 @@ fn what_is_inside_is_shown() {
 
 #[test]
 fn a_benchmark_reports_phases_and_accesses() {
-    let folder = example("bench", 2);
-    let json = folder.file("times.json");
-    let directory = folder.0.to_str().unwrap();
-    let (code, out, err) = ran(&[
-        "bench",
-        directory,
-        "--runs",
-        "5",
-        "--export-json",
-        json.to_str().unwrap(),
-    ]);
+    let folder = example(2);
+    let json = folder.at("times.json");
+    let directory = folder.path().to_str().unwrap();
+    let (code, out, err) = ran(&format!(
+        "bench {directory} --runs 5 --export-json {}",
+        json.display()
+    ));
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.contains("4 register accesses, 1 interrupts"), "{out}");
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();

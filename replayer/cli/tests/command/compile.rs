@@ -5,11 +5,11 @@
 mod driver;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use gpureplay_io::{ElementType, Tensor, read_npy, write_npy};
 
+use crate::start::{self, ran_in};
 use driver::{Driver, vector_add, vector_add_code};
 
 const CODE: u64 = 0x200_0000;
@@ -18,48 +18,30 @@ const A: u64 = 0x300_0000;
 const B: u64 = 0x310_0000;
 const OUT: u64 = 0x320_0000;
 
-/// A directory of its own that is removed at the end.
-struct Folder(PathBuf);
+struct Folder(start::Folder);
 
 impl Folder {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("gpureplay-cli-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn run(&self, arguments: &str) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-            .current_dir(&self.0)
-            .args(arguments.split_whitespace())
-            .output()
-            .unwrap()
+    fn run(&self, line: &str) -> (i32, String, String) {
+        ran_in(self.0.path(), line)
     }
 
     /// Runs a command that must succeed.
     fn ok(&self, arguments: &str) -> String {
-        let output = self.run(arguments);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "gpureplay {arguments}: {error}");
-        String::from_utf8(output.stdout).unwrap()
+        let (code, out, error) = self.run(arguments);
+        assert_eq!(code, 0, "gpureplay {arguments}: {error}");
+        out
     }
 
     /// Runs a command that must fail with this exit code and one line that contains `text`.
     fn fails(&self, arguments: &str, code: i32, text: &str) {
-        let output = self.run(arguments);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(
-            output.status.code(),
-            Some(code),
-            "gpureplay {arguments}: {error}"
-        );
+        let (found, _, error) = self.run(arguments);
+        assert_eq!(found, code, "gpureplay {arguments}: {error}");
         assert!(error.contains(text), "gpureplay {arguments}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
 
     fn tensor(&self, name: &str) -> Tensor {
-        read_npy(&self.0.join(name)).unwrap()
+        read_npy(&self.0.at(name)).unwrap()
     }
 
     /// One run of an app that adds `a` and `b`; writes its output and its trace.
@@ -76,21 +58,15 @@ impl Folder {
         app.store(B, self.tensor(b).bytes());
         app.run(POOL, &vector_add(POOL, CODE, A, B, OUT));
         let result = Tensor::new(ElementType::F32, &[1024], app.load(OUT, 4096)).unwrap();
-        write_npy(&self.0.join(out), &result).unwrap();
-        fs::write(self.0.join(trace), app.finish()).unwrap();
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        write_npy(&self.0.at(out), &result).unwrap();
+        fs::write(self.0.at(trace), app.finish()).unwrap();
     }
 }
 
 const TENSORS: &str = "--input a=a.npy --input b=b.npy --output out=out.npy";
 
-fn recorded(name: &str) -> Folder {
-    let folder = Folder::new(name);
+fn recorded() -> Folder {
+    let folder = Folder(start::Folder::default());
     for (file, seed) in [("a", 1), ("b", 2), ("a2", 3), ("b2", 4)] {
         folder.ok(&format!("tag --shape 1024 --seed {seed} {file}.npy"));
     }
@@ -109,7 +85,7 @@ fn names(path: &Path) -> Vec<String> {
 
 #[test]
 fn a_trace_becomes_a_recording_that_runs_with_other_inputs() {
-    let folder = recorded("whole");
+    let folder = recorded();
     folder.record("a2.npy", "b2.npy", "out2.npy", "trace2");
     let text = folder.ok(&format!(
         "compile trace {TENSORS} -o rec/add --second trace2 --second-input a=a2.npy \
@@ -117,8 +93,8 @@ fn a_trace_becomes_a_recording_that_runs_with_other_inputs() {
     ));
     assert!(text.contains("input  a  f32[1024] at 0x3000000"), "{text}");
     assert!(text.contains("same in a second run"), "{text}");
-    assert_eq!(names(&folder.0.join("rec")), ["add"]);
-    let files = names(&folder.0.join("rec/add"));
+    assert_eq!(names(&folder.0.at("rec")), ["add"]);
+    let files = names(&folder.0.at("rec/add"));
     assert_eq!(
         files,
         ["expected", "inputs", "manifest.toml", "recording.gpr"]
@@ -140,7 +116,7 @@ fn a_trace_becomes_a_recording_that_runs_with_other_inputs() {
 
 #[test]
 fn what_is_wrong_is_said_in_one_line() {
-    let folder = recorded("wrong");
+    let folder = recorded();
     folder.fails("compile none -o rec/x", 4, "none");
     folder.fails("compile a.npy -o rec/x", 3, "not a raw trace");
     folder.fails("compile trace --input a=none.npy -o rec/x", 4, "none.npy");
@@ -156,33 +132,33 @@ fn what_is_wrong_is_said_in_one_line() {
         3,
         "input 'a' of the second run",
     );
-    let trace = fs::read(folder.0.join("trace")).unwrap();
-    fs::write(folder.0.join("cut"), &trace[..trace.len() / 2]).unwrap();
+    let trace = fs::read(folder.0.at("trace")).unwrap();
+    fs::write(folder.0.at("cut"), &trace[..trace.len() / 2]).unwrap();
     folder.fails("compile cut -o rec/x", 3, "cut off");
     folder.fails("record --device nothing --raw raw -- true", 5, "insmod");
     folder.fails("tag --shape 4294967296,4 x.npy", 2, "4 GiB");
     // Nothing is left of all that.
-    assert!(!folder.0.join("rec").exists());
+    assert!(!folder.0.at("rec").exists());
     let files = [
         "a.npy", "a2.npy", "b.npy", "b2.npy", "cut", "out.npy", "trace",
     ];
-    assert_eq!(names(&folder.0), files);
+    assert_eq!(names(folder.0.path()), files);
 }
 
 #[test]
 fn weights_outside_of_a_recording_are_found_and_checked() {
-    let folder = recorded("outside");
+    let folder = recorded();
     folder.record("a.npy", "b2.npy", "other.npy", "unused");
     folder.ok(
         "compile trace --input a=a.npy --weight b=b.npy --output out=out.npy --external-weights -o rec/add",
     );
-    let weight = folder.0.join("rec/add/weights/b.npy");
-    let manifest = fs::read_to_string(folder.0.join("rec/add/manifest.toml")).unwrap();
+    let weight = folder.0.at("rec/add/weights/b.npy");
+    let manifest = fs::read_to_string(folder.0.at("rec/add/manifest.toml")).unwrap();
     assert!(
         manifest.contains("[external.b]") && manifest.contains("sha256 = "),
         "{manifest}"
     );
-    let recording = fs::read(folder.0.join("rec/add/recording.gpr")).unwrap();
+    let recording = fs::read(folder.0.at("rec/add/recording.gpr")).unwrap();
     let values = folder.tensor("b.npy");
     assert!(
         !recording
@@ -196,7 +172,7 @@ fn weights_outside_of_a_recording_are_found_and_checked() {
     folder.ok("run rec/add --input a=a.npy --bind b=b2.npy --output got.npy");
     assert_eq!(folder.tensor("got.npy"), folder.tensor("other.npy"));
 
-    fs::copy(folder.0.join("b2.npy"), &weight).unwrap();
+    fs::copy(folder.0.at("b2.npy"), &weight).unwrap();
     folder.fails("run rec/add", 4, "weights/b.npy: its SHA-256 is ");
     folder.ok("run rec/add --input a=a.npy --bind b=b.npy --expect out=out.npy");
     fs::remove_file(&weight).unwrap();
@@ -205,23 +181,23 @@ fn weights_outside_of_a_recording_are_found_and_checked() {
 
 #[test]
 fn outputs_are_written_as_their_names_say() {
-    let folder = recorded("kinds");
+    let folder = recorded();
     folder.ok(&format!("compile trace {TENSORS} -o rec/add"));
     folder.ok("run rec/add --output got.bin");
     assert_eq!(
-        fs::read(folder.0.join("got.bin")).unwrap(),
+        fs::read(folder.0.at("got.bin")).unwrap(),
         folder.tensor("out.npy").bytes()
     );
     folder.ok("run rec/add --output got.json");
-    let json = fs::read(folder.0.join("got.json")).unwrap();
+    let json = fs::read(folder.0.at("got.json")).unwrap();
     let value: serde_json::Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(value["shape"], serde_json::json!([1024]));
     let first = value["data"][0].as_f64().unwrap();
     assert_eq!(first as f32, folder.tensor("out.npy").value(0) as f32);
     // Raw elements in, too.
-    fs::write(folder.0.join("a.bin"), folder.tensor("a.npy").bytes()).unwrap();
+    fs::write(folder.0.at("a.bin"), folder.tensor("a.npy").bytes()).unwrap();
     folder.ok("run rec/add --input a=a.bin --input b=b.npy --expect out=out.npy");
-    fs::write(folder.0.join("short.bin"), [0; 5]).unwrap();
+    fs::write(folder.0.at("short.bin"), [0; 5]).unwrap();
     folder.fails(
         "run rec/add --input a=short.bin --input b=b.npy",
         4,

@@ -2,15 +2,13 @@
 //! recordings/digits-g52: the replay answers as the network does on the CPU, for every held-out digit.
 #![allow(clippy::indexing_slicing)]
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use gpureplay_core::mali::verify;
-use gpureplay_core::{Limits, Options, Session, Tensors, Workspace};
-use gpureplay_format::Recording;
 use gpureplay_io::{ElementType, Tensor, read_npy};
-use gpureplay_on_model::OnModel;
-use mali_model::Profile;
+use gpureplay_kit::command::Words;
+use gpureplay_library::{Options, Recording};
+
+use crate::start::{ran_in, repository, shipped};
 
 /// Largest difference of a probability from the one in double precision.
 const TOLERANCE: f64 = 1e-5;
@@ -19,34 +17,8 @@ const CLASSES: usize = 10;
 /// Replays at the same time, each on a GPU of its own.
 const SESSIONS: usize = 4;
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 fn held_out(name: &str) -> Tensor {
     read_npy(&repository().join(format!("tools/digits/held-out/{name}.npy"))).unwrap()
-}
-
-fn recording() -> Vec<u8> {
-    std::fs::read(repository().join("recordings/digits-g52/recording.gpr")).unwrap()
-}
-
-/// What goes in, by tensor index, and room for the probabilities.
-struct Bound<'a> {
-    inputs: BTreeMap<u32, &'a [u8]>,
-    /// Index of the tensor with the probabilities.
-    output: u32,
-    probabilities: [u8; 4 * CLASSES],
-}
-
-impl Tensors for Bound<'_> {
-    fn input(&mut self, tensor: u32) -> Option<&[u8]> {
-        self.inputs.get(&tensor).copied()
-    }
-
-    fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
-        (tensor == self.output).then_some(&mut self.probabilities)
-    }
 }
 
 /// Opens the recording once, with other weights if there are any, and runs it for each image (8 x 8 float32).
@@ -54,39 +26,20 @@ fn replay<'a>(
     images: impl Iterator<Item = &'a [u8]>,
     weights: &[(&str, &Tensor)],
 ) -> Vec<[f64; CLASSES]> {
-    let bytes = recording();
-    let recording = Recording::parse(&bytes).unwrap();
-    let index = |name: &str| recording.tensor_named(name).unwrap().0;
-    let mut bound = Bound {
-        inputs: weights
-            .iter()
-            .map(|(name, value)| (index(name), value.bytes()))
-            .collect(),
-        output: index("probabilities"),
-        probabilities: [0; 4 * CLASSES],
-    };
-    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
-    let profile = Profile::by_name("g52").unwrap();
-    let gpu = OnModel::new(profile, mali_model::Options::default()).unwrap();
-    let mut workspace = Workspace::new();
-    let mut session = Session::open(
-        gpu,
-        verified,
-        &mut workspace,
-        Options::default(),
-        &mut bound,
-    )
-    .unwrap();
+    let recording = Recording::open(shipped("digits-g52")).unwrap();
+    let mut options = Options::default();
+    options.model.threads = Some(1);
+    let mut session = recording.session(options).unwrap();
+    for (name, value) in weights {
+        session.bind(name, (*value).clone()).unwrap();
+    }
     images
         .map(|image| {
-            bound.inputs.insert(index("input"), image);
-            session.run(&mut bound).unwrap();
-            let mut words = bound.probabilities.chunks_exact(4);
-            std::array::from_fn(|_| {
-                f64::from(f32::from_le_bytes(
-                    words.next().unwrap().try_into().unwrap(),
-                ))
-            })
+            let image = Tensor::new(ElementType::F32, &[8, 8], image.to_vec()).unwrap();
+            session.bind("input", image).unwrap();
+            session.run().unwrap();
+            let probabilities = session.read("probabilities").unwrap();
+            std::array::from_fn(|class| probabilities.value(class))
         })
         .collect()
 }
@@ -163,20 +116,14 @@ fn other_weights_give_another_network() {
     }
 }
 
-/// Runs the command in the repository; what it prints on both streams, and whether it succeeded.
-fn gpureplay(arguments: &[&str]) -> (bool, String) {
-    gpureplay_in(&repository(), arguments)
+/// What the command prints in the repository on both streams, and whether it succeeded.
+fn gpureplay(words: &(impl Words + ?Sized)) -> (bool, String) {
+    gpureplay_in(&repository(), words)
 }
 
-fn gpureplay_in(directory: &Path, arguments: &[&str]) -> (bool, String) {
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .current_dir(directory)
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.success(), text + &errors)
+fn gpureplay_in(folder: &Path, words: &(impl Words + ?Sized)) -> (bool, String) {
+    let (code, out, err) = ran_in(folder, words);
+    (code == 0, out + &err)
 }
 
 #[test]

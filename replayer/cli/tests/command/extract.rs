@@ -3,22 +3,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
-fn gpureplay(arguments: &[&str]) -> Output {
-    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
-    Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .current_dir(recordings)
-        .args(arguments)
-        .output()
-        .unwrap()
-}
-
-fn code(arguments: &[&str]) -> (Option<i32>, String) {
-    let output = gpureplay(arguments);
-    let text = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8(text).unwrap())
-}
+use crate::start::{said as code, shipped};
 
 #[test]
 fn an_extracted_job_runs_and_matches_bit_for_bit() {
@@ -33,17 +19,17 @@ fn an_extracted_job_runs_and_matches_bit_for_bit() {
         &out,
     ];
     let (done, text) = code(&extract);
-    assert_eq!(done, Some(0), "{text}");
+    assert_eq!(done, 0, "{text}");
     assert!(text.contains("gives every byte"), "{text}");
     let (done, text) = code(&["run", &out]);
-    assert_eq!(done, Some(0), "{text}");
+    assert_eq!(done, 0, "{text}");
     assert!(text.contains("bit for bit"), "{text}");
-    assert_eq!(code(&["verify", "--deep", &out]).0, Some(0));
+    assert_eq!(code(&["verify", "--deep", &out]).0, 0);
     // It is not replaced unless that is wanted, and then it is the same again.
     let first = fs::read(Path::new(&out).join("recording.gpr")).unwrap();
-    assert_eq!(code(&extract).0, Some(6));
+    assert_eq!(code(&extract).0, 6);
     fs::write(Path::new(&out).join("recording.sig"), "no signature").unwrap();
-    assert_eq!(code(&[&extract[..], &["--force"]].concat()).0, Some(0));
+    assert_eq!(code(&[&extract[..], &["--force"]].concat()).0, 0);
     assert_eq!(
         fs::read(Path::new(&out).join("recording.gpr")).unwrap(),
         first
@@ -54,7 +40,7 @@ fn an_extracted_job_runs_and_matches_bit_for_bit() {
     let mut bytes = fs::read(&expected).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&expected, bytes).unwrap();
-    assert_eq!(code(&["run", &out]).0, Some(1));
+    assert_eq!(code(&["run", &out]).0, 1);
 }
 
 #[test]
@@ -64,16 +50,16 @@ fn dispatches_of_a_kernel_are_taken_out_one_by_one() {
     let all = out("all");
     let extract = ["extract", "digits-g52", "--job", "hash:98aa"];
     let (done, text) = code(&[&extract[..], &["--dispatches", "all", "-o", &all]].concat());
-    assert_eq!(done, Some(0), "{text}");
+    assert_eq!(done, 0, "{text}");
     for job in [0, 2, 4] {
-        assert_eq!(code(&["run", &format!("{all}/job{job}")]).0, Some(0));
+        assert_eq!(code(&["run", &format!("{all}/job{job}")]).0, 0);
     }
     let first = out("first");
-    assert_eq!(code(&[&extract[..], &["-o", &first]].concat()).0, Some(0));
+    assert_eq!(code(&[&extract[..], &["-o", &first]].concat()).0, 0);
     let bytes = |path: String| fs::read(path + "/recording.gpr").unwrap();
     assert_eq!(bytes(first), bytes(format!("{all}/job0")));
     let (done, text) = code(&["extract", "digits-g52", "--job", "20", "-o", &out("none")]);
-    assert_eq!(done, Some(2), "{text}");
+    assert_eq!(done, 2, "{text}");
     assert!(text.contains("jobs are 0 to 19"), "{text}");
 }
 
@@ -83,33 +69,24 @@ fn finding_19_weights_and_other_values_are_taken_out() {
     let at = |name: &str| folder.path().join(name).display().to_string();
     let output = at("out.npy");
     let (done, text) = code(&["extract", "saxpy-g52", "--tensor", "out", "-o", &output]);
-    assert_eq!(done, Some(0), "{text}");
+    assert_eq!(done, 0, "{text}");
     let run = at("run.npy");
-    assert_eq!(code(&["run", "saxpy-g52", "--output", &run]).0, Some(0));
+    assert_eq!(code(&["run", "saxpy-g52", "--output", &run]).0, 0);
     assert_eq!(fs::read(&output).unwrap(), fs::read(run).unwrap());
     let weight = at("w.npy");
-    let (done, text) = code(&[
-        "extract",
-        "digits-g52",
-        "--tensor",
-        "conv1.weight",
-        "-o",
-        &weight,
-    ]);
-    assert_eq!(done, Some(0), "{text}");
+    let (done, text) = code(&format!(
+        "extract digits-g52 --tensor conv1.weight -o {weight}"
+    ));
+    assert_eq!(done, 0, "{text}");
     // A weight that is bound as it is changes nothing.
     let bound = format!("conv1.weight={weight}");
     let (done, text) = code(&["run", "digits-g52", "--input", &bound]);
-    assert_eq!(done, Some(0), "{text}");
-    let (done, _) = code(&[
-        "extract",
-        "digits-g52",
-        "--tensor",
-        "none",
-        "-o",
-        &at("n.npy"),
-    ]);
-    assert_ne!(done, Some(0));
+    assert_eq!(done, 0, "{text}");
+    let (done, _) = code(&format!(
+        "extract digits-g52 --tensor none -o {}",
+        at("n.npy")
+    ));
+    assert_ne!(done, 0);
 }
 
 #[test]
@@ -117,32 +94,32 @@ fn a_pack_is_unpacked_into_what_was_packed() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (pack, out, again) = (at("saxpy.gprpack"), at("saxpy"), at("again.gprpack"));
-    assert_eq!(code(&["pack", "saxpy-g52", "-o", &pack]).0, Some(0));
+    assert_eq!(code(&["pack", "saxpy-g52", "-o", &pack]).0, 0);
     let (done, text) = code(&["unpack", &pack, "-o", &out]);
-    assert_eq!(done, Some(0), "{text}");
+    assert_eq!(done, 0, "{text}");
     for file in [
         "recording.gpr",
         "manifest.toml",
         "inputs/x.npy",
         "expected/out.npy",
     ] {
-        let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/saxpy-g52");
+        let recordings = shipped("saxpy-g52");
         let same = fs::read(Path::new(&out).join(file)).unwrap()
             == fs::read(recordings.join(file)).unwrap();
         assert!(same, "{file}");
     }
-    assert_eq!(code(&["pack", &out, "-o", &again]).0, Some(0));
+    assert_eq!(code(&["pack", &out, "-o", &again]).0, 0);
     assert_eq!(fs::read(&pack).unwrap(), fs::read(&again).unwrap());
     assert_eq!(
         code(&["unpack", &pack, "-o", &out]).0,
-        Some(6),
+        6,
         "nothing is replaced"
     );
-    assert_eq!(code(&["unpack", "saxpy-g52", "-o", &at("x")]).0, Some(2));
+    assert_eq!(code(&["unpack", "saxpy-g52", "-o", &at("x")]).0, 2);
     let mut damaged = fs::read(&pack).unwrap();
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     fs::write(&pack, damaged).unwrap();
-    assert_eq!(code(&["unpack", &pack, "-o", &at("y")]).0, Some(3));
+    assert_eq!(code(&["unpack", &pack, "-o", &at("y")]).0, 3);
     assert!(!Path::new(&at("y")).exists());
 }

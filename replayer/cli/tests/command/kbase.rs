@@ -3,10 +3,10 @@
 //! do must be the same but for what docs/kbase.md explains.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use gpureplay_format::lz4::History;
 use gpureplay_format::{Access, Action, PAGE_SIZE, Payload, Recording};
+use gpureplay_kit::shipped;
 
 /// Code moves by whole windows of 16 MiB.
 const WINDOW: u64 = 1 << 24;
@@ -26,8 +26,7 @@ struct Course {
 }
 
 fn read(name: &str) -> Vec<u8> {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
-    std::fs::read(top.join(name).join("recording.gpr")).unwrap()
+    std::fs::read(shipped(name).join("recording.gpr")).unwrap()
 }
 
 fn course(recording: &Recording<'_>) -> Course {

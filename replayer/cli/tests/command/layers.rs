@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Layers of a network with branches: what must be given to those that run when others do not.
 
-use std::path::Path;
-use std::process::Command;
-
-use gpureplay_format::{
-    Access, Builder, ElementType, RegionKind, SegmentKind, Tensor as Entry, TensorKind,
-};
+use gpureplay_format::{ElementType, SegmentKind, Tensor as Entry, TensorKind};
 use gpureplay_io::{Tensor, read_npy, write_npy};
 
-use crate::null_job::{null_chain, null_page};
+use gpureplay_kit::jobs::{DATA, JOBS, builder, null_chain};
 
-const JOBS: u64 = 0x200_0000;
-const DATA: u64 = 0x300_0000;
+use crate::start::{Folder, GPUREPLAY};
 
 /// Layers stem, left, right and both: left and right read stem, both reads left and right. The jobs do nothing: what is bound is what
 /// the output has, left before right.
 fn recording() -> Vec<u8> {
-    let mut builder = Builder::new(0x7212_0000);
-    builder.identity(0, 0xffff_0000, 0x7212_0000);
-    builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
-    null_page(&mut builder, JOBS);
+    let mut builder = builder(1, 1);
     let mut tensor = |name, kind, extent, at| {
         builder.tensor(Entry::dense(
             name,
@@ -54,39 +45,28 @@ fn recording() -> Vec<u8> {
 }
 
 /// Exit code and everything that the command said.
-fn ran(folder: &Path, arguments: &[&str]) -> (i32, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .args(["run", "branches.gpr"])
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    (
-        output.status.code().unwrap(),
-        String::from_utf8(text).unwrap(),
-    )
+fn ran(folder: &Folder, arguments: &[&str]) -> (i32, String) {
+    folder.ran(GPUREPLAY, &[&["run", "branches.gpr"], arguments].concat())
 }
 
 #[test]
 fn all_that_crosses_into_the_layers_that_run_must_be_given() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    std::fs::write(folder.join("branches.gpr"), recording()).unwrap();
+    let folder = Folder::default();
+    std::fs::write(folder.at("branches.gpr"), recording()).unwrap();
     for (name, values) in [
         ("left", [1.0, 2.0]),
         ("right", [3.0, 4.0]),
         ("stem", [0.0; 2]),
     ] {
         let tensor = Tensor::from_f32(&[2], &values).unwrap();
-        write_npy(&folder.join(format!("{name}.npy")), &tensor).unwrap();
+        write_npy(&folder.at(&format!("{name}.npy")), &tensor).unwrap();
     }
     let out = || -> Vec<f64> {
-        let tensor = read_npy(&folder.join("out.npy")).unwrap();
+        let tensor = read_npy(&folder.at("out.npy")).unwrap();
         tensor.values().collect()
     };
     let last = ["--force", "--layers", "both", "--output", "out.npy"];
-    let with = |more: &[&str]| ran(folder, &[&last[..], more].concat());
+    let with = |more: &[&str]| ran(&folder, &[&last[..], more].concat());
 
     let (code, text) = with(&["--input", "left=left.npy", "--input", "right=right.npy"]);
     assert!(code == 0 && text.contains("those before skipped"), "{text}");

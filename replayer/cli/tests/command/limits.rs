@@ -4,37 +4,24 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use gpureplay_format::checksum::{Checksum, checksum};
 use gpureplay_format::{
-    Access, Builder, ElementType, RegionKind, Section, SegmentKind, Tensor, TensorKind,
+    Builder, ElementType, RegionKind, Section, SegmentKind, Tensor, TensorKind,
 };
 use gpureplay_trials::Parts;
 
-use crate::null_job::null_chain;
+use gpureplay_kit::jobs::{self, DATA, JOBS, null_chain};
 
-const GPU: u32 = 0x7212_0000;
-const JOBS: u64 = 0x200_0000;
-const DATA: u64 = 0x300_0000;
+use crate::start::said;
 
-/// Exit code and all output of a command.
+/// Exit code and all output of a command on a file.
 fn ran(words: &[&str], path: &Path) -> (i32, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .args(words)
-        .arg(path)
-        .output()
-        .unwrap();
-    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    (output.status.code().unwrap_or(-1), text)
+    said(&[words, &[path.to_str().unwrap()]].concat())
 }
 
 fn builder(pages: u32) -> Builder {
-    let mut builder = Builder::new(GPU);
-    builder.identity(0, 0xffff_0000, GPU);
-    builder.region(JOBS, 0x400, Access::READ_WRITE, RegionKind::Descriptors);
-    builder.region(DATA, pages, Access::READ_WRITE, RegionKind::Data);
-    builder
+    jobs::builder(0x400, pages)
 }
 
 /// A recording with an input and an output of so many bytes.

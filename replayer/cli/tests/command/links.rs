@@ -6,19 +6,17 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
+use gpureplay_format::{ElementType, SegmentKind, Tensor, TensorKind};
 use gpureplay_library::weights::sha256;
 
-use crate::null_job::{null_chain, null_page};
+use gpureplay_kit::jobs::{DATA, JOBS, builder, null_chain};
 
-const JOBS: u64 = 0x200_0000;
-const DATA: u64 = 0x300_0000;
+use crate::start::{Folder, GPUREPLAY, said};
 
 /// A recording with an input, a weight that lies in a file, an expected output and a signature; beside it, outside, copies of
 /// all of these.
-struct Tree(tempfile::TempDir);
+struct Tree(Folder);
 
 /// All files of the recording.
 const FILES: [&str; 6] = [
@@ -32,11 +30,8 @@ const FILES: [&str; 6] = [
 
 impl Tree {
     fn new() -> Self {
-        let tree = Self(tempfile::tempdir().unwrap());
-        let mut builder = Builder::new(0x7212_0000);
-        builder.identity(0, 0xffff_0000, 0x7212_0000);
-        builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
-        null_page(&mut builder, JOBS);
+        let tree = Self(Folder::default());
+        let mut builder = builder(1, 1);
         let mut tensor = |name, kind, at: u64| {
             let mut tensor = Tensor::dense(name, kind, ElementType::U8, &[4], DATA + at);
             tensor.external = kind == TensorKind::Weight;
@@ -76,30 +71,16 @@ impl Tree {
     }
 
     fn copy(&self, from: &str, to: &str) {
-        let mut copy = Command::new("cp");
-        let copied = copy.arg("-r").arg(self.at(from)).arg(self.at(to)).status();
-        assert!(copied.unwrap().success());
+        gpureplay_kit::copy(&self.at(from), &self.at(to));
     }
 
     fn at(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.at(name)
     }
 
     /// Exit code and all output of a command; arguments that start with @ lie in this tree.
     fn ran(&self, line: &str) -> (i32, String) {
-        let argument = |word: &str| match word.strip_prefix('@') {
-            Some(name) => self.at(name).into_os_string(),
-            None => word.into(),
-        };
-        let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-            .args(line.split(' ').map(argument))
-            .output()
-            .unwrap();
-        let text = [output.stdout, output.stderr].concat();
-        (
-            output.status.code().unwrap(),
-            String::from_utf8(text).unwrap(),
-        )
+        self.0.ran(GPUREPLAY, line)
     }
 
     /// Puts a link in the place of a file or a folder of the recording, runs the commands, each of which must fail, and puts it back.
@@ -220,20 +201,9 @@ fn what_a_directory_is_called_leads_nowhere() {
         let tree = Tree::new();
         let called = tree.0.path().join(OsStr::from_bytes(name));
         fs::rename(tree.at("rec"), &called).unwrap();
-        let ran = || {
-            let command = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-                .arg("run")
-                .arg(&called)
-                .output();
-            let output = command.unwrap();
-            let text = [output.stdout, output.stderr].concat();
-            (
-                output.status.code(),
-                String::from_utf8_lossy(&text).into_owned(),
-            )
-        };
+        let ran = || said(&[OsStr::new("run"), called.as_os_str()]);
         let (code, text) = ran();
-        assert_eq!(code, Some(0), "{text}");
+        assert_eq!(code, 0, "{text}");
         assert!(text.contains("bit for bit"), "{text}");
         // An input by a name in a file of tensors; the file of the whole name is a link.
         let manifest = fs::read_to_string(called.join("manifest.toml")).unwrap();
@@ -244,7 +214,7 @@ fn what_a_directory_is_called_leads_nowhere() {
         symlink(tree.at("outside/inputs/in.npy"), called.join(input)).unwrap();
         symlink(tree.at("outside/inputs/in.npy"), tree.at("w.safetensors")).unwrap();
         let (code, text) = ran();
-        assert_eq!(code, Some(4), "{text}");
+        assert_eq!(code, 4, "{text}");
         assert!(text.contains("inputs/in.safetensors: "), "{text}");
     }
 }

@@ -1,27 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options that make no sense, and what is no file: an error with the right exit code, or no surprise.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Exit code, standard output and standard error of the command in the repository.
-fn ran(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .current_dir(repository())
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
-}
+use crate::start::ran;
 
 const DIGITS: &str = "recordings/digits-g52";
 

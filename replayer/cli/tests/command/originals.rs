@@ -6,16 +6,18 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::start::{Folder, GPUREPLAY};
+
 const CHAIN: u64 = 0x10_0000;
 /// Address space that a command gets, in KiB: 1 GiB, of which the program itself is a small part.
 const MEMORY: &str = "1048576";
 
 /// The files of an original in a folder of its own: a chain of jobs with this status, submitted so many times.
-struct Original(tempfile::TempDir);
+struct Original(Folder);
 
 impl Original {
     fn new(jobs: u64, times: usize, status: u32) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = Folder::default();
         let bytes = (64 * jobs).next_multiple_of(4096);
         let mut headers = vec![0; bytes as usize];
         for (index, header) in (1..=jobs).zip(headers.chunks_exact_mut(64)) {
@@ -53,25 +55,15 @@ impl Original {
     }
 
     fn at(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.at(name)
     }
 
     /// Exit code and all output of a command that gets little memory; arguments that start with @ lie in this folder.
     fn ran(&self, line: &str) -> (i32, String) {
-        let argument = |word: &str| match word.strip_prefix('@') {
-            Some(name) => self.at(name).into_os_string(),
-            None => word.into(),
-        };
-        let output = Command::new("sh")
-            .args(["-c", "ulimit -v $0 && exec \"$@\"", MEMORY])
-            .arg(env!("CARGO_BIN_EXE_gpureplay"))
-            .args(line.split(' ').map(argument))
-            .output()
-            .unwrap();
-        let text = [output.stdout, output.stderr].concat();
-        (
-            output.status.code().unwrap_or(-1),
-            String::from_utf8(text).unwrap(),
+        let limited = ["-c", "ulimit -v $0 && exec \"$@\"", MEMORY, GPUREPLAY];
+        self.0.ran(
+            "sh",
+            &[&limited[..], &line.split(' ').collect::<Vec<_>>()].concat(),
         )
     }
 }

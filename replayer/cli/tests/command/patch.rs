@@ -3,35 +3,19 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-fn code(arguments: &[&str]) -> (Option<i32>, String) {
-    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
-    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .current_dir(recordings)
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8(text).unwrap())
-}
+use crate::start::{said as code, shipped};
 
 #[test]
 fn a_recording_that_is_read_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let ours = at("ours").display().to_string();
-    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/saxpy-g52");
-    let copied = Command::new("cp")
-        .arg("-r")
-        .arg(shipped)
-        .arg(&ours)
-        .status();
-    assert!(copied.unwrap().success());
+    gpureplay_kit::copy(&shipped("saxpy-g52"), &at("ours"));
     let key = at("key").display().to_string();
-    assert_eq!(code(&["keygen", &key]).0, Some(0));
+    assert_eq!(code(&["keygen", &key]).0, 0);
     let signed = code(&["sign", "--key", &format!("{key}.pem"), &ours]);
-    assert_eq!(signed.0, Some(0), "{}", signed.1);
+    assert_eq!(signed.0, 0, "{}", signed.1);
     let files = || {
         ["recording.gpr", "recording.sig", "manifest.toml"]
             .map(|name| fs::read(at("ours").join(name)).unwrap())
@@ -48,7 +32,7 @@ fn a_recording_that_is_read_is_not_replaced() {
     ] {
         let command = [command, &["-o", &ours, "--force"]].concat();
         let (done, text) = code(&command);
-        assert_eq!(done, Some(2), "{command:?}: {text}");
+        assert_eq!(done, 2, "{command:?}: {text}");
         assert!(text.contains("this command reads"), "{text}");
         assert_eq!(files(), before);
     }
@@ -56,21 +40,13 @@ fn a_recording_that_is_read_is_not_replaced() {
     let public = format!("{key}.pub.pem");
     let demanded = ["patch", &ours, "--job", "0", "--require-signature", &public];
     let (done, text) = code(&[&demanded[..], &["--from", "saxpy-g52:0"]].concat());
-    assert_eq!(done, Some(3), "{text}");
+    assert_eq!(done, 3, "{text}");
     assert!(text.contains("saxpy-g52"), "{text}");
     // Of another recording nothing stays but the place.
-    let (done, text) = code(&[
-        "patch",
-        "saxpy-g52",
-        "--job",
-        "0",
-        "--local",
-        "100",
-        "-o",
-        &ours,
-        "--force",
-    ]);
-    assert_eq!(done, Some(0), "{text}");
+    let (done, text) = code(&format!(
+        "patch saxpy-g52 --job 0 --local 100 -o {ours} --force"
+    ));
+    assert_eq!(done, 0, "{text}");
     assert!(!at("ours/recording.sig").exists());
 }
 
@@ -79,21 +55,12 @@ fn a_patched_recording_runs_and_says_what_was_done() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let out = at("out");
-    let (done, text) = code(&[
-        "patch",
-        "saxpy-g52",
-        "--job",
-        "0",
-        "--local",
-        "100",
-        "-o",
-        &out,
-    ]);
-    assert_eq!(done, Some(0), "{text}");
+    let (done, text) = code(&format!("patch saxpy-g52 --job 0 --local 100 -o {out}"));
+    assert_eq!(done, 0, "{text}");
     assert!(text.contains("proven to compute the same"), "{text}");
     let (done, text) = code(&["run", &out]);
-    assert!(done == Some(0) && text.contains("bit for bit"), "{text}");
-    assert_eq!(code(&["verify", "--deep", &out]).0, Some(0));
+    assert!(done == 0 && text.contains("bit for bit"), "{text}");
+    assert_eq!(code(&["verify", "--deep", &out]).0, 0);
     let manifest = fs::read_to_string(Path::new(&out).join("manifest.toml")).unwrap();
     assert!(
         manifest.contains("work groups of 100x1x1 in place of 8x1x1"),
@@ -121,12 +88,12 @@ fn a_patched_recording_runs_and_says_what_was_done() {
         let other = at("other");
         let (done, text) =
             code(&[&["patch", "saxpy-g52", "--job", "0", "-o", &other], change].concat());
-        assert_eq!(done, Some(exit), "{change:?} {text}");
+        assert_eq!(done, exit, "{change:?} {text}");
         assert!(text.contains(says), "{change:?} {text}");
         assert!(!Path::new(&other).exists(), "{change:?}");
     }
     let (done, text) = code(&["patch", "digits-g52", "--job", "hash:98aa", "--local", "1"]);
-    assert!(done == Some(2) && text.contains("3 jobs"), "{text}");
+    assert!(done == 2 && text.contains("3 jobs"), "{text}");
 }
 
 #[test]
@@ -154,7 +121,7 @@ fn each_candidate_has_its_row() {
             csv,
         ];
         let (done, text) = code(&[&tune[..], &candidates].concat());
-        assert_eq!(done, Some(0), "{text}");
+        assert_eq!(done, 0, "{text}");
         fs::read_to_string(csv).unwrap()
     };
     let first = tune(&at("one.csv"));
@@ -188,7 +155,7 @@ fn a_shader_goes_into_files_and_back() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (done, text) = code(&["disasm", "digits-g52", "--job", "11", "--save", &at("code")]);
-    assert_eq!(done, Some(0), "{text}");
+    assert_eq!(done, 0, "{text}");
     let mut files: Vec<_> = fs::read_dir(at("code"))
         .unwrap()
         .flatten()
@@ -201,19 +168,19 @@ fn a_shader_goes_into_files_and_back() {
     let file = binary.display().to_string();
     // The same text, from the file alone.
     let (done, alone) = code(&["disasm", &file]);
-    assert_eq!(done, Some(0), "{alone}");
+    assert_eq!(done, 0, "{alone}");
     let body = |text: &str| text.split_once("clause_0").unwrap().1.to_owned();
     assert_eq!(body(&alone), body(&text));
     assert!(alone.contains("g52: 1 shader"), "{alone}");
-    assert_eq!(code(&["disasm", &file, "--job", "0"]).0, Some(2));
+    assert_eq!(code(&["disasm", &file, "--job", "0"]).0, 2);
     // In its own place it changes nothing.
     let same = at("same");
     let patch = ["patch", "digits-g52", "--job", "11", "--shader", &file];
     let (done, text) = code(&[&patch[..], &["-o", &same]].concat());
-    assert_eq!(done, Some(0), "{text}");
+    assert_eq!(done, 0, "{text}");
     let apart = at("apart");
     let (done, text) = code(&["link", "digits-g52", "--apart", "-o", &apart]);
-    assert_eq!(done, Some(0), "{text}");
+    assert_eq!(done, 0, "{text}");
     let read = |folder: &str| fs::read(Path::new(folder).join("recording.gpr")).unwrap();
     assert!(read(&same) == read(&apart));
     // What it was compiled for must be there, although the code does not ask for it.
@@ -246,17 +213,17 @@ fn a_shader_goes_into_files_and_back() {
         assert!(text.contains(from), "{from}: {text}");
         fs::write(interface, text.replacen(from, to, 1)).unwrap();
         let (done, text) = code(&patch);
-        assert!(done == Some(4) && text.contains(says), "{says}: {text}");
+        assert!(done == 4 && text.contains(says), "{says}: {text}");
     }
     fs::write(interface, "nothing").unwrap();
     let (done, text) = code(&patch);
-    assert!(done == Some(4) && text.contains(".toml"), "{text}");
+    assert!(done == 4 && text.contains(".toml"), "{text}");
 }
 
 #[test]
 fn selectors_choose_what_is_dumped_and_compared() {
     let (done, text) = code(&["dump", "lenet-g52", "--jobs", "layer:conv2"]);
-    assert_eq!(done, Some(0), "{text}");
+    assert_eq!(done, 0, "{text}");
     let (_, jobs) = code(&["jobs", "lenet-g52", "--jobs", "layer:conv2", "--json"]);
     let jobs: serde_json::Value = serde_json::from_str(&jobs).unwrap();
     let jobs = jobs["jobs"].as_array().unwrap();
@@ -277,7 +244,7 @@ fn selectors_choose_what_is_dumped_and_compared() {
     let same = ["diff", "digits-g52", "--against", "model", "--jobs", "3,11"];
     let (done, text) = code(&same);
     assert!(
-        done == Some(0) && text.contains("agree after each of 2 chains"),
+        done == 0 && text.contains("agree after each of 2 chains"),
         "{text}"
     );
     for command in [
@@ -287,7 +254,7 @@ fn selectors_choose_what_is_dumped_and_compared() {
     ] {
         for nothing in ["20", "", "kernel:none"] {
             let (done, text) = code(&[command, &["--jobs", nothing]].concat());
-            assert_eq!(done, Some(2), "{command:?} {nothing}: {text}");
+            assert_eq!(done, 2, "{command:?} {nothing}: {text}");
         }
     }
 }

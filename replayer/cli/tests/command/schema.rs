@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `--json` prints has the form that `docs/schemas` says, and nothing that they do not name.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use serde_json::Value;
 
-use crate::schema_check::{assert_fits, check, schema};
+use gpureplay_kit::command::Words;
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::schema_check::{assert_fits, check, schema};
+use crate::start::ran;
 
 /// Runs a command in the repository and compares what it prints.
-fn fits(name: &str, arguments: &[&str], exit: i32) {
-    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .current_dir(repository())
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(exit), "{arguments:?} {output:?}");
-    assert_fits(name, &String::from_utf8(output.stdout).unwrap());
+fn fits(name: &str, words: &(impl Words + ?Sized), exit: i32) {
+    let (code, out, error) = ran(words);
+    assert_eq!(code, exit, "{error}");
+    assert_fits(name, &out);
 }
 
 #[test]
@@ -29,21 +21,25 @@ fn what_is_printed_has_the_form_of_its_schema() {
     let at = |name: &str| folder.path().join(name).display().to_string();
     let digits = "recordings/digits-g52";
     let saxpy = "recordings/saxpy-g52";
-    fits("info", &["info", digits, "--json"], 0);
-    fits("jobs", &["jobs", digits, "--json"], 0);
-    fits("jobs", &["jobs", saxpy, "--runs", "2", "--json"], 0);
-    fits("disasm", &["disasm", saxpy, "--json"], 0);
-    fits("verify", &["verify", "--deep", digits, saxpy, "--json"], 0);
-    fits("verify-rules", &["verify", "--rules", "--json"], 0);
-    fits("run", &["run", digits, "--per-job", "--json"], 0);
+    fits("info", &format!("info {digits} --json"), 0);
+    fits("jobs", &format!("jobs {digits} --json"), 0);
+    fits("jobs", &format!("jobs {saxpy} --runs 2 --json"), 0);
+    fits("disasm", &format!("disasm {saxpy} --json"), 0);
+    fits(
+        "verify",
+        &format!("verify --deep {digits} {saxpy} --json"),
+        0,
+    );
+    fits("verify-rules", "verify --rules --json", 0);
+    fits("run", &format!("run {digits} --per-job --json"), 0);
     let output = at("out.npy");
-    fits("run", &["run", saxpy, "--output", &output, "--json"], 0);
+    fits("run", &format!("run {saxpy} --output {output} --json"), 0);
     let layers = ["run", digits, "--until", "conv2", "--json"];
     fits("run", &layers, 0);
     let pictures = format!("{digits}/inputs");
     fits(
         "run-inputs",
-        &["run", digits, "--inputs", &pictures, "--json"],
+        &format!("run {digits} --inputs {pictures} --json"),
         0,
     );
     let repeat = ["run", saxpy, "--inputs", "recordings/saxpy-g52/inputs"];
@@ -60,7 +56,7 @@ fn what_is_printed_has_the_form_of_its_schema() {
         0,
     );
     fits("bench", &[&bench[..], &["--compare", &saved]].concat(), 0);
-    fits("analyse", &["analyse", saxpy, "--json"], 0);
+    fits("analyse", &format!("analyse {saxpy} --json"), 0);
     let diff = ["diff", digits, "--against", "model", "--json"];
     fits("diff", &diff, 0);
     fits(
@@ -70,31 +66,23 @@ fn what_is_printed_has_the_form_of_its_schema() {
     );
     fits(
         "tune",
-        &["tune", saxpy, "--job", "0", "--local", "32", "--json"],
+        &format!("tune {saxpy} --job 0 --local 32 --json"),
         0,
     );
     let retargeted = at("g31");
     fits(
         "retarget",
-        &[
-            "retarget",
-            saxpy,
-            "--gpu",
-            "g31",
-            "-o",
-            &retargeted,
-            "--json",
-        ],
+        &format!("retarget {saxpy} --gpu g31 -o {retargeted} --json"),
         0,
     );
     // A recording that is not sound, and failures.
     let cut = at("cut.gpr");
     std::fs::write(&cut, "GPUREPLAY").unwrap();
-    fits("verify", &["verify", &cut, "--json"], 3);
-    fits("failure", &["run", "/none", "--json"], 3);
+    fits("verify", &format!("verify {cut} --json"), 3);
+    fits("failure", "run /none --json", 3);
     fits(
         "failure",
-        &["run", saxpy, "--input", "x=/none.npy", "--json"],
+        &format!("run {saxpy} --input x=/none.npy --json"),
         4,
     );
 }
@@ -102,19 +90,13 @@ fn what_is_printed_has_the_form_of_its_schema() {
 #[test]
 fn the_doctor_and_traces_have_the_form_of_their_schemas() {
     let folder = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .args(["doctor", "--json"])
-        .output()
-        .unwrap();
-    assert_fits("doctor", &String::from_utf8(output.stdout).unwrap());
+    assert_fits("doctor", &ran("doctor --json").1);
     let lines = folder.path().join("lines");
-    let run = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .current_dir(repository())
-        .args(["run", "recordings/digits-g52", "--trace-lines"])
-        .arg(&lines)
-        .output()
-        .unwrap();
-    assert!(run.status.success(), "{run:?}");
+    let line = format!(
+        "run recordings/digits-g52 --trace-lines {}",
+        lines.display()
+    );
+    assert_eq!(ran(&line).0, 0);
     let text = std::fs::read_to_string(lines).unwrap();
     assert_eq!(text.lines().count(), 20);
     for text in text.lines() {
@@ -124,12 +106,8 @@ fn the_doctor_and_traces_have_the_form_of_their_schemas() {
 
 #[test]
 fn the_comparison_refuses_what_does_not_fit() {
-    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .current_dir(repository())
-        .args(["info", "recordings/saxpy-g52", "--json"])
-        .output()
-        .unwrap();
-    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (_, out, _) = ran("info recordings/saxpy-g52 --json");
+    let value: Value = serde_json::from_str(&out).unwrap();
     let schema = schema("info");
     let refused = |value: &Value, why: &str| {
         let error = check(value, &schema, &schema, "").unwrap_err();
@@ -152,16 +130,12 @@ fn the_comparison_refuses_what_does_not_fit() {
 
 #[test]
 fn an_import_has_the_form_of_its_schema() {
-    let found = std::env::var_os("GPUREPLAY_SHARED").map(PathBuf::from);
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut above = here.ancestors().map(|folder| folder.join("shared"));
-    let shared = found.or_else(|| above.find(|it| it.join("gpureplay-recordings").is_dir()));
-    // The recording from silicon is not ours to give.
-    let Some(shared) = shared else { return };
-    let original = shared.join("gpureplay-recordings/mnist");
+    let Some(original) = gpureplay_kit::shared("gpureplay-recordings/mnist") else {
+        return;
+    };
     fits(
         "import",
-        &["import", original.to_str().unwrap(), "--check", "--json"],
+        &format!("import {} --check --json", original.display()),
         0,
     );
 }

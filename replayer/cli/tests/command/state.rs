@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that go on from each other: `--repeat`, `--state-in`, `--state-out`.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
-fn recording() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/train-digits-g52")
-}
+use crate::start::{ran, ran_in, repository, shipped};
 
 /// Trains in a directory, with the batch that was recorded in every step.
-fn train(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .current_dir(directory)
-        .arg("run")
-        .arg(recording())
-        .args(arguments)
-        .output()
-        .unwrap()
+fn train(directory: &Path, words: &str) -> (i32, String, String) {
+    let recording = shipped("train-digits-g52");
+    ran_in(directory, &format!("run {} {words}", recording.display()))
 }
 
-fn losses(directory: &Path, name: &str, arguments: &[&str]) -> Vec<u8> {
-    let to = format!("loss={name}");
-    let output = train(directory, &[arguments, &["--output", &to]].concat());
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{text}");
+fn losses(directory: &Path, name: &str, words: &str) -> Vec<u8> {
+    let (code, _, error) = train(directory, &format!("{words} --output loss={name}"));
+    assert_eq!(code, 0, "{error}");
     std::fs::read(directory.join(name)).unwrap()
 }
 
@@ -31,82 +21,58 @@ fn losses(directory: &Path, name: &str, arguments: &[&str]) -> Vec<u8> {
 fn a_file_of_states_goes_on_with_the_training() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
-    let whole = losses(path, "whole.bin", &["--repeat", "4"]);
+    let whole = losses(path, "whole.bin", "--repeat 4");
     assert_eq!(whole.len(), 4 * 4);
-    let first = losses(
-        path,
-        "first.bin",
-        &["--repeat", "2", "--state-out", "s.safetensors"],
-    );
+    let first = losses(path, "first.bin", "--repeat 2 --state-out s.safetensors");
     // A job of the second half fails, and the second attempt begins where the first half ended.
     let second = losses(
         path,
         "second.bin",
-        &[
-            "--repeat",
-            "2",
-            "--state-in",
-            "s.safetensors",
-            "--inject",
-            "job-fault@300",
-            "--retry",
-            "1",
-        ],
+        "--repeat 2 --state-in s.safetensors --inject job-fault@300 --retry 1",
     );
     assert_eq!([first, second].concat(), whole);
     // One run goes on as well.
-    let third = losses(path, "third.bin", &["--state-in", "s.safetensors"]);
+    let third = losses(path, "third.bin", "--state-in s.safetensors");
     assert_eq!(third, whole[8..12]);
 }
 
 #[test]
 fn inputs_come_run_by_run_from_a_directory() {
     let directory = tempfile::tempdir().unwrap();
-    let inputs = recording().join("inputs");
-    let inputs = inputs.to_str().unwrap();
+    let inputs = shipped("train-digits-g52").join("inputs");
+    let inputs = inputs.display();
     let path = directory.path();
-    let whole = losses(path, "whole.bin", &["--repeat", "2"]);
-    let same = losses(path, "same.bin", &["--repeat", "2", "--inputs", inputs]);
+    let whole = losses(path, "whole.bin", "--repeat 2");
+    let same = losses(path, "same.bin", &format!("--repeat 2 --inputs {inputs}"));
     assert_eq!(same, whole);
-    let wrong = train(path, &["--repeat", "2", "--inputs", "."]);
-    assert_eq!(wrong.status.code(), Some(4));
-    let text = String::from_utf8_lossy(&wrong.stderr).into_owned();
-    assert!(text.contains("has no NAME.npy of an input"), "{text}");
-    let wrong = train(path, &["--state-out", "states.npy"]);
-    assert_eq!(wrong.status.code(), Some(2));
+    let wrong = train(path, "--repeat 2 --inputs .");
+    assert_eq!(wrong.0, 4);
+    assert!(
+        wrong.2.contains("has no NAME.npy of an input"),
+        "{}",
+        wrong.2
+    );
+    let wrong = train(path, "--state-out states.npy");
+    assert_eq!(wrong.0, 2);
 }
 
 /// Writes a thousand characters, and compares them with those that NumPy wrote.
-fn write(recording: &str, inputs: &[&str], written: &str) {
+fn write(words: &str, written: &str) {
     let directory = tempfile::tempdir().unwrap();
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let [option, values] = inputs else {
-        unreachable!()
-    };
-    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .current_dir(directory.path())
-        .arg("run")
-        .arg(top.join(recording))
-        .arg(option)
-        .arg(top.join(values))
-        .args(["--repeat", "1000", "--output", "text.bin"])
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{text}");
-    let found = std::fs::read(directory.path().join("text.bin")).unwrap();
-    let expected = std::fs::read(top.join(written)).unwrap();
-    assert_eq!(
-        String::from_utf8(found).unwrap(),
-        String::from_utf8(expected).unwrap()
-    );
+    let text = directory.path().join("text.bin");
+    let (code, _, error) = ran(&format!(
+        "run {words} --repeat 1000 --output {}",
+        text.display()
+    ));
+    assert_eq!(code, 0, "{error}");
+    let expected = std::fs::read_to_string(repository().join(written)).unwrap();
+    assert_eq!(std::fs::read_to_string(text).unwrap(), expected);
 }
 
 #[test]
 fn a_thousand_characters_of_a_recurrent_network_are_those_of_numpy() {
     write(
-        "recordings/generate-g52",
-        &["--input", "recordings/generate-g52/inputs/forced2.npy"],
+        "recordings/generate-g52 --input recordings/generate-g52/inputs/forced2.npy",
         "tools/generation/written.txt",
     );
 }
@@ -115,8 +81,7 @@ fn a_thousand_characters_of_a_recurrent_network_are_those_of_numpy() {
 #[test]
 fn a_thousand_characters_of_a_transformer_are_those_of_numpy() {
     write(
-        "recordings/decode-g52",
-        &["--inputs", "tools/decoding/steps"],
+        "recordings/decode-g52 --inputs tools/decoding/steps",
         "tools/decoding/written.txt",
     );
 }
@@ -150,45 +115,27 @@ fn layer(weights: &[f64], bias: &[f64], input: &[f64]) -> Vec<f64> {
 #[test]
 fn what_the_perceptron_learns_runs_in_its_inference() {
     let directory = tempfile::tempdir().unwrap();
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let gpureplay = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-            .current_dir(directory.path())
-            .args(arguments)
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{text}");
+    let gpureplay = |words: &str| {
+        let (code, _, error) = ran_in(directory.path(), words);
+        assert_eq!(code, 0, "{error}");
     };
-    let at = |path: &str| top.join(path).to_str().unwrap().to_owned();
-    let (training, inference) = (
-        at("recordings/train-perceptron-g52"),
-        at("recordings/perceptron-g52"),
+    let training = shipped("train-perceptron-g52");
+    let inference = shipped("perceptron-g52");
+    let image = inference.join("inputs/3.npy");
+    let training = training.display();
+    gpureplay(&format!(
+        "run {training} --repeat 5 --state-out learnt.safetensors"
+    ));
+    let infer = format!(
+        "run {} --input {} --output",
+        inference.display(),
+        image.display()
     );
-    let image = at("recordings/perceptron-g52/inputs/3.npy");
-    gpureplay(&[
-        "run",
-        &training,
-        "--repeat",
-        "5",
-        "--state-out",
-        "learnt.safetensors",
-    ]);
-    let infer = ["run", &inference, "--input", &image, "--output"];
-    gpureplay(&[&infer[..], &["own.npy"]].concat());
-    gpureplay(
-        &[
-            &infer[..],
-            &["learnt.npy", "--weights", "learnt.safetensors"],
-        ]
-        .concat(),
-    );
+    gpureplay(&format!("{infer} own.npy"));
+    gpureplay(&format!("{infer} learnt.npy --weights learnt.safetensors"));
 
     let learnt = arrays(&directory.path().join("learnt.safetensors"));
-    let image: Vec<f64> = gpureplay_io::read_npy(Path::new(&image))
-        .unwrap()
-        .values()
-        .collect();
+    let image: Vec<f64> = gpureplay_io::read_npy(&image).unwrap().values().collect();
     let mut hidden = layer(&learnt("fc1.weight"), &learnt("fc1.bias"), &image);
     hidden.iter_mut().for_each(|value| *value = value.max(0.0));
     let scores = layer(&learnt("fc2.weight"), &learnt("fc2.bias"), &hidden);

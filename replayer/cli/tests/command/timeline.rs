@@ -3,32 +3,30 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
+use gpureplay_kit::command::Words;
 use serde_json::Value;
 
-fn gpureplay(arguments: &[&str]) -> Output {
-    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
-    Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .current_dir(recordings)
-        .args(arguments)
-        .output()
-        .unwrap()
+use crate::start::{ran_in, recordings};
+
+fn gpureplay(words: &(impl Words + ?Sized)) -> (i32, String, String) {
+    ran_in(&recordings(), words)
 }
 
 fn timeline(recording: &str, more: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t.json");
     let file = file.to_str().unwrap();
-    let output = gpureplay(&[&["run", recording, "--trace", file], more].concat());
-    assert!(output.status.success(), "{output:?}");
+    let (code, _, error) = gpureplay(&[&["run", recording, "--trace", file], more].concat());
+    assert_eq!(code, 0, "{error}");
     serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
 }
 
-fn json(arguments: &[&str]) -> Value {
-    let output = gpureplay(arguments);
-    assert!(output.status.success(), "{output:?}");
-    serde_json::from_slice(&output.stdout).unwrap()
+fn json(words: &(impl Words + ?Sized)) -> Value {
+    let (code, out, error) = gpureplay(words);
+    assert_eq!(code, 0, "{error}");
+    serde_json::from_str(&out).unwrap()
 }
 
 fn of<'a>(timeline: &'a Value, phase: &str, category: &str) -> Vec<&'a Value> {
@@ -163,17 +161,8 @@ fn what_jobs_did_is_what_the_report_says() {
 
 #[test]
 fn durations_are_those_of_the_jobs_that_are_meant() {
-    let bench = [
-        "bench",
-        "digits-g52",
-        "--runs",
-        "7",
-        "--warmup",
-        "1",
-        "--json",
-        "--per-job",
-    ];
-    let report = json(&[&bench[..], &["--jobs", "11,9"]].concat());
+    let bench = "bench digits-g52 --runs 7 --warmup 1 --json --per-job";
+    let report = json(&format!("{bench} --jobs 11,9"));
     let chains = report["per_job"]["chains"].as_array().unwrap();
     let numbers: Vec<_> = chains
         .iter()
@@ -188,7 +177,7 @@ fn durations_are_those_of_the_jobs_that_are_meant() {
     assert_eq!(report["per_job"]["measurement"]["runs"], 7);
     assert_eq!(report["per_job"]["measurement"]["clock"], "host");
     // All jobs together take no longer than the device in all.
-    let all = json(&bench);
+    let all = json(bench);
     let sum: f64 = all["per_job"]["chains"]
         .as_array()
         .unwrap()
@@ -212,8 +201,7 @@ fn jobs_without_a_purpose_are_refused() {
         &["bench", "saxpy-g52", "--per-job", "--jobs", ""],
         &["run", "saxpy-g52", "--json", "--trace", "-"],
     ] {
-        let output = gpureplay(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?} {output:?}");
+        assert_eq!(gpureplay(arguments).0, 2, "{arguments:?}");
     }
 }
 
@@ -249,8 +237,8 @@ fn perfetto_reads_what_the_report_says() {
     for name in ["digits-g52", "lenet-g52", "saxpy-g52"] {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("t.json");
-        let output = gpureplay(&["run", name, "--trace", file.to_str().unwrap()]);
-        assert!(output.status.success(), "{output:?}");
+        let (code, _, error) = gpureplay(&["run", name, "--trace", file.to_str().unwrap()]);
+        assert_eq!(code, 0, "{error}");
         let categories = ["job", "chain", "layer", "upload"];
         let mut asked = vec![
             "select name, value from stats where value > 0 and severity in ('error', 'data_loss')".to_owned(),

@@ -1,48 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `run --trace-lines` and `disasm` on shipped recordings: numbers that follow from the kernels' sources.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
 use serde_json::Value;
 
-fn recording(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../recordings")
-        .join(name)
-}
-
-fn gpureplay(arguments: &[&str], recording: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .arg(arguments[0])
-        .arg(recording)
-        .args(&arguments[1..])
-        .output()
-        .unwrap()
-}
+use crate::start::{Folder, ran_in, recordings, said, well};
 
 /// The lines of a trace.
 fn trace(name: &str) -> Vec<Value> {
-    let file = std::env::temp_dir().join(format!("gpureplay-trace-{name}-{}", std::process::id()));
-    let output = gpureplay(
-        &["run", "--trace-lines", file.to_str().unwrap()],
-        &recording(name),
-    );
-    assert!(output.status.success(), "{output:?}");
+    let folder = Folder::default();
+    let file = folder.at("trace");
+    well(&format!("run {name} --trace-lines {}", file.display()));
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::remove_file(&file).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
 }
 
-fn shaders(name: &str, arguments: &[&str]) -> Vec<Value> {
-    let output = gpureplay(
-        &[&["disasm", "--json"], arguments].concat(),
-        &recording(name),
-    );
-    assert!(output.status.success(), "{output:?}");
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+fn shaders(name: &str, words: &str) -> Vec<Value> {
+    let (code, out, error) = ran_in(&recordings(), &format!("disasm {name} --json {words}"));
+    assert_eq!(code, 0, "{error}");
+    let report: Value = serde_json::from_str(&out).unwrap();
     report["shaders"].as_array().unwrap().clone()
 }
 
@@ -68,7 +44,7 @@ fn saxpy_counts_follow_from_its_length() {
     assert_eq!(work["bytes_written"], 4 * N);
 
     // The code has no branches, so each instruction that is printed runs once for each thread.
-    let shaders = shaders("saxpy-g52", &[]);
+    let shaders = shaders("saxpy-g52", "");
     assert_eq!(shaders.len(), 1);
     let text = shaders[0]["text"].as_str().unwrap();
     let count = |mark: &str| {
@@ -86,7 +62,7 @@ fn saxpy_counts_follow_from_its_length() {
 #[test]
 fn a_trace_and_a_disassembly_agree_on_kernels() {
     for name in ["saxpy-g52", "digits-g52", "acl-gemm-g52"] {
-        let (jobs, shaders) = (trace(name), shaders(name, &[]));
+        let (jobs, shaders) = (trace(name), shaders(name, ""));
         for job in &jobs {
             let kernel = &job["kernel"];
             let shader = shaders
@@ -105,24 +81,20 @@ fn a_trace_and_a_disassembly_agree_on_kernels() {
 
 #[test]
 fn disasm_finds_the_shader_of_a_job() {
-    let all = shaders("digits-g52", &[]);
-    let third = shaders("digits-g52", &["--job", "3"]);
+    let all = shaders("digits-g52", "");
+    let third = shaders("digits-g52", "--job 3");
     assert_eq!(third.len(), 1);
     let jobs = third[0]["jobs"].as_array().unwrap();
     assert!(jobs.contains(&Value::from(3)));
     let address = third[0]["address"].as_str().unwrap();
-    assert_eq!(shaders("digits-g52", &["--shader", address]), third);
+    assert_eq!(shaders("digits-g52", &format!("--shader {address}")), third);
     assert!(all.len() > 1);
-    let output = gpureplay(&["disasm", "--job", "99"], &recording("digits-g52"));
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(said("disasm digits-g52 --job 99").0, 2);
 }
 
 #[test]
 fn the_table_has_a_line_for_each_job() {
-    let output = gpureplay(&["run", "--trace", "-"], &recording("digits-g52"));
-    assert!(output.status.success());
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = well("run digits-g52 --trace -");
     assert_eq!(text.matches("  DONE\n").count(), 20, "{text}");
-    let output = gpureplay(&["run", "--json", "--trace", "-"], &recording("saxpy-g52"));
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(said("run saxpy-g52 --json --trace -").0, 2);
 }

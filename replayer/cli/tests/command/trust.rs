@@ -3,59 +3,24 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
-/// A directory that is removed at the end.
-struct Folder(PathBuf);
+use crate::start;
+
+/// A copy of a shipped recording beside room for keys.
+struct Folder(start::Folder);
 
 impl Folder {
-    /// A copy of a shipped recording beside an empty directory for keys.
-    fn with_recording(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("gpureplay-{name}-{}", std::process::id()));
-        let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/saxpy-g52");
-        copy(&shipped, &path.join("saxpy"));
-        Self(path)
+    fn with_recording() -> Self {
+        Self(start::Folder::with("saxpy-g52", "saxpy"))
     }
 
     fn at(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
+        self.0.text(name)
     }
 
     /// Exit code and all output of a command whose arguments that start with @ lie in this directory.
     fn ran(&self, line: &str) -> (i32, String) {
-        let argument = |word: &str| match word.strip_prefix('@') {
-            Some(name) => self.at(name),
-            None => word.to_owned(),
-        };
-        let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-            .args(line.split(' ').map(argument))
-            .output()
-            .unwrap();
-        let text = [output.stdout, output.stderr].concat();
-        (
-            output.status.code().unwrap(),
-            String::from_utf8(text).unwrap(),
-        )
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
+        self.0.ran(start::GPUREPLAY, line)
     }
 }
 
@@ -63,7 +28,7 @@ const REQUIRED: &str = "run --require-signature @key.pub.pem @saxpy";
 
 #[test]
 fn a_signed_recording_runs_and_a_changed_one_does_not() {
-    let folder = Folder::with_recording("sign");
+    let folder = Folder::with_recording();
     let (code, text) = folder.ran("keygen @key");
     assert_eq!(code, 0, "{text}");
     let mode = fs::metadata(folder.at("key.pem"))
@@ -108,7 +73,7 @@ fn a_signed_recording_runs_and_a_changed_one_does_not() {
 
 #[test]
 fn another_key_is_refused() {
-    let folder = Folder::with_recording("other-key");
+    let folder = Folder::with_recording();
     assert_eq!(folder.ran("keygen @key").0, 0);
     assert_eq!(folder.ran("keygen @other").0, 0);
     assert_eq!(folder.ran("sign --key @other.pem @saxpy").0, 0);
@@ -122,7 +87,7 @@ fn another_key_is_refused() {
 
 #[test]
 fn a_pack_takes_the_place_of_the_directory() {
-    let folder = Folder::with_recording("pack");
+    let folder = Folder::with_recording();
     assert_eq!(folder.ran("keygen @key").0, 0);
     assert_eq!(folder.ran("sign --key @key.pem @saxpy").0, 0);
     let (code, text) = folder.ran("pack @saxpy -o @saxpy.pack");
@@ -150,7 +115,7 @@ fn a_pack_takes_the_place_of_the_directory() {
 
 #[test]
 fn a_manifest_that_points_outside_is_neither_signed_nor_packed() {
-    let folder = Folder::with_recording("outside");
+    let folder = Folder::with_recording();
     let path = folder.at("saxpy/manifest.toml");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"inputs/", "\"../saxpy/inputs/")).unwrap();
@@ -163,7 +128,7 @@ fn a_manifest_that_points_outside_is_neither_signed_nor_packed() {
 
 #[test]
 fn signers_at_once_leave_one_whole_signature() {
-    let folder = Folder::with_recording("signers");
+    let folder = Folder::with_recording();
     assert_eq!(folder.ran("keygen @key").0, 0);
     std::thread::scope(|scope| {
         for counter in 1..=8 {

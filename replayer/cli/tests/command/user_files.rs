@@ -3,40 +3,19 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use gpureplay_io::{ElementType, Tensor, parse_npy, read_npy, write_npy};
+use gpureplay_kit::command::{Words, outcome};
 
-fn shipped(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../recordings")
-        .join(name)
-}
-
-pub(crate) fn command() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-}
-
-/// Exit code, standard output, standard error.
-fn outcome(output: &Output) -> (i32, String, String) {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let code = output.status.code().unwrap();
-    (code, text(&output.stdout), text(&output.stderr))
-}
+use crate::start::{Folder, command, ran_in, shipped};
 
 /// A copy of a shipped recording that may be damaged.
-pub(crate) struct Copy(tempfile::TempDir);
+pub(crate) struct Copy(Folder);
 
 impl Copy {
     pub(crate) fn of(name: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let copied = Command::new("cp")
-            .arg("-r")
-            .arg(shipped(name))
-            .arg(folder.path().join("rec"))
-            .status();
-        assert!(copied.unwrap().success());
-        Self(folder)
+        Self(Folder::with(name, "rec"))
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -44,7 +23,7 @@ impl Copy {
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.at(name)
     }
 
     /// Every file and its contents.
@@ -64,14 +43,8 @@ impl Copy {
         files
     }
 
-    pub(crate) fn ran(&self, arguments: &[&str]) -> (i32, String, String) {
-        outcome(
-            &command()
-                .current_dir(self.folder())
-                .args(arguments)
-                .output()
-                .unwrap(),
-        )
+    pub(crate) fn ran(&self, words: &(impl Words + ?Sized)) -> (i32, String, String) {
+        ran_in(self.folder(), words)
     }
 
     pub(crate) fn manifest(&self, change: impl Fn(&str) -> String) {
@@ -186,7 +159,7 @@ fn finding_2_texts_of_strangers_move_nothing_on_a_terminal() {
     fs::create_dir(&strange).unwrap();
     for arguments in [&["info"][..], &["verify"]] {
         let output = command().args(arguments).arg(&strange).output().unwrap();
-        let (code, _, error) = outcome(&output);
+        let (code, _, error) = outcome(output);
         assert_eq!(code, 3);
         assert!(error.contains(r"x\u001b[2J\u000a\u202e"), "{error}");
         assert_eq!(error.lines().count(), 1);
@@ -222,7 +195,7 @@ fn finding_4_keygen_makes_both_keys_or_nothing() {
     let keygen = |name: &str| {
         let mut command = command();
         command.current_dir(folder.path()).args(["keygen", name]);
-        outcome(&command.output().unwrap())
+        outcome(command.output().unwrap())
     };
     for name in [".", "..", "", "out/", "a/..", "a/.", "/"] {
         let (code, _, error) = keygen(name);
@@ -235,7 +208,7 @@ fn finding_4_keygen_makes_both_keys_or_nothing() {
     );
     let mut shell = Command::new("sh");
     shell.current_dir(folder.path()).args(["-c", &script]);
-    let (code, _, error) = outcome(&shell.output().unwrap());
+    let (code, _, error) = outcome(shell.output().unwrap());
     assert_eq!(code, 6, "{error}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     let (code, _, error) = keygen("mine");
@@ -340,7 +313,7 @@ fn finding_10_tags_that_repeat_are_said() {
         let mut command = command();
         command.current_dir(folder.path());
         command.args(["tag", "--dtype", "u8", "--shape", elements, name]);
-        outcome(&command.output().unwrap())
+        outcome(command.output().unwrap())
     };
     let (code, _, note) = tag("a.npy", "300");
     assert_eq!(code, 0);

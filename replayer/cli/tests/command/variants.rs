@@ -3,50 +3,19 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tempfile::TempDir;
 
-/// Exit code and all output of the command.
-fn ran(arguments: &[&str]) -> (i32, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8(text).unwrap();
-    (output.status.code().unwrap(), text)
-}
-
-fn well(arguments: &[&str]) -> String {
-    let (code, text) = ran(arguments);
-    assert_eq!(code, 0, "{arguments:?}: {text}");
-    text
-}
-
-fn shipped(name: &str) -> PathBuf {
-    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
-    recordings.join(name).canonicalize().unwrap()
-}
+use crate::start::{said as ran, shipped, well};
 
 /// digits for a G31 and a G76 as well.
 fn digits(folder: &TempDir) -> PathBuf {
     let made = folder.path().join("digits");
     let from = shipped("digits-g52");
     let (from, to) = (from.to_str().unwrap(), made.to_str().unwrap());
-    well(&[
-        "retarget",
-        from,
-        "--gpu",
-        "rk3566",
-        "--gpu",
-        "g76",
-        "--variants",
-        "--inputs",
-        "1",
-        "-o",
-        to,
-    ]);
+    well(&format!(
+        "retarget {from} --gpu rk3566 --gpu g76 --variants --inputs 1 -o {to}"
+    ));
     made
 }
 

@@ -3,12 +3,11 @@
 
 use gpureplay_compile::differential::{self, Agreement, Unexplained};
 use gpureplay_compile::{Capture, Compiled, Options, Role, TensorFile, compile};
-use gpureplay_core::mali::{Session, verify};
-use gpureplay_core::{Limits, Tensors, Workspace};
-use gpureplay_format::Recording;
+use gpureplay_core::Workspace;
+use gpureplay_core::mali::Session;
 use gpureplay_io::{ElementType, Tensor, tag_tensor};
+use gpureplay_kit::{Values, model};
 use gpureplay_on_model::OnModel;
-use mali_model::Profile;
 
 use crate::driver::{Driver, vector_add, vector_add_code};
 
@@ -179,68 +178,38 @@ pub(crate) fn file(role: Role, name: &str, tensor: &Tensor) -> TensorFile {
 }
 
 /// The tensors of one replay.
-pub(crate) struct Values {
-    names: Vec<String>,
-    inputs: Vec<Option<Tensor>>,
-    /// What the replay computed.
-    pub(crate) out: Tensor,
+pub(crate) fn values(compiled: &Compiled, inputs: &[(&str, &Tensor)]) -> Values {
+    let mut values = Values::of(&compiled.recording);
+    for (name, tensor) in inputs {
+        values.set(name, tensor.bytes());
+    }
+    values
 }
 
-impl Values {
-    pub(crate) fn new(compiled: &Compiled, inputs: &[(&str, &Tensor)]) -> Values {
-        let names: Vec<String> = compiled.tensors.iter().map(|t| t.name.clone()).collect();
-        let of = |name: &String| {
-            inputs
-                .iter()
-                .find(|(n, _)| n == name)
-                .map(|(_, t)| (*t).clone())
-        };
-        let inputs = names.iter().map(of).collect();
-        Values {
-            names,
-            inputs,
-            out: Tensor::zeros(ElementType::F32, &[32, 32]).unwrap(),
-        }
-    }
-}
-
-impl Tensors for Values {
-    fn input(&mut self, tensor: u32) -> Option<&[u8]> {
-        self.inputs[tensor as usize].as_ref().map(Tensor::bytes)
-    }
-    fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
-        (self.names[tensor as usize] == "out").then(|| self.out.bytes_mut())
-    }
-}
-
-pub(crate) fn view(compiled: &Compiled) -> Recording<'_> {
-    Recording::parse(&compiled.recording).unwrap()
+/// What the replay computed.
+pub(crate) fn out(values: &Values) -> Tensor {
+    Tensor::new(ElementType::F32, &[32, 32], values.get("out").to_vec()).unwrap()
 }
 
 /// A recording on a fresh model; weights are in `values`.
 pub(crate) fn open<'r>(
-    recording: &'r Recording<'r>,
+    compiled: &'r Compiled,
     workspace: &'r mut Workspace,
     values: &mut Values,
 ) -> Session<'r, 'r, OnModel> {
-    let verified = verify(recording, &Limits::DEFAULT).unwrap();
-    let profile = Profile::by_name("g52").unwrap();
-    let gpu = OnModel::new(profile, mali_model::Options::default()).unwrap();
-    let options = gpureplay_core::Options::default();
-    Session::open(gpu, verified, workspace, options, values).unwrap()
+    gpureplay_kit::open(model("g52"), &compiled.recording, workspace, values)
 }
 
 /// Replays on a fresh model: one run per set of inputs, weights from the first.
 pub(crate) fn replay(compiled: &Compiled, runs: &[&[(&str, &Tensor)]]) -> Vec<Tensor> {
     let mut workspace = Workspace::new();
-    let mut weights = Values::new(compiled, runs[0]);
-    let view = view(compiled);
-    let mut session = open(&view, &mut workspace, &mut weights);
+    let mut weights = values(compiled, runs[0]);
+    let mut session = open(compiled, &mut workspace, &mut weights);
     runs.iter()
         .map(|inputs| {
-            let mut values = Values::new(compiled, inputs);
+            let mut values = values(compiled, inputs);
             session.run(&mut values).unwrap();
-            values.out
+            out(&values)
         })
         .collect()
 }

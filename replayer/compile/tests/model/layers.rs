@@ -37,21 +37,20 @@ fn layers_are_found_by_a_references_values_and_run_by_themselves() {
     assert_eq!(names, ["setup", "sum", "total", "out"]);
 
     let mut workspace = Workspace::new();
-    let mut values = Values::new(&compiled, &[("a", &a)]);
-    let view = view(&compiled);
-    let mut session = open(&view, &mut workspace, &mut values);
+    let mut values = crate::app::values(&compiled, &[("a", &a)]);
+    let mut session = open(&compiled, &mut workspace, &mut values);
     // The sum of another input takes the place of what the first layer would compute.
     let a2 = tags(3);
     let other = tensor(|i| f64::from(a2.value(i) as f32 + b.value(i) as f32));
-    let mut values = Values::new(&compiled, &[("sum", &other)]);
+    let mut values = crate::app::values(&compiled, &[("sum", &other)]);
     session.skip_segment(1, &mut values).unwrap();
     session.run_segment(2, &mut values).unwrap();
     session.run_segment(3, &mut values).unwrap();
-    assert_eq!(values.out, reference(&a2, &b, 100.0));
+    assert_eq!(crate::app::out(&values), reference(&a2, &b, 100.0));
     // A new inference does not remember it.
-    let mut values = Values::new(&compiled, &[("a", &a)]);
+    let mut values = crate::app::values(&compiled, &[("a", &a)]);
     session.run(&mut values).unwrap();
-    assert_eq!(values.out, run.out);
+    assert_eq!(crate::app::out(&values), run.out);
 }
 
 /// Names of the tensors that each run segment binds as inputs.
@@ -134,14 +133,13 @@ fn a_part_takes_what_its_jobs_read_however_far_back_that_was_computed() {
     // Both values are given, and are what the last part computes with.
     let (one, two) = (tags(5), tags(6));
     let mut workspace = Workspace::new();
-    let mut values = Values::new(&compiled, &[("sum", &one), ("total", &two)]);
-    let view = view(&compiled);
-    let mut session = open(&view, &mut workspace, &mut values);
+    let mut values = crate::app::values(&compiled, &[("sum", &one), ("total", &two)]);
+    let mut session = open(&compiled, &mut workspace, &mut values);
     session.skip_segment(1, &mut values).unwrap();
     session.skip_segment(2, &mut values).unwrap();
     session.run_segment(3, &mut values).unwrap();
     let out = tensor(|i| f64::from(one.value(i) as f32 + two.value(i) as f32));
-    assert_eq!(values.out, out);
+    assert_eq!(crate::app::out(&values), out);
 }
 
 #[test]

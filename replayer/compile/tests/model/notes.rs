@@ -229,11 +229,10 @@ fn tensors_are_those_that_tagging_finds() {
     let recording = compiled(&first, found.tensors);
     let mut workspace = gpureplay_core::Workspace::new();
     let given = [("picture", &a3), ("first.b", &flat(&b))];
-    let mut values = Values::new(&recording, &given);
-    let view = view(&recording);
-    let mut session = open(&view, &mut workspace, &mut values);
+    let mut values = crate::app::values(&recording, &given);
+    let mut session = open(&recording, &mut workspace, &mut values);
     session.run(&mut values).unwrap();
-    assert_eq!(flat(&values.out), two_layers(&a3, &b).0);
+    assert_eq!(flat(&crate::app::out(&values)), two_layers(&a3, &b).0);
 }
 
 #[test]

@@ -47,28 +47,27 @@ fn a_run_goes_on_from_what_the_last_one_left() {
 
     let others = [tags(3), tags(4), tags(5)];
     let mut workspace = Workspace::new();
-    let mut values = Values::new(&compiled, &[("a", &a)]);
-    let view = view(&compiled);
-    let mut session = open(&view, &mut workspace, &mut values);
+    let mut values = crate::app::values(&compiled, &[("a", &a)]);
+    let mut session = open(&compiled, &mut workspace, &mut values);
     let mut seen = Vec::new();
     for input in &others {
         seen.push(input);
-        let mut values = Values::new(&compiled, &[("a", input)]);
+        let mut values = crate::app::values(&compiled, &[("a", input)]);
         session.run(&mut values).unwrap();
         let total = after(&totals(), &seen, &b);
         let out = tensor(|i| f64::from(total.value(i) as f32 + b.value(i) as f32));
-        assert_eq!(values.out, out, "after {} runs", seen.len());
+        assert_eq!(crate::app::out(&values), out, "after {} runs", seen.len());
         let mut bytes = vec![0; total.bytes().len()];
         session.read_tensor(index, &mut bytes).unwrap();
         assert_eq!(bytes, total.bytes());
     }
     // A value of the caller's own takes its place.
     let mine = tags(20);
-    let mut values = Values::new(&compiled, &[("a", &a), ("total", &mine)]);
+    let mut values = crate::app::values(&compiled, &[("a", &a), ("total", &mine)]);
     session.run(&mut values).unwrap();
     let total = after(&mine, &[&a], &b);
     let out = tensor(|i| f64::from(total.value(i) as f32 + b.value(i) as f32));
-    assert_eq!(values.out, out);
+    assert_eq!(crate::app::out(&values), out);
 }
 
 #[test]

@@ -80,17 +80,7 @@ fn each_gate_refuses_what_lacks_its_one_thing() {
 
 #[test]
 fn a_shader_with_images_does_not_fit_a_job_without() {
-    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let beside = here
-        .ancestors()
-        .map(|at| at.join("shared"))
-        .find(|at| at.is_dir());
-    let shared = std::env::var_os("GPUREPLAY_SHARED")
-        .map(PathBuf::from)
-        .or(beside);
-    let samples = shared.map(|shared| shared.join("reference/shader-samples/7212"));
-    let Some(samples) = samples.filter(|samples| samples.is_dir()) else {
-        println!("skipped: no shader samples on this machine");
+    let Some(samples) = gpureplay_kit::shared("reference/shader-samples/7212") else {
         return;
     };
     let code = std::fs::read(samples.join("img_arr.0.bin")).unwrap();

@@ -104,12 +104,12 @@ fn every_layer_matches() {
         let garbage: Vec<u8> = garbage.iter().flat_map(|v| v.to_le_bytes()).collect();
         session.gpu().write_memory(ARENA.0, &garbage).unwrap();
         let input = random.vector(227 * 227 * 3, 1.0);
-        values.set("input", &input);
+        values.set("input", gpureplay_kit::floats(&input));
         let begun = std::time::Instant::now();
         session.run(values).unwrap();
         eprintln!("run: {:.1?}", begun.elapsed());
         for (name, expected) in reference(&weights, &input) {
-            let found = values.get(name);
+            let found = values.floats(name);
             let largest = expected.iter().fold(0.0f64, |m, v| m.max(v.abs()));
             let d = difference(&found, &expected);
             eprintln!("{name}: {d:.1e} of {largest:.3}");

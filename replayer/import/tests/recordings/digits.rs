@@ -62,9 +62,9 @@ fn held_out_digits() {
     crate::common::on_g71(&imported, &weights, |session, values| {
         let mut right = 0;
         for (index, image) in images.chunks_exact(64).enumerate() {
-            values.set("input", &scaled_up(image));
+            values.set("input", gpureplay_kit::floats(&scaled_up(image)));
             session.run(values).unwrap();
-            let probabilities = values.get("probabilities");
+            let probabilities = values.floats("probabilities");
             let best = (0..10).max_by(|&a, &b| probabilities[a].total_cmp(&probabilities[b]));
             let best = best.unwrap() as u8;
             assert_eq!(best, predictions[index], "image {index}: {probabilities:?}");

@@ -11,11 +11,12 @@ use std::{
 };
 
 use clap::Args;
+use gpureplay_task::measured::{self, Table};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::{
     build::payload,
-    conformance::{self, cell},
     error::{Error, Result},
     folder::Folder,
     run::driver::Driver,
@@ -49,7 +50,7 @@ pub(crate) struct Operators {
     /// Print the results as JSON.
     #[arg(long)]
     json: bool,
-    /// Write the results into docs/conformance.md.
+    /// Keep the results in measurements/operators-GPU.json.
     #[arg(long)]
     write_doc: bool,
     /// Run nothing: compare what an earlier run left in this folder.
@@ -76,14 +77,11 @@ impl Operators {
             }
         };
         if self.write_doc {
-            let section = format!("operators {}", self.gpu);
-            conformance::write(&folder.repository, &section, &markdown(&results, &causes))?;
+            let name = format!("operators-{}", self.gpu);
+            measured::keep(&name, &tables(&results, &causes))?;
         }
         if self.json {
-            println!(
-                "{}",
-                serde_json::json!({ "gpu": self.gpu, "cases": results })
-            );
+            println!("{}", json!({ "gpu": self.gpu, "cases": results }));
         } else {
             print!("{}", text(&results, &causes));
         }
@@ -260,47 +258,28 @@ fn text(results: &[Judged], causes: &Causes) -> String {
     text + &sums.join(", ") + "\n"
 }
 
-fn markdown(results: &[Judged], causes: &Causes) -> String {
-    let mut table: BTreeMap<(&str, &str), [usize; 3]> = BTreeMap::new();
+fn tables(results: &[Judged], causes: &Causes) -> [Table; 2] {
+    let mut rows: BTreeMap<(&str, &str), [usize; 3]> = BTreeMap::new();
     for one in results {
-        let row = table.entry((&one.operator, &one.r#type)).or_default();
+        let row = rows.entry((&one.operator, &one.r#type)).or_default();
         match one.result {
             Verdict::Right => row[0] += 1,
             Verdict::Refused => row[2] += 1,
             _ => row[1] += 1,
         }
     }
-    let mut text = format!(
-        "{} cases: {} right, {} not, {} that the library does not have.\n\n\
-         | Operator | Type | Right | Not right | Refused |\n|---|---|---|---|---|\n",
-        results.len(),
-        right(results),
-        results.iter().filter(|one| one.result.is_bad()).count(),
-        count(results, Verdict::Refused)
-    );
-    for ((operator, kind), [right, wrong, refused]) in table {
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "| {operator} | {kind} | {right} | {wrong} | {refused} |"
-        );
+    let about = format!("{} cases: {} right.", results.len(), right(results));
+    let mut sums = Table::new(about, "Operator | Type | Right | Not right | Refused");
+    for ((operator, kind), [right, wrong, refused]) in rows {
+        sums.row(json!([operator, kind, right, wrong, refused]));
     }
-    if results.iter().any(|one| one.result.is_bad()) {
-        text += "\n| Case | Result | Cause |\n|---|---|---|\n";
-    }
+    let mut bad = Table::new("", "Case | Result | Cause");
     for one in results.iter().filter(|one| one.result.is_bad()) {
-        let why = match causes.of(&one.case) {
-            Some(why) => cell(why),
-            None => format!("open: {}", cell(&one.detail)),
-        };
-        let _ = writeln!(
-            text,
-            "| `{}` | {} | {why} |",
-            cell(&one.case),
-            one.result.word()
-        );
+        let open = format!("open: {}", one.detail);
+        let why = causes.of(&one.case).unwrap_or(&open);
+        bad.row(json!([one.case, one.result.word(), why]));
     }
-    text
+    [sums, bad]
 }
 
 #[cfg(test)]
@@ -332,11 +311,11 @@ mod tests {
             text.ends_with("1 right, 1 wrong, 1 refused, 0 error, 1 crash\n"),
             "{text}"
         );
-        let markdown = markdown(&results, &causes);
+        let [sums, bad] = tables(&results, &causes).map(|table| table.to_string());
+        assert!(sums.contains("| gemm | f32 | 1 | 2 | 1 |"), "{sums}");
         assert!(
-            markdown.contains("| gemm | f32 | 1 | 2 | 1 |"),
-            "{markdown}"
+            bad.contains("| op=gemm t0=4x2:f16 | crash | known |"),
+            "{bad}"
         );
-        assert!(markdown.contains("| `op=gemm t0=4x2:f16` | crash | known |"));
     }
 }

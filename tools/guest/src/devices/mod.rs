@@ -9,10 +9,11 @@ use std::{
 };
 
 use clap::Args;
+use gpureplay_task::measured::{self, Table};
+use serde_json::json;
 
 use crate::{
     build::{payload, step::logged},
-    document,
     error::{Error, Result},
     folder::{Folder, copy_dir},
     run::driver::Driver,
@@ -51,7 +52,7 @@ pub(crate) struct Devices {
     /// Seed of moments and requests.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u32,
-    /// Put what was found into nano-driver/README.md.
+    /// Keep what was found in measurements/devices.json.
     #[arg(long)]
     pub(crate) write: bool,
     /// Use the programs in target/guest/opt and target/debug as they are.
@@ -82,26 +83,28 @@ impl Devices {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The command and the lines that count, for people.
-    fn summary(&self, said: &str) -> String {
+    /// The command and the lines that count.
+    fn summary(&self, said: &str) -> Table {
         const COUNTS: [&str; 4] = [" runs agree", " MiB: ", " processes killed", "hostile: "];
-        let mut text = format!(
-            "    cargo xtask guest devices --runs {} --kills {} --seconds {}",
-            self.runs, self.kills, self.seconds
+        let options = self.kernel_options.iter();
+        let options: String = options
+            .map(|word| format!(" --kernel-option {word}"))
+            .collect();
+        let Self {
+            runs,
+            kills,
+            seconds,
+            ..
+        } = self;
+        let about = format!(
+            "`cargo xtask guest devices --runs {runs} --kills {kills} --seconds {seconds}{options}`"
         );
-        for option in &self.kernel_options {
-            text += &format!(" --kernel-option {option}");
+        let mut table = Table::new(about, "Result");
+        let counts = |line: &&str| COUNTS.iter().any(|count| line.contains(count));
+        for line in said.lines().filter(counts) {
+            table.row(json!([line.trim_start_matches("# ").replace("/recording.gpr", "")]));
         }
-        text += "\n\n";
-        for line in said.lines() {
-            if COUNTS.iter().any(|count| line.contains(count)) {
-                text += &format!(
-                    "    {}\n",
-                    line.trim_start_matches("# ").replace("/recording.gpr", "")
-                );
-            }
-        }
-        text
+        table
     }
 
     /// What failed, if something did.
@@ -147,8 +150,7 @@ impl Devices {
             Err(format!("{fault}, logs: {logs}"))
         } else if said.ends_with("ALL DEVICES AGREE\n") {
             if self.write {
-                let document = folder.repository.join("nano-driver/README.md");
-                document::replace(&document, "devices", &self.summary(&said))?;
+                measured::keep("devices", &[self.summary(&said)])?;
             }
             Ok(())
         } else {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `guest networks`: records whole networks, replays them with another input, measures, and writes docs/networks.md.
+//! `guest networks`: records whole networks, replays them with another input, measures, and keeps the numbers.
 
 pub(crate) mod granularity;
 mod others;
-mod page;
 pub(crate) mod recording;
 
 use std::{
@@ -14,12 +13,11 @@ use std::{
 };
 
 use clap::Args;
+use gpureplay_task::measured::{self, Table};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use self::{
-    others::Others,
-    page::{document, row},
-};
+use self::others::Others;
 use crate::{
     build::{payload, step::logged},
     error::{Error, Result},
@@ -38,7 +36,7 @@ pub(crate) const MEASURED: &str = "measured.toml";
 /// Records networks, compares their replays with a NumPy reference and with the live stack, and measures them.
 ///
 /// Everything stays in target/guest/networks/NAME: traces, recording, outputs, and what was measured; several times the size of the
-/// recording. Networks are recorded one after another, each in minutes to half an hour. Prints a row of docs/networks.md for each.
+/// recording. Networks are recorded one after another, each in minutes to half an hour. Prints the numbers of each.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask guest networks lenet squeezenet-1.1\n  \
@@ -54,7 +52,7 @@ pub(crate) struct Networks {
     /// Only measure times again, of recordings that are there; best on a machine that has nothing else to do.
     #[arg(long, conflicts_with = "reuse")]
     times: bool,
-    /// Write docs/networks.md from everything that was measured so far.
+    /// Keep everything that was measured so far in measurements/networks.json.
     #[arg(long)]
     write_doc: bool,
     /// Use the programs in target/guest/opt and target/release as they are.
@@ -155,9 +153,18 @@ impl Networks {
             }
         }
         if self.write_doc {
-            let path = folder.repository.join("docs/networks.md");
-            let text = document(&folder, &App::all(&folder)?)?;
-            fs::write(&path, text).map_err(Error::io("write", path))?;
+            let networks = apps.iter().filter(|(_, app)| app.network);
+            let done =
+                networks.filter(|(name, _)| network_dir(&folder, name).join(MEASURED).is_file());
+            let mut all = table();
+            for (name, app) in done {
+                all.row(row(
+                    name,
+                    app,
+                    &read(&network_dir(&folder, name).join(MEASURED))?,
+                ));
+            }
+            measured::keep("networks", &[all])?;
         }
         Ok(ExitCode::from(u8::from(failed > 0)))
     }
@@ -204,9 +211,7 @@ impl Networks {
         if !output.join("recording.gpr").is_file() || !path.is_file() {
             return Ok(false);
         }
-        let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-        let measured: Measured = toml::from_str(&text)
-            .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
+        let measured: Measured = read(&path)?;
         let (bench, others) = bench(job, &output)?;
         save(
             job,
@@ -223,9 +228,50 @@ impl Networks {
     }
 }
 
-/// Prints a row of the table, and keeps its numbers.
+fn table() -> Table {
+    Table::new(
+        "",
+        "Network | Jobs | Recording, B | Without weights, B | GPU memory, B | Recording it, s | Reading, s | Loading, s | Set-up, s | \
+         One run, s | From the reference | As the live stack | Other programs' part of the processors",
+    )
+}
+
+fn row(name: &str, app: &App, m: &Measured) -> Value {
+    let unit = if app.exact { "steps" } else { "relative" };
+    let difference = format!("{:.1e} {unit}", m.difference);
+    let live = if m.identical {
+        "bit for bit"
+    } else {
+        "differs"
+    };
+    json!([
+        name,
+        m.jobs,
+        m.bytes,
+        m.bytes_without_weights,
+        m.memory,
+        m.record,
+        m.read,
+        m.load,
+        m.open,
+        m.run,
+        difference,
+        live,
+        m.others
+    ])
+}
+
+fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
+    let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
+    toml::from_str(&text)
+        .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))
+}
+
+/// Prints and keeps the numbers of a network.
 fn save(job: &Recording<'_>, measured: &Measured) -> Result<()> {
-    println!("{}", row(job.name, job.app, measured));
+    let mut one = table();
+    one.row(row(job.name, job.app, measured));
+    println!("{one}");
     let text = toml::to_string(measured)
         .map_err(|error| Error::Usage(format!("{}: {error}", job.name)))?;
     let path = job.work.join(MEASURED);
@@ -243,7 +289,7 @@ fn bench(job: &Recording<'_>, recording: &Path) -> Result<(Bench, Option<f64>)> 
     let begin = Others::now();
     logged(&mut bench, "measuring", &log)?;
     let others = begin.and_then(|begin| begin.until_now());
-    Ok((json(&times)?, others))
+    Ok((from_json(&times)?, others))
 }
 
 fn measure(job: &Recording<'_>) -> Result<Measured> {
@@ -294,12 +340,9 @@ fn measure(job: &Recording<'_>) -> Result<Measured> {
     let mut info = Command::new(&program);
     info.args(["info", "--json"]).arg(&output);
     logged(&mut info, "information", &log)?;
-    let info: Info = json(&log)?;
+    let info: Info = from_json(&log)?;
     let (bench, others) = bench(job, &output)?;
-    let path = job.work.join("times");
-    let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-    let guest: Times = toml::from_str(&text)
-        .map_err(|error| Error::Usage(format!("{}: {}", path.display(), error.message())))?;
+    let guest: Times = read(&job.work.join("times"))?;
     Ok(Measured {
         jobs: info.jobs,
         bytes: info.file_bytes,
@@ -316,7 +359,7 @@ fn measure(job: &Recording<'_>) -> Result<Measured> {
     })
 }
 
-fn json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
+pub(crate) fn from_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T> {
     let text = fs::read(path).map_err(Error::io("read", path))?;
     serde_json::from_slice(&text)
         .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))

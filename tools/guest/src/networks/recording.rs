@@ -2,7 +2,6 @@
 //! `guest recording-times`: what recording costs, live against recorded, with the recorder's own counters.
 
 use std::{
-    fmt::Write as _,
     fs::{self, File},
     io::BufReader,
     path::{Path, PathBuf},
@@ -12,12 +11,13 @@ use std::{
 
 use clap::Args;
 use gpureplay_io::statistics::Sorted;
+use gpureplay_task::measured::{self, Table};
 use gpureplay_trace::{Event, Reader};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::{
     build::payload,
-    document::replace,
     error::{Error, Result},
     folder::{Folder, create_dir},
     record::{
@@ -31,8 +31,6 @@ use crate::{
     },
 };
 
-/// Where the table goes.
-const DOCUMENT: &str = "docs/performance.md";
 /// What is kept of a program, in its folder of target/guest/networks.
 const KEPT: &str = "recording-times.toml";
 
@@ -53,7 +51,7 @@ pub(crate) struct RecordingTimes {
     /// Rounds.
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: u32,
-    /// Put the table into docs/performance.md.
+    /// Keep the table in measurements/recording-times.json.
     #[arg(long)]
     write: bool,
     /// Measure nothing: the table has what earlier runs have measured.
@@ -110,10 +108,10 @@ impl RecordingTimes {
                 rows.push(row);
             }
         }
-        let text = table(&rows);
-        print!("{text}");
+        let table = table(&rows);
+        print!("{table}");
         if self.write {
-            replace(&folder.repository.join(DOCUMENT), "recording-times", &text)?;
+            measured::keep("recording-times", &[table])?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -272,43 +270,45 @@ fn counters(path: &Path) -> Result<Vec<u64>> {
 /// Numbers in the recorder's last notes.
 const COUNTERS: usize = 10;
 
-fn table(rows: &[Row]) -> String {
-    let mut text = String::from(
-        "| Program | Live | With the layer | Recorded | Checked | Ratio | Processor time: live | With the layer | Recorded | Checked | Dumps | Pages hashed | Left out | Audited | Logged | In dumps | Waiting for the reader |\n\
-         | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n",
+fn table(rows: &[Row]) -> Table {
+    let ratio = |row: &Row| row.seconds[2] / row.seconds[0].max(1e-3);
+    let ratios = Sorted::new(rows.iter().map(ratio).collect());
+    let (middle, worst) = (ratios.median(), ratios.most());
+    let about = format!(
+        "Recorded beside live: median ratio {:.2}, worst {:.2}.",
+        middle.unwrap_or_default(),
+        worst.unwrap_or_default()
     );
-    let mut ratios = Vec::new();
+    let mut table = Table::new(
+        about,
+        "Program | Live, s | With the layer, s | Recorded, s | Checked, s | Ratio | Processor time: live, s | With the layer, s | \
+         Recorded, s | Checked, s | Dumps | Pages hashed | Left out | Audited | Logged | In dumps, ms | Waiting for the reader, ms",
+    );
     for row in rows {
         let [live, layered, recorded, checked] = row.seconds;
-        let [processor, others @ ..] = row.processor;
-        let [layer, record, check] = others.map(|time| percent(time, processor));
-        let ratio = recorded / live.max(1e-3);
-        ratios.push(ratio);
+        let [processor, layer, record, check] = row.processor;
         let at = |index: usize| row.notes[0].get(index).copied().unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "| {} | {live:.1} s | {} | {recorded:.1} s | {checked:.1} s | {ratio:.2} | {processor:.1} s | {layer} | {record} | {check} | {} | {} | {} | {} | {} | {:.1} s | {:.1} s |",
+        table.row(json!([
             row.name,
-            percent(layered, live),
+            live,
+            layered,
+            recorded,
+            checked,
+            ratio(row),
+            processor,
+            layer,
+            record,
+            check,
             at(0),
             at(1),
             at(2),
             at(3),
             at(4),
-            at(8) as f64 / 1000.0,
-            at(9) as f64 / 1000.0,
-        );
+            at(8),
+            at(9)
+        ]));
     }
-    let ratios = Sorted::new(ratios);
-    if let (Some(worst), Some(middle)) = (ratios.most(), ratios.median()) {
-        let _ = writeln!(text, "\nMedian ratio {middle:.2}, worst {worst:.2}.");
-    }
-    text
-}
-
-/// How much more a time is than another one.
-fn percent(time: f64, than: f64) -> String {
-    format!("{:+.1} %", 100.0 * (time / than.max(1e-3) - 1.0))
+    table
 }
 
 #[cfg(test)]

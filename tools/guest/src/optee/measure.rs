@@ -8,6 +8,9 @@ use std::{
     time::Duration,
 };
 
+use gpureplay_task::measured::{self, Table};
+use serde_json::{Value, json};
+
 use super::{
     options,
     rig::{Rig, Share, failed, pack, read, recording},
@@ -15,10 +18,10 @@ use super::{
 };
 use crate::{
     build::payload,
-    document,
     error::{Error, Result},
     firmware::bare,
     folder::copy_dir,
+    networks::from_json,
     run::{
         driver::{Driver, TAKE_BY_NANO},
         session::{self, End, Options, Outcome},
@@ -30,7 +33,7 @@ const RECORDINGS: [(&str, u32); 2] = [("digits-g52", 100), ("lenet-g52", 20)];
 /// Seconds that a guest may take.
 const TIMEOUT: u64 = 900;
 
-/// Measures, and gives the tables of the document. `write` puts them there.
+/// Measures; `write` keeps the numbers in measurements/optee.json.
 pub(super) fn measure(rig: &Rig<'_>, write: bool) -> Result<()> {
     payload::nano_driver(rig.folder)?;
     let share = Share::new()?;
@@ -65,36 +68,27 @@ pub(super) fn measure(rig: &Rig<'_>, write: bool) -> Result<()> {
         &words(&script("optee", ".pack")),
     )?;
     ended(&outcome)?;
-    let mut text = String::from(
-        "\n| | First call: load and run, ms | Every further call, ms | Runs |\n| --- | --: | --: | --: |\n",
+    let mut times = Table::new(
+        "",
+        "Recording and world | First call: load and run, ms | Every further call, ms | Runs",
     );
     for (name, runs) in RECORDINGS {
         for (device, world) in [
             ("nano", "normal world, nano driver"),
             ("optee", "secure world"),
         ] {
-            let once = json(&share.path(&format!("{name}-{device}-once.json")))?;
-            let many = json(&share.path(&format!("{name}-{device}-many.json")))?;
-            let seconds = |table: &serde_json::Value, key: &str| {
-                table
-                    .get(key)
-                    .and_then(serde_json::Value::as_f64)
-                    .unwrap_or(f64::NAN)
-            };
-            // Writing to a String does not fail.
-            let _ = writeln!(
-                text,
-                "| `{name}`, {world} | {:.0} | {:.1} | {runs} |",
-                1000.0 * (seconds(&once, "load_seconds") + seconds(&once, "replay_seconds")),
-                1000.0 * seconds(&many, "seconds") / f64::from(runs)
-            );
+            let once: Value = from_json(&share.path(&format!("{name}-{device}-once.json")))?;
+            let many: Value = from_json(&share.path(&format!("{name}-{device}-many.json")))?;
+            let ms = |table: &Value, key: &str| 1e3 * table[key].as_f64().unwrap_or(f64::NAN);
+            let first = ms(&once, "load_seconds") + ms(&once, "replay_seconds");
+            let further = ms(&many, "seconds") / f64::from(runs);
+            times.row(json!([format!("{name}, {world}"), first, further, runs]));
         }
     }
-    text += &sizes(rig)?;
-    println!("{text}");
+    let sizes = sizes(rig)?;
+    println!("{times}\n{sizes}");
     if write {
-        let page = rig.folder.repository.join("docs/optee.md");
-        document::replace(&page, "measured", &text)?;
+        measured::keep("optee", &[times, sizes])?;
     }
     Ok(())
 }
@@ -123,11 +117,6 @@ fn ended(outcome: &Outcome) -> Result<()> {
     }
 }
 
-fn json(path: &Path) -> Result<serde_json::Value> {
-    serde_json::from_slice(&read(path)?)
-        .map_err(|error| Error::Usage(format!("{}: {error}", path.display())))
-}
-
 /// An input of the recording.
 fn first_input(recording: &Path) -> Result<PathBuf> {
     let folder = recording.join("inputs");
@@ -143,7 +132,7 @@ fn first_input(recording: &Path) -> Result<PathBuf> {
 }
 
 /// Bytes of the parts, by the tools of the build root.
-fn sizes(rig: &Rig<'_>) -> Result<String> {
+fn sizes(rig: &Rig<'_>) -> Result<Table> {
     let core = "/guest/optee/optee-os/out/core";
     let elf = format!("{core}/tee.elf");
     let symbols = bare::tool(rig.folder, "aarch64-linux-gnu-nm", &["-S", &elf])?;
@@ -165,7 +154,7 @@ fn sizes(rig: &Rig<'_>) -> Result<String> {
         .local
         .join("optee/ta/3d6f5c1e-7a42-4c0b-9e57-218db460fe13.elf");
     let application = application.display().to_string();
-    let mut text = String::from("\n| Part | Code and constants, bytes |\n| --- | --: |\n");
+    let mut table = Table::new("", "Part | Code and constants, B");
     let rows = [
         (
             "parser, verifier, engine, page tables and the functions of C in OP-TEE's core",
@@ -179,9 +168,9 @@ fn sizes(rig: &Rig<'_>) -> Result<String> {
         ),
     ];
     for (part, bytes) in rows {
-        let _ = writeln!(text, "| {part} | {} |", thousands(bytes));
+        table.row(json!([part, bytes]));
     }
-    Ok(text)
+    Ok(table)
 }
 
 /// What `size` calls text: code and constants.
@@ -192,28 +181,4 @@ fn text_bytes(rig: &Rig<'_>, file: &str) -> Result<u64> {
         .next()
         .and_then(|number| number.parse().ok())
         .ok_or_else(|| Error::Usage(format!("size says of {file}: {said}")))
-}
-
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::thousands;
-
-    #[test]
-    fn numbers_are_readable() {
-        assert_eq!(thousands(7), "7");
-        assert_eq!(thousands(1234), "1,234");
-        assert_eq!(thousands(1_234_567), "1,234,567");
-    }
 }

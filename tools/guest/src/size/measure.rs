@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds what is measured.
 
+use gpureplay_task::measured::Table;
+use serde_json::{Map, Value, json};
+
 use super::object::{Bytes, Object};
 use crate::{error::Result, firmware::bare, folder::Folder};
 
@@ -111,6 +114,42 @@ impl Sizes {
             signed.without(image),
         ));
         Ok(Sizes { rows, stack })
+    }
+
+    /// For people, and to be kept.
+    pub(crate) fn table(&self) -> Table {
+        let about = format!(
+            "The image uses at most {} bytes of stack, by the calls in its code, an interrupt included.",
+            self.stack
+        );
+        let mut table = Table::new(
+            about,
+            "Part | Code, B | Constants, B | Together, B | Goal, B",
+        );
+        for row in &self.rows {
+            let Bytes { text, constants } = row.bytes;
+            table.row(json!([
+                row.name,
+                text,
+                constants,
+                row.bytes.together(),
+                row.goal
+            ]));
+        }
+        table
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self) -> Value {
+        let row = |row: &Row| {
+            let Bytes { text, constants } = row.bytes;
+            let together = row.bytes.together();
+            let value = json!({"text": text, "read_only_data": constants, "together": together, "goal": row.goal});
+            (row.key.to_owned(), value)
+        };
+        let mut all: Map<String, Value> = self.rows.iter().map(row).collect();
+        all.insert("stack".into(), self.stack.into());
+        all.into()
     }
 }
 

@@ -4,16 +4,13 @@
 mod measure;
 mod object;
 mod stack;
-mod table;
 
 use std::{path::Path, process::ExitCode};
 
 use clap::Args;
+use gpureplay_task::measured;
 
-use crate::{
-    error::{Error, Result},
-    folder::Folder,
-};
+use crate::{error::Result, folder::Folder};
 use measure::Sizes;
 
 /// Measures text and read-only data of parser, verifier, engine and the bare-metal image.
@@ -21,16 +18,16 @@ use measure::Sizes;
 #[command(
     after_help = "Examples:\n  cargo xtask size\n  cargo xtask size --check\n  cargo xtask size --write\n\n\
                   Builds in the guest's build root (`cargo xtask guest build`). Ends with 1 when a panic or a floating-point\n\
-                  instruction is linked in, and with --check also when docs/performance.md shows other numbers."
+                  instruction is linked in, and with --check also when measurements/size.json has other numbers."
 )]
 pub(crate) struct Size {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Compare with the table in docs/performance.md.
+    /// Compare with measurements/size.json.
     #[arg(long, conflicts_with = "write")]
     check: bool,
-    /// Replace the table in docs/performance.md.
+    /// Write measurements/size.json.
     #[arg(long)]
     write: bool,
 }
@@ -46,26 +43,20 @@ impl Size {
         let folder = Folder::find()?;
         folder.require_built()?;
         let sizes = Sizes::measure(&folder)?;
+        let table = sizes.table();
         if self.json {
-            println!("{}", table::json(&sizes));
+            println!("{}", sizes.json());
         } else {
-            print!("{}", table::text(&sizes));
+            print!("{table}");
         }
-        let document = folder.repository.join("docs/performance.md");
-        let read = || std::fs::read_to_string(&document).map_err(Error::io("read", &document));
         if self.write {
-            let text = table::replace(&read()?, &sizes)?;
-            std::fs::write(&document, text).map_err(Error::io("write", &document))?;
+            measured::keep("size", std::slice::from_ref(&table))?;
         }
-        if self.check {
-            let text = read()?;
-            if table::replace(&text, &sizes)? != text {
-                eprintln!(
-                    "error: {} shows other numbers: run `cargo xtask size --write`",
-                    document.display()
-                );
-                return Ok(ExitCode::from(1));
-            }
+        if self.check && measured::kept("size")? != [table] {
+            eprintln!(
+                "error: measurements/size.json has other numbers: run `cargo xtask size --write`"
+            );
+            return Ok(ExitCode::from(1));
         }
         Ok(ExitCode::SUCCESS)
     }

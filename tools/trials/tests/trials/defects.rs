@@ -5,31 +5,17 @@
 //! `bogus_regions`), `block entries not relocated` (`replayer/import/src/files/tables.rs`, `pages_and_blocks`), and here as far
 //! as the replayer is concerned.
 
-use gpureplay_core::mali::{Verified, verify};
 use gpureplay_core::middleware::{Call, FaultKind, Faulty, Trace};
-use gpureplay_core::{
-    DeviceError, ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Session, Tensors,
-    Workspace,
-};
+use gpureplay_core::{DeviceError, ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Workspace};
+use gpureplay_core::mali::{Session, verify};
 use gpureplay_format::{
-    Access, Action, Builder, ElementType, Opcode, Recording, RegionKind, SegmentKind, Tensor,
-    TensorKind,
+    Action, Builder, ElementType, Opcode, Recording, SegmentKind, Tensor, TensorKind,
 };
+use gpureplay_kit::jobs::{self, DATA, GPU, JOBS, write_value};
+use gpureplay_kit::{open, verified};
 use gpureplay_trials::rig::{Rig, Values, profile};
 use gpureplay_trials::{Parts, shipped};
 use mali_regs::job_slot;
-
-const GPU: u32 = 0x7212_0000;
-const JOBS: u64 = 0x200_0000;
-const DATA: u64 = 0x300_0000;
-
-fn parsed(file: &[u8]) -> Recording<'_> {
-    Recording::parse(file).unwrap()
-}
-
-fn verified<'a>(recording: &'a Recording<'a>) -> Verified<'a> {
-    verify(recording, &Limits::DEFAULT).unwrap()
-}
 
 fn rig() -> Rig {
     Rig::new(profile(GPU)).unwrap()
@@ -37,49 +23,9 @@ fn rig() -> Rig {
 
 /// A recording with one page of descriptors and `pages` of data; `fill` adds the rest.
 fn recording(pages: u32, fill: impl FnOnce(&mut Builder)) -> Vec<u8> {
-    let mut builder = Builder::new(GPU);
-    builder.identity(0, 0xffff_0000, GPU);
-    builder.region(JOBS, 1, Access::READ_WRITE, RegionKind::Descriptors);
-    builder.region(DATA, pages, Access::READ_WRITE, RegionKind::Data);
+    let mut builder = jobs::builder(1, pages);
     fill(&mut builder);
     builder.finish().unwrap()
-}
-
-/// A job that writes one word, and the address of the next job. `kind` 2 is WRITE_VALUE.
-fn job(kind: u32, next: u64, target: u64) -> Vec<u8> {
-    let (low, high) = (next as u32, (next >> 32) as u32);
-    let control = kind << 1 | 1 | 1 << 16;
-    let words = [
-        0,
-        0,
-        0,
-        0,
-        control,
-        0,
-        low,
-        high,
-        target as u32,
-        0,
-        6,
-        0,
-        0x1234_5678,
-        0,
-    ];
-    words
-        .iter()
-        .flat_map(|word: &u32| word.to_le_bytes())
-        .collect()
-}
-
-struct Echo(Vec<u8>, Vec<u8>);
-
-impl Tensors for Echo {
-    fn input(&mut self, _: u32) -> Option<&[u8]> {
-        Some(&self.0)
-    }
-    fn output(&mut self, _: u32) -> Option<&mut [u8]> {
-        Some(&mut self.1)
-    }
 }
 
 /// 1. Transfers across a page boundary skipped the second page.
@@ -95,29 +41,21 @@ fn transfers_over_pages_reach_every_page() {
         builder.bind_input(a);
         builder.bind_output(b);
     });
-    let recording = parsed(&file);
     let sent: Vec<u8> = (0..8192u32).map(|i| (i * 7 + i / 256) as u8).collect();
-    let mut echo = Echo(sent.clone(), vec![0; 8192]);
+    let mut echo = gpureplay_kit::Values::of(&file);
+    echo.set("a", sent.clone());
     let mut workspace = Workspace::new();
-    let options = Options::default();
-    let mut session = Session::open(
-        rig(),
-        verified(&recording),
-        &mut workspace,
-        options,
-        &mut echo,
-    )
-    .unwrap();
+    let mut session = open(rig(), &file, &mut workspace, &mut echo);
     session.run(&mut echo).unwrap();
-    assert_eq!(echo.1, sent);
+    assert_eq!(echo.get("b"), sent);
 }
 
 /// Two jobs in one chain; the second is of type `second`.
 fn two_jobs(second: u32) -> Vec<u8> {
     recording(1, |builder| {
         builder.segment("setup", SegmentKind::Setup);
-        builder.upload(JOBS, &job(2, JOBS + 64, DATA));
-        builder.upload(JOBS + 64, &job(second, 0, DATA + 64));
+        builder.upload(JOBS, &write_value(2, JOBS + 64, DATA, 0x1234_5678));
+        builder.upload(JOBS + 64, &write_value(second, 0, DATA + 64, 0x1234_5678));
         builder.segment("run", SegmentKind::Run);
         builder.rearm(JOBS);
         builder.rearm(JOBS + 64);
@@ -129,17 +67,8 @@ fn two_jobs(second: u32) -> Vec<u8> {
 #[test]
 fn a_failed_job_is_not_done() {
     let file = two_jobs(0);
-    let recording = parsed(&file);
     let mut workspace = Workspace::new();
-    let options = Options::default();
-    let mut session = Session::open(
-        rig(),
-        verified(&recording),
-        &mut workspace,
-        options,
-        &mut NoTensors,
-    )
-    .unwrap();
+    let mut session = open(rig(), &file, &mut workspace, &mut NoTensors);
     let error = session.run(&mut NoTensors).unwrap_err();
     assert!(
         matches!(error.kind, ErrorKind::JobFault { tail, .. } if tail == JOBS + 64),
@@ -173,11 +102,10 @@ fn every_wait_ends() {
             self.now_us
         }
         fn reset(&mut self) -> Result<(), DeviceError> {
-            gpureplay_core::mali::reset(self)
+            gpureplay_core::gpu::reset(self)
         }
     }
     let file = two_jobs(2);
-    let recording = parsed(&file);
     let mut dead = Dead {
         rig: rig(),
         now_us: 0,
@@ -186,7 +114,7 @@ fn every_wait_ends() {
     let options = Options::default();
     let opened = Session::open(
         &mut dead,
-        verified(&recording),
+        verified(&file),
         &mut workspace,
         options,
         &mut NoTensors,
@@ -200,14 +128,7 @@ fn every_wait_ends() {
     let mut rig = rig();
     let mut faulty = Faulty::new(&mut rig, FaultKind::LostWrite, u64::MAX);
     let calls = {
-        let mut session = Session::open(
-            &mut faulty,
-            verified(&recording),
-            &mut workspace,
-            options,
-            &mut NoTensors,
-        )
-        .unwrap();
+        let mut session = open(&mut faulty, &file, &mut workspace, &mut NoTensors);
         session.run(&mut NoTensors).unwrap();
         session.gpu().calls()
     };
@@ -216,7 +137,7 @@ fn every_wait_ends() {
         let mut faulty = Faulty::new(&mut rig, FaultKind::LostWrite, at);
         let opened = Session::open(
             &mut faulty,
-            verified(&recording),
+            verified(&file),
             &mut workspace,
             options,
             &mut NoTensors,
@@ -238,8 +159,7 @@ fn no_flush_is_left_out_because_of_an_id() {
     /// JS_CONFIG: a flush may be left out if nothing was flushed since the flush id.
     const FLUSH_REDUCTION: u32 = 1 << 14;
     let digits = shipped::named("digits-g52").unwrap();
-    let recording = parsed(&digits.bytes);
-    let checked = verified(&recording);
+    let checked = verified(&digits.bytes);
     let mut writes = Vec::new();
     let traced = Trace::new(rig(), |call| {
         if let Call::Write(register, value) = call {
@@ -268,7 +188,7 @@ fn no_flush_is_left_out_because_of_an_id() {
     let submit = parts.last(Opcode::Submit).unwrap();
     submit.b = (submit.b.get() | FLUSH_REDUCTION as u16).into();
     let file = parts.file();
-    let refused = verify(&parsed(&file), &Limits::DEFAULT).unwrap_err();
+    let refused = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
     assert_eq!(refused.rule, Rule::JobConfiguration);
 }
 
@@ -290,7 +210,7 @@ fn a_bogus_last_region_is_refused() {
         bogus.pages = pages.into();
         *parts.regions().last_mut().unwrap() = bogus;
         let file = parts.file();
-        let refused = verify(&parsed(&file), &Limits::DEFAULT).unwrap_err();
+        let refused = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
         assert_eq!(refused.rule, rule);
     }
 }
@@ -301,7 +221,7 @@ fn the_region_table_is_checked_before_memory_is_taken() {
     let mut parts = Parts::of(&shipped::named("saxpy-g52").unwrap().bytes).unwrap();
     parts.regions().last_mut().unwrap().pages = u32::MAX.into();
     let file = parts.file();
-    let refused = verify(&parsed(&file), &Limits::DEFAULT).unwrap_err();
+    let refused = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
     assert_eq!(refused.rule, Rule::MemoryLimit);
     // Counts beyond the file are refused by the parser.
     let mut file = shipped::named("saxpy-g52").unwrap().bytes;
@@ -316,8 +236,7 @@ fn the_region_table_is_checked_before_memory_is_taken() {
 #[test]
 fn leaf_entries_name_the_replayers_own_pages() {
     for shipped in shipped::all().unwrap() {
-        let recording = parsed(&shipped.bytes);
-        let checked = verified(&recording);
+        let checked = verified(&shipped.bytes);
         let mut rig = Rig::new(profile(checked.recording().gpu_id())).unwrap();
         let mut values = Values::new(&checked);
         let mut workspace = Workspace::new();
@@ -343,29 +262,20 @@ fn regions_as_large_as_a_block_are_mapped_by_pages() {
         let out = Tensor::dense("out", TensorKind::Output, ElementType::U32, &[1], last);
         let out = builder.tensor(out);
         builder.segment("setup", SegmentKind::Setup);
-        builder.upload(JOBS, &job(2, 0, last));
+        builder.upload(JOBS, &write_value(2, 0, last, 0x1234_5678));
         builder.segment("run", SegmentKind::Run);
         builder.fill(last, 4, 0);
         builder.rearm(JOBS);
         builder.submit(1, JOBS, 1_000_000);
         builder.bind_output(out);
     });
-    let recording = parsed(&file);
     let mut rig = rig();
-    let mut echo = Echo(Vec::new(), vec![0; 4]);
+    let mut echo = gpureplay_kit::Values::of(&file);
     let mut workspace = Workspace::new();
-    let options = Options::default();
-    let mut session = Session::open(
-        &mut rig,
-        verified(&recording),
-        &mut workspace,
-        options,
-        &mut echo,
-    )
-    .unwrap();
+    let mut session = open(&mut rig, &file, &mut workspace, &mut echo);
     session.run(&mut echo).unwrap();
     session.finish().unwrap();
-    assert_eq!(echo.1, 0x1234_5678u32.to_le_bytes());
+    assert_eq!(echo.get("out"), 0x1234_5678u32.to_le_bytes());
     assert_eq!((rig.strays(), rig.spoilt(), rig.pages()), (0, 0, 0));
 }
 
@@ -373,17 +283,8 @@ fn regions_as_large_as_a_block_are_mapped_by_pages() {
 #[test]
 fn every_job_of_a_chain_is_made_ready_again() {
     let file = two_jobs(2);
-    let recording = parsed(&file);
     let mut workspace = Workspace::new();
-    let options = Options::default();
-    let mut session = Session::open(
-        rig(),
-        verified(&recording),
-        &mut workspace,
-        options,
-        &mut NoTensors,
-    )
-    .unwrap();
+    let mut session = open(rig(), &file, &mut workspace, &mut NoTensors);
     for _ in 0..3 {
         session.run(&mut NoTensors).unwrap();
         let mut status = [0; 4];
@@ -392,9 +293,9 @@ fn every_job_of_a_chain_is_made_ready_again() {
     }
     // The shipped recordings make every job ready that their chains reach.
     for shipped in shipped::all().unwrap() {
-        let recording = parsed(&shipped.bytes);
-        let checked = verified(&recording);
+        let checked = verified(&shipped.bytes);
         let walked = gpureplay_inspect::check(&checked).unwrap();
+        let recording = checked.recording();
         let jobs = recording.segments().iter();
         let jobs: u32 = jobs.map(|it| recording.count(it, Opcode::Rearm)).sum();
         assert_eq!(walked.jobs().count(), jobs as usize, "{}", shipped.name);
@@ -434,15 +335,14 @@ fn pointers_of_callers_are_never_followed() {
     let mut parts = Parts::of(&shipped::named("saxpy-g52").unwrap().bytes).unwrap();
     parts.last(Opcode::Submit).unwrap().d = 0xffff_8000_0000_0000u64.into();
     let file = parts.file();
-    assert!(verify(&parsed(&file), &Limits::DEFAULT).is_err());
+    assert!(verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).is_err());
 }
 
 /// 11. State was saved at a checkpoint and never restored.
 #[test]
 fn what_a_run_changes_is_restored_before_the_next() {
     let digits = shipped::named("digits-g52").unwrap();
-    let recording = parsed(&digits.bytes);
-    let checked = verified(&recording);
+    let checked = verified(&digits.bytes);
     let mut rig = rig();
     let mut workspace = Workspace::new();
     let mut values = Values::new(&checked);

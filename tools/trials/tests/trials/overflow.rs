@@ -4,10 +4,11 @@
 use std::path::Path;
 
 /// Members that may go without: they execute or generate, or are no part of what is used.
-const WITHOUT: [&str; 11] = [
+const WITHOUT: [&str; 12] = [
     "gpureplay-cuda-abi",
     "gpureplay-cuda-fake",
     "gpureplay-guest",
+    "gpureplay-kit",
     "gpureplay-on-model",
     "gpureplay-task",
     "gpureplay-trials",

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask cuda device-test`: records and replays real programs on a real GPU, and writes what came out into docs/cuda.md.
+//! `cargo xtask cuda device-test`: records and replays real programs on a real GPU, and keeps what came out in measurements/.
 
 mod machines;
 mod measure;
-mod page;
 mod programs;
 mod refused;
 mod replays;
@@ -17,7 +16,10 @@ use std::{
 
 use clap::{Args, Subcommand, ValueEnum as _};
 
-use gpureplay_task::output;
+use gpureplay_task::{
+    measured::{self, Table},
+    output,
+};
 
 use crate::{
     error::{Error, Result},
@@ -44,9 +46,9 @@ impl Cuda {
     }
 }
 
-/// Builds programs with nvcc, records and replays them, measures, and writes the tables of docs/cuda.md.
+/// Builds programs with nvcc, records and replays them, measures, and keeps the results in measurements/cuda-PART.json.
 ///
-/// Needs a GPU and nvcc; programs of Python packages that are missing are left out, and named. Each part writes a section of its
+/// Needs a GPU and nvcc; programs of Python packages that are missing are left out, and named. Each part has a file of its
 /// own, so that a machine that is lent for minutes can run them one by one.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -72,9 +74,6 @@ struct DeviceTest {
     /// A folder of recordings of the suite that another machine made, for the part elsewhere.
     #[arg(long, value_name = "DIR")]
     recording: Option<PathBuf>,
-    /// The page to write.
-    #[arg(long, value_name = "FILE")]
-    page: Option<PathBuf>,
     /// Replays in fresh processes.
     #[arg(long, default_value_t = 500)]
     fresh: usize,
@@ -164,7 +163,6 @@ impl DeviceTest {
                 source,
             })?,
         };
-        let page = absolute(path(self.page, "docs/cuda.md"))?;
         let Ok(doctor) = output(&mut bench.gpureplay("doctor")) else {
             println!("no GPU");
             return Ok(ExitCode::FAILURE);
@@ -208,7 +206,8 @@ impl DeviceTest {
                 Ok((text, wrong)) => {
                     let head = machine(&doctor, &name, begun.elapsed())?;
                     println!("{head}{text}");
-                    page::write(&page, &name, &(head + text.trim()))?;
+                    let kept = Table::new(head + text.trim(), "");
+                    measured::keep(&format!("cuda-{name}"), &[kept])?;
                     failed |= wrong > 0;
                 }
                 Err(error) => {

@@ -23,7 +23,7 @@ const OPTIMISED: [&str; 4] = ["zune-jpeg", "png", "fdeflate", "miniz_oxide"];
 ///
 /// Files made to be expensive, shipped ones and those of the review, changed at random and bred from those that cost most, go through each command for as
 /// long, all runs together. Heap, allocations, steps of the program and bytes written must stay within the budgets of docs/SPECIFICATION.md; there is no clock in it.
-/// What was tried and the largest shares are added to fuzz/costs.json, from which the table in docs/reliability.md is made. An input beyond a budget is
+/// What was tried and the largest shares are added to fuzz/costs.json. An input beyond a budget is
 /// kept in fuzz/artifacts/cost.
 #[derive(Args)]
 #[command(

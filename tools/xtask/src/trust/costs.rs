@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What files cost the commands, over all runs of the standing attacker: fuzz/costs.json, and its table in docs/reliability.md.
+//! What files cost the commands, over all runs of the standing attacker: fuzz/costs.json.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -10,10 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::root;
 use crate::error::{Error, Result};
 
-/// What is counted, in the order of the numbers below.
-const COUNTED: [&str; 4] = ["heap", "allocations", "steps", "written"];
-
-/// What was tried with a command, and the most that it took.
+/// What was tried with a command, and the most that it took: heap, allocations, steps, bytes written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Cost {
     pub(super) inputs: u64,
@@ -83,7 +79,7 @@ pub(super) fn read() -> Result<Costs> {
     read_from(&path())
 }
 
-/// Adds a run, and writes the table.
+/// Adds a run.
 pub(super) fn add(run: &Costs) -> Result<()> {
     let mut all = read()?;
     all.steps = run.steps;
@@ -96,62 +92,7 @@ pub(super) fn add(run: &Costs) -> Result<()> {
     let mut text = serde_json::to_string_pretty(&all).unwrap_or_default();
     text.push('\n');
     std::fs::write(&temporary, text).map_err(Error::io("write", &temporary))?;
-    std::fs::rename(&temporary, &path).map_err(Error::io("write", &path))?;
-    let page = root().join("docs/reliability.md");
-    let old = std::fs::read_to_string(&page).map_err(Error::io("read", &page))?;
-    let begin = old.find(BEGIN);
-    let end = old.find(END);
-    let (Some(begin), Some(end)) = (begin, end) else {
-        return Err(Error::Missing {
-            what: format!("the marks {BEGIN} and {END} in docs/reliability.md"),
-            remedy: "cargo xtask reliability writes them".into(),
-        });
-    };
-    let new = [&old[..begin], &section(&all), &old[end + END.len()..]].concat();
-    std::fs::write(&page, new).map_err(Error::io("write", &page))
-}
-
-const BEGIN: &str = "<!-- begin costs -->";
-const END: &str = "<!-- end costs -->";
-
-/// The table, with marks around it.
-pub(super) fn section(costs: &Costs) -> String {
-    let mut text = format!(
-        "{BEGIN}\n| Command | Inputs | Hours of a processor | Findings | Largest share of a budget | Heap for each byte (budget) | \
-         Steps for each byte (budget) | Written for each byte (budget) |\n| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |\n"
-    );
-    let mut sum = Cost::default();
-    for (name, cost) in &costs.commands {
-        let largest = (0..4).max_by(|a, b| cost.shares[*a].total_cmp(&cost.shares[*b]));
-        let largest = largest.map_or(String::new(), |which| {
-            format!("{:.0} % ({})", 100.0 * cost.shares[which], COUNTED[which])
-        });
-        let ratio =
-            |which: usize| format!("{:.1} ({})", cost.ratios[which], cost.budgets[which][1]);
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "| {name} | {} | {:.2} | {} | {largest} | {} | {} | {} |",
-            cost.inputs,
-            cost.seconds / 3600.0,
-            cost.findings,
-            ratio(0),
-            ratio(2),
-            ratio(3)
-        );
-        sum.inputs += cost.inputs;
-        sum.seconds += cost.seconds;
-        sum.findings += cost.findings;
-    }
-    let _ = writeln!(
-        text,
-        "| all | {} | {:.2} | {} | | | | |\n{END}",
-        sum.inputs,
-        sum.seconds / 3600.0,
-        sum.findings
-    );
-    // What follows the mark is the page's.
-    text.trim_end().to_owned()
+    std::fs::rename(&temporary, &path).map_err(Error::io("write", &path))
 }
 
 #[cfg(test)]
@@ -183,18 +124,5 @@ mod tests {
         other.budgets = [[3, 4]; 4];
         all.add(&other);
         assert_eq!((all.inputs, all.shares), (14, [0.1; 4]));
-    }
-
-    #[test]
-    fn the_table_names_each_command_and_adds_up() {
-        let commands = [("verify", cost(5, 0, 0.5)), ("info", cost(6, 1, 0.25))];
-        let costs = Costs {
-            commands: commands.map(|(name, cost)| (name.to_owned(), cost)).into(),
-            ..Costs::default()
-        };
-        let text = section(&costs);
-        assert!(text.starts_with(BEGIN) && text.ends_with(END), "{text}");
-        assert!(text.contains("| verify | 5 | 0.00 | 0 | 50 % ("), "{text}");
-        assert!(text.contains("| all | 11 | 0.00 | 1 |"), "{text}");
     }
 }

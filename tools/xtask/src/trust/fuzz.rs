@@ -32,7 +32,7 @@ pub(crate) struct Fuzz {
     /// Targets that run at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     jobs: u32,
-    /// Add what was done to fuzz/totals.json, from which docs/reliability.md is made
+    /// Add what was done to fuzz/totals.json
     #[arg(long)]
     add_up: bool,
     /// Print the targets' names

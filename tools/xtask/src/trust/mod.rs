@@ -27,7 +27,7 @@ use crate::{
     repository::root,
 };
 
-/// Where results of trials are kept for the report.
+/// Where results of trials are kept.
 fn results() -> Result<PathBuf> {
     let directory = root().join("target/trials");
     std::fs::create_dir_all(&directory).map_err(Error::io("create", &directory))?;

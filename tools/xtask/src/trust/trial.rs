@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// Recordings that are wrong in one point, made from each shipped one: all must be refused by the rule that they break.
 #[derive(Args)]
 pub(crate) struct Mutants {
-    /// Only those that break this rule; the report keeps the result of the last whole run
+    /// Only those that break this rule
     #[arg(long, value_name = "NAME")]
     rule: Option<String>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Faults {
     /// Only at every N-th call
     #[arg(long, value_name = "N", default_value_t = 1)]
     step: usize,
-    /// Only this kind; the report keeps the result of the last whole run
+    /// Only this kind
     #[arg(long, value_name = "NAME")]
     kind: Option<String>,
 }
@@ -46,7 +46,7 @@ impl Faults {
     }
 }
 
-/// Runs a trial in a process of its own; its result is kept for the report.
+/// Runs a trial in a process of its own; its result is kept.
 pub(super) fn run(trial: &str, arguments: &[&str]) -> Result<ExitCode> {
     let kept = results()?.join(format!("{trial}.json"));
     let mut command = command();

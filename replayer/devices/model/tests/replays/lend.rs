@@ -3,12 +3,11 @@
 
 use std::path::Path;
 
-use gpureplay_core::mali::verify;
 use gpureplay_core::middleware::{Diff, Divergence};
-use gpureplay_core::{DeviceError, Gpu, Limits, Options, Session, Tensors, Workspace, Wrapper};
-use gpureplay_format::{Opcode, Recording, TensorKind};
+use gpureplay_core::{DeviceError, Gpu, Workspace, Wrapper};
+use gpureplay_format::{Opcode, Recording};
+use gpureplay_kit::{Values, model, open, shipped};
 use gpureplay_on_model::OnModel;
-use mali_model::Profile;
 
 struct Lent {
     gpu: OnModel,
@@ -34,35 +33,15 @@ impl Wrapper for Lent {
     }
 }
 
-/// The one input and the one output of the recording.
-struct Values {
-    input: (u32, Vec<u8>),
-    output: (u32, Vec<u8>),
-}
-
-impl Tensors for Values {
-    fn input(&mut self, tensor: u32) -> Option<&[u8]> {
-        (tensor == self.input.0).then_some(&self.input.1)
-    }
-    fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
-        (tensor == self.output.0).then_some(&mut self.output.1)
-    }
-}
-
 /// The last bytes of a .npy file: its values.
 fn values(path: &Path, count: usize) -> Vec<u8> {
     let bytes = std::fs::read(path).unwrap();
     bytes[bytes.len() - 4 * count..].to_vec()
 }
 
-fn model() -> OnModel {
-    let profile = Profile::by_name("g52").unwrap();
-    OnModel::new(profile, mali_model::Options::default()).unwrap()
-}
-
 fn lent() -> Lent {
     Lent {
-        gpu: model(),
+        gpu: model("g52"),
         times: 0,
         settings: 0,
     }
@@ -76,30 +55,16 @@ fn apart() -> Vec<u8> {
 
 /// Runs the digits twice on a device and returns the chains of a run.
 fn replay(gpu: impl Gpu) -> u32 {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../recordings/digits-g52");
+    let folder = shipped("digits-g52");
     let file = apart();
-    let recording = Recording::parse(&file).unwrap();
-    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
-    let index = |kind: TensorKind| {
-        let of_kind = |tensor: &&gpureplay_format::layout::TensorEntry| tensor.kind == kind.code();
-        let tensor = recording.tensors().iter().find(of_kind).unwrap();
-        let name = recording.name(tensor.name.get());
-        recording.tensor_named(name).unwrap().0
-    };
-    let mut bound = Values {
-        input: (
-            index(TensorKind::Input),
-            values(&folder.join("inputs/7.npy"), 64),
-        ),
-        output: (index(TensorKind::Output), vec![0; 40]),
-    };
+    let mut bound = Values::of(&file);
+    bound.set("input", values(&folder.join("inputs/7.npy"), 64));
     let mut workspace = Box::new(Workspace::new());
-    let options = Options::default();
-    let mut session = Session::open(gpu, verified, &mut workspace, options, &mut bound).unwrap();
+    let mut session = open(gpu, &file, &mut workspace, &mut bound);
     for _ in 0..2 {
-        bound.output.1.fill(0);
         session.run(&mut bound).unwrap();
-        assert_eq!(bound.output.1, values(&folder.join("expected/7.npy"), 10));
+        let expected = values(&folder.join("expected/7.npy"), 10);
+        assert_eq!(bound.get("probabilities"), expected);
     }
     let chains = session.submits();
     session.finish().unwrap();
@@ -128,9 +93,9 @@ fn of_two_devices_in_lock_step_each_may_be_lent() {
         mali_regs::lookup(register)
             .is_none_or(|located| !matches!(located.class(), mali_regs::Class::Status))
     };
-    let mut first = Diff::new(lent(), model(), ignored);
+    let mut first = Diff::new(lent(), model("g52"), ignored);
     let chains = replay(&mut first);
-    let mut second = Diff::new(model(), lent(), ignored);
+    let mut second = Diff::new(model("g52"), lent(), ignored);
     assert_eq!(replay(&mut second), chains);
     let times = [first.get_ref().0.times, second.get_ref().1.times];
     assert!(times.iter().all(|&times| times >= 2 * chains), "{times:?}");

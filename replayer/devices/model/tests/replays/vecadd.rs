@@ -3,29 +3,17 @@
 //! that were not in the dump.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gpureplay_core::mali::verify;
-use gpureplay_core::{Limits, Options, Session, Tensors, Workspace};
-use gpureplay_format::{
-    Access, Builder, ElementType, Recording, RegionKind, SegmentKind, Tensor, TensorKind,
-};
-use gpureplay_on_model::OnModel;
-use mali_model::Profile;
+use gpureplay_core::Workspace;
+use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
+use gpureplay_kit::{Values, floats, model, open, shared};
 
 /// Where the kernel's job header and its shader lie in the dump.
 const JOB: u64 = 0xf7f6_f1c0;
 const PUSH_UNIFORMS: u64 = 0xf7f6_f150;
 const SHADER: u64 = 0xf7fe_f780;
 const THREADS: usize = 64;
-
-fn shared() -> Option<PathBuf> {
-    let by_environment = std::env::var_os("GPUREPLAY_SHARED").map(PathBuf::from);
-    let mut ancestors = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    by_environment
-        .or_else(|| ancestors.find_map(|folder| Some(folder.join("shared")).filter(|s| s.is_dir())))
-}
 
 /// The buffers of a dump: lines of sixteen bytes behind an offset, a star for repeated lines.
 fn buffers(text: &str) -> BTreeMap<u64, Vec<u8>> {
@@ -60,42 +48,6 @@ fn buffers(text: &str) -> BTreeMap<u64, Vec<u8>> {
     }
     buffers.extend(current);
     buffers
-}
-
-struct Bound {
-    inputs: [Vec<u8>; 2],
-    output: Vec<u8>,
-}
-
-impl Bound {
-    fn new(a: &[f32], b: &[f32]) -> Self {
-        let bytes = |values: &[f32]| {
-            values
-                .iter()
-                .flat_map(|value| value.to_le_bytes())
-                .collect()
-        };
-        Self {
-            inputs: [bytes(a), bytes(b)],
-            output: vec![0; THREADS * 4],
-        }
-    }
-
-    fn values(&self) -> Vec<f32> {
-        let chunks = self.output.chunks_exact(4);
-        chunks
-            .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()))
-            .collect()
-    }
-}
-
-impl Tensors for Bound {
-    fn input(&mut self, tensor: u32) -> Option<&[u8]> {
-        self.inputs.get(tensor as usize).map(Vec::as_slice)
-    }
-    fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
-        (tensor == 2).then_some(&mut self.output)
-    }
 }
 
 fn recording(buffers: &BTreeMap<u64, Vec<u8>>) -> Vec<u8> {
@@ -147,10 +99,7 @@ fn recording(buffers: &BTreeMap<u64, Vec<u8>>) -> Vec<u8> {
 
 #[test]
 fn a_real_kernel_replays_with_other_inputs() {
-    let dump =
-        shared().map(|shared| shared.join("reference/shader-samples/7212/vecadd.trace.txt.xz"));
-    let Some(dump) = dump.filter(|dump| dump.is_file()) else {
-        eprintln!("skipped: no shader-samples/7212/vecadd.trace.txt.xz (set GPUREPLAY_SHARED)");
+    let Some(dump) = shared("reference/shader-samples/7212/vecadd.trace.txt.xz") else {
         return;
     };
     let Ok(unpacked) = Command::new("xz").arg("-dc").arg(dump).output() else {
@@ -159,29 +108,17 @@ fn a_real_kernel_replays_with_other_inputs() {
     };
     let buffers = buffers(&String::from_utf8(unpacked.stdout).unwrap());
     let file = recording(&buffers);
-    let recording = Recording::parse(&file).unwrap();
-    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
-    let gpu = OnModel::new(
-        Profile::by_name("g52").unwrap(),
-        mali_model::Options::default(),
-    );
     let mut workspace = Workspace::new();
     let ramp: Vec<f32> = (0..THREADS).map(|i| i as f32 * 0.75 - 3.0).collect();
     let other: Vec<f32> = (0..THREADS).map(|i| 1000.0 / (i as f32 + 1.0)).collect();
-    let mut bound = Bound::new(&ramp, &other);
-    let mut session = Session::open(
-        gpu.unwrap(),
-        verified,
-        &mut workspace,
-        Options::default(),
-        &mut bound,
-    )
-    .unwrap();
+    let mut values = Values::of(&file);
+    values.set("a", floats(&ramp)).set("b", floats(&other));
+    let mut session = open(model("g52"), &file, &mut workspace, &mut values);
     for (a, b) in [(&ramp, &other), (&other, &other), (&other, &ramp)] {
-        let mut bound = Bound::new(a, b);
-        session.run(&mut bound).unwrap();
+        values.set("a", floats(a)).set("b", floats(b));
+        session.run(&mut values).unwrap();
         let expected: Vec<f32> = a.iter().zip(b).map(|(a, b)| a + b).collect();
-        assert_eq!(bound.values(), expected);
+        assert_eq!(values.floats("c"), expected);
     }
     session.finish().unwrap();
 }

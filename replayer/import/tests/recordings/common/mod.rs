@@ -5,31 +5,18 @@
 
 pub mod network;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use gpureplay_core::Limits;
-use gpureplay_core::mali::{Session, verify};
-use gpureplay_core::{Tensors, Workspace};
-use gpureplay_format::Recording;
+use gpureplay_core::Workspace;
+use gpureplay_core::mali::Session;
 use gpureplay_import::{Imported, Options, Original, built_in, convert, read_directory};
+use gpureplay_kit::{Values, floats, model, open};
 use gpureplay_on_model::OnModel;
-use mali_model::Profile;
 
 /// The directory of a recording from silicon; `None`, said aloud, where it is not there.
 pub fn directory(name: &str) -> Option<PathBuf> {
-    let found = std::env::var_os("GPUREPLAY_SHARED").map(PathBuf::from);
-    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let shared = found.or_else(|| {
-        let mut above = here.ancestors().map(|d| d.join("shared"));
-        above.find(|d| d.join("gpureplay-recordings").is_dir())
-    });
-    let directory = shared.map(|s| s.join("gpureplay-recordings").join(name));
-    let directory = directory.filter(|d| d.is_dir());
-    if directory.is_none() {
-        eprintln!("SKIPPED: no directory shared/gpureplay-recordings/{name}");
-    }
-    directory
+    gpureplay_kit::shared(&format!("gpureplay-recordings/{name}"))
 }
 
 /// The recording with the description that comes with the crate.
@@ -45,68 +32,23 @@ pub fn import(name: &str) -> Option<(Original, Imported)> {
     Some((original, imported))
 }
 
-/// Values of tensors by name: those that are set are bound, those that are asked for are read.
-#[derive(Default)]
-pub struct Values {
-    names: Vec<String>,
-    bytes: HashMap<u32, Vec<u8>>,
-    read: HashMap<u32, Vec<u8>>,
-}
-
-impl Values {
-    pub fn new(recording: &Recording<'_>) -> Self {
-        let mut values = Values::default();
-        for (index, tensor) in (0u32..).zip(recording.tensors()) {
-            values.names.push(recording.name(tensor.name.get()).into());
-            let length = recording.tensor_bytes(tensor).unwrap() as usize;
-            values.read.insert(index, vec![0; length]);
-        }
-        values
-    }
-
-    fn index(&self, name: &str) -> u32 {
-        self.names.iter().position(|n| n == name).unwrap() as u32
-    }
-
-    pub fn set(&mut self, name: &str, value: &[f32]) {
-        let bytes = value.iter().flat_map(|v| v.to_le_bytes()).collect();
-        self.bytes.insert(self.index(name), bytes);
-    }
-
-    pub fn get(&self, name: &str) -> Vec<f32> {
-        let bytes = &self.read[&self.index(name)];
-        let word = |c: &[u8]| f32::from_le_bytes([c[0], c[1], c[2], c[3]]);
-        bytes.chunks_exact(4).map(word).collect()
-    }
-}
-
-impl Tensors for Values {
-    fn input(&mut self, tensor: u32) -> Option<&[u8]> {
-        self.bytes.get(&tensor).map(Vec::as_slice)
-    }
-
-    fn output(&mut self, tensor: u32) -> Option<&mut [u8]> {
-        self.read.get_mut(&tensor).map(Vec::as_mut_slice)
-    }
-}
-
 /// Opens a recording on the G71 model and gives the session to `test`.
 pub fn on_g71(
     imported: &Imported,
     weights: &BTreeMap<&str, Vec<f32>>,
     test: impl FnOnce(&mut Session<'_, '_, OnModel>, &mut Values),
 ) {
-    let recording = Recording::parse(&imported.recording).unwrap();
-    let mut values = Values::new(&recording);
+    let mut values = Values::of(&imported.recording);
     for (name, value) in weights {
-        values.set(name, value);
+        values.set(name, floats(value));
     }
-    let verified = verify(&recording, &Limits::DEFAULT).unwrap();
-    let profile = Profile::by_name("g71").unwrap();
-    let gpu = OnModel::new(profile, mali_model::Options::default()).unwrap();
     let mut workspace = Box::new(Workspace::new());
-    let options = gpureplay_core::Options::default();
-    let mut session = Session::open(gpu, verified, &mut workspace, options, &mut values).unwrap();
+    let mut session = open(
+        model("g71"),
+        &imported.recording,
+        &mut workspace,
+        &mut values,
+    );
     test(&mut session, &mut values);
     session.finish().unwrap();
 }

@@ -12,6 +12,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use gpureplay_task::measured;
 
 use self::{causes::Causes, results::Results};
 use crate::{
@@ -19,7 +20,6 @@ use crate::{
         self, payload,
         step::{Fingerprint, Step},
     },
-    conformance,
     error::{Error, Result},
     folder::{Folder, create_dir},
     run::driver::Driver,
@@ -83,7 +83,7 @@ pub(crate) struct Piglit {
     /// Print the results as one JSON object.
     #[arg(long)]
     json: bool,
-    /// Write the results into docs/conformance.md.
+    /// Keep the results in measurements/piglit-GPU.json.
     #[arg(long)]
     write_doc: bool,
     /// Go on with the last full run on this GPU: run only the tests that have no result yet.
@@ -110,8 +110,8 @@ impl Piglit {
             None => self.run(&folder)?,
         };
         if self.write_doc {
-            let text = results.markdown(&causes, &self.gpu);
-            conformance::write(&folder.repository, &format!("piglit {}", self.gpu), &text)?;
+            let name = format!("piglit-{}", self.gpu);
+            measured::keep(&name, &results.tables(&causes, &self.gpu))?;
         }
         if self.json {
             println!("{}", results.json(&self.gpu));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the runner in the guest reports, counted and written as text, JSON and Markdown.
+//! What the runner in the guest reports, counted and written as text, JSON and tables.
 
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::causes::{Causes, Whose};
-use crate::conformance::cell;
+use gpureplay_task::measured::Table;
 
 /// The end of one test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,7 +181,7 @@ impl Results {
 
     /// For programs.
     pub(super) fn json(&self, gpu: &str) -> String {
-        let value = serde_json::json!({
+        let value = json!({
             "gpu": gpu,
             "counts": self.counts(),
             "percent": self.rate(),
@@ -189,36 +190,41 @@ impl Results {
         value.to_string()
     }
 
-    /// For docs/conformance.md.
-    pub(super) fn markdown(&self, causes: &Causes, gpu: &str) -> String {
+    /// To be kept: sums, and what did not pass.
+    pub(super) fn tables(&self, causes: &Causes, gpu: &str) -> [Table; 2] {
         let sum = self.counts();
-        let mut text = format!(
-            "| Tests | Pass | Fail | Skip | Crash | Timeout | Not run | Of those not skipped |\n\
-             |---|---|---|---|---|---|---|---|\n\
-             | {} | {} | {} | {} | {} | {} | {} | {:.1} % |\n\n",
-            self.tests.len() + sum.not_run,
-            sum.pass,
-            sum.fail,
-            sum.skip,
-            sum.crash,
-            sum.timeout,
-            sum.not_run,
-            self.rate()
+        let mut sums = Table::new(
+            self.skips(),
+            "Tests | Pass | Fail | Skip | Crash | Timeout | Not run | Of those not skipped, %",
         );
-        text += &self.skips();
-        if self.bad().next().is_none() {
-            return text;
-        }
-        text += "\n| Test | Result | Whose | Cause |\n|---|---|---|---|\n";
+        let tests = self.tests.len() + sum.not_run;
+        let Counts {
+            pass,
+            fail,
+            skip,
+            crash,
+            timeout,
+            not_run,
+        } = sum;
+        sums.row(json!([
+            tests,
+            pass,
+            fail,
+            skip,
+            crash,
+            timeout,
+            not_run,
+            self.rate()
+        ]));
+        let mut bad = Table::new("", "Test | Result | Whose | Cause");
         for test in self.bad() {
             let (whose, why) = match causes.of(&test.name, gpu) {
-                Some(cause) => (cause.whose.word(), cell(&cause.why)),
-                None => ("open", cell(&test.detail)),
+                Some(cause) => (cause.whose.word(), &cause.why),
+                None => ("open", &test.detail),
             };
-            let (name, end) = (cell(&test.name), test.result.word());
-            let _ = writeln!(text, "| `{name}` | {end} | {whose} | {why} |");
+            bad.row(json!([test.name, test.result.word(), whose, why]));
         }
-        text
+        [sums, bad]
     }
 
     /// Why tests were skipped, with counts.
@@ -239,7 +245,7 @@ impl Results {
         if list.is_empty() {
             String::new()
         } else {
-            format!("Skipped: {}.\n", list.join("; "))
+            format!("Skipped: {}.", list.join("; "))
         }
     }
 }
@@ -278,10 +284,15 @@ mod tests {
             "{text}"
         );
         assert_eq!(results.unexplained(&causes, "g52"), ["c (crash)"]);
-        let markdown = results.markdown(&causes, "g52");
-        assert!(markdown.contains("| 4 | 1 | 0 | 1 | 1 | 0 | 1 | 50.0 % |"));
-        assert!(markdown.contains("Skipped: 1: it is Monday."));
-        assert!(markdown.contains("| `c` | crash | open | SIGSEGV |"));
+        let [sums, bad] = results
+            .tables(&causes, "g52")
+            .map(|table| table.to_string());
+        assert!(
+            sums.contains("| 4 | 1 | 0 | 1 | 1 | 0 | 1 | 50.00 |"),
+            "{sums}"
+        );
+        assert!(sums.contains("Skipped: 1: it is Monday."), "{sums}");
+        assert!(bad.contains("| c | crash | open | SIGSEGV |"), "{bad}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which folders a folder may use. The rules that docs/DESIGN.md gives reasons for.
+//! Which folders a folder may use. docs/DESIGN.md gives reasons.
 
 use crate::workspace::Crate;
 
@@ -56,7 +56,7 @@ fn allowed(from: &str, to: &str) -> bool {
 }
 
 /// The first part of a path.
-pub(super) fn top(folder: &str) -> &str {
+pub(crate) fn top(folder: &str) -> &str {
     folder.split('/').next().unwrap_or(folder)
 }
 

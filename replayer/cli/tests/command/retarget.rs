@@ -1,26 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gpureplay retarget` and `verify --for` as users see them.
-#![allow(clippy::unwrap_used)]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-fn shipped(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../recordings")
-        .join(name)
-}
-
-/// Exit code, standard output and standard error.
-fn ran(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_gpureplay"))
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    let code = output.status.code().unwrap();
-    (code, text(output.stdout), text(output.stderr))
-}
+use crate::start::{ran, shipped};
 
 #[test]
 fn one_recording_for_two_boards() {

@@ -6,8 +6,10 @@ use std::{
     fmt::Write as _,
 };
 
-use super::{layers::top, reasons::Reasons};
-use crate::workspace::{Crate, Unsafe};
+use crate::{
+    rules::{Reasons, top},
+    workspace::{Crate, Unsafe},
+};
 
 /// Folders that stand above everything else; the figure leaves them out, the table does not.
 const NOT_DRAWN: [&str; 2] = ["tools", "fuzz"];

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The one way in which these tests start the command.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gpureplay_kit::command::{Words, run_in};
+pub(crate) use gpureplay_kit::{command::Folder, repository, shipped};
+
+/// The program.
+pub(crate) const GPUREPLAY: &str = env!("CARGO_BIN_EXE_gpureplay");
+
+pub(crate) fn command() -> Command {
+    Command::new(GPUREPLAY)
+}
+
+/// Where the shipped recordings are: their names are words for the command there.
+pub(crate) fn recordings() -> PathBuf {
+    repository().join("recordings")
+}
+
+/// Exit code, standard output, standard error, in a folder.
+pub(crate) fn ran_in(folder: &Path, words: &(impl Words + ?Sized)) -> (i32, String, String) {
+    run_in(folder, GPUREPLAY, words)
+}
+
+/// The same in the repository.
+pub(crate) fn ran(words: &(impl Words + ?Sized)) -> (i32, String, String) {
+    ran_in(&repository(), words)
+}
+
+/// Exit code and all that was printed, among the shipped recordings.
+pub(crate) fn said(words: &(impl Words + ?Sized)) -> (i32, String) {
+    let (code, out, err) = ran_in(&recordings(), words);
+    (code, out + &err)
+}
+
+/// All that was printed by a command that must succeed, among the shipped recordings.
+pub(crate) fn well(words: &(impl Words + ?Sized)) -> String {
+    let (code, text) = said(words);
+    assert_eq!(code, 0, "{text}");
+    text
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Commands, started in a folder by the words of a line.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Arguments: a line that is split at its spaces, or a list.
+pub trait Words {
+    /// One by one.
+    fn words(&self) -> Vec<OsString>;
+}
+
+impl Words for str {
+    fn words(&self) -> Vec<OsString> {
+        self.split_whitespace().map(OsString::from).collect()
+    }
+}
+
+impl Words for String {
+    fn words(&self) -> Vec<OsString> {
+        self.as_str().words()
+    }
+}
+
+impl<S: AsRef<OsStr>> Words for [S] {
+    fn words(&self) -> Vec<OsString> {
+        self.iter().map(|word| word.as_ref().to_owned()).collect()
+    }
+}
+
+impl<S: AsRef<OsStr>, const N: usize> Words for [S; N] {
+    fn words(&self) -> Vec<OsString> {
+        self.as_slice().words()
+    }
+}
+
+impl<S: AsRef<OsStr>> Words for Vec<S> {
+    fn words(&self) -> Vec<OsString> {
+        self.as_slice().words()
+    }
+}
+
+/// Exit code, standard output and standard error; -1 is the code of a program that a signal ended.
+pub fn outcome(output: Output) -> (i32, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let code = output.status.code().unwrap_or(-1);
+    (code, text(&output.stdout), text(&output.stderr))
+}
+
+/// Runs a program in a folder.
+pub fn run_in(
+    folder: &Path,
+    program: &str,
+    words: &(impl Words + ?Sized),
+) -> (i32, String, String) {
+    let mut command = Command::new(program);
+    command.current_dir(folder).args(words.words());
+    outcome(command.output().unwrap())
+}
+
+/// A folder of a test that is removed at the end.
+pub struct Folder(tempfile::TempDir);
+
+impl Default for Folder {
+    fn default() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+}
+
+impl Folder {
+    /// With a copy of a shipped recording that may be damaged.
+    pub fn with(recording: &str, name: &str) -> Self {
+        let folder = Self::default();
+        crate::copy(&crate::shipped(recording), &folder.at(name));
+        folder
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// A file in it.
+    pub fn at(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// The same as text, for arguments.
+    pub fn text(&self, name: &str) -> String {
+        self.at(name).to_str().unwrap().to_owned()
+    }
+
+    /// Runs a program in it: exit code and all output. Words that start with @ are files in it, by their whole paths.
+    pub fn ran(&self, program: &str, words: &(impl Words + ?Sized)) -> (i32, String) {
+        let absolute = |word: OsString| match word.to_str().and_then(|word| word.strip_prefix('@'))
+        {
+            Some(name) => self.at(name).into_os_string(),
+            None => word,
+        };
+        let words: Vec<OsString> = words.words().into_iter().map(absolute).collect();
+        let (code, out, err) = run_in(self.path(), program, &words);
+        (code, out + &err)
+    }
+}

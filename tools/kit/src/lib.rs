@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the tests of several crates share: where recordings are, values of tensors, sessions on the model, small jobs, commands.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "in a test a panic says what is wrong"
+)]
+
+pub mod command;
+pub mod jobs;
+mod values;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gpureplay_core::mali::{Session, Verified, verify};
+use gpureplay_core::{Gpu, Limits, Options, Tensors, Workspace};
+use gpureplay_format::Recording;
+use gpureplay_on_model::OnModel;
+use mali_model::Profile;
+pub use values::{Values, floats};
+
+/// The top of the source tree.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+/// The folder of a shipped recording.
+pub fn shipped(name: &str) -> PathBuf {
+    repository().join("recordings").join(name)
+}
+
+/// The folders of all shipped recordings, by name.
+pub fn all_shipped() -> Vec<PathBuf> {
+    let entries = fs::read_dir(repository().join("recordings")).unwrap();
+    let folders = entries.map(|entry| entry.unwrap().path());
+    let mut found: Vec<_> = folders
+        .filter(|it| it.join("recording.gpr").exists())
+        .collect();
+    found.sort();
+    found
+}
+
+/// Data that is not ours to commit: a folder `shared` above the tree, or the one that `GPUREPLAY_SHARED` names. `None`, said aloud, if
+/// there is no `path` in it.
+pub fn shared(path: &str) -> Option<PathBuf> {
+    let given = std::env::var_os("GPUREPLAY_SHARED").map(PathBuf::from);
+    let here = repository();
+    let above = here.ancestors().map(|folder| folder.join("shared"));
+    let found = given
+        .into_iter()
+        .chain(above)
+        .map(|it| it.join(path))
+        .find(|it| it.exists());
+    if found.is_none() {
+        eprintln!(
+            "SKIPPED: no shared/{path} beside the repository, and GPUREPLAY_SHARED does not name it"
+        );
+    }
+    found
+}
+
+/// Copies a folder with all that is in it.
+pub fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (from, to) = (
+            entry.as_ref().unwrap().path(),
+            to.join(entry.unwrap().file_name()),
+        );
+        match from.is_dir() {
+            true => copy(&from, &to),
+            false => drop(fs::copy(from, to).unwrap()),
+        }
+    }
+}
+
+/// A recording that keeps all rules. Its view is never freed: a test makes few.
+pub fn verified(file: &[u8]) -> Verified<'_> {
+    let view = Box::leak(Box::new(Recording::parse(file).unwrap()));
+    verify(view, &Limits::DEFAULT).unwrap()
+}
+
+/// The model of a GPU.
+pub fn model(name: &str) -> OnModel {
+    let profile = Profile::by_name(name).unwrap();
+    OnModel::new(profile, mali_model::Options::default()).unwrap()
+}
+
+/// An open session of a sound recording.
+pub fn open<'r, 'w, G: Gpu>(
+    gpu: G,
+    file: &'r [u8],
+    workspace: &'w mut Workspace,
+    values: &mut impl Tensors,
+) -> Session<'r, 'w, G> {
+    Session::open(gpu, verified(file), workspace, Options::default(), values).unwrap()
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What commands measure: tables in measurements/NAME.json, which are committed, and which `cargo xtask docs` puts into pages.
+
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+
+/// Numbers of one kind, and how they came about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// What was measured, where and with which command.
+    pub about: String,
+    /// The columns, with their units.
+    pub columns: Vec<String>,
+    /// A cell for each column.
+    pub rows: Vec<Vec<Value>>,
+}
+
+impl Table {
+    /// A table without rows; names of columns are separated by ` | `. Without columns it is only text.
+    pub fn new(about: impl Into<String>, columns: &str) -> Self {
+        Self {
+            about: about.into(),
+            columns: columns.split_terminator(" | ").map(str::to_owned).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row: `json!([...])`.
+    pub fn row(&mut self, cells: Value) {
+        self.rows
+            .extend(serde_json::from_value::<Vec<Value>>(cells));
+    }
+}
+
+/// As Markdown; numbers that are not whole have four digits.
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.about.is_empty() {
+            writeln!(f, "{}\n", self.about)?;
+        }
+        if self.columns.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "| {} |", self.columns.join(" | "))?;
+        writeln!(f, "|{}", " --- |".repeat(self.columns.len()))?;
+        for row in &self.rows {
+            let cells: Vec<String> = row.iter().map(cell).collect();
+            writeln!(f, "| {} |", cells.join(" | "))?;
+        }
+        Ok(())
+    }
+}
+
+fn cell(value: &Value) -> String {
+    match (value, value.as_f64()) {
+        (Value::Null, _) => String::new(),
+        (Value::String(text), _) => text.replace('|', "\\|").replace('\n', " "),
+        (value, Some(number)) if value.is_f64() && number != 0.0 => {
+            let digits = (3.0 - number.abs().log10().floor()).clamp(0.0, 12.0);
+            format!("{number:.*}", digits as usize)
+        }
+        (value, _) => value.to_string(),
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../measurements")
+}
+
+/// Keeps tables as measurements/NAME.json.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn keep(name: &str, tables: &[Table]) -> Result<()> {
+    let path = folder().join(format!("{name}.json"));
+    let temporary = path.with_extension("new");
+    let text = serde_json::to_string_pretty(tables).unwrap_or_default() + "\n";
+    fs::create_dir_all(folder()).map_err(Error::io("create", folder()))?;
+    fs::write(&temporary, text).map_err(Error::io("write", &temporary))?;
+    fs::rename(&temporary, &path).map_err(Error::io("write", &path))?;
+    println!("kept in measurements/{name}.json");
+    Ok(())
+}
+
+/// What was kept.
+///
+/// # Errors
+/// Nothing was, or the file is damaged.
+pub fn kept(name: &str) -> Result<Vec<Table>> {
+    let path = folder().join(format!("{name}.json"));
+    let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+    let wrong = |error| Error::Usage(format!("{}: {error}", path.display()));
+    serde_json::from_slice(&bytes).map_err(wrong)
+}
+
+/// All that was kept: names, and tables as Markdown.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn all() -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder()).map_err(Error::io("read", folder()))? {
+        let path = entry.map_err(Error::io("read", folder()))?.path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let tables = kept(&name)?;
+        let tables: Vec<String> = tables.iter().map(Table::to_string).collect();
+        found.push((name.into_owned(), tables.join("\n")));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_texts_are_cells() {
+        let mut table = Table::new("`x`", "a | b, s | c");
+        table.row(serde_json::json!(["p|q", 0.012_345, 7]));
+        let text = "`x`\n\n| a | b, s | c |\n| --- | --- | --- |\n| p\\|q | 0.01235 | 7 |\n";
+        assert_eq!(table.to_string(), text);
+        assert_eq!(cell(&serde_json::json!(1234.56)), "1235");
+    }
+
+    #[test]
+    fn what_is_committed_can_be_read() {
+        assert!(all().expect("measurements").len() >= 8);
+    }
+}

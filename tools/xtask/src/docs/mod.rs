@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `cargo xtask docs`: the pages with all tables that programs make, for a release.
+
+mod pages;
+
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
+
+use clap::Args;
+use gpureplay_task::{measured, output};
+
+use crate::{
+    error::{Error, Result},
+    repository::{git, root},
+    rules::Reasons,
+    workspace::crates,
+};
+
+/// Writes the pages of docs/ to target/docs, with the tables that the committed pages leave out.
+///
+/// A line `<!-- table: NAME -->` becomes the table of this name, made from the instruction table, the descriptors, the crates' manifests
+/// or a file in measurements/. `commands.md` is the help of all commands.
+#[derive(Args)]
+pub(crate) struct Docs {}
+
+impl Docs {
+    pub(crate) fn execute(self) -> Result<std::process::ExitCode> {
+        let top = root();
+        let tables = tables(&top)?;
+        let to = top.join("target/docs");
+        let write = |name: &str, text: &str| {
+            let path = to.join(name);
+            let folder = path.parent().unwrap_or(&to);
+            fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
+            fs::write(&path, text).map_err(Error::io("write", &path))
+        };
+        for page in git(&["ls-files", "docs/*.md"])? {
+            let path = top.join(&page);
+            if !path.exists() {
+                continue;
+            }
+            let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+            write(page.trim_start_matches("docs/"), &filled(&text, &tables)?)?;
+        }
+        let commands = cargo("gpureplay", &["--", "manual", "--markdown"])?;
+        write("commands.md", &commands)?;
+        println!("{} tables in {}", tables.len(), to.display());
+        Ok(std::process::ExitCode::SUCCESS)
+    }
+}
+
+/// What `cargo run` of a package prints.
+fn cargo(package: &str, words: &[&str]) -> Result<String> {
+    let mut command = Command::new("cargo");
+    command.current_dir(root());
+    output(
+        command
+            .args(["run", "--quiet", "--package", package])
+            .args(words),
+    )
+}
+
+/// All tables by their names.
+fn tables(top: &Path) -> Result<BTreeMap<String, String>> {
+    let (crates, reasons) = (crates()?, Reasons::read(top)?);
+    let dependencies = pages::dependencies(&crates, &reasons);
+    let mut tables = BTreeMap::from([
+        ("graph".to_owned(), pages::graph(&crates)),
+        ("crates".to_owned(), pages::table(&crates)),
+        ("unsafe".to_owned(), pages::unsafe_code(&crates, &reasons)),
+        ("dependencies".to_owned(), dependencies),
+    ]);
+    for (package, example) in [("mali-isa", "table"), ("mali-descriptors", "tables")] {
+        let printed = cargo(package, &["--example", example])?;
+        let named = printed.split(BEGIN).skip(1);
+        tables.extend(named.filter_map(|table| {
+            let (name, text) = table.split_once(END)?;
+            Some((name.to_owned(), text.to_owned()))
+        }));
+    }
+    for (name, text) in measured::all()? {
+        tables.insert(format!("measured {name}"), text);
+    }
+    Ok(tables)
+}
+
+const BEGIN: &str = "<!-- table: ";
+const END: &str = " -->\n";
+
+/// A page with its tables.
+fn filled(page: &str, tables: &BTreeMap<String, String>) -> Result<String> {
+    let mut parts = page.split(BEGIN);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once(END).unwrap_or((part, ""));
+        let table = tables.get(name).ok_or_else(|| Error::Missing {
+            what: format!("a table {name}"),
+            remedy: "`cargo xtask docs` makes those of isa, jobs, architecture, measurements"
+                .into(),
+        })?;
+        out += table.trim();
+        out += "\n";
+        out += rest;
+    }
+    Ok(out)
+}
+
+#[test]
+fn a_page_gets_the_tables_that_it_names() {
+    let tables = BTreeMap::from([("x".to_owned(), "| 1 |\n".to_owned())]);
+    let of = |page: &str| filled(page, &tables);
+    let page = "a\n\n<!-- table: x -->\n\nb\n";
+    assert_eq!(of(page).unwrap(), "a\n\n| 1 |\n\nb\n");
+    let error = of("<!-- table: y -->\n").unwrap_err().to_string();
+    assert!(error.contains("a table y"), "{error}");
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rules over the crates: which may use which, what needs a reason, and no circles between files.
+
+mod circles;
+mod layers;
+mod reasons;
+
+use crate::{
+    error::{Error, Result},
+    repository::root,
+    workspace::crates,
+};
+pub(crate) use layers::top;
+pub(crate) use reasons::Reasons;
+
+/// Complains about what breaks a rule of docs/architecture.md.
+pub(crate) fn check() -> Result<()> {
+    let crates = crates()?;
+    let mut complaints = layers::forbidden(&crates);
+    complaints.extend(circles::found(&crates)?);
+    complaints.extend(Reasons::read(&root())?.complaints(&crates));
+    if complaints.is_empty() {
+        return Ok(());
+    }
+    Err(Error::FellShort {
+        what: "the order of the crates".into(),
+        remedy: complaints.join("; "),
+    })
+}
+
+#[test]
+fn the_crates_keep_the_rules() {
+    check().expect("rules");
+}
