@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
+use gpureplay_core::mali::Session;
 use gpureplay_core::mali::{Verified, verify};
 use gpureplay_core::middleware::{FaultKind, Faulty};
 use gpureplay_core::{Gpu, Limits, NO_ACTION, Options, Workspace};
-use gpureplay_core::mali::Session;
 use gpureplay_format::layout::TensorEntry;
 use gpureplay_format::{Action, Recording, TensorKind};
 

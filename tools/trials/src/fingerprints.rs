@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hashes of what a replay does to its device: a change that only moves code of the engine leaves them equal.
 
+use gpureplay_core::mali::Session;
 use gpureplay_core::mali::verify;
 use gpureplay_core::{DeviceError, Gpu, Limits, Options, Workspace};
-use gpureplay_core::mali::Session;
 use gpureplay_format::Recording;
 use gpureplay_format::checksum::Checksum;
 use gpureplay_on_model::OnModel;

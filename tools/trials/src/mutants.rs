@@ -15,9 +15,9 @@ mod trust;
 
 use std::collections::BTreeMap;
 
+use gpureplay_core::mali::Session;
 use gpureplay_core::mali::verify;
 use gpureplay_core::{ErrorKind, Limits, Options, Workspace};
-use gpureplay_core::mali::Session;
 use gpureplay_format::{Fault, Recording};
 
 use crate::parts::Parts;

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use gpureplay_core::mali::Session;
 use gpureplay_core::mali::verify;
 use gpureplay_core::{DeviceError, ErrorKind, Gpu, Limits, Options, Workspace};
-use gpureplay_core::mali::Session;
 use gpureplay_format::Recording;
 use mali_regs::gpu::{L2_READY_LO, SHADER_READY_LO};
 use mali_regs::job::JOB_INT_RAWSTAT;

@@ -102,7 +102,9 @@ impl Devices {
         let mut table = Table::new(about, "Result");
         let counts = |line: &&str| COUNTS.iter().any(|count| line.contains(count));
         for line in said.lines().filter(counts) {
-            table.row(json!([line.trim_start_matches("# ").replace("/recording.gpr", "")]));
+            table.row(json!([line
+                .trim_start_matches("# ")
+                .replace("/recording.gpr", "")]));
         }
         table
     }

@@ -5,9 +5,11 @@
 //! `bogus_regions`), `block entries not relocated` (`replayer/import/src/files/tables.rs`, `pages_and_blocks`), and here as far
 //! as the replayer is concerned.
 
-use gpureplay_core::middleware::{Call, FaultKind, Faulty, Trace};
-use gpureplay_core::{DeviceError, ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Workspace};
 use gpureplay_core::mali::{Session, verify};
+use gpureplay_core::middleware::{Call, FaultKind, Faulty, Trace};
+use gpureplay_core::{
+    DeviceError, ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Workspace,
+};
 use gpureplay_format::{
     Action, Builder, ElementType, Opcode, Recording, SegmentKind, Tensor, TensorKind,
 };
