@@ -17,6 +17,8 @@ use crate::capture::{Buffer, Capture};
 use crate::pages::Moment;
 
 const PAGE: u64 = PAGE_SIZE as u64;
+/// Work that a part of a copy or a read counts as which is kept: more than looking at it.
+const PART_WORK: u64 = 64;
 
 /// A run of the app.
 type Run<'a> = (&'a Capture, &'a Events);
@@ -178,6 +180,7 @@ pub(super) fn follow(
         roots: HashMap::new(),
         writers: HashMap::new(),
         reads: Vec::new(),
+        refused: BTreeSet::new(),
         is: BTreeMap::new(),
         out: Followed::default(),
     };
@@ -264,6 +267,9 @@ fn become_of((capture, events): Run<'_>, step: usize, is: &Is, work: &Work) -> O
         Is::Read(span, Hash::Of(read)) => host(Direction::Read, *span, hash_of(*read)),
         Is::Read(span, Hash::Memory) => {
             let moment = Moment::after(moved.jobs.checked_sub(1)?);
+            if !work.spend(1 + span.size()? / PART_WORK) {
+                return None;
+            }
             let bytes = bytes(capture, events, *span, moment);
             host(
                 Direction::Read,
@@ -356,6 +362,8 @@ struct Follower<'a> {
     /// By copy of something computed: the step that computed it.
     writers: HashMap<usize, usize>,
     reads: Vec<ReadBack>,
+    /// Copies that a launch reads.
+    refused: BTreeSet<usize>,
     is: BTreeMap<usize, Is>,
     out: Followed,
 }
@@ -431,7 +439,11 @@ impl Follower<'_> {
         }
     }
 
+    /// One launch is told of each copy.
     fn refuse(&mut self, copy: usize, reader: usize, given: &Given) {
+        if !self.refused.insert(copy) {
+            return;
+        }
         let Some(Event::Moved(moved)) = self.first.1.list.get(copy) else {
             return;
         };
@@ -574,6 +586,9 @@ impl Follower<'_> {
             .iter()
             .any(|(_, _, source)| matches!(source, Source::Host(_) | Source::Copied(_)))
         {
+            if !self.work.spend(PART_WORK * parts.len() as u64) {
+                return;
+            }
             let mut covered = range.0;
             let origins = parts.iter().map(|(start, end, source)| {
                 let gap = covered != *start;
@@ -652,7 +667,7 @@ impl Follower<'_> {
         }
         let found = known.within(start, end);
         let copies = |(_, _, source): &(u64, u64, Source)| matches!(source, Source::Computed(_));
-        if !found.iter().any(copies) {
+        if !found.iter().any(copies) || !self.work.spend(PART_WORK * found.len() as u64) {
             return;
         }
         let mut parts = Vec::new();

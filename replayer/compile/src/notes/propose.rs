@@ -109,7 +109,7 @@ pub fn propose(
         said: BTreeSet::new(),
         origins: followed.origins.clone(),
         carried: followed.carried.clone(),
-        made: HashMap::new(),
+        made: BTreeMap::new(),
         outputs: Vec::new(),
         proposal: Proposal {
             sure: second.is_some(),
@@ -214,7 +214,7 @@ struct Builder<'a> {
     /// Writes that are copied or copies.
     carried: BTreeSet<usize>,
     /// The tensor of a write.
-    made: HashMap<Origin, usize>,
+    made: BTreeMap<Origin, usize>,
     /// Names of outputs, and the steps that read them.
     outputs: Vec<(String, usize)>,
     proposal: Proposal,
@@ -441,6 +441,10 @@ impl<'a> Builder<'a> {
             return false;
         };
         let piece = Piece::dense(elements, tensor.layout.dtype, found.va);
+        let pieces = tensor.layout.pieces.len() as u64;
+        if !self.work.spend(pieces) {
+            return false;
+        }
         if !tensor.layout.pieces.contains(&piece) {
             if !self.moved.add(found.bytes.len() as u64) {
                 return false;
@@ -452,7 +456,13 @@ impl<'a> Builder<'a> {
 
     /// Says so if an input is only a part of what the app wrote, and the whole is one too.
     fn remark_on_part(&mut self, origin: Origin, name: &str) {
-        let whole = self.made.iter().find(|(made, _)| made.step == origin.step);
+        let from = |step| Origin {
+            step,
+            offset: 0,
+            size: 0,
+        };
+        let mut of_write = self.made.range(from(origin.step)..from(origin.step + 1));
+        let whole = of_write.next();
         let whole = whole.and_then(|(_, at)| self.proposal.tensors.get(*at));
         if let Some(whole) = whole.map(|tensor| tensor.name.clone()) {
             self.remark(format!(
