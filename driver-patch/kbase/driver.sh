@@ -15,6 +15,7 @@ driver_hooks=(
 	"attach|gpureplay_attach\(|1|1"
 	"one job at a time|gpureplay_pin_byte\(|1|1"
 	"power|gpureplay_pin_power\(|1|1"
+	"job timeout|gpureplay_job_ticks\(|8|8"
 	"job wait|gpureplay_wait_zero\(|1|1"
 	"interrupts|gpureplay_request_unmanaged_irq\(|2|4"
 	"interrupts freed|gpureplay_free_unmanaged_irq\(|3|5"

@@ -3,8 +3,8 @@
 // Adds the recorder's hooks to Arm's job-manager driver, r9p0 to r44p1.
 // Register accesses need none: gpureplay_mmio.h redirects them, also those of
 // vendors' platform code. The doorbell needs none either: the driver rings it
-// under a spinlock, so the recorder writes the job's memory at the register
-// write itself, and likewise after the job, when the driver acknowledges it.
+// under a spinlock, so the recorder rings it later, when the job's memory is in
+// the log. After the job its interrupt handler runs in a thread, behind a dump.
 
 virtual patch
 
@@ -17,12 +17,20 @@ expression ADDRESS, SIZE;
 + gpureplay_attach(KB->dev, KB->reg, GPUREPLAY_DRIVER_KBASE);
 + gpureplay_pin_byte(&KB->serialize_jobs, KBASE_SERIALIZE_INTRA_SLOT | KBASE_SERIALIZE_INTER_SLOT);
 
-// No power-down between jobs.
+// No power-down between jobs, and no end of a job because writing its memory to the log takes time.
 @power@
 identifier KB;
 @@
   dev_info(KB->dev, "Probed as %s\n", dev_name(KB->mdev.this_device));
 + gpureplay_pin_power(KB, gpureplay_kbase_hold, gpureplay_kbase_release);
++ gpureplay_job_ticks(&KB->js_data.soft_stop_ticks);
++ gpureplay_job_ticks(&KB->js_data.soft_stop_ticks_cl);
++ gpureplay_job_ticks(&KB->js_data.hard_stop_ticks_ss);
++ gpureplay_job_ticks(&KB->js_data.hard_stop_ticks_cl);
++ gpureplay_job_ticks(&KB->js_data.hard_stop_ticks_dumping);
++ gpureplay_job_ticks(&KB->js_data.gpu_reset_ticks_ss);
++ gpureplay_job_ticks(&KB->js_data.gpu_reset_ticks_cl);
++ gpureplay_job_ticks(&KB->js_data.gpu_reset_ticks_dumping);
 
 // The app goes on when its jobs are done: what it writes next belongs to the
 // next job.

@@ -12,6 +12,7 @@ driver_hooks=(
 	"attach|gpureplay_attach\(|1|1"
 	"job timeout|gpureplay_job_timeout\(|1|1"
 	"submit|gpureplay_submit_begin\(|1|1"
+	"job's lists|gpureplay_prepare\(|1|1"
 	"job wait|gpureplay_wait\(|1|1"
 	"job memory|gpureplay_submit_memory\(|1|1"
 	"job interrupt|GPUREPLAY_LINE_JOB|1|1"

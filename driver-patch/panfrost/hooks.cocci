@@ -49,11 +49,13 @@ expression RET, JOB, SLOT;
   RET = panfrost_job_hw_submit(JOB, SLOT);
 + gpureplay_submit_end(SLOT);
 
-// The app goes on when its job is done: what it writes next belongs to the next job.
+// The app's call gets memory before its job exists. The app goes on when its job is done: what it writes next belongs
+// to the next job.
 @wait@
 expression RET, JOB;
 identifier FAILED;
 @@
++ gpureplay_prepare();
   RET = panfrost_job_push(JOB);
   if (RET)
 	goto FAILED;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * /dev/gpureplay. Opening it for reading records; read() streams the trace.
+ *
+ * It has a device number of its own, because opening waits for an idle GPU: all
+ * miscellaneous devices are opened under one mutex.
  */
+#include <linux/device.h>
 #include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/miscdevice.h>
+#include <linux/kdev_t.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -38,8 +42,12 @@ static ssize_t gpureplay_read(struct file *file, char __user *buffer,
 {
 	ssize_t ret;
 
-	if (mutex_lock_interruptible(&read_mutex))
+	if (file->f_flags & O_NONBLOCK) {
+		if (!mutex_trylock(&read_mutex))
+			return -EAGAIN;
+	} else if (mutex_lock_interruptible(&read_mutex)) {
 		return -ERESTARTSYS;
+	}
 	ret = log_read(buffer, bytes, !(file->f_flags & O_NONBLOCK));
 	mutex_unlock(&read_mutex);
 	return ret;
@@ -49,6 +57,7 @@ static ssize_t gpureplay_read(struct file *file, char __user *buffer,
 static int write_note(const char *text, size_t length)
 {
 	size_t i;
+	int ret;
 
 	if (length && text[length - 1] == '\n')
 		length--;
@@ -57,9 +66,10 @@ static int write_note(const char *text, size_t length)
 	for (i = 0; i < length; i++)
 		if (text[i] < ' ' || text[i] > '~')
 			return -EINVAL;
-	if (log_wait_room())
+	ret = log_wait_room_killable();
+	if (!ret)
 		log_record(GPUREPLAY_NOTE, 0, text, length);
-	return 0;
+	return ret;
 }
 
 /* Two commands: "stop", for shells, and "note TEXT". */
@@ -121,13 +131,53 @@ static const struct file_operations gpureplay_operations = {
 	.compat_ioctl = compat_ptr_ioctl,
 };
 
-static struct miscdevice gpureplay_device = {
-	.minor = MISC_DYNAMIC_MINOR,
-	.name = GPUREPLAY_DEVICE_NAME,
-	.fops = &gpureplay_operations,
-	.mode = 0600,	/* a trace holds all that the GPU's memory holds */
-};
-module_misc_device(gpureplay_device);
+/* Nobody but root may open it: a trace holds all that the GPU's memory holds. */
+static struct class gpureplay_class = { .name = GPUREPLAY_DEVICE_NAME };
+static int major;
+
+static int __init gpureplay_init(void)
+{
+	struct device *node;
+	int ret;
+
+	ret = session_create();
+	if (ret)
+		return ret;
+	ret = class_register(&gpureplay_class);
+	if (ret)
+		goto destroy_session;
+	major = __register_chrdev(0, 0, 1, GPUREPLAY_DEVICE_NAME,
+				  &gpureplay_operations);
+	if (major < 0) {
+		ret = major;
+		goto unregister_class;
+	}
+	node = device_create(&gpureplay_class, NULL, MKDEV(major, 0), NULL,
+			     GPUREPLAY_DEVICE_NAME);
+	if (IS_ERR(node)) {
+		ret = PTR_ERR(node);
+		goto unregister_number;
+	}
+	return 0;
+
+unregister_number:
+	__unregister_chrdev(major, 0, 1, GPUREPLAY_DEVICE_NAME);
+unregister_class:
+	class_unregister(&gpureplay_class);
+destroy_session:
+	session_destroy();
+	return ret;
+}
+module_init(gpureplay_init);
+
+static void __exit gpureplay_exit(void)
+{
+	device_destroy(&gpureplay_class, MKDEV(major, 0));
+	__unregister_chrdev(major, 0, 1, GPUREPLAY_DEVICE_NAME);
+	class_unregister(&gpureplay_class);
+	session_destroy();
+}
+module_exit(gpureplay_exit);
 
 MODULE_DESCRIPTION("Records what a Mali driver does to its GPU");
 MODULE_AUTHOR("The gpureplay authors");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The attached GPU: where its registers are, its power, its job time-outs.
+ * The attached GPU: where its registers are, its power, its job time-outs. It
+ * says when the log begins.
  */
 #include <linux/delay.h>
 #include <linux/device.h>
@@ -12,6 +13,9 @@
 #include <linux/notifier.h>
 #include <linux/platform_device.h>
 #include <linux/pm_runtime.h>
+#include <linux/sched/signal.h>
+#include <linux/string.h>
+#include <linux/utsname.h>
 
 #include "mali.h"
 #include "recorder.h"
@@ -22,8 +26,15 @@
 /* One hour: writing a job's memory to a slow reader counts as running it. */
 #define RECORDING_TIMEOUT	(3600L * HZ)
 
-#define MAX_TIMEOUTS	8
-#define MAX_BYTES	4
+#define MAX_PINS	16
+
+/* A value of the driver's that is another one while a recording runs. */
+struct pin {
+	void *value;
+	unsigned int bytes;	/* 1, 4 or 8 */
+	u64 pinned;
+	u64 saved;
+};
 
 static DEFINE_MUTEX(device_mutex);
 
@@ -33,16 +44,11 @@ static struct {
 	size_t size;
 	enum gpureplay_driver driver;
 	bool pinned;		/* holds a runtime PM reference */
-	bool raised;		/* the time-outs and bytes are ours */
+	bool raised;		/* the values are ours */
 	bool managed;		/* the driver's probe is running or over */
 	bool forgets;		/* forget_values() is registered */
-	unsigned int timeouts;
-	long *timeout[MAX_TIMEOUTS];
-	long saved[MAX_TIMEOUTS];
-	unsigned int bytes;
-	u8 *byte[MAX_BYTES];
-	u8 pinned_byte[MAX_BYTES];
-	u8 saved_byte[MAX_BYTES];
+	unsigned int pins;
+	struct pin pin[MAX_PINS];
 	bool watched;		/* its bus tells when its driver goes */
 	void *power_driver;
 	void (*power_release)(void *driver);
@@ -84,26 +90,71 @@ bool device_is_coherent(void)
 	return gpu.dev && dev_is_dma_coherent(gpu.dev);
 }
 
+/* Is told that the registers are about to go. */
+static void (*on_gone)(void);
+
+void device_on_gone(void (*gone)(void))
+{
+	on_gone = gone;
+}
+
+static void tell_gone(struct device *dev)
+{
+	if (on_gone && device_get() == dev)
+		on_gone();
+}
+
 enum gpureplay_driver device_driver(void)
 {
 	return device_is_attached() ? gpu.driver : 0;
 }
 
-const char *device_driver_name(void)
+/* Begin the log, unless there was an access since @early was taken. */
+static bool begin_log(u64 early)
 {
-	return gpu.dev && gpu.dev->driver ? gpu.dev->driver->name : "";
+	struct gpureplay_begin begin = {
+		.version = cpu_to_le32(GPUREPLAY_TRACE_VERSION),
+		.page_size = cpu_to_le32(GPUREPLAY_PAGE_SIZE),
+		.driver = cpu_to_le32(device_driver()),
+		.flags = cpu_to_le32(device_is_coherent() ? GPUREPLAY_BEGIN_COHERENT : 0),
+	};
+
+	if (gpu.dev && gpu.dev->driver)
+		strscpy(begin.driver_name, gpu.dev->driver->name,
+			sizeof(begin.driver_name));
+	strscpy(begin.kernel_release, init_utsname()->release,
+		sizeof(begin.kernel_release));
+	return log_start(&begin, early);
 }
 
-static void raise_timeout(unsigned int index)
+static u64 pin_load(const struct pin *pin)
 {
-	gpu.saved[index] = *gpu.timeout[index];
-	WRITE_ONCE(*gpu.timeout[index], RECORDING_TIMEOUT);
+	switch (pin->bytes) {
+	case 1:
+		return READ_ONCE(*(u8 *)pin->value);
+	case 4:
+		return READ_ONCE(*(u32 *)pin->value);
+	}
+	return READ_ONCE(*(u64 *)pin->value);
 }
 
-static void pin_byte(unsigned int index)
+static void pin_store(const struct pin *pin, u64 value)
 {
-	gpu.saved_byte[index] = *gpu.byte[index];
-	WRITE_ONCE(*gpu.byte[index], gpu.pinned_byte[index]);
+	switch (pin->bytes) {
+	case 1:
+		WRITE_ONCE(*(u8 *)pin->value, value);
+		return;
+	case 4:
+		WRITE_ONCE(*(u32 *)pin->value, value);
+		return;
+	}
+	WRITE_ONCE(*(u64 *)pin->value, value);
+}
+
+static void pin_value(struct pin *pin)
+{
+	pin->saved = pin_load(pin);
+	pin_store(pin, pin->pinned);
 }
 
 static void pin_values(void)
@@ -111,10 +162,8 @@ static void pin_values(void)
 	unsigned int i;
 
 	lockdep_assert_held(&device_mutex);
-	for (i = 0; !gpu.raised && i < gpu.timeouts; i++)
-		raise_timeout(i);
-	for (i = 0; !gpu.raised && i < gpu.bytes; i++)
-		pin_byte(i);
+	for (i = 0; !gpu.raised && i < gpu.pins; i++)
+		pin_value(&gpu.pin[i]);
 	gpu.raised = true;
 }
 
@@ -123,11 +172,25 @@ static void restore_values(void)
 	unsigned int i;
 
 	lockdep_assert_held(&device_mutex);
-	for (i = 0; gpu.raised && i < gpu.timeouts; i++)
-		WRITE_ONCE(*gpu.timeout[i], gpu.saved[i]);
-	for (i = 0; gpu.raised && i < gpu.bytes; i++)
-		WRITE_ONCE(*gpu.byte[i], gpu.saved_byte[i]);
+	for (i = 0; gpu.raised && i < gpu.pins; i++)
+		pin_store(&gpu.pin[i], gpu.pin[i].saved);
 	gpu.raised = false;
+}
+
+static void add_pin(void *value, unsigned int bytes, u64 pinned)
+{
+	struct pin *pin;
+
+	mutex_lock(&device_mutex);
+	if (gpu.dev && !WARN_ON_ONCE(gpu.pins == MAX_PINS)) {
+		pin = &gpu.pin[gpu.pins++];
+		*pin = (struct pin) {
+			.value = value, .bytes = bytes, .pinned = pinned,
+		};
+		if (gpu.raised)
+			pin_value(pin);
+	}
+	mutex_unlock(&device_mutex);
 }
 
 /*
@@ -139,21 +202,22 @@ static void forget_values(void *data)
 	mutex_lock(&device_mutex);
 	if (gpu.dev == data) {
 		restore_values();
-		gpu.timeouts = 0;
-		gpu.bytes = 0;
+		gpu.pins = 0;
 	}
 	mutex_unlock(&device_mutex);
 }
 
 /*
  * Whatever the driver is, the bus says that it will be removed before it is:
- * its memory, which it may free by itself, is used for the last time.
+ * its memory and registers, which it may let go of by itself, are used for the
+ * last time.
  */
 static int driver_changes(struct notifier_block *block, unsigned long event,
 			  void *data)
 {
 	if (event != BUS_NOTIFY_UNBIND_DRIVER)
 		return NOTIFY_DONE;
+	tell_gone(data);
 	forget_values(data);
 	mutex_lock(&device_mutex);
 	if (gpu.dev == data && gpu.power_release) {
@@ -186,28 +250,19 @@ static void forget_later(void)
 void gpureplay_job_timeout(long *timeout)
 {
 	forget_later();
-	mutex_lock(&device_mutex);
-	if (gpu.dev && gpu.timeouts < MAX_TIMEOUTS) {
-		gpu.timeout[gpu.timeouts] = timeout;
-		if (gpu.raised)
-			raise_timeout(gpu.timeouts);
-		gpu.timeouts++;
-	}
-	mutex_unlock(&device_mutex);
+	add_pin(timeout, sizeof(*timeout), RECORDING_TIMEOUT);
 }
 EXPORT_SYMBOL_GPL(gpureplay_job_timeout);
 
+void gpureplay_job_ticks(u32 *ticks)
+{
+	add_pin(ticks, sizeof(*ticks), U32_MAX);
+}
+EXPORT_SYMBOL_GPL(gpureplay_job_ticks);
+
 void gpureplay_pin_byte(u8 *value, u8 pinned)
 {
-	mutex_lock(&device_mutex);
-	if (gpu.dev && gpu.bytes < MAX_BYTES) {
-		gpu.byte[gpu.bytes] = value;
-		gpu.pinned_byte[gpu.bytes] = pinned;
-		if (gpu.raised)
-			pin_byte(gpu.bytes);
-		gpu.bytes++;
-	}
-	mutex_unlock(&device_mutex);
+	add_pin(value, sizeof(*value), pinned);
 }
 EXPORT_SYMBOL_GPL(gpureplay_pin_byte);
 
@@ -232,12 +287,12 @@ void gpureplay_detach(struct device *dev)
 {
 	bool watched = false;
 
+	tell_gone(dev);
 	mutex_lock(&device_mutex);
 	if (gpu.dev == dev) {
 		WRITE_ONCE(gpu.registers, NULL);
 		WRITE_ONCE(gpu.dev, NULL);
-		gpu.timeouts = 0;
-		gpu.bytes = 0;
+		gpu.pins = 0;
 		gpu.raised = false;
 		gpu.power_release = NULL;
 		if (gpu.pinned)
@@ -270,15 +325,14 @@ static bool device_take(struct device *dev, void __iomem *registers,
 
 	mutex_lock(&device_mutex);
 	if (gpu.dev) {
-		mutex_unlock(&device_mutex);
 		dev_warn(dev, "gpureplay: only one GPU is recorded, %s comes first\n",
 			 dev_name(gpu.dev));
+		mutex_unlock(&device_mutex);
 		return false;
 	}
 	gpu.size = range ? resource_size(range) : MALI_REGISTERS;
 	gpu.driver = driver;
-	gpu.timeouts = 0;
-	gpu.bytes = 0;
+	gpu.pins = 0;
 	gpu.pinned = false;
 	gpu.raised = false;
 	gpu.managed = false;
@@ -304,13 +358,13 @@ static void device_watch(struct device *dev, enum gpureplay_driver driver)
 		return;
 	mutex_lock(&device_mutex);
 	/* Arm's driver refuses a device that somebody uses: see gpureplay_pin_power(). */
-	if (driver != GPUREPLAY_DRIVER_KBASE) {
+	if (driver != GPUREPLAY_DRIVER_KBASE && !gpu.pinned) {
 		pm_runtime_get_noresume(dev);
 		gpu.pinned = true;
 	}
 	pin_values();
 	mutex_unlock(&device_mutex);
-	session_attached();
+	begin_log(log_early());
 }
 
 void gpureplay_attach(struct device *dev, void __iomem *registers,
@@ -339,20 +393,15 @@ int gpureplay_attach_unmanaged(struct device *dev, void __iomem *registers,
 EXPORT_SYMBOL_GPL(gpureplay_attach_unmanaged);
 
 /*
- * With the power lock held nobody is in the middle of powering up, so the log
- * starts exactly between two power cycles.
+ * A driver makes no access while its GPU is suspended, and from its next
+ * power-up on all are counted: the log begins between two power cycles, or not.
  */
 static bool start_while_suspended(struct device *dev)
 {
-	bool suspended;
+	u64 early = log_early();
 
-	spin_lock_irq(&dev->power.lock);
-	suspended = dev->power.runtime_status == RPM_SUSPENDED &&
-		    !dev->power.disable_depth;
-	if (suspended)
-		log_start();
-	spin_unlock_irq(&dev->power.lock);
-	return suspended;
+	smp_rmb();	/* the count is older than the status */
+	return pm_runtime_suspended(dev) && begin_log(early);
 }
 
 /**
@@ -364,12 +413,14 @@ static bool start_while_suspended(struct device *dev)
  * Arm's driver does not leave its power to the kernel: there a recording can
  * only begin with the driver's probe.
  *
- * Return: 0, -EBUSY when the GPU stays in use, or what powering up returned.
+ * Return: 0, -EBUSY when the GPU stays in use, -ERESTARTSYS on a signal, or what
+ * powering up returned.
  */
 int device_begin(void)
 {
 	struct device *dev = NULL;
 	unsigned int waited;
+	bool surplus = false;
 	int ret = -ENODEV;
 
 	if (device_driver() == GPUREPLAY_DRIVER_KBASE) {
@@ -385,11 +436,13 @@ int device_begin(void)
 		return ret;
 
 	for (waited = 0; !start_while_suspended(dev); waited += 20) {
-		ret = -EBUSY;
-		if (waited >= IDLE_WAIT_MS)
+		ret = waited < IDLE_WAIT_MS ? 0 : -EBUSY;
+		if (signal_pending(current))
+			ret = -ERESTARTSYS;
+		if (ret)
 			goto put;
 		pm_runtime_suspend(dev);
-		msleep(20);
+		msleep_interruptible(20);
 	}
 
 	mutex_lock(&device_mutex);
@@ -398,11 +451,16 @@ int device_begin(void)
 
 	ret = pm_runtime_resume_and_get(dev);
 	mutex_lock(&device_mutex);
+	/* Its driver may have come, or gone, at the same time. */
 	if (ret)
 		restore_values();
+	else if (gpu.pinned || gpu.dev != dev)
+		surplus = true;
 	else
 		gpu.pinned = true;
 	mutex_unlock(&device_mutex);
+	if (surplus)
+		pm_runtime_put(dev);
 put:
 	put_device(dev);
 	return ret;

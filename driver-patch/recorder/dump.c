@@ -5,14 +5,13 @@
  */
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
-#include <linux/dma-direct.h>
 #include <linux/dma-mapping.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
-#include <linux/pfn.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -27,13 +26,17 @@
 #include "recorder.h"
 
 /*
- * Lists begin with this many pages (4 KiB each) and grow where that may sleep.
- * A driver that is bound later may ring its doorbells where it may not: for it
- * they hold all of the machine's memory, up to 4 GiB.
+ * Lists begin with this many pages (4 KiB each) and grow in the app's own call,
+ * see dump_reserve(): where dumps run, reclaim may wait for the job. A driver
+ * that is bound later may have no such hook: for it they hold all of the
+ * machine's memory, up to 4 GiB.
  */
 #define FIRST_CAPACITY	65536
 #define LARGE_CAPACITY	1048576UL
 #define SPARE_LISTS	4
+
+/* Pages that may come without notice, in heaps that grow while a job runs. */
+#define UNANNOUNCED	16384
 
 /* What the log holds of each address space, by ascending address. */
 static struct {
@@ -76,13 +79,16 @@ static struct {
 #define CHUNK		1024
 #define HELPERS		7
 
-static void search_chunks(struct work_struct *unused);
+static void search_chunks(u8 *copy);
+
+static struct helper {
+	struct work_struct work;
+	u8 *copy;		/* of the page that it looks at */
+} helpers[HELPERS];
 
 /* The search for changed pages: one at a time, protected by `busy`. */
 static struct {
 	struct workqueue_struct *queue;
-	struct work_struct helpers[HELPERS];
-	struct device *dev;
 	struct page_list *list;
 	atomic_long_t next;	/* page that nobody has looked at */
 	bool audit;		/* clean pages too */
@@ -90,15 +96,17 @@ static struct {
 	atomic_long_t hashed;	/* of all pages: new ones are hashed when logged */
 } search;
 
+static const struct touched_audit audit;
+
 static atomic_t busy = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(not_busy);
 static u8 page_copy[GPUREPLAY_PAGE_SIZE];
 
-static bool list_allocate(struct page_list *list, size_t capacity)
+static bool list_allocate(struct page_list *list, size_t capacity, gfp_t how)
 {
 	struct mapped_page *pages;
 
-	pages = kvmalloc_array(capacity, sizeof(*pages), GFP_KERNEL);
+	pages = kvmalloc_array(capacity, sizeof(*pages), how | __GFP_NOWARN);
 	if (!pages)
 		return false;
 	kvfree(list->pages);
@@ -126,6 +134,15 @@ static void dump_free(void)
 	if (search.queue)
 		destroy_workqueue(search.queue);
 	search.queue = NULL;
+	for (i = 0; i < HELPERS; i++) {
+		kfree(helpers[i].copy);
+		helpers[i].copy = NULL;
+	}
+}
+
+static void help(struct work_struct *work)
+{
+	search_chunks(container_of(work, struct helper, work)->copy);
 }
 
 /* Prepare for a recording. */
@@ -144,38 +161,108 @@ int dump_create(void)
 				       WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!search.queue)
 		return -ENOMEM;
-	for (i = 0; i < HELPERS; i++)
-		INIT_WORK(&search.helpers[i], search_chunks);
-	for (i = 0; i < SPARE_LISTS; i++) {
-		if (!list_allocate(&spare[i], capacity)) {
-			dump_free();
-			return -ENOMEM;
-		}
+	for (i = 0; i < HELPERS; i++) {
+		INIT_WORK(&helpers[i].work, help);
+		helpers[i].copy = kmalloc(GPUREPLAY_PAGE_SIZE, GFP_KERNEL);
+		if (!helpers[i].copy)
+			goto free;
 	}
+	for (i = 0; i < SPARE_LISTS; i++)
+		if (!list_allocate(&spare[i], capacity, GFP_KERNEL))
+			goto free;
+	touched_create(&audit);
 	return 0;
+
+free:
+	dump_free();
+	return -ENOMEM;
+}
+
+/* A list that is about to be used and too small, and how large it has to be. */
+static struct page_list *list_to_grow(size_t *capacity)
+{
+	struct page_list *small = NULL;
+	size_t most = 0, wanted;
+	unsigned int i;
+
+	for (i = 0; i < ADDRESS_SPACES; i++)
+		most = max(most, spaces[i].known.count);
+	/* What is known may have been mapped before the driver said so. */
+	wanted = most + touched_pages() + UNANNOUNCED;
+	if (spare[0].pages && spare[0].capacity < wanted)
+		small = &spare[0];
+	for (i = 1; i < SPARE_LISTS && !spare[i].pages; i++)
+		;
+	if (i < SPARE_LISTS && spare[i].capacity < wanted)
+		small = &spare[i];
+	for (i = 0; i < ADDRESS_SPACES; i++)
+		if (spaces[i].known.pages && spaces[i].known.capacity < wanted)
+			small = &spaces[i].known;
+	*capacity = wanted + wanted / 4;
+	return small;
+}
+
+static bool take_busy(void)
+{
+	return !atomic_cmpxchg(&busy, 0, 1);
+}
+
+static void leave_busy(void)
+{
+	atomic_set(&busy, 0);
+	wake_up(&not_busy);
+}
+
+/**
+ * dump_reserve - make the lists as large as the next dump needs them
+ *
+ * In the app's own call, before its job exists. Sleeps, but never with a dump
+ * shut out: reclaim may wait for the job that waits for that dump.
+ */
+void dump_reserve(void)
+{
+	struct page_list *list, larger = {};
+	size_t capacity;
+
+	for (;;) {
+		if (wait_event_killable(not_busy, take_busy()))
+			break;
+		list = list_to_grow(&capacity);
+		if (list && larger.capacity >= capacity) {
+			memcpy(larger.pages, list->pages,
+			       list->count * sizeof(*list->pages));
+			larger.count = list->count;
+			swap(*list, larger);
+			list = list_to_grow(&capacity);
+		}
+		leave_busy();
+		if (!list || !list_allocate(&larger, capacity, GFP_KERNEL))
+			break;
+	}
+	list_free(&larger);
 }
 
 /* The recording is over; sleeps until a dump that still runs has noticed. */
 void dump_destroy(void)
 {
-	wait_event(not_busy, !atomic_cmpxchg(&busy, 0, 1));
+	wait_event(not_busy, take_busy());
 	dump_free();
-	atomic_set(&busy, 0);
+	leave_busy();
 }
 
 /* Fill @list, and make it as large as it has to be. */
-static bool list_walk(struct device *dev, unsigned int as,
-		      struct page_list *list, bool may_sleep)
+static bool list_walk(unsigned int as, struct page_list *list, bool may_sleep)
 {
 	enum walk_result result;
 
 	for (;;) {
-		result = walk_tables(dev, as, list, may_sleep);
+		result = walk_tables(as, list, may_sleep);
 		if (result == WALK_DONE)
 			return true;
 		if (result == WALK_BROKEN)
 			return false;
-		if (!may_sleep || !list_allocate(list, list->capacity * 2)) {
+		if (!may_sleep ||
+		    !list_allocate(list, list->capacity * 2, GFP_NOWAIT)) {
 			log_error(GPUREPLAY_ERROR_MEMORY,
 				  list->capacity * sizeof(*list->pages) * 2);
 			return false;
@@ -252,10 +339,8 @@ static void log_regions(unsigned int as, u8 slot, const struct page_list *list)
  * dropped in one step: between two, the app could write a line that the second
  * step then drops.
  */
-static void synchronise_page(struct device *dev, u64 bus, const u8 *bytes)
+static void synchronise_page(const void *bytes)
 {
-	if (device_is_coherent())
-		return;
 #ifdef CONFIG_ARM64
 	/* CTR_EL0[19:16]: log2 of the smallest line, in words of four bytes. */
 	size_t line = 4UL << ((read_sysreg(ctr_el0) >> 16) & 0xf);
@@ -265,33 +350,30 @@ static void synchronise_page(struct device *dev, u64 bus, const u8 *bytes)
 		asm volatile("dc civac, %0" : : "r" (bytes + at) : "memory");
 	dsb(sy);
 #else
-	dma_sync_single_for_device(dev, bus, GPUREPLAY_PAGE_SIZE,
-				   DMA_BIDIRECTIONAL);
-	dma_sync_single_for_cpu(dev, bus, GPUREPLAY_PAGE_SIZE,
-				DMA_BIDIRECTIONAL);
+	dma_sync_single_for_device(device_get(), virt_to_phys(bytes),
+				   GPUREPLAY_PAGE_SIZE, DMA_BIDIRECTIONAL);
+	dma_sync_single_for_cpu(device_get(), virt_to_phys(bytes),
+				GPUREPLAY_PAGE_SIZE, DMA_BIDIRECTIONAL);
 #endif
 }
 
-/* Whether the log does not hold the page's present content, or it cannot be read. */
-static bool page_changed(struct device *dev, const struct mapped_page *page)
+static bool page_read(const struct mapped_page *page, u8 *copy)
 {
-	phys_addr_t phys = dma_to_phys(dev, page->bus);
-	const u8 *bytes;
-	u64 hash;
+	return walk_copy(copy, page->phys,
+			 device_is_coherent() ? NULL : synchronise_page);
+}
 
+/* Whether the log does not hold the page's present content, or it cannot be read. */
+static bool page_changed(const struct mapped_page *page, u8 *copy)
+{
 	/* Where it cannot be equal there is nothing to hash: log_changed_page() will. */
-	if (!(page->va & PAGE_LOGGED) || !page_is_memory(phys))
+	if (!(page->va & PAGE_LOGGED) || !page_read(page, copy))
 		return true;
-	bytes = kmap_local_page(pfn_to_page(PHYS_PFN(phys))) +
-		offset_in_page(phys);
-	synchronise_page(dev, page->bus, bytes);
-	hash = xxh64(bytes, GPUREPLAY_PAGE_SIZE, 0);
-	kunmap_local(bytes);
-	return page->hash != hash;
+	return page->hash != xxh64(copy, GPUREPLAY_PAGE_SIZE, 0);
 }
 
 /* Processors take one chunk after the other. */
-static void search_chunks(struct work_struct *unused)
+static void search_chunks(u8 *copy)
 {
 	struct mapped_page *pages = search.list->pages;
 	size_t from, at, to;
@@ -309,7 +391,7 @@ static void search_chunks(struct work_struct *unused)
 			if (pages[at].va & PAGE_CLEAN && !search.audit)
 				continue;
 			hashed += !!(pages[at].va & PAGE_LOGGED);
-			if (page_changed(search.dev, &pages[at]))
+			if (page_changed(&pages[at], copy))
 				pages[at].va |= PAGE_CHANGED;
 		}
 		atomic_long_add(clean, &search.clean);
@@ -333,25 +415,24 @@ static bool audit_is_due(void)
  * Mark the pages that changed, on all processors: the app waits meanwhile.
  * Sleeps.
  */
-static void search_changes(struct device *dev, struct page_list *list)
+static void search_changes(struct page_list *list)
 {
 	bool audit = audit_is_due();
 	u64 begin = ktime_get_ns();
-	unsigned int i, helpers;
+	unsigned int i, number;
 
-	helpers = min3(num_online_cpus() - 1, (unsigned int)HELPERS,
-		       (unsigned int)(list->count / CHUNK));
-	search.dev = dev;
+	number = min3(num_online_cpus() - 1, (unsigned int)HELPERS,
+		      (unsigned int)(list->count / CHUNK));
 	search.list = list;
 	atomic_long_set(&search.next, 0);
 	atomic_long_set(&search.clean, 0);
 	atomic_long_set(&search.hashed, 0);
 	search.audit = audit;
-	for (i = 0; i < helpers; i++)
-		queue_work(search.queue, &search.helpers[i]);
-	search_chunks(NULL);
-	for (i = 0; i < helpers; i++)
-		flush_work(&search.helpers[i]);
+	for (i = 0; i < number; i++)
+		queue_work(search.queue, &helpers[i].work);
+	search_chunks(page_copy);
+	for (i = 0; i < number; i++)
+		flush_work(&helpers[i].work);
 	work.hashed += atomic_long_read(&search.hashed);
 	if (audit) {
 		work.audited += atomic_long_read(&search.clean);
@@ -361,31 +442,25 @@ static void search_changes(struct device *dev, struct page_list *list)
 	}
 }
 
-static void log_changed_page(struct device *dev, unsigned int as, u8 slot,
-			     u32 phase, struct mapped_page *page)
+static void log_changed_page(unsigned int as, u8 slot, u32 phase,
+			     struct mapped_page *page)
 {
-	phys_addr_t phys = dma_to_phys(dev, page->bus);
 	struct gpureplay_page record = {
 		.as = cpu_to_le32(as),
 		.phase = cpu_to_le32(phase),
 		.va = cpu_to_le64(page->va & PAGE_VA),
 	};
 	bool clean = page->va & PAGE_CLEAN;
-	const u8 *bytes;
 	u64 hash;
 
 	page->va &= ~(u64)(PAGE_CHANGED | PAGE_CLEAN);
-	if (!page_is_memory(phys)) {
-		log_error(GPUREPLAY_ERROR_PAGE, page->va & PAGE_VA);
+	/* The app may write at this moment: hash and log one and the same. */
+	if (!page_read(page, page_copy)) {
+		if (!clean || !touched_gone(page->va & PAGE_VA))
+			log_error(GPUREPLAY_ERROR_PAGE, page->va & PAGE_VA);
+		page->va &= ~(u64)PAGE_LOGGED;
 		return;
 	}
-
-	bytes = kmap_local_page(pfn_to_page(PHYS_PFN(phys))) +
-		offset_in_page(phys);
-	synchronise_page(dev, page->bus, bytes);
-	/* The app may write at this moment: hash and log one and the same. */
-	memcpy(page_copy, bytes, GPUREPLAY_PAGE_SIZE);
-	kunmap_local(bytes);
 	hash = xxh64(page_copy, GPUREPLAY_PAGE_SIZE, 0);
 	work.hashed++;
 	if (page->va & PAGE_LOGGED && page->hash == hash)
@@ -420,7 +495,7 @@ static bool take_list(struct page_list *list, bool may_sleep)
 			return true;
 		}
 	}
-	if (may_sleep && list_allocate(list, FIRST_CAPACITY))
+	if (may_sleep && list_allocate(list, FIRST_CAPACITY, GFP_NOWAIT))
 		return true;
 	log_error(GPUREPLAY_ERROR_MEMORY,
 		  FIRST_CAPACITY * sizeof(struct mapped_page));
@@ -428,8 +503,7 @@ static bool take_list(struct page_list *list, bool may_sleep)
 }
 
 /* Read the tables, unless they are as they were. */
-static bool list_renew(struct device *dev, unsigned int as, u8 slot,
-		       bool may_sleep)
+static bool list_renew(unsigned int as, u8 slot, bool may_sleep)
 {
 	struct page_list *known = &spaces[as].known;
 	struct page_list *list = &spare[0];
@@ -440,7 +514,7 @@ static bool list_renew(struct device *dev, unsigned int as, u8 slot,
 	if (known->count && touched_knows_buffers() &&
 	    walk_is_current(spaces[as].generation))
 		return true;
-	if (!list_walk(dev, as, list, may_sleep))
+	if (!list_walk(as, list, may_sleep))
 		return false;
 	spaces[as].generation = generation;
 	work.walked_ns += ktime_get_ns() - begin;
@@ -451,8 +525,7 @@ static bool list_renew(struct device *dev, unsigned int as, u8 slot,
 	return true;
 }
 
-static bool dump_space(struct device *dev, unsigned int as, u8 slot, u32 phase,
-		       bool may_sleep)
+static bool dump_space(unsigned int as, u8 slot, u32 phase, bool may_sleep)
 {
 	u64 root = registers_written64(ADDRESS_SPACE(as) + AS_TRANSTAB);
 	struct page_list *known = &spaces[as].known;
@@ -464,7 +537,7 @@ static bool dump_space(struct device *dev, unsigned int as, u8 slot, u32 phase,
 		known->count = 0;
 	spaces[as].root = root;
 
-	if (!list_renew(dev, as, slot, may_sleep))
+	if (!list_renew(as, slot, may_sleep))
 		return false;
 	if (may_sleep && READ_ONCE(dirty) != DIRTY_ALL) {
 		if (phase == GPUREPLAY_PHASE_BEFORE)
@@ -473,7 +546,7 @@ static bool dump_space(struct device *dev, unsigned int as, u8 slot, u32 phase,
 			touched_after(known, slot);
 	}
 	if (may_sleep)
-		search_changes(dev, known);
+		search_changes(known);
 	for (i = 0; i < known->count; i++) {
 		struct mapped_page *page = &known->pages[i];
 
@@ -483,7 +556,7 @@ static bool dump_space(struct device *dev, unsigned int as, u8 slot, u32 phase,
 		}
 		if (may_sleep && !log_wait_room())
 			return false;
-		log_changed_page(dev, as, slot, phase, page);
+		log_changed_page(as, slot, phase, page);
 	}
 	return true;
 }
@@ -507,49 +580,31 @@ static struct mapped_page *list_find(const struct page_list *list, u64 va)
 	return NULL;
 }
 
-/**
- * dump_audit_begin - wait until no dump runs, and keep others from beginning
- *
- * Whoever frees memory because there is none left does not wait: it may be the
- * dump that needs some.
- *
- * Return: whether dump_audit() may be called, until dump_audit_end().
+/*
+ * Wait until no dump runs, and keep others from beginning. Whoever frees memory
+ * because there is none left does not wait: it may be the dump that needs some.
  */
-bool dump_audit_begin(void)
+static bool audit_begin(void)
 {
 	if (current->flags & PF_MEMALLOC)
-		return !atomic_cmpxchg(&busy, 0, 1);
-	wait_event(not_busy, !atomic_cmpxchg(&busy, 0, 1));
+		return take_busy();
+	wait_event(not_busy, take_busy());
 	return true;
 }
 
-void dump_audit_end(void)
-{
-	atomic_set(&busy, 0);
-	wake_up(&not_busy);
-}
-
 /* A buffer goes while nobody can look at it. Callers take turns. */
-void dump_audit_skipped(size_t pages)
+static void audit_skip(size_t pages)
 {
 	work.unaudited += pages;
 }
 
-/**
- * dump_audit - look at a buffer's pages for the last time
- * @va: first address
- * @pages: how many
- * @touched: a bit for each that the app may have written since the last dump
- *
- * What differs from the log without a reason was missed.
- */
-void dump_audit(u64 va, size_t pages, const unsigned long *touched)
+/* What differs from the log without a reason was missed. */
+static void audit_look(u64 va, size_t pages, const unsigned long *touched)
 {
-	struct device *dev = device_get();
 	size_t i;
 	unsigned int as;
 
-	if (READ_ONCE(dirty) == DIRTY_ALL || !dev)
+	if (READ_ONCE(dirty) == DIRTY_ALL || !device_is_attached())
 		return;
 	for (as = 0; as < ADDRESS_SPACES && log_is_active(); as++) {
 		for (i = 0; i < pages && spaces[as].known.count; i++) {
@@ -560,39 +615,44 @@ void dump_audit(u64 va, size_t pages, const unsigned long *touched)
 			if (!page || !(page->va & PAGE_LOGGED))
 				continue;
 			work.audited++;
-			if (page_changed(dev, page) && !test_bit(i, touched))
+			if (page_changed(page, page_copy) && !test_bit(i, touched))
 				log_error(GPUREPLAY_ERROR_UNSEEN, at);
 		}
 	}
 }
+
+static const struct touched_audit audit = {
+	.begin = audit_begin,
+	.look = audit_look,
+	.skip = audit_skip,
+	.end = leave_busy,
+};
 
 /**
  * dump_pages - log an address space's mapping and pages, as far as they changed
  * @as: number of the address space
  * @slot: the job slot on whose behalf
  * @phase: GPUREPLAY_PHASE_*
- * @may_sleep: wait for a slow reader and for an audit, get more memory
+ * @may_sleep: wait for a slow reader and for an audit
  *
  * Return: whether the log holds all of it.
  */
 bool dump_pages(unsigned int as, u8 slot, u32 phase, bool may_sleep)
 {
-	struct device *dev = device_get();
 	u64 begin = ktime_get_ns();
 	bool done = false;
 
-	if (!dev)
+	if (!device_is_attached())
 		return false;
 	if (may_sleep)
-		wait_event(not_busy, !atomic_cmpxchg(&busy, 0, 1));
-	else if (atomic_cmpxchg(&busy, 0, 1))
+		wait_event(not_busy, take_busy());
+	else if (!take_busy())
 		return false;
 	if (log_is_active())
-		done = dump_space(dev, as, slot, phase, may_sleep);
+		done = dump_space(as, slot, phase, may_sleep);
 	work.dumps++;
 	work.dumped_ns += ktime_get_ns() - begin;
-	atomic_set(&busy, 0);
-	wake_up(&not_busy);
+	leave_busy();
 	return done;
 }
 

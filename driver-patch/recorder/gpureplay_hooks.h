@@ -54,6 +54,9 @@ void gpureplay_detach(struct device *dev);
  */
 void gpureplay_job_timeout(long *timeout);
 
+/* The same for a count of ticks that a driver compares with. */
+void gpureplay_job_ticks(u32 *ticks);
+
 /*
  * For a carrier of probes: @missed counts those that the kernel has skipped so
  * far. It is asked before a recording ends; %NULL before the carrier goes.
@@ -68,6 +71,12 @@ u64 gpureplay_log_read(const void __iomem *address,
 void gpureplay_poll_begin(const void __iomem *address, u64 timeout_us);
 void gpureplay_poll_end(const void __iomem *address, u64 timeout_us,
 			int result);
+
+/*
+ * In the app's submission call, before its job is queued: gets memory, which
+ * may take time and must not later, when others wait for the job. Sleeps.
+ */
+void gpureplay_prepare(void);
 
 /*
  * Around the code that gives one job to slot @slot. Sleeps: the second job
@@ -89,8 +98,8 @@ void gpureplay_wait_zero(struct wait_queue_head *queue, const u32 *count);
 /*
  * After JS_CONFIG_NEXT was written and before the doorbell. Sleeps: writes the
  * address space's mapping and its changed pages to the log. A driver that
- * cannot sleep there leaves the call out; then the doorbell itself does it,
- * limited by the log's free space.
+ * cannot sleep there leaves the call out; then its doorbell is rung later, when
+ * that has been done.
  */
 void gpureplay_submit_memory(unsigned int slot);
 
@@ -103,7 +112,10 @@ int gpureplay_request_irq(struct device *dev, unsigned int irq,
 			  unsigned long flags, const char *name, void *dev_id,
 			  enum gpureplay_irq_line line);
 
-/* The same for drivers that free their interrupts themselves. */
+/*
+ * The same for drivers that free their interrupts themselves, and that have no
+ * thread: on the job line, @handler runs in one when jobs have ended.
+ */
 int gpureplay_request_unmanaged_irq(unsigned int irq, irq_handler_t handler,
 				    unsigned long flags, const char *name,
 				    void *dev_id,

@@ -9,13 +9,10 @@
 #include <linux/interrupt.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "compat.h"
 #include "recorder.h"
-
-#define LINES	(GPUREPLAY_LINE_GPU + 1)
 
 struct wrapper {
 	irq_handler_t handler;
@@ -29,22 +26,6 @@ struct wrapper {
 /* Handlers that the driver frees itself. */
 static LIST_HEAD(unmanaged);
 static DEFINE_MUTEX(unmanaged_mutex);
-
-/* The interrupt thread that is inside a handler, for each line. */
-static struct task_struct *threads[LINES];
-
-/* Where the hook that asks was called. */
-enum gpureplay_context irq_context(void)
-{
-	unsigned int line;
-
-	if (in_hardirq())
-		return GPUREPLAY_CONTEXT_HARD_IRQ;
-	for (line = 0; line < LINES; line++)
-		if (READ_ONCE(threads[line]) == current)
-			return GPUREPLAY_CONTEXT_THREADED_IRQ;
-	return GPUREPLAY_CONTEXT_PROCESS;
-}
 
 static void log_irq(enum gpureplay_record_type type,
 		    enum gpureplay_irq_line line, irqreturn_t result)
@@ -73,13 +54,9 @@ void gpureplay_irq_exit(enum gpureplay_irq_line line, irqreturn_t result)
 }
 EXPORT_SYMBOL_GPL(gpureplay_irq_exit);
 
-static irqreturn_t wrapped_handler(int irq, void *data)
+static irqreturn_t call_handler(int irq, const struct wrapper *wrapper)
 {
-	struct wrapper *wrapper = data;
 	irqreturn_t result;
-
-	if (!gpureplay_is_recording())
-		return wrapper->handler(irq, wrapper->dev_id);
 
 	log_irq(GPUREPLAY_IRQ_ENTER, wrapper->line, 0);
 	result = wrapper->handler(irq, wrapper->dev_id);
@@ -89,6 +66,32 @@ static irqreturn_t wrapped_handler(int irq, void *data)
 	return result;
 }
 
+static irqreturn_t wrapped_handler(int irq, void *data)
+{
+	struct wrapper *wrapper = data;
+
+	if (!gpureplay_is_recording())
+		return wrapper->handler(irq, wrapper->dev_id);
+	return call_handler(irq, wrapper);
+}
+
+static void enter_thread(const struct wrapper *wrapper)
+{
+	log_wait_room();
+	context_enter(wrapper->line);
+	log_irq(GPUREPLAY_IRQ_ENTER, wrapper->line, 0);
+	if (wrapper->line == GPUREPLAY_LINE_JOB)
+		jobs_complete(true);
+}
+
+static void leave_thread(const struct wrapper *wrapper, irqreturn_t result)
+{
+	log_irq(GPUREPLAY_IRQ_EXIT, wrapper->line, result);
+	context_leave(wrapper->line);
+	if (wrapper->line == GPUREPLAY_LINE_JOB)
+		jobs_retire();
+}
+
 static irqreturn_t wrapped_thread(int irq, void *data)
 {
 	struct wrapper *wrapper = data;
@@ -96,17 +99,40 @@ static irqreturn_t wrapped_thread(int irq, void *data)
 
 	if (!gpureplay_is_recording())
 		return wrapper->thread(irq, wrapper->dev_id);
-
-	log_wait_room();
-	WRITE_ONCE(threads[wrapper->line], current);
-	log_irq(GPUREPLAY_IRQ_ENTER, wrapper->line, 0);
-	if (wrapper->line == GPUREPLAY_LINE_JOB)
-		jobs_complete(true);
+	enter_thread(wrapper);
 	result = wrapper->thread(irq, wrapper->dev_id);
-	log_irq(GPUREPLAY_IRQ_EXIT, wrapper->line, result);
-	WRITE_ONCE(threads[wrapper->line], NULL);
-	if (wrapper->line == GPUREPLAY_LINE_JOB)
-		jobs_retire();
+	leave_thread(wrapper, result);
+	return result;
+}
+
+/*
+ * A driver without an interrupt thread: when a job has ended, its handler runs
+ * in one of ours, behind the dump. The line is off until then, as it stays up.
+ */
+static irqreturn_t late_handler(int irq, void *data)
+{
+	struct wrapper *wrapper = data;
+
+	if (!gpureplay_is_recording())
+		return wrapper->handler(irq, wrapper->dev_id);
+	if (!jobs_have_ended())
+		return call_handler(irq, wrapper);
+	disable_irq_nosync(irq);
+	return IRQ_WAKE_THREAD;
+}
+
+static irqreturn_t late_thread(int irq, void *data)
+{
+	struct wrapper *wrapper = data;
+	unsigned long flags;
+	irqreturn_t result;
+
+	enter_thread(wrapper);
+	local_irq_save(flags);	/* as its handler expects */
+	result = wrapper->handler(irq, wrapper->dev_id);
+	local_irq_restore(flags);
+	leave_thread(wrapper, result);
+	enable_irq(irq);
 	return result;
 }
 
@@ -146,7 +172,11 @@ int gpureplay_request_unmanaged_irq(unsigned int irq, irq_handler_t handler,
 	wrapper->line = line;
 	wrapper->irq = irq;
 	mutex_lock(&unmanaged_mutex);
-	ret = request_irq(irq, wrapped_handler, flags, name, wrapper);
+	if (line == GPUREPLAY_LINE_JOB)
+		ret = request_threaded_irq(irq, late_handler, late_thread,
+					   flags, name, wrapper);
+	else
+		ret = request_irq(irq, wrapped_handler, flags, name, wrapper);
 	if (ret)
 		kfree(wrapper);
 	else

@@ -9,12 +9,12 @@
  * that cannot. Should even that run out, the records are counted, and an ERROR
  * record makes the recording fail.
  */
+#include <linux/export.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/uaccess.h>
-#include <linux/utsname.h>
 #include <linux/vmalloc.h>
 #include <linux/wait.h>
 
@@ -34,6 +34,9 @@ enum log_phase {
 	LOG_ENDED,
 };
 
+DEFINE_STATIC_KEY_FALSE(gpureplay_recording);
+EXPORT_SYMBOL_GPL(gpureplay_recording);
+
 DEFINE_RAW_SPINLOCK(log_lock);
 
 /* Everything is protected by log_lock. */
@@ -47,6 +50,7 @@ static struct {
 	u64 errors;
 	u64 lost;			/* records, since the last ERROR */
 	u64 blocked_ns;
+	u64 early;			/* accesses before the first record */
 	wait_queue_head_t readers;
 	wait_queue_head_t writers;
 } the_log = {
@@ -78,6 +82,7 @@ int log_create(size_t bytes)
 	the_log.errors = 0;
 	the_log.lost = 0;
 	the_log.blocked_ns = 0;
+	the_log.early = 0;
 	the_log.phase = LOG_WAITING;
 	raw_spin_unlock_irqrestore(&log_lock, flags);
 	return 0;
@@ -117,7 +122,7 @@ static void put_record(enum gpureplay_record_type type, u8 slot_or_line,
 	size_t padding = -bytes & 7;
 	struct gpureplay_record record = {
 		.type = cpu_to_le16(type),
-		.context = irq_context(),
+		.context = context_now(),
 		.slot_or_line = slot_or_line,
 		.length = cpu_to_le32(bytes + padding),
 		.sequence = cpu_to_le64(the_log.records),
@@ -237,31 +242,57 @@ void log_note(const char *format, ...)
 }
 
 /**
- * log_start - accept records from now on
+ * log_accepts - whether an access of the driver belongs into the log
  *
- * Writes BEGIN. May be called with interrupts off.
+ * If not, it is counted: see log_early(). Called before each access.
  */
-void log_start(void)
+bool log_accepts(void)
 {
-	struct gpureplay_begin begin = {
-		.version = cpu_to_le32(GPUREPLAY_TRACE_VERSION),
-		.page_size = cpu_to_le32(GPUREPLAY_PAGE_SIZE),
-		.driver = cpu_to_le32(device_driver()),
-		.flags = cpu_to_le32(device_is_coherent() ? GPUREPLAY_BEGIN_COHERENT : 0),
-	};
 	unsigned long flags;
+	bool active;
 
-	strscpy(begin.driver_name, device_driver_name(),
-		sizeof(begin.driver_name));
-	strscpy(begin.kernel_release, init_utsname()->release,
-		sizeof(begin.kernel_release));
+	if (log_is_active())
+		return true;
+	raw_spin_lock_irqsave(&log_lock, flags);
+	active = the_log.phase == LOG_ACTIVE;
+	if (the_log.phase == LOG_WAITING)
+		the_log.early++;
+	raw_spin_unlock_irqrestore(&log_lock, flags);
+	return active;
+}
+
+/* How many accesses came before the first record. */
+u64 log_early(void)
+{
+	unsigned long flags;
+	u64 early;
 
 	raw_spin_lock_irqsave(&log_lock, flags);
-	if (the_log.phase == LOG_WAITING) {
-		the_log.phase = LOG_ACTIVE;
-		put_record(GPUREPLAY_BEGIN, 0, &begin, sizeof(begin), NULL, 0);
-	}
+	early = the_log.early;
 	raw_spin_unlock_irqrestore(&log_lock, flags);
+	return early;
+}
+
+/**
+ * log_start - accept records from now on
+ * @begin: the first record
+ * @early: what log_early() has returned
+ *
+ * Return: false when there was another access since, which is not in the log.
+ */
+bool log_start(const struct gpureplay_begin *begin, u64 early)
+{
+	unsigned long flags;
+	bool active;
+
+	raw_spin_lock_irqsave(&log_lock, flags);
+	if (the_log.phase == LOG_WAITING && the_log.early == early) {
+		the_log.phase = LOG_ACTIVE;
+		put_record(GPUREPLAY_BEGIN, 0, begin, sizeof(*begin), NULL, 0);
+	}
+	active = the_log.phase == LOG_ACTIVE;
+	raw_spin_unlock_irqrestore(&log_lock, flags);
+	return active;
 }
 
 static void log_finish(bool complete)
@@ -312,6 +343,15 @@ static bool log_has_room(void)
 	return room;
 }
 
+static void log_add_blocked(u64 begin)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&log_lock, flags);
+	the_log.blocked_ns += ktime_get_ns() - begin;
+	raw_spin_unlock_irqrestore(&log_lock, flags);
+}
+
 /**
  * log_wait_room - wait until the reader has made room for a record of any size
  *
@@ -321,18 +361,26 @@ static bool log_has_room(void)
  */
 bool log_wait_room(void)
 {
-	unsigned long flags;
 	u64 begin;
 
 	if (!log_has_room()) {
 		begin = ktime_get_ns();
 		wake_up_interruptible(&the_log.readers);
 		wait_event_idle(the_log.writers, log_has_room());
-		raw_spin_lock_irqsave(&log_lock, flags);
-		the_log.blocked_ns += ktime_get_ns() - begin;
-		raw_spin_unlock_irqrestore(&log_lock, flags);
+		log_add_blocked(begin);
 	}
 	return log_is_active();
+}
+
+/**
+ * log_wait_room_killable - the same for a task that may be killed
+ *
+ * Return: 0, or -ERESTARTSYS when it was.
+ */
+int log_wait_room_killable(void)
+{
+	wake_up_interruptible(&the_log.readers);
+	return wait_event_killable(the_log.writers, log_has_room());
 }
 
 /* Bytes that can be read, or -1 when none are left and none will come. */

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the recorder's parts know of each other.
+ * What the recorder's parts know of each other. Each calls only those below it;
+ * what these have to tell goes up through callbacks.
  *
  *   chardev.c    /dev/gpureplay: open, read, poll, stop, status
  *   session.c    when a recording begins and ends
- *   device.c     the attached GPU, its power and its job time-outs
- *   log.c        the ring between the driver and the reader
- *   registers.c  register accesses, polling loops, shadow copies
- *   irq.c        interrupt handlers, and which context a hook runs in
+ *   irq.c        interrupt handlers
  *   jobs.c       job slots: one job at a time, doorbells, completions
- *   mappings.c   what the driver says that it maps
- *   touched.c    buffers of which it is known who can have changed them
  *   dump.c       pages that changed
  *   walk.c       the GPU's page tables
+ *   touched.c    buffers of which it is known who can have changed them
+ *   registers.c  register accesses, polling loops, shadow copies
+ *   device.c     the attached GPU, its power and its job time-outs
+ *   mappings.c   what the driver says that it maps
  *   probes.c     accesses that a carrier of probes has missed
+ *   log.c        the ring between the driver and the reader
+ *   context.c    which context a hook runs in
  */
 #ifndef _GPUREPLAY_RECORDER_H
 #define _GPUREPLAY_RECORDER_H
@@ -24,17 +26,25 @@
 
 #include "gpureplay_hooks.h"
 
+/* context.c */
+void context_enter(enum gpureplay_irq_line line);
+void context_leave(enum gpureplay_irq_line line);
+enum gpureplay_context context_now(void);
+
 /*
  * log.c. Records of contexts that must not sleep always find room, because the
  * others leave a quarter of the ring to them and wait for the reader instead.
  */
 int log_create(size_t bytes);
 void log_destroy(void);
-void log_start(void);
+bool log_accepts(void);
+u64 log_early(void);
+bool log_start(const struct gpureplay_begin *begin, u64 early);
 void log_end(void);
 void log_abort(void);
 bool log_is_active(void);
 bool log_wait_room(void);
+int log_wait_room_killable(void);
 
 /*
  * Held by log_append()'s caller: several records, or a record and the register
@@ -56,12 +66,8 @@ __poll_t log_poll(struct file *file, poll_table *table);
 void log_status(struct gpureplay_status *status);
 u64 log_blocked_ns(void);
 
-/* session.c */
-int session_open(void);
-void session_stop(void);
-void session_close(void);
-void session_status(struct gpureplay_status *status);
-void session_attached(void);
+/* probes.c */
+void probes_report(void);
 
 /* device.c */
 bool device_offset(const void __iomem *address, u32 *offset);
@@ -70,50 +76,35 @@ struct device *device_get(void);
 bool device_is_attached(void);
 bool device_is_coherent(void);
 enum gpureplay_driver device_driver(void);
-const char *device_driver_name(void);
+void device_on_gone(void (*gone)(void));
 int device_begin(void);
 void device_end(void);
 
 /* registers.c */
-void registers_begin(void);
+struct register_events {
+	/*
+	 * Before a write, anywhere. Return: whether it is done already, or will
+	 * be, by registers_submit().
+	 */
+	bool (*write)(u32 offset, u32 value);
+	void (*read)(u32 offset, u32 value);
+};
+
+void registers_begin(const struct register_events *follower);
+void registers_reset(void);
+bool registers_submit(u32 offset, u32 value, unsigned int slot,
+		      const struct gpureplay_submit *record,
+		      unsigned long *waiting);
 u32 registers_read(u32 offset);
+u32 registers_peek(u32 offset);
 u32 registers_written(u32 offset);
 u64 registers_written64(u32 offset);
 u32 registers_last_read(u32 offset);
 
-/* probes.c */
-void probes_report(void);
-
-/* irq.c */
-enum gpureplay_context irq_context(void);
-
-/* jobs.c */
-void jobs_begin(void);
-void jobs_end(void);
-bool jobs_wait_idle(unsigned int milliseconds);
-void jobs_doorbell(unsigned int slot);
-void jobs_doorbell_locked(unsigned int slot);
-void jobs_events(u32 events);
-void jobs_complete(bool may_sleep);
-void jobs_cleared(u32 events);
-void jobs_retire(void);
-void jobs_reset(void);
-u64 jobs_completed(void);
-
-/* dump.c */
-int dump_create(void);
-void dump_destroy(void);
-bool dump_pages(unsigned int as, u8 slot, u32 phase, bool may_sleep);
-bool dump_audit_begin(void);
-void dump_audit_end(void);
-void dump_audit(u64 va, size_t pages, const unsigned long *touched);
-void dump_audit_skipped(size_t pages);
-void dump_note(void);
-
 /* walk.c */
 struct mapped_page {
 	u64 va;		/* bits 11..0: PAGE_* below */
-	u64 bus;	/* address on the GPU's side of the bus */
+	phys_addr_t phys;
 	u64 hash;	/* of the content that the log holds, see PAGE_LOGGED */
 };
 
@@ -135,17 +126,57 @@ enum walk_result {
 	WALK_BROKEN,	/* an ERROR record says why */
 };
 
-enum walk_result walk_tables(struct device *dev, unsigned int as,
-			     struct page_list *list, bool may_sleep);
+enum walk_result walk_tables(unsigned int as, struct page_list *list,
+			     bool may_sleep);
+bool walk_copy(void *to, phys_addr_t phys, void (*synchronise)(const void *page));
 bool walk_is_current(long generation);
 long walk_generation(void);
 
 /* touched.c */
+struct touched_audit {
+	/* Keeps dumps out until end(). Return: whether look() may be called. */
+	bool (*begin)(void);
+	/* @touched: a bit for each page that the app may have written */
+	void (*look)(u64 va, size_t pages, const unsigned long *touched);
+	/* A buffer goes while nobody can look at it. Callers take turns. */
+	void (*skip)(size_t pages);
+	void (*end)(void);
+};
+
+void touched_create(const struct touched_audit *audit);
+void touched_destroy(void);
 void touched_before(struct page_list *list);
 void touched_after(struct page_list *list, unsigned int slot);
 bool touched_now(u64 va);
 bool touched_gone(u64 va);
 bool touched_knows_buffers(void);
-void touched_destroy(void);
+size_t touched_pages(void);
+
+/* dump.c */
+int dump_create(void);
+void dump_destroy(void);
+void dump_reserve(void);
+bool dump_pages(unsigned int as, u8 slot, u32 phase, bool may_sleep);
+void dump_note(void);
+
+/* jobs.c */
+int jobs_create(void);
+void jobs_destroy(void);
+void jobs_begin(void);
+void jobs_end(void);
+void jobs_cancel(void);
+bool jobs_wait_idle(unsigned int milliseconds);
+bool jobs_have_ended(void);
+void jobs_complete(bool may_sleep);
+void jobs_retire(void);
+u64 jobs_completed(void);
+
+/* session.c */
+int session_create(void);
+void session_destroy(void);
+int session_open(void);
+void session_stop(void);
+void session_close(void);
+void session_status(struct gpureplay_status *status);
 
 #endif /* _GPUREPLAY_RECORDER_H */

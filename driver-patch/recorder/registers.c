@@ -34,9 +34,13 @@ static u32 written[MALI_REGISTERS / 4];
 static u32 last_read[MALI_REGISTERS / 4];
 static unsigned long identity_is_read;
 
+/* What accesses mean. */
+static const struct register_events *events;
+
 /* Forget the previous recording. */
-void registers_begin(void)
+void registers_begin(const struct register_events *follower)
 {
+	WRITE_ONCE(events, follower);
 	memset(written, 0, sizeof(written));
 	memset(last_read, 0, sizeof(last_read));
 	clear_bit(0, &identity_is_read);
@@ -100,14 +104,6 @@ static void read_identity(void)
 			registers_read(offset);
 }
 
-static bool is_job_slot_register(u32 offset, u32 reg, unsigned int *slot)
-{
-	if (offset < JOB_SLOT(0) || offset >= JOB_SLOTS_END)
-		return false;
-	*slot = (offset - JOB_SLOT(0)) / (JOB_SLOT(1) - JOB_SLOT(0));
-	return offset == JOB_SLOT(*slot) + reg;
-}
-
 static void access_write(void __iomem *address, u64 value,
 			 unsigned int width)
 {
@@ -130,38 +126,55 @@ static u64 access_read(const void __iomem *address,
 	return readl(address);
 }
 
-/* Everything that must be in the log before a write reaches the GPU. */
-static bool before_write(u32 offset, u32 value, unsigned int *slot)
+/* One step: with the log locked. */
+static void write_locked(void __iomem *address, u32 offset, u64 value,
+			 unsigned int width)
 {
-	read_identity();
-	if (is_job_slot_register(offset, JS_COMMAND_NEXT, slot) &&
-	    value == JS_COMMAND_START) {
-		jobs_doorbell(*slot);
-		return true;
+	append_register(GPUREPLAY_REG_WRITE, offset, value);
+	remember(written, offset, value);
+	if (width == 8) {
+		append_register(GPUREPLAY_REG_WRITE, offset + 4, value >> 32);
+		remember(written, offset + 4, value >> 32);
 	}
-	if (offset == JOB_INT_CLEAR)
-		jobs_cleared(value);
-	return false;
+	access_write(address, value, width);
 }
 
-static void after_write(u32 offset, u32 value)
+/**
+ * registers_submit - ring a doorbell, in one step with its SUBMIT record
+ * @offset: the doorbell's register
+ * @value: what is written to it
+ * @slot: the job slot
+ * @record: of the job
+ * @waiting: if not %NULL, the doorbell is rung only if the slot's bit is set,
+ *	     which is cleared
+ *
+ * Return: whether it was rung.
+ */
+bool registers_submit(u32 offset, u32 value, unsigned int slot,
+		      const struct gpureplay_submit *record,
+		      unsigned long *waiting)
 {
-	if (offset == GPU_COMMAND && (value == GPU_COMMAND_SOFT_RESET ||
-				      value == GPU_COMMAND_HARD_RESET)) {
-		memset(written, 0, sizeof(written));
-		jobs_reset();
+	unsigned long flags;
+	bool rings;
+
+	raw_spin_lock_irqsave(&log_lock, flags);
+	rings = !waiting || test_and_clear_bit(slot, waiting);
+	if (rings) {
+		log_append(GPUREPLAY_SUBMIT, slot, record, sizeof(*record),
+			   NULL, 0);
+		write_locked(device_registers() + offset, offset, value, 4);
 	}
+	raw_spin_unlock_irqrestore(&log_lock, flags);
+	return rings;
 }
 
 void gpureplay_log_write(void __iomem *address, u64 value,
 			 unsigned int width)
 {
 	unsigned long flags;
-	unsigned int slot;
-	bool doorbell;
 	u32 offset;
 
-	if (!log_is_active()) {
+	if (!log_accepts()) {
 		access_write(address, value, width);
 		return;
 	}
@@ -172,21 +185,31 @@ void gpureplay_log_write(void __iomem *address, u64 value,
 		return;
 	}
 
-	doorbell = before_write(offset, value, &slot);
+	read_identity();
+	if (events->write(offset, value))
+		return;
 	raw_spin_lock_irqsave(&log_lock, flags);
-	if (doorbell)
-		jobs_doorbell_locked(slot);
-	append_register(GPUREPLAY_REG_WRITE, offset, value);
-	remember(written, offset, value);
-	if (width == 8) {
-		append_register(GPUREPLAY_REG_WRITE, offset + 4, value >> 32);
-		remember(written, offset + 4, value >> 32);
-	}
-	access_write(address, value, width);
+	write_locked(address, offset, value, width);
 	raw_spin_unlock_irqrestore(&log_lock, flags);
-	after_write(offset, value);
 }
 EXPORT_SYMBOL_GPL(gpureplay_log_write);
+
+/* The GPU was reset: its registers hold nothing that the driver wrote. */
+void registers_reset(void)
+{
+	memset(written, 0, sizeof(written));
+}
+
+/**
+ * registers_peek - read a register without a trace of it
+ * @offset: bytes from the start of the registers
+ *
+ * Only of a GPU that has power, and only where reading changes nothing.
+ */
+u32 registers_peek(u32 offset)
+{
+	return readl(device_registers() + offset);
+}
 
 u64 gpureplay_log_read(const void __iomem *address,
 		       unsigned int width)
@@ -195,7 +218,7 @@ u64 gpureplay_log_read(const void __iomem *address,
 	u32 offset;
 	u64 value;
 
-	if (!log_is_active() || !device_offset(address, &offset))
+	if (!log_accepts() || !device_offset(address, &offset))
 		return access_read(address, width);
 
 	raw_spin_lock_irqsave(&log_lock, flags);
@@ -208,8 +231,7 @@ u64 gpureplay_log_read(const void __iomem *address,
 	}
 	raw_spin_unlock_irqrestore(&log_lock, flags);
 
-	if (offset == JOB_INT_RAWSTAT || offset == JOB_INT_STAT)
-		jobs_events(value);
+	events->read(offset, value);
 	return value;
 }
 EXPORT_SYMBOL_GPL(gpureplay_log_read);

@@ -8,7 +8,6 @@
  * includes reset, power-up and address spaces. With no driver attached, the
  * recording begins with the driver's probe.
  */
-#include <linux/export.h>
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -22,9 +21,6 @@ static unsigned int log_mib = 64;
 module_param(log_mib, uint, 0644);
 MODULE_PARM_DESC(log_mib,
 		 "Size of the log in MiB, a power of two from 4 to 1024 (default 64)");
-
-DEFINE_STATIC_KEY_FALSE(gpureplay_recording);
-EXPORT_SYMBOL_GPL(gpureplay_recording);
 
 static DEFINE_MUTEX(session_mutex);
 static bool session_is_open;
@@ -46,8 +42,8 @@ static int session_on(void)
 	int ret;
 
 	lockdep_assert_held(&session_mutex);
-	registers_begin();
 	jobs_begin();
+	device_on_gone(jobs_cancel);
 	static_branch_enable(&gpureplay_recording);
 	session_runs = true;
 
@@ -101,15 +97,6 @@ unlock:
 	return ret;
 }
 
-/* A driver was attached while a reader waits for one. */
-void session_attached(void)
-{
-	mutex_lock(&session_mutex);
-	if (session_runs && !log_is_active())
-		log_start();
-	mutex_unlock(&session_mutex);
-}
-
 /* End the recording; the reader gets the rest of it. */
 void session_stop(void)
 {
@@ -136,6 +123,16 @@ void session_close(void)
 	log_destroy();
 	session_is_open = false;
 	mutex_unlock(&session_mutex);
+}
+
+int session_create(void)
+{
+	return jobs_create();
+}
+
+void session_destroy(void)
+{
+	jobs_destroy();
 }
 
 void session_status(struct gpureplay_status *status)

@@ -47,6 +47,10 @@ static DEFINE_MUTEX(buffers_mutex);
 static LIST_HEAD(buffers);
 static LIST_HEAD(gone);			/* since a dump began that still runs */
 static bool several;			/* page tables: addresses tell nothing */
+static size_t tracked;			/* pages of the buffers in the list */
+
+/* Looks at what is about to go: dump.c. */
+static const struct touched_audit *auditor;
 
 /* Bits, and buffers by their object: also taken in page faults. */
 static DEFINE_SPINLOCK(bits_lock);
@@ -111,7 +115,9 @@ static vm_fault_t vma_fault(struct vm_fault *vmf)
 {
 	vm_fault_t result = driver_operations->fault(vmf);
 
-	if (gpureplay_is_recording())
+	/* After a retry the mapping may be gone already; nothing was mapped. */
+	if (!(result & (VM_FAULT_RETRY | VM_FAULT_ERROR)) &&
+	    gpureplay_is_recording())
 		mark(vmf);
 	return result;
 }
@@ -181,6 +187,7 @@ void gpureplay_track(const void *object, const void *tables,
 	if (first && first->tables != tables)
 		several = true;
 	list_add_tail(&buffer->link, &buffers);
+	WRITE_ONCE(tracked, tracked + pages);
 	spin_lock(&bits_lock);
 	hash_add(by_object, &buffer->node, (unsigned long)object);
 	spin_unlock(&bits_lock);
@@ -192,6 +199,7 @@ static void take_out(struct buffer *buffer)
 {
 	lockdep_assert_held(&buffers_mutex);
 	list_del(&buffer->link);
+	WRITE_ONCE(tracked, tracked - buffer->pages);
 	spin_lock(&bits_lock);
 	hash_del(&buffer->node);
 	spin_unlock(&bits_lock);
@@ -226,7 +234,7 @@ void gpureplay_untrack(const void *object, u64 va)
 	struct buffer *buffer, *next;
 	bool recording = gpureplay_is_recording();
 	/* Before the mutex: a dump takes both in this order. */
-	bool audit = recording && dump_audit_begin();
+	bool audit = recording && auditor->begin();
 
 	mutex_lock(&buffers_mutex);
 	list_for_each_entry_safe(buffer, next, &buffers, link) {
@@ -236,9 +244,9 @@ void gpureplay_untrack(const void *object, u64 va)
 		if (recording && buffer->dumped && !several &&
 		    !READ_ONCE(*buffer->shared)) {
 			if (audit)
-				dump_audit(va, buffer->pages, buffer->bits);
+				auditor->look(va, buffer->pages, buffer->bits);
 			else
-				dump_audit_skipped(buffer->pages);
+				auditor->skip(buffer->pages);
 		}
 		/* Its memory is about to be somebody else's. */
 		if (recording && !audit) {
@@ -250,7 +258,7 @@ void gpureplay_untrack(const void *object, u64 va)
 	}
 	mutex_unlock(&buffers_mutex);
 	if (audit)
-		dump_audit_end();
+		auditor->end();
 }
 EXPORT_SYMBOL_GPL(gpureplay_untrack);
 
@@ -402,6 +410,18 @@ bool touched_gone(u64 va)
 bool touched_knows_buffers(void)
 {
 	return !list_empty(&buffers);
+}
+
+/* Pages of which the driver says that they are mapped for the GPU. */
+size_t touched_pages(void)
+{
+	return READ_ONCE(tracked);
+}
+
+/* A recording begins: @audit is asked before a buffer goes. */
+void touched_create(const struct touched_audit *audit)
+{
+	WRITE_ONCE(auditor, audit);
 }
 
 void touched_destroy(void)

@@ -3,14 +3,15 @@
  * The GPU's page tables, read as the GPU reads them: from the registers that
  * the driver wrote. Two formats, four levels of 512 entries each: Mali's own
  * (a leaf has type 1 on every level) and AArch64 with 4 KiB pages (a leaf has
- * type 3 on the last level and type 1 above it).
+ * type 3 on the last level and type 1 above it). Addresses in them are the
+ * CPU's: both drivers refuse a GPU for which they are not.
  */
 #include <linux/atomic.h>
-#include <linux/dma-direct.h>
 #include <linux/export.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/pfn.h>
+#include <linux/uaccess.h>
 #include <linux/wait.h>
 
 #include "mali.h"
@@ -31,7 +32,6 @@ enum table_format {
 };
 
 struct walk {
-	struct device *dev;
 	struct page_list *list;
 	enum table_format format;
 	unsigned int cached;	/* GPUREPLAY_REGION_CPU_CACHED or 0 */
@@ -66,6 +66,38 @@ void gpureplay_tables_unlock(void)
 		wake_up_all(&no_change);
 }
 EXPORT_SYMBOL_GPL(gpureplay_tables_unlock);
+
+/* One table of each level: a walk at a time, see dump.c. */
+static __le64 tables[LAST_LEVEL + 1][ENTRIES];
+
+/**
+ * walk_copy - copy a page that the GPU can see
+ * @to: GPUREPLAY_PAGE_SIZE bytes
+ * @phys: where it is
+ * @synchronise: makes the CPU see what the GPU sees; may be %NULL
+ *
+ * The page may be freed at this moment, and then not be mapped in the kernel.
+ *
+ * Return: false when it cannot be read.
+ */
+bool walk_copy(void *to, phys_addr_t phys, void (*synchronise)(const void *page))
+{
+	const void *page;
+	bool mapped;
+	u8 first;
+
+	if (!page_is_memory(phys))
+		return false;
+	page = kmap_local_page(pfn_to_page(PHYS_PFN(phys))) +
+	       offset_in_page(phys);
+	mapped = !copy_from_kernel_nofault(&first, page, 1);
+	if (mapped && synchronise)
+		synchronise(page);
+	mapped = mapped &&
+		 !copy_from_kernel_nofault(to, page, GPUREPLAY_PAGE_SIZE);
+	kunmap_local(page);
+	return mapped;
+}
 
 /* How often tables were changed so far. */
 long walk_generation(void)
@@ -125,7 +157,7 @@ static enum walk_result add_leaf(struct walk *walk, u64 va, u64 entry,
 				 unsigned int level)
 {
 	u64 bytes = 1ULL << level_shift(level);
-	u64 bus = entry & ENTRY_ADDRESS & ~(bytes - 1);
+	u64 phys = entry & ENTRY_ADDRESS & ~(bytes - 1);
 	unsigned int flags = access_flags(walk, entry);
 	struct page_list *list = walk->list;
 	u64 at;
@@ -135,7 +167,7 @@ static enum walk_result add_leaf(struct walk *walk, u64 va, u64 entry,
 			return WALK_FULL;
 		list->pages[list->count++] = (struct mapped_page) {
 			.va = (va + at) | flags,
-			.bus = bus + at,
+			.phys = phys + at,
 		};
 	}
 	return WALK_DONE;
@@ -144,22 +176,17 @@ static enum walk_result add_leaf(struct walk *walk, u64 va, u64 entry,
 static enum walk_result walk_level(struct walk *walk, u64 table, u64 va,
 				   unsigned int level)
 {
-	phys_addr_t phys = dma_to_phys(walk->dev, table);
 	enum walk_result result = WALK_DONE;
-	const u64 *entries;
 	unsigned int i;
 	u64 entry;
 
-	if (!page_is_memory(phys)) {
+	if (!walk_copy(tables[level], table, NULL)) {
 		walk->bad = table;
 		return WALK_BROKEN;
 	}
-
-	entries = kmap_local_page(pfn_to_page(PHYS_PFN(phys))) +
-		  offset_in_page(phys);
 	for (i = 0; i < ENTRIES && result == WALK_DONE && va < walk->va_end;
 	     i++, va += 1ULL << level_shift(level)) {
-		entry = le64_to_cpu(READ_ONCE(((__le64 *)entries)[i]));
+		entry = le64_to_cpu(tables[level][i]);
 		if (is_table(walk, entry, level)) {
 			result = walk_level(walk, entry & ENTRY_ADDRESS, va,
 					    level + 1);
@@ -170,7 +197,6 @@ static enum walk_result walk_level(struct walk *walk, u64 table, u64 va,
 			result = WALK_BROKEN;
 		}
 	}
-	kunmap_local(entries);
 	return result;
 }
 
@@ -220,16 +246,14 @@ static bool walk_setup(struct walk *walk, unsigned int as, u64 *table,
 
 /**
  * walk_tables - list every page that an address space maps
- * @dev: the GPU
  * @as: number of the address space
  * @list: is filled by ascending address
  * @may_sleep: wait for changes of the tables to end
  */
-enum walk_result walk_tables(struct device *dev, unsigned int as,
-			     struct page_list *list, bool may_sleep)
+enum walk_result walk_tables(unsigned int as, struct page_list *list,
+			     bool may_sleep)
 {
 	struct walk walk = {
-		.dev = dev,
 		.list = list,
 		.cached = device_is_coherent() ?
 			  GPUREPLAY_REGION_CPU_CACHED : 0,

@@ -92,8 +92,8 @@ static int __init binary_init(void)
 		goto unmap;
 
 	kbase_reg_write(&driver, GPU_IRQ_CLEAR, RESET_COMPLETED);
-	kbase_reg_write(&driver, GPU_IRQ_MASK, RESET_COMPLETED);
 	kbase_reg_write(&driver, GPU_COMMAND, GPU_COMMAND_SOFT_RESET);
+	kbase_reg_write(&driver, GPU_IRQ_MASK, RESET_COMPLETED);
 	ret = -ETIMEDOUT;
 	if (!wait_for_completion_timeout(&driver.reset, 10 * HZ))
 		goto free;

@@ -296,6 +296,19 @@ pub(crate) fn nano_driver(folder: &Folder) -> Result<()> {
     )
 }
 
+/// Builds the recorder and the probes for a binary-only kbase for the guest's kernel.
+pub(crate) fn probes(folder: &Folder) -> Result<()> {
+    let _lock = Folder::lock(&folder.local)?;
+    let release = folder.stock_kernel()?;
+    let mut build = in_root(folder);
+    build
+        .arg("bash")
+        .arg(folder.repository.join("driver-patch/build"))
+        .args(["kprobes", "--kernel", &release, "--out"])
+        .arg(folder.payload().join("probes"));
+    run(folder, &mut build, "probes")
+}
+
 /// Builds the modules that tell the model what happens around the GPU, and takes the kernel's own for a supply.
 pub(crate) fn board_modules(folder: &Folder) -> Result<()> {
     let _lock = Folder::lock(&folder.local)?;
@@ -304,7 +317,11 @@ pub(crate) fn board_modules(folder: &Folder) -> Result<()> {
     let mut make = nano_make(folder, &release, &work);
     run(folder, &mut make, "modules around the GPU")?;
     let to = folder.payload().join("board");
-    for name in ["gpureplay_caches.ko", "gpureplay_power.ko"] {
+    for name in [
+        "gpureplay_caches.ko",
+        "gpureplay_power.ko",
+        "gpureplay_binary.ko",
+    ] {
         install(&work.join(name), &to)?;
     }
     let modules = folder.guest.join("kernel/usr/lib/modules").join(release);

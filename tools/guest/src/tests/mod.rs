@@ -150,6 +150,10 @@ const TESTS: &[(&str, TestFunction)] = &[
         |folder| Ok(Verdict::of(recorder::notices(folder)?)),
     ),
     (
+        "the recorder blocks no other device, waits for no fence, and records a binary driver twice",
+        |folder| Ok(Verdict::of(recorder::holds(folder)?)),
+    ),
+    (
         "hard cases of OpenCL are recorded with the right tensors or refused",
         cases::all,
     ),

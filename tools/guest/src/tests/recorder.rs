@@ -4,9 +4,11 @@
 use std::{fs, io::BufReader, path::Path};
 
 use gpureplay_trace::{Event, Reader};
+use mali_regs::gpu::{GPU_CMD, GpuCommand};
 
 use super::scene::{clean, script, temporary};
 use crate::{
+    build::payload,
     error::Result,
     folder::Folder,
     record::app::{self, App},
@@ -55,24 +57,87 @@ pub(super) fn notices(folder: &Folder) -> Result<std::result::Result<(), String>
     }))
 }
 
+/// What befalls a recorder around its recordings; each line that the script prints is one trial.
+const AROUND: &str = include_str!("recorder.sh");
+/// The write that resets the GPU.
+const SOFT_RESET: (u32, u32) = (GPU_CMD, GpuCommand::SoftReset as u32);
+/// The trials, by what the script prints after the name of each that went well.
+const TRIALS: [&str; 5] = ["probes", "open", "fence", "note", "nonblocking"];
+
+pub(super) fn holds(folder: &Folder) -> Result<std::result::Result<(), String>> {
+    payload::probes(folder)?;
+    payload::board_modules(folder)?;
+    let share = temporary()?;
+    let work = share.path();
+    app::write_files(folder, "saxpy", work)?;
+    let command = App::find(folder, "saxpy")?.command("");
+    let options = Options {
+        driver: Driver::None,
+        share: Some(work.to_path_buf()),
+        ..Options::default()
+    };
+    let outcome = script(folder, &options, &AROUND.replace("APP", &command))?;
+    Ok(clean(&outcome).and_then(|()| {
+        let said = String::from_utf8_lossy(&outcome.stdout);
+        let failed = TRIALS.iter().filter(|name| {
+            let good = format!("{name}: well");
+            !said.lines().any(|line| line == good)
+        });
+        match failed.copied().collect::<Vec<_>>()[..] {
+            [] => {}
+            ref names => return Err(format!("{}: {}", names.join(", "), said.trim())),
+        }
+        for name in ["binary-1", "binary-2"] {
+            is_reset(&work.join(name))?;
+        }
+        is_complete(&work.join("hoarded"))
+    }))
+}
+
+/// The trace of a driver that resets the GPU and learns of it by an interrupt.
+fn is_reset(trace: &Path) -> std::result::Result<(), String> {
+    let mut seen = (0, 0);
+    events(trace, |event| match event {
+        Event::RegWrite { offset, value } if (*offset, *value) == SOFT_RESET => seen.0 += 1,
+        Event::IrqExit { .. } => seen.1 += 1,
+        _ => {}
+    })?;
+    match seen {
+        (1, 1..) => Ok(()),
+        _ => Err(format!(
+            "{}: {} resets, {} interrupts",
+            trace.display(),
+            seen.0,
+            seen.1
+        )),
+    }
+}
+
 /// The trace ends as it should and holds no error.
 fn is_complete(trace: &Path) -> std::result::Result<(), String> {
+    let mut jobs = 0;
+    events(trace, |event| {
+        jobs += u32::from(matches!(event, Event::Complete { .. }));
+    })?;
+    match jobs {
+        0 => Err(format!("{}: no job", trace.display())),
+        _ => Ok(()),
+    }
+}
+
+/// Hands out the events of a trace that ends as it should and holds no error.
+fn events(trace: &Path, mut each: impl FnMut(&Event)) -> std::result::Result<(), String> {
     let wrong = |text: String| format!("{}: {text}", trace.display());
     let file = fs::File::open(trace).map_err(|error| wrong(error.to_string()))?;
     let mut reader = Reader::new(BufReader::new(file));
-    let mut jobs = 0;
     while let Some(record) = reader
         .next_record()
         .map_err(|error| wrong(error.to_string()))?
     {
-        match record.event {
-            Event::Error { .. } => return Err(wrong(format!("{:?}", record.event))),
-            Event::Complete { .. } => jobs += 1,
-            _ => {}
+        if let Event::Error { .. } = record.event {
+            return Err(wrong(format!("{:?}", record.event)));
         }
+        each(&record.event);
     }
-    match jobs {
-        0 => Err(wrong("no job".into())),
-        _ => Ok(()),
-    }
+    Ok(())
 }
