@@ -316,13 +316,13 @@ const RUNS: [(&str, &str); 3] = [("first", ""), ("second", "2"), ("grow", "")];
 
 /// Each recording begins with the driver's probe, so the driver is loaded for each. In QEMU an interrupt line stays up
 /// until the next access of a register, and kbase's handlers make none while the GPU is off: it stays on until the
-/// driver goes. The kernel's tracer says of each page that is hashed whether interrupts are off meanwhile.
+/// driver goes. The kernel's tracer says of each page that is logged whether interrupts are off meanwhile.
 const SCRIPT: &str = "set -e
 modules=/opt/gpureplay/kbase
 insmod $modules/gpureplay_recorder.ko
 tracing=/sys/kernel/tracing
 mountpoint -q $tracing || mount -t tracefs none $tracing
-echo xxh64 > $tracing/set_ftrace_filter
+echo log_page > $tracing/set_ftrace_filter
 echo function > $tracing/current_tracer
 record() { # NAME RECORDING OPTIONS
   name=$1; shift
@@ -335,9 +335,9 @@ record() { # NAME RECORDING OPTIONS
   echo stop > /dev/gpureplay
   wait $reader
   rmmod mali_kbase
-  grep ' xxh64 <-' $tracing/trace > hashed-$name
-  if grep '\\] d' hashed-$name; then
-    echo 'pages are hashed with interrupts off'; exit 9
+  grep ' log_page <-' $tracing/trace > logged-$name
+  if grep '\\] d' logged-$name; then
+    echo 'pages are logged with interrupts off'; exit 9
   fi
 }
 ";
