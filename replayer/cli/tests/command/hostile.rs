@@ -6,7 +6,8 @@ use std::fs::{self, File};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::{Command, Output};
 
-use crate::user_files::{Copy, command};
+use crate::start::command;
+use crate::user_files::Copy;
 
 /// What moves a cursor, rings a bell and reorders text.
 const CONTROLS: &str = "\u{1b}]0;x\u{7}\u{9b}31m\u{202e}";

@@ -104,7 +104,7 @@ fn every_wait_ends() {
             self.now_us
         }
         fn reset(&mut self) -> Result<(), DeviceError> {
-            gpureplay_core::gpu::reset(self)
+            gpureplay_core::mali::reset(self)
         }
     }
     let file = two_jobs(2);
@@ -190,7 +190,7 @@ fn no_flush_is_left_out_because_of_an_id() {
     let submit = parts.last(Opcode::Submit).unwrap();
     submit.b = (submit.b.get() | FLUSH_REDUCTION as u16).into();
     let file = parts.file();
-    let refused = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
+    let refused = verify(&Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
     assert_eq!(refused.rule, Rule::JobConfiguration);
 }
 
@@ -212,7 +212,7 @@ fn a_bogus_last_region_is_refused() {
         bogus.pages = pages.into();
         *parts.regions().last_mut().unwrap() = bogus;
         let file = parts.file();
-        let refused = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
+        let refused = verify(&Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
         assert_eq!(refused.rule, rule);
     }
 }
@@ -223,7 +223,7 @@ fn the_region_table_is_checked_before_memory_is_taken() {
     let mut parts = Parts::of(&shipped::named("saxpy-g52").unwrap().bytes).unwrap();
     parts.regions().last_mut().unwrap().pages = u32::MAX.into();
     let file = parts.file();
-    let refused = verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
+    let refused = verify(&Recording::parse(&file).unwrap(), &Limits::DEFAULT).unwrap_err();
     assert_eq!(refused.rule, Rule::MemoryLimit);
     // Counts beyond the file are refused by the parser.
     let mut file = shipped::named("saxpy-g52").unwrap().bytes;
@@ -337,7 +337,7 @@ fn pointers_of_callers_are_never_followed() {
     let mut parts = Parts::of(&shipped::named("saxpy-g52").unwrap().bytes).unwrap();
     parts.last(Opcode::Submit).unwrap().d = 0xffff_8000_0000_0000u64.into();
     let file = parts.file();
-    assert!(verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT).is_err());
+    assert!(verify(&Recording::parse(&file).unwrap(), &Limits::DEFAULT).is_err());
 }
 
 /// 11. State was saved at a checkpoint and never restored.

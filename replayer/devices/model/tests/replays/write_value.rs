@@ -2,7 +2,7 @@
 //! Recordings of jobs that need no shader, replayed on the model through registers, page tables and interrupts.
 
 use gpureplay_core::mali::Session;
-use gpureplay_core::page_table::Format;
+use gpureplay_core::mali::page_table::Format;
 use gpureplay_core::{ErrorKind, Options, Workspace};
 use gpureplay_format::{ElementType, Piece, SegmentKind, Tensor, TensorKind};
 use gpureplay_kit::jobs::{DATA, JOBS, WRITE_VALUE, builder, write_value};
