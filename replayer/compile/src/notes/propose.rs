@@ -122,7 +122,9 @@ pub fn propose(
     builder.proposal.lost_output = followed.lost;
     let inputs_from = builder.last_writes();
     let depend = copies::dependencies(&events, |step, host| {
-        let inputs = host.hash.is_none() || builder.differs(step, host, inputs_from);
+        // One run does not tell inputs from weights for sure.
+        let unsure = second.is_none() && choices.step.is_none();
+        let inputs = unsure || host.hash.is_none() || builder.differs(step, host, inputs_from);
         Depends {
             inputs,
             weights: !inputs && !choices.fixed_weights,

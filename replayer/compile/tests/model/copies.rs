@@ -417,6 +417,16 @@ fn what_weights_alone_make_may_be_copied_if_they_are_fixed() {
     let (first, second) = (record(1).1, record(3).1);
     let text = refused(&first, Some(&second));
     assert!(text.contains("--fixed-weights"), "{text}");
+    // One run does not tell whether it is a weight that was copied.
+    let fixed = Choices {
+        fixed_weights: true,
+        ..Choices::default()
+    };
+    let text = propose(&first, None, &fixed).unwrap_err().to_string();
+    assert!(
+        text.contains("clEnqueueCopyBuffer") && !text.contains("--fixed-weights"),
+        "{text}"
+    );
     let choices = Choices {
         stated: out_is("infer.sum"),
         fixed_weights: true,
