@@ -278,7 +278,7 @@ fn fit(image: &[u8]) -> (usize, String) {
     let mut allowance = Allowance::default();
     for count in 0..100 {
         allowance.add_image(image.len());
-        match parts(image).unwrap()[0].contents_within(&mut allowance) {
+        match parts(image).expect("a sound image")[0].contents_within(&mut allowance) {
             Ok(_) => {}
             Err(ImageError::TooMuch { what, .. }) => return (count, what.to_owned()),
             Err(other) => panic!("{other}"),

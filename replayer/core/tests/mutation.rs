@@ -6,8 +6,9 @@
 #[allow(dead_code)]
 mod support;
 
+use gpureplay_core::mali::{Session, clean_caches, verify};
 use gpureplay_core::{
-    ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Session, Workspace, Wrapper, verify,
+    ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Workspace, Wrapper,
 };
 use gpureplay_format::{
     Access, Axis, Builder, ElementType, Piece, Recording, RegionKind, SegmentKind, Tensor,
@@ -25,7 +26,8 @@ fn opened<'a, G: Gpu>(
     file: &'a [u8],
     workspace: &'a mut Workspace,
 ) -> Result<Session<'a, 'a, G>, ErrorKind> {
-    let verified = verify(Recording::parse(file).unwrap(), &Limits::DEFAULT).unwrap();
+    let view = Box::leak(Box::new(Recording::parse(file).unwrap()));
+    let verified = verify(view, &Limits::DEFAULT).unwrap();
     Session::open(gpu, verified, workspace, Options::default(), &mut NoTensors)
         .map_err(|error| error.kind)
 }
@@ -37,7 +39,7 @@ fn broken(change: impl FnOnce(&mut Builder)) -> Option<Rule> {
     change(&mut builder);
     support::run(&mut builder);
     let file = builder.finish().unwrap();
-    verify(Recording::parse(&file).unwrap(), &Limits::DEFAULT)
+    verify(&Recording::parse(&file).unwrap(), &Limits::DEFAULT)
         .err()
         .map(|violation| violation.rule)
 }
@@ -277,11 +279,11 @@ fn skipping_a_segment_does_what_the_processor_does() {
 #[test]
 fn caches_are_cleaned_by_a_command() {
     let mut fake = Fake::new();
-    assert_eq!(gpureplay_core::gpu::clean_caches(&mut fake), Ok(()));
+    assert_eq!(clean_caches(&mut fake), Ok(()));
     assert_eq!(fake.writes, [(0x24, 1 << 17), (0x30, 8)]);
     let mut never = Registers {
         answers: vec![(0x20, 0)],
         ..Registers::new()
     };
-    assert_eq!(gpureplay_core::gpu::clean_caches(&mut never), Err(0));
+    assert_eq!(clean_caches(&mut never), Err(0));
 }
