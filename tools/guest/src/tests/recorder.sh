@@ -24,8 +24,8 @@ stop() {
 	echo stop > /dev/gpureplay
 	wait $reader
 }
-state() { # PID
-	sed -n 's/^State:\t\(.\).*/\1/p' /proc/$1/status 2> /dev/null
+state() { # PID: nothing if there is none
+	sed -n 's/^State:\t\(.\).*/\1/p' /proc/$1/status 2> /dev/null || true
 }
 
 # A driver of which there is only the binary goes and comes again: both of its resets are recorded.
