@@ -131,6 +131,14 @@ static unsigned long nano_time_left(struct nano *nano)
 	return time_before(now, end) ? end - now : 0;
 }
 
+/* The state of a slot stands still from its interrupt until that is cleared. */
+static bool nano_runs_job(struct nano *nano)
+{
+	u32 ended = readl(nano->registers + JOB_INT_RAWSTAT);
+
+	return readl(nano->registers + JOB_INT_JS_STATE) & ~(ended | ended >> 16) & 0xffff;
+}
+
 /* An owner that does not yield loses the GPU. Its pages stay. */
 static void nano_overdue(struct work_struct *work)
 {
@@ -141,8 +149,7 @@ static void nano_overdue(struct work_struct *work)
 	if (nano->gone || !nano->owner || list_empty(&nano->waiting))
 		return;
 	/* One that has not come to take its turn loses nothing yet; a job that runs is work. */
-	if (!nano->ready ||
-	    (!nano->stale && readl(nano->registers + JOB_INT_JS_STATE) & 0xffff))
+	if (!nano->ready || (!nano->stale && nano_runs_job(nano)))
 		nano->worked = jiffies;
 	left = nano_time_left(nano);
 	if (left) {
