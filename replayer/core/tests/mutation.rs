@@ -7,9 +7,7 @@
 mod support;
 
 use gpureplay_core::mali::{Session, clean_caches, verify};
-use gpureplay_core::{
-    ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Workspace, Wrapper,
-};
+use gpureplay_core::{ErrorKind, Gpu, Limits, Lines, NoTensors, Options, Rule, Workspace, Wrapper};
 use gpureplay_format::{
     Access, Axis, Builder, ElementType, Piece, Recording, RegionKind, SegmentKind, Tensor,
     TensorId, TensorKind,

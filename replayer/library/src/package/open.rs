@@ -12,7 +12,7 @@ use gpureplay_io::beneath;
 use gpureplay_sign::Pack;
 use tempfile::TempDir;
 
-use super::seal::Seal;
+use crate::seal::Seal;
 
 /// Longest recording, and longest file beside it, that is read into memory, in bytes.
 pub(crate) const MAX_BYTES: u64 = 1 << 32;

@@ -1,42 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The signature of a recording for which no key is demanded: whose it claims to be, and whether it fits.
+//! Compares a signature for which no key is demanded with the files that it covers.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::io;
 use std::path::Path;
 
 use gpureplay_io::beneath;
-use gpureplay_sign::{MAX_SIGNATURE, PublicKey, SIGNATURE, Signature, digest};
+use gpureplay_sign::{MAX_SIGNATURE, SIGNATURE, Signature, digest};
 
 use crate::files::Files;
+use crate::seal::Seal;
 use crate::trust::signature_error;
 
 /// Bytes of files beside the recording that are compared; others are left out.
 const MAX_COMPARED: u64 = 64 << 20;
-
-/// What the signature of a recording says when no key is demanded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seal {
-    /// It fits. Whether its signer is to be trusted only a key can tell.
-    Fits(PublicKey),
-    /// It does not fit, and why.
-    Broken(String),
-}
-
-impl fmt::Display for Seal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fits(signer) => {
-                f.write_str("signed by ")?;
-                let mut digits = signer.bytes().iter().take(4);
-                digits.try_for_each(|byte| write!(f, "{byte:02x}"))?;
-                f.write_str("…, not checked (--require-signature KEY)")
-            }
-            Self::Broken(reason) => write!(f, "signature broken: {reason}"),
-        }
-    }
-}
 
 impl Files {
     /// What the recording's signature says, if there is one. It protects from mistakes only: a stranger may sign with any key.

@@ -316,8 +316,14 @@ fn pointers_of_callers_are_never_followed() {
             continue;
         }
         let source = std::fs::read_to_string(&path).unwrap();
-        copies +=
-            source.matches("copy_from_user(").count() + source.matches("copy_to_user(").count();
+        for copy in [
+            "copy_from_user(",
+            "copy_to_user(",
+            "copy_struct_from_user(",
+            "memdup_user(",
+        ] {
+            copies += source.matches(copy).count();
+        }
         for forbidden in [
             "__copy_from_user",
             "__get_user",
