@@ -30,11 +30,11 @@ impl Picture {
         match self.0 {}
     }
 
-    pub(super) fn grey(&self, _: &Part, _: u32, _: u32) -> Vec<f32> {
+    pub(super) fn grey(&self, _: &Part, _: u32, _: u32, _: impl FnMut(usize, &[f32])) {
         match self.0 {}
     }
 
-    pub(super) fn rgb(&self, _: &Part, _: u32, _: u32) -> Vec<f32> {
+    pub(super) fn rgb(&self, _: &Part, _: u32, _: u32, _: impl FnMut(usize, &[f32])) {
         match self.0 {}
     }
 }
