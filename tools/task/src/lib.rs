@@ -8,6 +8,7 @@ pub mod digits;
 pub mod error;
 pub mod measured;
 pub mod packages;
+pub mod page;
 mod program;
 
 pub use error::{Error, Result};

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask examples`: builds the examples of docs/embedding.md, runs them, and compares their answers.
+//! `cargo xtask examples`: builds the examples of docs/embedding.md, runs them, and compares their answers; runs docs/start.md.
 
 use std::{
     env,
+    ffi::OsString,
+    fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Output},
 };
@@ -11,6 +14,7 @@ use clap::Args;
 use gpureplay_task::{
     checks::{Counts, End},
     digits::{digits, probabilities, same},
+    page::shell_blocks,
 };
 use serde::Deserialize;
 
@@ -41,6 +45,7 @@ impl Examples {
         counts.add("C", in_c(&top, &library, work.path()));
         counts.add("Python", in_python(&top, &library));
         counts.add("Rust, a layer on the CPU", in_rust(&top));
+        counts.add("docs/start.md", start_page(&top, work.path()));
         Ok(counts.finish())
     }
 }
@@ -112,14 +117,10 @@ fn in_c(top: &Path, library: &Path, work: &Path) -> Result<End> {
 }
 
 fn in_python(top: &Path, library: &Path) -> Result<End> {
-    let python = env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
-    let numpy = Command::new(&python).args(["-c", "import numpy"]).output();
-    if !numpy.is_ok_and(|output| output.status.success()) {
-        let python = python.to_string_lossy();
-        return Ok(End::Skipped(format!(
-            "{python} with NumPy is not there (apt-get install python3-numpy, or set PYTHON)"
-        )));
-    }
+    let python = match python() {
+        Ok(python) => python,
+        Err(missing) => return Ok(End::Skipped(missing)),
+    };
     let text = all_digits(top, || {
         let mut run = Command::new(&python);
         run.arg(top.join("replayer/c/examples/digits.py"));
@@ -127,6 +128,64 @@ fn in_python(top: &Path, library: &Path) -> Result<End> {
         run
     })?;
     Ok(End::Passed(text))
+}
+
+/// A Python that has NumPy, or what is missing.
+fn python() -> std::result::Result<OsString, String> {
+    let python = env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
+    let numpy = Command::new(&python).args(["-c", "import numpy"]).output();
+    match numpy.is_ok_and(|output| output.status.success()) {
+        true => Ok(python),
+        false => Err(format!(
+            "{} with NumPy is not there (apt-get install python3-numpy, or set PYTHON)",
+            python.to_string_lossy()
+        )),
+    }
+}
+
+/// Runs the blocks of docs/start.md in one shell, as a reader would who pastes them: the answers must be those that the page states.
+fn start_page(top: &Path, work: &Path) -> Result<End> {
+    let python = match python() {
+        Ok(python) => python,
+        Err(missing) => return Ok(End::Skipped(missing)),
+    };
+    let page = top.join("docs/start.md");
+    let text = fs::read_to_string(&page).map_err(Error::io("read", &page))?;
+    let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build
+        .current_dir(top)
+        .args(["build", "--package", "gpureplay"]);
+    good("building the command", &mut build)?;
+    // The page says `python3`.
+    let script = work.join("python3");
+    let line = format!("#!/bin/sh\nexec '{}' \"$@\"\n", python.to_string_lossy());
+    fs::write(&script, line).map_err(Error::io("write", &script))?;
+    let mode = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(&script, mode).map_err(Error::io("change", &script))?;
+    let mut path = work.as_os_str().to_owned();
+    path.push(":");
+    path.push(top.join("target/debug"));
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap_or_default());
+    let mut shell = Command::new("bash");
+    shell
+        .args(["-euc", &shell_blocks(&text)])
+        .current_dir(top)
+        .env("PATH", path);
+    let output = good("docs/start.md", &mut shell)?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let answer = "→ digit 3 (1.000)";
+    let exact = "matches the recorded stack bit for bit";
+    let right = said
+        .lines()
+        .any(|line| line.starts_with(answer) && line.ends_with(exact));
+    match right && said.lines().next_back() == Some("3") {
+        true => Ok(End::Passed("digit 3 from the shell and from Python".into())),
+        false => Err(Error::FellShort {
+            what: format!("docs/start.md, which printed:\n{said}"),
+            remedy: format!("it must print `{answer} … {exact}`, and 3 last"),
+        }),
+    }
 }
 
 fn in_rust(top: &Path) -> Result<End> {

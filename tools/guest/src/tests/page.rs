@@ -3,6 +3,8 @@
 
 use std::{env, fs, process::Command};
 
+use gpureplay_task::page::shell_blocks;
+
 use crate::{
     build::{payload, step::logged},
     error::{Error, Result},
@@ -32,7 +34,7 @@ pub(super) fn own_app(folder: &Folder) -> Result<std::result::Result<(), String>
     let log = folder.local.join("log/your-own-app.log");
     let mut shell = Command::new("bash");
     shell
-        .args(["-euxc", &blocks(&text)])
+        .args(["-euxc", &shell_blocks(&text)])
         .current_dir(&folder.repository)
         .env("PATH", path)
         .env_remove("CARGO_MANIFEST_DIR");
@@ -47,33 +49,4 @@ pub(super) fn own_app(folder: &Folder) -> Result<std::result::Result<(), String>
         16384 => Ok(()),
         size => Err(format!("the replay wrote {size} bytes")),
     })
-}
-
-/// The text of all blocks that are marked as shell.
-fn blocks(page: &str) -> String {
-    let mut out = String::new();
-    let mut inside = false;
-    for line in page.lines() {
-        match line {
-            "```sh" => inside = true,
-            "```" => inside = false,
-            line if inside => {
-                out.push_str(line);
-                out.push('\n');
-            }
-            _ => {}
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::blocks;
-
-    #[test]
-    fn only_shell_blocks_run() {
-        let page = "text\n```sh\na\nb\n```\n    c\n```c\nd\n```\n```sh\ne\n```\n";
-        assert_eq!(blocks(page), "a\nb\ne\n");
-    }
 }

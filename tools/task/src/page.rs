@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Pages of the documents whose shell blocks a test runs.
+
+/// The text of all blocks that are marked as shell, in order.
+#[must_use]
+pub fn shell_blocks(page: &str) -> String {
+    let mut out = String::new();
+    let mut inside = false;
+    for line in page.lines() {
+        match line {
+            "```sh" => inside = true,
+            "```" => inside = false,
+            line if inside => {
+                out.push_str(line);
+                out.push('\n');
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shell_blocks;
+
+    #[test]
+    fn only_shell_blocks_run() {
+        let page = "text\n```sh\na\nb\n```\n    c\n```c\nd\n```\n```sh\ne\n```\n";
+        assert_eq!(shell_blocks(page), "a\nb\ne\n");
+    }
+}
