@@ -220,9 +220,14 @@ fn print(out: &mut impl Write, summary: &Summary<'_>, listing: &Listing<'_>) -> 
     if !summary.description.is_empty() {
         writeln!(out, "  {}", escaped(&summary.description))?;
     }
+    // A recording for another GPU than the one that it was recorded on says which under "recorded on".
+    let verb = match summary.provenance.contains_key("retargeted") {
+        true => "for",
+        false => "recorded on",
+    };
     writeln!(
         out,
-        "  recorded on {} ({:#010x}){}",
+        "  {verb} {} ({:#010x}){}",
         summary.gpu,
         summary.gpu_id,
         if summary.coherent {

@@ -15,7 +15,7 @@ use crate::Result;
 use crate::common::arguments::{positive_number, whole_number};
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::JobOptions;
-use crate::common::job_tables;
+use crate::common::job_tables::{self, Sort};
 use crate::common::model_options::ModelOptions;
 use crate::common::page_options::PageOptions;
 use crate::common::tensor_arguments::{TensorFile, bind_or_take_case};
@@ -28,6 +28,8 @@ Examples:
       every job: its layer, kernel, sizes, registers, work, and the time of its chain
   gpureplay jobs recordings/lenet-g52 --by-kernel
       one row for each shader
+  gpureplay jobs recordings/lenet-g52 --by-kernel --sort work --top 5
+      the five heaviest shaders, with their share of all instructions
   gpureplay jobs recordings/lenet-g52 --jobs layer:conv2
   gpureplay jobs recordings/lenet-g52 --jobs hash:b84c,0..3 --json
       jobs are chosen by number, /regular expression/, kernel:NAME, hash:98aa or layer:NAME
@@ -52,6 +54,12 @@ pub(crate) struct Jobs {
     /// One row for each shader instead of each job
     #[arg(long)]
     by_kernel: bool,
+    /// Largest first: by instructions, bytes read, bytes written, or time
+    #[arg(long, value_name = "BY", conflicts_with_all = ["html", "still"])]
+    sort: Option<Sort>,
+    /// Only the first N rows
+    #[arg(long, value_name = "N", value_parser = positive_number, conflicts_with = "html")]
+    top: Option<u32>,
     /// File for an input; the manifest's first case without any
     #[arg(short, long = "input", value_name = "[NAME=]FILE")]
     inputs: Vec<TensorFile>,
@@ -85,16 +93,21 @@ impl Jobs {
     pub(crate) fn execute(&self) -> Result {
         let recording = Recording::open_trusted(&self.recording, &self.trust.read()?)?.apart()?;
         let destinations = self.page.claim(&recording)?;
-        let (table, report) = self.report(&recording)?;
+        let (table, mut report) = self.report(&recording)?;
         if self.page.wanted() {
             self.page.write(&destinations, &report, &table, None)?;
             return Ok(Outcome::Done);
         }
+        let sum = job_tables::sum(&report);
+        let top = self
+            .top
+            .map(|top| usize::try_from(top).unwrap_or(usize::MAX));
+        job_tables::arrange(&mut report, self.sort, top);
         let mut out = terminal::buffered_stdout();
         match (self.json, self.csv) {
             (true, _) => job_tables::json(&mut out, &report)?,
             (_, true) => job_tables::comma_separated(&mut out, &report, self.by_kernel)?,
-            _ => job_tables::text(&mut out, &report, self.by_kernel)?,
+            _ => job_tables::text(&mut out, &report, self.by_kernel, &sum)?,
         }
         Ok(Outcome::Done)
     }

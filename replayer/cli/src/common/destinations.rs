@@ -115,15 +115,32 @@ impl Destinations {
                 self.claimed.insert(path.to_path_buf());
                 Ok(())
             }
-            false => self.claim(path),
+            false => self.take(path),
         }
     }
 
     /// Takes a place for a result, before any work is done.
     ///
     /// # Errors
-    /// The command reads this file, it exists, or another result goes there.
+    /// The command reads this file, it exists, its directory does not, or another result goes there.
     pub(crate) fn claim(&mut self, path: &Path) -> Result<()> {
+        let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+        if let Some(directory) = directory.filter(|it| !is_standard_output(path) && !it.is_dir()) {
+            let problem = match directory.exists() {
+                true => "is not a directory",
+                false => "does not exist; create it first",
+            };
+            return Err(Failure::Output(format!(
+                "{}: directory {} {problem}",
+                shown(path),
+                shown(directory)
+            )));
+        }
+        self.take(path)
+    }
+
+    /// As [`Destinations::claim`], also in a directory that does not exist yet.
+    fn take(&mut self, path: &Path) -> Result<()> {
         if is_standard_output(path) {
             if self.takes_standard_output() {
                 return Err(Failure::Usage(
@@ -302,6 +319,25 @@ mod tests {
         let written = destinations.write_tensor(&at("out.npy"), &tensor);
         assert_eq!(written.unwrap_err().exit_code(), 6);
         assert_eq!(fs::read(at("read.npy")).unwrap(), b"x");
+    }
+
+    #[test]
+    fn a_missing_directory_is_named_before_any_work() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), "x").unwrap();
+        for (name, problem) in [
+            ("none/x.npy", "none does not exist; create it first"),
+            ("file/x.npy", "file is not a directory"),
+        ] {
+            let mut destinations = Destinations::new(true);
+            let failure = destinations.claim(&folder.path().join(name)).unwrap_err();
+            assert_eq!(failure.exit_code(), 6);
+            assert!(failure.to_string().ends_with(problem), "{failure}");
+        }
+        // A directory that the command makes.
+        let mut destinations = Destinations::new(false);
+        let made = folder.path().join("new/recording.gpr");
+        destinations.claim_here(&made).unwrap();
     }
 
     #[test]

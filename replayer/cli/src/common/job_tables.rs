@@ -19,6 +19,80 @@ const WIDEST: usize = 96;
 /// Jobs of a shader that are listed one by one in a table. More are listed as ranges, such as `0-13999`.
 const LISTED: usize = 32;
 
+/// What rows are sorted by, the largest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Sort {
+    /// Instructions executed
+    Work,
+    /// Bytes read
+    Read,
+    /// Bytes written
+    Written,
+    /// Time on the model, or of the chain on a GPU
+    Time,
+}
+
+impl Sort {
+    fn of(self, work: Option<&Work>, seconds: Option<f64>) -> f64 {
+        let counted = |of: fn(&Work) -> u64| work.map(of).map(|count| count as f64);
+        let value = match self {
+            Sort::Work => counted(|work| work.instructions),
+            Sort::Read => counted(|work| work.bytes_read),
+            Sort::Written => counted(|work| work.bytes_written),
+            Sort::Time => seconds,
+        };
+        value.unwrap_or(-1.0)
+    }
+
+    /// Sorts the jobs and the kernels of a report.
+    fn order(self, report: &mut Report) {
+        let times: HashMap<usize, f64> = report
+            .chains
+            .iter()
+            .filter_map(|chain| Some((chain.number, chain.seconds?.median)))
+            .collect();
+        let of_job = |job: &JobReport| {
+            let alone = job.seconds.map(|it| it.median);
+            self.of(
+                job.work.as_ref(),
+                alone.or_else(|| times.get(&job.chain).copied()),
+            )
+        };
+        let of_kernel = |kernel: &KernelReport| self.of(kernel.work.as_ref(), kernel.seconds);
+        report.jobs.sort_by(|a, b| of_job(b).total_cmp(&of_job(a)));
+        report
+            .kernels
+            .sort_by(|a, b| of_kernel(b).total_cmp(&of_kernel(a)));
+    }
+}
+
+/// The sum of all jobs of a report, before [`arrange`] leaves some out.
+pub(crate) fn sum(report: &Report) -> Work {
+    let mut sum = Work::default();
+    let work = report.jobs.iter().filter_map(|job| job.work.as_ref());
+    work.for_each(|work| sum.add(work));
+    sum
+}
+
+/// Sorts jobs and kernels, and keeps the first `top` of each.
+pub(crate) fn arrange(report: &mut Report, sort: Option<Sort>, top: Option<usize>) {
+    if let Some(sort) = sort {
+        sort.order(report);
+    }
+    if let Some(top) = top {
+        report.jobs.truncate(top);
+        report.kernels.truncate(top);
+    }
+}
+
+/// Which part of all instructions this is, in percent; nothing if none were counted.
+fn share(work: &Work, sum: &Work) -> String {
+    match sum.instructions {
+        0 => dash(),
+        all => format!("{:.1} %", 100.0 * work.instructions as f64 / all as f64),
+    }
+}
+
 /// The structure as it is.
 pub(crate) fn json(out: &mut impl Write, report: &Report) -> Result<()> {
     let text =
@@ -207,8 +281,13 @@ impl<'a> Chains<'a> {
     }
 }
 
-/// Tables for people.
-pub(crate) fn text(out: &mut impl Write, report: &Report, by_kernel: bool) -> Result<()> {
+/// Tables for people; `sum` is the work of all jobs, of which the report may hold a part.
+pub(crate) fn text(
+    out: &mut impl Write,
+    report: &Report,
+    by_kernel: bool,
+    sum: &Work,
+) -> Result<()> {
     let selected = match &report.selection {
         Some(selection) => format!(", selected by {selection}"),
         None => String::new(),
@@ -238,17 +317,17 @@ pub(crate) fn text(out: &mut impl Write, report: &Report, by_kernel: bool) -> Re
         )?;
     }
     match by_kernel {
-        true => kernels(out, report)?,
-        false => jobs(out, report)?,
+        true => kernels(out, report, sum)?,
+        false => jobs(out, report, sum)?,
     }
     Ok(out.flush()?)
 }
 
-fn jobs(out: &mut impl Write, report: &Report) -> Result<()> {
+fn jobs(out: &mut impl Write, report: &Report, sum: &Work) -> Result<()> {
     let mut rows = vec![
         vec![
             "job", "layer", "kernel", "times", "global", "local", "regs", "storage", "instr.",
-            "read", "written", "chain", "time",
+            "share", "read", "written", "chain", "time",
         ]
         .into_iter()
         .map(str::to_owned)
@@ -272,6 +351,7 @@ fn jobs(out: &mut impl Write, report: &Report) -> Result<()> {
             job.registers.map_or_else(dash, |it| it.to_string()),
             storage,
             work.map_or_else(dash, |work| short(work.instructions)),
+            work.map_or_else(dash, |work| share(work, sum)),
             work.map_or_else(dash, |work| text::bytes(work.bytes_read)),
             work.map_or_else(dash, |work| text::bytes(work.bytes_written)),
             job.chain.to_string(),
@@ -279,12 +359,6 @@ fn jobs(out: &mut impl Write, report: &Report) -> Result<()> {
         ]);
     }
     table(out, &rows, &[1, 2])?;
-    let mut sum = Work::default();
-    report
-        .jobs
-        .iter()
-        .filter_map(|job| job.work.as_ref())
-        .for_each(|work| sum.add(work));
     if report
         .measurement
         .as_ref()
@@ -301,7 +375,7 @@ fn jobs(out: &mut impl Write, report: &Report) -> Result<()> {
     Ok(())
 }
 
-fn kernels(out: &mut impl Write, report: &Report) -> Result<()> {
+fn kernels(out: &mut impl Write, report: &Report, sum: &Work) -> Result<()> {
     let mut rows = vec![
         vec![
             "kernel",
@@ -310,6 +384,7 @@ fn kernels(out: &mut impl Write, report: &Report) -> Result<()> {
             "clauses",
             "regs",
             "instr.",
+            "share",
             "read",
             "written",
             "on the model",
@@ -330,6 +405,7 @@ fn kernels(out: &mut impl Write, report: &Report) -> Result<()> {
             kernel.clauses.to_string(),
             kernel.registers.to_string(),
             work.map_or_else(dash, |work| short(work.instructions)),
+            work.map_or_else(dash, |work| share(work, sum)),
             work.map_or_else(dash, |work| text::bytes(work.bytes_read)),
             work.map_or_else(dash, |work| text::bytes(work.bytes_written)),
             kernel.seconds.map_or_else(dash, text::seconds),
@@ -470,7 +546,7 @@ mod tests {
 
     fn shown(report: &Report, by_kernel: bool) -> String {
         let mut out = Vec::new();
-        text(&mut out, report, by_kernel).unwrap();
+        text(&mut out, report, by_kernel, &sum(report)).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -510,6 +586,37 @@ mod tests {
         };
         assert_eq!(lines(WIDEST), [WIDEST + 3, WIDEST + 3]);
         assert_eq!(lines(WIDEST + 1), [WIDEST + 4, 4]);
+    }
+
+    #[test]
+    fn rows_are_sorted_by_work_or_time_and_cut() {
+        let mut all = report(4, &["a"]);
+        for (job, (instructions, seconds)) in
+            all.jobs
+                .iter_mut()
+                .zip([(10, 3.0), (60, 1.0), (0, 2.0), (30, 4.0)])
+        {
+            job.work = Some(Work {
+                instructions,
+                ..Work::default()
+            });
+            job.seconds = Some(Spread {
+                median: seconds,
+                ..Spread::default()
+            });
+        }
+        let sum = sum(&all);
+        assert_eq!(sum.instructions, 100);
+        let order = |sort, top| {
+            let mut report = all.clone();
+            arrange(&mut report, sort, top);
+            report.jobs.iter().map(|job| job.index).collect::<Vec<_>>()
+        };
+        assert_eq!(order(None, None), [0, 1, 2, 3]);
+        assert_eq!(order(Some(Sort::Work), None), [1, 3, 0, 2]);
+        assert_eq!(order(Some(Sort::Time), Some(3)), [3, 0, 2]);
+        assert_eq!(share(all.jobs[1].work.as_ref().unwrap(), &sum), "60.0 %");
+        assert_eq!(share(&Work::default(), &Work::default()), "-");
     }
 
     #[test]

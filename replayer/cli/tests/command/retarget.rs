@@ -32,6 +32,9 @@ fn one_recording_for_two_boards() {
         assert!(text.contains(gpu) || error.contains(gpu), "{text}{error}");
         let (code, _, error) = ran(&["run", made, "--device", "model:g52"]);
         assert_eq!(code, 5, "not the GPU: {error}");
+        let (_, text, _) = ran(&["info", made]);
+        assert!(text.contains(&format!("\n  for {gpu}")), "{text}");
+        assert!(text.contains("\n  recorded on: Mali-G52 r0p0\n"), "{text}");
         let manifest = std::fs::read_to_string(Path::new(made).join("manifest.toml")).unwrap();
         assert!(manifest.contains("not seen on silicon"), "{manifest}");
     }
