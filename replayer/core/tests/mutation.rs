@@ -21,10 +21,9 @@ const RAMP: [f32; 16] = [
 
 fn opened<'a, G: Gpu>(
     gpu: G,
-    file: &'a [u8],
+    view: &'a Recording<'a>,
     workspace: &'a mut Workspace,
 ) -> Result<Session<'a, 'a, G>, ErrorKind> {
-    let view = Box::leak(Box::new(Recording::parse(file).unwrap()));
     let verified = verify(view, &Limits::DEFAULT).unwrap();
     Session::open(gpu, verified, workspace, Options::default(), &mut NoTensors)
         .map_err(|error| error.kind)
@@ -75,7 +74,8 @@ fn the_width_of_addresses_is_compared() {
             answers: vec![(0x14, features)],
             ..Registers::new()
         };
-        let opened = opened(gpu, &file, &mut workspace).map(drop);
+        let view = Recording::parse(&file).unwrap();
+        let opened = opened(gpu, &view, &mut workspace).map(drop);
         assert_eq!(opened, expected, "{features:#x}");
     }
 }
@@ -128,12 +128,14 @@ fn a_poll_goes_on_until_its_bound() {
         power_after: 200,
         ..Registers::new()
     };
-    assert!(opened(gpu, &file, &mut workspace).is_ok());
+    let view = Recording::parse(&file).unwrap();
+    assert!(opened(gpu, &view, &mut workspace).is_ok());
     // One that is never right is read until the time is over, and not much longer.
     let mut workspace = Workspace::new();
     let mut fake = Fake::new();
     fake.trouble = Trouble::NoPower;
-    let failed = opened(&mut fake, &file, &mut workspace).map(drop);
+    let view = Recording::parse(&file).unwrap();
+    let failed = opened(&mut fake, &view, &mut workspace).map(drop);
     assert!(matches!(failed, Err(ErrorKind::NoPower { .. })));
     assert!((20_000..1_000_000).contains(&fake.time), "{}", fake.time);
 }
@@ -143,7 +145,8 @@ fn a_job_has_all_of_its_time() {
     let (file, mut workspace) = (recording(), Workspace::new());
     let mut fake = Fake::new();
     fake.trouble = Trouble::Hang;
-    let mut session = opened(&mut fake, &file, &mut workspace).unwrap();
+    let view = Recording::parse(&file).unwrap();
+    let mut session = opened(&mut fake, &view, &mut workspace).unwrap();
     let started = session.gpu().time;
     let error = session.run(&mut Bound::new(RAMP)).unwrap_err();
     assert!(matches!(
@@ -170,7 +173,8 @@ fn a_chain_is_configured_as_recorded_but_for_its_flag() {
     builder.submit_with(1, START_CLEAN | CHAIN_FLAG, DESCRIPTORS, 1_000_000);
     builder.bind_output(TensorId(1));
     let (file, mut workspace) = (builder.finish().unwrap(), Workspace::new());
-    let mut session = opened(Fake::new(), &file, &mut workspace).unwrap();
+    let view = Recording::parse(&file).unwrap();
+    let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();
     session.run(&mut Bound::new(RAMP)).unwrap();
     let writes = &session.gpu().writes;
     let configs: Vec<u32> = writes
@@ -193,7 +197,8 @@ fn lines_intersect_if_they_share_one() {
 #[test]
 fn a_tensor_that_is_not_there_is_not_read() {
     let (file, mut workspace) = (recording(), Workspace::new());
-    let mut session = opened(Fake::new(), &file, &mut workspace).unwrap();
+    let view = Recording::parse(&file).unwrap();
+    let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();
     assert!(session.read_tensor(0, &mut [0; 64]).is_ok());
     let wrong = session.read_tensor(0, &mut [0; 63]).unwrap_err();
     assert_eq!(
@@ -240,7 +245,8 @@ fn elements_that_are_no_neighbours_are_moved_one_by_one() {
     builder.submit(1, DESCRIPTORS, 1_000_000);
     builder.bind_output(TensorId(0));
     let (file, mut workspace) = (builder.finish().unwrap(), Workspace::new());
-    let mut session = opened(Fake::new(), &file, &mut workspace).unwrap();
+    let view = Recording::parse(&file).unwrap();
+    let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();
     let mut output = vec![0; COUNT as usize * 4];
     session.run(&mut Output(&mut output)).unwrap();
     let expected: Vec<u8> = spread
@@ -265,7 +271,8 @@ impl gpureplay_core::Tensors for Output<'_> {
 #[test]
 fn skipping_a_segment_does_what_the_processor_does() {
     let (file, mut workspace) = (recording(), Workspace::new());
-    let mut session = opened(Fake::new(), &file, &mut workspace).unwrap();
+    let view = Recording::parse(&file).unwrap();
+    let mut session = opened(Fake::new(), &view, &mut workspace).unwrap();
     session.skip_segment(1, &mut Bound::new(RAMP)).unwrap();
     assert_eq!(session.submits(), 0);
     let mut input = [0; 64];

@@ -79,9 +79,13 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A recording that keeps all rules. Its view is never freed: a test makes few.
-pub fn verified(file: &[u8]) -> Verified<'_> {
-    let view = Box::leak(Box::new(Recording::parse(file).unwrap()));
+/// The view of a well-formed recording.
+pub fn view(file: &[u8]) -> Recording<'_> {
+    Recording::parse(file).unwrap()
+}
+
+/// A recording that keeps all rules.
+pub fn verified<'r>(view: &'r Recording<'r>) -> Verified<'r> {
     verify(view, &Limits::DEFAULT).unwrap()
 }
 
@@ -94,9 +98,9 @@ pub fn model(name: &str) -> OnModel {
 /// An open session of a sound recording.
 pub fn open<'r, 'w, G: Gpu>(
     gpu: G,
-    file: &'r [u8],
+    view: &'r Recording<'r>,
     workspace: &'w mut Workspace,
     values: &mut impl Tensors,
 ) -> Session<'r, 'w, G> {
-    Session::open(gpu, verified(file), workspace, Options::default(), values).unwrap()
+    Session::open(gpu, verified(view), workspace, Options::default(), values).unwrap()
 }

@@ -5,6 +5,7 @@ use gpureplay_compile::differential::{self, Agreement, Unexplained};
 use gpureplay_compile::{Capture, Compiled, Options, Role, TensorFile, compile};
 use gpureplay_core::Workspace;
 use gpureplay_core::mali::Session;
+use gpureplay_format::Recording;
 use gpureplay_io::{ElementType, Tensor, tag_tensor};
 use gpureplay_kit::{Values, model};
 use gpureplay_on_model::OnModel;
@@ -193,18 +194,19 @@ pub(crate) fn out(values: &Values) -> Tensor {
 
 /// A recording on a fresh model; weights are in `values`.
 pub(crate) fn open<'r>(
-    compiled: &'r Compiled,
+    view: &'r Recording<'r>,
     workspace: &'r mut Workspace,
     values: &mut Values,
 ) -> Session<'r, 'r, OnModel> {
-    gpureplay_kit::open(model("g52"), &compiled.recording, workspace, values)
+    gpureplay_kit::open(model("g52"), view, workspace, values)
 }
 
 /// Replays on a fresh model: one run per set of inputs, weights from the first.
 pub(crate) fn replay(compiled: &Compiled, runs: &[&[(&str, &Tensor)]]) -> Vec<Tensor> {
     let mut workspace = Workspace::new();
     let mut weights = values(compiled, runs[0]);
-    let mut session = open(compiled, &mut workspace, &mut weights);
+    let view = gpureplay_kit::view(&compiled.recording);
+    let mut session = open(&view, &mut workspace, &mut weights);
     runs.iter()
         .map(|inputs| {
             let mut values = values(compiled, inputs);

@@ -38,7 +38,8 @@ fn layers_are_found_by_a_references_values_and_run_by_themselves() {
 
     let mut workspace = Workspace::new();
     let mut values = crate::app::values(&compiled, &[("a", &a)]);
-    let mut session = open(&compiled, &mut workspace, &mut values);
+    let view = gpureplay_kit::view(&compiled.recording);
+    let mut session = open(&view, &mut workspace, &mut values);
     // The sum of another input takes the place of what the first layer would compute.
     let a2 = tags(3);
     let other = tensor(|i| f64::from(a2.value(i) as f32 + b.value(i) as f32));
@@ -134,7 +135,8 @@ fn a_part_takes_what_its_jobs_read_however_far_back_that_was_computed() {
     let (one, two) = (tags(5), tags(6));
     let mut workspace = Workspace::new();
     let mut values = crate::app::values(&compiled, &[("sum", &one), ("total", &two)]);
-    let mut session = open(&compiled, &mut workspace, &mut values);
+    let view = gpureplay_kit::view(&compiled.recording);
+    let mut session = open(&view, &mut workspace, &mut values);
     session.skip_segment(1, &mut values).unwrap();
     session.skip_segment(2, &mut values).unwrap();
     session.run_segment(3, &mut values).unwrap();

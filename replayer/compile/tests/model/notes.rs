@@ -230,7 +230,8 @@ fn tensors_are_those_that_tagging_finds() {
     let mut workspace = gpureplay_core::Workspace::new();
     let given = [("picture", &a3), ("first.b", &flat(&b))];
     let mut values = crate::app::values(&recording, &given);
-    let mut session = open(&recording, &mut workspace, &mut values);
+    let view = gpureplay_kit::view(&recording.recording);
+    let mut session = open(&view, &mut workspace, &mut values);
     session.run(&mut values).unwrap();
     assert_eq!(flat(&crate::app::out(&values)), two_layers(&a3, &b).0);
 }

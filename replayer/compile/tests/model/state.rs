@@ -48,7 +48,8 @@ fn a_run_goes_on_from_what_the_last_one_left() {
     let others = [tags(3), tags(4), tags(5)];
     let mut workspace = Workspace::new();
     let mut values = crate::app::values(&compiled, &[("a", &a)]);
-    let mut session = open(&compiled, &mut workspace, &mut values);
+    let view = gpureplay_kit::view(&compiled.recording);
+    let mut session = open(&view, &mut workspace, &mut values);
     let mut seen = Vec::new();
     for input in &others {
         seen.push(input);

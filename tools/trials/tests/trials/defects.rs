@@ -47,7 +47,8 @@ fn transfers_over_pages_reach_every_page() {
     let mut echo = gpureplay_kit::Values::of(&file);
     echo.set("a", sent.clone());
     let mut workspace = Workspace::new();
-    let mut session = open(rig(), &file, &mut workspace, &mut echo);
+    let view = gpureplay_kit::view(&file);
+    let mut session = open(rig(), &view, &mut workspace, &mut echo);
     session.run(&mut echo).unwrap();
     assert_eq!(echo.get("b"), sent);
 }
@@ -70,7 +71,8 @@ fn two_jobs(second: u32) -> Vec<u8> {
 fn a_failed_job_is_not_done() {
     let file = two_jobs(0);
     let mut workspace = Workspace::new();
-    let mut session = open(rig(), &file, &mut workspace, &mut NoTensors);
+    let view = gpureplay_kit::view(&file);
+    let mut session = open(rig(), &view, &mut workspace, &mut NoTensors);
     let error = session.run(&mut NoTensors).unwrap_err();
     assert!(
         matches!(error.kind, ErrorKind::JobFault { tail, .. } if tail == JOBS + 64),
@@ -114,9 +116,10 @@ fn every_wait_ends() {
     };
     let mut workspace = Workspace::new();
     let options = Options::default();
+    let view = gpureplay_kit::view(&file);
     let opened = Session::open(
         &mut dead,
-        verified(&file),
+        verified(&view),
         &mut workspace,
         options,
         &mut NoTensors,
@@ -130,16 +133,18 @@ fn every_wait_ends() {
     let mut rig = rig();
     let mut faulty = Faulty::new(&mut rig, FaultKind::LostWrite, u64::MAX);
     let calls = {
-        let mut session = open(&mut faulty, &file, &mut workspace, &mut NoTensors);
+        let view = gpureplay_kit::view(&file);
+        let mut session = open(&mut faulty, &view, &mut workspace, &mut NoTensors);
         session.run(&mut NoTensors).unwrap();
         session.gpu().calls()
     };
     let mut late = 0;
     for at in 0..calls {
         let mut faulty = Faulty::new(&mut rig, FaultKind::LostWrite, at);
+        let view = gpureplay_kit::view(&file);
         let opened = Session::open(
             &mut faulty,
-            verified(&file),
+            verified(&view),
             &mut workspace,
             options,
             &mut NoTensors,
@@ -161,7 +166,8 @@ fn no_flush_is_left_out_because_of_an_id() {
     /// JS_CONFIG: a flush may be left out if nothing was flushed since the flush id.
     const FLUSH_REDUCTION: u32 = 1 << 14;
     let digits = shipped::named("digits-g52").unwrap();
-    let checked = verified(&digits.bytes);
+    let view = gpureplay_kit::view(&digits.bytes);
+    let checked = verified(&view);
     let mut writes = Vec::new();
     let traced = Trace::new(rig(), |call| {
         if let Call::Write(register, value) = call {
@@ -238,7 +244,8 @@ fn the_region_table_is_checked_before_memory_is_taken() {
 #[test]
 fn leaf_entries_name_the_replayers_own_pages() {
     for shipped in shipped::all().unwrap() {
-        let checked = verified(&shipped.bytes);
+        let view = gpureplay_kit::view(&shipped.bytes);
+        let checked = verified(&view);
         let mut rig = Rig::new(profile(checked.recording().gpu_id())).unwrap();
         let mut values = Values::new(&checked);
         let mut workspace = Workspace::new();
@@ -274,7 +281,8 @@ fn regions_as_large_as_a_block_are_mapped_by_pages() {
     let mut rig = rig();
     let mut echo = gpureplay_kit::Values::of(&file);
     let mut workspace = Workspace::new();
-    let mut session = open(&mut rig, &file, &mut workspace, &mut echo);
+    let view = gpureplay_kit::view(&file);
+    let mut session = open(&mut rig, &view, &mut workspace, &mut echo);
     session.run(&mut echo).unwrap();
     session.finish().unwrap();
     assert_eq!(echo.get("out"), 0x1234_5678u32.to_le_bytes());
@@ -286,7 +294,8 @@ fn regions_as_large_as_a_block_are_mapped_by_pages() {
 fn every_job_of_a_chain_is_made_ready_again() {
     let file = two_jobs(2);
     let mut workspace = Workspace::new();
-    let mut session = open(rig(), &file, &mut workspace, &mut NoTensors);
+    let view = gpureplay_kit::view(&file);
+    let mut session = open(rig(), &view, &mut workspace, &mut NoTensors);
     for _ in 0..3 {
         session.run(&mut NoTensors).unwrap();
         let mut status = [0; 4];
@@ -295,7 +304,8 @@ fn every_job_of_a_chain_is_made_ready_again() {
     }
     // The shipped recordings make every job ready that their chains reach.
     for shipped in shipped::all().unwrap() {
-        let checked = verified(&shipped.bytes);
+        let view = gpureplay_kit::view(&shipped.bytes);
+        let checked = verified(&view);
         let walked = gpureplay_inspect::check(&checked).unwrap();
         let recording = checked.recording();
         let jobs = recording.segments().iter();
@@ -350,7 +360,8 @@ fn pointers_of_callers_are_never_followed() {
 #[test]
 fn what_a_run_changes_is_restored_before_the_next() {
     let digits = shipped::named("digits-g52").unwrap();
-    let checked = verified(&digits.bytes);
+    let view = gpureplay_kit::view(&digits.bytes);
+    let checked = verified(&view);
     let mut rig = rig();
     let mut workspace = Workspace::new();
     let mut values = Values::new(&checked);

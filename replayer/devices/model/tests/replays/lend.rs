@@ -60,7 +60,8 @@ fn replay(gpu: impl Gpu) -> u32 {
     let mut bound = Values::of(&file);
     bound.set("input", values(&folder.join("inputs/7.npy"), 64));
     let mut workspace = Box::new(Workspace::new());
-    let mut session = open(gpu, &file, &mut workspace, &mut bound);
+    let view = gpureplay_kit::view(&file);
+    let mut session = open(gpu, &view, &mut workspace, &mut bound);
     for _ in 0..2 {
         session.run(&mut bound).unwrap();
         let expected = values(&folder.join("expected/7.npy"), 10);

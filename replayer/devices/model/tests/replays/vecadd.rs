@@ -113,7 +113,8 @@ fn a_real_kernel_replays_with_other_inputs() {
     let other: Vec<f32> = (0..THREADS).map(|i| 1000.0 / (i as f32 + 1.0)).collect();
     let mut values = Values::of(&file);
     values.set("a", floats(&ramp)).set("b", floats(&other));
-    let mut session = open(model("g52"), &file, &mut workspace, &mut values);
+    let view = gpureplay_kit::view(&file);
+    let mut session = open(model("g52"), &view, &mut workspace, &mut values);
     for (a, b) in [(&ramp, &other), (&other, &other), (&other, &ramp)] {
         values.set("a", floats(a)).set("b", floats(b));
         session.run(&mut values).unwrap();

@@ -42,7 +42,8 @@ fn a_chain_runs_a_thousand_times_in_both_page_table_formats() {
         let mut workspace = Workspace::new();
         let mut values = Values::of(&file);
         let gpu = model("g52").with_format(format);
-        let mut session = open(gpu, &file, &mut workspace, &mut values);
+        let view = gpureplay_kit::view(&file);
+        let mut session = open(gpu, &view, &mut workspace, &mut values);
         for _ in 0..1000 {
             session.run(&mut values).unwrap();
             let words: Vec<u8> = [0x1234_5678u32, 0x5555_5555, 0x5555_5555, 0x9abc_def0]
@@ -61,7 +62,8 @@ fn a_job_that_fails_is_named_and_the_gpu_recovers() {
     let file = recording(0);
     let mut workspace = Workspace::new();
     let mut values = Values::of(&file);
-    let mut session = open(model("g52"), &file, &mut workspace, &mut values);
+    let view = gpureplay_kit::view(&file);
+    let mut session = open(model("g52"), &view, &mut workspace, &mut values);
     for _ in 0..3 {
         let error = session.run(&mut values).unwrap_err();
         let ErrorKind::JobFault {
@@ -81,9 +83,10 @@ fn a_job_that_fails_is_named_and_the_gpu_recovers() {
 fn the_recording_of_another_gpu_is_refused() {
     let file = recording(WRITE_VALUE);
     let mut workspace = Workspace::new();
+    let view = gpureplay_kit::view(&file);
     let opened = Session::open(
         model("g71"),
-        verified(&file),
+        verified(&view),
         &mut workspace,
         Options::default(),
         &mut Values::of(&file),

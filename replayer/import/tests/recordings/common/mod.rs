@@ -43,12 +43,8 @@ pub fn on_g71(
         values.set(name, floats(value));
     }
     let mut workspace = Box::new(Workspace::new());
-    let mut session = open(
-        model("g71"),
-        &imported.recording,
-        &mut workspace,
-        &mut values,
-    );
+    let view = gpureplay_kit::view(&imported.recording);
+    let mut session = open(model("g71"), &view, &mut workspace, &mut values);
     test(&mut session, &mut values);
     session.finish().unwrap();
 }
