@@ -392,8 +392,8 @@ impl Bindings {
         }
     }
 
-    /// The bytes that are bound to a tensor.
-    pub(crate) fn value(&self, index: usize) -> Option<&Tensor> {
+    /// The value that is bound to a tensor, by its number.
+    pub fn value(&self, index: usize) -> Option<&Tensor> {
         self.values.get(index)?.as_ref()
     }
 }

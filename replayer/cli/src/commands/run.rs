@@ -10,8 +10,8 @@ use gpureplay_format::{Opcode, SegmentKind};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::expectation::{Comparison, Expectations};
 use gpureplay_library::{
-    Bindings, Files, HeldSignals, Layer, Recording, Selection, Session, TensorKind, layers_named,
-    shown,
+    Bindings, ElementType, Files, HeldSignals, Layer, Recording, Selection, Session, TensorKind,
+    escaped, layers_named, shown,
 };
 
 use crate::Result;
@@ -379,7 +379,46 @@ impl Run {
             session.bind_file(name, path)?;
         }
         self.states.bind(&mut session)?;
+        for remark in self.remarks(recording.files(), session.bindings(), inputs.keys())? {
+            terminal::note(remark);
+        }
         Ok((session, inputs))
+    }
+
+    /// What makes an answer worthless, although nothing failed.
+    fn remarks<'a>(
+        &self,
+        files: &Files,
+        bindings: &Bindings,
+        inputs: impl Iterator<Item = &'a String>,
+    ) -> Result<Vec<String>> {
+        let mut remarks = Vec::new();
+        let manifest = files.manifest.as_ref();
+        let weights = manifest.and_then(|manifest| manifest.provenance.get("weights"));
+        let untrained = weights.filter(|text| text.contains("not trained"));
+        if let (Some(text), None) = (untrained, &self.weights) {
+            remarks.push(format!(
+                "{}: weights {}: the answer says nothing about the input (--weights FILE puts others)",
+                shown(&self.recording),
+                escaped(text)
+            ));
+        }
+        for name in inputs {
+            let (index, info) = bindings.named(name)?;
+            let float = matches!(
+                info.dtype,
+                ElementType::F16 | ElementType::F32 | ElementType::F64
+            );
+            let value = bindings.value(index).filter(|_| float);
+            let count = value.map_or(0, |value| value.values().filter(|it| it.is_nan()).count());
+            if count > 0 {
+                remarks.push(format!(
+                    "input `{}`: {count} elements are NaN",
+                    escaped(name)
+                ));
+            }
+        }
+        Ok(remarks)
     }
 
     /// A session on a device that this process uses itself.

@@ -298,3 +298,32 @@ fn a_benchmark_reports_phases_and_accesses() {
         assert!(within < run, "{report}");
     }
 }
+
+#[test]
+fn an_answer_that_says_nothing_has_a_remark() {
+    let folder = Folder::default();
+    let recordings = gpureplay_kit::repository().join("recordings");
+    let of = |name: &str| recordings.join(name).to_str().unwrap().to_owned();
+    let (code, _, error) = ran(&["run", &of("lenet-g52")]);
+    assert_eq!(code, 0, "{error}");
+    assert!(error.contains("not trained"), "{error}");
+    assert!(error.contains("--weights FILE"), "{error}");
+    let picture = folder.path().join("nan.npy");
+    npy(
+        &picture,
+        "<f4",
+        "(8, 8)",
+        &f32::NAN.to_le_bytes().repeat(64),
+    );
+    let picture = picture.to_str().unwrap().to_owned();
+    let (code, _, error) = ran(&["run", &of("digits-g52"), "--input", &picture]);
+    assert_eq!(code, 0, "{error}");
+    assert!(
+        error.contains("input `input`: 64 elements are NaN"),
+        "{error}"
+    );
+    let (_, _, error) = ran(&["run", &of("digits-g52"), "--input", &picture, "--quiet"]);
+    assert_eq!(error, "");
+    let (_, _, error) = ran(&["run", &of("digits-g52")]);
+    assert_eq!(error, "");
+}
