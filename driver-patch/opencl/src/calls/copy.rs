@@ -57,22 +57,6 @@ fn filled(queue: Handle, call: &str, (object, offset, size): Span) {
     }));
 }
 
-/// Does a command for which nothing waits, then says so.
-fn enqueued(
-    queue: Handle,
-    event: *mut Handle,
-    enqueue: impl FnOnce() -> Status,
-    note: impl FnOnce(),
-) -> Status {
-    let blocking = false;
-    let call = Command {
-        queue,
-        event,
-        blocking,
-    };
-    command(call, enqueue, |_| note())
-}
-
 /// Bytes of a region of an image in a buffer; 0 if the runtime does not say.
 fn texels(image: Handle, [width, height, depth]: [usize; 3]) -> usize {
     let mut element = 0usize;
@@ -97,84 +81,62 @@ fn texels(image: Handle, [width, height, depth]: [usize; 3]) -> usize {
     }
 }
 
-#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
-unsafe extern "C" fn copy_buffer(
-    queue: Handle,
-    from: Handle,
-    to: Handle,
-    from_offset: usize,
-    to_offset: usize,
-    size: usize,
-    count: u32,
-    list: *const Handle,
-    event: *mut Handle,
-) -> Status {
-    let Some(next) = next!(clEnqueueCopyBuffer: signature::CopyBuffer) else {
-        return ABSENT;
-    };
-    let enqueue = || {
-        // SAFETY: the app's own arguments, passed on.
-        unsafe {
-            next(
-                queue,
-                from,
-                to,
-                from_offset,
-                to_offset,
-                size,
-                count,
-                list,
+/// A call that nothing waits for: it is passed on, and noted once the runtime has taken it. The arguments that all such calls share are named
+/// here: the queue, and behind the own ones the events.
+macro_rules! noted {
+    ($own:ident, $name:ident: $signature:ident, ($queue:ident, $($argument:ident: $type:ty),+), $note:expr) => {
+        #[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
+        unsafe extern "C" fn $own(
+            $queue: Handle,
+            $($argument: $type,)+
+            count: u32,
+            list: *const Handle,
+            event: *mut Handle,
+        ) -> Status {
+            let Some(next) = next!($name: signature::$signature) else {
+                return ABSENT;
+            };
+            let enqueue = || {
+                // SAFETY: the app's own arguments, passed on.
+                unsafe { next($queue, $($argument,)+ count, list, event) }
+            };
+            let call = Command {
+                queue: $queue,
                 event,
-            )
+                blocking: false,
+            };
+            command(call, enqueue, |_| $note)
         }
     };
-    enqueued(queue, event, enqueue, || {
-        let (from, to) = ((from, from_offset, size), (to, to_offset, size));
-        copied(queue, "clEnqueueCopyBuffer", from, to, true);
-    })
 }
 
-#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
-unsafe extern "C" fn copy_rectangle(
-    queue: Handle,
-    from: Handle,
-    to: Handle,
-    from_origin: *const [usize; 3],
-    to_origin: *const [usize; 3],
-    region: *const [usize; 3],
-    from_row: usize,
-    from_slice: usize,
-    to_row: usize,
-    to_slice: usize,
-    count: u32,
-    list: *const Handle,
-    event: *mut Handle,
-) -> Status {
-    const CALL: &str = "clEnqueueCopyBufferRect";
-    let Some(next) = next!(clEnqueueCopyBufferRect: signature::CopyRect) else {
-        return ABSENT;
-    };
-    let enqueue = || {
-        // SAFETY: the app's own arguments, passed on.
-        unsafe {
-            next(
-                queue,
-                from,
-                to,
-                from_origin,
-                to_origin,
-                region,
-                from_row,
-                from_slice,
-                to_row,
-                to_slice,
-                count,
-                list,
-                event,
-            )
-        }
-    };
-    enqueued(queue, event, enqueue, || {
+noted!(
+    copy_buffer,
+    clEnqueueCopyBuffer: CopyBuffer,
+    (queue, from: Handle, to: Handle, from_offset: usize, to_offset: usize, size: usize),
+    {
+        let (from, to) = ((from, from_offset, size), (to, to_offset, size));
+        copied(queue, "clEnqueueCopyBuffer", from, to, true);
+    }
+);
+
+noted!(
+    copy_rectangle,
+    clEnqueueCopyBufferRect: CopyRect,
+    (
+        queue,
+        from: Handle,
+        to: Handle,
+        from_origin: *const [usize; 3],
+        to_origin: *const [usize; 3],
+        region: *const [usize; 3],
+        from_row: usize,
+        from_slice: usize,
+        to_row: usize,
+        to_slice: usize
+    ),
+    {
+        const CALL: &str = "clEnqueueCopyBufferRect";
         // SAFETY: the runtime has accepted these arguments, so the addresses hold three numbers each.
         let [from_origin, to_origin, region] =
             unsafe { [from_origin.read(), to_origin.read(), region.read()] };
@@ -193,162 +155,84 @@ unsafe extern "C" fn copy_rectangle(
             }
             _ => unseen(CALL),
         }
-    })
-}
+    }
+);
 
-#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
-unsafe extern "C" fn copy_image(
-    queue: Handle,
-    from: Handle,
-    to: Handle,
-    from_origin: *const [usize; 3],
-    to_origin: *const [usize; 3],
-    region: *const [usize; 3],
-    count: u32,
-    list: *const Handle,
-    event: *mut Handle,
-) -> Status {
-    let Some(next) = next!(clEnqueueCopyImage: signature::CopyImage) else {
-        return ABSENT;
-    };
-    let enqueue = || {
-        // SAFETY: the app's own arguments, passed on.
-        unsafe {
-            next(
-                queue,
-                from,
-                to,
-                from_origin,
-                to_origin,
-                region,
-                count,
-                list,
-                event,
-            )
-        }
-    };
-    enqueued(queue, event, enqueue, || {
-        copied(queue, "clEnqueueCopyImage", (from, 0, 0), (to, 0, 0), false);
-    })
-}
+noted!(
+    copy_image,
+    clEnqueueCopyImage: CopyImage,
+    (
+        queue,
+        from: Handle,
+        to: Handle,
+        from_origin: *const [usize; 3],
+        to_origin: *const [usize; 3],
+        region: *const [usize; 3]
+    ),
+    copied(queue, "clEnqueueCopyImage", (from, 0, 0), (to, 0, 0), false)
+);
 
-#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
-unsafe extern "C" fn copy_image_to_buffer(
-    queue: Handle,
-    image: Handle,
-    buffer: Handle,
-    origin: *const [usize; 3],
-    region: *const [usize; 3],
-    offset: usize,
-    count: u32,
-    list: *const Handle,
-    event: *mut Handle,
-) -> Status {
-    let Some(next) = next!(clEnqueueCopyImageToBuffer: signature::CopyImageToBuffer) else {
-        return ABSENT;
-    };
-    let enqueue = || {
-        // SAFETY: the app's own arguments, passed on.
-        unsafe {
-            next(
-                queue, image, buffer, origin, region, offset, count, list, event,
-            )
-        }
-    };
-    enqueued(queue, event, enqueue, || {
+noted!(
+    copy_image_to_buffer,
+    clEnqueueCopyImageToBuffer: CopyImageToBuffer,
+    (
+        queue,
+        image: Handle,
+        buffer: Handle,
+        origin: *const [usize; 3],
+        region: *const [usize; 3],
+        offset: usize
+    ),
+    {
         // SAFETY: the runtime has accepted the region.
         let size = texels(image, unsafe { region.read() });
         let (from, to) = ((image, 0, 0), (buffer, offset, size));
         copied(queue, "clEnqueueCopyImageToBuffer", from, to, false);
-    })
-}
+    }
+);
 
-#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
-unsafe extern "C" fn copy_buffer_to_image(
-    queue: Handle,
-    buffer: Handle,
-    image: Handle,
-    offset: usize,
-    origin: *const [usize; 3],
-    region: *const [usize; 3],
-    count: u32,
-    list: *const Handle,
-    event: *mut Handle,
-) -> Status {
-    let Some(next) = next!(clEnqueueCopyBufferToImage: signature::CopyBufferToImage) else {
-        return ABSENT;
-    };
-    let enqueue = || {
-        // SAFETY: the app's own arguments, passed on.
-        unsafe {
-            next(
-                queue, buffer, image, offset, origin, region, count, list, event,
-            )
-        }
-    };
-    enqueued(queue, event, enqueue, || {
+noted!(
+    copy_buffer_to_image,
+    clEnqueueCopyBufferToImage: CopyBufferToImage,
+    (
+        queue,
+        buffer: Handle,
+        image: Handle,
+        offset: usize,
+        origin: *const [usize; 3],
+        region: *const [usize; 3]
+    ),
+    {
         // SAFETY: the runtime has accepted the region.
         let size = texels(image, unsafe { region.read() });
         let (from, to) = ((buffer, offset, size), (image, 0, 0));
         copied(queue, "clEnqueueCopyBufferToImage", from, to, false);
-    })
-}
+    }
+);
 
-#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
-unsafe extern "C" fn fill_buffer(
-    queue: Handle,
-    object: Handle,
-    pattern: *const c_void,
-    pattern_size: usize,
-    offset: usize,
-    size: usize,
-    count: u32,
-    list: *const Handle,
-    event: *mut Handle,
-) -> Status {
-    let Some(next) = next!(clEnqueueFillBuffer: signature::FillBuffer) else {
-        return ABSENT;
-    };
-    let enqueue = || {
-        // SAFETY: the app's own arguments, passed on.
-        unsafe {
-            next(
-                queue,
-                object,
-                pattern,
-                pattern_size,
-                offset,
-                size,
-                count,
-                list,
-                event,
-            )
-        }
-    };
-    enqueued(queue, event, enqueue, || {
-        filled(queue, "clEnqueueFillBuffer", (object, offset, size));
-    })
-}
+noted!(
+    fill_buffer,
+    clEnqueueFillBuffer: FillBuffer,
+    (
+        queue,
+        object: Handle,
+        pattern: *const c_void,
+        pattern_size: usize,
+        offset: usize,
+        size: usize
+    ),
+    filled(queue, "clEnqueueFillBuffer", (object, offset, size))
+);
 
-#[allow(clippy::too_many_arguments, reason = "OpenCL's own signature")]
-unsafe extern "C" fn fill_image(
-    queue: Handle,
-    image: Handle,
-    color: *const c_void,
-    origin: *const [usize; 3],
-    region: *const [usize; 3],
-    count: u32,
-    list: *const Handle,
-    event: *mut Handle,
-) -> Status {
-    let Some(next) = next!(clEnqueueFillImage: signature::FillImage) else {
-        return ABSENT;
-    };
-    let enqueue = || {
-        // SAFETY: the app's own arguments, passed on.
-        unsafe { next(queue, image, color, origin, region, count, list, event) }
-    };
-    enqueued(queue, event, enqueue, || {
-        filled(queue, "clEnqueueFillImage", (image, 0, 0));
-    })
-}
+noted!(
+    fill_image,
+    clEnqueueFillImage: FillImage,
+    (
+        queue,
+        image: Handle,
+        color: *const c_void,
+        origin: *const [usize; 3],
+        region: *const [usize; 3]
+    ),
+    filled(queue, "clEnqueueFillImage", (image, 0, 0))
+);
