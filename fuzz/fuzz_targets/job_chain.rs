@@ -5,8 +5,8 @@
 #[path = "support/machine.rs"]
 mod support;
 
-use mali_descriptors::walk::walk_chain;
-use mali_descriptors::{Profile, Text};
+use mali_facts::walk::walk_chain;
+use mali_facts::{Profile, Text};
 use support::{FRAGMENT_JOB, Format, GPUS, JOBS, Watched};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -2,7 +2,7 @@
 //! Any bytes as an .npy file: what is read is written back to a file that reads the same.
 #![no_main]
 
-use gpureplay_io::{encode_npy, parse_npy};
+use gpureplay_tensors::{encode_npy, parse_npy};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(tensor) = parse_npy(bytes) {

@@ -11,7 +11,7 @@ use gpureplay_trials::Parts;
 fn check(bytes: &[u8]) {
     if let Ok(recording) = Recording::parse(bytes) {
         if let Ok(verified) = verify(&recording, &Limits::DEFAULT) {
-            let _ = gpureplay_inspect::check(&verified);
+            let _ = mali_jobs::walk::check(&verified);
         }
     }
 }

@@ -6,7 +6,7 @@
 #[path = "support/machine.rs"]
 mod support;
 
-use mali_regs::{GpuCommand, gpu};
+use mali_facts::registers::{GpuCommand, gpu};
 use support::{CONFIG, Format, JOBS, Watched};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gpureplay_io::csv;
+use gpureplay_host::csv;
 use serde::Serialize;
 
 use crate::app::App;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use gpureplay_cuda_recording::Launch;
-use gpureplay_io::Lines;
+use gpureplay_host::Lines;
 
 use crate::failure::Failure;
 
@@ -30,7 +30,7 @@ pub(crate) use {note, say};
 /// # Errors
 /// It cannot be written.
 pub(crate) fn to_output(line: fmt::Arguments<'_>) -> Result<(), Failure> {
-    let mut out = Lines::new(gpureplay_io::output());
+    let mut out = Lines::new(gpureplay_host::output());
     let written = writeln!(out, "{line}").and_then(|()| out.flush());
     written.map_err(Failure::Output)
 }

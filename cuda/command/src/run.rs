@@ -12,7 +12,7 @@ use gpureplay_cuda_replay::{
     Comparison, Element, Gpu, JitOptions, Loaded, Mask, Poison, Reaction, ReplayError, Session,
     Sizes, Times, Verdict,
 };
-use gpureplay_io::beneath;
+use gpureplay_host::beneath;
 use serde::Serialize;
 
 use crate::attempt::{again, differences_elsewhere};

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use gpureplay_cuda_recording::{Launch, Recording};
-use gpureplay_io::{Existing, beneath};
+use gpureplay_host::{Existing, beneath};
 use gpureplay_sign::{PublicKey, SecretKey, Signature, SignatureError, WriteError, sign};
 
 use crate::failure::{Failure, Outcome, file};
@@ -75,7 +75,7 @@ fn wrong_key(given: &str, error: &WriteError) -> Failure {
         WriteError::WeakKey => "the key is one that anybody can sign for",
         _ => "no Ed25519 key; expected a PEM file as `gpureplay keygen` and OpenSSL write it",
     };
-    Failure::Usage(format!("{}: {reason}", gpureplay_io::escaped(given)))
+    Failure::Usage(format!("{}: {reason}", gpureplay_host::escaped(given)))
 }
 
 impl Sign {

@@ -8,7 +8,7 @@ use clap::Args;
 use gpureplay_cuda_replay::{
     JitOptions, Loaded, Mask, ReplayError, Session, Sizes, Times, Verdict,
 };
-use gpureplay_io::csv;
+use gpureplay_host::csv;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use gpureplay_cuda_recording::{Launch, Recording, Writer};
-use gpureplay_io::Existing;
+use gpureplay_host::Existing;
 
 const IMAGE: &[u8] = include_bytes!("../../image/tests/golden/sm_90.cubin");
 const MANIFEST: &str = include_str!("../../recording/tests/golden/launch.toml");

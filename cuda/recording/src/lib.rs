@@ -38,7 +38,7 @@ pub use write::Writer;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use gpureplay_io::{Existing, beneath};
+use gpureplay_host::{Existing, beneath};
 
 /// The largest `launches/K.toml`, in bytes.
 const MAX_MANIFEST: u64 = 64 << 20;

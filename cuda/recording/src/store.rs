@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use gpureplay_io::{Existing, beneath};
+use gpureplay_host::{Existing, beneath};
 
 use crate::check::MAX_BYTES;
 use crate::{Hash, RecordingError};

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use gpureplay_io::{Existing, beneath};
+use gpureplay_host::{Existing, beneath};
 
 use crate::{LAUNCHES, Launch, RecordingError, Store, check, manifest_name};
 

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use gpureplay_io::f16_to_f32;
+use gpureplay_tensors::f16_to_f32;
 
 /// What memory holds, where bits may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

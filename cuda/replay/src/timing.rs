@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Times of repeated launches.
 
-use gpureplay_io::statistics::Sorted;
+use gpureplay_host::statistics::Sorted;
 
 /// Times of a kernel's runs, in microseconds, by events on the GPU. Events overstate a kernel of few microseconds.
 #[derive(Clone, Debug, Default, PartialEq)]

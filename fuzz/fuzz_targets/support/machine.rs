@@ -3,9 +3,9 @@
 // Each target uses a part.
 #![allow(dead_code, unused_imports)]
 
-#[path = "../../../model/gpu/tests/driver/machine.rs"]
+#[path = "../../../mali/model/tests/driver/machine.rs"]
 mod machine;
-#[path = "../../../model/gpu/tests/driver/picture.rs"]
+#[path = "../../../mali/model/tests/driver/picture.rs"]
 mod picture;
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
 use mali_model::Options;
-use mali_regs::{JobStatus, job_slot};
+use mali_facts::registers::{JobStatus, job_slot};
 
 pub(crate) use machine::{CODE, CONFIG, DATA, Format, GPUS, JOBS, Machine, Rights};
 pub(crate) use picture::FRAGMENT_JOB;

@@ -87,10 +87,11 @@ impl State {
     /// As after a power-up: nothing runs, nothing is pending.
     fn lose_state(&mut self) {
         self.gpu.write32(
-            mali_regs::gpu::GPU_CMD,
-            mali_regs::GpuCommand::HardReset as u32,
+            mali_facts::registers::gpu::GPU_CMD,
+            mali_facts::registers::GpuCommand::HardReset as u32,
         );
-        self.gpu.write32(mali_regs::gpu::GPU_INT_CLEAR, u32::MAX);
+        self.gpu
+            .write32(mali_facts::registers::gpu::GPU_INT_CLEAR, u32::MAX);
     }
 }
 
@@ -394,8 +395,8 @@ impl Device {
         let mut state = self.lock();
         state.quit = true;
         state.gpu.write32(
-            mali_regs::gpu::GPU_CMD,
-            mali_regs::GpuCommand::HardReset as u32,
+            mali_facts::registers::gpu::GPU_CMD,
+            mali_facts::registers::GpuCommand::HardReset as u32,
         );
         self.work.notify_all();
         if let Some(outside) = &state.outside {

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use mali_facts::registers::lookup;
 use mali_model::{Level, Log};
-use mali_regs::lookup;
 
 /// Messages of the server and the model.
 pub(crate) struct Messages {

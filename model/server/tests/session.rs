@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mali_regs::{address_space, gpu, job, job_slot};
+use mali_facts::registers::{address_space, gpu, job, job_slot};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -260,10 +260,10 @@ fn a_job_runs_in_guest_memory_and_interrupts() {
     session.write32(job::JOB_INT_CLEAR, u32::MAX);
     session.words(SET_IRQS, &[20, 0x11, 0, 0, 1], &[]).unwrap();
     session.write32(job_slot::offset(1, job_slot::COMMAND_NEXT), 1);
-    session.wait_until(mali_regs::mmu::MMU_INT_RAWSTAT, u32::MAX);
+    session.wait_until(mali_facts::registers::mmu::MMU_INT_RAWSTAT, u32::MAX);
     assert_eq!(
-        session.read32(mali_regs::mmu::MMU_INT_RAWSTAT),
-        mali_regs::mmu::bus_error(0)
+        session.read32(mali_facts::registers::mmu::MMU_INT_RAWSTAT),
+        mali_facts::registers::mmu::bus_error(0)
     );
 }
 
@@ -275,9 +275,12 @@ fn caches_that_are_not_coherent_have_to_be_maintained() {
     assert_eq!(session.read32(0xf000), 0x4341_4348);
     // Nothing was cleaned: the GPU finds no page table.
     session.submit();
-    session.wait_until(mali_regs::mmu::MMU_INT_RAWSTAT, u32::MAX);
-    session.write32(gpu::GPU_CMD, mali_regs::GpuCommand::HardReset as u32);
-    session.write32(mali_regs::mmu::MMU_INT_CLEAR, u32::MAX);
+    session.wait_until(mali_facts::registers::mmu::MMU_INT_RAWSTAT, u32::MAX);
+    session.write32(
+        gpu::GPU_CMD,
+        mali_facts::registers::GpuCommand::HardReset as u32,
+    );
+    session.write32(mali_facts::registers::mmu::MMU_INT_CLEAR, u32::MAX);
     session.write32(job::JOB_INT_CLEAR, u32::MAX);
 
     session.maintain(1, RAM_SIZE);

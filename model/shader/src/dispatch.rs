@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a compute job asks of the shader cores.
 
-pub use mali_descriptors::Architecture;
+pub use mali_facts::Architecture;
 use mali_isa::Product;
 
 /// The shader cores that work on a dispatch.

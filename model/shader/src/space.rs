@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtual memory as the shader cores reach it.
 
-pub use mali_descriptors::Access;
+pub use mali_facts::Access;
 use mali_memory::Page;
 
 /// A translation that the memory management unit refused.

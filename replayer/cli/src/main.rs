@@ -6,7 +6,7 @@ mod before;
 
 fn main() -> std::process::ExitCode {
     if before::output_was_closed() {
-        gpureplay_io::output_was_closed();
+        gpureplay_host::output_was_closed();
     }
     gpureplay_command::main()
 }

@@ -11,7 +11,7 @@ use std::ops::Deref;
 use gpureplay_format::MAX_SUBMITTED_JOBS;
 use gpureplay_trace::note::Note;
 use gpureplay_trace::{Check, Event, Line, PAGE_SIZE, Phase, Reader, Record, RegionFlags};
-use mali_regs::{
+use mali_facts::registers::{
     ADDRESS_SPACES, Class, JobCommand, JobStatus, TranslationTable, address_space, gpu, job_slot,
     lookup,
 };
@@ -51,14 +51,14 @@ pub struct Job {
 /// The headers of a chain: their list in order, and which of them lie in a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
-    list: Vec<mali_descriptors::Job>,
+    list: Vec<mali_facts::Job>,
     /// Their addresses, ascending.
     addresses: Vec<u64>,
 }
 
 impl Headers {
     /// The headers of a chain, in order.
-    pub fn new(list: Vec<mali_descriptors::Job>) -> Self {
+    pub fn new(list: Vec<mali_facts::Job>) -> Self {
         let mut addresses: Vec<u64> = list.iter().map(|job| job.address).collect();
         addresses.sort_unstable();
         Self { list, addresses }
@@ -74,7 +74,7 @@ impl Headers {
 }
 
 impl Deref for Headers {
-    type Target = [mali_descriptors::Job];
+    type Target = [mali_facts::Job];
 
     fn deref(&self) -> &Self::Target {
         &self.list

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Job chains as they lie in GPU memory: their jobs, and where a compute job keeps its thread storage.
 
-use mali_descriptors::job::ALIGNMENT;
-use mali_descriptors::{ChainEnd, Draw, Invocation, Job, JobType, LONGEST_CHAIN, follow};
+use mali_facts::job::ALIGNMENT;
+use mali_facts::{ChainEnd, Draw, Invocation, Job, JobType, LONGEST_CHAIN, follow};
 
 use crate::pages::{Memory, Moment};
 

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_format::{Piece, RegionKind};
-use gpureplay_io::{ElementType, Layout, Tensor};
+use gpureplay_tensors::{ElementType, Layout, Tensor};
 use gpureplay_trace::PAGE_SIZE;
 
 use crate::capture::Capture;

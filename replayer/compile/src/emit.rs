@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use gpureplay_core::Limits;
 use gpureplay_core::mali::verify;
 use gpureplay_format::{Builder, Recording, SegmentKind, Tensor, TensorId};
-use gpureplay_io::simplify;
+use gpureplay_tensors::simplify;
 use gpureplay_trace::PAGE_SIZE;
-use mali_regs::gpu;
-use mali_regs::job_slot::JobConfigFlags;
+use mali_facts::registers::gpu;
+use mali_facts::registers::job_slot::JobConfigFlags;
 
 use crate::capture::Capture;
 use crate::chain;
@@ -52,7 +52,7 @@ impl Default for Options {
             granularity: Granularity::Network,
             timeout_us: 10_000_000,
             external_weights: false,
-            link: Some(gpureplay_link::MOST_JOBS),
+            link: Some(mali_jobs::link::MOST_JOBS),
         }
     }
 }

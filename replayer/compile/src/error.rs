@@ -3,7 +3,7 @@
 
 use gpureplay_format::{EncodeError, MAX_SUBMITTED_JOBS};
 use gpureplay_trace::{Problem, TraceError};
-use mali_regs::{ADDRESS_SPACES, JobStatus};
+use mali_facts::registers::{ADDRESS_SPACES, JobStatus};
 
 use crate::chain::ChainError;
 use crate::tag::error::TagError;

@@ -38,13 +38,13 @@ use std::collections::BTreeSet;
 use gpureplay_core::Limits;
 use gpureplay_core::mali::verify;
 use gpureplay_format::Recording;
-use gpureplay_io::Tensor;
+use gpureplay_tensors::Tensor;
 
 pub use capture::Capture;
 pub use crossing::Reads;
 pub use emit::{Granularity, Options};
 pub use error::CompileError;
-pub use gpureplay_link::{MOST_JOBS, Place};
+pub use mali_jobs::link::{MOST_JOBS, Place};
 pub use tag::{Found, Role};
 pub use touched::Touched;
 
@@ -220,7 +220,7 @@ fn link(
             verify(&view, &Limits::DEFAULT)
                 .map_err(|violation| violation.rule.name().to_owned())
                 .and_then(|verified| {
-                    gpureplay_link::link(&recording, &verified, most)
+                    mali_jobs::link::link(&recording, &verified, most)
                         .map_err(|error| error.to_string())
                 })
         });

@@ -9,9 +9,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpureplay_format::{Access, RegionKind, TensorKind};
-use gpureplay_io::Element;
+use gpureplay_tensors::Element;
 use gpureplay_trace::{PAGE_SIZE, RegionFlags};
-use mali_descriptors::job::WRITTEN_BACK;
+use mali_facts::job::WRITTEN_BACK;
 
 use crate::capture::{Buffer, Capture};
 use crate::chain;

@@ -4,9 +4,7 @@
 use gpureplay_format::layout::Region;
 use gpureplay_format::{Access, RegionKind};
 use gpureplay_jobs::Compute;
-use mali_descriptors::{
-    Draw, Profile, RendererState, clause_address, descriptor_address, job as places,
-};
+use mali_facts::{Draw, Profile, RendererState, clause_address, descriptor_address, job as places};
 use zerocopy::little_endian::{U16, U32, U64};
 
 use crate::error::{EditError, Result};

@@ -7,7 +7,7 @@ use gpureplay_format::{Opcode, Recording as View, SegmentKind};
 use gpureplay_jobs::report::Work;
 use gpureplay_jobs::{Compute, Job, Jobs};
 use gpureplay_library::{Bindings, Manifest, Recording};
-use mali_descriptors::Memory as Readable;
+use mali_facts::Memory as Readable;
 
 use crate::addition::{self, Addition, Writes};
 use crate::error::{EditError, Result};
@@ -337,7 +337,7 @@ impl<'r> Subject<'r> {
             .collect();
         let bytes = rewrite(view, &addition, action, &words, &restored)?;
         let changed = Recording::from_bytes(bytes.clone())?;
-        gpureplay_inspect::check_only(changed.verified())?;
+        mali_jobs::walk::check_only(changed.verified())?;
         Ok(Changed {
             manifest: self.manifest(change, &tried, &bytes),
             bytes,

@@ -3,9 +3,9 @@
 
 use gpureplay_core::Violation;
 use gpureplay_format::EncodeError;
-use gpureplay_inspect::DeepViolation;
 use gpureplay_jobs::JobsError;
 use gpureplay_library::explain;
+use mali_jobs::walk::DeepViolation;
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]

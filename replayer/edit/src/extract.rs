@@ -75,7 +75,7 @@ pub fn extract(
     let view = recording.verified().recording();
     let (bytes, uploaded) = build(&scene, &outcome, view)?;
     let alone = Recording::from_bytes(bytes.clone())?;
-    gpureplay_inspect::check_only(alone.verified())?;
+    mali_jobs::walk::check_only(alone.verified())?;
     let expected = reproduce(&scene, &outcome, &alone)?;
     Ok(Extracted {
         manifest: manifest(recording, jobs, index, &bytes, &expected)?,
@@ -159,19 +159,19 @@ fn build(scene: &Scene, outcome: &Outcome, view: &View<'_>) -> Result<(Vec<u8>, 
 /// More than [`MOST_NAMED`].
 fn pointers(scene: &Scene) -> Result<Vec<u64>> {
     struct Named(Vec<u64>);
-    impl mali_descriptors::walk::Visitor for Named {
+    impl mali_facts::walk::Visitor for Named {
         fn wants_more(&self) -> bool {
             self.0.len() <= MOST_NAMED
         }
 
-        fn memory(&mut self, memory: &mali_descriptors::walk::MemoryUse) {
+        fn memory(&mut self, memory: &mali_facts::walk::MemoryUse) {
             self.0.push(memory.address);
         }
     }
     let mut named = Named(Vec::new());
-    let product = mali_regs::GpuId(scene.platform.gpu_id).product();
-    if let Some(profile) = mali_descriptors::Profile::by_product(product) {
-        mali_descriptors::walk::walk_chain(&scene.memory, profile, scene.address, &mut named);
+    let product = mali_facts::registers::GpuId(scene.platform.gpu_id).product();
+    if let Some(profile) = mali_facts::Profile::by_product(product) {
+        mali_facts::walk::walk_chain(&scene.memory, profile, scene.address, &mut named);
     }
     if named.0.len() > MOST_NAMED {
         return Err(EditError::Size(format!(

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mali_descriptors::job::WRITTEN_BACK;
+use mali_facts::job::WRITTEN_BACK;
 use mali_model::probe::{
     Access as Probed, AccessKind, Analyser, Launch, Part, Place, Storages, Visit, Wanted,
 };

@@ -3,7 +3,7 @@
 //! example. It stands in a file beside the code, and another job must give at least as much.
 
 use gpureplay_jobs::{Compute, Job};
-use mali_descriptors::{Architecture, Profile, RendererState};
+use mali_facts::{Architecture, Profile, RendererState};
 use mali_isa::Shader;
 use serde::{Deserialize, Serialize};
 

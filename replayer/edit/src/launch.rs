@@ -2,7 +2,7 @@
 //! Other sizes of a dispatch: what the GPU can run, and what follows from the sizes.
 
 use gpureplay_jobs::Compute;
-use mali_descriptors::{Architecture, ComputeParameters, Invocation, Profile, job};
+use mali_facts::{Architecture, ComputeParameters, Invocation, Profile, job};
 
 use crate::error::{EditError, Result};
 

@@ -12,10 +12,10 @@ use gpureplay_format::{Access, Action, Builder, Recording as View, RegionKind, S
 use gpureplay_jobs::{Compute, Job, Jobs, JobsError};
 use gpureplay_library::{Bindings, Device, Recording, Session, explain};
 use gpureplay_on_model::{OnModel, Watch, Watched};
-use mali_descriptors::{JobHeader, JobType, Memory as Readable};
+use mali_facts::registers::GpuId;
+use mali_facts::{JobHeader, JobType, Memory as Readable};
 use mali_model::probe::Analyser;
 use mali_model::{Dispatch, JobReport, Observer, Profile};
-use mali_regs::GpuId;
 
 use crate::error::{EditError, Result};
 use crate::footprint::{Footprint, PAGE, Watcher};

@@ -2,7 +2,7 @@
 //! Another shader for a job: whether it fits what the job gives it.
 
 use gpureplay_jobs::Compute;
-use mali_descriptors::Profile;
+use mali_facts::Profile;
 use mali_isa::{Message, Product, Shader, Unit};
 
 use crate::error::{EditError, Result};

@@ -4,7 +4,7 @@
 use gpureplay_format::Recording as View;
 use gpureplay_jobs::{Compute, Jobs};
 use gpureplay_library::{Bindings, Recording, weights::sha256};
-use mali_descriptors::{
+use mali_facts::{
     Draw, Invocation, LocalStorage, Profile, RendererState, UniformBuffer, descriptor_address,
 };
 
@@ -77,7 +77,7 @@ fn given(memory: &Memory, compute: &Compute) -> Given {
         .map(|index| {
             let at = compute.job.draw.uniform_buffers().wrapping_add(8 * index);
             let mut bytes = [0; UniformBuffer::SIZE];
-            mali_descriptors::Memory::read(memory, at, &mut bytes);
+            mali_facts::Memory::read(memory, at, &mut bytes);
             let buffer = UniformBuffer::from_bytes(&bytes);
             if buffer.pointer() == 0 {
                 return (buffer, Vec::new());
@@ -126,7 +126,7 @@ impl Taken {
         work_limit: Option<u64>,
     ) -> Result<Self> {
         let (job, compute) = compute_job(jobs, index)?;
-        let our_gpu = mali_regs::GpuId(ours.verified().recording().gpu_id());
+        let our_gpu = mali_facts::registers::GpuId(ours.verified().recording().gpu_id());
         if our_gpu.product() != jobs.gpu.product() {
             return gate(
                 "product",
@@ -333,7 +333,7 @@ impl Taken {
         ] {
             draw = draw.with(name, value);
         }
-        use mali_descriptors::job;
+        use mali_facts::job;
         let invocation: &Invocation = &compute.job.invocation;
         Laid {
             payload: [

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many candidates for one job: each is tried, and the best of those that compute the same is named.
 
-use gpureplay_io::statistics::Spread;
+use gpureplay_host::statistics::Spread;
 use gpureplay_jobs::report::Work;
 use serde::Serialize;
 

@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 mod figures;
 pub mod measure;
 pub mod registers;
@@ -27,7 +28,7 @@ mod selector;
 mod table;
 pub mod timeline;
 
-pub use gpureplay_inspect::Code;
+pub use mali_jobs::walk::Code;
 pub use measure::{Measured, measure};
 pub use report::Report;
 pub use selector::{Selector, SelectorError};

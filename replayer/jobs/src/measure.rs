@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use gpureplay_library::{ChainSpan, Counters, Error, Events, Session, Transfer};
 use mali_model::{Access, JobReport, Observer};
 
-use gpureplay_io::statistics::Spread;
+use gpureplay_host::statistics::Spread;
 
 use crate::figures::{Measurement, Work};
 use crate::table::{Chain, Jobs};

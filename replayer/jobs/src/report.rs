@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use gpureplay_io::statistics::Spread;
+use gpureplay_host::statistics::Spread;
 use gpureplay_library::{Recording, weights::sha256};
-use mali_descriptors::{Architecture, JobType};
+use mali_facts::{Architecture, JobType};
 use serde::{Deserialize, Serialize};
 
 pub use crate::figures::{Measurement, Work};

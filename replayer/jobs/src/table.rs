@@ -6,11 +6,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gpureplay_format::SegmentKind;
-use gpureplay_inspect::{Code, Codes, Full, Image, MAX_LISTED_JOBS, Submission, submissions};
 use gpureplay_library::{Layer, Recording};
-use mali_descriptors::{ComputeJob, JobType, Profile, follow};
+use mali_facts::registers::GpuId;
+use mali_facts::{ComputeJob, JobType, Profile, follow};
 use mali_isa::Identity;
-use mali_regs::GpuId;
+use mali_jobs::walk::{Code, Codes, Full, Image, MAX_LISTED_JOBS, Submission, submissions};
 
 /// Why the jobs of a recording cannot be listed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -309,7 +309,7 @@ pub(crate) fn phase(kind: u8) -> &'static str {
     SegmentKind::from_code(kind.into()).map_or("", SegmentKind::name)
 }
 
-fn compute(memory: &Image, job: &mali_descriptors::Job, codes: &mut Codes) -> Option<Compute> {
+fn compute(memory: &Image, job: &mali_facts::Job, codes: &mut Codes) -> Option<Compute> {
     let job = ComputeJob::read(memory, job)?;
     let (local, groups) = job.invocation.dimensions()?;
     let code = codes.at(memory, job.shader());

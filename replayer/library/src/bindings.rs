@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_core::Tensors;
 use gpureplay_format::{Action, Recording, TensorKind};
-use gpureplay_io::{Tensor, beneath, shown};
+use gpureplay_host::{beneath, shown};
+use gpureplay_tensors::Tensor;
 
 use crate::error::{Error, Result};
 use crate::files::Files;

@@ -3,7 +3,7 @@
 //! unless they are asked for.
 
 use gpureplay_core::Gpu;
-use mali_regs::gpu::{
+use mali_facts::registers::gpu::{
     CYCLE_COUNT_HI, CYCLE_COUNT_LO, GPU_CMD, GpuCommand, TIMESTAMP_HI, TIMESTAMP_LO,
 };
 

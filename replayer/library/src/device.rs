@@ -11,8 +11,8 @@ use gpureplay_core::middleware::{FaultKind, Faulty};
 use gpureplay_core::{ErrorKind, Gpu, NO_ACTION, ReplayError, Wrapper};
 use gpureplay_format::Recording;
 use gpureplay_linux::{DevMem, Nano, nano};
-use mali_regs::GpuId;
-use mali_regs::gpu::GPU_ID;
+use mali_facts::registers::GpuId;
+use mali_facts::registers::gpu::GPU_ID;
 
 pub use crate::choice::{Choice, KINDS, Kind};
 use crate::error::Error;

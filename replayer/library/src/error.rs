@@ -7,7 +7,7 @@ use gpureplay_core::{ReplayError, Violation};
 use gpureplay_format::ParseError;
 use gpureplay_linux::OpenError;
 
-use gpureplay_io::shown;
+use gpureplay_host::shown;
 
 use crate::explain;
 use crate::host_rules::rule::Broken;

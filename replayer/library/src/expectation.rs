@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gpureplay_io::{Tensor, beneath, compare, escaped, shown};
+use gpureplay_host::{beneath, escaped, shown};
+use gpureplay_tensors::{Tensor, compare};
 use serde::{Serialize, Serializer};
 
 use crate::bindings::{Bindings, require};

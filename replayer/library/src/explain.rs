@@ -4,7 +4,7 @@
 use gpureplay_core::{DeviceError, ErrorKind, NO_ACTION, ReplayError, Rule, UsedUp, Violation};
 use gpureplay_format::layout::{MAJOR, Segment};
 use gpureplay_format::{Fault, ParseError, Recording, RegionKind, Section};
-use mali_regs::{FaultStatus, JobStatus};
+use mali_facts::registers::{FaultStatus, JobStatus};
 
 use crate::text::{duration, register};
 use crate::unfinished::Unfinished;

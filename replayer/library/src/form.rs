@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A recording in other forms that compute the same: each job in a chain of its own, and all layers in one.
 
-use gpureplay_link::{MOST_JOBS, lengths, split, whole};
+use mali_jobs::link::{MOST_JOBS, lengths, split, whole};
 
 use crate::error::{Error, Result};
 use crate::files::Files;
@@ -16,7 +16,7 @@ impl Recording {
     /// # Errors
     /// Its chains break a rule, or its manifest names a job that they do not have.
     pub fn apart(&self) -> Result<Self> {
-        let wrong = |error: gpureplay_link::LinkError| Error::Chains {
+        let wrong = |error: mali_jobs::link::LinkError| Error::Chains {
             path: self.files().path.clone(),
             text: error.to_string(),
         };

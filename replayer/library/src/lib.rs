@@ -71,10 +71,9 @@ pub use device::{Device, ModelOptions};
 pub use error::{Class, Error, Result};
 pub use files::Files;
 pub use gpureplay_format::TensorKind;
-pub use gpureplay_io::{
-    Element, ElementType, Existing, Lines, Tensor, escaped, escaped_lines, shown,
-};
+pub use gpureplay_host::{Existing, Lines, escaped, escaped_lines, shown};
 pub use gpureplay_optee::Canceller;
+pub use gpureplay_tensors::{Element, ElementType, Tensor};
 pub use manifest::Manifest;
 pub use number::Number;
 pub use package::open::read_named;

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use gpureplay_format::TensorKind;
-use gpureplay_io::{beneath, shown};
+use gpureplay_host::{beneath, shown};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use gpureplay_core::Gpu;
-use gpureplay_io::Lines;
+use gpureplay_host::Lines;
 use gpureplay_on_model::OnModel;
-use mali_descriptors::Profile;
+use mali_facts::Profile;
+use mali_facts::registers::GpuId;
 use mali_model::probe::Analyser;
 use mali_model::{Dispatch, JobReport, Level, Log};
-use mali_regs::GpuId;
 
 pub use mali_model::Observer;
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use gpureplay_format::layout::TENSOR_EXTERNAL;
 use gpureplay_format::{Action, Opcode, Recording, SegmentKind, TensorKind};
-use gpureplay_io::{Element as _, ElementType};
+use gpureplay_tensors::{Element as _, ElementType};
 
 use crate::error::{Error, Result};
 use crate::text;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gpureplay_format::layout::TensorEntry;
 use gpureplay_format::{ElementType, Recording, TensorKind};
-use mali_regs::lookup;
+use mali_facts::registers::lookup;
 
 /// `JS1_HEAD_NEXT_LO`, or the offset of a register that has no name.
 pub fn register(offset: u32) -> String {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use gpureplay_core::mali::writable;
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines, Tensors, Wrapper};
 use gpureplay_format::Recording;
-use mali_regs::gpu::GPU_ID;
-use mali_regs::{Class, lookup};
+use mali_facts::registers::gpu::GPU_ID;
+use mali_facts::registers::{Class, lookup};
 
 use crate::bindings::Bindings;
 use crate::counters::Counters;

@@ -2,8 +2,8 @@
 //! Which job of a chain did not end: what an error of the whole GPU does not say by itself.
 
 use gpureplay_core::Gpu;
-use mali_descriptors::{JobHeader, LONGEST_CHAIN};
-use mali_regs::JobStatus;
+use mali_facts::registers::JobStatus;
+use mali_facts::{JobHeader, LONGEST_CHAIN};
 
 /// The first job of a chain whose header does not say DONE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

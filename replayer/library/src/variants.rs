@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use gpureplay_format::encode::assemble;
 use gpureplay_format::layout::SECTIONS;
 use gpureplay_format::{Recording as View, Section};
-use gpureplay_io::beneath;
+use gpureplay_host::beneath;
 
 use crate::device::Device;
 use crate::error::{Error, Result};

@@ -4,7 +4,8 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use gpureplay_io::{Tensor, beneath, shown};
+use gpureplay_host::{beneath, shown};
+use gpureplay_tensors::Tensor;
 
 pub use crate::digest::sha256;
 use crate::error::{Error, Result};

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use gpureplay_core::Wrapper;
 use gpureplay_library::{Device, Recording, Session};
 use gpureplay_on_model::OnModel;
+use mali_facts::registers::gpu::{JM_CONFIG, SHADER_CONFIG};
 use mali_model::{Options, Profile};
-use mali_regs::gpu::{JM_CONFIG, SHADER_CONFIG};
 
 /// A model whose settings are written down.
 struct Watched {

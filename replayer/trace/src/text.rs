@@ -3,7 +3,7 @@
 
 use core::fmt::{self, Write};
 
-use mali_regs::{JobStatus, lookup};
+use mali_facts::registers::{JobStatus, lookup};
 
 use crate::{Event, PAGE_SIZE, Record};
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gpureplay_io::read_npy;
+use gpureplay_tensors::read_npy;
 
 use crate::error::{Error, Result};
 

@@ -78,7 +78,7 @@ pub fn refused_by(mutant: &Mutant) -> Option<&'static str> {
         Ok(verified) => verified,
         Err(violation) => return Some(violation.rule.name()),
     };
-    if let Err(violation) = gpureplay_inspect::check(&verified) {
+    if let Err(violation) = mali_jobs::walk::check(&verified) {
         return Some(violation.rule.name());
     }
     if let Err(broken) = gpureplay_library::host_rules::check(verified.recording()) {

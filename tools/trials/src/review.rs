@@ -5,7 +5,7 @@
 use gpureplay_format::{
     Access, Axis, Builder, ElementType, Piece, RegionKind, Section, SegmentKind, Tensor, TensorKind,
 };
-use mali_descriptors::Invocation;
+use mali_facts::Invocation;
 use mali_isa::{
     Clause, ClauseHeader, Fau, FlowControl, FlushToZero, Instruction, Op, RegisterBlock, Source,
     Tuple, Unit, encode_clause,

@@ -223,6 +223,6 @@ impl Tensors for Values {
 
 /// The profile for a recording; the G52 for products that have no model.
 pub fn profile(gpu_id: u32) -> &'static Profile {
-    let product = mali_regs::GpuId(gpu_id).product();
+    let product = mali_facts::registers::GpuId(gpu_id).product();
     Profile::by_product(product).unwrap_or(&mali_model::PROFILES[0])
 }

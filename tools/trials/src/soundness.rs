@@ -7,9 +7,9 @@ use gpureplay_core::mali::Session;
 use gpureplay_core::mali::verify;
 use gpureplay_core::{DeviceError, ErrorKind, Gpu, Limits, Options, Workspace};
 use gpureplay_format::Recording;
-use mali_regs::gpu::{L2_READY_LO, SHADER_READY_LO};
-use mali_regs::job::JOB_INT_RAWSTAT;
-use mali_regs::mmu::MMU_INT_RAWSTAT;
+use mali_facts::registers::gpu::{L2_READY_LO, SHADER_READY_LO};
+use mali_facts::registers::job::JOB_INT_RAWSTAT;
+use mali_facts::registers::mmu::MMU_INT_RAWSTAT;
 use serde::{Deserialize, Serialize};
 
 use crate::mutants::format_rule;
@@ -175,7 +175,7 @@ pub fn check(file: &[u8]) -> Result<Verdict, String> {
         Err(violation) => return Ok(Verdict::Refused(violation.rule.name())),
     };
     // Never panics, whatever it says.
-    let _ = gpureplay_inspect::check(&verified);
+    let _ = mali_jobs::walk::check(&verified);
     let mut rig = Rig::new(profile(recording.gpu_id())).map_err(|error| error.to_string())?;
     let mut workspace = Box::new(Workspace::new());
     let mut values = Values::new(&verified);

@@ -247,7 +247,7 @@ mod tests {
                 "replayer/core/size",
                 &["core"],
             ),
-            in_folder("regs", "mali/regs", "", &[]),
+            in_folder("regs", "mali/facts", "", &[]),
             in_folder("cli", "replayer/cli", "", &["core"]),
         ];
         let naming = |file: &str| {
@@ -256,7 +256,7 @@ mod tests {
         };
         let found = |files| concerned(&crates, &files, &naming).expect("no I/O");
 
-        let found_regs = found(names(["mali/regs/src/lib.rs", "README.md"]));
+        let found_regs = found(names(["mali/facts/src/registers/lib.rs", "README.md"]));
         assert_eq!(found_regs.changed, names(["regs"]));
         assert_eq!(found_regs.dependents, names(["core"]));
 

@@ -2,13 +2,13 @@
 //! Verdicts and bytes of kernels that were compiled by Mesa, on models of two GPUs; the same of Oclgrind, if it is installed.
 #![allow(clippy::unwrap_used, dead_code)]
 
-#[path = "../../../gpu/tests/samples/bench.rs"]
+#[path = "../../../../mali/model/tests/samples/bench.rs"]
 mod bench;
 mod cases;
 mod counts;
-#[path = "../../../gpu/tests/samples/dump.rs"]
+#[path = "../../../../mali/model/tests/samples/dump.rs"]
 mod dump;
-#[path = "../../../gpu/tests/samples/machine.rs"]
+#[path = "../../../../mali/model/tests/samples/machine.rs"]
 mod machine;
 mod oclgrind;
 

@@ -251,11 +251,11 @@ impl<'s> Core<'s> {
         if known.is_some() {
             return Ok(known);
         }
-        let mut bytes = [0; mali_descriptors::UniformBuffer::SIZE];
+        let mut bytes = [0; mali_facts::UniformBuffer::SIZE];
         let at = u64::from(index) * bytes.len() as u64;
         let va = self.dispatch.uniform_buffers.wrapping_add(at);
         self.read.read(va, &mut bytes)?;
-        let entry = mali_descriptors::UniformBuffer::from_bytes(&bytes);
+        let entry = mali_facts::UniformBuffer::from_bytes(&bytes);
         let buffer = UniformBuffer {
             address: entry.pointer(),
             // An entry of zeros is none.

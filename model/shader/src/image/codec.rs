@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Texels, from their bits to numbers and back.
 
-use mali_descriptors::texel::{Channel, Encoding, Packing, Texel, TexelFormat};
+use mali_facts::texel::{Channel, Encoding, Packing, Texel, TexelFormat};
 
 use crate::alu::rounding::to_f16;
 use crate::alu::{Round, half};
@@ -234,7 +234,7 @@ fn to_srgb(word: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use mali_descriptors::PixelFormat;
+    use mali_facts::PixelFormat;
 
     use super::*;
 

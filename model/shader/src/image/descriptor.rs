@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Texture, sampler and image-buffer descriptors of v6 and v7.
 
-use mali_descriptors::PixelFormat;
-use mali_descriptors::texel::{Channel, TexelFormat, UnknownFormat, swizzle};
-use mali_descriptors::{
+use mali_facts::PixelFormat;
+use mali_facts::texel::{Channel, TexelFormat, UnknownFormat, swizzle};
+use mali_facts::{
     Attribute, AttributeBuffer, AttributeBuffer3d, Surface, attribute_type, descriptor_type,
     mipmap_mode, texel_ordering, texture_dimension, wrap_mode,
 };
@@ -88,7 +88,7 @@ impl Texture {
 
     /// Decodes a descriptor; `v6` selects that generation's pixel formats and order of records.
     pub fn parse(w: &[u32; 8], v6: bool) -> Result<Texture, DescriptorError> {
-        let texture = mali_descriptors::Texture { words: *w };
+        let texture = mali_facts::Texture { words: *w };
         if texture.descriptor_type() as u32 != descriptor_type::TEXTURE {
             return Err(DescriptorError::Type(texture.descriptor_type() as u32));
         }
@@ -231,7 +231,7 @@ pub struct Sampler {
 impl Sampler {
     /// Decodes a descriptor.
     pub fn parse(w: &[u32; 8]) -> Result<Sampler, DescriptorError> {
-        let sampler = mali_descriptors::Sampler { words: *w };
+        let sampler = mali_facts::Sampler { words: *w };
         if sampler.descriptor_type() as u32 != descriptor_type::SAMPLER {
             return Err(DescriptorError::Type(sampler.descriptor_type() as u32));
         }

@@ -10,7 +10,7 @@ pub mod descriptor;
 pub mod register;
 pub mod sample;
 
-pub use mali_descriptors::texel::{Channel, Kind, Texel, TexelFormat, UnknownFormat};
+pub use mali_facts::texel::{Channel, Kind, Texel, TexelFormat, UnknownFormat};
 
 pub use address::{Extent, Layout, Plane};
 pub use codec::Texels;

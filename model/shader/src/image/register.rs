@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Texels in staging registers: words or packed halves.
 
-use mali_descriptors::texel::{Kind, Texel};
+use mali_facts::texel::{Kind, Texel};
 
 use crate::alu::half;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading textures: single texels by integer coordinates, and filtered reads through a sampler.
 
-use mali_descriptors::texel::{Kind, Texel};
+use mali_facts::texel::{Kind, Texel};
 
 use super::address::Extent;
 use super::codec::Texels;

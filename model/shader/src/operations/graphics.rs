@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Vertices and fragments of a batch: what their threads start with, and the instructions that only they have.
 
-use mali_descriptors::{AttributeBuffer, Blend, PixelFormat, attribute_type, blend_mode};
+use mali_facts::{AttributeBuffer, Blend, PixelFormat, attribute_type, blend_mode};
 
 use super::image::{
     SINK, components, conversion, finish, load_converted, put_address, register_format, sampler,
@@ -149,9 +149,9 @@ impl Attribute {
         if index >= table.count {
             return Err(invalid(format!("{what} {index} of {}", table.count)));
         }
-        let size = mali_descriptors::Attribute::SIZE as u64;
+        let size = mali_facts::Attribute::SIZE as u64;
         let at = table.descriptors.wrapping_add(u64::from(index) * size);
-        let descriptor = mali_descriptors::Attribute {
+        let descriptor = mali_facts::Attribute {
             words: words(core, at)?,
         };
         let record = descriptor.buffer_index() * AttributeBuffer::SIZE as u64;

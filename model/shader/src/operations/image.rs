@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Images and textures of a batch, lane after lane.
 
-use mali_descriptors::PixelFormat;
+use mali_facts::PixelFormat;
 
 use super::memory::address;
 use crate::core::{Core, Descriptors, Trouble};

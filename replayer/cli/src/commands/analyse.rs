@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use gpureplay_jobs::analysis::What;
+use gpureplay_jobs::analysis::analyse::analyse;
+use gpureplay_jobs::analysis::report::{NamedVerdict, Report, Verdict};
 use gpureplay_jobs::measure::{Watch, measure};
 use gpureplay_jobs::{Jobs as Table, Measured, Report as Jobs};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Recording, Session};
-use gpureplay_report::What;
-use gpureplay_report::analyse::analyse;
-use gpureplay_report::report::{NamedVerdict, Report, Verdict};
 use mali_model::Observer;
 
 use crate::Result;

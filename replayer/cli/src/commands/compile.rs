@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gpureplay_compile::plan::tensor_kind;
 use gpureplay_compile::{Capture, Role, differential};
-use gpureplay_io::{Form, Tensor};
+use gpureplay_tensors::{Form, Tensor};
 
 use crate::common::failure::{Failure, Outcome};
 use crate::common::named_file::NamedFile;

@@ -32,7 +32,7 @@ impl Completions {
             "gpureplay",
             &mut script,
         );
-        let mut out = gpureplay_io::output();
+        let mut out = gpureplay_host::output();
         out.write_all(&script)?;
         out.flush()?;
         Ok(Outcome::Done)

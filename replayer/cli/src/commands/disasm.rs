@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gpureplay_edit::Interface;
-use gpureplay_io::beneath;
+use gpureplay_host::beneath;
+use gpureplay_jobs::analysis::annotate::Notes;
+use gpureplay_jobs::analysis::report::Report as Analysis;
 use gpureplay_jobs::{Code, Jobs};
 use gpureplay_library::{Recording, escaped, shown};
-use gpureplay_report::annotate::Notes;
-use gpureplay_report::report::Report as Analysis;
 use mali_isa::{DecodeError, Shader, WORD_BYTES};
 use serde::Serialize;
 

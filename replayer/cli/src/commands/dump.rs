@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gpureplay_format::layout::{MAGIC, Segment};
 use gpureplay_format::{Access, Action, ActionFault, Payload, RegionKind, SegmentKind};
-use gpureplay_inspect::submissions;
 use gpureplay_jobs::{Jobs, JobsError, Selector};
 use gpureplay_trace::{Check, Reader, Style, write_record};
-use mali_descriptors::walk::{Found, Problem, Visitor, walk_chain};
-use mali_descriptors::{JobType, Text};
-use mali_regs::GpuId;
+use mali_facts::registers::GpuId;
+use mali_facts::walk::{Found, Problem, Visitor, walk_chain};
+use mali_facts::{JobType, Text};
+use mali_jobs::walk::submissions;
 
 use crate::common::failure::{Failure, Outcome};
 use crate::common::job_options::table;

@@ -6,8 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use gpureplay_host::beneath;
 use gpureplay_import::{Description, Diagnosis, Imported, Options, Original, built_in, convert};
-use gpureplay_io::{Stated, beneath, read_npy};
+use gpureplay_tensors::{Stated, read_npy};
 use serde::Serialize;
 
 use crate::common::destinations::Destinations;
@@ -256,8 +257,11 @@ impl Import {
         ]);
         let importer = format!("gpureplay {} import", env!("CARGO_PKG_VERSION"));
         provenance.insert("recorder".into(), importer);
-        if let Some(id) = original.history.first_read(mali_regs::gpu::GPU_ID) {
-            provenance.insert("gpu".into(), mali_regs::GpuId(id).to_string());
+        if let Some(id) = original
+            .history
+            .first_read(mali_facts::registers::gpu::GPU_ID)
+        {
+            provenance.insert("gpu".into(), mali_facts::registers::GpuId(id).to_string());
             provenance.insert("GPU_ID".into(), format!("{id:#010x}"));
         }
         Manifest {

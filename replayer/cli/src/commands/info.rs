@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use gpureplay_format::layout::{FLAG_COHERENT, TENSOR_EXTERNAL};
 use gpureplay_format::{Action, SegmentKind};
-use mali_regs::GpuId;
+use mali_facts::registers::GpuId;
 use serde::Serialize;
 
 use crate::common::failure::Outcome;

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gpureplay_io::{Existing, write_secret, write_whole};
+use gpureplay_host::{Existing, write_secret, write_whole};
 use gpureplay_sign::SecretKey;
 
 use gpureplay_library::{shown, write_error};

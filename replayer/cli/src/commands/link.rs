@@ -8,7 +8,7 @@ use clap::Args;
 use gpureplay_library::files::FILE_NAME;
 use gpureplay_library::weights::sha256;
 use gpureplay_library::{Recording, manifest, shown};
-use gpureplay_link::{Linked, MOST_JOBS, join_layers, lengths, link};
+use mali_jobs::link::{Linked, MOST_JOBS, join_layers, lengths, link};
 
 use crate::common::destinations::{Destinations, Force};
 use crate::common::failure::{Failure, Outcome};
@@ -61,7 +61,7 @@ impl Link {
         let mut destinations = Destinations::new(self.force.force);
         destinations.reads_recording(files);
         let place = NewDirectory::new(self.output.clone(), self.force)?;
-        let wrong = |error: gpureplay_link::LinkError| {
+        let wrong = |error: mali_jobs::link::LinkError| {
             Failure::Recording(format!("{}: {error}", shown(&self.recording)))
         };
         let before = lengths(recording.verified()).map_err(wrong)?;

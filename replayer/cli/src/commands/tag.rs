@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gpureplay_io::{Element, ElementType, distinctiveness, tag_tensor};
+use gpureplay_tensors::{Element, ElementType, distinctiveness, tag_tensor};
 
 use crate::common::arguments::whole_number;
 use crate::common::destinations::{Destinations, Force};

@@ -9,7 +9,7 @@ use gpureplay_edit::tune::{Candidate, Row, Standing, Tuning, tune};
 use std::sync::Arc;
 
 use gpureplay_edit::{Change, Kernel, Launch, Pair, Subject, inputs, launch};
-use gpureplay_io::csv;
+use gpureplay_host::csv;
 use gpureplay_jobs::Selector;
 use gpureplay_library::{Recording, Trust};
 

@@ -9,8 +9,8 @@ use clap::Args;
 use gpureplay_core::Rule;
 use gpureplay_core::mali::Verified;
 use gpureplay_format::Section;
-use gpureplay_inspect::DeepRule;
 use gpureplay_retarget::{Options, TargetRule, fits};
+use mali_jobs::walk::DeepRule;
 use serde::Serialize;
 
 use crate::common::deep_report::Reach;
@@ -105,7 +105,7 @@ impl Verify {
                 let files = Files::look(path, &trust)?;
                 let view = files.view()?;
                 let verified = files.verify(&view)?;
-                let deep = self.deep.then(|| gpureplay_inspect::check(&verified));
+                let deep = self.deep.then(|| mali_jobs::walk::check(&verified));
                 let deep = deep
                     .transpose()
                     .map_err(|error| Failure::Recording(format!("{}: {error}", shown(path))))?;
@@ -203,7 +203,7 @@ impl Verify {
             let view = files.view()?;
             let verified = files.verify(&view)?;
             if self.deep {
-                gpureplay_inspect::check_only(&verified).map_err(|error| {
+                mali_jobs::walk::check_only(&verified).map_err(|error| {
                     Failure::Recording(format!("{}: {error}", shown(&files.path)))
                 })?;
             }

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
+use gpureplay_jobs::analysis::report::{FORMAT, Report};
 use gpureplay_library::weights::sha256;
 use gpureplay_library::{Recording, read_named, shown};
-use gpureplay_report::report::{FORMAT, Report};
 
 use crate::Result;
 use crate::common::failure::Failure;

@@ -3,8 +3,8 @@
 
 use std::io::Write;
 
+use gpureplay_jobs::analysis::report::{Job, Memory, Report, Verdict};
 use gpureplay_library::text;
-use gpureplay_report::report::{Job, Memory, Report, Verdict};
 
 use crate::Result;
 
@@ -61,7 +61,7 @@ fn print_job(out: &mut impl Write, report: &Report, job: &Job) -> Result<()> {
     for why in &job.incomplete {
         writeln!(out, "  not complete: {why}")?;
     }
-    let sum = |of: fn(&gpureplay_report::report::Clause) -> u64| -> u64 {
+    let sum = |of: fn(&gpureplay_jobs::analysis::report::Clause) -> u64| -> u64 {
         job.clauses.iter().map(of).sum()
     };
     let (warps, lanes, divergent) = (

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gpureplay_io::Tensor;
+use gpureplay_tensors::Tensor;
 
 use crate::Result;
 use crate::common::arguments::whole_number;

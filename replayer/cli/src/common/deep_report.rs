@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use gpureplay_format::{Access, Recording, RegionKind};
-use gpureplay_inspect::{Job, MAX_LISTED_JOBS, Report};
+use mali_jobs::walk::{Job, MAX_LISTED_JOBS, Report};
 use serde::Serialize;
 
 use crate::Result;

@@ -199,12 +199,12 @@ impl Destinations {
     /// It cannot be written, or a file has appeared there meanwhile.
     pub(crate) fn write(&self, path: &Path, contents: &[u8]) -> Result<()> {
         if is_standard_output(path) {
-            let mut out = gpureplay_io::output();
+            let mut out = gpureplay_host::output();
             out.write_all(contents)?;
             return Ok(out.flush()?);
         }
         let reads = |device, inode| self.read.contains_key(&Identity { device, inode });
-        gpureplay_io::write_unless(path, contents, self.existing, reads)
+        gpureplay_host::write_unless(path, contents, self.existing, reads)
             .map_err(|error| not_written(path, &error))
     }
 
@@ -213,7 +213,7 @@ impl Destinations {
     /// # Errors
     /// As for [`Destinations::write`].
     pub(crate) fn write_here(&self, path: &Path, contents: &[u8]) -> Result<()> {
-        gpureplay_io::write_here(path, contents, self.existing)
+        gpureplay_host::write_here(path, contents, self.existing)
             .map_err(|error| not_written(path, &error))
     }
 
@@ -227,7 +227,7 @@ impl Destinations {
         name: &Path,
         contents: &[u8],
     ) -> Result<()> {
-        gpureplay_io::beneath::write(directory, name, contents, self.existing)
+        gpureplay_host::beneath::write(directory, name, contents, self.existing)
             .map_err(|error| not_written(&directory.join(name), &error))
     }
 

@@ -7,10 +7,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gpureplay_edit::{Changed, EditError, Pair, ShaderFile, Taken};
-use gpureplay_io::encode_npy;
 use gpureplay_jobs::Selector;
 use gpureplay_library::files::{FILE_NAME, SIGNATURE_NAME};
 use gpureplay_library::{Bindings, Manifest, Recording, Tensor, Trust, manifest, shown};
+use gpureplay_tensors::encode_npy;
 
 use crate::Result;
 use crate::common::destinations::{Destinations, Force};

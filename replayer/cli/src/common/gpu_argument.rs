@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A GPU on the command line, by its name or by a board that has it.
 
-use mali_descriptors::Profile;
+use mali_facts::Profile;
 
 /// A GPU, and what the user called it.
 #[derive(Clone, Debug)]

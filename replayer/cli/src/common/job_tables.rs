@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use gpureplay_io::csv;
-use gpureplay_io::statistics::Spread;
+use gpureplay_host::csv;
+use gpureplay_host::statistics::Spread;
 use gpureplay_jobs::Report;
 use gpureplay_jobs::report::{ChainReport, JobReport, KernelReport, Work};
 

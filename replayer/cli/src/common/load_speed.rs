@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gpureplay_io::statistics::Sorted;
+use gpureplay_host::statistics::Sorted;
 use gpureplay_library::{Files, shown};
 use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use gpureplay_linux::machine::Finding;
-use mali_descriptors::{PROFILES, Profile};
+use mali_facts::{PROFILES, Profile};
 
 /// What the finding is about.
 pub(crate) const SUBJECT: &str = "recordings that fit";

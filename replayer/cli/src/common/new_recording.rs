@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use gpureplay_compile::notes::{Kept, Turn};
 use gpureplay_compile::{Capture, Compiled, Found, Place, Role, TensorFile, compile_found};
-use gpureplay_io::encode_npy;
 use gpureplay_library::manifest::{External, Job, MOST_TEXT, beginning};
 use gpureplay_library::weights::sha256;
 use gpureplay_library::{escaped, shown};
-use mali_regs::GpuId;
+use gpureplay_tensors::encode_npy;
+use mali_facts::registers::GpuId;
 use serde::Serialize;
 
 use crate::common::destinations::Destinations;

@@ -9,8 +9,8 @@ use std::path::Path;
 use clap::Args;
 use gpureplay_compile::notes::{self, Kept, Launches, Proposal, ProposeError, Turn, launches};
 use gpureplay_compile::{Capture, Found, Role, TensorFile, tag_all};
-use gpureplay_io::Tensor;
 use gpureplay_library::{escaped, shown};
+use gpureplay_tensors::Tensor;
 
 use crate::common::failure::Failure;
 use crate::common::stated::StatedOptions;

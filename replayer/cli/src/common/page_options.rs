@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use gpureplay_jobs::analysis::page::{Peaks, page};
+use gpureplay_jobs::analysis::report::Report;
 use gpureplay_jobs::{Jobs, Report as JobReport};
 use gpureplay_library::{Recording, shown};
-use gpureplay_report::page::{Peaks, page};
-use gpureplay_report::report::Report;
 
 use crate::Result;
 use crate::common::destinations::{Destinations, Force};

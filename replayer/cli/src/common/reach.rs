@@ -7,8 +7,8 @@ use gpureplay_compile::{Capture, Found, Role};
 use gpureplay_core::Limits;
 use gpureplay_core::mali::verify;
 use gpureplay_format::Recording;
-use gpureplay_inspect::{Job, check};
-use mali_descriptors::walk::Purpose;
+use mali_facts::walk::Purpose;
+use mali_jobs::walk::{Job, check};
 
 /// Inputs that are followed one by one; more are followed together.
 const FOLLOWED: usize = 16;
@@ -139,8 +139,8 @@ pub(crate) fn remarks(capture: &Capture, recording: &[u8], tensors: &[Found]) ->
 mod tests {
     use super::*;
     use gpureplay_compile::capture::Buffer;
-    use gpureplay_inspect::Use;
-    use mali_descriptors::Access;
+    use mali_facts::Access;
+    use mali_jobs::walk::Use;
 
     #[test]
     fn what_jobs_are_given_is_a_way_but_their_threads_memory_is_none() {

@@ -7,9 +7,9 @@ use std::str::FromStr;
 
 use clap::Args;
 use gpureplay_compile::{Granularity, MOST_JOBS, Options, Role, TensorFile};
-use gpureplay_io::{Form, Tensor, distinctiveness};
 use gpureplay_library::values::read_any;
 use gpureplay_library::{read_named, shown};
+use gpureplay_tensors::{Form, Tensor, distinctiveness};
 
 use crate::Result;
 use crate::common::arguments::tolerance;

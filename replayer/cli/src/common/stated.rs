@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
-use gpureplay_io::{Form, Stated};
 use gpureplay_library::{read_named, shown};
+use gpureplay_tensors::{Form, Stated};
 use serde::Deserialize;
 
 use crate::Result;

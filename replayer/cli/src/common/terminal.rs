@@ -53,12 +53,12 @@ fn lines(stream: impl Write + 'static) -> Lines {
 
 /// Standard output, for what a command is asked for.
 pub(crate) fn stdout() -> Lines {
-    lines(gpureplay_io::output())
+    lines(gpureplay_host::output())
 }
 
 /// As [`stdout`] for much text; the caller flushes it, to hear of errors.
 pub(crate) fn buffered_stdout() -> Lines {
-    lines(io::BufWriter::new(gpureplay_io::output()))
+    lines(io::BufWriter::new(gpureplay_host::output()))
 }
 
 /// What a command did: on standard output, on standard error where a result takes standard output, nowhere with `--quiet`.

@@ -7,7 +7,7 @@ mod driver;
 use std::fs;
 use std::path::Path;
 
-use gpureplay_io::{ElementType, Tensor, read_npy, write_npy};
+use gpureplay_tensors::{ElementType, Tensor, read_npy, write_npy};
 
 use crate::start::{self, ran_in};
 use driver::{Driver, vector_add, vector_add_code};

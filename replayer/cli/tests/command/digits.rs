@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
-use gpureplay_io::{ElementType, Tensor, read_npy};
 use gpureplay_kit::command::Words;
 use gpureplay_library::{Options, Recording};
+use gpureplay_tensors::{ElementType, Tensor, read_npy};
 
 use crate::start::{ran_in, repository, shipped};
 

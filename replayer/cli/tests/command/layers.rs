@@ -2,7 +2,7 @@
 //! Layers of a network with branches: what must be given to those that run when others do not.
 
 use gpureplay_format::{ElementType, SegmentKind, Tensor as Entry, TensorKind};
-use gpureplay_io::{Tensor, read_npy, write_npy};
+use gpureplay_tensors::{Tensor, read_npy, write_npy};
 
 use gpureplay_kit::jobs::{DATA, JOBS, builder, null_chain};
 

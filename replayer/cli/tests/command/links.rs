@@ -47,8 +47,9 @@ impl Tree {
         null_chain(&mut builder, JOBS);
         builder.bind_output(output);
         let recording = builder.finish().unwrap();
-        let value = gpureplay_io::Tensor::zeros(gpureplay_io::ElementType::U8, &[4]).unwrap();
-        let value = gpureplay_io::encode_npy(&value);
+        let value =
+            gpureplay_tensors::Tensor::zeros(gpureplay_tensors::ElementType::U8, &[4]).unwrap();
+        let value = gpureplay_tensors::encode_npy(&value);
         let manifest = format!(
             "version = 1\nname = \"x\"\n[external.w]\nfile = \"weights/w.npy\"\nsha256 = \"{}\"\n[[case]]\n\
              inputs = {{ in = \"inputs/in.npy\" }}\nexpected = {{ out = \"expected/out.npy\" }}\n",

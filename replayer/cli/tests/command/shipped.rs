@@ -82,7 +82,7 @@ fn provenance_of_shipped_recordings_is_complete() {
         let sum = gpureplay_library::weights::sha256(&bytes);
         assert_eq!(provenance["sha256"].as_str(), Some(sum.as_str()));
         let recording = gpureplay_format::Recording::parse(&bytes).unwrap();
-        let gpu = mali_regs::GpuId(recording.gpu_id()).to_string();
+        let gpu = mali_facts::registers::GpuId(recording.gpu_id()).to_string();
         assert_eq!(provenance["gpu"].as_str(), Some(gpu.as_str()));
         checked += 1;
     }

@@ -135,12 +135,15 @@ fn what_the_perceptron_learns_runs_in_its_inference() {
     gpureplay(&format!("{infer} learnt.npy --weights learnt.safetensors"));
 
     let learnt = arrays(&directory.path().join("learnt.safetensors"));
-    let image: Vec<f64> = gpureplay_io::read_npy(&image).unwrap().values().collect();
+    let image: Vec<f64> = gpureplay_tensors::read_npy(&image)
+        .unwrap()
+        .values()
+        .collect();
     let mut hidden = layer(&learnt("fc1.weight"), &learnt("fc1.bias"), &image);
     hidden.iter_mut().for_each(|value| *value = value.max(0.0));
     let scores = layer(&learnt("fc2.weight"), &learnt("fc2.bias"), &hidden);
     let sum: f64 = scores.iter().map(|score| score.exp()).sum();
-    let read = |name: &str| gpureplay_io::read_npy(&directory.path().join(name)).unwrap();
+    let read = |name: &str| gpureplay_tensors::read_npy(&directory.path().join(name)).unwrap();
     let (found, own) = (read("learnt.npy"), read("own.npy"));
     assert_eq!(found.len(), 10);
     for (found, score) in found.values().zip(&scores) {

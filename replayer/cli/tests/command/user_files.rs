@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use gpureplay_io::{ElementType, Tensor, parse_npy, read_npy, write_npy};
 use gpureplay_kit::command::{Words, outcome};
+use gpureplay_tensors::{ElementType, Tensor, parse_npy, read_npy, write_npy};
 
 use crate::start::{Folder, command, ran_in, shipped};
 

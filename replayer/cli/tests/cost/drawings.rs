@@ -3,7 +3,7 @@
 //! them.
 
 use gpureplay_format::{Access, Builder, RegionKind, SegmentKind};
-use mali_descriptors::Memory;
+use mali_facts::Memory;
 
 use crate::case::Random;
 use crate::machine::{CODE, DATA, Format, JOBS, Machine};

@@ -16,11 +16,11 @@ mod count;
 mod drawings;
 #[path = "../../../compile/tests/model/driver.rs"]
 mod driver;
-#[path = "../../../../model/gpu/tests/driver/machine.rs"]
+#[path = "../../../../mali/model/tests/driver/machine.rs"]
 #[allow(dead_code)]
 mod machine;
 mod originals;
-#[path = "../../../../model/gpu/tests/driver/picture.rs"]
+#[path = "../../../../mali/model/tests/driver/picture.rs"]
 #[allow(dead_code)]
 mod picture;
 mod place;

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gpureplay_io::{ElementType, Tensor, encode_npy};
+use gpureplay_tensors::{ElementType, Tensor, encode_npy};
 
 use crate::case::{Case, Random, damage};
 use crate::driver::{Driver, vector_add, vector_add_code};

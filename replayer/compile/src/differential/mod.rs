@@ -10,10 +10,10 @@ pub(crate) mod unexplained;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use gpureplay_io::Tensor;
+use gpureplay_tensors::Tensor;
 use gpureplay_trace::PAGE_SIZE;
-use mali_descriptors::JobType;
-use mali_descriptors::job::WRITTEN_BACK;
+use mali_facts::JobType;
+use mali_facts::job::WRITTEN_BACK;
 
 pub use unexplained::Unexplained;
 

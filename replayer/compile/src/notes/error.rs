@@ -2,7 +2,7 @@
 //! Why notes give no tensors.
 
 use gpureplay_core::Limits;
-use gpureplay_io::StatedError;
+use gpureplay_tensors::StatedError;
 
 /// How many times the bytes of a trace's GPU memory its tensors may have together.
 pub(super) const MOST_COPIES: u64 = Limits::OUTPUT_COPIES;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names and element types of tensors, from the kernel arguments that use them.
 
-use gpureplay_io::{Element, ElementType};
+use gpureplay_tensors::{Element, ElementType};
 
 use super::events::{Given, Launched};
 

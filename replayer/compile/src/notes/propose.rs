@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use gpureplay_format::Piece;
-use gpureplay_io::{Element, Form, Layout, Names, Stated, StatedError, Tensor};
+use gpureplay_tensors::{Element, Form, Layout, Names, Stated, StatedError, Tensor};
 use gpureplay_trace::note::Direction;
 
 use super::copies::{self, Depends, Origin};

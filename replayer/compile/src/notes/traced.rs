@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use gpureplay_format::Piece;
-use gpureplay_io::{Element, Form, Layout, Names, Tensor};
+use gpureplay_tensors::{Element, Form, Layout, Names, Tensor};
 use gpureplay_trace::PAGE_SIZE;
-use mali_descriptors::job::WRITTEN_BACK;
+use mali_facts::job::WRITTEN_BACK;
 
 use super::error::ProposeError;
 use super::naming;

@@ -2,7 +2,7 @@
 //! From the places of single elements to the strides of the whole tensor.
 
 use gpureplay_format::{Axis, Piece};
-use gpureplay_io::{Element, Tensor};
+use gpureplay_tensors::{Element, Tensor};
 use gpureplay_trace::PAGE_SIZE;
 
 use super::scan::Hits;
@@ -401,7 +401,7 @@ fn address_of(piece: &Piece, element: u64) -> Option<u64> {
 mod tests {
     use super::super::scan::{Keys, scan};
     use super::*;
-    use gpureplay_io::{ElementType, Layout, LayoutError, tag_tensor};
+    use gpureplay_tensors::{ElementType, Layout, LayoutError, tag_tensor};
 
     fn axis(extent: u32, element_stride: u32, byte_stride: u32) -> Axis {
         Axis {

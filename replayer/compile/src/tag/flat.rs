@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use gpureplay_format::Piece;
-use gpureplay_io::{Element, Tensor};
+use gpureplay_tensors::{Element, Tensor};
 use gpureplay_trace::PAGE_SIZE;
 
 use crate::pages::{Memory, Moment};
@@ -71,7 +71,7 @@ fn windows(bytes: &[u8], size: usize) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use gpureplay_io::ElementType;
+    use gpureplay_tensors::ElementType;
 
     use super::*;
 

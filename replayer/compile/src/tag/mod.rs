@@ -13,7 +13,7 @@ mod near;
 mod scan;
 
 use gpureplay_format::{MAX_AXES, Piece};
-use gpureplay_io::{Element, ElementType, Layout, Tensor, distinctiveness};
+use gpureplay_tensors::{Element, ElementType, Layout, Tensor, distinctiveness};
 use gpureplay_trace::PAGE_SIZE;
 
 pub use error::TagError;

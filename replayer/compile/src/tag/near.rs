@@ -6,7 +6,7 @@
 //! counts as found where all of them agree.
 
 use gpureplay_format::Piece;
-use gpureplay_io::{Element, ElementType, Layout, Tensor};
+use gpureplay_tensors::{Element, ElementType, Layout, Tensor};
 use gpureplay_trace::PAGE_SIZE;
 
 use super::TagError;

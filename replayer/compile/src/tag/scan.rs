@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use gpureplay_io::{Element, Tensor};
+use gpureplay_tensors::{Element, Tensor};
 use gpureplay_trace::PAGE_SIZE;
 
 use crate::pages::{Memory, Moment};

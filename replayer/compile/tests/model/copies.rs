@@ -3,7 +3,7 @@
 
 use gpureplay_compile::notes::{Choices, ProposeError, propose, propose_unnoted};
 use gpureplay_compile::{Capture, Role, differential};
-use gpureplay_io::{ElementType, Tensor};
+use gpureplay_tensors::{ElementType, Tensor};
 use gpureplay_trace::note::{Copied, Filled, Note, Object, ObjectKind, Place};
 
 use crate::app::*;

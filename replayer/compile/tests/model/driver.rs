@@ -7,8 +7,8 @@ use gpureplay_format::Access;
 use gpureplay_on_model::OnModel;
 use gpureplay_trace::note::Note;
 use gpureplay_trace::{Context, Driver as DriverKind, Line, PAGE_SIZE, Phase, RegionFlags, Writer};
+use mali_facts::registers::{address_space, gpu, job, job_slot, mmu};
 use mali_model::{Options, Profile};
-use mali_regs::{address_space, gpu, job, job_slot, mmu};
 
 pub(crate) const PAGE: u64 = PAGE_SIZE as u64;
 

@@ -6,7 +6,7 @@ use gpureplay_compile::touched::Bytes;
 use gpureplay_compile::{
     Capture, Compiled, Found, Options, Role, Touched, compile_found, differential, tag_all,
 };
-use gpureplay_io::{ElementType, Form, Stated, StatedError, Tensor, simplify};
+use gpureplay_tensors::{ElementType, Form, Stated, StatedError, Tensor, simplify};
 use gpureplay_trace::note::{
     Argument, Content, Direction, Launch, Note, Object, ObjectKind, Place, Transfer, Value,
     content_hash,

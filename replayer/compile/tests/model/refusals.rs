@@ -3,7 +3,7 @@
 
 use gpureplay_compile::{Capture, CompileError, Options, Role};
 use gpureplay_format::MAX_SUBMITTED_JOBS;
-use gpureplay_io::{ElementType, Tensor};
+use gpureplay_tensors::{ElementType, Tensor};
 use gpureplay_trace::{Driver, PAGE_SIZE, Phase, RegionFlags, Writer};
 
 use crate::app::*;

@@ -3,7 +3,7 @@
 
 use gpureplay_compile::{Granularity, Options, Role};
 use gpureplay_format::Recording;
-use gpureplay_io::Tensor;
+use gpureplay_tensors::Tensor;
 
 use crate::app::*;
 use crate::driver::{Driver, vector_add, vector_add_code};

@@ -4,7 +4,7 @@
 use gpureplay_compile::{Options, Role};
 use gpureplay_core::Workspace;
 use gpureplay_format::{Recording, TensorKind};
-use gpureplay_io::Tensor;
+use gpureplay_tensors::Tensor;
 
 use crate::app::*;
 

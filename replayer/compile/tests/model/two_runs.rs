@@ -3,7 +3,7 @@
 
 use gpureplay_compile::notes::{Choices, propose_unnoted};
 use gpureplay_compile::{Role, differential};
-use gpureplay_io::Stated;
+use gpureplay_tensors::Stated;
 
 use crate::app::*;
 use crate::driver::Driver;

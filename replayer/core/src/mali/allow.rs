@@ -6,8 +6,8 @@
 //! drivers set on that GPU, and reads of constants. The set of these is computed from the register map at compile time;
 //! its names and explanations stay out of the binary.
 
-use mali_regs::Class;
-use mali_regs::gpu::{JM_CONFIG, L2_MMU_CONFIG, SHADER_CONFIG, TABLE, TILER_CONFIG};
+use mali_facts::registers::Class;
+use mali_facts::registers::gpu::{JM_CONFIG, L2_MMU_CONFIG, SHADER_CONFIG, TABLE, TILER_CONFIG};
 
 /// Products as bits: bit 28 of GPU_ID (0: version 6, 1: version 7) and the low two bits of the product choose one.
 const G71: u8 = 1 << 0;
@@ -113,7 +113,7 @@ pub fn writable(gpu_id: u32, register: u32, value: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mali_regs::{all, gpu};
+    use mali_facts::registers::{all, gpu};
 
     /// A GPU_ID as chips have it: version and product, and something in the fields between and below.
     fn chip(product: u32) -> u32 {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starts a job chain, waits for its end, and finds out how it ended.
 
-use mali_regs::gpu::{GPU_FAULT_ADDRESS_LO, GPU_FAULT_STATUS, GPU_INT_RAWSTAT, JS_PRESENT};
-use mali_regs::job::{self, JOB_INT_CLEAR, JOB_INT_RAWSTAT};
-use mali_regs::job_slot::{self, offset};
-use mali_regs::mmu::MMU_INT_RAWSTAT;
-use mali_regs::{JobCommand, JobConfigFlags, JobStatus, address_space};
+use mali_facts::registers::gpu::{
+    GPU_FAULT_ADDRESS_LO, GPU_FAULT_STATUS, GPU_INT_RAWSTAT, JS_PRESENT,
+};
+use mali_facts::registers::job::{self, JOB_INT_CLEAR, JOB_INT_RAWSTAT};
+use mali_facts::registers::job_slot::{self, offset};
+use mali_facts::registers::mmu::MMU_INT_RAWSTAT;
+use mali_facts::registers::{JobCommand, JobConfigFlags, JobStatus, address_space};
 
 use super::State;
 use super::power::FAULTS;

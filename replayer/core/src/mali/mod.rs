@@ -9,8 +9,8 @@ mod reset;
 
 use gpureplay_format::layout::{FAMILY_MALI, Header, IdentityCheck};
 use gpureplay_format::{Access, Recording, RegionKind};
-use mali_regs::JobConfigFlags;
-use mali_regs::gpu::GPU_ID;
+use mali_facts::registers::JobConfigFlags;
+use mali_facts::registers::gpu::GPU_ID;
 
 use crate::family::{Driver, Failed, Family};
 use crate::gpu::{Gpu, Submission};

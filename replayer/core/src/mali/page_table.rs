@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GPU page tables, for devices that build them themselves, in both formats of [`mali_descriptors::page_table`].
+//! GPU page tables, for devices that build them themselves, in both formats of [`mali_facts::page_table`].
 
 use gpureplay_format::Access;
-pub use mali_descriptors::page_table::Format;
-use mali_descriptors::page_table::{
+pub use mali_facts::page_table::Format;
+use mali_facts::page_table::{
     AARCH64_MEMORY_ATTRIBUTES, Entry, LEVELS, LPAE_MEMORY_ATTRIBUTES, PAGE_BYTES, entry_offset,
 };
-use mali_regs::address_space::{
+use mali_facts::registers::address_space::{
     COMMAND, MEMATTR_HI, MEMATTR_LO, STATUS, TRANSCFG_HI, TRANSCFG_LO, TRANSTAB_HI, TRANSTAB_LO,
     offset,
 };
-use mali_regs::{AddressSpaceCommand, TranslationConfig, TranslationTable};
+use mali_facts::registers::{AddressSpaceCommand, TranslationConfig, TranslationTable};
 
 use crate::error::DeviceError;
 use crate::gpu::{Gpu, poll};

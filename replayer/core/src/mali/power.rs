@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Power and interrupt masks: what precedes the first chain.
 
-use mali_regs::GpuInterrupt;
-use mali_regs::gpu::{
+use mali_facts::registers::GpuInterrupt;
+use mali_facts::registers::gpu::{
     GPU_INT_CLEAR, GPU_INT_MASK, L2_PRESENT_LO, L2_PWRON_LO, L2_READY_LO, MMU_FEATURES,
     SHADER_PRESENT_LO, SHADER_PWRON_LO, SHADER_READY_LO,
 };
-use mali_regs::job::{JOB_INT_CLEAR, JOB_INT_MASK};
-use mali_regs::mmu::{MMU_INT_CLEAR, MMU_INT_MASK};
+use mali_facts::registers::job::{JOB_INT_CLEAR, JOB_INT_MASK};
+use mali_facts::registers::mmu::{MMU_INT_CLEAR, MMU_INT_MASK};
 
 use super::State;
 use crate::error::ErrorKind;

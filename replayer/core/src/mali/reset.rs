@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What devices do by register accesses alone: reset, cleaning of caches.
 
-use mali_regs::gpu::{GPU_CMD, GPU_INT_CLEAR, GPU_INT_MASK, GPU_INT_RAWSTAT};
-use mali_regs::{GpuCommand, GpuInterrupt};
+use mali_facts::registers::gpu::{GPU_CMD, GPU_INT_CLEAR, GPU_INT_MASK, GPU_INT_RAWSTAT};
+use mali_facts::registers::{GpuCommand, GpuInterrupt};
 
 use crate::error::DeviceError;
 use crate::gpu::{Gpu, poll};

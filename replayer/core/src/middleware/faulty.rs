@@ -2,9 +2,9 @@
 //! Makes a device fail at a chosen moment.
 
 use gpureplay_format::Access;
-use mali_regs::gpu::{GPU_FAULT_STATUS, GPU_INT_RAWSTAT};
-use mali_regs::job::JOB_INT_RAWSTAT;
-use mali_regs::mmu::MMU_INT_RAWSTAT;
+use mali_facts::registers::gpu::{GPU_FAULT_STATUS, GPU_INT_RAWSTAT};
+use mali_facts::registers::job::JOB_INT_RAWSTAT;
+use mali_facts::registers::mmu::MMU_INT_RAWSTAT;
 
 use crate::error::{DeviceError, ErrorKind};
 use crate::gpu::{Gpu, Lines, Submission, Wrapper};

@@ -7,7 +7,7 @@ use gpureplay_core::mali::{Verified, verify};
 use gpureplay_core::middleware::{Call, Diff, Divergence, FaultKind, Faulty, Trace};
 use gpureplay_core::{Chain, ErrorKind, Gpu, Limits, NoTensors, Options, Session, Workspace};
 use gpureplay_format::Recording;
-use mali_regs::job::JOB_INT_RAWSTAT;
+use mali_facts::registers::job::JOB_INT_RAWSTAT;
 
 const INPUT: [f32; 16] = [1.5; 16];
 

@@ -4,9 +4,9 @@
 use gpureplay_core::mali::page_table::{PageTables, TableMemory};
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
-use mali_regs::gpu::GPU_INT_RAWSTAT;
-use mali_regs::job::JOB_INT_RAWSTAT;
-use mali_regs::mmu::MMU_INT_RAWSTAT;
+use mali_facts::registers::gpu::GPU_INT_RAWSTAT;
+use mali_facts::registers::job::JOB_INT_RAWSTAT;
+use mali_facts::registers::mmu::MMU_INT_RAWSTAT;
 
 use crate::callbacks::Callbacks;
 use crate::machine::Machine;

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
-use mali_regs::gpu::{GPU_ID, GPU_INT_RAWSTAT};
-use mali_regs::job::JOB_INT_RAWSTAT;
-use mali_regs::mmu::MMU_INT_RAWSTAT;
+use mali_facts::registers::gpu::{GPU_ID, GPU_INT_RAWSTAT};
+use mali_facts::registers::job::JOB_INT_RAWSTAT;
+use mali_facts::registers::mmu::MMU_INT_RAWSTAT;
 
 use crate::board::Board;
 use crate::chains::Chains;

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use gpureplay_core::mali::clean_caches;
 use gpureplay_core::{Chain, DeviceError, ErrorKind, Gpu, Lines};
 use gpureplay_format::{Access, PAGE_SIZE};
-use mali_regs::gpu::GPU_INT_MASK;
-use mali_regs::job::JOB_INT_MASK;
-use mali_regs::mmu::MMU_INT_MASK;
+use mali_facts::registers::gpu::GPU_INT_MASK;
+use mali_facts::registers::job::JOB_INT_MASK;
+use mali_facts::registers::mmu::MMU_INT_MASK;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 
 use crate::chains::Chains;

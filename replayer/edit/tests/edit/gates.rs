@@ -9,7 +9,7 @@ use gpureplay_format::encode::assemble;
 use gpureplay_format::layout::Region;
 use gpureplay_jobs::{Compute, Jobs};
 use gpureplay_library::Recording;
-use mali_descriptors::{LocalStorage, RendererState};
+use mali_facts::{LocalStorage, RendererState};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U64;
 

@@ -4,7 +4,7 @@
 use gpureplay_edit::{Change, EditError, Kernel, Launch, Proof, Subject, inputs, proof};
 use gpureplay_jobs::Jobs;
 use gpureplay_library::{Recording, Session};
-use mali_descriptors::ComputeParameters;
+use mali_facts::ComputeParameters;
 
 use crate::{folder, shipped};
 

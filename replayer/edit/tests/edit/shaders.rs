@@ -57,7 +57,7 @@ fn shaders_that_do_not_fit_are_refused_by_the_gate_that_they_break() {
     assert!(error.starts_with("code"), "{error}");
     // An instruction that the table does not give to a product: Mesa's compiler emits it for G52 and not for G71.
     let digits = Jobs::of(&Recording::open(folder("digits-g52")).unwrap()).unwrap();
-    let g71 = mali_descriptors::Profile::by_name("g71").unwrap();
+    let g71 = mali_facts::Profile::by_name("g71").unwrap();
     let refused = digits.jobs.iter().filter_map(|job| {
         let job = job.compute.as_ref().unwrap();
         fits(&job.code.as_ref().unwrap().bytes, job, g71).err()

@@ -305,7 +305,7 @@ mod tests {
     const DATA: u64 = 0x300_0000;
     const CHAIN: u64 = 0x1_0000_0000;
     /// A register that drivers write on every GPU.
-    const SHADER_CONFIG: u16 = mali_regs::gpu::SHADER_CONFIG as u16;
+    const SHADER_CONFIG: u16 = mali_facts::registers::gpu::SHADER_CONFIG as u16;
 
     /// What the rules say of a recording with one tensor that is bound so many times. It keeps all rules of the core.
     fn checked(kind: TensorKind, shape: &[u32], pieces: &[Piece], binds: u32) -> Result {

@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use gpureplay_io::{Existing, beneath, shown};
+use gpureplay_host::{Existing, beneath, shown};
 use gpureplay_sign::{
     MAX_FILES, MAX_SIGNATURE, Pack, PackError, Packed, PublicKey, RECORDING, SIGNATURE, Signature,
     SignatureError, digest, is_safe,

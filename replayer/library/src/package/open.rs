@@ -8,7 +8,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use gpureplay_format::layout::MAGIC;
-use gpureplay_io::beneath;
+use gpureplay_host::beneath;
 use gpureplay_sign::Pack;
 use tempfile::TempDir;
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
-use gpureplay_io::beneath;
+use gpureplay_host::beneath;
 use gpureplay_sign::{MAX_SIGNATURE, SIGNATURE, Signature, digest};
 
 use crate::files::Files;

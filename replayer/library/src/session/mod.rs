@@ -13,7 +13,7 @@ use std::time::Duration;
 use gpureplay_core::Workspace;
 use gpureplay_core::mali::Session as Engine;
 use gpureplay_format::TensorKind;
-use gpureplay_io::Tensor;
+use gpureplay_tensors::Tensor;
 use self_cell::{MutBorrow, self_cell};
 
 use self::checkpoint::Checkpoint;

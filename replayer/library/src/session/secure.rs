@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use gpureplay_format::{Opcode, SegmentKind};
 use gpureplay_optee::{Canceller, Client};
 use gpureplay_sign::{RECORDING, SIGNATURE};
-use mali_regs::GpuId;
+use mali_facts::registers::GpuId;
 
 use super::{Session, State};
 use crate::error::{Error, Result};

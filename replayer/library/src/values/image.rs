@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use gpureplay_io::{Element, Tensor};
+use gpureplay_tensors::{Element, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};

@@ -16,9 +16,9 @@ use std::io::{Cursor, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use gpureplay_io::{
-    Element, ElementType, MAX_NPY_PREFIX, NpyError, Tensor, escaped, parse_npy, read_npy,
-    read_npy_if, shown,
+use gpureplay_host::{escaped, shown};
+use gpureplay_tensors::{
+    Element, ElementType, MAX_NPY_PREFIX, NpyError, Tensor, parse_npy, read_npy, read_npy_if,
 };
 
 use crate::error::{Error, Result};

@@ -4,7 +4,8 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use gpureplay_io::{ElementType, Tensor, escaped};
+use gpureplay_host::escaped;
+use gpureplay_tensors::{ElementType, Tensor};
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorView};
 

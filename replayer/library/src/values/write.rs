@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gpureplay_io::{Element, Tensor, encode_npy};
+use gpureplay_tensors::{Element, Tensor, encode_npy};
 
 use crate::error::{Error, Result};
 use crate::number::Number;
@@ -110,7 +110,7 @@ fn json(tensor: &Tensor) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gpureplay_io::{ElementType, Tensor};
+    use gpureplay_tensors::{ElementType, Tensor};
 
     use super::*;
 

@@ -20,13 +20,14 @@ use crate::{
 /// Target of the guest's programs.
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 /// Crates that do the work of a replay on a real device.
-const REPLAYER: [&str; 6] = [
+const REPLAYER: [&str; 7] = [
     "gpureplay",
     "gpureplay-core",
     "gpureplay-format",
     "gpureplay-library",
     "gpureplay-linux",
-    "gpureplay-io",
+    "gpureplay-host",
+    "gpureplay-tensors",
 ];
 /// Environment variable that replaces the model server's program.
 const SERVER_VARIABLE: &str = "GPUREPLAY_MODEL_SERVER";

@@ -99,7 +99,7 @@ fn without_notes(program: &Path, work: &Path) -> std::result::Result<(), String>
             "expected"
         };
         let path = unnoted.join(kind).join(format!("{name}.npy"));
-        let found = gpureplay_io::read_npy(&path)
+        let found = gpureplay_tensors::read_npy(&path)
             .map_err(|error| format!("without notes: {}: {error}", path.display()))?;
         if found.bytes() != read(&work.join(file))? {
             return Err(format!(

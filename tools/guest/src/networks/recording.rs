@@ -10,7 +10,7 @@ use std::{
 };
 
 use clap::Args;
-use gpureplay_io::statistics::Sorted;
+use gpureplay_host::statistics::Sorted;
 use gpureplay_task::measured::{self, Table};
 use gpureplay_trace::{Event, Reader};
 use serde::{Deserialize, Serialize};

@@ -7,8 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gpureplay_io::read_npy;
 use gpureplay_sign::{RECORDING, SIGNATURE, SecretKey, sign};
+use gpureplay_tensors::read_npy;
 use tempfile::TempDir;
 
 use super::{build, options, run};

@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use gpureplay_io::{ElementType, Tensor, encode_npy};
+use gpureplay_tensors::{ElementType, Tensor, encode_npy};
 
 use super::{
     rig::{Checked, DIGIT, PROBABILITIES, Rig, Share, npy, pack, read, recording},

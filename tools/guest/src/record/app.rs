@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gpureplay_io::{Difference, compare, read_npy};
+use gpureplay_tensors::{Difference, compare, read_npy};
 use serde::Deserialize;
 
 use crate::{

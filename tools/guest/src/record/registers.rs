@@ -4,7 +4,7 @@
 use std::{fs::File, io::BufReader, path::Path};
 
 use gpureplay_trace::{Event, Reader};
-use mali_regs::{job_slot, job_slot::JobConfigFlags, mmu};
+use mali_facts::registers::{job_slot, job_slot::JobConfigFlags, mmu};
 
 /// A register write: offset and value.
 type Write = (u32, u32);

@@ -4,7 +4,7 @@
 use std::{fs, io::BufReader, path::Path};
 
 use gpureplay_trace::{Event, Reader};
-use mali_regs::gpu::{GPU_CMD, GpuCommand};
+use mali_facts::registers::gpu::{GPU_CMD, GpuCommand};
 
 use super::scene::{clean, script, temporary};
 use crate::{

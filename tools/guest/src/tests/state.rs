@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use gpureplay_io::{Tensor, read_npy};
+use gpureplay_tensors::{Tensor, read_npy};
 
 use super::scene::{clean, script, temporary};
 use crate::{

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The defects that a reader finds in the source of the original GPUReplay: one test each that ours does not have it.
 //!
-//! Those that show in its files are tested where files are read: `a bogus last region` (`replayer/import/src/files/contents.rs`,
-//! `bogus_regions`), `block entries not relocated` (`replayer/import/src/files/tables.rs`, `pages_and_blocks`), and here as far
+//! Those that show in its files are tested where files are read: `a bogus last region` (`mali/import/src/files/contents.rs`,
+//! `bogus_regions`), `block entries not relocated` (`mali/import/src/files/tables.rs`, `pages_and_blocks`), and here as far
 //! as the replayer is concerned.
 
 use gpureplay_core::mali::{Session, verify};
@@ -17,7 +17,7 @@ use gpureplay_kit::jobs::{self, DATA, GPU, JOBS, write_value};
 use gpureplay_kit::{open, verified};
 use gpureplay_trials::rig::{Rig, Values, profile};
 use gpureplay_trials::{Parts, shipped};
-use mali_regs::job_slot;
+use mali_facts::registers::job_slot;
 
 fn rig() -> Rig {
     Rig::new(profile(GPU)).unwrap()
@@ -306,7 +306,7 @@ fn every_job_of_a_chain_is_made_ready_again() {
     for shipped in shipped::all().unwrap() {
         let view = gpureplay_kit::view(&shipped.bytes);
         let checked = verified(&view);
-        let walked = gpureplay_inspect::check(&checked).unwrap();
+        let walked = mali_jobs::walk::check(&checked).unwrap();
         let recording = checked.recording();
         let jobs = recording.segments().iter();
         let jobs: u32 = jobs.map(|it| recording.count(it, Opcode::Rearm)).sum();

@@ -8,7 +8,7 @@ use super::{
     programs::{build_one_of_ours, build_suite},
     replays::{disk, durations, launches, start},
 };
-use gpureplay_io::statistics::Sorted;
+use gpureplay_host::statistics::Sorted;
 use gpureplay_task::{Result, output};
 
 /// Interleaved runs of which the median counts.

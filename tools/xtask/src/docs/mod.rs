@@ -69,7 +69,7 @@ fn tables(top: &Path) -> Result<BTreeMap<String, String>> {
         ("unsafe".to_owned(), pages::unsafe_code(&crates, &reasons)),
         ("dependencies".to_owned(), dependencies),
     ]);
-    for (package, example) in [("mali-isa", "table"), ("mali-descriptors", "tables")] {
+    for (package, example) in [("mali-isa", "table"), ("mali-facts", "tables")] {
         let printed = cargo(package, &["--example", example])?;
         let named = printed.split(BEGIN).skip(1);
         tables.extend(named.filter_map(|table| {

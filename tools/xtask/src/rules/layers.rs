@@ -1,34 +1,87 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which folders a folder may use. docs/DESIGN.md gives reasons.
+//! The floors of the house: which crate may use which. docs/DESIGN.md gives reasons.
 
 use crate::workspace::Crate;
 
-/// A folder and the folders that its crates may use, without their tests. A folder that is not named may use every folder but those
-/// in `TOPMOST`.
-const MAY_USE: [(&str, &[&str]); 4] = [
-    ("cuda", &["cuda"]),
-    ("mali", &["mali"]),
-    ("model", &["mali", "model"]),
-    ("replayer", &["cuda", "mali", "model", "replayer"]),
+/// The floors, from the ground up, each with its folders; the longest folder that fits counts. A crate uses crates of lower floors
+/// and of its own.
+const FLOORS: [&[&str]; 8] = [
+    &[
+        "base/host",
+        "cuda/abi",
+        "cuda/image",
+        "mali/facts",
+        "mali/isa",
+        "model/memory",
+        "replayer/format",
+    ],
+    &[
+        "base/sign",
+        "cuda/recording",
+        "model/shader",
+        "replayer/core",
+        "replayer/tensors",
+        "replayer/trace",
+    ],
+    &["cuda", "driver-patch", "mali/jobs", "mali/model", "model"],
+    &["replayer/devices"],
+    &["replayer/library"],
+    &[
+        "cuda/command",
+        "mali/import",
+        "mali/retarget",
+        "replayer/compile",
+        "replayer/edit",
+        "replayer/jobs",
+    ],
+    &[
+        "mali/kbase",
+        "replayer/c",
+        "replayer/cli",
+        "replayer/own-analyser",
+    ],
+    &["fuzz", "replayer/core/size", "tools"],
 ];
 
-/// Crates that know nothing of a GPU; every folder may use them.
-const GENERIC: [&str; 2] = ["gpureplay-io", "gpureplay-sign"];
+/// Folders that never meet, whatever their floors.
+const APART: [(&str, &[&str]); 3] = [
+    ("base", &["cuda", "mali", "model"]),
+    ("cuda", &["mali", "model"]),
+    ("model", &["cuda", "replayer"]),
+];
 
-/// Folders that only each other may use.
-const TOPMOST: [&str; 2] = ["tools", "fuzz"];
+/// Crates outside of `mali` that still name a register, a descriptor or an instruction of a Mali. The list only shrinks.
+const NAME_MALI: [&str; 14] = [
+    "gpureplay",
+    "gpureplay-bare",
+    "gpureplay-compile",
+    "gpureplay-core",
+    "gpureplay-edit",
+    "gpureplay-jobs",
+    "gpureplay-library",
+    "gpureplay-linux",
+    "gpureplay-on-model",
+    "gpureplay-own-analyser",
+    "gpureplay-trace",
+    "mali-analysis",
+    "mali-shader",
+    "mali-vfio-user",
+];
 
 /// The arrows that break a rule, in words.
 pub(super) fn forbidden(crates: &[Crate]) -> Vec<String> {
     let mut found = Vec::new();
     for from in crates {
+        if floor(&from.folder).is_none() {
+            found.push(format!("{} ({}) has no floor", from.name, from.folder));
+        }
+        let mut names_mali = false;
         for arrow in from.dependencies.iter().filter(|arrow| arrow.ours) {
             let to = crates.iter().find(|known| known.name == arrow.name);
             let Some(to) = to.filter(|_| !arrow.tests_only) else {
                 continue;
             };
-            let generic = GENERIC.contains(&to.name.as_str());
-            if !generic && !allowed(top(&from.folder), top(&to.folder)) {
+            if !allowed(&from.folder, &to.folder) {
                 found.push(format!(
                     "{} ({}) may not use {} ({})",
                     from.name, from.folder, to.name, to.folder
@@ -40,19 +93,43 @@ pub(super) fn forbidden(crates: &[Crate]) -> Vec<String> {
                     from.name, to.name
                 ));
             }
+            names_mali |= top(&to.folder) == "mali";
+        }
+        let may = ["fuzz", "mali", "tools"].contains(&top(&from.folder));
+        match (names_mali && !may, NAME_MALI.contains(&from.name.as_str())) {
+            (true, false) => found.push(format!(
+                "{} ({}) is not in mali, but names Mali",
+                from.name, from.folder
+            )),
+            (false, true) => found.push(format!(
+                "{} names no Mali any more: take it off the list in layers.rs",
+                from.name
+            )),
+            _ => {}
         }
     }
     found
 }
 
 fn allowed(from: &str, to: &str) -> bool {
-    if TOPMOST.contains(&to) && !TOPMOST.contains(&from) {
-        return false;
-    }
-    match MAY_USE.iter().find(|(folder, _)| *folder == from) {
-        Some((_, may_use)) => may_use.contains(&to),
-        None => true,
-    }
+    let apart = APART
+        .iter()
+        .any(|(folder, others)| *folder == top(from) && others.contains(&top(to)));
+    !apart && floor(to) <= floor(from)
+}
+
+/// The floor of a folder, from 0.
+fn floor(folder: &str) -> Option<usize> {
+    let fits = |place: &&str| {
+        let rest = folder.strip_prefix(*place);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let longest = |places: &&[&str]| places.iter().filter(|it| fits(it)).map(|it| it.len()).max();
+    let found = FLOORS.iter().map(longest).enumerate();
+    found
+        .filter_map(|(floor, length)| Some((length?, floor)))
+        .max()
+        .map(|(_, floor)| floor)
 }
 
 /// The first part of a path.
@@ -85,36 +162,40 @@ mod tests {
     }
 
     #[test]
-    fn lower_layers_do_not_see_higher_ones() {
+    fn arrows_never_point_upwards() {
         let crates = [
-            in_folder("regs", "mali/regs", true, &[("gpu", true)]),
-            in_folder(
-                "gpu",
-                "model/gpu",
-                false,
-                &[("regs", false), ("core", false)],
-            ),
-            in_folder(
-                "core",
-                "replayer/core",
-                true,
-                &[("regs", false), ("gpu", false)],
-            ),
+            in_folder("facts", "mali/facts", true, &[("gpu", true)]),
+            in_folder("gpu", "model/gpu", false, &[("core", false)]),
+            in_folder("core", "replayer/core", true, &[("gpu", false)]),
+            in_folder("device", "replayer/devices/any", false, &[("facts", false)]),
             in_folder("trials", "tools/trials", false, &[("core", false)]),
+            in_folder("somewhere", "elsewhere", false, &[]),
         ];
         assert_eq!(
             forbidden(&crates),
             [
                 "gpu (model/gpu) may not use core (replayer/core)",
+                "core (replayer/core) may not use gpu (model/gpu)",
                 "core is no_std, but uses gpu, which is not",
+                "device (replayer/devices/any) is not in mali, but names Mali",
+                "somewhere (elsewhere) has no floor",
             ]
         );
     }
 
     #[test]
-    fn only_tools_use_tools() {
-        assert!(allowed("fuzz", "tools"));
-        assert!(!allowed("nano-driver", "tools"));
-        assert!(allowed("nano-driver", "replayer"));
+    fn crates_that_forget_mali_leave_the_list() {
+        let crates = [in_folder("gpureplay-trace", "replayer/trace", false, &[])];
+        let said = forbidden(&crates);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("names no Mali any more"), "{said:?}");
+    }
+
+    #[test]
+    fn the_longest_folder_counts() {
+        assert_eq!(floor("cuda/command"), Some(5));
+        assert_eq!(floor("cuda/preload"), Some(2));
+        assert_eq!(floor("replayer/devices/optee/linux"), Some(3));
+        assert_eq!(floor("toolsmith"), None);
     }
 }

@@ -192,7 +192,7 @@ fn damaged_copies(seconds: u64) -> Result<Total> {
             "--package",
             "gpureplay-import",
             "--test",
-            "mutations",
+            "recordings",
         ])
         .args(["--", "--nocapture", "damaged_copies"])
         .env(SECONDS, seconds.to_string())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gpureplay_io::statistics::Summary;
+use gpureplay_host::statistics::Summary;
 use gpureplay_library::{Phase, json_path, read_named, shown, text};
 use serde::{Deserialize, Serialize};
 

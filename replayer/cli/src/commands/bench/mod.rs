@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use gpureplay_io::statistics::{Percentiles, Summary};
+use gpureplay_host::statistics::{Percentiles, Summary};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Files, HeldSignals, Phase, Recording, Session, Timing};
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use gpureplay_io::statistics::{Percentiles, Summary};
+use gpureplay_host::statistics::{Percentiles, Summary};
 use gpureplay_library::{Phase, escaped};
 use serde::Serialize;
 

@@ -16,7 +16,7 @@ use gpureplay_core::{Chain, ErrorKind, Gpu};
 use gpureplay_format::{Access, Opcode, RegionKind};
 use gpureplay_library::device::{Choice, Device};
 use gpureplay_library::{Bindings, Error, HeldSignals, Recording, Session};
-use mali_regs::{Class, lookup};
+use mali_facts::registers::{Class, lookup};
 use serde::Serialize;
 use written::{Written, written};
 
@@ -355,7 +355,7 @@ fn report(
         }
     };
     let writer = address.and_then(|va| written(recording, bindings, work_limit, (before, va)));
-    let walked = gpureplay_inspect::check(verified).ok();
+    let walked = mali_jobs::walk::check(verified).ok();
     let jobs = walked.iter().flat_map(|walked| &walked.chains);
     let job = match writer.as_ref().and_then(Written::job) {
         Some(wrote) => jobs

@@ -10,8 +10,8 @@ use super::*;
 use gpureplay_library::device::ModelOptions as Threads;
 use gpureplay_on_model::OnModel;
 use gpureplay_on_model::{Watch, Watched};
+use mali_facts::registers::GpuId;
 use mali_model::Profile;
-use mali_regs::GpuId;
 
 /// When a bit flips on the second device.
 #[derive(Clone, Copy)]
@@ -126,9 +126,7 @@ fn the_shader_is_that_of_the_chain_that_differs() {
     let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recordings/digits-g52");
     let recording = gpureplay_library::Recording::open(digits).unwrap();
     let recording = recording.apart().unwrap();
-    let chains = gpureplay_inspect::check(recording.verified())
-        .unwrap()
-        .chains;
+    let chains = mali_jobs::walk::check(recording.verified()).unwrap().chains;
     // The network's last chain writes its output.
     let report = differ("digits-g52", |recording| Flip {
         chain: chains.len() as u32,

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gpureplay_core::{Chain, Gpu};
 use gpureplay_library::{Bindings, Device, Recording, Session};
 use gpureplay_on_model::{OnModel, Watch, Watched};
+use mali_facts::registers::GpuId;
 use mali_isa::{DecodeError, InstructionText, Shader, Unit, WORD_BYTES};
 use mali_model::{Profile, Writer};
-use mali_regs::GpuId;
 use serde::Serialize;
 
 /// What wrote a byte.

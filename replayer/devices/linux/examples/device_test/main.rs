@@ -84,7 +84,9 @@ fn test(arguments: &[String]) -> Result<String, Box<dyn Error>> {
         let (index, entry) = recording
             .tensor_named(name)
             .ok_or_else(|| format!("no tensor {name}"))?;
-        let contents = gpureplay_io::read_npy(Path::new(file))?.bytes().to_vec();
+        let contents = gpureplay_tensors::read_npy(Path::new(file))?
+            .bytes()
+            .to_vec();
         if entry.kind == TensorKind::Output.code() {
             values.found.insert(index, vec![0; contents.len()]);
             expected.insert(index, contents);

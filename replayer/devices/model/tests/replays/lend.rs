@@ -22,8 +22,8 @@ impl Wrapper for Lent {
         &mut self.gpu
     }
     fn write32(&mut self, register: u32, value: u32) {
-        let class = mali_regs::lookup(register).map(|located| located.class());
-        self.settings += u32::from(class == Some(mali_regs::Class::Quirk));
+        let class = mali_facts::registers::lookup(register).map(|located| located.class());
+        self.settings += u32::from(class == Some(mali_facts::registers::Class::Quirk));
         self.gpu.write32(register, value);
     }
     fn lend(&mut self) -> Result<bool, DeviceError> {
@@ -49,7 +49,7 @@ fn lent() -> Lent {
 
 /// The digits with each job in a chain of its own: a GPU is lent between chains.
 fn apart() -> Vec<u8> {
-    let file = "../../link/tests/as-recorded/digits-g52.gpr";
+    let file = "../../../mali/jobs/tests/as-recorded/digits-g52.gpr";
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
 }
 
@@ -91,8 +91,8 @@ fn a_gpu_that_was_lent_gives_the_same_answer() {
 #[test]
 fn of_two_devices_in_lock_step_each_may_be_lent() {
     let ignored = |register| {
-        mali_regs::lookup(register)
-            .is_none_or(|located| !matches!(located.class(), mali_regs::Class::Status))
+        mali_facts::registers::lookup(register)
+            .is_none_or(|located| !matches!(located.class(), mali_facts::registers::Class::Status))
     };
     let mut first = Diff::new(lent(), model("g52"), ignored);
     let chains = replay(&mut first);

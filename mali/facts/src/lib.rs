@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a Mali job-manager GPU finds in memory, and what its products are: descriptors of jobs and of all that they name, the walk
+//! of a job chain, page tables, limits, and the identity registers of each product; and its [`registers`].
+//!
+//! Each field, limit and encoding is declared here once. The model, the replayer, the tools and the documents take it from here;
+//! `tests/kernel/main.rs` compares the kernel modules' headers with it, and `tests/documentation.rs` compares `docs/jobs.md`.
+//! Instructions are in `mali-isa`.
+//!
+//! ```
+//! use mali_facts::{Draw, JobHeader, JobType, job, follow};
+//!
+//! // A compute job at 0x40, alone in its chain.
+//! let mut memory = [0u8; 0x100];
+//! memory[0x40 + 16] = 1 | (JobType::Compute as u8) << 1;
+//! let read = |va: u64, to: &mut [u8]| match memory.get(va as usize..va as usize + to.len()) {
+//!     Some(bytes) => { to.copy_from_slice(bytes); true }
+//!     None => false,
+//! };
+//! let chain = follow(&read, 0x40);
+//! let jobs: Vec<_> = chain.jobs(&read).collect();
+//! assert_eq!(jobs[0].job_type(), Some(JobType::Compute));
+//! assert_eq!(jobs[0].address + job::COMPUTE_DRAW, 0x80);
+//! ```
+//!
+//! Sources: Mesa's descriptions of v6 and v7 (`panfrost/genxml`), Arm's published kernel driver, and recordings of Mali-G71 hardware.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate std;
+
+mod access;
+mod architecture;
+mod chain;
+mod compute;
+mod drawing;
+mod field;
+pub mod job;
+pub mod page_table;
+mod pixel_format;
+mod products;
+mod profile;
+pub mod registers;
+mod resource;
+mod state;
+pub mod texel;
+mod text;
+pub mod walk;
+
+pub use access::Access;
+pub use architecture::Architecture;
+pub use chain::{Chain, ChainEnd, Job, LONGEST_CHAIN, Memory, follow};
+pub use compute::{ComputeJob, bytes};
+pub use drawing::{
+    Blend, DrawFlags, FragmentPayload, FragmentState, FramebufferParameters, Primitive,
+    RENDER_TARGET_OFFSET, RenderTarget, TILE_SIDE, TILER_STATE_OFFSET, TilerContext, TilerHeap,
+    TilerPointer, VertexState, Viewport, blend_mode,
+};
+pub use field::{Field, Kind, Layout};
+pub use job::{CacheFlush, ComputeParameters, Draw, Invocation, JobHeader, JobType, WriteValue};
+pub use pixel_format::PixelFormat;
+pub use products::{BOARDS, Board, PROFILES};
+pub use profile::{Profile, Source};
+pub use resource::{
+    Attribute, AttributeBuffer, AttributeBuffer3d, Sampler, Surface, Texture, UniformBuffer,
+    attribute_type, descriptor_type, mipmap_mode, texel_ordering, texture_dimension, wrap_mode,
+};
+pub use state::{BLEND_OFFSET, LocalStorage, RendererState};
+pub use text::Text;
+
+/// Every kind of descriptor.
+pub static LAYOUTS: &[&Layout] = &[
+    JobHeader::LAYOUT,
+    WriteValue::LAYOUT,
+    CacheFlush::LAYOUT,
+    Invocation::LAYOUT,
+    ComputeParameters::LAYOUT,
+    Draw::LAYOUT,
+    RendererState::LAYOUT,
+    UniformBuffer::LAYOUT,
+    LocalStorage::LAYOUT,
+    Attribute::LAYOUT,
+    AttributeBuffer::LAYOUT,
+    AttributeBuffer3d::LAYOUT,
+    Texture::LAYOUT,
+    Surface::LAYOUT,
+    Sampler::LAYOUT,
+    Primitive::LAYOUT,
+    TilerPointer::LAYOUT,
+    TilerContext::LAYOUT,
+    TilerHeap::LAYOUT,
+    DrawFlags::LAYOUT,
+    VertexState::LAYOUT,
+    FragmentState::LAYOUT,
+    Blend::LAYOUT,
+    Viewport::LAYOUT,
+    FragmentPayload::LAYOUT,
+    FramebufferParameters::LAYOUT,
+    RenderTarget::LAYOUT,
+];
+
+/// The address in a pointer to a descriptor, which lies at a multiple of 64; the low bits are flags.
+#[inline]
+pub const fn descriptor_address(pointer: u64) -> u64 {
+    pointer & !63
+}
+
+/// The address in a pointer to a shader's first clause, which lies at a multiple of 16; the low bits are flags.
+#[inline]
+pub const fn clause_address(pointer: u64) -> u64 {
+    pointer & !15
+}

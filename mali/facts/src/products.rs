@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The GPUs that can be modelled, and the boards that have them.
+
+use crate::registers::GpuId;
+
+use crate::Architecture;
+use crate::profile::{Profile, Source};
+
+const V7: Profile = Profile {
+    name: "",
+    source: Source::BootLog(""),
+    architecture: Architecture::V7,
+    gpu_id: GpuId(0),
+    l2_features: 0x0711_0206,
+    core_features: 0,
+    tiler_features: 0x809,
+    mem_features: 1,
+    mmu_features: 0x2830,
+    as_present: 0xff,
+    js_present: 7,
+    max_threads: 0x300,
+    max_workgroup_size: 0x180,
+    max_barrier_size: 0x180,
+    thread_features: 0x0a04_6000,
+    texture_features: [0, 0x0000_ffff, 0x9f81_ffff, 0],
+    js_features: [0x20e, 0x4fe, 0x7e],
+    shader_present: 3,
+    tiler_present: 1,
+    l2_present: 1,
+    coherency_features: 1,
+    afbc_features: 1,
+};
+
+const V6: Profile = Profile {
+    architecture: Architecture::V6,
+    max_threads: 0x180,
+    texture_features: [0, 0x00ff_0fff, 0xfe3f_ffff, 0],
+    ..V7
+};
+
+const G71: Profile = Profile {
+    name: "g71",
+    source: Source::Silicon,
+    gpu_id: GpuId(0x60a0_0002),
+    l2_features: 0x0713_0206,
+    mem_features: 0x101,
+    texture_features: [0xffff_ffff, 0x00ff_0fff, 0xfe3f_ffff, 0],
+    shader_present: 0xff,
+    coherency_features: 3,
+    ..V6
+};
+
+const G31: Profile = Profile {
+    name: "g31",
+    source: Source::BootLog("Allwinner H616"),
+    gpu_id: GpuId(0x7093_0000),
+    l2_features: 0x0710_0206,
+    tiler_features: 0x209,
+    mmu_features: 0x2821,
+    shader_present: 1,
+    ..V7
+};
+
+// CORE_FEATURES counts execution engines here; the G52 of S922X says 0 and has six in two cores.
+const G52_R1: Profile = Profile {
+    name: "g52-r1",
+    source: Source::BootLog("Rockchip RK3566"),
+    gpu_id: GpuId(0x7402_1000),
+    core_features: 2,
+    tiler_features: 0x209,
+    mmu_features: 0x2823,
+    shader_present: 1,
+    ..V7
+};
+
+/// A board, or the chip of several, and the GPU that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Board {
+    /// Name on the command line: `odroid-n2-plus`.
+    pub name: &'static str,
+    /// Name of the profile of its GPU.
+    pub profile: &'static str,
+    /// How it is known which GPU that is.
+    pub source: &'static str,
+}
+
+const fn board(name: &'static str, profile: &'static str, source: &'static str) -> Board {
+    Board {
+        name,
+        profile,
+        source,
+    }
+}
+
+/// Boards and chips whose GPU a profile describes.
+pub static BOARDS: &[Board] = &[
+    board(
+        "odroid-n2-plus",
+        "g52",
+        "S922X: its boot log, GPU_ID 7212, SHADER_PRESENT 3",
+    ),
+    board(
+        "khadas-vim3",
+        "g52",
+        "A311D: boot log, Linux 6.17, the same values as S922X",
+    ),
+    board("rk3566", "g52-r1", "boot log, armbian/linux-rockchip 103"),
+    board("rk3568", "g52-r1", "boot log, armbian/linux-rockchip 103"),
+    board(
+        "genio-350",
+        "g52-r1-mt8365",
+        "MT8365: boot log, dri-devel, October 2025",
+    ),
+    board("h616", "g31", "boot log, patches for its device tree"),
+    board(
+        "khadas-vim3l",
+        "g31",
+        "S905X3: boot log, Linux 5.10, the same values as H616",
+    ),
+    board(
+        "rzg2l",
+        "g31-rzg2l",
+        "boot log, the maker's page on Panfrost",
+    ),
+    board("mt8183", "g72", "boot log, patches for Linux 5.7"),
+    board(
+        "hikey960",
+        "g71",
+        "registers of silicon, in the recordings of the original GPUReplay",
+    ),
+];
+
+/// Every GPU that can be modelled.
+pub static PROFILES: &[Profile] = &[
+    Profile {
+        name: "g52",
+        source: Source::BootLog("Amlogic S922X"),
+        gpu_id: GpuId(0x7212_0000),
+        ..V7
+    },
+    G52_R1,
+    // The same product with three execution engines in its core.
+    Profile {
+        name: "g52-r1-mt8365",
+        source: Source::BootLog("MediaTek MT8365"),
+        core_features: 3,
+        ..G52_R1
+    },
+    G31,
+    // The same product with a smaller level-2 cache.
+    Profile {
+        name: "g31-rzg2l",
+        source: Source::BootLog("Renesas RZ/G2L"),
+        l2_features: 0x070d_0206,
+        ..G31
+    },
+    Profile {
+        name: "g76",
+        source: Source::BootLog("HiSilicon Kirin 990"),
+        gpu_id: GpuId(0x7211_0000),
+        l2_features: 0x0713_0206,
+        mem_features: 0x301,
+        shader_present: 0xffff,
+        l2_present: 1,
+        ..V7
+    },
+    Profile {
+        name: "g72",
+        source: Source::BootLog("MediaTek MT8183"),
+        gpu_id: GpuId(0x6221_0030),
+        l2_features: 0x0712_0206,
+        shader_present: 7,
+        ..V6
+    },
+    G71,
+    // The G71 whose registers were recorded calls itself product 0x60a0, architecture 6.0.10. Mesa knows a G71 only as
+    // 0x6000 (`panfrost_model_list`) and refuses every other product; Linux masks the revision and accepts both.
+    Profile {
+        name: "g71-mesa",
+        source: Source::DriverTable("Mesa"),
+        gpu_id: GpuId(0x6000_0002),
+        ..G71
+    },
+];
+
+impl Profile {
+    /// The profile with this name (`g52`), in any case, with or without `mali-` before it, or that of the board with this name
+    /// (`odroid-n2-plus`).
+    pub fn by_name(name: &str) -> Option<&'static Profile> {
+        let product = match name.split_at_checked(5) {
+            Some((family, product)) if family.eq_ignore_ascii_case("mali-") => product,
+            _ => name,
+        };
+        let named = |name: &str| {
+            PROFILES
+                .iter()
+                .find(|profile| profile.name.eq_ignore_ascii_case(name))
+        };
+        named(product).or_else(|| {
+            let board = BOARDS
+                .iter()
+                .find(|board| board.name.eq_ignore_ascii_case(name))?;
+            named(board.profile)
+        })
+    }
+
+    /// All names that [`Profile::by_name`] knows, products first.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let boards = BOARDS.iter().map(|board| board.name);
+        PROFILES.iter().map(|profile| profile.name).chain(boards)
+    }
+
+    /// The profile of a product: the upper half of GPU_ID. Products that differ in minor revision match.
+    pub fn by_product(product: u16) -> Option<&'static Profile> {
+        let model = |product: u16| product & 0xf00f;
+        PROFILES
+            .iter()
+            .find(|profile| profile.gpu_id.product() == product)
+            .or_else(|| {
+                PROFILES
+                    .iter()
+                    .find(|profile| model(profile.gpu_id.product()) == model(product))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::format;
+
+    use crate::registers::gpu;
+
+    use super::*;
+
+    #[test]
+    fn profiles_are_found() {
+        for profile in PROFILES {
+            assert_eq!(
+                Profile::by_name(profile.name).unwrap().gpu_id,
+                profile.gpu_id
+            );
+            let found = Profile::by_product(profile.gpu_id.product()).unwrap();
+            assert_eq!(found.gpu_id, profile.gpu_id);
+            assert!(
+                profile
+                    .gpu_id
+                    .name()
+                    .unwrap()
+                    .to_lowercase()
+                    .ends_with(profile.name.split('-').next().unwrap())
+            );
+        }
+        assert_eq!(Profile::by_name("Mali-G52").unwrap().name, "g52");
+        assert_eq!(Profile::by_product(0x7402).unwrap().name, "g52-r1");
+        assert_eq!(Profile::by_product(0x7502).unwrap().name, "g52");
+        assert_eq!(Profile::by_product(0x60a0).unwrap().name, "g71");
+        assert_eq!(Profile::by_product(0x6010).unwrap().name, "g71");
+        assert_eq!(Profile::by_product(0x6000).unwrap().name, "g71-mesa");
+        assert!(Profile::by_name("g77").is_none() && Profile::by_product(0x9093).is_none());
+    }
+
+    #[test]
+    fn every_value_has_a_source() {
+        let g71 = Profile::by_name("g71").unwrap();
+        let recorded: HashMap<u32, u32> = g71.identity().collect();
+        for profile in PROFILES {
+            for (register, value) in profile.identity() {
+                let name = format!("{} {register:#x}", profile.name);
+                match profile.source_of(register) {
+                    Source::Silicon | Source::Nearest(_) => {
+                        assert_eq!(recorded.get(&register), Some(&value), "{name}");
+                    }
+                    Source::BootLog(board) => {
+                        assert_eq!(profile.source, Source::BootLog(board), "{name}");
+                    }
+                    Source::DriverTable(_) => assert_eq!(register, gpu::GPU_ID, "{name}"),
+                    // Mesa, pan_props.c: 768 threads on v7.
+                    Source::DriverDefault(_) => assert_eq!(value, 768, "{name}"),
+                    Source::Model(why) => assert!(!why.is_empty(), "{name}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn boards_are_found() {
+        for board in BOARDS {
+            let profile = Profile::by_name(board.name).unwrap();
+            assert_eq!(profile.name, board.profile, "{}", board.name);
+            assert!(PROFILES.iter().all(|profile| profile.name != board.name));
+            assert!(!board.source.is_empty());
+        }
+        let rk3566 = Profile::by_name("RK3566").unwrap();
+        assert_eq!((rk3566.gpu_id.major(), rk3566.core_id_range()), (1, 1));
+        assert_eq!(
+            std::string::ToString::to_string(&rk3566.gpu_id),
+            "Mali-G52 r1p0"
+        );
+        assert_eq!(Profile::names().count(), PROFILES.len() + BOARDS.len());
+    }
+
+    #[test]
+    fn core_ids() {
+        assert_eq!(Profile::by_name("g52").unwrap().core_id_range(), 2);
+        assert_eq!(Profile::by_name("g76").unwrap().core_id_range(), 16);
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The jobs of all chains of a recording, of which there may be as many as are listed.
+
+use std::collections::HashMap;
+
+use crate::walk::{MAX_LISTED_JOBS, Submission, submissions};
+use gpureplay_core::mali::Verified;
+use mali_facts::{Job, follow};
+
+use crate::link::error::LinkError;
+
+/// Counts jobs as they are submitted.
+#[derive(Default)]
+pub(crate) struct Count(usize);
+
+impl Count {
+    /// Adds those of a chain.
+    ///
+    /// # Errors
+    /// There are more than are listed.
+    pub(crate) fn add(&mut self, jobs: usize) -> Result<(), LinkError> {
+        self.0 = self.0.saturating_add(jobs);
+        match self.0 > MAX_LISTED_JOBS {
+            true => Err(LinkError::TooManyJobs),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The jobs of each chain, in the order of their submission.
+///
+/// # Errors
+/// There are more than are listed, or more is uploaded than is kept of a recording's memory.
+pub(crate) fn chains(verified: &Verified<'_>) -> Result<Vec<Vec<Job>>, LinkError> {
+    let mut count = Count::default();
+    let mut chains = Vec::new();
+    submissions(verified, |submission: &Submission<'_>| {
+        let followed = follow(submission.memory, submission.head);
+        count.add(followed.length as usize)?;
+        chains.push(followed.jobs(submission.memory).collect());
+        Ok::<(), LinkError>(())
+    })?;
+    Ok(chains)
+}
+
+/// The places in a chain that its indices name: of several jobs with the same index the first.
+#[derive(Default)]
+pub(crate) struct Indices(HashMap<u64, u64>);
+
+impl Indices {
+    pub(crate) fn of<'a>(chain: impl Iterator<Item = &'a Job>) -> Self {
+        let mut places = HashMap::new();
+        for (place, job) in (1..).zip(chain) {
+            places.entry(job.header.index()).or_insert(place);
+        }
+        Self(places)
+    }
+
+    /// The place of the job that an index names, from 1; `None` for no job.
+    pub(crate) fn place(&self, index: u64) -> Option<u64> {
+        self.0.get(&index).copied().filter(|_| index != 0)
+    }
+}

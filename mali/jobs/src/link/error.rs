@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why the chains of a recording cannot be changed.
+
+use crate::walk::{DeepViolation, Full, MAX_LISTED_JOBS};
+use gpureplay_format::EncodeError;
+
+/// Why the chains of a recording cannot be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// Its chains break a rule.
+    #[error("{0}")]
+    Deep(#[from] DeepViolation),
+    /// It submits more jobs than are listed.
+    #[error("more than {MAX_LISTED_JOBS} jobs are submitted, too many to change their chains")]
+    TooManyJobs,
+    /// Chains would have too many descriptors of their own.
+    #[error(
+        "the chains would need more than {most} pages for descriptors of their own: they stay as they are"
+    )]
+    TooManyCopies {
+        /// How many there may be.
+        most: usize,
+    },
+    /// More is uploaded than is kept of a recording's memory.
+    #[error("action {action} uploads to {address:#x} more than is kept of a recording's memory")]
+    Memory {
+        /// Index of the action.
+        action: u32,
+        /// Where it writes to.
+        address: u64,
+    },
+    /// The new recording cannot be stored.
+    #[error("the new recording cannot be stored: {0}")]
+    Encode(#[from] EncodeError),
+    /// The new recording would not be what it is meant to be: a defect of this crate.
+    #[error("the new recording is not the same computation: {0}")]
+    Different(String),
+}
+
+impl From<Full> for LinkError {
+    fn from(full: Full) -> Self {
+        Self::Memory {
+            action: full.action,
+            address: full.address,
+        }
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What linking gives, and the check of everything that this crate writes.
+
+use gpureplay_core::Limits;
+use gpureplay_core::mali::{Verified, verify};
+use gpureplay_format::Recording;
+use gpureplay_format::encode::Draft;
+use mali_facts::JobHeader;
+use mali_facts::job::WRITTEN_BACK;
+
+use crate::link::error::LinkError;
+
+/// Where a chain of the recording is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Number of the submission, from 0, set-up included.
+    pub submission: u32,
+    /// Its first job in that chain, from 0.
+    pub first: u32,
+    /// Its jobs.
+    pub jobs: u32,
+}
+
+/// A recording whose chains were linked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Linked {
+    /// The recording. The same bytes as before if there is nothing to link.
+    pub bytes: Vec<u8>,
+    /// By number of the old submission: where its jobs are now.
+    pub places: Vec<Place>,
+    /// Chains that are submitted now.
+    pub chains: u32,
+}
+
+/// A recording that was just written.
+pub(crate) fn written(bytes: &[u8]) -> Result<Recording<'_>, LinkError> {
+    Recording::parse(bytes).map_err(|error| LinkError::Different(format!("{error:?}")))
+}
+
+/// A recording that was just written, by all rules.
+pub(crate) fn sound<'a>(recording: &'a Recording<'a>) -> Result<Verified<'a>, LinkError> {
+    let verified = verify(recording, &Limits::DEFAULT)
+        .map_err(|violation| LinkError::Different(format!("rule {}", violation.rule.name())))?;
+    crate::walk::check_only(&verified)?;
+    Ok(verified)
+}
+
+/// Uploads the words of headers that the GPU does not write. The segment's next upload then starts at `cursor`.
+pub(crate) fn upload_headers(draft: &mut Draft<'_>, headers: &[(u64, JobHeader)], cursor: u64) {
+    let words = headers.iter().map(|(address, header)| {
+        let bytes = header.to_bytes().into_iter();
+        let words: Vec<u8> = bytes.skip(WRITTEN_BACK as usize).collect();
+        (address + WRITTEN_BACK, words)
+    });
+    let words: Vec<(u64, Vec<u8>)> = words.collect();
+    let uploads = draft.store(&words);
+    draft.insert(&uploads, cursor);
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a job consists of in memory: its own descriptors and uniforms, and where the pointer to each of them is.
+
+pub(crate) use mali_facts::walk::Pointer;
+use mali_facts::walk::{Found, MemoryUse, Problem, Purpose, Visitor, walk_job};
+use mali_facts::{Job, Memory, Profile};
+
+/// Bytes of one job's uniforms in which addresses are looked for.
+const MAX_UNIFORMS: u64 = 1 << 20;
+
+/// Bytes from the start of a job to the address of the next one.
+pub(crate) const NEXT: usize = 24;
+
+/// Bytes that a job reads as descriptors or uniforms, and that can lie elsewhere if the pointer to them says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Object {
+    /// Its first byte.
+    pub(crate) address: u64,
+    /// Its bytes.
+    pub(crate) length: u64,
+    /// Where its address is written.
+    pub(crate) pointer: Pointer,
+}
+
+impl Object {
+    /// The address after its last byte.
+    pub(crate) fn end(&self) -> u64 {
+        self.address.saturating_add(self.length)
+    }
+}
+
+/// What a job reaches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reach {
+    /// What can lie elsewhere. The first one is the job itself.
+    pub(crate) objects: Vec<Object>,
+    /// First and last byte of what stays where it is: buffers, storage, texels.
+    pub(crate) outside: Vec<(u64, u64)>,
+    /// Words of uniforms that may be addresses.
+    pub(crate) words: Vec<u64>,
+}
+
+/// What a job reaches. `None`: a descriptor is not in memory, or the job is of a type that no recording has.
+pub(crate) fn reach(memory: &dyn Memory, profile: &Profile, job: &Job) -> Option<Reach> {
+    let kind = job.job_type().filter(|kind| kind.is_replayed())?;
+    let (at, layout) = kind.parts().last()?;
+    let mut reach = Reach::default();
+    reach.add(job.address, at + 4 * layout.words as u64, Pointer::Chain);
+    let mut collector = Collector {
+        memory,
+        reach,
+        unknown: false,
+    };
+    walk_job(memory, profile, job, &mut collector);
+    (!collector.unknown).then_some(collector.reach)
+}
+
+/// Collects what the walk that verification uses names.
+struct Collector<'m> {
+    memory: &'m dyn Memory,
+    reach: Reach,
+    /// Some of it is not in memory, or is more than is looked at.
+    unknown: bool,
+}
+
+impl Visitor for Collector<'_> {
+    fn wants_more(&self) -> bool {
+        !self.unknown
+    }
+
+    fn descriptor(&mut self, found: &Found<'_>) {
+        let size = 4 * found.layout.words as u64;
+        match found.pointer {
+            Pointer::Chain => {}
+            Pointer::Draw(_) => {
+                let before = u64::from(found.index.unwrap_or(0)) * size;
+                let table = found.address.wrapping_sub(before);
+                self.reach.add(table, before + size, found.pointer);
+            }
+            Pointer::Descriptor(_) => {
+                let last = found.address.saturating_add(size - 1);
+                self.reach.outside.push((found.address, last));
+            }
+        }
+    }
+
+    fn memory(&mut self, memory: &MemoryUse) {
+        let last = match memory.purpose {
+            Purpose::Descriptor | Purpose::Status => return,
+            Purpose::PushUniforms | Purpose::UniformBuffer => {
+                let length = memory.length.unwrap_or(0);
+                self.reach.add(memory.address, length, memory.pointer);
+                let found = self.look_for_addresses(memory.address, length);
+                self.unknown |= found.is_none();
+                return;
+            }
+            Purpose::Shader => memory.address,
+            // What has no known end may reach as far as there is memory.
+            _ => memory.length.map_or(u64::MAX, |length| {
+                memory.address.saturating_add(length.saturating_sub(1))
+            }),
+        };
+        self.reach.outside.push((memory.address, last));
+    }
+
+    fn problem(&mut self, _: u64, problem: &Problem) {
+        self.unknown |= matches!(problem, Problem::Unknown(_));
+    }
+}
+
+impl Reach {
+    /// Adds an object. Entries of one table are one object.
+    fn add(&mut self, address: u64, length: u64, pointer: Pointer) {
+        let table = matches!(pointer, Pointer::Draw(_));
+        let mut objects = self.objects.iter_mut();
+        match objects.find(|object| table && object.pointer == pointer) {
+            Some(object) => object.length = object.length.max(length),
+            None if length != 0 => self.objects.push(Object {
+                address,
+                length,
+                pointer,
+            }),
+            None => {}
+        }
+    }
+}
+
+impl Collector<'_> {
+    /// Keeps what may be an address among uniforms: shaders read them in words of four bytes.
+    fn look_for_addresses(&mut self, at: u64, length: u64) -> Option<()> {
+        if length == 0 {
+            return Some(());
+        }
+        if length > MAX_UNIFORMS {
+            return None;
+        }
+        let mut bytes = vec![0; length as usize];
+        if !self.memory.read(at, &mut bytes) {
+            return None;
+        }
+        let pairs = bytes.windows(8).step_by(4);
+        let words = pairs.filter_map(|pair| Some(u64::from_le_bytes(pair.try_into().ok()?)));
+        self.reach.words.extend(words.filter(|word| *word != 0));
+        Some(())
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! That the jobs of a linked recording are the recorded ones: the same descriptors and uniforms, wherever they lie, in the same order.
+
+use crate::walk::submissions;
+use gpureplay_core::mali::Verified;
+use mali_facts::{Draw, Job, Memory, Profile, UniformBuffer, follow, job};
+
+use crate::link::error::LinkError;
+use crate::link::linked::{Linked, sound, written};
+use crate::link::objects::{Pointer, Reach, reach};
+use crate::link::survey::Survey;
+
+/// A job without where its descriptors lie: what must not change.
+#[derive(Debug, PartialEq, Eq)]
+struct Picture {
+    /// Its type and what else the header says, without place in a chain.
+    kind: u64,
+    /// Lengths of its objects.
+    lengths: Vec<u64>,
+    /// Their bytes without pointers.
+    bytes: Vec<u8>,
+    /// What it reaches besides.
+    outside: Vec<(u64, u64)>,
+}
+
+/// Fields of a header that say where in a chain a job is.
+const PLACE: [&str; 5] = ["Barrier", "Index", "Dependency 1", "Dependency 2", "Next"];
+
+fn picture(memory: &dyn Memory, job: &Job, reach: &Reach) -> Option<Picture> {
+    let header = PLACE
+        .iter()
+        .fold(job.header, |header, field| header.with(field, 0));
+    let kind = u64::from(header.words.get(4).copied()?);
+    let mut bytes = Vec::new();
+    for object in &reach.objects {
+        let mut part = vec![0; usize::try_from(object.length).ok()?];
+        if !memory.read(object.address, &mut part) {
+            return None;
+        }
+        match object.pointer {
+            Pointer::Chain => {
+                let draw = job::COMPUTE_DRAW as usize;
+                part.get_mut(..job::PAYLOAD as usize)?.fill(0);
+                for other in &reach.objects {
+                    let Pointer::Draw(field) = other.pointer else {
+                        continue;
+                    };
+                    let at = draw + usize::try_from(Draw::LAYOUT.offset_of(field)?).ok()?;
+                    let word = part.get_mut(at..at + 8)?;
+                    // Low bits beside an address stay.
+                    let raw = u64::from_le_bytes((&*word).try_into().ok()?);
+                    word.copy_from_slice(&raw.wrapping_sub(other.address).to_le_bytes());
+                }
+            }
+            Pointer::Draw("Uniform buffers") => {
+                for entry in part.as_chunks_mut::<8>().0 {
+                    let buffer = UniformBuffer::from_bytes(entry);
+                    let there = u64::from(buffer.pointer() != 0);
+                    *entry = buffer.with("Pointer", there).to_bytes();
+                }
+            }
+            _ => {}
+        }
+        bytes.append(&mut part);
+    }
+    Some(Picture {
+        kind,
+        lengths: reach.objects.iter().map(|object| object.length).collect(),
+        bytes,
+        outside: reach.outside.clone(),
+    })
+}
+
+/// Compares all jobs of two recordings, and looks for the barriers between what were chains.
+pub(crate) fn same_jobs(
+    old: &Verified<'_>,
+    survey: &Survey,
+    linked: &Linked,
+    profile: &'static Profile,
+) -> Result<(), LinkError> {
+    let written = written(&linked.bytes)?;
+    let new = sound(&written)?;
+    let different = |text: String| Err(LinkError::Different(text));
+    // One chain of either at a time: all pictures together may be large.
+    let pictures = |verified: &Verified<'_>| {
+        let mut found: Vec<(u64, Job, u64)> = Vec::new();
+        let mut chain = 0u64;
+        submissions(verified, |submission| {
+            let memory = submission.memory;
+            for job in follow(memory, submission.head).jobs(memory) {
+                let picture =
+                    reach(memory, profile, &job).and_then(|reach| picture(memory, &job, &reach));
+                found.push((chain, job, digest(&picture)));
+            }
+            chain += 1;
+            Ok::<(), LinkError>(())
+        })?;
+        Ok::<_, LinkError>(found)
+    };
+    let (before, after) = (pictures(old)?, pictures(&new)?);
+    if before.len() != after.len() {
+        return different(format!("{} jobs in place of {}", after.len(), before.len()));
+    }
+    for ((old_chain, old, first), (chain, job, second)) in before.iter().zip(&after) {
+        if first != second {
+            return different(format!(
+                "the job at {:#x} is not that at {:#x}",
+                job.address, old.address
+            ));
+        }
+        let place = usize::try_from(*old_chain)
+            .ok()
+            .and_then(|at| linked.places.get(at));
+        if place.is_none_or(|place| u64::from(place.submission) != *chain) {
+            return different(format!("the job at {:#x} is in another chain", job.address));
+        }
+        if place.is_some_and(|place| place.first > 0) && job.header.barrier() == 0 {
+            return different(format!("the job at {:#x} waits for nobody", job.address));
+        }
+    }
+    if survey.chains.len() != linked.places.len() {
+        return different("chains are missing".into());
+    }
+    Ok(())
+}
+
+/// A number for a picture.
+fn digest(picture: &Option<Picture>) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    match picture {
+        None => 0u8.hash(&mut hasher),
+        Some(picture) => {
+            picture.kind.hash(&mut hasher);
+            picture.lengths.hash(&mut hasher);
+            picture.bytes.hash(&mut hasher);
+            picture.outside.hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}

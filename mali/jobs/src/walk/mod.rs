@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Checks what the job chains of a verified recording point at, without a device.
+//!
+//! Uploads and fills are applied to an image of GPU memory. Whenever the recording submits a chain, its job headers and
+//! descriptors are walked in that image, and each must lie where the recording says that such things lie. The result also says what
+//! each job's shader was given: buffers, uniforms, and the pointers in them.
+//!
+//! What a job computes is not looked at: descriptors that the GPU itself writes are seen as the recording uploaded them. The
+//! GPU's page tables hold the recording's own pages and nothing else, whatever a descriptor says.
+
+mod chain;
+mod codes;
+mod image;
+mod program;
+mod report;
+mod rules;
+
+pub use codes::{Code, Codes, MAX_CODE, Undecoded};
+pub use image::Image;
+pub use program::{Event, Full, Submission, events, submissions};
+pub use report::{Chain, Job, Report, Use};
+pub use rules::{DeepRule, DeepViolation};
+
+use gpureplay_core::mali::Verified;
+use mali_facts::Profile;
+use mali_facts::registers::GpuId;
+use report::MAX_JOBS;
+
+/// Most jobs of a recording, each as often as it is submitted, that are listed, changed, or joined with others.
+pub const MAX_LISTED_JOBS: usize = 1 << 16;
+
+/// Steps that all walks may take: words of uniforms looked at, pieces of tensors compared with descriptors, and [`chain::KEPT`] for
+/// each thing that the report keeps. Networks take a few million.
+const MAX_STEPS: u64 = 1 << 26;
+
+/// Walks every chain that a recording submits.
+///
+/// # Errors
+/// The first rule that is broken, in the order of the program.
+pub fn check(verified: &Verified<'_>) -> Result<Report, DeepViolation> {
+    check_for(verified, profile(verified)?)
+}
+
+/// The GPU that a recording is for.
+///
+/// # Errors
+/// Nothing is known about it: [`DeepRule::KnownGpu`].
+pub fn profile(verified: &Verified<'_>) -> Result<&'static Profile, DeepViolation> {
+    let id = verified.recording().gpu_id();
+    let profile = Profile::by_product(GpuId(id).product());
+    profile.ok_or_else(|| DeepViolation {
+        rule: DeepRule::KnownGpu,
+        action: 0,
+        address: id.into(),
+        text: "no descriptors are known for this GPU".into(),
+    })
+}
+
+/// As [`check`], for another GPU than the one that was recorded: it may have more cores or threads, for which there must be storage. Cores
+/// that the recording leaves unused need none.
+///
+/// # Errors
+/// The first rule that is broken, in the order of the program.
+pub fn check_for(verified: &Verified<'_>, profile: &Profile) -> Result<Report, DeepViolation> {
+    let mut report = Report::default();
+    walk(verified, profile, |action, jobs| {
+        report.chains.push(Chain { action, jobs });
+    })?;
+    Ok(report)
+}
+
+/// As [`check`] for whoever wants no report: one chain is held at a time.
+///
+/// # Errors
+/// As for [`check`].
+pub fn check_only(verified: &Verified<'_>) -> Result<(), DeepViolation> {
+    walk(verified, profile(verified)?, |_, _| {})
+}
+
+/// Gives the action that submits each chain, and the chain's jobs.
+fn walk(
+    verified: &Verified<'_>,
+    profile: &Profile,
+    mut keep: impl FnMut(u32, Vec<Job>),
+) -> Result<(), DeepViolation> {
+    let recording = verified.recording();
+    let profile = profile.without_cores(recording.header().unused_cores.get());
+    let (mut steps, mut all) = (MAX_STEPS, 0usize);
+    submissions(verified, |submission| {
+        let jobs = chain::walk(recording, &profile, submission, &mut steps)?;
+        all = all.saturating_add(jobs.len());
+        if all > MAX_JOBS {
+            return Err(DeepViolation {
+                rule: DeepRule::MemoryLimit,
+                action: submission.action,
+                address: submission.head,
+                text: format!("more than {MAX_JOBS} jobs"),
+            });
+        }
+        keep(submission.action, jobs);
+        Ok(())
+    })
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The program of a recording without a device: what is in memory when each chain is submitted.
+
+use gpureplay_core::mali::Verified;
+use gpureplay_format::lz4::History;
+use gpureplay_format::{Action, Payload};
+use mali_facts::follow;
+use mali_facts::registers::JobStatus;
+
+use crate::walk::image::Image;
+
+/// A chain at the moment when a recording submits it.
+#[derive(Clone, Copy)]
+pub struct Submission<'a> {
+    /// Its number in the recording, set-up included, from 0.
+    pub number: u32,
+    /// Index of the segment that submits it.
+    pub segment: u32,
+    /// Index of the action that submits it.
+    pub action: u32,
+    /// The job slot.
+    pub slot: u8,
+    /// GPU address of the first job's header.
+    pub head: u64,
+    /// Headers that were made ready since the submission before, in order.
+    pub rearmed: &'a [u64],
+    /// Memory as uploads, fills and the job manager have left it: the chains before this one have put their status into their headers, and a
+    /// driver may take such a word for a field of the next job's descriptors. What the jobs themselves wrote is not in it.
+    pub memory: &'a Image,
+}
+
+/// More memory is uploaded than is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full {
+    /// Index of the action that needs more.
+    pub action: u32,
+    /// Address that it writes to.
+    pub address: u64,
+}
+
+/// A step of the program that this crate shows.
+pub enum Event<'a> {
+    /// An action has put bytes into memory: an upload, a fill, a header that was made ready, the status of a job that ended.
+    Changed {
+        /// Index of the action.
+        action: u32,
+        /// GPU address of the first byte.
+        va: u64,
+        /// Bytes.
+        length: u64,
+        /// Memory after it.
+        memory: &'a Image,
+    },
+    /// A chain is submitted.
+    Submitted(Submission<'a>),
+}
+
+/// Does what the CPU does in a replay, and shows each chain that is submitted.
+///
+/// # Errors
+/// What `visit` returns, or [`Full`].
+pub fn submissions<E: From<Full>>(
+    verified: &Verified<'_>,
+    mut visit: impl FnMut(&Submission<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    events(verified, |event| match event {
+        Event::Submitted(submission) => visit(submission),
+        Event::Changed { .. } => Ok(()),
+    })
+}
+
+/// Does what the CPU does in a replay, and shows each change of memory and each chain that is submitted.
+///
+/// # Errors
+/// What `visit` returns, or [`Full`].
+pub fn events<E: From<Full>>(
+    verified: &Verified<'_>,
+    mut visit: impl FnMut(&Event<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let recording = verified.recording();
+    let mut memory = Image::default();
+    let mut history = Box::new(History::new());
+    let mut number = 0;
+    for (segment, entry) in (0..).zip(recording.segments()) {
+        history.clear();
+        let first = entry.first_action.get();
+        let mut rearmed = Vec::new();
+        for (action, step) in (first..).zip(recording.segment_actions(entry)) {
+            let mut changed = Vec::new();
+            let full = |address| E::from(Full { action, address });
+            match step {
+                Ok(Action::Upload {
+                    va,
+                    length,
+                    payload,
+                }) => {
+                    let bytes = match payload {
+                        Payload::Raw(bytes) => Some(bytes),
+                        Payload::Lz4(block) => history.decode(block, length as usize),
+                    };
+                    // Verified recordings decode.
+                    let stored = memory.write(va, bytes.unwrap_or(&[]));
+                    stored.ok_or_else(|| full(va))?;
+                    changed.push((va, length.into()));
+                }
+                Ok(Action::Fill { va, length, byte }) => {
+                    memory.fill(va, length, byte).ok_or_else(|| full(va))?;
+                    changed.push((va, length.into()));
+                }
+                Ok(Action::Rearm { va }) => {
+                    memory.write(va, &[0; 16]).ok_or_else(|| full(va))?;
+                    rearmed.push(va);
+                    changed.push((va, 16));
+                }
+                Ok(Action::Submit { slot, chain, .. }) => {
+                    visit(&Event::Submitted(Submission {
+                        number,
+                        segment,
+                        action,
+                        slot,
+                        head: chain,
+                        rearmed: &rearmed,
+                        memory: &memory,
+                    }))?;
+                    number += 1;
+                    rearmed.clear();
+                    changed = write_back(&mut memory, chain).map_err(full)?;
+                }
+                _ => {}
+            }
+            for (va, length) in changed {
+                visit(&Event::Changed {
+                    action,
+                    va,
+                    length,
+                    memory: &memory,
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts into the headers of a chain that its jobs are done, as the job manager does: no recording tells it not to (rule `job-configuration`). Gives where, and how many bytes each; the error is an address for which
+/// there is no room.
+fn write_back(memory: &mut Image, head: u64) -> Result<Vec<(u64, u64)>, u64> {
+    let jobs = follow(memory, head).jobs(memory);
+    let headers: Vec<u64> = jobs.map(|job| job.address).collect();
+    let done = JobStatus::DONE.0.to_le_bytes();
+    for header in &headers {
+        memory.write(*header, &done).ok_or(*header)?;
+    }
+    let length = done.len() as u64;
+    Ok(headers.into_iter().map(|header| (header, length)).collect())
+}

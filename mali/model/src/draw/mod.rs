@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Drawing: as much of it as runtimes need that fill images by drawing a rectangle.
+//!
+//! An indexed vertex job ([`vertex`]) runs the shaders of positions and of varyings, which write to memory, and notes in the tiler's
+//! heap which primitives there are ([`tiler`]). A fragment job ([`fragment`]) goes over its framebuffer ([`framebuffer`]) tile by
+//! tile: clear, what the frame shader loads, then fragments of triangles ([`primitive`], [`shading`]), and back to memory. What is
+//! not modelled ends the job with JOB_CONFIG_FAULT, what makes no sense with DATA_INVALID_FAULT; the text names it.
+
+pub(crate) mod fragment;
+mod framebuffer;
+mod primitive;
+mod shading;
+mod tiler;
+pub(crate) mod vertex;
+
+use mali_facts::registers::JobStatus;
+use mali_facts::{Draw, LocalStorage, descriptor_address};
+use mali_memory::Bus;
+use mali_shader::{Dispatch, Stage};
+
+use crate::compute::{product, shader_fault, thread_storage};
+use crate::environment::{Environment, JobFault};
+use crate::space::JobMemory;
+
+/// A job at work: what it is, and what it runs on.
+pub(crate) struct Job<'a, B: Bus> {
+    pub(crate) environment: &'a Environment<B>,
+    pub(crate) memory: &'a JobMemory<'a, B>,
+    /// Address of its header.
+    pub(crate) address: u64,
+}
+
+impl<B: Bus> Job<'_, B> {
+    /// The fault of a job that asks for what the model does not have.
+    fn unmodelled(&self, what: impl std::fmt::Display) -> JobFault {
+        let text = format!("{what}: not modelled");
+        JobFault::new(JobStatus::JOB_CONFIG_FAULT, self.address, text)
+    }
+
+    /// The fault of a job whose descriptors make no sense.
+    fn invalid(&self, what: impl Into<String>) -> JobFault {
+        JobFault::new(JobStatus::DATA_INVALID_FAULT, self.address, what)
+    }
+
+    /// A fault unless all of the conditions hold.
+    fn demand(&self, conditions: &[(bool, &str)]) -> Result<(), JobFault> {
+        match conditions.iter().find(|(holds, _)| !holds) {
+            Some((_, what)) => Err(self.unmodelled(what)),
+            None => Ok(()),
+        }
+    }
+
+    /// Accounts for work that no shader does.
+    fn spend(&self, clauses: u64) -> Result<(), JobFault> {
+        if self.environment.control.shader.spend(clauses) {
+            return Ok(());
+        }
+        let text = "the job was told to stop or used up its budget";
+        Err(JobFault::new(JobStatus::TERMINATED, self.address, text))
+    }
+
+    /// A dispatch with what a draw descriptor says, and without a shader.
+    fn dispatch(&self, draw: &Draw) -> Result<Dispatch, JobFault> {
+        let profile = self.environment.profile;
+        let storage = match descriptor_address(draw.thread_storage()) {
+            0 => None,
+            at => Some(LocalStorage::from_bytes(&self.memory.bytes(at)?)),
+        };
+        Ok(Dispatch {
+            architecture: profile.architecture,
+            product: product(profile),
+            workgroup_size: [1; 3],
+            push_uniforms: draw.push_uniforms(),
+            uniform_buffers: draw.uniform_buffers(),
+            attributes: draw.attributes(),
+            attribute_buffers: draw.attribute_buffers(),
+            textures: draw.textures(),
+            samplers: draw.samplers(),
+            thread_storage: thread_storage(profile, storage.as_ref()),
+            ..Dispatch::default()
+        })
+    }
+
+    fn run(&self, dispatch: &Dispatch, stage: &Stage<'_>) -> Result<(), JobFault> {
+        let environment = self.environment;
+        let (threads, control) = (&environment.threads, &environment.control.shader);
+        mali_shader::draw(dispatch, stage, self.memory, threads, control)
+            .map(|_| ())
+            .map_err(|fault| shader_fault(dispatch.shader, fault))
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Fragments of a draw: from descriptors to dispatches on the shader cores.
+
+use mali_facts::{
+    Architecture, BLEND_OFFSET, Blend, Draw, FragmentState, Viewport, clause_address,
+    descriptor_address,
+};
+use mali_memory::Bus;
+use mali_shader::{AttributeTable, Dispatch, Fragments, Lookup, Preload, Stage, Tile};
+
+use super::Job;
+use super::framebuffer::Rectangle;
+use super::primitive::Placed;
+use crate::environment::JobFault;
+
+/// The comparison that every depth passes.
+const ALWAYS: u64 = 7;
+/// Depth comes from the shader.
+const DEPTH_FROM_SHADER: u64 = 3;
+/// What threads may ask for: their pixel (bit 11) and its coverage (bit 7).
+const PRELOADS: u64 = 1 << 11 | 1 << 7;
+/// Red, green, blue and alpha take the place of what was there: source + source * 0, for both, no component masked.
+const REPLACE: u64 = 0xf012_2122;
+/// A blend descriptor that writes nothing.
+const OFF: [u32; 2] = [3, 0];
+
+/// What the fragments of a draw have in common.
+pub(crate) struct Shading {
+    dispatch: Dispatch,
+    varyings: AttributeTable,
+    preload: Option<Preload>,
+    blend: [u32; 2],
+    /// Address of the positions of its vertices.
+    pub(crate) positions: u64,
+    /// Pixels that it may draw to.
+    pub(crate) scissor: Rectangle,
+    /// Depths that are drawn; without bounds if nothing is discarded for its depth.
+    depth: [f32; 2],
+}
+
+/// Which vertices a triangle has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Corners {
+    pub(crate) vertices: [u32; 3],
+    pub(crate) provoking: u32,
+}
+
+impl Shading {
+    /// Reads the draw descriptor at `at` and all that it names.
+    pub(crate) fn read<B: Bus>(job: &Job<'_, B>, at: u64) -> Result<Shading, JobFault> {
+        let memory = job.memory;
+        let draw = Draw::from_bytes(&memory.bytes(at)?);
+        let state_at = descriptor_address(draw.state());
+        let state = FragmentState::from_bytes(&memory.bytes(state_at)?);
+        let blend = Blend::from_bytes(&memory.bytes(state_at.wrapping_add(BLEND_OFFSET))?);
+        let viewport = Viewport::from_bytes(&memory.bytes(draw.viewport() & !31)?);
+        job.demand(&[
+            (state.multisample() == 0, "several samples"),
+            (state.per_sample() == 0, "shading of each sample"),
+            (state.sample_mask() & 1 == 1, "a sample mask"),
+            (state.depth_function() == ALWAYS, "a depth test"),
+            (state.depth_write() == 0, "depth"),
+            (
+                state.depth_source() != DEPTH_FROM_SHADER,
+                "depth from a shader",
+            ),
+            (state.stencil() == 0, "stencil"),
+            (state.stencil_from_shader() == 0, "stencil from a shader"),
+            (state.alpha_to_coverage() == 0, "coverage from alpha"),
+            (
+                state.modifies_coverage() == 0,
+                "a shader that changes its coverage",
+            ),
+            (
+                state.preload() & !PRELOADS == 0,
+                "something about its fragment that a shader asks for",
+            ),
+        ])?;
+        let mut dispatch = job.dispatch(&draw)?;
+        dispatch.shader = clause_address(state.shader());
+        dispatch.uniform_buffer_count = state.uniform_buffer_count() as u32;
+        dispatch.push_uniform_count = state.uniform_count() as u32;
+        dispatch.texture_count = state.texture_count() as u32;
+        dispatch.sampler_count = state.sampler_count() as u32;
+        let minimum = [viewport.scissor_minimum_x(), viewport.scissor_minimum_y()];
+        let maximum = [viewport.scissor_maximum_x(), viewport.scissor_maximum_y()];
+        let float = |bits: u64| f32::from_bits(bits as u32);
+        Ok(Shading {
+            dispatch,
+            varyings: AttributeTable {
+                descriptors: draw.varyings(),
+                count: state.varying_count() as u32,
+                buffers: draw.varying_buffers(),
+            },
+            preload: preload(job, &state)?,
+            blend: blend_words(job, &blend)?,
+            positions: draw.position(),
+            scissor: Rectangle {
+                start: minimum.map(|v| v as u32),
+                end: maximum.map(|v| v as u32 + 1),
+            },
+            depth: [
+                match state.near_discard() {
+                    1 => float(viewport.minimum_z()),
+                    _ => f32::NEG_INFINITY,
+                },
+                match state.far_discard() {
+                    1 => float(viewport.maximum_z()),
+                    _ => f32::INFINITY,
+                },
+            ],
+        })
+    }
+
+    /// Whether all of a triangle has a depth that is drawn. A part that has not would have to be clipped.
+    pub(crate) fn shows(&self, placed: &Placed) -> bool {
+        self.depth[0] <= placed.depth[0] && placed.depth[1] <= self.depth[1]
+    }
+
+    /// Shades the fragments of a triangle in a part of the tile; `everywhere`: also those outside the triangle.
+    pub(crate) fn shade<B: Bus>(
+        &self,
+        job: &Job<'_, B>,
+        part: &Rectangle,
+        (placed, corners): (&Placed, Corners),
+        everywhere: bool,
+        tile: &Tile,
+    ) -> Result<(), JobFault> {
+        let [columns, lines] = part.size();
+        let dispatch = Dispatch {
+            workgroup_count: [columns, lines, 1],
+            ..self.dispatch.clone()
+        };
+        let stage = Stage::Fragments(Fragments {
+            origin: part.start,
+            triangle: placed.triangle,
+            everywhere,
+            reciprocals: placed.reciprocals,
+            vertices: corners.vertices,
+            provoking: corners.provoking,
+            varyings: self.varyings,
+            preload: self.preload,
+            blend: self.blend,
+            tile,
+        });
+        job.run(&dispatch, &stage)
+    }
+}
+
+/// What comes before the shader, which v7 has.
+fn preload<B: Bus>(job: &Job<'_, B>, state: &FragmentState) -> Result<Option<Preload>, JobFault> {
+    if job.environment.profile.architecture == Architecture::V6 {
+        return Ok(None);
+    }
+    job.demand(&[
+        (
+            state.message_2_type() == 0,
+            "a second message before the shader",
+        ),
+        (
+            state.message_half() <= 1,
+            "a precision of a message before the shader",
+        ),
+    ])?;
+    let index = state.message_index() as u32;
+    let half = state.message_half() == 1;
+    match state.message_type() {
+        0 => Ok(None),
+        1 => Ok(Some(Preload::Varying {
+            index,
+            components: state.message_components() as u32,
+            half,
+        })),
+        2 => Ok(Some(Preload::Texture(Lookup {
+            varying: index & 7,
+            texture: index >> 3,
+            computed_lod: state.message_zero_lod() == 0,
+            half,
+        }))),
+        _ => Err(job.unmodelled("a message before the shader")),
+    }
+}
+
+/// What shaders read as blend descriptor.
+fn blend_words<B: Bus>(job: &Job<'_, B>, blend: &Blend) -> Result<[u32; 2], JobFault> {
+    const OPAQUE: u64 = 1;
+    const NOTHING: u64 = 3;
+    if blend.enable() == 0 || blend.mode() == NOTHING {
+        return Ok(OFF);
+    }
+    job.demand(&[
+        (blend.mode() == OPAQUE, "blending"),
+        (blend.load_destination() == 0, "blending"),
+        (blend.equation() == REPLACE, "blending"),
+        (blend.alpha_to_one() == 0, "alpha to one"),
+        (blend.srgb() == 0, "sRGB colours"),
+    ])?;
+    Ok([blend.words[2], blend.words[3]])
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Indexed vertex jobs: positions and varyings of vertices, and their primitives for the tiler.
+
+use mali_facts::{
+    Draw, DrawFlags, Invocation, Primitive, TilerPointer, VertexState, clause_address,
+    descriptor_address, job,
+};
+use mali_memory::Bus;
+use mali_shader::{AttributeTable, Stage, Vertices};
+
+use super::tiler::{self, Record};
+use super::{Job, primitive};
+use crate::environment::JobFault;
+
+/// Runs an indexed vertex job.
+pub(crate) fn run<B: Bus>(job: &Job<'_, B>) -> Result<(), JobFault> {
+    let (memory, address) = (job.memory, job.address);
+    let at = |offset: u64| address.wrapping_add(offset);
+    let invocation = Invocation::from_bytes(&memory.bytes(at(job::INVOCATION))?);
+    let primitive = Primitive::from_bytes(&memory.bytes(at(job::PRIMITIVE))?);
+    let tiler = TilerPointer::from_bytes(&memory.bytes(at(job::TILER_POINTER))?);
+    let fragment = Draw::from_bytes(&memory.bytes(at(job::FRAGMENT_DRAW))?);
+    let vertex = Draw::from_bytes(&memory.bytes(at(job::VERTEX_DRAW))?);
+    let flags = DrawFlags {
+        words: [fragment.words[0]],
+    };
+    let dimensions = invocation
+        .dimensions()
+        .ok_or_else(|| job.invalid("invocation shifts are out of order"))?;
+    let (_, [_, vertices, instances]) = dimensions;
+    job.demand(&[
+        (
+            dimensions == ([1; 3], [1, vertices, instances]),
+            "vertices that are not along y",
+        ),
+        (instances == 1, "instances"),
+        (primitive.index_type() == 0, "indices"),
+        (primitive.primitive_restart() == 0, "primitive restart"),
+        (primitive.point_sizes() == 0, "point sizes"),
+        (primitive.base_vertex() == 0, "a base vertex"),
+        (
+            primitive.index_count() == u64::from(vertices),
+            "an index count that is not the number of vertices",
+        ),
+        (
+            vertex.offset_start() == 0 && fragment.offset_start() == 0,
+            "a first vertex",
+        ),
+        (
+            primitive::is_known(primitive.draw_mode() as u32),
+            "a draw mode other than triangles, strips and fans of them",
+        ),
+        (flags.occlusion_query() == 0, "an occlusion query"),
+        (flags.cull() == 0, "culling by direction"),
+    ])?;
+    if fragment.position() == 0 {
+        return Err(job.invalid("vertices have no place for their positions"));
+    }
+    shade(job, &vertex, vertices, fragment.position(), &primitive)?;
+    let record = Record {
+        draw: at(job::FRAGMENT_DRAW),
+        mode: primitive.draw_mode() as u32,
+        vertices,
+        first_provokes: primitive.first_provoking_vertex() == 1,
+    };
+    tiler::add(job, descriptor_address(tiler.context()), &record)
+}
+
+/// Runs the shader of positions, then that of varyings if there is one.
+fn shade<B: Bus>(
+    job: &Job<'_, B>,
+    draw: &Draw,
+    vertices: u32,
+    positions: u64,
+    primitive: &Primitive,
+) -> Result<(), JobFault> {
+    let state = VertexState::from_bytes(&job.memory.bytes(descriptor_address(draw.state()))?);
+    let mut dispatch = job.dispatch(draw)?;
+    dispatch.workgroup_count = [1, vertices, 1];
+    dispatch.uniform_buffer_count = state.uniform_buffer_count() as u32;
+    dispatch.attribute_count = state.attribute_count() as u32;
+    dispatch.texture_count = state.texture_count() as u32;
+    dispatch.sampler_count = state.sampler_count() as u32;
+    let varyings = AttributeTable {
+        descriptors: draw.varyings(),
+        count: state.varying_count() as u32,
+        buffers: draw.varying_buffers(),
+    };
+    let position = (state.shader(), state.uniform_count(), positions);
+    let varying = (state.secondary_shader(), state.secondary_uniform_count(), 0);
+    let both = [position, varying];
+    let shaders = 1 + primitive.secondary_shader() as usize;
+    for (shader, uniforms, positions) in both.into_iter().take(shaders) {
+        dispatch.shader = clause_address(shader);
+        dispatch.push_uniform_count = uniforms as u32;
+        if dispatch.shader == 0 {
+            return Err(job.invalid("vertices have no shader"));
+        }
+        let stage = Stage::Vertices(Vertices {
+            positions,
+            varyings,
+        });
+        job.run(&dispatch, &stage)?;
+    }
+    Ok(())
+}

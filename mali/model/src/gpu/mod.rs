@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The GPU as its driver sees it: registers, interrupts, and chains that wait to be run.
+
+mod control;
+mod registers;
+
+use std::sync::Arc;
+
+use mali_facts::Profile;
+use mali_facts::registers::{JobStatus, WINDOW_SIZE, job, mmu};
+use mali_memory::Bus;
+use mali_shader::{MmuFault, Threads, WorkLimit};
+
+use crate::address_space::AddressSpaceRegisters;
+use crate::chain::{self, Chain, Outcome};
+use crate::clock::Clock;
+use crate::environment::Environment;
+use crate::interrupt::{Interrupts, IrqLines};
+use crate::log::{Log, NoLog, Observer, log};
+use crate::power::{Domain, Power};
+use crate::slot::Slot;
+use crate::space::{FaultPolicy, Space, is_bus_fault};
+
+/// What the host decides about a model.
+#[derive(Clone)]
+pub struct Options {
+    /// Host threads that run work groups; 0: one for each processor.
+    pub threads: usize,
+    /// What happens to an access that the MMU refuses.
+    pub faults: FaultPolicy,
+    /// Clauses that one chain may execute before it is terminated (a batch of lanes counts once).
+    pub clause_budget: u64,
+    /// What all chains together may do until [`Gpu::renew_work`], in clauses: jobs, and clauses that are decoded, count as many
+    /// clauses as take as long. A job that needs more is terminated, and [`Gpu::used_up`] names it. `None`: no limit.
+    pub work_limit: Option<u64>,
+    /// Order in which work groups start, the core that each of them gets, and the order of a chain's jobs as far as dependencies and
+    /// barriers leave it open; hardware promises none of it. 0: in their order, to the cores in turn; other numbers: drawn by lot.
+    pub seed: u64,
+    /// Where messages go.
+    pub log: Arc<dyn Log>,
+    /// Who watches jobs.
+    pub observer: Option<Arc<dyn Observer>>,
+    /// With [`FaultPolicy::Stall`]: called by a thread that runs a job when an access stalls (true) and when the
+    /// wait is over (false). For true the callee calls [`Gpu::poll_faults`] and looks at the interrupt lines.
+    pub stalled: Option<Arc<dyn Fn(bool) + Send + Sync>>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            threads: 0,
+            faults: FaultPolicy::Report,
+            clause_budget: 1 << 40,
+            work_limit: None,
+            seed: 0,
+            log: Arc::new(NoLog),
+            observer: None,
+            stalled: None,
+        }
+    }
+}
+
+/// A Mali GPU with job-manager registers whose memory is `B`.
+///
+/// Register accesses never wait for jobs. A job chain that software starts waits until [`run`](Gpu::run) is called,
+/// or until a thread takes it with [`take_work`](Gpu::take_work), runs it and gives it back.
+pub struct Gpu<B: Bus> {
+    profile: &'static Profile,
+    bus: Arc<B>,
+    options: Options,
+    threads: Arc<Threads>,
+    work: Arc<WorkLimit>,
+    used_up: Option<UsedUp>,
+    clock: Clock,
+    words: Vec<u32>,
+    interrupts: Interrupts,
+    job_interrupts: Interrupts,
+    mmu_interrupts: Interrupts,
+    power: Power,
+    slots: Vec<Slot>,
+    spaces: Vec<AddressSpaceRegisters>,
+    /// JOB_INT_JS_STATE: follows the slots, but stands still for a slot from its interrupt until that is cleared.
+    job_state: u32,
+    flush_id: u32,
+    cycle_counter: bool,
+    /// Counts resets, so that chains from before one cannot touch what is after it.
+    epoch: u64,
+    outstanding: usize,
+    reset_pending: bool,
+}
+
+/// A chain to be run, away from the registers.
+pub struct Work<B: Bus> {
+    chain: Chain,
+    environment: Environment<B>,
+    epoch: u64,
+}
+
+/// The job that needed more work than all chains together may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsedUp {
+    /// Address of the job's descriptor.
+    pub job: u64,
+    /// The job slot.
+    pub slot: u32,
+    /// The limit, in clauses.
+    pub limit: u64,
+}
+
+/// A chain that was run, to be given back with [`Gpu::finish`].
+#[derive(Debug)]
+#[must_use = "the job slot stays busy until the work is finished"]
+pub struct Finished {
+    slot: u32,
+    outcome: Outcome,
+    epoch: u64,
+}
+
+impl<B: Bus> Work<B> {
+    /// Job slot the chain runs on.
+    pub fn slot(&self) -> u32 {
+        self.chain.slot
+    }
+
+    /// Runs the chain to its end, its first fault or a stop.
+    pub fn execute(self) -> Finished {
+        let outcome = chain::run(&self.environment, &self.chain);
+        Finished {
+            slot: self.chain.slot,
+            outcome,
+            epoch: self.epoch,
+        }
+    }
+}
+
+impl<B: Bus> Gpu<B> {
+    /// A GPU that has just got power.
+    pub fn new(profile: &'static Profile, bus: Arc<B>, options: Options) -> Gpu<B> {
+        let threads = match options.threads {
+            0 => Threads::default(),
+            count => Threads::new(count),
+        };
+        let work = WorkLimit::new(options.work_limit.unwrap_or(u64::MAX));
+        let mut gpu = Gpu {
+            profile,
+            bus,
+            options,
+            work: Arc::new(work),
+            used_up: None,
+            threads: Arc::new(threads),
+            clock: Clock::new(),
+            words: vec![0; (WINDOW_SIZE / 4) as usize],
+            interrupts: Interrupts::default(),
+            job_interrupts: Interrupts::default(),
+            mmu_interrupts: Interrupts::default(),
+            power: Power::new(profile),
+            slots: (0..profile.js_present.count_ones())
+                .map(Slot::new)
+                .collect(),
+            spaces: (0..profile.as_present.count_ones())
+                .map(|_| AddressSpaceRegisters::new())
+                .collect(),
+            job_state: 0,
+            flush_id: 1,
+            cycle_counter: false,
+            epoch: 0,
+            outstanding: 0,
+            reset_pending: false,
+        };
+        gpu.set_identity();
+        gpu
+    }
+
+    /// The GPU that is modelled.
+    pub fn profile(&self) -> &'static Profile {
+        self.profile
+    }
+
+    /// The memory.
+    pub fn bus(&self) -> &Arc<B> {
+        &self.bus
+    }
+
+    /// Levels of the interrupt lines.
+    pub fn irq(&self) -> IrqLines {
+        IrqLines {
+            job: self.job_interrupts.status() != 0,
+            mmu: self.mmu_interrupts.status() != 0,
+            gpu: self.interrupts.status() != 0,
+        }
+    }
+
+    /// The translation of an address space.
+    pub(crate) fn space(&self, index: u32) -> Option<Arc<Space>> {
+        let registers = self.spaces.get(index as usize)?;
+        Some(registers.space().clone())
+    }
+
+    /// Lets chains do as much again as [`Options::work_limit`] says.
+    pub fn renew_work(&mut self) {
+        self.work.renew();
+        self.used_up = None;
+    }
+
+    /// Lets chains do so much from now on, in place of [`Options::work_limit`].
+    pub fn set_work_limit(&mut self, clauses: u64) {
+        self.work.set(clauses);
+        self.used_up = None;
+    }
+
+    /// The job that used up the work limit, if one has since the last [`Gpu::renew_work`].
+    pub fn used_up(&self) -> Option<UsedUp> {
+        self.used_up
+    }
+
+    /// True when a chain waits to be run.
+    pub fn has_work(&self) -> bool {
+        self.slots.iter().any(Slot::has_work)
+    }
+
+    /// True while a chain is being run by some thread.
+    pub fn is_busy(&self) -> bool {
+        self.outstanding != 0
+    }
+
+    /// Runs everything that waits, including chains that start meanwhile. Returns how many chains ran.
+    pub fn run(&mut self) -> usize {
+        let mut count = 0;
+        while let Some(work) = self.take_work() {
+            let finished = work.execute();
+            self.finish(finished);
+            count += 1;
+        }
+        count
+    }
+
+    /// Takes a chain that waits, for running it on another thread.
+    pub fn take_work(&mut self) -> Option<Work<B>> {
+        let started = self.slots.iter_mut().find_map(Slot::take)?;
+        let chain = started.chain;
+        let index = chain.config.address_space() as usize;
+        // A space that does not exist translates nothing.
+        let space = match self.spaces.get(index) {
+            Some(space) => space.space().clone(),
+            None => Arc::default(),
+        };
+        let notify = match self.options.faults {
+            FaultPolicy::Report => None,
+            FaultPolicy::Stall => self.options.stalled.clone(),
+        };
+        self.outstanding += 1;
+        log!(
+            self.options.log,
+            Info,
+            "slot {} runs chain {:#x} in address space {index}, affinity {:#x}, configuration {:#x}",
+            chain.slot,
+            chain.head,
+            chain.affinity,
+            chain.config.0
+        );
+        Some(Work {
+            chain,
+            environment: Environment {
+                profile: self.profile,
+                bus: self.bus.clone(),
+                space,
+                threads: self.threads.clone(),
+                control: started.control,
+                clock: self.clock,
+                log: self.options.log.clone(),
+                observer: self.options.observer.clone(),
+                notify,
+                seed: self.options.seed,
+                cores_ready: self.power.ready(Domain::Shader),
+                l2_ready: self.power.ready(Domain::L2) != 0,
+            },
+            epoch: self.epoch,
+        })
+    }
+
+    /// Gives back a chain that was run: status registers and interrupts follow.
+    pub fn finish(&mut self, finished: Finished) {
+        self.outstanding = self.outstanding.saturating_sub(1);
+        if finished.outcome.status == JobStatus::TERMINATED && self.work.is_used_up() {
+            self.used_up = Some(UsedUp {
+                job: finished.outcome.tail,
+                slot: finished.slot,
+                limit: self.work.limit(),
+            });
+        }
+        if finished.epoch == self.epoch {
+            self.retire(finished.slot, &finished.outcome);
+        }
+        self.complete_reset();
+    }
+
+    /// Shows faults of stalled accesses in the registers and raises their interrupts.
+    pub fn poll_faults(&mut self) {
+        for index in 0..self.spaces.len() {
+            if let Some(fault) = self.spaces[index].space().take_unreported() {
+                self.report_fault(index as u32, &fault);
+            }
+        }
+    }
+
+    /// Starts the queued chain when the slot is free, and lets JS_STATE follow.
+    fn update_slot(&mut self, index: u32) {
+        let Some(slot) = self.slots.get_mut(index as usize) else {
+            return;
+        };
+        if self.job_interrupts.raw & job::failed(index) == 0 && !slot.is_running() {
+            slot.promote(self.options.clause_budget, &self.work);
+        }
+        if self.job_interrupts.raw & (job::done(index) | job::failed(index)) == 0 {
+            self.latch_state(index);
+        }
+    }
+
+    fn latch_state(&mut self, index: u32) {
+        let bits = self.slots.get(index as usize).map_or(0, Slot::state_bits);
+        self.job_state = self.job_state & !(job::active(index) | job::next_pending(index)) | bits;
+    }
+
+    fn retire(&mut self, index: u32, outcome: &Outcome) {
+        let Some((space, interrupt)) = self
+            .slots
+            .get_mut(index as usize)
+            .and_then(|slot| slot.retire(outcome))
+        else {
+            return;
+        };
+        self.flushed();
+        log!(
+            self.options.log,
+            Info,
+            "slot {index} ended {} at job {:#x}",
+            outcome.status,
+            outcome.tail
+        );
+        if let Some(fault) = &outcome.mmu {
+            // A fault that stalled was shown when it happened.
+            let registers = self.spaces.get(space as usize);
+            if !registers.is_some_and(|registers| registers.space().take_shown()) {
+                self.report_fault(space, fault);
+            }
+        }
+        self.job_interrupts.raise(interrupt);
+        self.update_slot(index);
+    }
+
+    fn report_fault(&mut self, space: u32, fault: &MmuFault) {
+        log!(self.options.log, Error, "address space {space}: {fault}");
+        if let Some(registers) = self.spaces.get_mut(space as usize) {
+            registers.report(fault);
+        }
+        self.mmu_interrupts.raise(if is_bus_fault(fault) {
+            mmu::bus_error(space)
+        } else {
+            mmu::page_fault(space)
+        });
+    }
+
+    fn word(&self, offset: u32) -> u32 {
+        self.words.get(offset as usize / 4).copied().unwrap_or(0)
+    }
+
+    fn set_word(&mut self, offset: u32, value: u32) {
+        if let Some(word) = self.words.get_mut(offset as usize / 4) {
+            *word = value;
+        }
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Functional model of a Mali job-manager GPU: everything its driver can see, and the shader cores behind it.
+//!
+//! [`Gpu`] has the registers; memory is a [`mali_memory::Bus`]. Software writes registers, hosts run the job chains
+//! that wait ([`Gpu::has_work`], [`Gpu::run`]) and watch the interrupt lines ([`Gpu::irq`]).
+//!
+//! ```
+//! use std::sync::Arc;
+//! use mali_memory::Ram;
+//! use mali_model::{Gpu, Options, Profile};
+//! use mali_facts::registers::{GpuInterrupt, gpu};
+//!
+//! let profile = Profile::by_name("g52").unwrap();
+//! let mut gpu = Gpu::new(profile, Arc::new(Ram::new(16).unwrap()), Options::default());
+//! gpu.write32(gpu::GPU_INT_MASK, GpuInterrupt::RESET_COMPLETED.bits());
+//! gpu.write32(gpu::GPU_CMD, 1);
+//! assert_eq!(gpu.read32(gpu::GPU_INT_RAWSTAT), GpuInterrupt::RESET_COMPLETED.bits());
+//! assert!(!gpu.irq().any(), "a reset clears the mask as well");
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod address_space;
+mod chain;
+mod clock;
+mod compute;
+mod draw;
+mod environment;
+mod gpu;
+mod interrupt;
+mod log;
+mod order;
+mod power;
+mod slot;
+mod space;
+mod walk;
+mod writer;
+
+pub use gpu::{Finished, Gpu, Options, UsedUp, Work};
+pub use interrupt::IrqLines;
+pub use log::{ComputeReport, JobReport, Level, Log, NoLog, Observer};
+pub use mali_facts::{Architecture, PROFILES, Profile, Source};
+pub use mali_isa::{Identity, Message};
+pub use mali_shader::{Access, Dispatch, JOB_COST, Statistics, probe};
+pub use space::FaultPolicy;
+pub use walk::{Mapping, Translation};
+pub use writer::Writer;

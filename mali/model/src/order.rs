@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The order in which the jobs of a chain start: what dependencies and barriers leave open is drawn by lot.
+
+use std::collections::VecDeque;
+
+use mali_facts::JobHeader;
+
+/// Jobs that are read before those in front of them have ended.
+const AHEAD: usize = 16;
+
+/// A job that has been read and has not started.
+struct Waiting {
+    address: u64,
+    index: u64,
+    /// Indices of jobs that must have ended before.
+    dependencies: [u64; 2],
+    /// All jobs before it must have ended.
+    barrier: bool,
+    /// Nothing is read behind it before it has ended: it may change what follows.
+    last_read: bool,
+    /// A job behind it has ended.
+    overtaken: bool,
+}
+
+/// Jobs of a chain that wait.
+pub(crate) struct Order {
+    waiting: VecDeque<Waiting>,
+    /// The first job that has not been read; 0: there is none.
+    next: u64,
+    /// The last job that was read.
+    last: u64,
+    random: u64,
+}
+
+impl Order {
+    pub(crate) fn new(head: u64, seed: u64) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            next: head,
+            last: head,
+            random: seed | 1,
+        }
+    }
+
+    /// The first job that has not ended; the last one of the chain after its end.
+    pub(crate) fn first(&self) -> u64 {
+        let waits = self.waiting.front().map(|job| job.address);
+        waits.unwrap_or(if self.next != 0 { self.next } else { self.last })
+    }
+
+    /// Whether no job has ended before one in front of it.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.waiting.iter().all(|job| !job.overtaken)
+    }
+
+    /// Reads ahead. A header that cannot be read is the last one: it faults when its turn comes.
+    pub(crate) fn read(&mut self, header: impl Fn(u64) -> Option<JobHeader>) {
+        while self.next != 0
+            && self.waiting.len() < AHEAD
+            && !self.waiting.back().is_some_and(|job| job.last_read)
+        {
+            let address = self.next;
+            let (job, next) = match header(address) {
+                Some(header) => (
+                    Waiting {
+                        address,
+                        index: header.index(),
+                        dependencies: [header.dependency_1(), header.dependency_2()],
+                        barrier: header.barrier() != 0,
+                        last_read: header.suppress_prefetch() != 0,
+                        overtaken: false,
+                    },
+                    header.next(),
+                ),
+                None => (
+                    Waiting {
+                        address,
+                        index: 0,
+                        dependencies: [0; 2],
+                        barrier: true,
+                        last_read: true,
+                        overtaken: false,
+                    },
+                    0,
+                ),
+            };
+            self.waiting.push_back(job);
+            (self.last, self.next) = (address, next);
+        }
+    }
+
+    /// Takes a job out that may start now; without `any` the first one. `None`: the chain has ended.
+    pub(crate) fn take(&mut self, any: bool) -> Option<u64> {
+        let may_start = |at: &usize| {
+            let Some(job) = self.waiting.get(*at) else {
+                return false;
+            };
+            let before = || self.waiting.iter().take(*at);
+            let waits = |index: u64| index != 0 && before().any(|job| job.index == index);
+            let waits = job.dependencies.iter().any(|index| waits(*index));
+            *at == 0 || any && !job.barrier && !waits
+        };
+        let able: Vec<usize> = (0..self.waiting.len()).filter(may_start).collect();
+        // xorshift64
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let at = *able.get((self.random % able.len().max(1) as u64) as usize)?;
+        for job in self.waiting.iter_mut().take(at) {
+            job.overtaken = true;
+        }
+        self.waiting.remove(at).map(|job| job.address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(index: u64, dependency: u64, barrier: u64, next: u64) -> JobHeader {
+        JobHeader::from_bytes(&[0; JobHeader::SIZE])
+            .with("Index", index)
+            .with("Dependency 1", dependency)
+            .with("Barrier", barrier)
+            .with("Next", next)
+    }
+
+    /// The orders that seeds give to jobs at 64, 128 and so on.
+    fn orders(jobs: &[(u64, u64)]) -> std::collections::BTreeSet<Vec<u64>> {
+        let of = |address: u64| {
+            let at = address / 64;
+            let (dependency, barrier) = *jobs.get(at as usize - 1)?;
+            let last = at as usize == jobs.len();
+            Some(header(
+                at,
+                dependency,
+                barrier,
+                if last { 0 } else { address + 64 },
+            ))
+        };
+        (1..200)
+            .map(|seed| {
+                let mut order = Order::new(64, seed * 0x9e37_79b9);
+                std::iter::from_fn(|| {
+                    order.read(of);
+                    Some(order.take(true)? / 64)
+                })
+                .collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn jobs_without_dependencies_start_in_any_order() {
+        assert_eq!(orders(&[(0, 0), (0, 0), (0, 0)]).len(), 6);
+    }
+
+    #[test]
+    fn dependencies_and_barriers_hold() {
+        let chain = orders(&[(0, 0), (1, 0), (2, 0)]);
+        assert_eq!(chain, [vec![1, 2, 3]].into());
+        // The third waits for both before it, the fourth for nobody.
+        let all = orders(&[(0, 0), (0, 0), (0, 1), (0, 0)]);
+        assert!(all.iter().all(|order| {
+            let place = |job: u64| order.iter().position(|it| *it == job);
+            place(3) > place(1) && place(3) > place(2)
+        }));
+        assert!(all.contains(&vec![4, 2, 1, 3]));
+    }
+}

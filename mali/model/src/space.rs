@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One address space while jobs run in it: its translation, and the stall of an access that faulted.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use mali_facts::registers::{FaultAccess, FaultStatus, JobStatus};
+use mali_memory::{Bus, PAGE_SIZE, Page};
+use mali_shader::{Access, AddressSpace, Control, MmuFault};
+
+use crate::log::Observer;
+use crate::walk::Translation;
+
+/// What happens to an access that the MMU refuses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FaultPolicy {
+    /// The job fails at once.
+    #[default]
+    Report,
+    /// The access waits, as on hardware: the MMU interrupt is raised, and the next command to the address space
+    /// makes it try again. Software that maps more memory on demand needs this; the registers must be served by
+    /// another thread than the one that runs the job.
+    Stall,
+}
+
+#[derive(Debug)]
+struct State {
+    translation: Translation,
+    /// Fault that waits for software.
+    waiting: Option<MmuFault>,
+    /// Set when the fault is to be shown in the registers; cleared when it was.
+    unreported: bool,
+    /// The registers have shown a fault of the chain that runs.
+    shown: bool,
+    /// Number of commands so far; each ends a wait.
+    commands: u64,
+}
+
+/// Translation state of one address space, shared by registers and running jobs.
+#[derive(Debug)]
+pub(crate) struct Space {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Default for Space {
+    fn default() -> Space {
+        Space {
+            state: Mutex::new(State {
+                translation: Translation::UNMAPPED,
+                waiting: None,
+                unreported: false,
+                shown: false,
+                commands: 0,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+}
+
+impl Space {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The translation in use, and the number of the last command to the space.
+    fn snapshot(&self) -> (Translation, u64) {
+        let state = self.lock();
+        (state.translation, state.commands)
+    }
+
+    /// UPDATE: takes a new configuration into use.
+    pub(crate) fn update(&self, translation: Translation) {
+        self.lock().translation = translation;
+        self.retry();
+    }
+
+    /// Lets a stalled access try again.
+    pub(crate) fn retry(&self) {
+        self.lock().commands += 1;
+        self.changed.notify_all();
+    }
+
+    /// Lets stalled accesses notice that their chain was aborted.
+    pub(crate) fn wake(&self) {
+        drop(self.lock());
+        self.changed.notify_all();
+    }
+
+    /// The fault that waits and that the registers do not show yet.
+    pub(crate) fn take_unreported(&self) -> Option<MmuFault> {
+        let mut state = self.lock();
+        if !state.unreported {
+            return None;
+        }
+        state.unreported = false;
+        state.shown = true;
+        state.waiting
+    }
+
+    /// Whether the registers have shown a fault since the last call.
+    pub(crate) fn take_shown(&self) -> bool {
+        std::mem::take(&mut self.lock().shown)
+    }
+
+    /// Waits until software has dealt with `fault`, which was found after `seen` commands. True: try again.
+    ///
+    /// Nothing waits in a space that maps nothing: software has given it up, and will not answer.
+    fn stall(&self, fault: MmuFault, seen: u64, stall: &Stall<'_>) -> bool {
+        let hopeless =
+            |state: &State| stall.control.is_aborted() || state.translation.is_unmapped();
+        let mut state = self.lock();
+        while state.waiting.is_some() && !hopeless(&state) {
+            state = self.wait(state);
+        }
+        if hopeless(&state) {
+            return false;
+        }
+        if state.commands != seen {
+            return true;
+        }
+        state.waiting = Some(fault);
+        state.unreported = true;
+        drop(state);
+        (stall.notify)(true);
+        let mut state = self.lock();
+        while state.commands == seen && !hopeless(&state) {
+            state = self.wait(state);
+        }
+        state.waiting = None;
+        state.unreported = false;
+        let retry = !hopeless(&state);
+        drop(state);
+        self.changed.notify_all();
+        (stall.notify)(false);
+        retry
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How an access that faulted waits for software.
+#[derive(Clone, Copy)]
+pub(crate) struct Stall<'a> {
+    /// Ends the wait when aborted.
+    pub(crate) control: &'a Control,
+    /// Tells whoever serves the registers that there is a fault to report (true), or that a wait is over.
+    pub(crate) notify: &'a (dyn Fn(bool) + Sync),
+}
+
+/// Virtual memory as one running job chain sees it.
+pub(crate) struct JobMemory<'a, B: Bus> {
+    pub(crate) bus: &'a B,
+    pub(crate) space: &'a Space,
+    /// `None`: faults are reported at once.
+    pub(crate) stall: Option<Stall<'a>>,
+    /// Who wants to know of pages.
+    pub(crate) observer: Option<&'a dyn Observer>,
+}
+
+impl<B: Bus> JobMemory<'_, B> {
+    /// Fills `to` from `va` on.
+    pub(crate) fn read(&self, va: u64, to: &mut [u8]) -> Result<(), MmuFault> {
+        let mut done = 0;
+        while done < to.len() {
+            let at = va.wrapping_add(done as u64);
+            let page = self.translate(at, Access::Read)?;
+            done += page.copy_to_slice(at as usize & (PAGE_SIZE - 1), &mut to[done..]);
+        }
+        Ok(())
+    }
+
+    /// Writes `from` from `va` on.
+    pub(crate) fn write(&self, va: u64, from: &[u8]) -> Result<(), MmuFault> {
+        let mut done = 0;
+        while done < from.len() {
+            let at = va.wrapping_add(done as u64);
+            let page = self.translate(at, Access::Write)?;
+            done += page.copy_from_slice(at as usize & (PAGE_SIZE - 1), &from[done..]);
+        }
+        Ok(())
+    }
+
+    /// Reads `N` bytes at `va`.
+    pub(crate) fn bytes<const N: usize>(&self, va: u64) -> Result<[u8; N], MmuFault> {
+        let mut bytes = [0; N];
+        self.read(va, &mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+impl<B: Bus> AddressSpace for JobMemory<'_, B> {
+    fn translate(&self, va: u64, access: Access) -> Result<Page<'_>, MmuFault> {
+        loop {
+            let (translation, seen) = self.space.snapshot();
+            let code = match translation.translate(self.bus, va, access) {
+                Ok(address) => match self.bus.page(address) {
+                    Some(page) => {
+                        if let Some(observer) = self.observer {
+                            observer.page(va, access);
+                        }
+                        return Ok(page);
+                    }
+                    None => JobStatus::DELAYED_BUS_FAULT,
+                },
+                Err(code) => code,
+            };
+            let fault = MmuFault {
+                va,
+                access,
+                code: code.0 as u8,
+            };
+            match &self.stall {
+                Some(stall) if self.space.stall(fault, seen, stall) => {}
+                _ => return Err(fault),
+            }
+        }
+    }
+}
+
+/// AS_FAULTSTATUS for a fault.
+pub(crate) fn fault_status(fault: &MmuFault) -> FaultStatus {
+    let access = match fault.access {
+        Access::Read => FaultAccess::Read,
+        Access::Write => FaultAccess::Write,
+        Access::Execute => FaultAccess::Execute,
+    };
+    FaultStatus::new(JobStatus(fault.code.into()), access, 0)
+}
+
+/// True for faults of the bus, which have interrupt bits of their own.
+pub(crate) fn is_bus_fault(fault: &MmuFault) -> bool {
+    matches!(fault.code, 0x80 | 0xd0..=0xd7)
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which instruction of a job chain gave a byte its value. The chain is run in copies of its pages, and then the job that wrote
+//! the byte again and again with fewer clauses, until one clause makes the difference. A clause has one message at most, so its
+//! store is known with it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use mali_facts::job::{PAYLOAD, WRITTEN_BACK};
+use mali_facts::{JobHeader, JobType, LONGEST_CHAIN, WriteValue};
+use mali_memory::{Bus, PAGE_SIZE, Page, Ram};
+use mali_shader::{Access, AddressSpace, Control, Dispatch, FaultKind, ShaderFault, Threads};
+
+use crate::compute;
+use crate::gpu::Gpu;
+use crate::space::{JobMemory, Space};
+
+/// Pages that a job may touch: 4 GiB.
+const MOST_PAGES: usize = 1 << 20;
+
+/// Who gave a byte its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// A clause of a shader.
+    Clause {
+        /// Address of the job.
+        job: u64,
+        /// Address of its shader.
+        shader: u64,
+        /// Address of the clause.
+        clause: u64,
+    },
+    /// The job manager: the status in a job's header, or the value of a write-value job.
+    JobManager {
+        /// Address of the job.
+        job: u64,
+    },
+    /// No job of the chain.
+    Nobody,
+}
+
+/// Contents of pages by physical address.
+type Pages = BTreeMap<u64, Vec<u8>>;
+
+/// A bus whose pages are copied when they are first reached; what it is written to stays in the copies.
+struct Copies<'a, B: Bus> {
+    under: &'a B,
+    /// Pages as earlier jobs left them.
+    left: &'a Pages,
+    ram: Ram,
+    copies: Mutex<HashMap<u64, u64>>,
+}
+
+impl<'a, B: Bus> Copies<'a, B> {
+    fn new(under: &'a B, left: &'a Pages) -> Option<Self> {
+        Some(Self {
+            under,
+            left,
+            ram: Ram::new(MOST_PAGES).ok()?,
+            copies: Mutex::default(),
+        })
+    }
+
+    /// What the pages hold now, those of earlier jobs among them.
+    fn into_pages(self) -> Pages {
+        let mut pages = self.left.clone();
+        let copies = self.copies.into_inner();
+        for (address, copy) in copies.unwrap_or_else(PoisonError::into_inner) {
+            if let Some(page) = self.ram.page(copy) {
+                let mut bytes = vec![0; PAGE_SIZE];
+                page.copy_to_slice(0, &mut bytes);
+                pages.insert(address, bytes);
+            }
+        }
+        pages
+    }
+}
+
+impl<B: Bus> Bus for Copies<'_, B> {
+    fn page(&self, address: u64) -> Option<Page<'_>> {
+        let address = address - address % PAGE_SIZE as u64;
+        let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&copy) = copies.get(&address) {
+            return self.ram.page(copy);
+        }
+        let mut bytes = [0; PAGE_SIZE];
+        match self.left.get(&address) {
+            Some(left) => bytes.copy_from_slice(left),
+            None => {
+                self.under.page(address)?.copy_to_slice(0, &mut bytes);
+            }
+        }
+        let copy = self.ram.allocate()?;
+        let page = self.ram.page(copy)?;
+        page.copy_from_slice(0, &bytes);
+        copies.insert(address, copy);
+        Some(page)
+    }
+}
+
+/// A job, and the byte that is looked at.
+struct Trial<'a, B: Bus> {
+    bus: &'a B,
+    space: &'a Space,
+    left: &'a Pages,
+    dispatch: &'a Dispatch,
+    threads: &'a Threads,
+    va: u64,
+}
+
+impl<B: Bus> Trial<'_, B> {
+    /// Runs the job with `start` in the byte and so many clauses at most. Returns the byte, how the job ended, and its pages.
+    fn run(
+        &self,
+        start: Option<u8>,
+        clauses: u64,
+    ) -> Option<(u8, Result<u64, ShaderFault>, Copies<'_, B>)> {
+        let bus = Copies::new(self.bus, self.left)?;
+        let memory = JobMemory {
+            bus: &bus,
+            space: self.space,
+            stall: None,
+            observer: None,
+        };
+        let offset = self.va as usize % PAGE_SIZE;
+        if let Some(start) = start {
+            let page = memory.translate(self.va, Access::Write).ok()?;
+            page.store_u8(offset, start);
+        }
+        let control = Control::new(clauses);
+        let ended = mali_shader::run(self.dispatch, &memory, self.threads, &control);
+        let page = memory.translate(self.va, Access::Read).ok()?;
+        let byte = page.load_u8(offset);
+        let ended = ended.map(|statistics| statistics.clauses);
+        Some((byte, ended, bus))
+    }
+
+    /// The clause that gave the byte its value; `None` when no clause did.
+    fn clause(&self, before: u8, after: u8, clauses: u64) -> Option<u64> {
+        // A store of the value that was there before shows only when something else was there.
+        let most = clauses.saturating_mul(2).saturating_add(1024);
+        let starts = [before, !after, after ^ 0x55].into_iter();
+        let (start, value, clauses) = starts.take(3).find_map(|start| {
+            let (value, ended, _) = self.run(Some(start), most)?;
+            (value != start).then_some((start, value, ended.ok()?))
+        })?;
+        let (mut without, mut with) = (0, clauses);
+        while with - without > 1 {
+            let middle = without.midpoint(with);
+            let (found, ..) = self.run(Some(start), middle)?;
+            if found == value {
+                with = middle;
+            } else {
+                without = middle;
+            }
+        }
+        match self.run(Some(start), without)?.1 {
+            Err(fault) if fault.kind == FaultKind::Budget => Some(fault.clause),
+            _ => None,
+        }
+    }
+}
+
+impl<B: Bus> Gpu<B> {
+    /// Finds out who would give the byte at `va` its value if the chain ran now, in an address space: the last job that writes
+    /// it, and the clause of its shader. Nothing that the GPU or its memory shows is changed. `None` when the chain would not
+    /// run to its end, or uses what only the job manager can do.
+    ///
+    /// Jobs run on one thread, and the one that writes the byte some thirty times.
+    pub fn writer(&self, space: u32, chain: u64, va: u64) -> Option<Writer> {
+        let space = self.space(space)?;
+        let bus = &**self.bus();
+        let threads = Threads::new(1);
+        let mut left = Pages::new();
+        let mut writer = Writer::Nobody;
+        let mut job = chain;
+        for _ in 0..LONGEST_CHAIN {
+            let copies = Copies::new(bus, &left)?;
+            let memory = JobMemory {
+                bus: &copies,
+                space: &space,
+                stall: None,
+                observer: None,
+            };
+            let header = JobHeader::from_bytes(&memory.bytes(job).ok()?);
+            match JobType::from_bits(header.job_type())? {
+                JobType::Null | JobType::CacheFlush => {}
+                JobType::WriteValue => {
+                    let at = job.wrapping_add(PAYLOAD);
+                    let payload = WriteValue::from_bytes(&memory.bytes(at).ok()?);
+                    if va.wrapping_sub(payload.address()) < payload.bytes() {
+                        writer = Writer::JobManager { job };
+                    }
+                }
+                JobType::Compute => {
+                    let dispatch = compute::dispatch(self.profile(), &memory, job).ok()?;
+                    let mut before = [0];
+                    memory.read(va, &mut before).ok()?;
+                    let trial = Trial {
+                        bus,
+                        space: &space,
+                        left: &left,
+                        dispatch: &dispatch,
+                        threads: &threads,
+                        va,
+                    };
+                    let (after, ended, pages) = trial.run(None, u64::MAX)?;
+                    if let Some(clause) = trial.clause(before[0], after, ended.ok()?) {
+                        let shader = dispatch.shader;
+                        writer = Writer::Clause {
+                            job,
+                            shader,
+                            clause,
+                        };
+                    }
+                    let pages = pages.into_pages();
+                    left = pages;
+                }
+                _ => return None,
+            }
+            if va.wrapping_sub(job) < WRITTEN_BACK {
+                writer = Writer::JobManager { job };
+            }
+            job = header.next();
+            if job == 0 {
+                return Some(writer);
+            }
+        }
+        None
+    }
+}

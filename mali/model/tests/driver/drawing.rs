@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Indexed vertex and fragment jobs: pixels against rules worked out here, and what is refused.
+
+use mali_facts::Memory;
+use mali_facts::registers::{JobStatus, job_slot};
+use mali_model::Options;
+
+use crate::machine::{CODE, CONFIG, DATA, Format, JOBS, Machine, NOWHERE};
+use crate::picture::{self, *};
+
+fn machine(gpu: &str) -> Machine {
+    let machine = Machine::with(gpu, Format::Lpae, Options::default());
+    picture::write(&machine.memory, gpu == "g72");
+    machine
+}
+
+/// Runs a job and says how it ended.
+fn run(machine: &mut Machine, slot: u32, job: u64) -> JobStatus {
+    machine.submit(slot, job, CONFIG);
+    machine.gpu.run();
+    let status = JobStatus(machine.slot(slot, job_slot::STATUS));
+    machine.clear_interrupts();
+    machine.gpu.run();
+    status
+}
+
+fn draw(machine: &mut Machine) {
+    assert_eq!(run(machine, 1, JOBS), JobStatus::DONE);
+    assert_eq!(run(machine, 0, JOBS + FRAGMENT_JOB), JobStatus::DONE);
+}
+
+/// A pixel of the linear target.
+fn pixel(machine: &Machine, x: u32, y: u32) -> [u32; 4] {
+    let at = DATA + u64::from(y * WIDTH + x) * 16;
+    [0, 4, 8, 12].map(|offset| machine.memory.read32(at + offset))
+}
+
+fn untouched(x: u32, y: u32) -> [u32; 4] {
+    [0, 1, 2, 3].map(|word| before((y * WIDTH + x) * 4 + word))
+}
+
+fn inside(x: u32, y: u32) -> bool {
+    let [left, top, right, bottom] = DRAWN;
+    (left..right).contains(&x) && (top..bottom).contains(&y)
+}
+
+/// The colour inside: the fan's diagonal goes from its first corner to its third, and the last vertex decides.
+fn drawn(x: u32, y: u32) -> Option<[u32; 4]> {
+    let [left, top, right, bottom] = DRAWN.map(|v| f64::from(v) * 2.0);
+    let (x2, y2) = (f64::from(2 * x + 1), f64::from(2 * y + 1));
+    let side = (x2 - left) * (bottom - top) - (y2 - top) * (right - left);
+    (inside(x, y) && side != 0.0).then(|| colour(if side > 0.0 { 2 } else { 3 }))
+}
+
+#[track_caller]
+fn expect(machine: &Machine, outside: impl Fn(u32, u32) -> [u32; 4]) {
+    for y in 0..HEIGHT {
+        for x in 0..WIDTH {
+            let have = pixel(machine, x, y);
+            match drawn(x, y) {
+                Some(colour) => assert_eq!(have, colour, "{x}, {y}"),
+                None if inside(x, y) => {
+                    assert!(have == colour(2) || have == colour(3), "{x}, {y}")
+                }
+                None => assert_eq!(have, outside(x, y), "{x}, {y}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn triangles_are_drawn_over_what_was_there() {
+    for gpu in ["g52", "g72"] {
+        let mut machine = machine(gpu);
+        draw(&mut machine);
+        expect(&machine, untouched);
+        let at = |vertex: u64| JOBS + POSITIONS + vertex * 16;
+        let [left, top, right, bottom] = DRAWN.map(|v| (v as f32).to_bits());
+        let position = |vertex| [0, 4].map(|word| machine.memory.read32(at(vertex) + word));
+        assert_eq!(position(0), [left, top], "positions are in memory");
+        assert_eq!(position(2), [right, bottom]);
+    }
+}
+
+#[test]
+fn a_message_before_the_shader_does_what_its_instruction_does() {
+    let mut machine = machine("g52");
+    // Texture lookup at varying 0 with texture 0, level 0; the shader begins behind its own.
+    machine.memory.write32(JOBS + FRAME_STATE + 60, 2 | 1 << 15);
+    machine.memory.write64(JOBS + FRAME_STATE, CODE + 0x310);
+    draw(&mut machine);
+    expect(&machine, untouched);
+}
+
+#[test]
+fn a_varying_before_the_shader_is_interpolated() {
+    let mut machine = machine("g52");
+    // Varying 0 with four components, in single precision, is the pixel's place; what is blended are its words.
+    machine.memory.write32(JOBS + FRAME_STATE + 60, 1 | 3 << 11);
+    machine.memory.write64(JOBS + FRAME_STATE, CODE + 0x310);
+    draw(&mut machine);
+    let centre = |v: u32| (v as f32 + 0.5).to_bits();
+    expect(&machine, |x, y| [centre(x), centre(y), 0, 1f32.to_bits()]);
+}
+
+#[test]
+fn tiles_begin_with_the_clear_colour() {
+    let clear = [5, 6, 7, 8];
+    for draws in [true, false] {
+        let mut machine = machine("g52");
+        machine.memory.write32(JOBS + FRAMEBUFFER, 0);
+        for (at, word) in (JOBS + TARGET + 48..).step_by(4).zip(clear) {
+            machine.memory.write32(at, word);
+        }
+        if draws {
+            draw(&mut machine);
+            expect(&machine, |_, _| clear);
+        } else {
+            assert_eq!(run(&mut machine, 0, JOBS + FRAGMENT_JOB), JobStatus::DONE);
+            for y in 0..HEIGHT {
+                assert!((0..WIDTH).all(|x| pixel(&machine, x, y) == clear));
+            }
+        }
+    }
+}
+
+#[test]
+fn without_draws_a_frame_stays_as_it_is() {
+    let mut machine = machine("g52");
+    assert_eq!(run(&mut machine, 0, JOBS + FRAGMENT_JOB), JobStatus::DONE);
+    for (x, y) in [(0, 0), (5, 5), (WIDTH - 1, HEIGHT - 1)] {
+        assert_eq!(pixel(&machine, x, y), untouched(x, y));
+    }
+}
+
+#[test]
+fn bounds_and_scissor_limit_what_is_written() {
+    let mut machine = machine("g52");
+    // Scissor from column 5 on; framebuffer bounds up to line 9.
+    machine.memory.write32(JOBS + VIEWPORT + 24, 5);
+    machine
+        .memory
+        .write32(JOBS + FRAMEBUFFER + 40, (WIDTH - 1) | 9 << 16);
+    draw(&mut machine);
+    for y in 0..HEIGHT {
+        for x in 0..WIDTH {
+            let written = inside(x, y) && x >= 5 && y <= 9;
+            assert_eq!(
+                pixel(&machine, x, y) != untouched(x, y),
+                written,
+                "{x}, {y}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_first_vertex_can_give_the_colour() {
+    let mut machine = machine("g52");
+    machine.memory.write32(JOBS + 40, 12 | 1 << 18 | 1 << 15);
+    draw(&mut machine);
+    let [left, top, right, bottom] = DRAWN;
+    // Of a fan that is the first vertex behind the hub.
+    assert_eq!(pixel(&machine, right - 1, top), colour(1));
+    assert_eq!(pixel(&machine, left, bottom - 1), colour(2));
+}
+
+#[test]
+fn a_target_can_consist_of_tiles() {
+    for (gpu, block) in [("g52", 1 << 8), ("g72", 1 << 10)] {
+        let mut machine = machine(gpu);
+        machine.memory.write32(JOBS + FRAMEBUFFER, 0);
+        machine
+            .memory
+            .write32(JOBS + TARGET + 4, 1 | 7 << 3 | block | 0o3210 << 16);
+        // Two tiles in a row.
+        machine.memory.write32(JOBS + TARGET + 40, 2 * 256 * 16);
+        draw(&mut machine);
+        for y in 0..HEIGHT {
+            for x in 0..WIDTH {
+                let mut index = 0;
+                for bit in 0..4 {
+                    index |= ((x ^ y) >> bit & 1) << (2 * bit) | (y >> bit & 1) << (2 * bit + 1);
+                }
+                let tile = (y / 16) * 2 + x / 16;
+                let at = DATA + u64::from(tile * 256 + index) * 16;
+                let have = [0, 4, 8, 12].map(|word| machine.memory.read32(at + word));
+                match drawn(x, y) {
+                    Some(colour) => assert_eq!(have, colour, "{x}, {y}"),
+                    None if inside(x, y) => assert_ne!(have, [0; 4]),
+                    None => assert_eq!(have, [0; 4], "{x}, {y}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn two_draws_come_in_order() {
+    let mut machine = machine("g52");
+    assert_eq!(run(&mut machine, 1, JOBS), JobStatus::DONE);
+    // The second draw is the same with other colours; it has its own varyings only if they are written elsewhere, so the last
+    // one's colours are what both show. What it can show is that both are there.
+    for vertex in 0..4 {
+        let at = JOBS + VERTICES + 32 * u64::from(vertex) + 16;
+        for (at, word) in (at..).step_by(4).zip(colour(vertex + 40)) {
+            machine.memory.write32(at, word);
+        }
+    }
+    assert_eq!(run(&mut machine, 1, JOBS), JobStatus::DONE);
+    assert_eq!(machine.memory.read32(JOBS + TILER + 132), 2);
+    assert_eq!(run(&mut machine, 0, JOBS + FRAGMENT_JOB), JobStatus::DONE);
+    assert_eq!(pixel(&machine, DRAWN[2] - 1, DRAWN[1]), colour(42));
+}
+
+/// A change that makes the drawing one that is not modelled, or senseless.
+struct Refused {
+    what: &'static str,
+    /// Where, from JOBS on, and the word there.
+    offset: u64,
+    word: u32,
+    status: JobStatus,
+}
+
+const fn refused(what: &'static str, offset: u64, word: u32) -> Refused {
+    let status = JobStatus::JOB_CONFIG_FAULT;
+    Refused {
+        what,
+        offset,
+        word,
+        status,
+    }
+}
+
+const STATE: u64 = FRAGMENT_STATE;
+
+const VERTEX_JOBS: &[Refused] = &[
+    refused("points", 40, 1 | 1 << 18),
+    refused("lines", 40, 2 | 1 << 18),
+    refused("quads", 40, 14 | 1 << 18),
+    refused("indices", 40, 12 | 1 << 8),
+    refused("point sizes", 40, 12 | 2 << 11),
+    refused("restart", 40, 12 | 2 << 19),
+    refused("base vertex", 44, 1),
+    refused("index count", 52, 7),
+    refused("first vertex", 256 + 4, 1),
+    refused("occlusion query", 128, 1 << 3),
+    refused("culling", 128, 1 << 6),
+    Refused {
+        status: JobStatus::DATA_INVALID_FAULT,
+        ..refused("no positions", 128 + 16, 0)
+    },
+    Refused {
+        status: JobStatus::DATA_INVALID_FAULT,
+        ..refused("a foreign tiler state", TILER + 128, 5)
+    },
+    Refused {
+        status: JobStatus::DATA_INVALID_FAULT,
+        ..refused("attributes of another kind", ATTRIBUTE_BUFFER, 5)
+    },
+    Refused {
+        status: JobStatus::DATA_INVALID_FAULT,
+        ..refused("too few varyings", VERTEX_STATE + 12, 2)
+    },
+    Refused {
+        status: JobStatus::OUT_OF_MEMORY,
+        ..refused(
+            "a heap that is too small",
+            HEAP + 24,
+            HEAP_MEMORY as u32 + 16,
+        )
+    },
+];
+
+const FRAGMENT_JOBS: &[Refused] = &[
+    refused("tile map", FRAGMENT_JOB + 36, 1 << 31),
+    refused(
+        "single target",
+        FRAGMENT_JOB + 40,
+        (JOBS + FRAMEBUFFER) as u32,
+    ),
+    refused(
+        "extension",
+        FRAGMENT_JOB + 40,
+        (JOBS + FRAMEBUFFER) as u32 | 3,
+    ),
+    refused(
+        "two targets",
+        FRAGMENT_JOB + 40,
+        (JOBS + FRAMEBUFFER) as u32 | 5,
+    ),
+    refused("two targets", FRAMEBUFFER + 44, 1 << 19),
+    refused("samples", FRAMEBUFFER + 44, 2),
+    refused("depth", FRAMEBUFFER + 48, 1 << 18),
+    refused("stencil", FRAMEBUFFER + 48, 1 << 8),
+    refused("checksums", FRAMEBUFFER + 48, 1 << 31),
+    refused("second frame shader", FRAMEBUFFER, 2 | 1 << 3),
+    refused("shader after the frame", FRAMEBUFFER, 2 | 1 << 6),
+    refused("frame shader of depth", FRAMEBUFFER, 3),
+    refused("AFBC", TARGET + 4, 1 | 7 << 3 | 12 << 8 | 0o3210 << 16),
+    refused("YUV", TARGET, 36 << 26 | 1 << 24),
+    refused(
+        "sRGB",
+        TARGET + 4,
+        1 | 7 << 3 | 2 << 8 | 1 << 14 | 0o3210 << 16,
+    ),
+    refused(
+        "average",
+        TARGET + 4,
+        1 | 7 << 3 | 2 << 8 | 1 << 12 | 0o3210 << 16,
+    ),
+    refused("another format", TARGET, 2 << 26),
+    refused(
+        "another writeback",
+        TARGET + 4,
+        1 | 5 << 3 | 2 << 8 | 0o3210 << 16,
+    ),
+    refused("multisampling", STATE + 32, 0xffff | 1 << 16 | 7 << 24),
+    refused("depth test", STATE + 32, 0xffff | 1 << 24),
+    refused("depth write", STATE + 32, 0xffff | 7 << 24 | 1 << 27),
+    refused("stencil test", STATE + 36, 1 << 16),
+    refused("coverage from alpha", STATE + 36, 1 << 17),
+    refused("depth from the shader", STATE + 16, 3 << 8),
+    refused("primitive number", STATE + 48, 1 << 9),
+    refused("blend shader", STATE + 72, 3 << 3),
+    refused("blending", STATE + 72, 2 | 3 << 3),
+    refused("loads what was there", STATE + 64, 1 << 9 | 1),
+    refused("blend equation", STATE + 68, 0xf012_2132),
+    refused("colour mask", STATE + 68, 0x7012_2122),
+    refused("clipping by depth", VIEWPORT + 16, 0x3f80_0000),
+    refused("behind the eye", POSITIONS + 12, 0xbf80_0000),
+    refused("no number", POSITIONS, 0x7fc0_0000),
+    refused("far away", POSITIONS, 0x4f80_0000),
+    Refused {
+        status: JobStatus::DATA_INVALID_FAULT,
+        ..refused("pixels of another size", STATE + 76, 140 << 12 | 3 << 24)
+    },
+    Refused {
+        status: JobStatus::DATA_INVALID_FAULT,
+        ..refused("another render target", STATE + 72, 1 | 3 << 3 | 1 << 16)
+    },
+    Refused {
+        status: JobStatus::DATA_INVALID_FAULT,
+        ..refused("too many draws", TILER + 132, 5000)
+    },
+    Refused {
+        status: JobStatus::DATA_INVALID_FAULT,
+        ..refused("draws that nobody made", TILER + 132, 2)
+    },
+];
+
+#[test]
+fn what_is_not_modelled_is_refused() {
+    for (first, cases) in [(false, VERTEX_JOBS), (true, FRAGMENT_JOBS)] {
+        for case in cases {
+            let mut machine = machine("g52");
+            let (slot, job) = if first {
+                assert_eq!(run(&mut machine, 1, JOBS), JobStatus::DONE);
+                (0, JOBS + FRAGMENT_JOB)
+            } else {
+                (1, JOBS)
+            };
+            let good = machine.memory.read32(JOBS + case.offset);
+            machine.memory.write32(JOBS + case.offset, case.word);
+            assert_eq!(run(&mut machine, slot, job), case.status, "{}", case.what);
+            for (x, y) in [(0, 0), (5, 5)] {
+                assert_eq!(pixel(&machine, x, y), untouched(x, y), "{}", case.what);
+            }
+            // What comes after is right.
+            machine.memory.write32(JOBS + case.offset, good);
+            assert_eq!(
+                run(&mut machine, slot, job),
+                JobStatus::DONE,
+                "{}",
+                case.what
+            );
+        }
+    }
+}
+
+#[test]
+fn memory_that_is_not_there_faults() {
+    for (what, slot, offset) in [
+        ("tiler context", 1, 72),
+        ("vertex state", 1, 256 + 56),
+        ("positions", 1, 128 + 16),
+        ("heap", 1, TILER + 24),
+        ("framebuffer's tiler", 0, FRAMEBUFFER + 56),
+        ("frame shader", 0, FRAMEBUFFER + 24),
+        ("target", 0, TARGET + 32),
+    ] {
+        let mut machine = machine("g52");
+        if slot == 0 {
+            assert_eq!(run(&mut machine, 1, JOBS), JobStatus::DONE);
+        }
+        machine.memory.write64(JOBS + offset, NOWHERE);
+        let job = if slot == 0 { JOBS + FRAGMENT_JOB } else { JOBS };
+        let status = run(&mut machine, slot, job);
+        assert_eq!(status.0 & 0xf8, 0xc0, "{what}: {status}");
+    }
+}
+
+#[test]
+fn an_endless_frame_uses_up_its_budget() {
+    let options = Options {
+        clause_budget: 5000,
+        ..Options::default()
+    };
+    let mut machine = Machine::with("g52", Format::Lpae, options);
+    picture::write(&machine.memory, false);
+    // 65536 lines of 65536 pixels, all of them in the same place.
+    machine.memory.write32(JOBS + FRAMEBUFFER, 0);
+    machine.memory.write32(JOBS + FRAMEBUFFER + 32, u32::MAX);
+    machine.memory.write32(JOBS + FRAMEBUFFER + 40, 0xffff_ffff);
+    machine
+        .memory
+        .write32(JOBS + FRAGMENT_JOB + 36, 0xfff | 0xfff << 16);
+    machine
+        .memory
+        .write32(JOBS + TARGET + 4, 1 | 7 << 3 | 1 << 8 | 0o3210 << 16);
+    machine.memory.write32(JOBS + TARGET + 40, 0);
+    let status = run(&mut machine, 0, JOBS + FRAGMENT_JOB);
+    assert!(
+        status == JobStatus::TERMINATED || status.0 & 0xf8 == 0xc0,
+        "{status}"
+    );
+    let mut byte = [0];
+    assert!(machine.memory.read(DATA, &mut byte));
+}
+
+#[test]
+fn changed_descriptors_end_without_panic() {
+    let mut state = 1u64;
+    let mut random = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        (state >> 33) as u32
+    };
+    for round in 0..1500 {
+        let gpu = if round % 2 == 0 { "g52" } else { "g72" };
+        let options = Options {
+            clause_budget: 4000,
+            ..Options::default()
+        };
+        let mut machine = Machine::with(gpu, Format::Lpae, options);
+        picture::write(&machine.memory, gpu == "g72");
+        for _ in 0..1 + random() % 3 {
+            let at = JOBS + u64::from(random() % 0x2c0) * 4;
+            let word = machine.memory.read32(at);
+            let changed = match random() % 3 {
+                0 => word ^ 1 << (random() % 32),
+                1 => word.wrapping_add(random() % 64),
+                _ => random() << (random() % 32),
+            };
+            machine.memory.write32(at, changed);
+        }
+        for (slot, job) in [(1, JOBS), (0, JOBS + FRAGMENT_JOB)] {
+            assert_ne!(run(&mut machine, slot, job), JobStatus::ACTIVE, "{round}");
+        }
+    }
+}

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A GPU with page tables and job descriptors that tests make by hand.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use mali_facts::Memory;
+use mali_facts::registers::{
+    AddressSpaceCommand, JobCommand, TranslationConfig, TranslationTable, address_space, gpu, job,
+    job_slot, mmu,
+};
+use mali_facts::{Invocation, JobType};
+use mali_memory::{Bus, Ram};
+use mali_model::{Gpu, Options, Profile};
+
+/// All that there are.
+pub(crate) const GPUS: [&str; 5] = ["g31", "g52", "g71", "g72", "g76"];
+
+/// Mali LPAE, or ARMv8 tables as Arm's driver uses them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Lpae,
+    AArch64,
+}
+
+/// What a page allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rights {
+    ReadWrite,
+    ReadOnly,
+    Execute,
+}
+
+/// Adds the floats at u0 and u1 and stores the sums at u2, one per thread: the code a runtime makes from
+/// `c[i] = a[i] + b[i]`.
+pub(crate) const ADD: [u8; 0x110] = [
+    0x29, 0x42, 0x00, 0xc0, 0x43, 0xc0, 0x88, 0x8b, 0x91, 0x65, 0x07, 0xc0, 0x48, 0x08, 0x40, 0x29,
+    0x21, 0x42, 0x00, 0xc0, 0x0b, 0xc0, 0x8a, 0x83, 0x91, 0x65, 0x07, 0x0c, 0x02, 0x40, 0xc0, 0x58,
+    0x01, 0x80, 0x82, 0x10, 0x28, 0x18, 0xcb, 0x80, 0x17, 0x18, 0x37, 0xe0, 0x04, 0xc6, 0x01, 0xb4,
+    0x63, 0x80, 0xc3, 0x20, 0x28, 0x18, 0xcb, 0x80, 0x13, 0xca, 0x06, 0x00, 0x80, 0xc1, 0xc2, 0x58,
+    0x07, 0x00, 0x00, 0x20, 0x58, 0x18, 0xcb, 0x80, 0xe3, 0x31, 0x30, 0xe0, 0x07, 0xc6, 0x01, 0xac,
+    0x76, 0x00, 0x00, 0x00, 0xe0, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x2d, 0x81, 0x00, 0x00, 0x40, 0x18, 0xcb, 0x80, 0x13, 0x18, 0x07, 0xc0, 0x68, 0x08, 0x40, 0x31,
+    0x25, 0x81, 0xc3, 0x10, 0x28, 0x18, 0xcb, 0x80, 0x17, 0x18, 0x0f, 0x24, 0x88, 0x41, 0xc1, 0x58,
+    0xab, 0x00, 0x00, 0x40, 0x58, 0x18, 0xcb, 0x80, 0x1f, 0x18, 0x37, 0xe0, 0x84, 0xb2, 0x01, 0x00,
+    0x53, 0x00, 0x00, 0x30, 0x58, 0x18, 0xcb, 0x80, 0xe3, 0x31, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x2d, 0x82, 0x00, 0x00, 0x40, 0x18, 0xcb, 0x80, 0x13, 0x18, 0x07, 0x00, 0x40, 0x00, 0x80, 0x01,
+    0x25, 0x82, 0x00, 0x10, 0x28, 0x18, 0xcb, 0x80, 0x17, 0x18, 0x17, 0x0c, 0x00, 0x31, 0x18, 0x02,
+    0xab, 0x00, 0x82, 0x10, 0x08, 0x18, 0xcb, 0x80, 0x1f, 0x18, 0x07, 0x58, 0x94, 0xb2, 0x01, 0x00,
+    0x53, 0x00, 0x00, 0x00, 0x58, 0x18, 0xcb, 0x80, 0xe3, 0xb1, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+];
+
+/// Where the pieces of [`Machine::compute_job`] lie.
+pub(crate) const JOBS: u64 = 0x200_0000;
+pub(crate) const CODE: u64 = 0x300_0000;
+pub(crate) const DATA: u64 = 0x400_0000;
+/// Never mapped.
+pub(crate) const NOWHERE: u64 = 0x7_0000_0000;
+
+/// A job's configuration as panfrost writes it, for address space 0.
+pub(crate) const CONFIG: u32 = 0x8_7300;
+
+pub(crate) struct Machine<B: Bus = Ram> {
+    pub(crate) gpu: Gpu<B>,
+    pub(crate) memory: PageMemory,
+}
+
+/// Page tables and what they map, usable while the GPU is elsewhere.
+pub(crate) struct PageMemory {
+    ram: Arc<Ram>,
+    root: u64,
+    format: Format,
+    pages: HashMap<u64, u64>,
+}
+
+impl Machine {
+    /// A Mali-G52 that is powered, with address space 0 in use.
+    pub(crate) fn new() -> Machine {
+        Machine::with("g52", Format::Lpae, Options::default())
+    }
+
+    pub(crate) fn with(name: &str, format: Format, options: Options) -> Machine {
+        let ram = Arc::new(Ram::new(4096).unwrap());
+        let options = Options {
+            threads: 1,
+            ..options
+        };
+        Machine::on(ram.clone(), ram, name, format, options)
+    }
+}
+
+impl<B: Bus> Machine<B> {
+    /// A machine whose GPU sees `ram` through `bus`.
+    pub(crate) fn on(
+        bus: Arc<B>,
+        ram: Arc<Ram>,
+        name: &str,
+        format: Format,
+        options: Options,
+    ) -> Machine<B> {
+        let root = ram.allocate().unwrap();
+        let gpu = Gpu::new(Profile::by_name(name).unwrap(), bus, options);
+        let memory = PageMemory {
+            ram,
+            root,
+            format,
+            pages: HashMap::new(),
+        };
+        let mut machine = Machine { gpu, memory };
+        machine.memory.map(JOBS, 16, Rights::ReadWrite);
+        machine.memory.map(CODE, 1, Rights::Execute);
+        machine.memory.map(DATA, 16, Rights::ReadWrite);
+        machine.power_on();
+        machine.activate();
+        machine
+    }
+
+    pub(crate) fn power_on(&mut self) {
+        for (present, on) in [
+            (gpu::L2_PRESENT_LO, gpu::L2_PWRON_LO),
+            (gpu::SHADER_PRESENT_LO, gpu::SHADER_PWRON_LO),
+            (gpu::TILER_PRESENT_LO, gpu::TILER_PWRON_LO),
+        ] {
+            let units = self.gpu.read32(present);
+            self.gpu.write32(on, units);
+        }
+    }
+
+    /// Takes the page tables into use in address space 0.
+    pub(crate) fn activate(&mut self) {
+        let (table, config) = match self.memory.format {
+            Format::Lpae => (TranslationTable::legacy(self.memory.root, true).0, 0),
+            Format::AArch64 => (self.memory.root, TranslationConfig::aarch64_4k().0),
+        };
+        self.write64(address_space::offset(0, address_space::TRANSTAB_LO), table);
+        self.write64(address_space::offset(0, address_space::TRANSCFG_LO), config);
+        self.space_command(AddressSpaceCommand::Update);
+    }
+
+    pub(crate) fn space_command(&mut self, command: AddressSpaceCommand) {
+        self.gpu.write32(
+            address_space::offset(0, address_space::COMMAND),
+            command as u32,
+        );
+    }
+
+    fn write64(&mut self, low: u32, value: u64) {
+        self.gpu.write32(low, value as u32);
+        self.gpu.write32(low + 4, (value >> 32) as u32);
+    }
+
+    pub(crate) fn read64(&mut self, low: u32) -> u64 {
+        u64::from(self.gpu.read32(low)) | u64::from(self.gpu.read32(low + 4)) << 32
+    }
+
+    pub(crate) fn slot(&mut self, slot: u32, register: u32) -> u32 {
+        self.gpu.read32(job_slot::offset(slot, register))
+    }
+
+    pub(crate) fn set_slot(&mut self, slot: u32, register: u32, value: u32) {
+        self.gpu.write32(job_slot::offset(slot, register), value);
+    }
+
+    pub(crate) fn tail(&mut self, slot: u32) -> u64 {
+        self.read64(job_slot::offset(slot, job_slot::TAIL_LO))
+    }
+
+    /// Fills the NEXT registers of a slot and starts them.
+    pub(crate) fn submit(&mut self, slot: u32, head: u64, config: u32) {
+        let cores = self.gpu.read32(gpu::SHADER_PRESENT_LO);
+        self.submit_on(slot, head, config, cores);
+    }
+
+    pub(crate) fn submit_on(&mut self, slot: u32, head: u64, config: u32, cores: u32) {
+        self.write64(job_slot::offset(slot, job_slot::HEAD_NEXT_LO), head);
+        self.write64(
+            job_slot::offset(slot, job_slot::AFFINITY_NEXT_LO),
+            cores.into(),
+        );
+        self.set_slot(slot, job_slot::CONFIG_NEXT, config);
+        self.set_slot(slot, job_slot::COMMAND_NEXT, JobCommand::Start as u32);
+    }
+
+    /// RAWSTAT of the job interrupts.
+    pub(crate) fn job_interrupts(&mut self) -> u32 {
+        self.gpu.read32(job::JOB_INT_RAWSTAT)
+    }
+
+    /// RAWSTAT of the MMU interrupts.
+    pub(crate) fn mmu_interrupts(&mut self) -> u32 {
+        self.gpu.read32(mmu::MMU_INT_RAWSTAT)
+    }
+
+    pub(crate) fn clear_interrupts(&mut self) {
+        self.gpu.write32(job::JOB_INT_CLEAR, u32::MAX);
+        self.gpu.write32(mmu::MMU_INT_CLEAR, u32::MAX);
+    }
+}
+
+impl PageMemory {
+    /// Maps `count` pages of zeros at `va`.
+    pub(crate) fn map(&mut self, va: u64, count: u64, rights: Rights) {
+        for page in 0..count {
+            let va = va + page * 4096;
+            let address = *self
+                .pages
+                .entry(va)
+                .or_insert_with(|| self.ram.allocate().unwrap());
+            self.enter(va, address, rights);
+        }
+    }
+
+    /// Writes the entry for `va` in the table at `level`, with tables above it as they are or new.
+    pub(crate) fn set_entry(&self, va: u64, level: u32, entry: u64) {
+        let mut table = self.root;
+        for above in 0..level {
+            let page = self.ram.page(table).unwrap();
+            let offset = (va >> (39 - 9 * above) & 511) as usize * 8;
+            if page.load_u64(offset) == 0 {
+                page.store_u64(offset, self.ram.allocate().unwrap() | 3);
+            }
+            table = page.load_u64(offset) & 0xffff_ffff_f000;
+        }
+        let offset = (va >> (39 - 9 * level) & 511) as usize * 8;
+        self.ram.page(table).unwrap().store_u64(offset, entry);
+    }
+
+    fn enter(&self, va: u64, address: u64, rights: Rights) {
+        let never = 1 << 54;
+        let bits = match (self.format, rights) {
+            (Format::Lpae, Rights::ReadWrite) => 1 | 3 << 6 | never,
+            (Format::Lpae, Rights::ReadOnly) => 1 | 1 << 6 | never,
+            (Format::Lpae, Rights::Execute) => 1 | 3 << 6,
+            (Format::AArch64, Rights::ReadWrite) => 3 | 1 << 6 | 1 << 10 | never,
+            (Format::AArch64, Rights::ReadOnly) => 3 | 3 << 6 | 1 << 10 | never,
+            (Format::AArch64, Rights::Execute) => 3 | 1 << 6 | 1 << 10,
+        };
+        self.set_entry(va, 3, address | bits);
+    }
+
+    pub(crate) fn write(&self, mut va: u64, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let offset = (va & 4095) as usize;
+            let (part, rest) = bytes.split_at(bytes.len().min(4096 - offset));
+            let page = self.ram.page(self.pages[&(va & !4095)]).unwrap();
+            page.copy_from_slice(offset, part);
+            va += part.len() as u64;
+            bytes = rest;
+        }
+    }
+
+    pub(crate) fn write64(&self, va: u64, value: u64) {
+        self.write(va, &value.to_le_bytes());
+    }
+
+    pub(crate) fn write32(&self, va: u64, value: u32) {
+        self.write(va, &value.to_le_bytes());
+    }
+
+    pub(crate) fn read32(&self, va: u64) -> u32 {
+        let mut bytes = [0; 4];
+        assert!(self.read(va, &mut bytes));
+        u32::from_le_bytes(bytes)
+    }
+
+    pub(crate) fn read64(&self, va: u64) -> u64 {
+        u64::from(self.read32(va)) | u64::from(self.read32(va + 4)) << 32
+    }
+
+    /// Writes a job header and zeros its status.
+    pub(crate) fn job(&self, address: u64, job_type: JobType, next: u64) {
+        self.write(address, &[0; 192]);
+        self.write32(address + 16, 1 | (job_type as u32) << 1 | 1 << 16);
+        self.write64(address + 24, next);
+    }
+
+    /// A job that writes `value` to `target`.
+    pub(crate) fn write_value_job(&self, address: u64, target: u64, value: u64, next: u64) {
+        self.job(address, JobType::WriteValue, next);
+        self.write64(address + 32, target);
+        self.write32(address + 40, 7);
+        self.write64(address + 48, value);
+    }
+
+    /// A job that adds `count` floats at DATA and DATA + 0x1000 to DATA + 0x2000, in groups of 16. Its state is at
+    /// `address + 0x100`.
+    pub(crate) fn compute_job(&self, address: u64, count: u32, next: u64) {
+        self.write(CODE, &ADD);
+        self.job(address, JobType::Compute, next);
+        let invocation = Invocation::pack([16, 1, 1], [count / 16, 1, 1]).unwrap();
+        self.write32(address + 32, invocation.words[0]);
+        self.write32(address + 36, invocation.words[1]);
+        self.write32(address + 64, 3);
+        self.write64(address + 64 + 12 * 4, address + 0x180);
+        self.write64(address + 64 + 14 * 4, address + 0x100);
+        self.write64(address + 0x100, CODE);
+        // 32 registers, global invocation X, three uniform slots.
+        self.write32(address + 0x110, 2 << 12);
+        self.write32(address + 0x130, 1 << 12 | 3 << 15);
+        for (slot, pointer) in [DATA, DATA + 0x1000, DATA + 0x2000].into_iter().enumerate() {
+            self.write64(address + 0x180 + 8 * slot as u64, pointer);
+        }
+        for index in 0..count {
+            let at = u64::from(index) * 4;
+            self.write32(DATA + at, (index as f32).to_bits());
+            self.write32(DATA + 0x1000 + at, (0.5 * index as f32).to_bits());
+            self.write32(DATA + 0x2000 + at, 0);
+        }
+    }
+
+    /// Asserts that [`PageMemory::compute_job`] has done its work.
+    #[track_caller]
+    pub(crate) fn expect_sums(&self, count: u32) {
+        for index in 0..count {
+            let sum = f32::from_bits(self.read32(DATA + 0x2000 + u64::from(index) * 4));
+            assert_eq!(sum, 1.5 * index as f32, "sum {index}");
+        }
+    }
+}
+
+impl Memory for PageMemory {
+    fn read(&self, va: u64, to: &mut [u8]) -> bool {
+        for (at, byte) in (va..).zip(to) {
+            let Some(address) = self.pages.get(&(at & !4095)) else {
+                return false;
+            };
+            *byte = self
+                .ram
+                .page(*address)
+                .unwrap()
+                .load_u8((at & 4095) as usize);
+        }
+        true
+    }
+}

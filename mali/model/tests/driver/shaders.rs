@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Faults that shaders raise, and stops of a job whose shader does not end by itself; and the next job.
+
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use mali_facts::registers::{GpuCommand, JobCommand, JobStatus, gpu, job, job_slot};
+use mali_isa::{
+    Clause, ClauseHeader, Fau, Instruction, Op, RegisterBlock, Source, Tuple, Unit, encode_clause,
+};
+use mali_model::{Finished, Options};
+
+use crate::machine::{CODE, CONFIG, DATA, Format, GPUS, JOBS, Machine};
+
+/// A clause with one instruction of the ADD unit, whose FAU value is push uniform slot 0.
+pub(crate) fn code(name: &str, sources: &[Source]) -> Vec<u8> {
+    code_with(0, name, sources)
+}
+
+/// The same with another slot.
+pub(crate) fn code_with(slot: u64, name: &str, sources: &[Source]) -> Vec<u8> {
+    let mut add = Instruction::new(Op::find(Unit::Add, name).unwrap());
+    add.sources[..sources.len()].copy_from_slice(sources);
+    clause_of(slot, add)
+}
+
+/// A clause with this instruction of the ADD unit.
+pub(crate) fn clause_of(slot: u64, add: Instruction) -> Vec<u8> {
+    let new = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
+    let header = ClauseHeader {
+        message: add.op.info().message,
+        ..ClauseHeader::PLAIN
+    };
+    let tuple = Tuple {
+        // Slot 2 is read, nothing written; ports 0 and 1 read r0 and r1.
+        registers: RegisterBlock(0x80 | slot | 2 << 14 | 1 << 25 | 12 << 31),
+        ports: [None; 3],
+        fau: Fau::Zero,
+        fma: new(Unit::Fma, "NOP"),
+        add,
+        fma_destination: None,
+        add_destination: None,
+    };
+    let clause = Clause {
+        header,
+        tuples: vec![tuple],
+        constants: Vec::new(),
+    };
+    encode_clause(&clause).unwrap()
+}
+
+/// A job whose shader begins with `code`, with `value` in push uniform slot 0.
+pub(crate) fn machine(gpu: &str, code: &[u8], value: u64) -> Machine {
+    machine_with(gpu, code, value, Options::default())
+}
+
+/// The same with options of the model.
+pub(crate) fn machine_with(gpu: &str, code: &[u8], value: u64, options: Options) -> Machine {
+    let machine = Machine::with(gpu, Format::Lpae, options);
+    machine.memory.compute_job(JOBS, 64, 0);
+    machine.memory.write(CODE, &[0; 64]);
+    machine.memory.write(CODE, code);
+    machine.memory.write64(JOBS + 0x180, value);
+    machine
+}
+
+fn expect_next(machine: &mut Machine, name: &str) {
+    machine.clear_interrupts();
+    machine.memory.compute_job(JOBS, 64, 0);
+    machine.submit(1, JOBS, CONFIG);
+    machine.gpu.run();
+    let status = JobStatus(machine.slot(1, job_slot::STATUS));
+    assert_eq!(status, JobStatus::DONE, "{name}: {status}");
+    machine.memory.expect_sums(64);
+}
+
+#[test]
+fn shaders_that_cannot_go_on() {
+    let jump = code("JUMP", &[Source::FauLow]);
+    let texture = code("TEXS_2D.f32", &[Source::Port0, Source::Port1]);
+    let image = code(
+        "LEA_ATTR_TEX",
+        &[Source::FauLow, Source::FauLow, Source::FauLow],
+    );
+    let blend = code("BLEND", &[Source::Port0, Source::Port1, Source::FauLow]);
+    let unit = CODE + 0x100;
+    let cases = [
+        (
+            "jump off the grid",
+            &jump,
+            CODE + 8,
+            JobStatus::INSTR_INVALID_PC,
+            CODE + 8,
+        ),
+        (
+            "jump to zeros",
+            &jump,
+            unit,
+            JobStatus::INSTR_INVALID_ENC,
+            unit,
+        ),
+        (
+            "a fragment's instruction",
+            &blend,
+            0,
+            JobStatus::INSTR_INVALID_ENC,
+            CODE,
+        ),
+        (
+            "texture that does not exist",
+            &texture,
+            0,
+            JobStatus::DATA_INVALID_FAULT,
+            CODE,
+        ),
+        (
+            "image that does not exist",
+            &image,
+            0,
+            JobStatus::DATA_INVALID_FAULT,
+            CODE,
+        ),
+        (
+            "jump to data",
+            &jump,
+            DATA,
+            JobStatus::PERMISSION_FAULT_3,
+            DATA,
+        ),
+        (
+            "jump to nothing",
+            &jump,
+            CODE + 0x1000,
+            JobStatus::TRANSLATION_FAULT_3,
+            CODE + 0x1000,
+        ),
+    ];
+    for gpu in GPUS {
+        for (what, code, value, status, pointer) in cases {
+            let name = format!("{gpu}: {what}");
+            let mut machine = machine(gpu, code, value);
+            machine.memory.write(unit, &[0; 32]);
+            machine.submit(1, JOBS, CONFIG);
+            machine.gpu.run();
+            let got = JobStatus(machine.slot(1, job_slot::STATUS));
+            assert_eq!(got, status, "{name}: got {got}");
+            assert_eq!(
+                machine.memory.read32(JOBS) & 0xff,
+                status.0,
+                "{name}: header"
+            );
+            assert_eq!(
+                machine.memory.read64(JOBS + 8),
+                pointer,
+                "{name}: fault pointer"
+            );
+            assert_eq!(machine.job_interrupts(), job::failed(1), "{name}");
+            expect_next(&mut machine, &name);
+        }
+    }
+}
+
+/// A job whose shader stores 0 where 4.0 was and then goes round and round; and a thread that is in it.
+fn endless(gpu: &str) -> (Machine, JoinHandle<Finished>) {
+    let mut shader = code("STORE.i32", &[Source::FauLow, Source::FauHigh]);
+    let again = CODE + shader.len() as u64;
+    shader.extend(code_with(1, "JUMP", &[Source::FauLow]));
+    let mut machine = machine(gpu, &shader, DATA + 16);
+    machine.memory.write64(JOBS + 0x188, again);
+    machine.submit(1, JOBS, CONFIG);
+    let work = machine.gpu.take_work().unwrap();
+    let runner = thread::spawn(move || work.execute());
+    while machine.memory.read32(DATA + 16) != 0 {
+        assert!(!runner.is_finished());
+        thread::yield_now();
+    }
+    (machine, runner)
+}
+
+#[test]
+fn stops_of_a_shader_that_does_not_end() {
+    for (gpu, soft) in GPUS.into_iter().flat_map(|gpu| [(gpu, false), (gpu, true)]) {
+        let (mut machine, runner) = endless(gpu);
+        if soft {
+            // Takes effect after the job that runs, which never ends.
+            machine.set_slot(1, job_slot::COMMAND, JobCommand::SoftStop as u32);
+            thread::sleep(Duration::from_millis(5));
+            assert!(!runner.is_finished(), "the job still runs");
+            let status = JobStatus(machine.slot(1, job_slot::STATUS));
+            assert_eq!(status, JobStatus::ACTIVE);
+        }
+        machine.set_slot(1, job_slot::COMMAND, JobCommand::HardStop as u32);
+        machine.gpu.finish(runner.join().unwrap());
+        assert_eq!(
+            JobStatus(machine.slot(1, job_slot::STATUS)),
+            JobStatus::TERMINATED,
+            "{gpu}"
+        );
+        assert_eq!(machine.job_interrupts(), job::failed(1));
+        assert_eq!(machine.tail(1), JOBS);
+        expect_next(&mut machine, &format!("{gpu} after a stop"));
+    }
+}
+
+#[test]
+fn a_reset_ends_a_shader_that_does_not_end() {
+    use GpuCommand::{HardReset, SoftReset};
+    for (gpu, command) in GPUS
+        .into_iter()
+        .flat_map(|gpu| [(gpu, SoftReset), (gpu, HardReset)])
+    {
+        let (mut machine, runner) = endless(gpu);
+        machine.gpu.write32(gpu::GPU_CMD, command as u32);
+        machine.gpu.finish(runner.join().unwrap());
+        let slot = machine.slot(1, job_slot::STATUS);
+        assert_eq!((machine.job_interrupts(), slot), (0, 0));
+        machine.power_on();
+        machine.activate();
+        expect_next(&mut machine, &format!("{gpu} after a reset"));
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Accesses that wait for the driver: memory mapped on demand, and faults that nobody repairs.
+
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use mali_facts::registers::{
+    AddressSpaceCommand, FaultStatus, GpuCommand, GpuInterrupt, JobStatus, address_space, gpu, job,
+    job_slot, mmu,
+};
+use mali_model::{FaultPolicy, Options};
+
+use crate::machine::{CONFIG, DATA, Format, JOBS, Machine, Rights};
+
+const HOLE: u64 = 0x800_0000;
+
+/// A machine whose faults stall, and the channel that tells of each.
+fn stalling() -> (Machine, mpsc::Receiver<()>) {
+    let (sender, receiver) = mpsc::channel();
+    let options = Options {
+        faults: FaultPolicy::Stall,
+        stalled: Some(Arc::new(move |begins| {
+            if begins {
+                sender.send(()).unwrap();
+            }
+        })),
+        ..Options::default()
+    };
+    (Machine::with("g52", Format::Lpae, options), receiver)
+}
+
+fn expect_fault(machine: &mut Machine, stalled: &mpsc::Receiver<()>, address: u64) {
+    stalled.recv_timeout(Duration::from_secs(20)).unwrap();
+    machine.gpu.poll_faults();
+    assert_eq!(machine.mmu_interrupts(), mmu::page_fault(0));
+    assert_eq!(machine.job_interrupts(), 0, "the job waits");
+    let status = FaultStatus(
+        machine
+            .gpu
+            .read32(address_space::offset(0, address_space::FAULTSTATUS)),
+    );
+    assert!(
+        (JobStatus::TRANSLATION_FAULT_0.0..=JobStatus::TRANSLATION_FAULT_3.0)
+            .contains(&status.code().0)
+    );
+    assert_eq!(
+        machine.read64(address_space::offset(0, address_space::FAULTADDRESS_LO)),
+        address
+    );
+}
+
+#[test]
+fn memory_can_be_mapped_while_an_access_waits() {
+    let (mut machine, stalled) = stalling();
+    machine.memory.compute_job(JOBS, 64, JOBS + 0x400);
+    machine
+        .memory
+        .write_value_job(JOBS + 0x400, HOLE + 0x1000, 7, 0);
+    // The sums go where nothing is mapped yet.
+    machine.memory.write64(JOBS + 0x190, HOLE);
+    machine.submit(1, JOBS, CONFIG);
+    let work = machine.gpu.take_work().unwrap();
+    let runner = thread::spawn(move || work.execute());
+    for page in [HOLE, HOLE + 0x1000] {
+        expect_fault(&mut machine, &stalled, page);
+        machine.gpu.write32(mmu::MMU_INT_CLEAR, mmu::page_fault(0));
+        machine.memory.map(page, 1, Rights::ReadWrite);
+        machine.space_command(AddressSpaceCommand::FlushPageTables);
+    }
+    machine.gpu.finish(runner.join().unwrap());
+    assert_eq!(
+        JobStatus(machine.slot(1, job_slot::STATUS)),
+        JobStatus::DONE
+    );
+    assert_eq!(
+        (machine.job_interrupts(), machine.mmu_interrupts()),
+        (job::done(1), 0)
+    );
+    assert_eq!(f32::from_bits(machine.memory.read32(HOLE + 63 * 4)), 94.5);
+    assert_eq!(machine.memory.read64(HOLE + 0x1000), 7);
+}
+
+#[test]
+fn a_command_without_repair_faults_again() {
+    let (mut machine, stalled) = stalling();
+    machine.memory.write_value_job(JOBS, HOLE, 7, 0);
+    machine.submit(1, JOBS, CONFIG);
+    let work = machine.gpu.take_work().unwrap();
+    let runner = thread::spawn(move || work.execute());
+    for _ in 0..3 {
+        expect_fault(&mut machine, &stalled, HOLE);
+        machine.gpu.write32(mmu::MMU_INT_CLEAR, mmu::page_fault(0));
+        machine.space_command(AddressSpaceCommand::Unlock);
+    }
+    expect_fault(&mut machine, &stalled, HOLE);
+    machine
+        .gpu
+        .write32(address_space::offset(0, address_space::TRANSTAB_LO), 0);
+    machine.space_command(AddressSpaceCommand::Update);
+    machine.gpu.finish(runner.join().unwrap());
+    assert_eq!(
+        JobStatus(machine.slot(1, job_slot::STATUS)),
+        JobStatus::TRANSLATION_FAULT_2
+    );
+    assert_eq!(machine.job_interrupts(), job::failed(1));
+}
+
+#[test]
+fn a_reset_ends_the_wait() {
+    let (mut machine, stalled) = stalling();
+    machine.memory.write_value_job(JOBS, HOLE, 7, 0);
+    machine.submit(1, JOBS, CONFIG);
+    let work = machine.gpu.take_work().unwrap();
+    let runner = thread::spawn(move || work.execute());
+    expect_fault(&mut machine, &stalled, HOLE);
+    machine
+        .gpu
+        .write32(gpu::GPU_CMD, GpuCommand::HardReset as u32);
+    machine.gpu.finish(runner.join().unwrap());
+    assert_eq!(
+        machine.gpu.read32(gpu::GPU_INT_RAWSTAT),
+        GpuInterrupt::RESET_COMPLETED.bits()
+    );
+    machine.memory.write_value_job(JOBS, DATA, 9, 0);
+    machine.power_on();
+    machine.activate();
+    machine.submit(1, JOBS, CONFIG);
+    machine.gpu.run();
+    assert_eq!(machine.memory.read64(DATA), 9);
+}

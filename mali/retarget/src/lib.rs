@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A recording of one GPU as a recording of another one of its family, or the reason why it cannot be one.
+//!
+//! A recording fits one GPU: its identity, its settings, storage for the threads of its cores. [`retarget`] changes these, and only where
+//! it can prove that the jobs do not depend on the rest: the other GPU has every instruction, limit and format that they use, none of them looks
+//! at cores or warps of which there are more or fewer, and the result keeps every rule, job chains included, for the other GPU.
+//! [`compare`] then runs both on the models of their GPUs and compares all memory after every chain.
+//!
+//! No real GPU takes part: what is proved is that the model of the other GPU computes the same.
+#![forbid(unsafe_code)]
+
+mod lock_step;
+mod proofs;
+mod rules;
+mod storage;
+mod survey;
+
+pub use lock_step::{CompareError, Compared, Effort, compare};
+pub use rules::{Refusal, TargetRule};
+pub use storage::Grown;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gpureplay_core::Limits;
+use gpureplay_core::mali::{Verified, verify, writable};
+use gpureplay_format::encode::Draft;
+use gpureplay_format::layout::{ActionEntry, IdentityCheck, Platform, Region};
+use gpureplay_format::{Access, Action, ActionFault, Recording, RegionKind};
+use mali_facts::{Memory, Profile, RendererState};
+use mali_jobs::walk::{DeepViolation, Event, check, check_for, events, profile};
+use zerocopy::little_endian::{U16, U32, U64};
+
+use proofs::Pair;
+use survey::{Job, survey};
+
+/// Bytes that go to an address of GPU memory.
+type Patch = (u64, Vec<u8>);
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// A recording of architecture version 6 may become one of version 7 and the other way round, with changed descriptors. No silicon
+    /// has shown that this works.
+    pub mix_versions: bool,
+    /// Of a GPU with more cores only so many are used that the recorded storage suffices. Without it all are, and storage grows.
+    pub limit_cores: bool,
+}
+
+/// A setting that drivers make after a reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Offset of the register.
+    pub register: u16,
+    /// The recorded value.
+    pub recorded: u32,
+    /// The value for the other GPU; `None`: its drivers do not write the register.
+    pub value: Option<u32>,
+}
+
+/// A recording of another GPU.
+#[derive(Clone, Debug)]
+pub struct Retargeted {
+    /// The recording.
+    pub bytes: Vec<u8>,
+    /// The GPU that was recorded.
+    pub source: &'static Profile,
+    /// The GPU that it is for now.
+    pub target: &'static Profile,
+    /// Its shader cores that no job runs on, by their bits in SHADER_PRESENT.
+    pub unused_cores: u32,
+    /// Storage that was too small.
+    pub grown: Vec<Grown>,
+    /// Settings that differ.
+    pub settings: Vec<Setting>,
+    /// Words of descriptors that were changed: address, recorded bytes, bytes now.
+    pub descriptors: Vec<(u64, Vec<u8>, Vec<u8>)>,
+    /// Jobs that were looked at, and shaders among them.
+    pub jobs: usize,
+    /// Storage on either GPU: start and end.
+    storage: Vec<(u64, u64)>,
+}
+
+/// Whether the jobs of a recording, as it is, could run on another GPU; nothing is changed. The number of jobs.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn fits(
+    verified: &Verified<'_>,
+    target: &'static Profile,
+    options: &Options,
+) -> Result<usize, Refusal> {
+    let unused = verified.recording().header().unused_cores.get();
+    let (_, jobs) = proved(verified, target.without_cores(unused), target, options)?;
+    check_for(verified, target)
+        .map_err(|error| Refusal::new(TargetRule::Deep, error.to_string()))?;
+    Ok(jobs.len())
+}
+
+/// Everything that can be proved before something is changed.
+fn proved(
+    verified: &Verified<'_>,
+    used_of_target: Profile,
+    target: &'static Profile,
+    options: &Options,
+) -> Result<(Pair, Vec<Job>), Refusal> {
+    let unsound = |error: DeepViolation| Refusal::new(TargetRule::Sound, error.to_string());
+    let source = profile(verified).map_err(unsound)?;
+    let unused = verified.recording().header().unused_cores.get();
+    let pair = Pair {
+        source,
+        target,
+        used_of_source: source.without_cores(unused),
+        used_of_target,
+        mixed: options.mix_versions,
+    };
+    check(verified).map_err(unsound)?;
+    pair.version()?;
+    pair.address_bits(verified.recording())?;
+    let jobs = survey(verified)?;
+    pair.jobs(&jobs)?;
+    Ok((pair, jobs))
+}
+
+/// Another GPU with the cores only that jobs are to run on.
+fn used_cores(verified: &Verified<'_>, target: &Profile, options: &Options) -> Profile {
+    let unused = verified.recording().header().unused_cores.get();
+    match profile(verified) {
+        Ok(source) if options.limit_cores => {
+            let range = source.without_cores(unused).core_id_range();
+            target.without_cores(u32::MAX.checked_shl(range).unwrap_or(0))
+        }
+        _ => target.clone(),
+    }
+}
+
+/// Makes a recording one of another GPU.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn retarget(
+    verified: &Verified<'_>,
+    target: &'static Profile,
+    options: &Options,
+) -> Result<Retargeted, Refusal> {
+    let used_of_target = used_cores(verified, target, options);
+    let (pair, jobs) = proved(verified, used_of_target, target, options)?;
+    let recording = verified.recording();
+    let (grown, pointers) = storage::plan(recording, &jobs, &pair.used_of_target)?;
+    let unused_cores = (target.shader_present & !pair.used_of_target.shader_present) as u32;
+    let mut words: BTreeSet<(u64, Vec<u8>, Vec<u8>)> = pointers
+        .iter()
+        .map(|(at, old, new)| (*at, old.to_le_bytes().into(), new.to_le_bytes().into()))
+        .collect();
+    if pair.source.architecture != target.architecture {
+        words.extend(jobs.iter().filter_map(register_allocation));
+    }
+    let settings = settings(recording, target);
+    let broken = |text: String| Refusal::new(TargetRule::Deep, text);
+    let mut draft = Draft::new(recording);
+    draft.platform = Platform {
+        gpu_id: target.gpu_id.0,
+        unused_cores,
+        ..recording.header().platform()
+    };
+    draft.identity = identity(recording, target);
+    draft.regions.extend(grown.iter().map(region));
+    let values = settings.iter().map(|(at, one)| (*at, one.value)).collect();
+    rewrite(&mut draft, recording, &values, &places(verified, &words)?)
+        .map_err(|fault| broken(format!("a malformed action: {fault:?}")))?;
+    let bytes = draft.encode().map_err(|error| broken(error.to_string()))?;
+    sound(&bytes, target)?;
+    let mut storage = storage::ranges(&jobs, &pair.used_of_source);
+    storage.extend(grown.iter().map(|one| {
+        let bytes = u64::from(one.pages) * u64::from(gpureplay_format::PAGE_SIZE);
+        (one.new, one.new.saturating_add(bytes))
+    }));
+    // What did not grow is where it was, and holds as much as the other GPU needs.
+    let kept = storage::ranges(&jobs, &pair.used_of_target).into_iter();
+    storage.extend(kept.filter(|range| grown.iter().all(|one| one.old != range.0)));
+    let settings = settings.into_iter().map(|(_, one)| one);
+    Ok(Retargeted {
+        bytes,
+        source: pair.source,
+        target,
+        unused_cores,
+        grown,
+        settings: settings
+            .filter(|one| one.value != Some(one.recorded))
+            .collect(),
+        descriptors: words.into_iter().collect(),
+        jobs: jobs.len(),
+        storage,
+    })
+}
+
+/// Adds the segments of a recording with other values of settings (`None`: without them), and uploads after some of the actions.
+fn rewrite(
+    draft: &mut Draft<'_>,
+    recording: &Recording<'_>,
+    settings: &BTreeMap<u32, Option<u32>>,
+    patches: &BTreeMap<u32, Vec<Patch>>,
+) -> Result<(), ActionFault> {
+    for segment in recording.segments() {
+        draft.segment(segment);
+        for step in recording.steps(segment) {
+            let step = step?;
+            match settings.get(&step.number) {
+                None => draft.push(*step.entry),
+                Some(Some(value)) => draft.push(ActionEntry {
+                    c: U32::new(*value),
+                    ..*step.entry
+                }),
+                Some(None) => {}
+            }
+            let patches = patches.get(&step.number).map_or(&[][..], Vec::as_slice);
+            let uploads = draft.store(patches);
+            draft.insert(&uploads, step.after);
+        }
+    }
+    Ok(())
+}
+
+/// Checks what was written as a stranger's recording is checked.
+fn sound(bytes: &[u8], target: &Profile) -> Result<(), Refusal> {
+    let broken = |text: String| Refusal::new(TargetRule::Deep, text);
+    let recording = Recording::parse(bytes).map_err(|error| broken(format!("{error:?}")))?;
+    let verified = verify(&recording, &Limits::DEFAULT).map_err(|violation| {
+        let rule = violation.rule;
+        broken(format!("rule {}: {}", rule.name(), rule.demands().trim()))
+    })?;
+    check_for(&verified, target).map_err(|error| broken(error.to_string()))?;
+    Ok(())
+}
+
+fn region(grown: &Grown) -> Region {
+    Region {
+        va: U64::new(grown.new),
+        pages: U32::new(grown.pages),
+        access: Access::READ_WRITE.0,
+        kind: RegionKind::Scratch.code(),
+        zero: U16::ZERO,
+    }
+}
+
+/// The identity checks of a recording with the values of another GPU.
+fn identity(recording: &Recording<'_>, target: &Profile) -> Vec<IdentityCheck> {
+    let values: BTreeMap<u32, u32> = target.identity().collect();
+    let checks = recording.identity().iter();
+    checks
+        .map(|check| {
+            let value = values.get(&check.register.get()).copied().unwrap_or(0);
+            IdentityCheck {
+                value: U32::new(value & check.mask.get()),
+                ..*check
+            }
+        })
+        .collect()
+}
+
+/// All settings, by the index of the action that makes them, with the bits that drivers set on another GPU.
+fn settings(recording: &Recording<'_>, target: &Profile) -> Vec<(u32, Setting)> {
+    let mut found = Vec::new();
+    for segment in recording.segments() {
+        let numbers = segment.first_action.get()..;
+        for (number, action) in numbers.zip(recording.segment_actions(segment)) {
+            let Ok(Action::Write { register, value }) = action else {
+                continue;
+            };
+            let allowed = |bit: &u32| writable(target.gpu_id.0, register.into(), 1 << bit);
+            let bits = (0..32)
+                .filter(allowed)
+                .fold(0, |bits, bit| bits | 1u32 << bit);
+            let setting = Setting {
+                register,
+                recorded: value,
+                value: match value & bits {
+                    same if same == value => Some(value),
+                    // Drivers that have nothing to set do not write the register.
+                    0 => None,
+                    rest => Some(rest),
+                },
+            };
+            found.push((number, setting));
+        }
+    }
+    found
+}
+
+/// The word of a renderer state that says how many registers threads have, which version 6 does not have.
+fn register_allocation(job: &Job) -> Option<(u64, Vec<u8>, Vec<u8>)> {
+    let compute = job.compute.as_ref()?;
+    let name = "Shader register allocation";
+    let field = RendererState::LAYOUT.find(name)?;
+    let old = *compute.state.words.get(field.word)?;
+    let mask = ((1u32 << field.width) - 1) << field.bit;
+    // 0: all 64 registers, which is what every thread of version 6 has.
+    let new = old & !mask;
+    let at = compute.state_at.wrapping_add(field.word as u64 * 4);
+    (old != new).then(|| (at, old.to_le_bytes().into(), new.to_le_bytes().into()))
+}
+
+/// After which actions the words have to be written: those that put the recorded ones there.
+fn places(
+    verified: &Verified<'_>,
+    words: &BTreeSet<(u64, Vec<u8>, Vec<u8>)>,
+) -> Result<BTreeMap<u32, Vec<Patch>>, Refusal> {
+    let mut found: BTreeMap<u32, Vec<Patch>> = BTreeMap::new();
+    let walked = events(verified, |event| {
+        let Event::Changed {
+            action,
+            va,
+            length,
+            memory,
+        } = event
+        else {
+            return Ok::<(), DeepViolation>(());
+        };
+        let end = va.saturating_add(*length);
+        // No word is longer than a pointer.
+        let from = (va.saturating_sub(8), Vec::new(), Vec::new());
+        for (at, old, new) in words.range(from..) {
+            if *at >= end {
+                break;
+            }
+            let mut now = vec![0; old.len()];
+            let reaches = at.saturating_add(old.len() as u64) > *va;
+            if reaches && memory.read(*at, &mut now) && now == *old {
+                found.entry(*action).or_default().push((*at, new.clone()));
+            }
+        }
+        Ok(())
+    });
+    walked.map_err(|error| Refusal::new(TargetRule::Sound, error.to_string()))?;
+    Ok(found)
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! For every rule a recording that only this rule refuses, beside one that no rule refuses.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use gpureplay_format::{Access, Builder, ElementType, RegionKind, SegmentKind, Tensor, TensorKind};
+use gpureplay_library::{Files, Trust};
+use gpureplay_retarget::{CompareError, Effort, Options, TargetRule, compare, fits, retarget};
+use mali_facts::{Invocation, Profile};
+use mali_isa::{
+    Clause, ClauseHeader, Fau, Instruction, Modifier, Op, RegisterBlock, Segment, Source, Tuple,
+    Unit, encode_clause,
+};
+
+const JOBS: u64 = 0x200_0000;
+const CODE: u64 = 0x300_0000;
+const DATA: u64 = 0x400_0000;
+const STORAGE: u64 = 0x500_0000;
+
+/// A recording of a G52 with one job, of which tests change a thing or two.
+struct Recipe {
+    shader: Vec<u8>,
+    slot: u8,
+    /// Threads of a work group, and work groups.
+    size: u32,
+    count: u32,
+    barrier: bool,
+    /// Number of the pixel format of a texture, if there is one.
+    texture: Option<u32>,
+    /// Bytes of thread storage per thread: 16, shifted by this.
+    storage: Option<u32>,
+    storage_at: u64,
+    /// Pages of thread storage; as many as a G52 needs if nothing else is said.
+    pages: Option<u32>,
+    /// One more region.
+    far: Option<u64>,
+}
+
+impl Default for Recipe {
+    fn default() -> Self {
+        Recipe {
+            shader: [
+                one(
+                    "STORE.i32",
+                    &[Source::FauLow, Source::FauHigh],
+                    Fau::Uniform(0),
+                ),
+                end(),
+            ]
+            .concat(),
+            slot: 1,
+            size: 16,
+            count: 64,
+            barrier: false,
+            texture: None,
+            storage: None,
+            storage_at: STORAGE,
+            pages: None,
+            far: None,
+        }
+    }
+}
+
+/// A clause with one instruction of the ADD unit, which stores r0 if it stores. Ports 0 and 1 read r0 and r1.
+fn one(name: &str, sources: &[Source], fau: Fau) -> Vec<u8> {
+    one_with(0, name, sources, fau)
+}
+
+fn one_with(staging_register: u8, name: &str, sources: &[Source], fau: Fau) -> Vec<u8> {
+    let mut add = Instruction::new(Op::find(Unit::Add, name).unwrap());
+    add.sources[..sources.len()].copy_from_slice(sources);
+    clause(staging_register, add, fau)
+}
+
+/// A load or store of the thread's own storage.
+fn in_storage(staging_register: u8, name: &str) -> Vec<u8> {
+    let mut add = Instruction::new(Op::find(Unit::Add, name).unwrap());
+    add.sources[..2].copy_from_slice(&[Source::FauLow, Source::FauHigh]);
+    assert!(add.set_modifier(Modifier::Segment, Segment::Tl as u8));
+    clause(staging_register, add, Fau::Zero)
+}
+
+fn clause(staging_register: u8, add: Instruction, fau: Fau) -> Vec<u8> {
+    let new = |unit, name| Instruction::new(Op::find(unit, name).unwrap());
+    let message = add.op.info().message;
+    let index = match fau {
+        Fau::Uniform(slot) => 0x80 | u64::from(slot),
+        Fau::LaneId => 1,
+        Fau::WarpId => 2,
+        Fau::CoreId => 3,
+        _ => 0,
+    };
+    let clause = Clause {
+        header: ClauseHeader {
+            staging_register,
+            message,
+            ..ClauseHeader::PLAIN
+        },
+        tuples: vec![Tuple {
+            registers: RegisterBlock(index | 2 << 14 | 1 << 25 | 12 << 31),
+            ports: [None; 3],
+            fau,
+            fma: new(Unit::Fma, "NOP"),
+            add,
+            fma_destination: None,
+            add_destination: None,
+        }],
+        constants: Vec::new(),
+    };
+    encode_clause(&clause).unwrap()
+}
+
+/// A clause that ends the shader.
+fn end() -> Vec<u8> {
+    one("JUMP", &[Source::FauLow], Fau::Zero)
+}
+
+impl Recipe {
+    fn bytes(&self) -> Vec<u8> {
+        let mut builder = Builder::new(0x7212_0000);
+        builder.identity(0, 0xffff_0000, 0x7212_0000);
+        builder.region(JOBS, 1, Access::READ_WRITE, RegionKind::Descriptors);
+        builder.region(CODE, 1, Access::READ_EXECUTE, RegionKind::Code);
+        builder.region(DATA, 1, Access::READ_WRITE, RegionKind::Data);
+        let mut words = [0u32; 512];
+        let mut long = |at: usize, value: u64| {
+            words[at / 4] = value as u32;
+            words[at / 4 + 1] = (value >> 32) as u32;
+        };
+        // Header: compute, 64-bit. Draw: state, uniforms, storage.
+        long(16, 1 | 4 << 1 | 1 << 16);
+        let invocation = Invocation::pack([self.size, 1, 1], [self.count, 1, 1]).unwrap();
+        long(
+            32,
+            u64::from(invocation.words[1]) << 32 | u64::from(invocation.words[0]),
+        );
+        long(64 + 12 * 4, JOBS + 0x180);
+        long(64 + 14 * 4, JOBS + 0x100);
+        // Renderer state at 0x100, uniforms at 0x180, storage at 0x1c0, texture at 0x200, its surface at 0x240.
+        long(0x100, CODE);
+        long(0x110, 2 << 12 | u64::from(self.barrier) << 11);
+        long(0x130, 1 << 12 | 3 << 15);
+        long(0x180, DATA);
+        if let Some(format) = self.texture {
+            long(0x108, 1 << 16);
+            long(64 + 8 * 4, JOBS + 0x200);
+            long(0x200, 2 | 1 << 4 | u64::from(format) << 22);
+            long(0x210, JOBS + 0x240);
+            long(0x240, DATA);
+        }
+        if let Some(size) = self.storage {
+            let pages = self.pages.unwrap_or((16 << size) * 768 * 2 / 4096);
+            builder.region(
+                self.storage_at,
+                pages,
+                Access::READ_WRITE,
+                RegionKind::Scratch,
+            );
+            long(64 + 28 * 4, JOBS + 0x1c0);
+            long(0x1c0, size.into());
+            long(0x1c8, self.storage_at);
+        }
+        if let Some(far) = self.far {
+            builder.region(far, 1, Access::READ_WRITE, RegionKind::Data);
+        }
+        let output = Tensor::dense("out", TensorKind::Output, ElementType::U32, &[256], DATA);
+        let output = builder.tensor(output);
+        builder.segment("setup", SegmentKind::Setup);
+        builder.upload(CODE, &self.shader);
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        builder.upload(JOBS, &bytes);
+        builder.segment("run", SegmentKind::Run);
+        builder.rearm(JOBS);
+        builder.submit(self.slot, JOBS, 1_000_000);
+        builder.bind_output(output);
+        builder.finish().unwrap()
+    }
+
+    /// The rule that refuses it for a GPU; `None`: it is taken, and computes the same there.
+    fn rule(&self, gpu: &'static Profile, mix_versions: bool) -> Option<(TargetRule, String)> {
+        let bytes = self.bytes();
+        let read = || Files::from_bytes(bytes.clone(), &Trust::default());
+        let files = read().unwrap();
+        let view = files.view().unwrap();
+        let verified = files.verify(&view).unwrap();
+        let options = Options {
+            mix_versions,
+            ..Options::default()
+        };
+        let made = match retarget(&verified, gpu, &options) {
+            Ok(made) => made,
+            Err(refusal) => return Some((refusal.rule, refusal.to_string())),
+        };
+        match compare(read, &made, Effort::default()) {
+            Ok(_) => None,
+            Err(CompareError::Refused(refusal)) => Some((refusal.rule, refusal.to_string())),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn gpu(name: &str) -> &'static Profile {
+    Profile::by_name(name).unwrap()
+}
+
+/// A GPU of which something is changed.
+fn like(name: &str, change: impl FnOnce(&mut Profile)) -> &'static Profile {
+    let mut profile = Profile { ..*gpu(name) };
+    change(&mut profile);
+    Box::leak(Box::new(profile))
+}
+
+#[test]
+fn every_rule_refuses_something() {
+    use TargetRule::*;
+    let port = &[Source::Port0];
+    let pointer = &[Source::FauLow, Source::FauHigh];
+    let plain = Recipe::default;
+    let with = |shader: Vec<u8>| Recipe {
+        shader: [shader, end()].concat(),
+        ..plain()
+    };
+    let reads = |fau| with(one("IADD.s32", &[Source::FauLow, Source::Port0], fau));
+    let stored = |size| Recipe {
+        storage: Some(size),
+        ..plain()
+    };
+    // What is refused, what beside it is taken, and for which GPU.
+    let cases: Vec<(TargetRule, Recipe, Option<Recipe>, &'static Profile, bool)> = vec![
+        (
+            Sound,
+            Recipe {
+                pages: Some(1),
+                ..stored(4)
+            },
+            Some(stored(4)),
+            gpu("g76"),
+            false,
+        ),
+        (Version, plain(), None, gpu("g72"), false),
+        (
+            Instructions,
+            with(one("FRCP.f32", port, Fau::Zero)),
+            Some(with(one("FRCP_APPROX.f32", port, Fau::Zero))),
+            gpu("g71"),
+            true,
+        ),
+        (
+            WholeShader,
+            with(one("JUMP", port, Fau::Zero)),
+            Some(plain()),
+            gpu("g31"),
+            false,
+        ),
+        (
+            CoreNumber,
+            reads(Fau::CoreId),
+            Some(reads(Fau::LaneId)),
+            gpu("g31"),
+            false,
+        ),
+        (
+            Warp,
+            reads(Fau::LaneId),
+            Some(reads(Fau::Uniform(0))),
+            gpu("g71"),
+            true,
+        ),
+        (
+            GroupSize,
+            Recipe {
+                size: 512,
+                ..plain()
+            },
+            Some(Recipe {
+                size: 256,
+                ..plain()
+            }),
+            gpu("g31"),
+            false,
+        ),
+        (
+            BarrierSize,
+            Recipe {
+                barrier: true,
+                ..plain()
+            },
+            Some(plain()),
+            like("g31", |gpu| gpu.max_barrier_size = 8),
+            false,
+        ),
+        (
+            JobSlot,
+            plain(),
+            None,
+            like("g31", |gpu| gpu.js_present = 1),
+            false,
+        ),
+        (
+            Format,
+            Recipe {
+                texture: Some(3),
+                ..plain()
+            },
+            Some(Recipe {
+                texture: Some(187),
+                ..plain()
+            }),
+            gpu("g31"),
+            false,
+        ),
+        (
+            AddressBits,
+            Recipe {
+                far: Some(1 << 34),
+                ..plain()
+            },
+            Some(Recipe {
+                far: Some(1 << 32),
+                ..plain()
+            }),
+            gpu("g31"),
+            false,
+        ),
+        (
+            Storage,
+            Recipe {
+                storage_at: 0x1_f000_0000,
+                ..stored(11)
+            },
+            Some(stored(4)),
+            like("g76", |gpu| gpu.mmu_features = 0x2821),
+            false,
+        ),
+        // More memory than any recording may have.
+        (Deep, stored(17), Some(stored(4)), gpu("g76"), false),
+        // All threads store what they have at one place; who comes last depends on the order.
+        (
+            Order,
+            with(one_with(60, "STORE.i32", pointer, Fau::Uniform(0))),
+            Some(plain()),
+            gpu("g31"),
+            false,
+        ),
+        // What the thread before has left in thread storage; which thread that was depends on the number of cores.
+        (
+            Equal,
+            Recipe {
+                shader: [
+                    in_storage(0, "LOAD.i32"),
+                    in_storage(60, "STORE.i32"),
+                    one_with(0, "STORE.i32", pointer, Fau::Uniform(0)),
+                    end(),
+                ]
+                .concat(),
+                ..stored(4)
+            },
+            None,
+            gpu("g31"),
+            false,
+        ),
+    ];
+    let mut seen = BTreeSet::new();
+    for (rule, refused, taken, gpu, mix) in &cases {
+        seen.insert(*rule);
+        let found = refused.rule(gpu, *mix);
+        let (found, text) = found.unwrap_or_else(|| panic!("{} is not refused", rule.name()));
+        assert_eq!(found, *rule, "{text}");
+        println!("{text}");
+        if let Some(taken) = taken {
+            let found = taken.rule(gpu, *mix);
+            assert_eq!(found, None, "beside {}", rule.name());
+        }
+    }
+    let all: BTreeSet<TargetRule> = TargetRule::ALL.iter().copied().collect();
+    assert_eq!(seen, all);
+}
+
+#[test]
+fn what_fits_as_it_is_needs_storage_too() {
+    let bytes = Recipe {
+        storage: Some(4),
+        ..Recipe::default()
+    }
+    .bytes();
+    let files = Files::from_bytes(bytes, &Trust::default()).unwrap();
+    let view = files.view().unwrap();
+    let verified = files.verify(&view).unwrap();
+    let options = Options::default();
+    assert_eq!(fits(&verified, gpu("g31"), &options), Ok(1));
+    let refusal = fits(&verified, gpu("g76"), &options).unwrap_err();
+    assert_eq!(refusal.rule, TargetRule::Deep, "{refusal}");
+}
